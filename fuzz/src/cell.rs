@@ -1,13 +1,14 @@
 //! Arbitrary bytes as a cell of a ring. For any bytes: no panic, and what is accepted lies in the
 //! bulk, is as long as was agreed at most, and looks the same when it is written again.
 
-use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::limits::{SHORT_BYTES_MAX, USER_METADATA_BYTES};
 use hamlyn_engine::packet::ShortInPlace;
 use hamlyn_link::LinkFault;
 use hamlyn_link::cell::{
-    BARE, DATA_ALIGNMENT_BYTES, Data, INLINE_BYTES, Metadata, Placement, WORD_BYTES, WORDED,
-    decode, decode_short, encode, is_fence,
+    DATA_ALIGNMENT_BYTES, Data, Metadata, Placement, WORD_BYTES, decode, encode, is_fence,
 };
+use hamlyn_link::short_cell::{bytes_max, decode_short, encode_short, first_word};
+use hamlyn_ring::cells::{FLAG_MASK, number_in};
 
 /// Bytes of a cell.
 pub const CELL_BYTES: usize = 64;
@@ -27,12 +28,14 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
     }
     let decoded = decode(&cell, arena_bytes, payload_max_bytes);
     assert!(!is_fence(&cell) || decoded.is_err(), "a fence is no packet");
-    let short = match cell[0] >> 32 << 32 {
-        BARE => decode_short::<_, false>(cell).map(|short| short.copied()),
-        WORDED => decode_short::<_, true>(cell).map(|short| short.copied()),
-        _ => None,
-    };
-    if let Some(short) = short
+    let said = cell[0] & !FLAG_MASK;
+    let bare = number_in(said, first_word(false), bytes_max(false))
+        .map(|length| decode_short::<_, false>(length, cell).copied());
+    let short = bare.or_else(|| {
+        let length = number_in(said, first_word(true), bytes_max(true))?;
+        Some(decode_short::<_, true>(length, cell).copied())
+    });
+    if let Some(short) = &short
         && !(short.has_metadata && short.to.is_fast())
     {
         // The short way agrees with the long one.
@@ -56,7 +59,7 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
     assert!(metadata_length + length <= payload_max_bytes);
     match placement.data {
         Data::Placed => assert!(header.flags.is_placed()),
-        Data::Cell(_) => assert!(length <= INLINE_BYTES),
+        Data::Cell(_) => assert!(length <= SHORT_BYTES_MAX),
         Data::PayloadArena(at) => {
             assert!(at as usize + length <= arena_bytes);
             assert!((at as usize).is_multiple_of(DATA_ALIGNMENT_BYTES));
@@ -75,7 +78,10 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
             }
         }
     }
-    let again = encode(&header, &placement);
+    let again = match &short {
+        Some(short) => encode_short(short),
+        None => encode(&header, &placement),
+    };
     assert_eq!(
         decode(&again, arena_bytes, payload_max_bytes),
         Ok((header, placement))

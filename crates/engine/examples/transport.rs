@@ -39,7 +39,8 @@ fn round() -> f64 {
                 offset: number % 4_096 * 16,
                 word: number.wrapping_mul(0x9E37_79B9),
                 has_metadata: false,
-                data: [number, 1],
+                length_bytes: 16,
+                data: [number, 1, 0, 0],
             };
             if sender.offer_short(black_box(&short)).is_err() {
                 break;

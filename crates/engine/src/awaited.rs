@@ -1,7 +1,6 @@
 //! A message that its receiver awaits (decision 0010): what it knows of the entry, so that it need not be looked up.
 
 use crate::key::Key;
-use crate::limits::SHORT_BYTES;
 use crate::metadata::MetadataEntry;
 use crate::packet::Address;
 use crate::slot::Slot;
@@ -16,16 +15,20 @@ pub struct Awaited {
     pub key: Key,
     /// Its lower limit, as an offset in the slot.
     pub low: u64,
-    /// How far above that short data may begin. All limits lie in one piece of the area, if it is in pieces
+    /// How many bytes may land from there on. All of them lie in one piece of the area, if it is in pieces
     /// that change hands.
-    pub max_start_offset: u64,
+    pub length_bytes: u64,
 }
 
 impl Awaited {
-    /// Whether short data to that address under that key may begin there.
+    /// Whether so many bytes to that address under that key may land there.
     #[inline(always)]
-    pub(crate) fn permits(&self, to: Address, key: Key, offset: u64) -> bool {
-        to == self.to && key == self.key && offset.wrapping_sub(self.low) <= self.max_start_offset
+    pub(crate) fn permits(&self, to: Address, key: Key, offset: u64, length_bytes: usize) -> bool {
+        let begin = offset.wrapping_sub(self.low);
+        // For data that begin just below the limits this wraps; then they do not begin inside.
+        let end = begin.wrapping_add(length_bytes as u64);
+        let is_inside = begin <= self.length_bytes && end <= self.length_bytes;
+        to == self.to && key == self.key && is_inside
     }
 
     /// Whether that is the entry, and says the same.
@@ -34,7 +37,7 @@ impl Awaited {
         let named = area.and_then(|area| area.entry(self.to.metadata_index()));
         named.is_some_and(|named| core::ptr::eq(named, entry))
             && entry.permission().is_some_and(|permission| {
-                let end = self.low + self.max_start_offset + SHORT_BYTES as u64;
+                let end = self.low + self.length_bytes;
                 permission.key == self.key && permission.low == self.low && permission.high >= end
             })
     }

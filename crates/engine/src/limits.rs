@@ -22,8 +22,12 @@ pub const GATHER_PIECES_MAX: usize = 8;
 /// Bytes of data that a work-queue entry holds itself (direct I/O, `Hamlyn 2.3`);
 /// longer messages are pulled from a send-buffer area or a slice of the caller.
 pub const DIRECT_BYTES_MAX: usize = 128;
-/// Bytes of data in a packet that takes the fast path.
-pub const SHORT_BYTES: usize = 16;
+/// Most bytes of data in a short packet, which takes the fast path, beside its word of metadata; and without one.
+pub const SHORT_BYTES_WITH_WORD: usize = 24;
+/// See [`SHORT_BYTES_WITH_WORD`].
+pub const SHORT_BYTES_MAX: usize = 8 * SHORT_WORDS;
+/// The same in words.
+pub const SHORT_WORDS: usize = 4;
 /// Packets of a streaming send that are sent before the caller may look at what came in: on Ethernet as many
 /// as one call of the system takes, and a few.
 pub const STREAMING_BURST: usize = 48;
@@ -65,7 +69,8 @@ const _: () = {
     // The first packet of a message carries all of its metadata.
     assert!(USER_METADATA_BYTES <= PACKET_PAYLOAD_MIN);
     // Short data and a word of metadata fit the smallest packet.
-    assert!(SHORT_BYTES + 8 <= PACKET_PAYLOAD_MIN);
+    assert!(SHORT_BYTES_WITH_WORD + 8 == SHORT_BYTES_MAX);
+    assert!(SHORT_BYTES_MAX + 8 <= PACKET_PAYLOAD_MIN && SHORT_BYTES_MAX <= DIRECT_BYTES_MAX);
     // A slot name has 16 bits of index.
     assert!(SLOTS_MAX <= 1 << 16 && SLOTS_MAX.is_power_of_two());
     // A message on the link with the smallest packets stays below one share of 2^32

@@ -2,8 +2,8 @@
 //! from, and a sink for packets. The engine decides *whether* and *where*; the
 //! copying itself is done by the host, which lends the memory.
 
-use crate::limits::{SHORT_BYTES, USER_METADATA_BYTES};
-use crate::packet::{Header, Short};
+use crate::limits::{SHORT_WORDS, USER_METADATA_BYTES};
+use crate::packet::{Header, Short, short_bytes};
 
 /// Why a host would not carry out a copy that the engine had checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -37,25 +37,26 @@ pub trait Area: Clone {
     /// at each write whether it may be.
     fn window(&self, offset: u64, length_bytes: u64) -> Self::Window;
 
-    /// Writes two words, lowest byte first.
+    /// Writes the first bytes of some words, lowest byte first.
     #[inline]
-    fn write_words(&self, offset: u64, words: [u64; 2]) -> Result<(), Denied> {
-        self.write(offset, &short_bytes(words))
+    fn write_short(&self, offset: u64, data: ShortData) -> Result<(), Denied> {
+        let bytes = short_bytes(data.words);
+        let bytes = bytes.get(..data.length_bytes).ok_or(Denied::OutOfArea)?;
+        self.write(offset, bytes)
     }
 
-    /// Writes two words, with which a message is complete: [`Area::write_words`], and if that was
-    /// done [`Area::message_complete`]. An area that does both may do so in fewer steps.
+    /// Writes short data, with which a message is complete, and does [`Area::message_complete`]. False, and nothing was done,
+    /// if the data may not be written, or if the two steps do it as fast.
     #[inline(always)]
-    fn complete_with_words(
+    fn complete_with_short(
         &self,
         offset: u64,
-        words: [u64; 2],
+        data: &impl ShortSource,
         low: u64,
         high: u64,
-    ) -> Result<(), Denied> {
-        self.write_words(offset, words)?;
-        self.message_complete(low, high);
-        Ok(())
+    ) -> bool {
+        let _ = (offset, data, low, high);
+        false
     }
 
     /// Copies out of the area.
@@ -76,9 +77,38 @@ pub trait Window: core::fmt::Debug {
     /// A window on nothing.
     fn empty() -> Self;
 
-    /// Writes two words, lowest byte first, `offset` bytes after the beginning of the window. False, and
+    /// Writes short data `offset` bytes after the beginning of the window. False, and
     /// nothing is written, unless all of it lies inside.
-    fn write_words(&self, offset: u64, words: [u64; 2]) -> bool;
+    fn write_short(&self, offset: u64, data: &impl ShortSource) -> bool;
+}
+
+/// Where the data of a short packet come from; each word is asked for once at most.
+pub trait ShortSource {
+    /// How many bytes, at most [`SHORT_BYTES_MAX`](crate::limits::SHORT_BYTES_MAX) if the sender follows the rules.
+    fn length_bytes(&self) -> usize;
+    /// The word of that number, below [`SHORT_WORDS`], lowest byte first; anything beyond the length.
+    fn data_word<const NUMBER: usize>(&self) -> u64;
+}
+
+impl ShortSource for ShortData {
+    #[inline(always)]
+    fn length_bytes(&self) -> usize {
+        self.length_bytes
+    }
+
+    #[inline(always)]
+    fn data_word<const NUMBER: usize>(&self) -> u64 {
+        self.words[NUMBER]
+    }
+}
+
+/// The data of a short packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShortData {
+    /// In words, lowest byte first; anything beyond the length.
+    pub words: [u64; SHORT_WORDS],
+    /// How many bytes.
+    pub length_bytes: usize,
 }
 
 /// For areas without windows.
@@ -90,15 +120,9 @@ impl Window for NoWindow {
         Self
     }
 
-    fn write_words(&self, _: u64, _: [u64; 2]) -> bool {
+    fn write_short(&self, _: u64, _: &impl ShortSource) -> bool {
         false
     }
-}
-
-/// Two words as bytes, lowest first.
-#[inline]
-pub const fn short_bytes(words: [u64; 2]) -> [u8; SHORT_BYTES] {
-    (words[0] as u128 | (words[1] as u128) << 64).to_le_bytes()
 }
 
 /// The bytes that came with a packet, wherever they lie; they are not checked,

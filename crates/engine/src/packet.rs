@@ -5,8 +5,8 @@
 //! each link's affair.
 
 use crate::key::Key;
-use crate::limits::{FAST_INDEX, SHORT_BYTES};
-use crate::memory::short_bytes;
+use crate::limits::{FAST_INDEX, SHORT_BYTES_MAX, SHORT_WORDS};
+use crate::memory::ShortSource;
 
 /// A slot as peers name it: 16 bits of index and 16 bits of generation. An
 /// index is used again only under a new generation, so a stale name never
@@ -184,7 +184,8 @@ impl Address {
     }
 }
 
-/// A short packet: an announced message of [`SHORT_BYTES`] alone, all of it in this one packet. What a [`Header`] and
+/// A short packet: an announced message of at most [`SHORT_BYTES_WITH_WORD`](crate::limits::SHORT_BYTES_WITH_WORD), or in fast mode with
+/// a word of zero [`SHORT_BYTES_MAX`], all of it in this one packet. What a [`Header`] and
 /// its payload say, without what is the same in every such packet: the kind is
 /// [`Kind::WRITE`], there are no flags, and the delta is zero (`Hamlyn 2.5`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -199,13 +200,15 @@ pub struct Short {
     pub word: u64,
     /// Whether the word is metadata.
     pub has_metadata: bool,
-    /// The data, lowest byte first.
-    pub data: [u64; 2],
+    /// How many bytes of data, at most [`SHORT_BYTES_MAX`].
+    pub length_bytes: u8,
+    /// The data, lowest byte first; anything beyond their length.
+    pub data: [u64; SHORT_WORDS],
 }
 
 /// A [`Short`] that lies where its sender can still write: each of its fields is asked for once at most, as
 /// a second look may find something else, and what was found at first is what counts.
-pub trait ShortInPlace {
+pub trait ShortInPlace: ShortSource {
     /// Whether the word is metadata.
     const HAS_METADATA: bool;
 
@@ -217,8 +220,6 @@ pub trait ShortInPlace {
     fn offset(&self) -> u64;
     /// The word.
     fn word(&self) -> u64;
-    /// The data, lowest byte first.
-    fn data(&self) -> [u64; 2];
 
     /// A copy of all of it.
     #[inline]
@@ -229,7 +230,13 @@ pub trait ShortInPlace {
             offset: self.offset(),
             word: self.word(),
             has_metadata: Self::HAS_METADATA,
-            data: self.data(),
+            length_bytes: self.length_bytes() as u8,
+            data: [
+                self.data_word::<0>(),
+                self.data_word::<1>(),
+                self.data_word::<2>(),
+                self.data_word::<3>(),
+            ],
         }
     }
 }
@@ -242,7 +249,7 @@ impl Short {
             metadata_index: self.to.metadata_index(),
             key: self.key,
             offset: self.offset,
-            length_bytes: SHORT_BYTES as u32,
+            length_bytes: self.length_bytes as u32,
             word: if self.has_metadata { 0 } else { self.word },
             metadata_length_bytes: if self.has_metadata { 8 } else { 0 },
             flags: Flags::NONE,
@@ -251,7 +258,59 @@ impl Short {
     }
 
     /// The data.
-    pub const fn bytes(&self) -> [u8; SHORT_BYTES] {
-        short_bytes(self.data)
+    pub fn bytes(&self) -> ShortBytes {
+        ShortBytes {
+            bytes: short_bytes(self.data),
+            length_bytes: self.length_bytes,
+        }
     }
+}
+
+/// The data of a short packet, as bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct ShortBytes {
+    bytes: [u8; SHORT_BYTES_MAX],
+    length_bytes: u8,
+}
+
+impl core::ops::Deref for ShortBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        let length = usize::from(self.length_bytes).min(SHORT_BYTES_MAX);
+        &self.bytes[..length]
+    }
+}
+
+/// Words as bytes, lowest first.
+pub(crate) fn short_bytes(words: [u64; SHORT_WORDS]) -> [u8; SHORT_BYTES_MAX] {
+    let mut bytes = [0; SHORT_BYTES_MAX];
+    for (into, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+        *into = word.to_le_bytes();
+    }
+    bytes
+}
+
+/// Bytes as words, lowest first; zero beyond them. Nothing if there are more than [`SHORT_BYTES_MAX`].
+#[inline(always)]
+pub fn short_words(bytes: &[u8]) -> Option<[u64; SHORT_WORDS]> {
+    let mut words = [0; SHORT_WORDS];
+    let (whole, rest) = bytes.as_chunks();
+    if whole.len() + usize::from(!rest.is_empty()) > SHORT_WORDS {
+        return None;
+    }
+    for (word, whole) in words.iter_mut().zip(whole) {
+        *word = u64::from_le_bytes(*whole);
+    }
+    if !rest.is_empty() {
+        words[whole.len()] = short_rest(rest);
+    }
+    Some(words)
+}
+
+/// Fewer than eight bytes as a word.
+#[inline(never)]
+fn short_rest(rest: &[u8]) -> u64 {
+    let byte = |word, &byte| word << 8 | u64::from(byte);
+    rest.iter().rev().fold(0, byte)
 }

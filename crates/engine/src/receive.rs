@@ -8,7 +8,7 @@ use core::ops::Range;
 pub use crate::awaited::Awaited;
 use crate::grant::{GrantId, GrantRefused};
 use crate::key::Key;
-use crate::limits::{FAST_INDEX, QUEUES_MAX, SHORT_BYTES, USER_METADATA_BYTES};
+use crate::limits::{FAST_INDEX, QUEUES_MAX, USER_METADATA_BYTES};
 use crate::memory::{Area, Denied, LinkId, Payload, Window};
 use crate::metadata::MetadataEntry;
 use crate::notification::{
@@ -42,6 +42,8 @@ pub struct ShortReceived {
     pub metadata: u64,
     /// Where in the slot its data begin, unless it is in fast mode.
     pub offset: u64,
+    /// How many bytes of data, unless it is in fast mode.
+    pub length_bytes: usize,
 }
 
 impl ShortReceived {
@@ -278,11 +280,13 @@ impl<A: Area> Receiver<A> {
         awaited: Option<(&Awaited, &MetadataEntry)>,
     ) -> Option<ShortReceived> {
         let to = short.to();
+        // Each field is read once.
+        let (key, offset, length_bytes) = (short.key(), short.offset(), short.length_bytes());
         if !P::HAS_METADATA {
             let fast_slot = self.slots.fast_slot(to)?;
-            if fast_slot.key != short.key()
+            if fast_slot.key != key
                 || fast_slot.queue != Some(waiting)
-                || !fast_slot.window.write_words(short.offset(), short.data())
+                || !fast_slot.window.write_short(offset, short)
             {
                 return None;
             }
@@ -292,12 +296,11 @@ impl<A: Area> Receiver<A> {
                 word,
                 metadata: 0,
                 offset: 0,
+                length_bytes: 0,
             });
         }
-        // Each field is read once.
-        let (key, offset) = (short.key(), short.offset());
         if let Some((awaited, _)) = awaited
-            && !awaited.permits(to, key, offset)
+            && !awaited.permits(to, key, offset, length_bytes)
         {
             return None;
         }
@@ -311,17 +314,19 @@ impl<A: Area> Receiver<A> {
         let (entry, low, high, word) = match awaited {
             Some((awaited, entry)) => {
                 debug_assert!(awaited.is_permitted(slot, entry));
-                if offset > slot.last_short {
+                // What is permitted may lie beyond the slot, which is for this to find.
+                if offset + length_bytes as u64 > slot.length_bytes || !entry.is_armed() {
                     return None;
                 }
-                if !entry.is_armed() {
+                // One piece changes hands: the one with the data.
+                if length_bytes == 0 {
                     return None;
                 }
-                (entry, at, at + SHORT_BYTES as u64, 0)
+                (entry, at, at + length_bytes as u64, 0)
             }
             None => {
                 let entry = slot.metadata.as_ref()?.named(to.metadata_index())?;
-                let (low, high) = entry.admit_once(key, offset, SHORT_BYTES as u64)?;
+                let (low, high) = entry.admit_once(key, offset, length_bytes as u64)?;
                 if high > slot.length_bytes {
                     return None;
                 }
@@ -329,13 +334,13 @@ impl<A: Area> Receiver<A> {
                 (entry, low, high, entry.receive_class())
             }
         };
-        slot.area
-            .complete_with_words(at, short.data(), low, high)
-            .ok()?;
+        if !slot.area.complete_with_short(at, short, low, high) {
+            return None;
+        }
         let metadata = short.word();
         entry.store_metadata_word(metadata, size_of_val(&metadata));
         if awaited.is_none() {
-            entry.set_landed(offset, SHORT_BYTES as u32);
+            entry.set_landed(offset, length_bytes as u32);
         }
         // Last: from then on the application may give the place and the entry away again.
         entry.spend();
@@ -344,6 +349,7 @@ impl<A: Area> Receiver<A> {
             word,
             metadata,
             offset,
+            length_bytes,
         })
     }
 

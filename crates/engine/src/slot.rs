@@ -7,7 +7,7 @@ use core::num::NonZeroU64;
 use crate::counting::Counting;
 use crate::grant::Grants;
 use crate::key::Key;
-use crate::limits::{FAST_INDEX, SHORT_BYTES, SLOTS_MAX};
+use crate::limits::{FAST_INDEX, SLOTS_MAX};
 use crate::memory::{Area, Window};
 use crate::metadata::MetadataArea;
 use crate::packet::{Address, Header, SlotName};
@@ -150,8 +150,6 @@ pub(crate) struct Slot<A> {
     pub(crate) revoked: bool,
     pub(crate) metadata: Option<MetadataArea>,
     pub(crate) queue: Option<QueueId>,
-    /// The last offset at which short data fit.
-    pub(crate) last_short: u64,
     /// The queue, if short packets to its entries may take the fast path: what [`SlotTable::update_fast_slot`] found.
     pub(crate) one_shot_queue: Option<QueueId>,
     pub(crate) grants: Grants,
@@ -162,7 +160,7 @@ impl<A> Slot<A> {
     /// Whether nothing about the slot itself keeps short data out.
     fn takes_short(&self) -> bool {
         let writable = self.rights.grant(Rights::WRITE);
-        !self.revoked && writable && self.length_bytes >= SHORT_BYTES as u64
+        !self.revoked && writable
     }
 }
 
@@ -290,7 +288,6 @@ impl<A: Area> SlotTable<A> {
             revoked: false,
             metadata: options.metadata,
             queue: options.queue,
-            last_short: options.length_bytes.saturating_sub(SHORT_BYTES as u64),
             one_shot_queue: None,
             grants: Grants::default(),
             refusals: Box::default(),

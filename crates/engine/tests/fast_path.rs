@@ -5,10 +5,10 @@ mod host;
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
-use hamlyn_engine::limits::FAST_INDEX;
+use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES_MAX};
 use hamlyn_engine::metadata::{MetadataArea, Permission};
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::{Address, Short, SlotName};
+use hamlyn_engine::packet::{Address, Short, SlotName, short_words};
 use hamlyn_engine::receive::{Awaited, Received, Receiver};
 use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
 use host::{InPlace, Packet, VecArea};
@@ -127,7 +127,7 @@ impl World {
             to: Address::new(self.slot, 1),
             key: Key::from_bits(ENTRY_KEY),
             low: LOW,
-            max_start_offset: high - LOW - 16,
+            length_bytes: high - LOW,
         };
         // Who awaits a message at an entry looks for one with metadata only.
         let short = short.has_metadata.then_some(InPlace::<true>(short))?;
@@ -180,7 +180,7 @@ fn packets() -> impl Strategy<Value = (Short, u16, u16)> {
     let index = prop_oneof![6 => Just(1_u16), 1 => Just(0), 1 => Just(2), 3 => Just(FAST_INDEX)];
     let key = prop_oneof![6 => Just(ENTRY_KEY), 3 => Just(SLOT_KEY), 1 => any::<u64>()];
     let offset = prop_oneof![
-        6 => LOW..=HIGH - 16,
+        6 => LOW..=HIGH,
         2 => LOW - 17..SLOT_BYTES + 1,
         1 => u64::MAX - 40..=u64::MAX,
         1 => any::<u64>()
@@ -192,22 +192,26 @@ fn packets() -> impl Strategy<Value = (Short, u16, u16)> {
         key,
         offset,
         any::<u64>(),
-        any::<[u64; 2]>(),
+        prop_oneof![3 => Just(16_usize), 5 => 0..=SHORT_BYTES_MAX],
+        any::<[u8; SHORT_BYTES_MAX]>(),
         generation,
         slot_index,
     )
-        .prop_map(|(index, key, offset, word, data, generation, slot_index)| {
-            let short = Short {
-                to: Address::new(SlotName::new(0, 0), index),
-                key: Key::from_bits(key),
-                offset,
-                word,
-                // In fast mode the word is no metadata.
-                has_metadata: index != FAST_INDEX,
-                data,
-            };
-            (short, generation, slot_index)
-        })
+        .prop_map(
+            |(index, key, offset, word, length, bytes, generation, slot_index)| {
+                let short = Short {
+                    to: Address::new(SlotName::new(0, 0), index),
+                    key: Key::from_bits(key),
+                    offset,
+                    word,
+                    // In fast mode the word is no metadata.
+                    has_metadata: index != FAST_INDEX,
+                    length_bytes: length as u8,
+                    data: short_words(&bytes[..length]).unwrap(),
+                };
+                (short, generation, slot_index)
+            },
+        )
 }
 
 proptest! {
@@ -252,7 +256,7 @@ proptest! {
             }
             None => {
                 prop_assert_eq!(&awaited.trace(), &before);
-                let is_usual = state.mode == Mode::ParanoidOneShot && index == 1;
+                let is_usual = state.mode == Mode::ParanoidOneShot && index == 1 && short.length_bytes > 0;
                 prop_assert!(!is_usual || expected.is_none(), "what is awaited is seen");
             }
         }
@@ -274,30 +278,40 @@ fn what_is_right_is_let_in() {
     };
     let mut world = World::new(&state);
     let slot = world.slot;
-    let short = Short {
-        to: Address::new(slot, 1),
-        key: Key::from_bits(ENTRY_KEY),
-        offset: HIGH - 16,
-        word: 7,
-        has_metadata: true,
-        data: [8, 9],
-    };
-    assert_eq!(world.awaited(&short, HIGH), Some((7, short.offset)));
-    assert_eq!(world.area.contents()[144], 8);
-    world.metadata.entry(1).unwrap().arm();
-    let notification = world.fast(&short).unwrap();
-    assert_eq!((notification.slot, notification.word), (slot, CLASS));
     let plain = State {
         mode: Mode::Normal,
         ..state
     };
-    let mut world = World::new(&plain);
-    let short = Short {
-        to: Address::new(world.slot, FAST_INDEX),
-        key: Key::from_bits(SLOT_KEY),
-        has_metadata: false,
-        ..short
-    };
-    let notification = world.fast(&short).unwrap();
-    assert_eq!(notification.word, 7);
+    let mut plain_world = World::new(&plain);
+    for length in 0..=SHORT_BYTES_MAX {
+        let bytes = [length as u8; SHORT_BYTES_MAX];
+        let short = Short {
+            to: Address::new(slot, 1),
+            key: Key::from_bits(ENTRY_KEY),
+            offset: HIGH - length as u64,
+            word: 7,
+            has_metadata: true,
+            length_bytes: length as u8,
+            data: short_words(&bytes[..length]).unwrap(),
+        };
+        let place = (BASE + HIGH) as usize - length..(BASE + HIGH) as usize;
+        // An empty message is left to the ordinary way by who awaits one.
+        if length > 0 {
+            assert_eq!(world.awaited(&short, HIGH), Some((7, short.offset)));
+            assert_eq!(world.area.contents()[place.clone()], bytes[..length]);
+            world.metadata.entry(1).unwrap().arm();
+        }
+        let notification = world.fast(&short).unwrap();
+        assert_eq!((notification.slot, notification.word), (slot, CLASS));
+        world.metadata.entry(1).unwrap().arm();
+        let short = Short {
+            to: Address::new(plain_world.slot, FAST_INDEX),
+            key: Key::from_bits(SLOT_KEY),
+            has_metadata: false,
+            ..short
+        };
+        let notification = plain_world.fast(&short).unwrap();
+        assert_eq!(notification.word, 7);
+        assert_eq!(plain_world.area.contents()[place], bytes[..length]);
+    }
 }

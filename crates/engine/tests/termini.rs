@@ -154,7 +154,8 @@ fn a_destination_that_takes_nothing_holds_up_no_other() {
         offset: 0,
         word: 0,
         has_metadata: true,
-        data: [1, 2],
+        length_bytes: 16,
+        data: [1, 2, 0, 0],
     };
     let handle = transmitter.post_short(terminus, live, || short, &mut wires);
     assert_eq!(

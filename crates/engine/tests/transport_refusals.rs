@@ -29,7 +29,8 @@ fn short() -> Short {
         offset: 0,
         word: 0,
         has_metadata: false,
-        data: [1, 2],
+        length_bytes: 16,
+        data: [1, 2, 0, 0],
     }
 }
 

@@ -13,7 +13,7 @@ use std::ops::Deref;
 use std::task::{Context, Poll};
 
 use hamlyn_engine::counting::Counting;
-use hamlyn_engine::limits::{SHORT_BYTES, USER_METADATA_BYTES};
+use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::slot::SlotInfo;
@@ -327,7 +327,7 @@ impl Inbox {
     /// Compares what a datagram says of itself with what landed: short data at that offset.
     #[inline(always)]
     fn read_short(&mut self, short: ShortArrival) -> Result<bool, ReceiveError> {
-        if short.word != word_of(short.offset, SHORT_BYTES) {
+        if short.word != word_of(short.offset, short.length_bytes) {
             self.forget();
             return Err(OTHER_BYTES);
         }

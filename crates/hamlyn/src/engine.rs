@@ -19,7 +19,7 @@ pub mod key {
 /// Limits of messages and queues.
 pub mod limits {
     pub use hamlyn_engine::limits::{
-        DIRECT_BYTES_MAX, FAST_INDEX, GRANTS_PER_SLOT_MAX, PACKET_PAYLOAD_MAX, SHORT_BYTES,
+        DIRECT_BYTES_MAX, FAST_INDEX, GRANTS_PER_SLOT_MAX, PACKET_PAYLOAD_MAX, SHORT_BYTES_MAX,
         USER_METADATA_BYTES, WORK_QUEUE_ENTRIES,
     };
 }

@@ -6,7 +6,7 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::Address;
-use hamlyn_engine::receive::{Awaited, Received, Receiver};
+use hamlyn_engine::receive::{Awaited, Received, Receiver, ShortReceived};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_host::LossCause;
@@ -252,11 +252,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     pub(crate) fn take_one_shot(&mut self, queue: QueueId) -> Option<Notification> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
-        let way = rx_link.end.shortcut()?;
-        let received = self
-            .receiver
-            .receive_short(&way.peek_with_metadata()?, queue, None)?;
-        way.short_done();
+        let received = take_short::<_, true>(rx_link, &mut self.receiver, queue, None)?;
         Some(received.notification(from))
     }
 
@@ -283,14 +279,12 @@ impl<R: ReceiveEnd> Inbound<R> {
     ) -> Option<ShortArrival> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
-        let way = rx_link.end.shortcut()?;
-        let receiver = &mut self.receiver;
-        let received =
-            receiver.receive_short(&way.peek_with_metadata()?, *queue, Some((awaited, entry)))?;
-        way.short_done();
+        let awaited = Some((awaited, entry));
+        let received = take_short::<_, true>(rx_link, &mut self.receiver, *queue, awaited)?;
         Some(ShortArrival {
             word: received.metadata,
             offset: received.offset,
+            length_bytes: received.length_bytes,
             from,
         })
     }
@@ -482,6 +476,23 @@ fn is_silent<R: ReceiveEnd>(rx_link: &mut RxLink<R>) -> bool {
     true
 }
 
+/// The next packet of that link, if it is short and can take the fast path; see [`Receiver::receive_short`].
+#[inline(always)]
+fn take_short<R: ReceiveEnd, const HAS_METADATA: bool>(
+    rx_link: &mut RxLink<R>,
+    receiver: &mut Receiver<Area>,
+    queue: QueueId,
+    awaited: Option<(&Awaited, &MetadataEntry)>,
+) -> Option<ShortReceived> {
+    let way = rx_link.end.shortcut()?;
+    let received = match way.peek_short::<HAS_METADATA>() {
+        Some(short) => receiver.receive_short(&short, queue, awaited)?,
+        None => return None,
+    };
+    way.short_done();
+    Some(received)
+}
+
 #[inline(always)]
 fn take_plain<R: ReceiveEnd>(
     rx_link: &mut RxLink<R>,
@@ -489,9 +500,7 @@ fn take_plain<R: ReceiveEnd>(
     queue: QueueId,
 ) -> Option<Notification> {
     let from = rx_link.id;
-    let way = rx_link.end.shortcut()?;
-    let received = receiver.receive_short(&way.peek_plain()?, queue, None)?;
-    way.short_done();
+    let received = take_short::<_, false>(rx_link, receiver, queue, None)?;
     Some(received.notification(from))
 }
 

@@ -1,9 +1,9 @@
 //! Messages of the lower layer (`Hamlyn 3.2`): what is sent, and where to.
 
 use hamlyn_engine::counting::Share;
-use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES};
+use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD};
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, short_words};
 use hamlyn_engine::transmit::Message as EngineMessage;
 
 use crate::ticket::{OutsideTicket, Ticket};
@@ -15,8 +15,8 @@ pub struct Target {
     pub(crate) ticket: Ticket,
     /// Where in that interface, as packets say it.
     to: Address,
-    /// At how many offsets in the ticket's place a short packet may begin: one without metadata, in fast mode, and one with a
-    /// word of metadata, to an entry. One of them is zero.
+    /// At how many offsets in the ticket's place an empty short packet may begin: one without metadata, in fast mode, and one
+    /// with a word of metadata, to an entry. One of them is zero.
     fast_starts: u64,
     entry_starts: u64,
 }
@@ -28,18 +28,9 @@ pub(crate) struct InlineForm {
     has_metadata: bool,
 }
 
-/// As many bytes, if there are so many.
-#[inline(always)]
-fn first_bytes<const LENGTH: usize>(bytes: &[u8]) -> [u8; LENGTH] {
-    bytes.first_chunk().copied().unwrap_or([0; LENGTH])
-}
-
 impl Target {
     pub(crate) fn new(link: LinkId, ticket: Ticket) -> Self {
-        let starts = ticket
-            .length_bytes
-            .saturating_add(1)
-            .saturating_sub(SHORT_BYTES as u64);
+        let starts = ticket.length_bytes.saturating_add(1);
         let (fast_starts, entry_starts) = match ticket.metadata_index {
             FAST_INDEX => (starts, 0),
             _ => (0, starts),
@@ -61,7 +52,8 @@ impl Target {
     /// What the message is as a short packet, if it is one and lies in the ticket's bounds.
     #[inline(always)]
     pub(crate) fn inline_form(&self, message: &Message<'_>) -> Option<InlineForm> {
-        if message.data.len() != SHORT_BYTES || message.share.is_some() || message.silent {
+        let length = message.data.len();
+        if length > SHORT_BYTES_MAX || message.share.is_some() || message.silent {
             return None;
         }
         let has_metadata = !message.metadata.is_empty();
@@ -72,14 +64,18 @@ impl Target {
             }
             false => (self.fast_starts, message.word),
         };
-        (message.offset < starts).then_some(InlineForm { word, has_metadata })
+        if length > SHORT_BYTES_WITH_WORD && (has_metadata || word != 0) {
+            return None;
+        }
+        // A ticket's place ends far below the highest number, so this wraps only for an offset that is far outside.
+        let end = message.offset.wrapping_add(length as u64);
+        (message.offset <= end && end < starts).then_some(InlineForm { word, has_metadata })
     }
 
     /// The message as a short packet.
     #[inline(always)]
     pub(crate) fn short(&self, message: &Message<'_>, form: InlineForm) -> Short {
         let ticket = &self.ticket;
-        let data = u128::from_le_bytes(first_bytes(message.data));
         Short {
             to: self.to,
             key: ticket.key,
@@ -87,7 +83,8 @@ impl Target {
             offset: ticket.base.wrapping_add(message.offset),
             word: form.word,
             has_metadata: form.has_metadata,
-            data: [data as u64, (data >> 64) as u64],
+            length_bytes: message.data.len() as u8,
+            data: short_words(message.data).unwrap_or_default(),
         }
     }
 

@@ -3,7 +3,6 @@
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
-use hamlyn_engine::limits::SHORT_BYTES;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::{MetadataArea, MetadataEntry, Permission};
 use hamlyn_engine::packet::Address;
@@ -46,12 +45,13 @@ impl Drop for ReceiveBuffer {
     }
 }
 
-/// A message of a word of metadata and 16 bytes of data, which was the next to come.
+/// A short message with a word of metadata, which was the next to come.
 #[derive(Clone, Copy)]
 pub(crate) struct ShortArrival {
     pub(crate) word: u64,
     /// Where in the slot its data lie.
     pub(crate) offset: u64,
+    pub(crate) length_bytes: usize,
     pub(crate) from: LinkId,
 }
 
@@ -100,7 +100,7 @@ impl ReceiveBuffer {
             to: Address::new(slot.name(), ENTRY),
             key,
             low: 0,
-            max_start_offset: u64::from(length_bytes).saturating_sub(SHORT_BYTES as u64),
+            length_bytes: u64::from(length_bytes),
         };
         let mut buffer = Self {
             slot,

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hamlyn_engine::limits::SHORT_BYTES;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::terminus::{SendTag, TerminusId};
@@ -49,11 +48,7 @@ impl LastWord {
         if !interface.has_room(terminus, self.target.link()) {
             return false;
         }
-        let data: &[u8] = match self.metadata.is_empty() {
-            true => &[0; SHORT_BYTES],
-            false => &[],
-        };
-        let message = Message::new(data).metadata(&self.metadata).word(self.word);
+        let message = Message::new(&[]).metadata(&self.metadata).word(self.word);
         let said = interface.send_msg(terminus, &self.target, &message, Wait::Poll);
         !matches!(said, Err(SendError::WouldBlock { .. }))
     }

@@ -189,7 +189,8 @@ fn cell_seeds() -> Vec<Seed> {
     // Flag, kind, flags, metadata length, placement; slot; key; offset; length, place; word.
     let cell = |metadata: u64, bits: u64, index: u64, length: u64, place: u64| {
         let words = [
-            1 | metadata << 48 | bits << 56,
+            // Of a packet that is not short.
+            1 | metadata << 48 | (bits | 8) << 56,
             3 | index << 32,
             0xFEDC_BA98_7654_3210,
             40,
@@ -202,9 +203,31 @@ fn cell_seeds() -> Vec<Seed> {
         let words = words.map(u64::to_le_bytes);
         [&[4], words.as_flattened()].concat()
     };
+    // Flag, length, placement; slot; key; offset; word; data.
+    let short = |length: u64, bits: u64, index: u64| {
+        let first = 1 | length << 32 | bits << 56;
+        let words = [
+            first,
+            3 | index << 32,
+            0xFEDC_BA98_7654_3210,
+            40,
+            7,
+            1,
+            2,
+            3,
+        ];
+        [&[4], words.map(u64::to_le_bytes).as_flattened()].concat()
+    };
     let fast = 0xFFFF;
     let seeds = [
-        ("short", cell(0, 0, 0, 16, 0), true),
+        ("short", short(16, 0, 0), true),
+        ("short_empty", short(0, 0, fast), true),
+        ("short_longest", short(32, 0, fast), true),
+        ("short_too_long", short(33, 0, fast), false),
+        ("short_with_metadata", short(24, 2, 0), true),
+        ("short_with_metadata_too_long", short(25, 2, 0), false),
+        ("short_metadata_in_fast_mode", short(16, 2, fast), false),
+        ("inline", cell(0, 0, 0, 16, 0), true),
         ("empty", cell(0, 0, 0, 0, 0), true),
         ("fast", cell(0, 0, fast, 8, 0), true),
         ("metadata_in_word", cell(8, 2, 0, 16, 0), true),

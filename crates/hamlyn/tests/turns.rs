@@ -4,7 +4,7 @@ use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Wait};
 
 const WAIT: Wait = Wait::millis(10_000);
-const FLOOD: u64 = 200;
+const FLOOD: u64 = 700;
 const FEW: u64 = 5;
 /// Set in the words of those who send little.
 const FROM_THE_MODEST: u64 = 1 << 32;

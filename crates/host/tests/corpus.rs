@@ -228,5 +228,5 @@ fn committed_seeds_are_the_ones_made_here() {
         };
         assert_eq!(received, expected, "{name}");
     }
-    assert_eq!(VERSION, 4, "the seeds are of this version");
+    assert_eq!(VERSION, 5, "the seeds are of this version");
 }

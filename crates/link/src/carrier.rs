@@ -7,9 +7,11 @@
 
 use std::sync::Arc;
 
-use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
-use hamlyn_engine::memory::{self, Denied, Part, Unsent};
-use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::limits::{
+    PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, SHORT_BYTES_MAX, SHORT_WORDS, USER_METADATA_BYTES,
+};
+use hamlyn_engine::memory::{self, Area as _, Denied, Part, ShortData, Unsent};
+use hamlyn_engine::packet::{Address, Header, Short, short_words};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::area::Area;
@@ -21,8 +23,9 @@ use hamlyn_ring::reports::{Miscounted, ReportReader, Reporter, SharedReports};
 use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, StoreKind, ticks};
 use hamlyn_ring::streaming::StreamingHeuristic;
 
-use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement, ShortInCell};
+use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement};
 use crate::copy_policy::CopyPolicy;
+use crate::short_cell::{self, ShortInCell};
 use crate::{LinkError, LinkFault, Refused, report};
 
 pub(crate) fn check_payload_max(payload_max: usize) -> Result<(), LinkError> {
@@ -166,7 +169,7 @@ impl Outgoing {
     #[inline(always)]
     pub(crate) fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
         let room = self.producer.room().map_err(unsent)?;
-        room.publish(cell::encode_short(&short()));
+        room.publish(short_cell::encode_short(&short()));
         Ok(())
     }
 
@@ -177,7 +180,7 @@ impl Outgoing {
         while let Ok(room) = self.producer.room()
             && let Some(short) = next()
         {
-            room.publish(cell::encode_short(&short));
+            room.publish(short_cell::encode_short(&short));
             count += 1;
         }
         count
@@ -215,6 +218,19 @@ impl Outgoing {
         };
         let window_bytes = self.producer.window_bytes();
         let mut room = self.producer.room().map_err(unsent)?;
+        if short_cell::fits(header, metadata.len(), length) {
+            let short = Short {
+                to: Address::new(header.slot, header.metadata_index),
+                key: header.key,
+                offset: header.offset,
+                word: header.word | short_word(metadata),
+                has_metadata: !metadata.is_empty(),
+                length_bytes: length as u8,
+                data: gather_short(parts).map_err(impossible)?,
+            };
+            room.publish(short_cell::encode_short(&short));
+            return Ok(());
+        }
         let in_word = if metadata.is_empty() {
             Some(Metadata::Word(0))
         } else {
@@ -267,13 +283,6 @@ fn unsent(reason: NoRoom) -> Unsent {
         NoRoom::Full => Unsent::Full,
         NoRoom::Corrupt => Unsent::Gone,
     }
-}
-
-/// Bytes as the words of a cell.
-#[inline(always)]
-fn words(bytes: &[u8; INLINE_BYTES]) -> [u64; 2] {
-    let both = u128::from_le_bytes(*bytes);
-    [both as u64, (both >> 64) as u64]
 }
 
 /// Copies all parts into the payload arena.
@@ -334,9 +343,9 @@ fn short_word(metadata: &[u8]) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// All parts together, at most 16 bytes.
-fn gather_short(parts: &[Part<'_, Area>]) -> Result<[u64; 2], Denied> {
-    let mut bytes = [0; INLINE_BYTES];
+/// All parts together, as many as are short.
+fn gather_short(parts: &[Part<'_, Area>]) -> Result<[u64; SHORT_WORDS], Denied> {
+    let mut bytes = [0; SHORT_BYTES_MAX];
     let mut at = 0;
     for part in parts {
         let end = at + part.length_bytes();
@@ -347,13 +356,11 @@ fn gather_short(parts: &[Part<'_, Area>]) -> Result<[u64; 2], Denied> {
         }
         at = end;
     }
-    Ok(words(&bytes))
+    short_words(&bytes).ok_or(Denied::OutOfArea)
 }
 
-/// A short packet without metadata, in its cell.
-pub type Plain<'a> = ShortInCell<SharedCell<'a>, false>;
-/// A short packet with a word of metadata, in its cell.
-pub type WithMetadata<'a> = ShortInCell<SharedCell<'a>, true>;
+/// A short packet in its cell, with a word of metadata or without.
+pub type InCell<'a, const HAS_METADATA: bool> = ShortInCell<SharedCell<'a>, HAS_METADATA>;
 
 /// The receiving end.
 pub(crate) struct Incoming {
@@ -411,16 +418,14 @@ impl Incoming {
         })
     }
 
-    /// See [`crate::Shortcut::peek_plain`].
+    /// See [`crate::Shortcut::peek_short`].
     #[inline(always)]
-    pub(crate) fn peek_plain(&self) -> Option<Plain<'_>> {
-        cell::decode_short(self.consumer.look(cell::BARE)?)
-    }
-
-    /// See [`crate::Shortcut::peek_with_metadata`].
-    #[inline(always)]
-    pub(crate) fn peek_with_metadata(&self) -> Option<WithMetadata<'_>> {
-        cell::decode_short(self.consumer.look(cell::WORDED)?)
+    pub(crate) fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InCell<'_, HAS_METADATA>> {
+        let most = short_cell::bytes_max(HAS_METADATA);
+        let (length, cell) = self
+            .consumer
+            .look(short_cell::first_word(HAS_METADATA), most)?;
+        Some(short_cell::decode_short(length, cell))
     }
 
     /// The packet that was last shown is taken.
@@ -570,7 +575,13 @@ impl memory::Payload<Area> for Carried<'_> {
     fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
         let length = self.length as usize;
         match self.placement.data {
-            Data::Cell([low, high]) => area.write_short(offset, [low, high], length),
+            Data::Cell(words) => area.write_short(
+                offset,
+                ShortData {
+                    words,
+                    length_bytes: length,
+                },
+            ),
             Data::PayloadArena(at) => {
                 let from = self.arena_offset + at as usize;
                 deposit_from_arena(self.streaming, self.mapping, from, area, offset, length)

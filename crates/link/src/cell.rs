@@ -10,6 +10,8 @@
 //! | 5 | the word; or metadata |
 //! | 6, 7 | up to 16 bytes of data |
 //!
+//! The placement of such a packet has bit 8; without it, it is a short one, whose cell is another ([`crate::short_cell`]).
+//!
 //! A cell whose placement is 4, and which says nothing else, is no packet but a *fence*: the receiving end returns the room
 //! of all cells before it, so that the sender knows that they were taken (decision 0020).
 //!
@@ -18,16 +20,15 @@
 //! agreed. It does not check kinds, flags, slots or keys; the engine does.
 
 use hamlyn_engine::key::Key;
-use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES, USER_METADATA_BYTES};
-use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, SlotName};
-use hamlyn_ring::cells::{Cell, CellInPlace, FLAG_MASK};
+use hamlyn_engine::limits::{FAST_INDEX, SHORT_WORDS, USER_METADATA_BYTES};
+use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_ring::cells::{Cell, FLAG_MASK};
 use hamlyn_ring::shared::{LINE_BYTES, LINE_WORDS};
 
-use crate::LinkFault;
+use crate::{LinkFault, short_cell};
 
-/// Bytes of data that fit into a cell.
+/// Bytes of data that fit into the cell of a packet that is not short.
 pub const INLINE_BYTES: usize = 16;
-const _: () = assert!(INLINE_BYTES == SHORT_BYTES);
 /// Bytes of metadata that fit into the word of a cell.
 pub const WORD_BYTES: usize = 8;
 /// In the payload arena, data begin at a multiple of this after the metadata.
@@ -36,7 +37,10 @@ pub const DATA_ALIGNMENT_BYTES: usize = 16;
 /// Placement bit: the data, and metadata that are not in the word, lie in the payload arena.
 const BULK: u8 = 1;
 /// Placement bit: the word is metadata, and the header's word is zero.
-const METADATA_IN_WORD: u8 = 2;
+pub(crate) const METADATA_IN_WORD: u8 = 2;
+
+/// Placement bit: a packet that is not short.
+const GENERAL: u8 = 8;
 
 /// Placement bit: a fence.
 const FENCE: u8 = 4;
@@ -57,7 +61,7 @@ pub fn is_fence(cell: &Cell) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Data {
     /// In the cell: the bytes of these words, lowest first.
-    Cell([u64; 2]),
+    Cell([u64; SHORT_WORDS]),
     /// At this place of the payload arena.
     PayloadArena(u32),
     /// In their place: the header says that they were placed, and they do not travel.
@@ -102,7 +106,7 @@ pub fn word_is_free(header: &Header, metadata_length: usize) -> bool {
 /// [`Placement::data_after`] bytes before the data, which are there too.
 #[inline(always)]
 pub fn encode(header: &Header, placement: &Placement) -> Cell {
-    let (mut bits, mut place, mut data) = (0, 0, [0; 2]);
+    let (mut bits, mut place, mut data) = (GENERAL, 0, [0; SHORT_WORDS]);
     match placement.data {
         Data::Cell(words) => data = words,
         Data::PayloadArena(offset) => {
@@ -139,75 +143,6 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
     ]
 }
 
-/// The upper half of the first word of a short packet's cell with metadata; without it is zero.
-const WORD_ONLY: u64 = (METADATA_IN_WORD as u64) << 24 | (WORD_BYTES as u64) << 16;
-
-const _: () = assert!(Kind::WRITE.0 == 0 && Flags::NONE.0 == 0);
-
-/// The first word, but for the flag, of the cell of a short packet without metadata: by far the most
-/// frequent, if the address is in fast mode.
-pub const BARE: u64 = 0;
-/// The same with a word of metadata.
-pub const WORDED: u64 = WORD_ONLY << 32;
-
-/// A short packet in its cell.
-#[derive(Clone, Copy)]
-pub struct ShortInCell<C, const HAS_METADATA: bool>(C);
-
-/// The short packet in a cell whose first word is [`BARE`], or [`WORDED`] if it `HAS_METADATA`. Nothing if it is
-/// not short.
-#[inline(always)]
-pub fn decode_short<C: CellInPlace, const HAS_METADATA: bool>(
-    cell: C,
-) -> Option<ShortInCell<C, HAS_METADATA>> {
-    // A place in the payload arena makes the length too large.
-    (cell.word::<4>() == INLINE_BYTES as u64).then_some(ShortInCell(cell))
-}
-
-impl<C: CellInPlace, const HAS_METADATA: bool> ShortInPlace for ShortInCell<C, HAS_METADATA> {
-    const HAS_METADATA: bool = HAS_METADATA;
-
-    #[inline(always)]
-    fn to(&self) -> Address {
-        Address::from_bits(self.0.word::<1>())
-    }
-
-    #[inline(always)]
-    fn key(&self) -> Key {
-        Key::from_bits(self.0.word::<2>())
-    }
-
-    #[inline(always)]
-    fn offset(&self) -> u64 {
-        self.0.word::<3>()
-    }
-
-    #[inline(always)]
-    fn word(&self) -> u64 {
-        self.0.word::<5>()
-    }
-
-    #[inline(always)]
-    fn data(&self) -> [u64; 2] {
-        [self.0.word::<6>(), self.0.word::<7>()]
-    }
-}
-
-/// The cell of a short packet. The flag is left to the ring.
-#[inline(always)]
-pub fn encode_short(short: &Short) -> Cell {
-    [
-        if short.has_metadata { WORDED } else { BARE },
-        short.to.to_bits(),
-        short.key.to_bits(),
-        short.offset,
-        INLINE_BYTES as u64,
-        short.word,
-        short.data[0],
-        short.data[1],
-    ]
-}
-
 #[inline(always)]
 fn header(cell: &Cell) -> Header {
     Header {
@@ -231,8 +166,12 @@ pub fn decode(
     arena_bytes: usize,
     payload_max_bytes: usize,
 ) -> Result<(Header, Placement), LinkFault> {
+    let said = cell[0] & !FLAG_MASK;
+    if let Some(short) = short_cell::decode_copy(said, cell) {
+        return short;
+    }
     let mut header = header(cell);
-    let bits = (cell[0] >> 56) as u8;
+    let bits = (said >> 56) as u8;
     let metadata_length = header.metadata_length_bytes as usize;
     let placed = header.flags.is_placed();
     // What is in its place already does not travel.
@@ -241,7 +180,7 @@ pub fn decode(
     } else {
         header.length_bytes as usize
     };
-    if bits & !(BULK | METADATA_IN_WORD) != 0
+    if bits & !(BULK | METADATA_IN_WORD) != GENERAL
         || metadata_length > USER_METADATA_BYTES
         || metadata_length + length > payload_max_bytes
     {
@@ -268,7 +207,7 @@ pub fn decode(
                 data: if placed {
                     Data::Placed
                 } else {
-                    Data::Cell([cell[6], cell[7]])
+                    Data::Cell([cell[6], cell[7], 0, 0])
                 },
                 metadata,
             },

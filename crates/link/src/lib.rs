@@ -12,6 +12,7 @@ mod copy_policy;
 pub mod either;
 pub mod pair;
 mod report;
+pub mod short_cell;
 pub mod trace;
 pub mod udp;
 pub mod udp_endpoint;
@@ -28,7 +29,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
 use hamlyn_ring::shared::OutOfRange;
 
-use crate::carrier::{Plain, WithMetadata};
+use crate::carrier::InCell;
 
 /// The other end broke the rules of the link. The link is dead; no other link
 /// is concerned.
@@ -253,38 +254,25 @@ pub trait ReceiveEnd {
 
 /// The fast path to a packet that lies in a ring as a value (decision 0004).
 pub trait Shortcut {
-    /// A short packet without metadata.
-    type Plain<'a>: ShortInPlace
+    /// A short packet in its cell, with a word of metadata or without.
+    type InCell<'a, const HAS_METADATA: bool>: ShortInPlace
     where
         Self: 'a;
 
-    /// A short packet with a word of metadata.
-    type WithMetadata<'a>: ShortInPlace
-    where
-        Self: 'a;
-
-    /// The next packet, if there is one and it is short and without metadata. It stays
+    /// The next packet, if there is one and it is short, and has a word of metadata, or none. It stays
     /// the next one until [`Shortcut::short_done`]. May overlook a packet that [`ReceiveEnd::receive`] finds,
     /// and does as long as [`ReceiveEnd::return_due_credit`] has something to do.
-    fn peek_plain(&self) -> Option<Self::Plain<'_>>;
+    fn peek_short<const HAS_METADATA: bool>(&self) -> Option<Self::InCell<'_, HAS_METADATA>>;
 
-    /// As [`Shortcut::peek_plain`], for a short packet with a word of metadata.
-    fn peek_with_metadata(&self) -> Option<Self::WithMetadata<'_>>;
-
-    /// The packet that was last shown by one of the two is taken.
+    /// The packet that was last shown is taken.
     fn short_done(&mut self);
 }
 
 /// Of a link that has none.
 impl Shortcut for Infallible {
-    type Plain<'a> = Plain<'a>;
-    type WithMetadata<'a> = WithMetadata<'a>;
+    type InCell<'a, const HAS_METADATA: bool> = InCell<'a, HAS_METADATA>;
 
-    fn peek_plain(&self) -> Option<Plain<'_>> {
-        match *self {}
-    }
-
-    fn peek_with_metadata(&self) -> Option<WithMetadata<'_>> {
+    fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InCell<'_, HAS_METADATA>> {
         match *self {}
     }
 

@@ -23,9 +23,7 @@ use hamlyn_ring::shared::{Access, Mapping};
 use hamlyn_ring::wake::WakeWord;
 use rustix::net::{SendFlags, send};
 
-use crate::carrier::{
-    Carried, Incoming, Outgoing, Plain, Stopped, WithMetadata, check_payload_max,
-};
+use crate::carrier::{Carried, InCell, Incoming, Outgoing, Stopped, check_payload_max};
 use crate::{Link, LinkError, LinkFault, ReceiveEnd, Refused, Shortcut, TransmitEnd};
 
 /// Payload limit of a link that was not told otherwise.
@@ -404,17 +402,11 @@ impl PairReceive {
 }
 
 impl Shortcut for PairReceive {
-    type Plain<'a> = Plain<'a>;
-    type WithMetadata<'a> = WithMetadata<'a>;
+    type InCell<'a, const HAS_METADATA: bool> = InCell<'a, HAS_METADATA>;
 
     #[inline(always)]
-    fn peek_plain(&self) -> Option<Plain<'_>> {
-        self.incoming.peek_plain()
-    }
-
-    #[inline(always)]
-    fn peek_with_metadata(&self) -> Option<WithMetadata<'_>> {
-        self.incoming.peek_with_metadata()
+    fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InCell<'_, HAS_METADATA>> {
+        self.incoming.peek_short()
     }
 
     #[inline(always)]

@@ -240,7 +240,7 @@ fn read_packet(packet: &Packet<'_>) -> Written {
             } else {
                 Vec::new()
             };
-            let data = short.data.map(u64::to_le_bytes).concat();
+            let data = short.bytes().to_vec();
             (header, metadata, data)
         }
         Packet::General {

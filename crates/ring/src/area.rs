@@ -13,7 +13,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use hamlyn_engine::memory::{self, Denied};
+use hamlyn_engine::memory::{self, Denied, ShortData, ShortSource};
 
 use crate::Errno;
 use crate::handover::{ReleaseToken, WriteToken};
@@ -136,13 +136,6 @@ impl Area {
         )
     }
 
-    /// Puts the first `len` bytes of two words into place: at most 16.
-    #[inline]
-    pub fn write_short(&self, offset: u64, words: [u64; 2], len: usize) -> Result<(), Denied> {
-        self.memory
-            .write_short(self.write_token.as_ref(), place(offset)?, words, len)
-    }
-
     /// Copies from a mapping into the area.
     #[inline]
     pub fn write_from(
@@ -208,9 +201,9 @@ impl memory::Area for Area {
     }
 
     #[inline(always)]
-    fn write_words(&self, offset: u64, words: [u64; 2]) -> Result<(), Denied> {
+    fn write_short(&self, offset: u64, data: ShortData) -> Result<(), Denied> {
         self.memory
-            .write_words(self.write_token.as_ref(), place(offset)?, words)
+            .write_short(self.write_token.as_ref(), place(offset)?, data)
     }
 
     #[inline]
@@ -219,23 +212,19 @@ impl memory::Area for Area {
     }
 
     #[inline(always)]
-    fn complete_with_words(
+    fn complete_with_short(
         &self,
         offset: u64,
-        words: [u64; 2],
+        data: &impl ShortSource,
         low: u64,
         high: u64,
-    ) -> Result<(), Denied> {
-        let offset = place(offset)?;
-        match &self.write_token {
-            Some(write_token) => {
-                let (low, high) = (clamp(low), clamp(high));
-                self.memory
-                    .complete_with_words(write_token, offset, words, low, high)
-            }
-            // Plain, or not ours to write.
-            None => self.memory.write_words(None, offset, words),
-        }
+    ) -> bool {
+        // Without it the area is plain, or not ours to write.
+        let (Some(write_token), Ok(offset)) = (&self.write_token, place(offset)) else {
+            return false;
+        };
+        self.memory
+            .complete_with_short(write_token, offset, data, clamp(low), clamp(high))
     }
 
     #[inline]

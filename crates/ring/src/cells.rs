@@ -38,6 +38,13 @@ pub(crate) const fn generation_after(flag: u64) -> u64 {
     }
 }
 
+/// The number, up to `most`, that a first word has above its flag and `first` has not, if that is the only difference.
+#[inline(always)]
+pub fn number_in(word: u64, first: u64, most: u64) -> Option<u64> {
+    let number = (word ^ first).rotate_right(FLAG_MASK.count_ones());
+    (number <= most).then_some(number)
+}
+
 /// A cell in place: the reader loads each word at most once, as it may change before the
 /// next time.
 pub trait CellInPlace {
@@ -73,8 +80,9 @@ pub trait CellMemory {
     where
         Self: 'a;
 
-    /// Loads the first word of a cell with acquire; the cell, if all of that word is `first`.
-    fn look(&self, at_bytes: u64, first: u64) -> Option<Self::InPlace<'_>>;
+    /// Loads the first word of a cell with acquire; the cell, if that word is `first` and has a number up to `most` besides
+    /// ([`number_in`]), and that number.
+    fn look(&self, at_bytes: u64, first: u64, most: u64) -> Option<(u64, Self::InPlace<'_>)>;
     /// Loads the first word of a cell with acquire, and if its flag is `expected`, the other
     /// words too; else only the first word is returned. Each word is loaded once.
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64>;
@@ -173,9 +181,10 @@ impl CellMemory for SharedCells {
     type InPlace<'a> = SharedCell<'a>;
 
     #[inline(always)]
-    fn look(&self, at_bytes: u64, first: u64) -> Option<SharedCell<'_>> {
+    fn look(&self, at_bytes: u64, first: u64, most: u64) -> Option<(u64, SharedCell<'_>)> {
         let line = self.lines.line(at_bytes);
-        (line[0].load(Ordering::Acquire) == first).then_some(SharedCell(line))
+        let number = number_in(line[0].load(Ordering::Acquire), first, most)?;
+        Some((number, SharedCell(line)))
     }
 
     #[inline(always)]

@@ -91,16 +91,16 @@ impl<M: CellMemory> Consumer<M> {
         }
     }
 
-    /// The next cell in place, if it is there and the upper half of its first word is that of `first`, whose
-    /// lower half is zero: the fast path, which overlooks the last cell of a generation and errors, and sees
+    /// The next cell in place, if it is there and its first word is `first`, which has no flag, but for a number up to `most`
+    /// ([`number_in`](crate::cells::number_in)), and that number: the fast path, which overlooks the last cell of a generation and errors, and sees
     /// nothing while [`Consumer::return_due_credit`] has something to do. To be followed by
     /// [`Consumer::took`], or nothing.
     #[inline(always)]
-    pub fn look(&self, first: u64) -> Option<M::InPlace<'_>> {
+    pub fn look(&self, first: u64, most: u64) -> Option<(u64, M::InPlace<'_>)> {
         if self.at_bytes >= self.due_bytes {
             return None;
         }
-        self.memory.look(self.at_bytes, self.expected | first)
+        self.memory.look(self.at_bytes, self.expected | first, most)
     }
 
     /// The cell that was last shown by [`Consumer::look`] is done with.

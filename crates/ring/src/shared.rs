@@ -29,6 +29,8 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::Arc;
 
+use hamlyn_engine::limits::SHORT_BYTES_MAX;
+use hamlyn_engine::memory::{ShortData, ShortSource};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::mm::{
@@ -55,6 +57,62 @@ pub enum Access {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the range does not lie in the mapping, or may not be used this way")]
 pub struct OutOfRange;
+
+/// Stores short data: what is a whole word of them, and is aligned, is stored whole.
+///
+/// # Safety
+///
+/// So many bytes can be written there, and there are at most [`SHORT_BYTES_MAX`].
+#[inline(always)]
+unsafe fn store_short(to: *mut u8, data: &impl ShortSource) {
+    let len = data.length_bytes();
+    let first = || data.data_word::<0>().to_le();
+    let second = || data.data_word::<1>().to_le();
+    let third = || data.data_word::<2>().to_le();
+    let fourth = || data.data_word::<3>().to_le();
+    // SAFETY: as above; each word is stored only if all of it is part of the data.
+    unsafe {
+        // First, as it is the size that most protocols of the library send.
+        if len == 16 {
+            raw::store_u64(to, first());
+            return raw::store_u64(to.add(8), second());
+        }
+        let rest = if len < 8 {
+            first()
+        } else {
+            raw::store_u64(to, first());
+            if len < 16 {
+                second()
+            } else {
+                raw::store_u64(to.add(8), second());
+                if len < 24 {
+                    third()
+                } else {
+                    raw::store_u64(to.add(16), third());
+                    if len == SHORT_BYTES_MAX {
+                        return raw::store_u64(to.add(24), fourth());
+                    }
+                    fourth()
+                }
+            }
+        };
+        if !len.is_multiple_of(8) {
+            store_rest(to.add(len / 8 * 8), rest, len % 8);
+        }
+    }
+}
+
+/// Stores the first bytes of a word, fewer than all.
+///
+/// # Safety
+///
+/// So many bytes can be written there.
+#[inline(never)]
+unsafe fn store_rest(to: *mut u8, word: u64, len: usize) {
+    debug_assert!(len < size_of_val(&word));
+    // SAFETY: the caller vouches for the target, and the word has as many bytes.
+    unsafe { raw::copy(to, (&raw const word).cast(), len) };
+}
 
 /// A range of address space, mapped as long as this lives.
 pub struct Mapping {
@@ -348,15 +406,6 @@ impl Mapping {
         Ok(())
     }
 
-    /// Stores two words (little-endian).
-    #[inline(always)]
-    pub fn store_words(&self, offset: usize, words: [u64; 2]) -> Result<(), OutOfRange> {
-        let to = self.writable(offset, size_of_val(&words))?;
-        // SAFETY: the 16 bytes were checked.
-        unsafe { raw::store_words(to, words.map(u64::to_le)) };
-        Ok(())
-    }
-
     /// As [`Mapping::copy_in`], but past the caches, where the processor can.
     pub fn stream_in(&self, offset: usize, from: &[u8]) -> Result<(), OutOfRange> {
         let to = self.writable(offset, from.len())?;
@@ -376,20 +425,14 @@ impl Mapping {
         }
     }
 
-    /// Stores the first `len` bytes of two words (little-endian, at most 16 bytes).
-    pub fn store_short(
-        &self,
-        offset: usize,
-        words: [u64; 2],
-        len: usize,
-    ) -> Result<(), OutOfRange> {
-        let words = words.map(u64::to_le);
-        if len > size_of_val(&words) {
+    /// Stores short data.
+    pub fn store_short(&self, offset: usize, data: ShortData) -> Result<(), OutOfRange> {
+        if data.length_bytes > SHORT_BYTES_MAX {
             return Err(OutOfRange);
         }
-        let to = self.writable(offset, len)?;
-        // SAFETY: `len` bytes of target were checked, and the words have as many.
-        unsafe { raw::copy(to, words.as_ptr().cast(), len) };
+        let to = self.writable(offset, data.length_bytes)?;
+        // SAFETY: as many bytes of target were checked, and the words have them.
+        unsafe { store_short(to, &data) };
         Ok(())
     }
 

@@ -7,13 +7,15 @@ use alloc::vec::Vec;
 
 use super::close_reason::{CloseReason, Returned};
 use super::frame::{HEADER_BYTES, RefusedRun};
-use super::packets::{PreviousPacket, SHORT_BYTES_MAX, WriteError, is_short};
+use super::packets::{
+    COMPACT_BYTES, PreviousPacket, SHORT_PACKET_BYTES_MAX, WriteError, is_compact,
+};
 use super::path::{Path, PathStatistics};
 use super::receive_table::ReceiveTable;
 use super::returns::ReturnedFrame;
 use super::send_table::{Buffers, ListId, SendTable};
 use super::settings::{BadSettings, Settings, payload_max_bytes, room_bytes};
-use crate::limits::{FRAME_BYTES_MIN, SHORT_BYTES};
+use crate::limits::FRAME_BYTES_MIN;
 use crate::memory::{Area, Part, Unsent};
 use crate::packet::{Address, Header, Short};
 
@@ -194,9 +196,9 @@ impl Association {
         metadata: &[u8],
         parts: &[Part<'_, A>],
     ) -> Result<(), Unsent> {
-        if is_short(header)
+        if is_compact(header)
             && let [Part::Bytes(data)] = parts
-            && let Ok(data) = <&[u8; SHORT_BYTES]>::try_from(*data)
+            && let Ok(data) = <&[u8; COMPACT_BYTES]>::try_from(*data)
         {
             let data = u128::from_le_bytes(*data);
             let metadata_word = <&[u8; 8]>::try_from(metadata);
@@ -206,15 +208,18 @@ impl Association {
                 offset: header.offset,
                 word: metadata_word.map_or(header.word, |word| u64::from_le_bytes(*word)),
                 has_metadata: metadata_word.is_ok(),
-                data: [data as u64, (data >> 64) as u64],
+                length_bytes: COMPACT_BYTES as u8,
+                data: [data as u64, (data >> 64) as u64, 0, 0],
             });
         }
         self.fill(|previous, into, at, end| previous.write(header, metadata, parts, into, at, end))
     }
 
-    /// Accepts a short packet; otherwise as [`Association::offer`].
+    /// Accepts a short packet of 16 bytes, for which it has a form of its own; otherwise as [`Association::offer`], which all others
+    /// are for.
     #[inline]
     pub fn offer_short(&mut self, short: &Short) -> Result<(), Unsent> {
+        debug_assert_eq!(usize::from(short.length_bytes), COMPACT_BYTES);
         self.fill(|previous, into, at, end| {
             previous
                 .write_short(short, into, at, end)
@@ -288,11 +293,11 @@ impl Association {
         }
     }
 
-    /// Whether a short packet would be accepted. Sets a buffer aside for it.
+    /// Whether a short packet of any length would be accepted. Sets a buffer aside for it.
     #[inline]
     pub fn has_room(&mut self) -> bool {
         let room = room_bytes(self.frame_bytes);
-        let fits = |open: &OpenFrame| open.at + SHORT_BYTES_MAX <= room;
+        let fits = |open: &OpenFrame| open.at + SHORT_PACKET_BYTES_MAX <= room;
         if self.open.as_ref().is_some_and(fits) {
             return true;
         }

@@ -4,7 +4,7 @@
 //! short one takes from 17 bytes on. The decoder reads foreign bytes and is total; it checks no kinds, slots or keys.
 
 use crate::key::Key;
-use crate::limits::{SHORT_BYTES, USER_METADATA_BYTES};
+use crate::limits::{SHORT_BYTES_MAX, USER_METADATA_BYTES};
 use crate::memory::{Area, Part};
 use crate::packet::{Address, Flags, Header, Kind, Short};
 
@@ -35,11 +35,15 @@ const ADDRESS_BYTES: usize = 14;
 const TAIL_BYTES: usize = 7;
 /// Bytes of a general packet at most, metadata and data not counted.
 pub(super) const GENERAL_BYTES_MAX: usize = 1 + ADDRESS_BYTES + 8 + 8 + TAIL_BYTES;
-/// Bytes of a short packet at most.
-pub(super) const SHORT_BYTES_MAX: usize = 1 + ADDRESS_BYTES + 8 + 8 + SHORT_BYTES;
+/// Bytes of data in a compact packet: a short one that brings exactly so many.
+pub(super) const COMPACT_BYTES: usize = 16;
+/// Bytes of a compact packet at most.
+const COMPACT_BYTES_MAX: usize = 1 + ADDRESS_BYTES + 8 + 8 + COMPACT_BYTES;
+/// Bytes of any short packet at most.
+pub(super) const SHORT_PACKET_BYTES_MAX: usize = GENERAL_BYTES_MAX + 8 + SHORT_BYTES_MAX;
 /// Bytes behind the end of what may be filled, so that a short packet is written without asking for each field.
 pub(super) const SLACK_BYTES: usize = 48;
-const _: () = assert!(SHORT_BYTES_MAX <= SLACK_BYTES && GENERAL_BYTES_MAX <= SLACK_BYTES);
+const _: () = assert!(COMPACT_BYTES_MAX <= SLACK_BYTES && GENERAL_BYTES_MAX <= SLACK_BYTES);
 
 /// Bytes before data (or kind and flags) of a packet whose first byte is this.
 const fn front_bytes(form: u8) -> usize {
@@ -159,19 +163,19 @@ impl PreviousPacket {
             to,
             short.key.to_bits(),
             short.offset,
-            SHORT_BYTES as u64,
+            COMPACT_BYTES as u64,
             short.word,
         );
-        if at + length + SHORT_BYTES > end {
+        if at + length + COMPACT_BYTES > end {
             return None;
         }
         // Otherwise what was written is written over.
         cursor[0] = form | u8::from(short.has_metadata);
         cursor
-            .get_mut(length..length + SHORT_BYTES)?
-            .copy_from_slice(&short.bytes());
+            .get_mut(length..length + COMPACT_BYTES)?
+            .copy_from_slice(short.bytes().get(..COMPACT_BYTES)?);
         *self = after;
-        Some(at + length + SHORT_BYTES)
+        Some(at + length + COMPACT_BYTES)
     }
 
     /// Writes a packet of any kind; otherwise as [`PreviousPacket::write_short`].
@@ -241,9 +245,9 @@ const fn travelling_bytes(flags: Flags, length_bytes: u32) -> u64 {
     }
 }
 
-/// Whether a packet with that header and no data but 16 bytes is [`Short`].
-pub(super) fn is_short(header: &Header) -> bool {
-    header.length_bytes as usize == SHORT_BYTES
+/// Whether a packet with that header is [`Short`], with 16 bytes of data: then it travels in fewer bytes.
+pub(super) fn is_compact(header: &Header) -> bool {
+    header.length_bytes as usize == COMPACT_BYTES
         && header.kind == Kind::WRITE
         && header.flags == Flags::NONE
         && match header.metadata_length_bytes {
@@ -291,7 +295,7 @@ pub(super) fn count(bytes: &[u8]) -> Option<u16> {
         }
         at += usize::from(FRONT_BYTES[usize::from(form & 0x3F)]);
         if form & GENERAL == 0 {
-            at += SHORT_BYTES;
+            at += COMPACT_BYTES;
         } else {
             let [_, flags, metadata_bytes, length @ ..]: [u8; TAIL_BYTES] =
                 *bytes.get(at..)?.first_chunk()?;
@@ -435,10 +439,11 @@ impl<'a> Iterator for Packets<'a> {
                 offset: previous.offset,
                 word: previous.word,
                 has_metadata: form & IS_METADATA != 0,
-                data: [data as u64, (data >> 64) as u64],
+                length_bytes: COMPACT_BYTES as u8,
+                data: [data as u64, (data >> 64) as u64, 0, 0],
             };
             // Whether metadata are allowed there is for the receiver's interface to say.
-            (at, SHORT_BYTES as u64, Packet::Short(short))
+            (at, COMPACT_BYTES as u64, Packet::Short(short))
         } else {
             let (end, packet) = self.general(at, to)?;
             (end, u64::from(packet.header().length_bytes), packet)

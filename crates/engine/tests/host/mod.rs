@@ -13,7 +13,9 @@ use std::rc::Rc;
 use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::memory::{Area, Denied, LinkId, Part, Payload, TxLinks, Unsent, Window};
+use hamlyn_engine::memory::{
+    Area, Denied, LinkId, Part, Payload, ShortData, ShortSource, TxLinks, Unsent, Window,
+};
 use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
@@ -67,15 +69,31 @@ impl Window for VecWindow {
         Self(None)
     }
 
-    fn write_words(&self, offset: u64, words: [u64; 2]) -> bool {
+    fn write_short(&self, offset: u64, data: &impl ShortSource) -> bool {
         let Some((area, range)) = &self.0 else {
             return false;
         };
         let place = range.start.checked_add(offset);
-        let inside = |place: &u64| place.checked_add(16).is_some_and(|end| end <= range.end);
+        let length = data.length_bytes() as u64;
+        let inside = |place: &u64| {
+            let end = place.checked_add(length);
+            end.is_some_and(|end| end <= range.end)
+        };
         place
             .filter(inside)
-            .is_some_and(|place| area.write_words(place, words).is_ok())
+            .is_some_and(|place| area.write_short(place, whole(data)).is_ok())
+    }
+}
+
+fn whole(data: &impl ShortSource) -> ShortData {
+    ShortData {
+        words: [
+            data.data_word::<0>(),
+            data.data_word::<1>(),
+            data.data_word::<2>(),
+            data.data_word::<3>(),
+        ],
+        length_bytes: data.length_bytes(),
     }
 }
 
@@ -109,6 +127,20 @@ impl Area for VecArea {
         Ok(())
     }
 
+    fn complete_with_short(
+        &self,
+        offset: u64,
+        data: &impl ShortSource,
+        low: u64,
+        high: u64,
+    ) -> bool {
+        let is_written = self.write_short(offset, whole(data)).is_ok();
+        if is_written {
+            self.message_complete(low, high);
+        }
+        is_written
+    }
+
     fn message_complete(&self, low: u64, high: u64) {
         self.completed.borrow_mut().push((low, high));
     }
@@ -135,9 +167,17 @@ impl<const HAS_METADATA: bool> ShortInPlace for InPlace<'_, HAS_METADATA> {
     fn word(&self) -> u64 {
         self.0.word
     }
+}
 
-    fn data(&self) -> [u64; 2] {
-        self.0.data
+impl<const HAS_METADATA: bool> ShortSource for InPlace<'_, HAS_METADATA> {
+    fn length_bytes(&self) -> usize {
+        usize::from(self.0.length_bytes)
+    }
+
+    /// What lies beyond the data in a cell may be anything.
+    fn data_word<const NUMBER: usize>(&self) -> u64 {
+        let bytes = self.length_bytes().saturating_sub(8 * NUMBER);
+        self.0.data[NUMBER] | u64::MAX.checked_shl(8 * bytes as u32).unwrap_or(0)
     }
 }
 

@@ -178,7 +178,8 @@ impl Model {
                     offset: number % 4_096 * 16,
                     word: number * 3,
                     has_metadata: false,
-                    data: [number, 0],
+                    length_bytes: 16,
+                    data: [number, 0, 0, 0],
                 })
             } else {
                 let header = Header {

@@ -97,7 +97,8 @@ impl Message {
                 offset: header.offset,
                 word: word.unwrap_or(header.word),
                 has_metadata: word.is_ok(),
-                data: [half(0), half(8)],
+                length_bytes: 16,
+                data: [half(0), half(8), 0, 0],
             });
         }
         if way.is_multiple_of(3) {

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use hamlyn_engine::limits::SHORT_BYTES;
 use hamlyn_engine::notification::Notification;
 use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
@@ -441,7 +440,7 @@ impl List {
         let mut wait_state = WaitState::new(wait);
         loop {
             if self.owes_word {
-                let message = Message::new(&[0; SHORT_BYTES]).word(FETCHED);
+                let message = Message::new(&[]).word(FETCHED);
                 let said = manager.send_msg(&self.publisher, &message, Wait::Poll);
                 self.owes_word = matches!(said, Err(SendError::WouldBlock { .. }));
             }

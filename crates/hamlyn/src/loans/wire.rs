@@ -4,7 +4,6 @@
 //! A reader is given a *lane*: a slot for its greeting and its good-bye, and a *board*, where it gives samples back. It brings
 //! a slot of its own, its *list*, to which the publisher writes where messages lie; or, where it must have copies, a stream.
 
-use hamlyn_engine::limits::SHORT_BYTES;
 use hamlyn_ring::pool;
 
 use super::{PublisherOptions, SlowReaders};
@@ -15,6 +14,8 @@ use crate::ticket::{TICKET_BYTES, Ticket};
 pub(super) const DEPTH_MAX: u16 = 1024;
 /// Most readers of a publisher.
 pub(super) const READERS_MAX: u16 = 1024;
+/// Bytes of a message of two words.
+const PAIR_BYTES: usize = 2 * size_of::<u64>();
 /// Bytes of a lane as it travels.
 const LANE_BYTES: usize = 2 * TICKET_BYTES + 12;
 
@@ -28,7 +29,7 @@ pub(super) const FETCHED: u64 = 4;
 pub(super) const GREETING_BYTES: usize = SEED_BYTES;
 const _: () = assert!(GREETING_BYTES >= TICKET_BYTES);
 /// Where the data of a greeting lie: those of a good-bye (none) lie before.
-pub(super) const GREETING_OFFSET: u64 = SHORT_BYTES as u64;
+pub(super) const GREETING_OFFSET: u64 = PAIR_BYTES as u64;
 /// Bytes of the slot of a lane that takes both.
 pub(super) const DOOR_BYTES: u64 = GREETING_OFFSET + GREETING_BYTES as u64;
 
@@ -37,9 +38,9 @@ pub(super) const POOL: u64 = u64::MAX;
 pub(super) const END: u64 = u64::MAX - 1;
 /// Where the data of a good-bye (none) and of the pool lie in a list, before the entries.
 const END_OFFSET: u64 = 0;
-pub(super) const POOL_OFFSET: u64 = SHORT_BYTES as u64;
-const ENTRIES_OFFSET: u64 = 2 * SHORT_BYTES as u64;
-const _: () = assert!(END_OFFSET + SHORT_BYTES as u64 <= POOL_OFFSET);
+pub(super) const POOL_OFFSET: u64 = PAIR_BYTES as u64;
+const ENTRIES_OFFSET: u64 = 2 * PAIR_BYTES as u64;
+const _: () = assert!(END_OFFSET + PAIR_BYTES as u64 <= POOL_OFFSET);
 
 /// Bytes of a list.
 pub(super) const fn list_bytes(depth: u16) -> u64 {
@@ -54,13 +55,13 @@ pub(super) fn entry_offset(position: u64, depth: u16) -> u64 {
 
 /// Bytes of a board.
 pub(super) const fn board_bytes(depth: u16) -> u64 {
-    depth as u64 * SHORT_BYTES as u64
+    depth as u64 * PAIR_BYTES as u64
 }
 
 /// Where a reader gives back the sample of that position.
 #[inline]
 pub(super) fn board_offset(position: u64, depth: u16) -> u64 {
-    position % u64::from(depth) * SHORT_BYTES as u64
+    position % u64::from(depth) * PAIR_BYTES as u64
 }
 
 /// What stands there when it was given back. A board of zeroes gives nothing back.
@@ -71,8 +72,8 @@ pub(super) fn given_back(position: u64) -> u64 {
 
 /// Two words as data.
 #[inline]
-pub(super) fn pair(first: u64, second: u64) -> [u8; SHORT_BYTES] {
-    let mut data = [0; SHORT_BYTES];
+pub(super) fn pair(first: u64, second: u64) -> [u8; PAIR_BYTES] {
+    let mut data = [0; PAIR_BYTES];
     data[..8].copy_from_slice(&first.to_le_bytes());
     data[8..].copy_from_slice(&second.to_le_bytes());
     data

@@ -8,7 +8,7 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 
 use super::buffers::{Buffers, Remote, WORDS};
-use super::wire::{BOARD_BYTES, LaneSeed, Status, Word, board_offset, cancellation};
+use super::wire::{LaneSeed, Status, Word, board_offset, cancellation};
 use crate::drop_list::DropList;
 use crate::error::{ConnectError, PeerLost, SendError};
 use crate::item::ItemHeader;
@@ -405,8 +405,7 @@ impl Calls {
             }
             match self.state(index) {
                 State::Asked => {
-                    let mut data = [0; BOARD_BYTES as usize];
-                    data[..8].copy_from_slice(&cancellation(number).to_le_bytes());
+                    let data = cancellation(number).to_le_bytes();
                     let message = Message::new(&data).at(board_offset(index)).silent();
                     let sent = manager.send_msg(&self.board, &message, Wait::Poll);
                     if matches!(sent, Err(SendError::WouldBlock { .. })) {

@@ -1,8 +1,6 @@
 //! What clients and servers of a service say to each other. What is read here comes from a peer that is not trusted: any bytes
 //! give a value or nothing.
 
-use hamlyn_engine::limits::SHORT_BYTES;
-
 use crate::ticket::{TICKET_BYTES, Ticket};
 
 /// Bytes of a lane as it travels.
@@ -16,8 +14,8 @@ const LENGTH_BITS: u32 = 28;
 
 const _: () = assert!(MESSAGE_BYTES_MAX < 1 << LENGTH_BITS);
 
-/// Bytes of an entry of the board, where a client gives calls up: a whole short message, of which the first word counts.
-pub(super) const BOARD_BYTES: u64 = SHORT_BYTES as u64;
+/// Bytes of an entry of the board, where a client gives calls up.
+pub(super) const BOARD_BYTES: u64 = size_of::<u64>() as u64;
 
 /// Where the board says which call in a buffer was given up.
 pub(super) fn board_offset(index: u16) -> u64 {

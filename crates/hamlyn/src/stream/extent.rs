@@ -2,6 +2,7 @@
 //! them are whose.
 
 use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::SHORT_BYTES_MAX;
 use hamlyn_engine::metadata::{MetadataArea, MetadataEntry};
 use hamlyn_engine::packet::{Address, SlotName};
 use hamlyn_engine::receive::Awaited;
@@ -109,7 +110,7 @@ impl Extent {
                 to,
                 key,
                 low: 0,
-                max_start_offset: 0,
+                length_bytes: u64::from(piece_bytes).min(SHORT_BYTES_MAX as u64),
             },
             released: 0,
             opened: 0,
@@ -186,24 +187,26 @@ impl Extent {
     }
 
     /// The next piece, if it is a short record and what comes next at all, while the extent
-    /// [`Extent::awaits_next`]: it is delivered; whether it was. In the error the piece has arrived and
+    /// [`Extent::awaits_next`]: it is delivered; how long it is. In the error the piece has arrived and
     /// is something else.
     #[inline(always)]
     pub(crate) fn deliver_short<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
-    ) -> Result<bool, NotFastPath> {
+    ) -> Result<Option<u32>, NotFastPath> {
         let Some(entry) = self.metadata.entry(self.awaited.to.metadata_index()) else {
-            return Ok(false);
+            return Ok(None);
         };
         let Some(short) = manager.next_awaited(&self.awaited, entry) else {
-            return Ok(false);
+            return Ok(None);
         };
-        if short.word != wire::SHORT_WORD {
+        let length_bytes = short.length_bytes as u32;
+        let is_whole = short.word == wire::piece_word(wire::Kind::Whole, length_bytes);
+        if !is_whole || short.offset != self.awaited.low {
             return Err(NotFastPath);
         }
         self.advance();
-        Ok(true)
+        Ok(Some(length_bytes))
     }
 
     /// Moves the delivery position to the next piece.

@@ -3,7 +3,6 @@
 mod delivering;
 mod dialogue;
 
-use hamlyn_engine::limits::SHORT_BYTES;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
@@ -63,8 +62,8 @@ pub(super) struct Receiver {
     packed: Option<Packed>,
     /// The record that was delivered last,
     latest: Delivered,
-    /// unless it was a short one of the first extent, while nothing was kept.
-    is_latest_short: bool,
+    /// unless it was a short one of the first extent, while nothing was kept: then so long.
+    latest_short_bytes: Option<u32>,
     /// Where the extent before the newest ended, which may be gone.
     ended: Option<u64>,
     /// Where credit goes; known when the sender has presented itself.
@@ -147,7 +146,7 @@ impl Receiver {
                 delivering: 0,
                 packed: None,
                 latest: Delivered::default(),
-                is_latest_short: false,
+                latest_short_bytes: None,
                 ended: None,
                 credit: None,
                 greeted_by: None,
@@ -209,8 +208,8 @@ impl Receiver {
         };
         match extent.deliver_short(manager) {
             Ok(delivered) => {
-                self.is_latest_short = delivered;
-                delivered
+                self.latest_short_bytes = delivered;
+                delivered.is_some()
             }
             Err(NotFastPath) => {
                 extent.note_next();
@@ -290,7 +289,7 @@ impl Receiver {
         let record = self.next_record()?;
         if let Some(record) = record {
             self.latest = record;
-            self.is_latest_short = false;
+            self.latest_short_bytes = None;
         }
         Ok(record.is_some())
     }
@@ -330,7 +329,7 @@ impl Receiver {
     /// [`Receiver::release_slowly`] is.
     #[inline(always)]
     pub(in crate::stream) fn release_at_once(&mut self) -> bool {
-        if self.is_latest_short
+        if self.latest_short_bytes.is_some()
             && let Some(extent) = self.extents.first_mut()
         {
             extent.release_to(extent.next);
@@ -370,11 +369,11 @@ impl Receiver {
 
     /// The record that was delivered last: a short one lies in the piece before the next.
     fn latest_delivered(&self) -> Delivered {
-        match self.extents.first() {
-            Some(extent) if self.is_latest_short => Delivered {
+        match (self.extents.first(), self.latest_short_bytes) {
+            (Some(extent), Some(length_bytes)) => Delivered {
                 extent: self.first,
                 offset: extent.offset_before_next(),
-                length_bytes: SHORT_BYTES,
+                length_bytes: length_bytes as usize,
                 position: extent.next - 1,
                 release: extent.next,
             },

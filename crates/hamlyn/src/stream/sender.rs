@@ -12,7 +12,8 @@ use account::Account;
 use staging::{Cut, Staged};
 
 use super::wire::{
-    CREDIT_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, StreamSeed, packed_bytes, piece_word,
+    CREDIT_PLACE_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, StreamSeed, packed_bytes,
+    piece_word,
 };
 use crate::core::Core;
 use crate::error::{ConnectError, FenceError, OpenError, SendError};
@@ -81,7 +82,7 @@ impl Sender {
         let interface = manager.interface_mut();
         let leaving = interface.leaving.clone();
         let area = interface
-            .allocate(CREDIT_BYTES as u64)
+            .allocate(CREDIT_PLACE_BYTES)
             .map_err(OpenError::Host)?;
         let queue = interface.open_queue(CREDIT_ENTRIES)?;
         let slot = match interface.open_slot(NewSlot::new(&area).queue(&queue).entries(1)) {
@@ -92,7 +93,7 @@ impl Sender {
             }
         };
         let credit_key_ticket =
-            slot.fast_ticket(0, CREDIT_BYTES as u64)
+            slot.fast_ticket(0, CREDIT_PLACE_BYTES)
                 .map_err(|_| ConnectError::Seed {
                     what: "its credit slot has no place",
                 })?;

@@ -1,7 +1,7 @@
 //! What the two ends of a stream say to each other. Pure functions; all of them total.
 
 use hamlyn_engine::key::Key;
-use hamlyn_engine::limits::{METADATA_ENTRIES_MAX, SHORT_BYTES, USER_METADATA_BYTES};
+use hamlyn_engine::limits::{METADATA_ENTRIES_MAX, USER_METADATA_BYTES};
 use hamlyn_engine::packet::SlotName;
 
 use crate::error::ConnectError;
@@ -75,9 +75,6 @@ pub(crate) fn read_piece_word(word: u64) -> Option<(Kind, u32)> {
     Some((kind, word as u32))
 }
 
-/// The metadata of a short record, which is alone in its piece.
-pub(crate) const SHORT_WORD: u64 = piece_word(Kind::Whole, SHORT_BYTES as u32);
-
 /// Bytes before each packed record: its length, and padding.
 pub(crate) const PACKED_HEADER_BYTES: usize = 8;
 
@@ -97,8 +94,8 @@ pub(crate) fn packed_record(packed: &[u8], at: usize) -> Option<(usize, usize, u
     (next <= packed.len()).then_some((start, end, next))
 }
 
-/// Bytes of data that come with a [`Credit`], and of the place that the sender has for them.
-pub(crate) const CREDIT_BYTES: usize = SHORT_BYTES;
+/// Bytes of the place that the sender has for a [`Credit`], which comes with no data.
+pub(crate) const CREDIT_PLACE_BYTES: u64 = 16;
 
 /// The word with which a receiver says all that it has to say but where a new extent is. The newest says
 /// what all before it said, so it does no harm if those are lost or come late.

@@ -111,7 +111,9 @@ impl TransmitEnd for UdpTransmit {
             while association.has_room()
                 && let Some(short) = next()
             {
-                association.offer_short(&short)?;
+                let (header, word) = (short.header(), short.word.to_le_bytes());
+                let metadata = if short.has_metadata { &word[..] } else { &[] };
+                association.offer::<Area>(&header, metadata, &[Part::Bytes(&short.bytes())])?;
                 count += 1;
             }
             Ok(())

@@ -189,13 +189,13 @@ fn the_fast_path_shows_nothing_after_the_end() {
     let (mapping, mut consumer, geometry) = ring();
     let first = geometry.cells_offset();
     mapping.store_u64(first, 2).unwrap();
-    assert!(consumer.look(0).is_some());
-    assert!(consumer.look(1 << 32).is_none(), "of another kind");
+    assert!(consumer.look(0, 0).is_some());
+    assert!(consumer.look(1 << 40, 0).is_none(), "of another kind");
     consumer.close();
     for flag in [0, 2, 3, u64::from(u32::MAX), u64::MAX, u64::MAX - 1] {
         mapping.store_u64(first, flag).unwrap();
         for upper in [0, u64::MAX << 32] {
-            assert!(consumer.look(upper).is_none(), "{flag:x}");
+            assert!(consumer.look(upper, 0).is_none(), "{flag:x}");
         }
         assert_eq!(consumer.return_due_credit(), None);
         assert_eq!(consumer.peek(), Err(Corrupt));
@@ -217,7 +217,7 @@ fn what_is_due_is_settled_before_more_is_shown() {
     let consumed = || mapping.load_u64(geometry.consumed_offset()).unwrap();
     let mut returned = Vec::new();
     while consumer.taken() < 64 {
-        if consumer.look(0).is_some() {
+        if consumer.look(0, 0).is_some() {
             consumer.took();
         } else {
             assert!(consumer.return_due_credit().is_some());

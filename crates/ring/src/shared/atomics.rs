@@ -55,15 +55,6 @@ pub(super) unsafe fn store_u64(to: *mut u8, value: u64) {
     }
 }
 
-/// Stores 16 bytes, each half as [`store_u64`] does.
-pub(super) unsafe fn store_words(to: *mut u8, words: [u64; 2]) {
-    // SAFETY: the caller vouches for 16 bytes.
-    unsafe {
-        store_u64(to, words[0]);
-        store_u64(to.add(8), words[1]);
-    }
-}
-
 /// Copies `len` bytes.
 pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     let mut at = 0;

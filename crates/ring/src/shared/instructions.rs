@@ -36,17 +36,6 @@ pub(super) unsafe fn store_u64(to: *mut u8, value: u64) {
     }
 }
 
-/// Stores 16 bytes, each half whole if it is aligned, after all earlier stores.
-#[inline(always)]
-pub(super) unsafe fn store_words(to: *mut u8, words: [u64; 2]) {
-    // SAFETY: the caller vouches for the addresses; two stores, nothing else changes.
-    unsafe {
-        asm!("mov qword ptr [{to}], {first}", "mov qword ptr [{to} + 8], {second}",
-            to = in(reg) to, first = in(reg) words[0], second = in(reg) words[1],
-            options(nostack, preserves_flags));
-    }
-}
-
 /// A count that goes up at a steady rate; see [`super::ticks`].
 #[inline(always)]
 pub(super) fn ticks() -> u64 {

@@ -5,9 +5,10 @@ use core::ops::Range;
 use core::sync::atomic::AtomicU32;
 use std::sync::{Mutex, PoisonError};
 
-use hamlyn_engine::memory::Denied;
+use hamlyn_engine::limits::SHORT_BYTES_MAX;
+use hamlyn_engine::memory::{Denied, ShortData, ShortSource};
 
-use super::{Mapping, OutOfRange, StoreKind, raw};
+use super::{Mapping, OutOfRange, StoreKind, store_short};
 use crate::Errno;
 use crate::handover::{Pieces, ReleaseToken, WriteToken};
 use crate::memfd::Memfd;
@@ -182,66 +183,38 @@ impl Memory {
         &self,
         write_token: Option<&WriteToken>,
         offset: usize,
-        words: [u64; 2],
-        len: usize,
+        data: ShortData,
     ) -> Result<(), Denied> {
-        self.store(write_token, offset, len, move |mapping| {
-            mapping.store_short(offset, words, len)
+        self.store(write_token, offset, data.length_bytes, move |mapping| {
+            mapping.store_short(offset, data)
         })
     }
 
+    /// Writes short data, and gives the piece between `low` and `high` to the application, if it is one piece, and the data lie in
+    /// it: whether that was done. `write_token` is that of this memory.
     #[inline(always)]
-    pub(crate) fn write_words(
-        &self,
-        write_token: Option<&WriteToken>,
-        offset: usize,
-        words: [u64; 2],
-    ) -> Result<(), Denied> {
-        self.store(write_token, offset, size_of_val(&words), move |mapping| {
-            mapping.store_words(offset, words)
-        })
-    }
-
-    /// Writes two words, and gives the pieces between `low` and `high` to the application. `write_token` is that
-    /// of this memory.
-    #[inline(always)]
-    pub(crate) fn complete_with_words(
+    pub(crate) fn complete_with_short(
         &self,
         write_token: &WriteToken,
         offset: usize,
-        words: [u64; 2],
+        data: &impl ShortSource,
         low: usize,
         high: usize,
-    ) -> Result<(), Denied> {
-        let len = size_of_val(&words);
+    ) -> bool {
+        let len = data.length_bytes();
+        if len > SHORT_BYTES_MAX {
+            return false;
+        }
         let Some(piece) = self.pieces.only_open(write_token, offset, len, low, high) else {
-            return self.write_then_complete(write_token, offset, words[0], words[1], low..high);
+            return false;
         };
-        // SAFETY: all 16 bytes lie in one of the pieces, and those lie in the mapping.
+        // SAFETY: all bytes lie in one of the pieces, and those lie in the mapping; there are no more than words for them.
         unsafe {
             let to = self.mapping.base.as_ptr().add(offset);
-            raw::store_u64(to, words[0].to_le());
-            raw::store_u64(to.add(8), words[1].to_le());
+            store_short(to, data);
         }
         piece.complete();
-        Ok(())
-    }
-
-    /// As [`Memory::complete_with_words`], for any pieces. The words one by one, so that there
-    /// they need not be in memory.
-    #[cold]
-    #[inline(never)]
-    fn write_then_complete(
-        &self,
-        write_token: &WriteToken,
-        offset: usize,
-        first: u64,
-        second: u64,
-        range: Range<usize>,
-    ) -> Result<(), Denied> {
-        self.write_words(Some(write_token), offset, [first, second])?;
-        self.complete(write_token, range.start, range.end);
-        Ok(())
+        true
     }
 
     /// Gives the pieces between `low` and `high` to the application. `write_token` is that of this memory.

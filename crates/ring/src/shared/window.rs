@@ -1,22 +1,21 @@
-//! A part of a memory as the fast path of reception writes it: one comparison, two stores.
+//! A part of a memory as the fast path of reception writes it: one comparison, and stores.
 //!
 //! Refused here: any byte outside the part.
 
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-use hamlyn_engine::memory;
+use hamlyn_engine::limits::SHORT_BYTES_MAX;
+use hamlyn_engine::memory::{self, ShortSource};
 
-use super::{Memory, raw};
-
-/// Bytes that are written at a time.
-const WORDS_BYTES: usize = 16;
+use super::{Memory, store_short};
 
 /// A part of an area's memory, or nothing. It keeps the memory alive.
 pub struct Window {
     first: NonNull<u8>,
-    /// How many offsets there are at which both words fit.
-    offsets: u64,
+    length_bytes: u64,
+    /// How many offsets there are at which any short data fit.
+    starts: u64,
     _memory: Option<Arc<Memory>>,
 }
 
@@ -33,9 +32,19 @@ impl Window {
         };
         Self {
             first,
-            offsets: (len + 1).saturating_sub(WORDS_BYTES) as u64,
+            length_bytes: len as u64,
+            starts: (len + 1).saturating_sub(SHORT_BYTES_MAX) as u64,
             _memory: Some(Arc::clone(memory)),
         }
+    }
+}
+
+impl Window {
+    /// Whether so many bytes lie at that offset.
+    #[inline(never)]
+    fn has(&self, offset: u64, len: usize) -> bool {
+        let left = self.length_bytes.checked_sub(offset);
+        left.is_some_and(|left| len as u64 <= left)
     }
 }
 
@@ -43,22 +52,24 @@ impl memory::Window for Window {
     fn empty() -> Self {
         Self {
             first: NonNull::dangling(),
-            offsets: 0,
+            length_bytes: 0,
+            starts: 0,
             _memory: None,
         }
     }
 
     #[inline(always)]
-    fn write_words(&self, offset: u64, words: [u64; 2]) -> bool {
-        if offset >= self.offsets {
+    fn write_short(&self, offset: u64, data: &impl ShortSource) -> bool {
+        let len = data.length_bytes();
+        if len > SHORT_BYTES_MAX || offset >= self.starts && !self.has(offset, len) {
             return false;
         }
-        // SAFETY: 16 bytes fit at every offset below `offsets`, inside a range that `on` has found to lie in
+        // SAFETY: so many bytes fit at that offset, inside a range that `on` has found to lie in
         // the writable mapping of a memory without pieces. The memory lives as long as we do, its
         // addresses stay even if pages are exchanged, and there are no references into it.
         unsafe {
             let to = self.first.as_ptr().add(offset as usize);
-            raw::store_words(to, words.map(u64::to_le));
+            store_short(to, data);
         }
         true
     }
@@ -66,37 +77,55 @@ impl memory::Window for Window {
 
 impl core::fmt::Debug for Window {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Window({} offsets)", self.offsets)
+        write!(f, "Window({} bytes)", self.length_bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hamlyn_engine::memory::{Area as _, Window as _};
+    use hamlyn_engine::memory::{Area as _, ShortData, Window as _};
 
     use crate::area::Area;
 
+    /// Of that length, each byte another.
+    fn short(length_bytes: usize) -> (ShortData, [u8; 32]) {
+        let bytes = std::array::from_fn(|at| at as u8 + 1);
+        let words = std::array::from_fn(|at| {
+            u64::from_le_bytes(std::array::from_fn(|byte| bytes[8 * at + byte]))
+        });
+        let data = ShortData {
+            words,
+            length_bytes,
+        };
+        (data, bytes)
+    }
+
     #[test]
     fn what_is_written_lies_inside_at_every_offset() {
-        for (begin, len) in [(0, 64), (7, 33), (48, 16), (63, 1), (0, 0), (64, 0)] {
+        let ranges = [(0, 64), (7, 33), (48, 16), (63, 1), (0, 0), (64, 0)];
+        for ((begin, len), length) in ranges
+            .into_iter()
+            .flat_map(|range| (0..=34).map(move |length| (range, length)))
+        {
             for offset in (0..80).chain([u64::MAX - 16, u64::MAX - 15, u64::MAX]) {
                 let area = Area::new(64).unwrap();
                 let window = area.window(begin, len);
-                let fits = offset.checked_add(16).is_some_and(|end| end <= len);
+                let (data, source) = short(length);
+                let end = offset.checked_add(length as u64);
+                let fits = length <= 32 && end.is_some_and(|end| end <= len);
                 assert_eq!(
-                    window.write_words(offset, [!0, 1]),
+                    window.write_short(offset, &data),
                     fits,
-                    "{begin} {len} {offset}"
+                    "{begin} {len} {offset} {length}"
                 );
                 let mut bytes = [0; 64];
                 area.read_at(0, &mut bytes).unwrap();
                 let mut expected = [0; 64];
                 if fits {
                     let at = (begin + offset) as usize;
-                    expected[at..at + 8].fill(0xFF);
-                    expected[at + 8] = 1;
+                    expected[at..at + length].copy_from_slice(&source[..length]);
                 }
-                assert_eq!(bytes, expected, "{begin} {len} {offset}");
+                assert_eq!(bytes, expected, "{begin} {len} {offset} {length}");
             }
         }
     }
@@ -105,11 +134,11 @@ mod tests {
     fn what_does_not_lie_in_the_area_has_no_window() {
         let area = Area::new(64).unwrap();
         for (begin, len) in [(0, 65), (33, 32), (64, 16), (u64::MAX, 16), (16, u64::MAX)] {
-            assert!(!area.window(begin, len).write_words(0, [1; 2]));
+            assert!(!area.window(begin, len).write_short(0, &short(16).0));
         }
         let (pieces, _reader) = Area::handover(4, 16).unwrap();
         assert!(
-            !pieces.window(0, 64).write_words(0, [1; 2]),
+            !pieces.window(0, 64).write_short(0, &short(16).0),
             "no piece is open"
         );
     }
@@ -119,6 +148,6 @@ mod tests {
         let area = Area::new(4096).unwrap();
         let window = area.window(0, 4096);
         drop(area);
-        assert!(window.write_words(4080, [1; 2]));
+        assert!(window.write_short(4080, &short(16).0));
     }
 }

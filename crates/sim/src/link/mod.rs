@@ -13,9 +13,9 @@ pub use frames::{Carrier, Parcel};
 use std::collections::VecDeque;
 
 use hamlyn_engine::key::Key;
-use hamlyn_engine::limits::{SHORT_BYTES, USER_METADATA_BYTES};
-use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
-use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace};
+use hamlyn_engine::limits::{SHORT_BYTES_WITH_WORD, USER_METADATA_BYTES};
+use hamlyn_engine::memory::{Denied, Part, Payload, ShortSource, Unsent};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, short_words};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{ReceiveToken, Return};
 use hamlyn_link::{Link, LinkFault, ReceiveEnd, Refused, Shortcut, TransmitEnd};
@@ -366,7 +366,7 @@ impl SimReceive {
         let header = &packet.header;
         let is_short = header.kind == Kind::WRITE
             && header.flags == Flags::NONE
-            && header.length_bytes as usize == SHORT_BYTES
+            && header.length_bytes as usize <= SHORT_BYTES_WITH_WORD
             && usize::from(header.metadata_length_bytes) == metadata_bytes
             && (!HAS_METADATA || header.word == 0 && !header.is_fast());
         is_short.then_some(InPlace(packet))
@@ -404,10 +404,15 @@ impl<const HAS_METADATA: bool> ShortInPlace for InPlace<'_, HAS_METADATA> {
             self.0.header.word
         }
     }
+}
 
-    fn data(&self) -> [u64; 2] {
-        let data = self.0.data();
-        [word(data), word(data.get(8..).unwrap_or(&[]))]
+impl<const HAS_METADATA: bool> ShortSource for InPlace<'_, HAS_METADATA> {
+    fn length_bytes(&self) -> usize {
+        self.0.data().len()
+    }
+
+    fn data_word<const NUMBER: usize>(&self) -> u64 {
+        short_words(self.0.data()).unwrap_or_default()[NUMBER]
     }
 }
 
@@ -439,14 +444,9 @@ impl Payload<Area> for Carried<'_> {
 }
 
 impl Shortcut for SimReceive {
-    type Plain<'a> = InPlace<'a, false>;
-    type WithMetadata<'a> = InPlace<'a, true>;
+    type InCell<'a, const HAS_METADATA: bool> = InPlace<'a, HAS_METADATA>;
 
-    fn peek_plain(&self) -> Option<InPlace<'_, false>> {
-        self.peek()
-    }
-
-    fn peek_with_metadata(&self) -> Option<InPlace<'_, true>> {
+    fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InPlace<'_, HAS_METADATA>> {
         self.peek()
     }
 

@@ -1,7 +1,7 @@
 //! Packets that come in: honest ones in any order, and hostile ones; by whichever way is open to them.
 
 use hamlyn_engine::key::Key;
-use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES};
+use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES_WITH_WORD};
 use hamlyn_engine::packet::{Address, Flags, Kind, Short, SlotName};
 use hamlyn_engine::receive::{Awaited, Received};
 use hamlyn_engine::slot::Mode;
@@ -41,7 +41,7 @@ impl Driver {
             return Ok(());
         };
         let length = match self.random.below(3) {
-            0 => SHORT_BYTES as u64,
+            0 => self.random.below(SHORT_BYTES_WITH_WORD as u64 + 1),
             _ => self.random.below(40),
         };
         let span = goal.high.saturating_sub(goal.low);
@@ -214,7 +214,7 @@ impl Driver {
             to: short.to,
             key: permission.key,
             low: permission.low,
-            max_start_offset: span.checked_sub(SHORT_BYTES as u64)?,
+            length_bytes: span,
         })
     }
 }

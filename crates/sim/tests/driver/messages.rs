@@ -1,7 +1,9 @@
 //! Messages that honest senders send, by every call that sends, and what becomes of them on their way out.
 
 use hamlyn_engine::counting::{Share, packets_needed};
-use hamlyn_engine::limits::{FAST_INDEX, PACKET_PAYLOAD_MIN, SHORT_BYTES, USER_METADATA_BYTES};
+use hamlyn_engine::limits::{
+    FAST_INDEX, PACKET_PAYLOAD_MIN, SHORT_BYTES_WITH_WORD, USER_METADATA_BYTES,
+};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short};
 use hamlyn_engine::slot::Mode;
@@ -138,7 +140,7 @@ impl Driver {
         let span = goal.high.saturating_sub(goal.low);
         let is_fast = goal.index == FAST_INDEX;
         let length = match self.random.below(8) {
-            0..4 => SHORT_BYTES as u64,
+            0..4 => self.random.below(SHORT_BYTES_WITH_WORD as u64 + 1),
             4 => self.random.below(4),
             5 => self.random.below(100),
             6 if !is_fast => self.random.below(span + 1),

@@ -16,10 +16,11 @@ use std::ops::Range;
 use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::grant::GrantId;
 use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::SHORT_BYTES_WITH_WORD;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::{MetadataArea, Permission};
 use hamlyn_engine::notification::NotificationReader;
-use hamlyn_engine::packet::{Address, Header, Short, SlotName};
+use hamlyn_engine::packet::{Address, Header, Short, SlotName, short_words};
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
 use hamlyn_engine::terminus::{SendTag, TerminusId, TerminusOptions};
@@ -543,17 +544,18 @@ fn modulus(counting: Counting) -> u128 {
     }
 }
 
-/// The short packet with that header, word and data, if the data are as long as a short packet's.
+/// The short packet with that header, word and data, if there are no more data than a short packet has.
 fn short_of(header: &Header, word: u64, data: &[u8]) -> Option<Short> {
     let to = Address::new(header.slot, header.metadata_index);
-    let data = u128::from_le_bytes(data.try_into().ok()?);
+    let length = Some(data.len()).filter(|&length| length <= SHORT_BYTES_WITH_WORD)?;
     Some(Short {
         to,
         key: header.key,
         offset: header.offset,
         word,
         has_metadata: !to.is_fast(),
-        data: [data as u64, (data >> 64) as u64],
+        length_bytes: length as u8,
+        data: short_words(data)?,
     })
 }
 

@@ -15,7 +15,8 @@ fn short(number: u64) -> Short {
         offset: 0,
         word: number,
         has_metadata: false,
-        data: [number, 0],
+        length_bytes: 16,
+        data: [number, 0, 0, 0],
     }
 }
 

@@ -83,7 +83,8 @@ fn given() -> impl Strategy<Value = Given> {
                 offset,
                 word,
                 has_metadata,
-                data,
+                length_bytes: 16,
+                data: [data[0], data[1], 0, 0],
             })
         ),
         (
@@ -174,7 +175,8 @@ fn short_packets_are_short() {
         offset: 1 << 20,
         word: 1 << 40,
         has_metadata: false,
-        data: [5, 6],
+        length_bytes: 16,
+        data: [5, 6, 0, 0],
     };
     let mut write = |short: &Short, at: usize| previous.write_short(short, &mut bytes, at, 352);
     let mut at = write(&short, 0).unwrap();

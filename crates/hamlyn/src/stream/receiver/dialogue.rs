@@ -11,8 +11,7 @@ use crate::manager::{Arrival, Entered};
 use crate::message::{Message, Target};
 use crate::stream::extent::Extent;
 use crate::stream::wire::{
-    CLOSE, CREDIT_BYTES, Credit, ENLARGE, EXTENT_MASK, GIVEN_UP, GrowRequest, HELLO, PIECES_MAX,
-    StreamPosition,
+    CLOSE, Credit, ENLARGE, EXTENT_MASK, GIVEN_UP, GrowRequest, HELLO, PIECES_MAX, StreamPosition,
 };
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::Wait;
@@ -303,7 +302,7 @@ impl Receiver {
             return false;
         };
         // With data that say nothing it is a short packet, which takes the fast path at both ends.
-        let message = Message::new(&[0; CREDIT_BYTES]).word(credit.to_word());
+        let message = Message::new(&[]).word(credit.to_word());
         manager.send_msg(&target, &message, Wait::Poll).is_ok()
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use super::super::*;
+use crate::cells::number_in;
 use crate::consumer::Consumer;
 use crate::geometry::ARENA_MIN_BYTES;
 
@@ -53,9 +54,9 @@ struct Shared(Rc<RefCell<Watched>>);
 impl CellMemory for Shared {
     type InPlace<'a> = Cell;
 
-    fn look(&self, at_bytes: u64, first: u64) -> Option<Cell> {
+    fn look(&self, at_bytes: u64, first: u64, most: u64) -> Option<(u64, Cell)> {
         let cell = self.0.borrow_mut().at(at_bytes).cell;
-        (cell[0] == first).then_some(cell)
+        Some((number_in(cell[0], first, most)?, cell))
     }
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64> {
         let cell = self.0.borrow_mut().at(at_bytes).cell;
@@ -180,7 +181,7 @@ impl Ends {
     /// Takes one message by the fast path, if one is out.
     fn take_short(&mut self) -> bool {
         loop {
-            if let Some(cell) = self.consumer.look(0) {
+            if let Some((_, cell)) = self.consumer.look(0, 0) {
                 assert_eq!(cell[1], self.taken, "messages out of order");
                 self.consumer.took();
                 self.taken += 1;

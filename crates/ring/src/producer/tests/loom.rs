@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use super::super::*;
+use crate::cells::number_in;
 use crate::consumer::Consumer;
 use crate::geometry::ARENA_MIN_BYTES;
 
@@ -22,10 +23,9 @@ struct Modelled {
 impl CellMemory for loom::sync::Arc<Modelled> {
     type InPlace<'a> = Cell;
 
-    fn look(&self, at_bytes: u64, first: u64) -> Option<Cell> {
-        self.load(at_bytes, first & FLAG_MASK)
-            .ok()
-            .filter(|cell| cell[0] == first)
+    fn look(&self, at_bytes: u64, first: u64, most: u64) -> Option<(u64, Cell)> {
+        let cell = self.load(at_bytes, first & FLAG_MASK).ok()?;
+        Some((number_in(cell[0], first, most)?, cell))
     }
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64> {
         let line = self.line(at_bytes);
