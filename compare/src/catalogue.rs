@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::figure::Figure;
+
 /// Peers that are installed and built together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Library {
@@ -123,6 +125,8 @@ pub(crate) struct Peer {
     pub(crate) means: Means,
     /// Whether several senders can send to one receiver.
     pub(crate) crowd: bool,
+    /// Whether it loans messages, and does nothing else.
+    pub(crate) loans: bool,
     /// What it needs before it is at its speed, for languages that compile as they run.
     pub(crate) warm_up: Option<WarmUp>,
 }
@@ -152,6 +156,7 @@ impl Peer {
             library,
             means: Means::Session(Program::each(words, variant)),
             crowd: false,
+            loans: false,
             warm_up: None,
         }
     }
@@ -168,8 +173,24 @@ impl Peer {
             library: "ucx",
             means: Means::Perftest { time, bandwidth },
             crowd: false,
+            loans: false,
             warm_up: None,
         }
+    }
+
+    /// Whether that figure is measured of it.
+    pub(crate) fn measures(&self, figure: Figure) -> bool {
+        match figure {
+            Figure::Loaned { .. } => self.loans,
+            Figure::Senders { .. } => self.crowd,
+            Figure::OneWay { .. } | Figure::Rate | Figure::Bandwidth { .. } => !self.loans,
+        }
+    }
+
+    /// It loans messages, and does nothing else.
+    fn loans(mut self) -> Self {
+        self.loans = true;
+        self
     }
 
     /// Several senders can send to one receiver.
@@ -209,6 +230,17 @@ pub(crate) const HAMLYN: &str = "hamlyn";
 pub(crate) const MACHINE: &str = "machine";
 /// What the others are compared with.
 pub(crate) const REFERENCE: &str = "hamlyn_raw";
+/// What the others' loans are compared with.
+pub(crate) const LOANS: &str = "hamlyn_loans";
+
+/// Which of ours the others are compared with.
+pub(crate) fn reference_of(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Loaned { .. } => LOANS,
+        _ => REFERENCE,
+    }
+}
+
 /// Ours with many messages in a call, which nobody else is measured with.
 pub(crate) const BATCHED: &str = "hamlyn_many";
 /// The hand-off of a cache line, and one copy.
@@ -257,6 +289,17 @@ pub(crate) const LIBRARIES: &[Library] = &[
             compiler: "mpicc.openmpi",
             source: "mpi",
             program: "openmpi",
+            libraries: &[],
+        },
+        version: &["dpkg-query", "-W", "-f", "${Version}", "openmpi-bin"],
+    },
+    Library {
+        name: "mpi_put",
+        label: "Open MPI, one-sided",
+        build: Build::C {
+            compiler: "mpicc.openmpi",
+            source: "mpi_put",
+            program: "mpi_put",
             libraries: &[],
         },
         version: &["dpkg-query", "-W", "-f", "${Version}", "openmpi-bin"],
@@ -391,6 +434,7 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
         hamlyn("hamlyn_tagged", "Hamlyn, tagged write", "tagged"),
         hamlyn("hamlyn_datagram", "Hamlyn, datagram", "datagram"),
         hamlyn("hamlyn_stream", "Hamlyn, stream", "stream"),
+        hamlyn(LOANS, "Hamlyn, loans", "loans").loans(),
         machine(RAW, "the machine itself", "raw"),
         machine("machine_library", "the machine, memcpy", "library"),
         machine("machine_past", "the machine, past the caches", "past"),
@@ -413,10 +457,16 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
         )
         .launched()
         .crowd()
-        .environment(&[
-            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-        ]),
+        .environment(AS_ROOT),
+        Peer::each(
+            "mpi_put",
+            "mpi_put",
+            "Open MPI, MPI_Put and a flag",
+            openmpi(built("mpi_put")),
+            "put",
+        )
+        .launched()
+        .environment(AS_ROOT),
         Peer::each("mpich", "mpich", "MPICH", mpich(built("mpich")), "mpich")
             .launched()
             .crowd(),
@@ -426,6 +476,7 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
             "iceoryx2, written and read in place",
             "loan",
         ),
+        iceoryx2("iceoryx2_loans", "iceoryx2, loans", "loans").loans(),
         Peer::each(
             "aeron",
             "aeron_ipc",
@@ -454,6 +505,12 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
         python("python_queue", "Python multiprocessing.Queue", "queue"),
     ]
 }
+
+/// Open MPI's launcher wants to be told twice.
+const AS_ROOT: &[(&str, &str)] = &[
+    ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+    ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+];
 
 fn openmpi(program: Vec<Word>) -> Vec<Word> {
     let mut words = text(&["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]);

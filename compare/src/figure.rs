@@ -10,6 +10,9 @@ pub(crate) const TIME_SIZES_BYTES: [usize; 8] =
 /// Sizes at which the bandwidth is measured.
 pub(crate) const BANDWIDTH_SIZES_BYTES: [usize; 5] =
     [4 << 10, 64 << 10, 1 << 20, 4 << 20, 64 << 20];
+/// Sizes of loaned messages, and how many readers each has.
+pub(crate) const LOAN_SIZES_BYTES: [usize; 3] = [64 << 10, 1 << 20, 4 << 20];
+pub(crate) const LOAN_READERS: [usize; 2] = [1, 7];
 /// Senders to one receiver.
 pub(crate) const SENDERS: [usize; 4] = [1, 2, 4, 8];
 /// As many as the largest of those.
@@ -32,6 +35,8 @@ pub(crate) enum Figure {
     Bandwidth { size_bytes: usize, fresh: bool },
     /// 16-byte messages a second, from several senders to one receiver.
     Senders { senders: usize },
+    /// Nanoseconds for each loaned message of a stream, to so many readers. Less is better.
+    Loaned { size_bytes: usize, readers: usize },
 }
 
 impl Figure {
@@ -53,14 +58,33 @@ impl Figure {
         SENDERS.map(|senders| Figure::Senders { senders }).to_vec()
     }
 
+    /// Those of loaned messages.
+    pub(crate) fn of_loans() -> Vec<Figure> {
+        let of = |readers| {
+            LOAN_SIZES_BYTES.map(|size_bytes| Figure::Loaned {
+                size_bytes,
+                readers,
+            })
+        };
+        LOAN_READERS.into_iter().flat_map(of).collect()
+    }
+
+    /// Whether less is better.
     pub(crate) fn is_time(self) -> bool {
+        self.is_round_trip() || matches!(self, Figure::Loaned { .. })
+    }
+
+    /// Whether it ends where it began: at the sender.
+    pub(crate) fn is_round_trip(self) -> bool {
         matches!(self, Figure::OneWay { .. })
     }
 
     /// Bytes of a message.
     pub(crate) fn size_bytes(self) -> usize {
         match self {
-            Figure::OneWay { size_bytes } | Figure::Bandwidth { size_bytes, .. } => size_bytes,
+            Figure::OneWay { size_bytes }
+            | Figure::Bandwidth { size_bytes, .. }
+            | Figure::Loaned { size_bytes, .. } => size_bytes,
             Figure::Rate | Figure::Senders { .. } => RATE_SIZE_BYTES,
         }
     }
@@ -75,23 +99,23 @@ impl Figure {
 
     /// The line that orders it; each sender sends `count` messages.
     pub(crate) fn order(self, count: u64) -> String {
-        let word = if self.is_time() { "latency" } else { "stream" };
+        let (word, others) = match self {
+            Figure::OneWay { .. } => ("latency", 1),
+            Figure::Loaned { readers, .. } => ("loan", readers),
+            _ => ("stream", self.senders()),
+        };
         let buffers = match self {
             Figure::Bandwidth { fresh: true, .. } => "fresh",
             _ => "reused",
         };
-        format!(
-            "{word} {} {count} {} {buffers}\n",
-            self.size_bytes(),
-            self.senders()
-        )
+        format!("{word} {} {count} {others} {buffers}\n", self.size_bytes())
     }
 
     /// Messages of each sender before anything is known about its speed.
     pub(crate) fn first_count(self) -> u64 {
         match self {
             Figure::OneWay { size_bytes } => ((1 << 20) / size_bytes as u64).clamp(4, 200),
-            Figure::Rate | Figure::Senders { .. } => 2_000,
+            Figure::Rate | Figure::Senders { .. } | Figure::Loaned { .. } => 2_000,
             Figure::Bandwidth { size_bytes, .. } => ((4 << 20) / size_bytes as u64).clamp(2, 200),
         }
     }
@@ -101,7 +125,7 @@ impl Figure {
     pub(crate) fn lasts(self, most: Duration) -> Duration {
         match self {
             Figure::Rate | Figure::Senders { .. } => most * 3,
-            Figure::OneWay { .. } | Figure::Bandwidth { .. } => most,
+            Figure::OneWay { .. } | Figure::Bandwidth { .. } | Figure::Loaned { .. } => most,
         }
     }
 
@@ -115,6 +139,7 @@ impl Figure {
         let messages = (count * self.senders() as u64) as f64;
         match self {
             Figure::OneWay { .. } => elapsed_ns / messages / 2.0,
+            Figure::Loaned { .. } => elapsed_ns / messages,
             Figure::Rate | Figure::Senders { .. } => messages / elapsed_ns * 1e9,
             Figure::Bandwidth { size_bytes, .. } => messages * size_bytes as f64 / elapsed_ns * 1e9,
         }
@@ -138,7 +163,7 @@ impl Figure {
     /// The figure for people, without its unit: microseconds, millions a second, GB/s.
     pub(crate) fn show(self, value: f64) -> String {
         let scaled = match self {
-            Figure::OneWay { .. } => value / 1e3,
+            Figure::OneWay { .. } | Figure::Loaned { .. } => value / 1e3,
             Figure::Rate | Figure::Senders { .. } => value / 1e6,
             Figure::Bandwidth { .. } => value / 1e9,
         };

@@ -30,7 +30,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::catalogue::{Means, Peer, Places, Program, RAW, REFERENCE};
+use crate::catalogue::{LOANS, Means, Peer, Places, Program, RAW, REFERENCE};
 use crate::record::{Circumstances, Report};
 use crate::run::Effort;
 
@@ -167,6 +167,7 @@ fn compare(arguments: &Arguments) -> Result<()> {
     }
     let all = catalogue::catalogue(&places);
     let reference = program(&all, REFERENCE)?;
+    let loans = program(&all, LOANS)?;
     let raw = program(&all, RAW)?;
     let peers: Vec<Peer> = all
         .iter()
@@ -175,7 +176,10 @@ fn compare(arguments: &Arguments) -> Result<()> {
         .collect();
     let to_run: Vec<Peer> = peers
         .iter()
-        .filter(|peer| peer.name != REFERENCE && circumstances.versions.contains_key(peer.library))
+        .filter(|peer| {
+            ![REFERENCE, LOANS].contains(&peer.name)
+                && circumstances.versions.contains_key(peer.library)
+        })
         .cloned()
         .collect();
     let crowds = to_run.iter().filter(|peer| peer.crowd).count();
@@ -183,7 +187,7 @@ fn compare(arguments: &Arguments) -> Result<()> {
         ((to_run.len() + crowds) * effort.rounds) as u64,
         arguments.json,
     );
-    let measured = run::run(&to_run, &reference, &raw, effort, cores, &bar)?;
+    let measured = run::run(&to_run, [&reference, &loans], &raw, effort, cores, &bar)?;
     bar.finish_and_clear();
     let (output, is_whole) = match &arguments.output {
         Some(output) => (output.clone(), false),
@@ -248,6 +252,7 @@ fn between_hosts(arguments: &Network) -> Result<()> {
 
 fn figures() -> Vec<figure::Figure> {
     let mut figures = figure::Figure::of_a_pair();
+    figures.extend(figure::Figure::of_loans());
     figures.extend(figure::Figure::of_a_crowd());
     figures
 }

@@ -40,6 +40,9 @@ pub(crate) fn run(
                 "ucx_perftest has one sender".to_owned(),
             ));
         }
+        Figure::Loaned { .. } => {
+            return Ok(Outcome::Unsupported("ucx_perftest has no loans".to_owned()));
+        }
         Figure::Rate | Figure::Bandwidth { .. } => (test_of_bandwidth, RATE_COLUMN),
     };
     let port = free_port()?;

@@ -18,10 +18,11 @@ const NAMES_WIDTH: u32 = 300;
 const OURS: RGBColor = RGBColor(200, 30, 30);
 const MACHINE: RGBColor = RGBColor(110, 110, 110);
 /// One for each library in the catalogue's order, the same in all pictures; distinct to most eyes.
-const OTHERS: [RGBColor; 10] = [
+const OTHERS: [RGBColor; 11] = [
     RGBColor(0, 114, 178),
     RGBColor(86, 180, 233),
     RGBColor(70, 60, 150),
+    RGBColor(160, 140, 220),
     RGBColor(204, 121, 167),
     RGBColor(230, 159, 0),
     RGBColor(0, 0, 0),

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::catalogue::{Peer, RAW, REFERENCE};
+use crate::catalogue::{Peer, RAW, REFERENCE, reference_of};
 use crate::figure::Figure;
 use crate::pin::Cores;
 use crate::run::{Effort, Measured, Results};
@@ -195,7 +195,7 @@ impl Report {
     }
 
     pub(crate) fn cell(&self, peer: &Peer, figure: Figure) -> Cell {
-        if peer.name == REFERENCE {
+        if peer.name == reference_of(figure) {
             return self.reference(figure).map_or(Cell::Absent, Cell::Measured);
         }
         let Some(results) = self
@@ -205,7 +205,7 @@ impl Report {
             .and_then(|figures| figures.get(&figure))
         else {
             return match self.failure(peer) {
-                Some(reason) if peer.crowd || figure.senders() == 1 => Cell::Failed(reason),
+                Some(reason) if peer.measures(figure) => Cell::Failed(reason),
                 _ => Cell::Absent,
             };
         };

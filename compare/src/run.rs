@@ -190,10 +190,10 @@ struct Beside {
     counts: BTreeMap<Figure, u64>,
 }
 
-/// Measures all peers. `reference` is ours, with which each is compared.
+/// Measures all peers. Each is compared with ours: the reference, or for loaned messages our loans.
 pub(crate) fn run(
     peers: &[Peer],
-    reference: &Program,
+    [reference, loans]: [&Program; 2],
     raw: &Program,
     effort: Effort,
     cores: Cores,
@@ -204,10 +204,24 @@ pub(crate) fn run(
     let mut own_failures = 0;
     let mut failed: BTreeMap<&'static str, usize> = BTreeMap::new();
     let start = Instant::now();
-    for (figures, senders, time_max) in [
-        (Figure::of_a_pair(), 1, effort.time_max.mul_f64(PAIR_SHARE)),
-        (Figure::of_a_crowd(), SENDERS_MAX, effort.time_max),
+    let pair_max = effort.time_max.mul_f64(PAIR_SHARE);
+    for (figures, senders, time_max, reference) in [
+        (Figure::of_a_pair(), 1, pair_max, reference),
+        (Figure::of_loans(), 1, effort.time_max, loans),
+        (
+            Figure::of_a_crowd(),
+            SENDERS_MAX,
+            effort.time_max,
+            reference,
+        ),
     ] {
+        let peers: Vec<&Peer> = peers
+            .iter()
+            .filter(|peer| figures.iter().all(|&figure| peer.measures(figure)))
+            .collect();
+        if peers.is_empty() {
+            continue;
+        }
         let mut longest = Duration::ZERO;
         let mut beside = Beside::open(reference, raw, senders, cores)?;
         for round in 0..effort.rounds + MORE_ROUNDS_MAX {
@@ -232,8 +246,7 @@ pub(crate) fn run(
             };
             let mut to_do: Vec<(&Peer, Vec<Figure>)> = peers
                 .iter()
-                .filter(|peer| senders == 1 || peer.crowd)
-                .map(|peer| match wanted {
+                .map(|&peer| match wanted {
                     None => (peer, figures.clone()),
                     Some(state) => (peer, measured.lacking(peer, &figures, effort.rounds, state)),
                 })

@@ -202,7 +202,7 @@ impl Session {
             "{} of {expected} messages arrived whole and in order",
             received.checked
         );
-        let end_ns = if figure.is_time() {
+        let end_ns = if figure.is_round_trip() {
             sender_end_ns
         } else {
             received.end_ns

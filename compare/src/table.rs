@@ -64,7 +64,24 @@ pub(crate) fn sections() -> Vec<Section> {
             columns: bandwidth(true),
             over_raw: None,
         },
+        Section {
+            title: "Loaned messages, µs for each (multiples of Hamlyn's loans)",
+            columns: Figure::of_loans()
+                .into_iter()
+                .map(|figure| (loaned(figure), figure))
+                .collect(),
+            over_raw: None,
+        },
     ]
+}
+
+/// The head of a column: a size and the readers.
+fn loaned(figure: Figure) -> String {
+    let size = size_name(figure.size_bytes());
+    match figure {
+        Figure::Loaned { readers, .. } if readers > 1 => format!("{size}, {readers} readers"),
+        _ => format!("{size}, 1 reader"),
+    }
 }
 
 /// The head of a column: senders that share one core, while the receiver has the other.

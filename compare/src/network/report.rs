@@ -133,6 +133,7 @@ fn name(figure: Figure) -> String {
         Figure::OneWay { .. } => format!("{size} one way, µs"),
         Figure::Rate | Figure::Senders { .. } => format!("{size}, million a second"),
         Figure::Bandwidth { .. } => format!("{size}, GB/s"),
+        Figure::Loaned { .. } => format!("{size} loaned, µs"),
     }
 }
 

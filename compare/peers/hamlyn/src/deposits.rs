@@ -43,6 +43,10 @@ pub(crate) enum Way {
 }
 
 /// The receiving end.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one, and it is used for every message"
+)]
 enum Inbox {
     Raw {
         slot: Slot,
@@ -233,6 +237,7 @@ impl Deposits {
                 count: 1,
                 senders: 1,
                 is_fresh: false,
+                readers: 0,
             },
             places: Places::default(),
             sent: 0,

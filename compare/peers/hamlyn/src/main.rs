@@ -7,11 +7,13 @@
 //! * `tagged`: tagged writes, of one packet.
 //! * `datagram`: one at a time, so round trips only.
 //! * `stream`: records.
+//! * `loans`: loaned messages, to readers that each have an interface of their own. Nothing else.
 //!
 //! Unless said otherwise, placement is copied, and each message has a call of its own.
 
 mod datagrams;
 mod deposits;
+mod loans;
 mod records;
 
 use std::fs::File;
@@ -42,6 +44,7 @@ fn main() -> Result<()> {
         "many" => deposits(session, Way::Many),
         "tagged" => deposits(session, Way::Tagged),
         "datagram" => session.run(datagrams::Datagrams::open),
+        "loans" => session.run(loans::Loans::open),
         "stream" => session.run(records::Records::open),
         other => bail!("no variant {other:?}"),
     }

@@ -2,8 +2,11 @@
 //!
 //! * `copy`: messages are copied into a loaned sample, and out of the received one.
 //! * `loan`: messages are written where they will be read, by filling the sample, and looked at in place.
+//! * `loans`: see `loans`.
 //!
 //! Each size has a service of its own, opened with the order, so that a sample is as large as a message.
+
+mod loans;
 
 use std::mem::MaybeUninit;
 
@@ -29,9 +32,25 @@ fn main() -> Result<()> {
     let copies = match session.variant.as_str() {
         "copy" => true,
         "loan" => false,
+        "loans" => return session.run(loans::Loans::open),
         other => bail!("no variant {other:?}"),
     };
     session.run(|session| Samples::open(session, copies))
+}
+
+fn node() -> Result<Node<ipc::Service>> {
+    let mut config = Config::default();
+    config.global.prefix = PREFIX.try_into()?;
+    NodeBuilder::new()
+        .config(&config)
+        .create::<ipc::Service>()
+        .context("a node")
+}
+
+/// A part of the services' names, which no other session has.
+fn name_of(session: &Session) -> Result<String> {
+    let name = session.directory.file_name().context("no directory")?;
+    Ok(name.to_string_lossy().into_owned())
 }
 
 struct Samples {
@@ -60,16 +79,9 @@ struct Ports {
 
 impl Samples {
     fn open(session: &Session, copies: bool) -> Result<Self> {
-        let mut config = Config::default();
-        config.global.prefix = PREFIX.try_into()?;
-        let node = NodeBuilder::new()
-            .config(&config)
-            .create::<ipc::Service>()
-            .context("a node")?;
-        let name = session.directory.file_name().context("no directory")?;
         Ok(Self {
-            node,
-            session: name.to_string_lossy().into_owned(),
+            node: node()?,
+            session: name_of(session)?,
             role: session.role,
             senders: session.senders,
             copies,

@@ -12,6 +12,14 @@ use anyhow::{Context, Result, bail, ensure};
 pub const REGION_BYTES: usize = 128 << 20;
 /// The largest message.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
+/// How many readers a loaned message may have.
+pub const LOAN_READERS: [usize; 2] = [1, 7];
+/// The longest loaned message.
+pub const LOAN_BYTES_MAX: usize = 4 << 20;
+/// Loaned messages that a reader may have waiting for it, and such that there are in all.
+pub const LOAN_DEPTH: u16 = 16;
+/// One is written meanwhile.
+pub const LOAN_CHUNKS: u32 = LOAN_DEPTH as u32 + 2;
 /// The role that receives; the others send.
 pub const RECEIVER: usize = 0;
 const SENDERS_MAX: usize = 64;
@@ -33,25 +41,37 @@ pub struct Order {
     pub senders: usize,
     /// Whether each message has buffers that were not used lately.
     pub is_fresh: bool,
+    /// Readers of each loaned message; 0 if messages are not loaned.
+    pub readers: usize,
 }
 
 impl Order {
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
+        let (is_latency, is_loan) = match words.next()? {
+            "latency" => (true, false),
+            "stream" => (false, false),
+            "loan" => (false, true),
+            _ => return None,
+        };
+        let size_bytes = words.next()?.parse().ok()?;
+        let count = words.next()?.parse().ok()?;
+        let others: usize = words.next()?.parse().ok()?;
+        if others == 0 {
+            return None;
+        }
+        let (senders, readers) = if is_loan { (1, others) } else { (others, 0) };
         let order = Self {
-            is_latency: match words.next()? {
-                "latency" => true,
-                "stream" => false,
-                _ => return None,
-            },
-            size_bytes: words.next()?.parse().ok()?,
-            count: words.next()?.parse().ok()?,
-            senders: words.next()?.parse().ok()?,
+            is_latency,
+            size_bytes,
+            count,
+            senders,
             is_fresh: words.next()? == "fresh",
+            readers,
         };
         let possible = (8..=MESSAGE_BYTES_MAX).contains(&order.size_bytes)
             && order.count > 0
-            && (1..=SENDERS_MAX).contains(&order.senders);
+            && order.senders.max(order.readers) <= SENDERS_MAX;
         possible.then_some(order)
     }
 }
@@ -109,6 +129,16 @@ pub trait Peer {
     fn receive(&mut self) -> Result<Stamp>;
     /// All that was sent is on its way, and what is still to be exchanged for this order is.
     fn settle(&mut self) -> Result<()>;
+
+    /// Loans a message, writes the first word of the stamp at its beginning and nothing else, and publishes it to all readers.
+    fn lend(&mut self, _stamp: Stamp, _size_bytes: usize) -> Result<()> {
+        bail!("no loans")
+    }
+
+    /// Waits for the next loaned message of that reader, reads the word at its beginning and nothing else, and gives it back.
+    fn borrow(&mut self, _reader: usize) -> Result<u64> {
+        bail!("no loans")
+    }
 
     /// How many messages of a stream one call takes. If more than one, streams go by the two calls below.
     fn many(&self) -> usize {
@@ -226,6 +256,14 @@ impl Session {
                 self.say(&format!("{{\"unsupported\":\"{reason}\"}}"))?;
                 continue;
             }
+            if order.readers > 0 {
+                if self.role == RECEIVER {
+                    self.borrow(&mut peer, &order)?;
+                } else {
+                    self.lend(&mut peer, &order)?;
+                }
+                continue;
+            }
             let needed = if order.is_fresh {
                 REGION_BYTES
             } else if order.is_latency {
@@ -304,6 +342,33 @@ impl Session {
         self.answer(begin_ns, now_ns(), order.count)
     }
 
+    fn lend<P: Peer>(&mut self, peer: &mut P, order: &Order) -> Result<()> {
+        let begin_ns = now_ns();
+        for turn in 0..order.count {
+            peer.lend(Stamp::of(self.role, turn), order.size_bytes)?;
+        }
+        let end_ns = now_ns();
+        peer.settle()?;
+        self.answer(begin_ns, end_ns, order.count)
+    }
+
+    /// All readers are in this process, and take each message in turn. A message is right if all got it.
+    fn borrow<P: Peer>(&mut self, peer: &mut P, order: &Order) -> Result<()> {
+        self.say("{\"ready\":true}")?;
+        let mut checked = 0;
+        let begin_ns = now_ns();
+        for turn in 0..order.count {
+            let mut is_right = true;
+            for reader in 0..order.readers {
+                is_right &= peer.borrow(reader)? == Stamp::of(1, turn).first;
+            }
+            checked += u64::from(is_right);
+        }
+        let end_ns = now_ns();
+        peer.settle()?;
+        self.answer(begin_ns, end_ns, checked)
+    }
+
     fn take<P: Peer>(&mut self, peer: &mut P, order: &Order) -> Result<()> {
         self.say("{\"ready\":true}")?;
         let mut expected = [0_u64; SENDERS_MAX + 1];
@@ -366,12 +431,16 @@ mod tests {
         );
         assert!(order.is_fresh && !order.is_latency);
         assert!(Order::parse("latency 16 1 1 reused").unwrap().is_latency);
+        let loan = Order::parse("loan 65536 9 7 reused").unwrap();
+        assert_eq!((loan.senders, loan.readers, loan.is_latency), (1, 7, false));
         for line in [
             "quit",
             "",
             "stream 7 1 1 fresh",
             "stream 8 0 1 fresh",
             "stream 8 1 0 fresh",
+            "loan 8 1 0 reused",
+            "loan 8 1 65 reused",
             "stream 8 1 1",
         ] {
             assert_eq!(Order::parse(line), None, "{line:?}");
