@@ -231,7 +231,8 @@ impl ImportedRegion {
         }
         // Both fit a usize, as what is mapped does.
         let (offset, len) = (offset as usize, len as usize);
-        area.read_into(from, &self.mapping, offset, len, StoreKind::Temporal)
+        let way = self.streaming.way(offset as u64, len);
+        area.read_into(from, &self.mapping, offset, len, way)
     }
 
     /// How many bytes.

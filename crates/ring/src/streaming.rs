@@ -36,7 +36,7 @@ impl StreamingHeuristic {
         Self::with_limit(Caches::here().outgrown_bytes() as u64)
     }
 
-    fn with_limit(outgrown_bytes: u64) -> Self {
+    pub(crate) fn with_limit(outgrown_bytes: u64) -> Self {
         Self {
             end: Cell::new(0),
             length: Cell::new(0),

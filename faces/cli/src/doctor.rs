@@ -255,7 +255,7 @@ fn shared_huge_pages() -> Finding {
             subject,
             Verdict::Note,
             text.trim().to_owned(),
-            format!("granted pages are faster with: echo advise > {path}"),
+            format!("granted pages get them with: echo advise > {path} (effect: docs/tuning.md)"),
         ),
         Ok(text) => finding(subject, Verdict::Good, text.trim().to_owned(), ""),
         Err(error) => finding(subject, Verdict::Note, error.to_string(), ""),

@@ -210,3 +210,24 @@ fn others_may_read_meanwhile() {
     stop.store(true, Ordering::Relaxed);
     thread.join().unwrap();
 }
+
+#[test]
+fn bytes_of_an_area_count_as_stores_for_the_streaming_heuristic() {
+    let owner = filled(8);
+    let (lent, file) = ExportedRegion::lend(&owner, 0..8 * PAGE).unwrap();
+    let mut borrowed = ImportedRegion::adopt(file, lent.length_bytes()).unwrap();
+    borrowed.streaming = StreamingHeuristic::with_limit(4 * PAGE);
+    let source = Area::new(PAGE).unwrap();
+    source.fill(0, PAGE, 42).unwrap();
+    for page in 0..8 {
+        borrowed.store_from(page * PAGE, &source, 0, PAGE).unwrap();
+        assert_eq!(byte(&owner, (page + 1) * PAGE - 1), 42);
+    }
+    // Nothing is stored outside, so nothing counts.
+    assert_eq!(
+        borrowed.store_from(8 * PAGE, &source, 0, PAGE),
+        Err(Denied::OutOfArea)
+    );
+    let next = borrowed.streaming.way(8 * PAGE, 0);
+    assert_eq!(next, StoreKind::NonTemporal);
+}
