@@ -88,6 +88,20 @@ pub trait ShortSource {
     fn length_bytes(&self) -> usize;
     /// The word of that number, below [`SHORT_WORDS`], lowest byte first; anything beyond the length.
     fn data_word<const NUMBER: usize>(&self) -> u64;
+
+    /// A copy of all of it.
+    #[inline]
+    fn copied_data(&self) -> ShortData {
+        ShortData {
+            words: [
+                self.data_word::<0>(),
+                self.data_word::<1>(),
+                self.data_word::<2>(),
+                self.data_word::<3>(),
+            ],
+            length_bytes: self.length_bytes(),
+        }
+    }
 }
 
 impl ShortSource for ShortData {

@@ -224,19 +224,15 @@ pub trait ShortInPlace: ShortSource {
     /// A copy of all of it.
     #[inline]
     fn copied(&self) -> Short {
+        let data = self.copied_data();
         Short {
             to: self.to(),
             key: self.key(),
             offset: self.offset(),
             word: self.word(),
             has_metadata: Self::HAS_METADATA,
-            length_bytes: self.length_bytes() as u8,
-            data: [
-                self.data_word::<0>(),
-                self.data_word::<1>(),
-                self.data_word::<2>(),
-                self.data_word::<3>(),
-            ],
+            length_bytes: data.length_bytes as u8,
+            data: data.words,
         }
     }
 }

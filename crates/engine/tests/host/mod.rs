@@ -14,7 +14,7 @@ use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{
-    Area, Denied, LinkId, Part, Payload, ShortData, ShortSource, TxLinks, Unsent, Window,
+    Area, Denied, LinkId, Part, Payload, ShortSource, TxLinks, Unsent, Window,
 };
 use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, SlotName};
@@ -81,19 +81,7 @@ impl Window for VecWindow {
         };
         place
             .filter(inside)
-            .is_some_and(|place| area.write_short(place, whole(data)).is_ok())
-    }
-}
-
-fn whole(data: &impl ShortSource) -> ShortData {
-    ShortData {
-        words: [
-            data.data_word::<0>(),
-            data.data_word::<1>(),
-            data.data_word::<2>(),
-            data.data_word::<3>(),
-        ],
-        length_bytes: data.length_bytes(),
+            .is_some_and(|place| area.write_short(place, data.copied_data()).is_ok())
     }
 }
 
@@ -134,7 +122,7 @@ impl Area for VecArea {
         low: u64,
         high: u64,
     ) -> bool {
-        let is_written = self.write_short(offset, whole(data)).is_ok();
+        let is_written = self.write_short(offset, data.copied_data()).is_ok();
         if is_written {
             self.message_complete(low, high);
         }
