@@ -14,7 +14,7 @@ use hamlyn::{
     SendError, Strategy, Target, Ticket, Wait, datagram, group, tagged_write,
 };
 use support::actor::{Actor, listen, role, say};
-use support::{LONG, Random, namespace, open, until};
+use support::{LONG, Random, descriptors, namespace, open, until};
 
 /// A death must be known within 100 ms; on a loaded machine the test is more patient.
 const KNOWN_WITHIN: Duration = Duration::from_secs(2);
@@ -104,10 +104,6 @@ fn idle(manager: &Manager<ProcessHost>) {
     });
     say(b"deaf");
     listen();
-}
-
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
 /// Everything that one peer can be the sender of.

@@ -31,7 +31,7 @@ use rustix::net::{
 };
 use support::actor::{Actor, listen, role, say};
 use support::raw_link::{RawLink, receive};
-use support::{LONG, Random, namespace, open, until};
+use support::{LONG, Random, descriptors, namespace, open, until};
 
 const PAGE: u64 = 4096;
 
@@ -522,10 +522,6 @@ fn child() {
             .interface()
             .send_msg(terminus, &target, &message, LONG);
     }
-}
-
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
 #[test]

@@ -9,7 +9,7 @@ use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::loans::{PublisherOptions, SlowReaders};
 use hamlyn::{Manager, ManagerOptions, ReceiveError, Wait};
 use support::actor::{Actor, listen, role, say};
-use support::{LONG, Random, namespace, open, until};
+use support::{LONG, Random, descriptors, namespace, open, until};
 
 const CHUNKS: u32 = 16;
 const BYTES: usize = 20_000;
@@ -80,8 +80,18 @@ fn read_for_ever(namespace: &str) {
 /// Descriptors are counted, so the tests of this file take turns.
 static ALONE: Mutex<()> = Mutex::new(());
 
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
+/// How many descriptors were open after one of the first rounds, at most: what is opened once is open then.
+#[derive(Default)]
+struct OpenDescriptors(usize);
+
+impl OpenDescriptors {
+    fn check(&mut self, round: u64) {
+        let now = descriptors();
+        match round {
+            0..=2 => self.0 = self.0.max(now),
+            _ => assert!(now <= self.0 + 2, "{now} {}", self.0),
+        }
+    }
 }
 
 #[test]
@@ -95,7 +105,8 @@ fn readers_that_are_killed_at_any_instant_leave_nothing() {
     let mut bystander = other.connect_subscriber("publisher/frames", LONG).unwrap();
     assert_eq!(publisher.await_readers(1, LONG), Ok(1));
     let mut random = Random::new(1);
-    let (mut published, mut open_before) = (0_u64, 0);
+    let mut published = 0_u64;
+    let mut open = OpenDescriptors::default();
     for round in 0..ROUNDS {
         let mut actor = Actor::start("read", &namespace);
         assert_eq!(actor.hear(), b"connected");
@@ -124,15 +135,7 @@ fn readers_that_are_killed_at_any_instant_leave_nothing() {
             publisher.poll();
             (publisher.readers() == 1 && publisher.chunks_free() == CHUNKS as usize).then_some(())
         });
-        // What is opened once is open after the first.
-        match round {
-            0..=2 => open_before = open_before.max(descriptors()),
-            _ => assert!(
-                descriptors() <= open_before + 2,
-                "{} {open_before}",
-                descriptors()
-            ),
-        }
+        open.check(round);
     }
     assert_eq!(
         (publisher.lost(), publisher.misbehaved(), bystander.lost()),
@@ -147,7 +150,7 @@ fn a_publisher_that_is_killed_at_any_instant_is_told_after_its_last_message() {
     let namespace = namespace();
     let manager = open(&namespace);
     let mut random = Random::new(2);
-    let mut open_before = 0;
+    let mut open = OpenDescriptors::default();
     for round in 0..ROUNDS {
         let mut actor = Actor::start("publish", &namespace);
         let name = format!("publisher{round}");
@@ -190,13 +193,6 @@ fn a_publisher_that_is_killed_at_any_instant_is_told_after_its_last_message() {
         }
         drop((kept, subscriber));
         manager.poll_nowait().unwrap();
-        match round {
-            0..=2 => open_before = open_before.max(descriptors()),
-            _ => assert!(
-                descriptors() <= open_before + 2,
-                "{} {open_before}",
-                descriptors()
-            ),
-        }
+        open.check(round);
     }
 }

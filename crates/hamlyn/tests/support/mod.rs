@@ -28,6 +28,11 @@ pub(crate) fn namespace() -> String {
     )
 }
 
+/// How many descriptors this process has open, and one more: the directory in which they are counted.
+pub(crate) fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
 pub(crate) fn open(namespace: &str) -> Manager<ProcessHost> {
     let options = Options::default().in_namespace(namespace);
     hamlyn::open_with(options, ManagerOptions::default()).unwrap()

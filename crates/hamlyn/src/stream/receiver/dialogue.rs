@@ -301,7 +301,7 @@ impl Receiver {
         let Some(target) = self.credit else {
             return false;
         };
-        // With data that say nothing it is a short packet, which takes the fast path at both ends.
+        // Without data it is a short packet, which takes the fast path at both ends.
         let message = Message::new(&[]).word(credit.to_word());
         manager.send_msg(&target, &message, Wait::Poll).is_ok()
     }
