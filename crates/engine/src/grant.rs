@@ -6,6 +6,7 @@
 //! placed packet that does not lie wholly within one grant of the peer that sent it.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::ops::Range;
 
 use crate::limits::GRANTS_PER_SLOT_MAX;
@@ -64,9 +65,21 @@ struct Granted {
     range: Range<u64>,
 }
 
+impl Granted {
+    #[inline(always)]
+    fn covers(&self, holder: LinkId, place: &Range<u64>) -> bool {
+        let inside = self.range.start <= place.start && place.end <= self.range.end;
+        self.holder == holder && inside
+    }
+}
+
 /// The grants of a slot. Takes no memory while there are none.
 #[derive(Debug, Default)]
-pub(crate) struct Grants(Vec<Granted>);
+pub(crate) struct Grants {
+    granted: Vec<Granted>,
+    /// The place of the one that covered the last placed packet: most likely it covers the next.
+    at_hand: Cell<usize>,
+}
 
 impl Grants {
     pub(crate) fn add(
@@ -85,18 +98,18 @@ impl Grants {
                 slot_bytes,
             });
         }
-        if self.0.len() == GRANTS_PER_SLOT_MAX {
+        if self.granted.len() == GRANTS_PER_SLOT_MAX {
             return Err(GrantRefused::TooMany);
         }
         let overlaps =
             |granted: &Granted| start < granted.range.end && granted.range.start < range.end;
-        if self.0.iter().any(overlaps) {
+        if self.granted.iter().any(overlaps) {
             return Err(GrantRefused::Overlaps {
                 start,
                 length_bytes,
             });
         }
-        self.0.push(Granted {
+        self.granted.push(Granted {
             serial,
             holder,
             range,
@@ -106,30 +119,34 @@ impl Grants {
 
     /// Whether there was such a grant.
     pub(crate) fn end(&mut self, serial: u64) -> bool {
-        let before = self.0.len();
-        self.0.retain(|granted| granted.serial != serial);
-        self.0.len() < before
+        let before = self.granted.len();
+        self.granted.retain(|granted| granted.serial != serial);
+        self.granted.len() < before
     }
 
     pub(crate) fn end_all_of(&mut self, holder: LinkId) {
-        self.0.retain(|granted| granted.holder != holder);
+        self.granted.retain(|granted| granted.holder != holder);
     }
 
     /// Whether the peer of that link may have stored there.
-    #[cold]
+    #[inline(always)]
     pub(crate) fn cover(&self, holder: LinkId, place: Range<u64>) -> Result<(), Refusal> {
-        let covers = |granted: &Granted| {
-            let inside = granted.range.start <= place.start && place.end <= granted.range.end;
-            granted.holder == holder && inside
-        };
-        if self.0.iter().any(covers) {
-            Ok(())
-        } else {
-            Err(Refusal::NotGranted)
+        match self.granted.get(self.at_hand.get()) {
+            Some(granted) if granted.covers(holder, &place) => Ok(()),
+            _ => self.seek(holder, place.start, place.end),
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn seek(&self, holder: LinkId, start: u64, end: u64) -> Result<(), Refusal> {
+        let covers = |granted: &Granted| granted.covers(holder, &(start..end));
+        let at = self.granted.iter().position(covers);
+        self.at_hand.set(at.ok_or(Refusal::NotGranted)?);
+        Ok(())
+    }
+
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.granted.len()
     }
 }

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use crate::backlog::{Backlog, Source, Work, offer};
 use crate::counting::Share;
 use crate::limits::{MESSAGE_BYTES_MAX, TERMINI_MAX, USER_METADATA_BYTES};
-use crate::memory::{Area, LinkId, TxLinks, Unsent};
+use crate::memory::{Area, LinkId, Part, TxLinks, Unsent};
 use crate::packet::{Flags, Header, Short};
 use crate::segment::Segmenter;
 use crate::table::Table;
@@ -260,6 +260,9 @@ impl<A: Area> Transmitter<A> {
     /// Whether the queue of a terminus for that link has room.
     #[inline]
     pub fn has_room(&self, id: TerminusId, link: LinkId) -> Result<bool, PostError> {
+        if id == self.at_hand {
+            return Ok(true);
+        }
         let terminus = self
             .termini
             .get(id.name())
@@ -283,7 +286,11 @@ impl<A: Area> Transmitter<A> {
         source: Source<'_>,
         tx_links: &mut O,
     ) -> Result<Posted, PostError> {
-        let offered = self.offer_whole(id, &message(), metadata, &source, tx_links);
+        let offered = match source {
+            Source::Bytes(data) => self.offer_bytes(id, &message(), metadata, data, tx_links),
+            Source::Placed(bytes) => self.offer_placed(id, &message(), metadata, bytes, tx_links),
+            Source::Pieces(_) => self.offer_gathered(id, &message(), metadata, &source, tx_links),
+        };
         let (sequence, sent) = if offered == Some(Ok(())) {
             (self.accept(1), true)
         } else {
@@ -295,7 +302,46 @@ impl<A: Area> Transmitter<A> {
     /// Offers the link a message that is one packet, if it may go at once; whatever else it may be is left to
     /// [`Transmitter::dispatch_rest`].
     #[inline(always)]
-    fn offer_whole<O: TxLinks<A>>(
+    fn offer_bytes<O: TxLinks<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        data: &[u8],
+        tx_links: &mut O,
+    ) -> Option<Result<(), Unsent>> {
+        let link = message.link;
+        let room = tx_links
+            .payload_max_bytes(link)?
+            .checked_sub(metadata.len())?;
+        if data.len() > room || !self.sends_at_once(id, link) {
+            return None;
+        }
+        let header = &whole(message, metadata, data.len() as u32)?;
+        Some(tx_links.offer(link, header, metadata, &[Part::Bytes(data)]))
+    }
+
+    /// The same of a message whose data are in their place, and so need no room.
+    #[inline(always)]
+    fn offer_placed<O: TxLinks<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        data_bytes: u32,
+        tx_links: &mut O,
+    ) -> Option<Result<(), Unsent>> {
+        let link = message.link;
+        if !self.sends_at_once(id, link) {
+            return None;
+        }
+        let header = &whole(message, metadata, data_bytes)?;
+        Some(tx_links.offer(link, header, metadata, &[]))
+    }
+
+    /// The same of a message that is gathered.
+    #[inline(always)]
+    fn offer_gathered<O: TxLinks<A>>(
         &self,
         id: TerminusId,
         message: &Message,
@@ -516,6 +562,29 @@ fn backlog_of<'a>(
         backlog.link = link;
     }
     backlog
+}
+
+/// The header of a message that is one packet, unless something is wrong with it.
+#[inline(always)]
+fn whole(message: &Message, metadata: &[u8], data_bytes: u32) -> Option<Header> {
+    let header = &message.header;
+    let is_fast = header.is_fast();
+    if metadata.len() > USER_METADATA_BYTES
+        || is_fast && !metadata.is_empty()
+        || header.offset.checked_add(u64::from(data_bytes)).is_none()
+    {
+        return None;
+    }
+    Some(Header {
+        length_bytes: data_bytes,
+        word: if is_fast {
+            header.word
+        } else {
+            message.share.counter()
+        },
+        metadata_length_bytes: metadata.len() as u8,
+        ..*header
+    })
 }
 
 /// Checks a message and makes it ready to be cut.

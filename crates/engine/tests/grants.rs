@@ -98,6 +98,29 @@ fn placed_packets_without_a_grant_are_refused_by_name() {
     assert_eq!(scene.receiver.refusals().count(Refusal::NotGranted), 7);
 }
 
+/// The grant that covered the last packet is asked first. What takes its place is no better for that.
+#[test]
+fn a_grant_that_covered_the_last_packet_is_asked_as_any_other() {
+    let mut scene = Scene::new(Mode::Normal);
+    let first = scene.receiver.grant(scene.slot, 0..32, ALICE).unwrap();
+    let second = scene.receiver.grant(scene.slot, 32..64, ALICE).unwrap();
+    let (low, high) = (placed(&scene, 0, 8), placed(&scene, 32, 8));
+    assert!(take(&mut scene, Some(ALICE), &high).is_ok());
+    // Its place is the first one's no more, nor anybody's.
+    assert!(scene.receiver.end_grant(first));
+    assert!(take(&mut scene, Some(ALICE), &high).is_ok());
+    assert!(scene.receiver.end_grant(second));
+    let refused = Err(Refusal::NotGranted);
+    assert_eq!(take(&mut scene, Some(ALICE), &high), refused);
+    // Another holder's grant takes it, over the same bytes.
+    scene.receiver.grant(scene.slot, 32..64, BOB).unwrap();
+    assert_eq!(take(&mut scene, Some(ALICE), &high), refused);
+    assert!(take(&mut scene, Some(BOB), &high).is_ok());
+    assert_eq!(take(&mut scene, Some(ALICE), &high), refused);
+    assert_eq!(take(&mut scene, Some(BOB), &low), refused);
+    assert!(take(&mut scene, Some(BOB), &high).is_ok());
+}
+
 #[test]
 fn paranoid_slots_never_grant_nor_believe() {
     for mode in [Mode::Paranoid, Mode::ParanoidOneShot] {

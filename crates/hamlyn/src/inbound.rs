@@ -260,7 +260,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// itself in `queue`, which is empty.
     #[inline]
     pub(crate) fn take_next_handed(&mut self, queue: QueueId) -> Option<Notification> {
-        if self.turn_packets() >= BURST_PACKETS {
+        if !self.is_at_hand() || self.turn_packets() >= BURST_PACKETS {
             return None;
         }
         match self.take_next(Some(queue)) {

@@ -262,7 +262,11 @@ impl Outgoing {
         }
         self.copy_policy
             .carry(length, window_bytes, ticks, |way| {
-                gather(mapping, begin + data_after, parts, way)
+                let to = begin + data_after;
+                match *parts {
+                    [Part::Bytes(bytes)] => put(mapping, to, bytes, way),
+                    _ => gather(mapping, to, parts, way),
+                }
             })
             .map_err(impossible)?;
         let placement = Placement {
@@ -285,21 +289,8 @@ fn unsent(reason: NoRoom) -> Unsent {
     }
 }
 
-/// Copies all parts into the payload arena.
+/// Copies bytes into the payload arena.
 #[inline(never)]
-fn gather(
-    mapping: &Mapping,
-    to: usize,
-    parts: &[Part<'_, Area>],
-    way: StoreKind,
-) -> Result<(), Denied> {
-    match *parts {
-        [Part::Bytes(bytes)] => put(mapping, to, bytes, way),
-        _ => gather_parts(mapping, to, parts, way),
-    }
-}
-
-#[inline(always)]
 fn put(mapping: &Mapping, to: usize, bytes: &[u8], way: StoreKind) -> Result<(), Denied> {
     match way {
         StoreKind::Temporal => mapping.copy_in(to, bytes),
@@ -308,8 +299,9 @@ fn put(mapping: &Mapping, to: usize, bytes: &[u8], way: StoreKind) -> Result<(),
     .map_err(|OutOfRange| Denied::OutOfArea)
 }
 
+/// Copies all parts into the payload arena.
 #[inline(never)]
-fn gather_parts(
+fn gather(
     mapping: &Mapping,
     mut to: usize,
     parts: &[Part<'_, Area>],
@@ -440,6 +432,12 @@ impl Incoming {
         self.consumer.return_due_credit()
     }
 
+    /// Whether credit is due before the next packet.
+    #[inline(always)]
+    pub(crate) fn is_credit_due(&self) -> bool {
+        self.consumer.is_step_due()
+    }
+
     /// How many packets were taken.
     #[inline]
     pub(crate) fn taken(&self) -> u64 {
@@ -454,15 +452,16 @@ impl Incoming {
         };
         match cell::decode(&cell, self.arena_bytes, self.payload_max) {
             Ok((header, placement)) => Ok(Some(Found { header, placement })),
-            Err(fault) => Err(self.stopped(&cell, fault)),
+            // By value, so that on the other way the cell need not be in memory.
+            Err(fault) => Err(self.stopped(cell, fault)),
         }
     }
 
     /// A cell is no packet.
     #[cold]
     #[inline(never)]
-    fn stopped(&mut self, cell: &Cell, fault: LinkFault) -> Stopped {
-        if !cell::is_fence(cell) {
+    fn stopped(&mut self, cell: Cell, fault: LinkFault) -> Stopped {
+        if !cell::is_fence(&cell) {
             return Stopped::Fault(fault);
         }
         if self.consumer.taken() == self.fenced {

@@ -167,11 +167,11 @@ pub fn decode(
     payload_max_bytes: usize,
 ) -> Result<(Header, Placement), LinkFault> {
     let said = cell[0] & !FLAG_MASK;
-    if let Some(short) = short_cell::decode_copy(said, cell) {
-        return short;
+    let bits = (said >> 56) as u8;
+    if bits & GENERAL == 0 {
+        return short_cell::decode_copy(said, cell).unwrap_or(Err(LinkFault::Placement));
     }
     let mut header = header(cell);
-    let bits = (said >> 56) as u8;
     let metadata_length = header.metadata_length_bytes as usize;
     let placed = header.flags.is_placed();
     // What is in its place already does not travel.

@@ -364,7 +364,9 @@ impl PairReceive {
         take: impl FnOnce(&Header, &Carried<'_>) -> R,
         refusal_of: impl FnOnce(&R) -> Option<Refusal>,
     ) -> Result<Option<R>, LinkFault> {
-        self.return_due_credit();
+        if self.incoming.is_credit_due() {
+            self.return_due_credit();
+        }
         let found = loop {
             match self.incoming.next() {
                 Ok(found) => break found,

@@ -42,11 +42,26 @@ struct Accepted {
     pages: ImportedRegion,
 }
 
+impl Accepted {
+    /// Whether all of that range of a slot lies in the pages.
+    #[inline(always)]
+    fn covers(&self, link: LinkId, slot: SlotName, offset: u64, length: u64) -> bool {
+        self.link == link
+            && self.slot == slot
+            && offset
+                .checked_sub(self.start)
+                .and_then(|within| within.checked_add(length))
+                .is_some_and(|end| end <= self.pages.length_bytes())
+    }
+}
+
 /// Both sides of the grants of an interface.
 #[derive(Default)]
 pub(super) struct Granting {
     made: Vec<Made>,
     accepted: Vec<Accepted>,
+    /// The place of the accepted grant into which the last message was stored: most likely the next one goes there.
+    at_hand: usize,
 }
 
 impl Granting {
@@ -65,20 +80,36 @@ impl Granting {
         offset: u64,
         length: u64,
     ) -> Option<(&ImportedRegion, u64)> {
-        let at = self.accepted.iter().position(|accepted| {
-            accepted.link == link
-                && accepted.slot == slot
-                && offset
-                    .checked_sub(accepted.start)
-                    .and_then(|within| within.checked_add(length))
-                    .is_some_and(|end| end <= accepted.pages.length_bytes())
-        })?;
-        if !self.accepted[at].pages.lasts() {
-            self.accepted.swap_remove(at);
+        let is_at_hand = self
+            .accepted
+            .get(self.at_hand)
+            .is_some_and(|accepted| accepted.covers(link, slot, offset, length));
+        if !is_at_hand {
+            self.reach(link.to_bits(), slot, offset, length)?;
+        }
+        if !self.accepted.get(self.at_hand)?.pages.lasts() {
+            self.let_go();
             return None;
         }
-        let accepted = &self.accepted[at];
+        let accepted = self.accepted.get(self.at_hand)?;
         Some((&accepted.pages, offset - accepted.start))
+    }
+
+    /// Has the grant at hand in which all of a range lies.
+    #[cold]
+    #[inline(never)]
+    fn reach(&mut self, link_bits: u64, slot: SlotName, offset: u64, length: u64) -> Option<()> {
+        let link = LinkId::from_bits(link_bits);
+        let covers = |accepted: &Accepted| accepted.covers(link, slot, offset, length);
+        self.at_hand = self.accepted.iter().position(covers)?;
+        Some(())
+    }
+
+    /// The grant at hand has ended.
+    #[cold]
+    #[inline(never)]
+    fn let_go(&mut self) {
+        self.accepted.swap_remove(self.at_hand);
     }
 
     /// Has a message stored in its place, if that was granted, and announces it. Nothing if not, or if `store` says that it

@@ -145,15 +145,15 @@ impl<H: Host> Interface<H> {
         queue: &mut Queue,
     ) -> Result<Option<Notification>, Overrun> {
         self.host.looks();
-        if self.is_silent(queue) {
-            return Ok(None);
-        }
-        // Still empty, so what is next may be handed over.
+        // Still empty, so what is next may be handed over. First, as it need not be asked then whether there is nothing.
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
             && let Some(notification) = inbound.take_next_handed(queue.id)
         {
             return Ok(Some(notification));
+        }
+        if self.is_silent(queue) {
+            return Ok(None);
         }
         if let Some(notification) = queue.reader.pop()? {
             return Ok(Some(notification));

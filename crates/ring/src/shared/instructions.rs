@@ -119,20 +119,23 @@ unsafe fn copy_any(to: *mut u8, from: *const u8, len: usize) {
     // step stays inside: the last one of each size ends exactly at `len`.
     unsafe {
         match len {
-            // First, as it is the most frequent.
-            17..LONG_COPY_BYTES => {
+            LONG_COPY_BYTES.. => copy_bulk(to, from, len),
+            65.. => {
                 let mut at = 0;
                 while len - at > 64 {
-                    move_16(to.add(at), from.add(at));
-                    move_16(to.add(at + 16), from.add(at + 16));
-                    move_16(to.add(at + 32), from.add(at + 32));
-                    move_16(to.add(at + 48), from.add(at + 48));
+                    move_64(to.add(at), from.add(at));
                     at += 64;
                 }
-                while len - at > 16 {
-                    move_16(to.add(at), from.add(at));
-                    at += 16;
-                }
+                move_64(to.add(len - 64), from.add(len - 64));
+            }
+            33..=64 => {
+                move_16(to, from);
+                move_16(to.add(16), from.add(16));
+                move_16(to.add(len - 32), from.add(len - 32));
+                move_16(to.add(len - 16), from.add(len - 16));
+            }
+            17..=32 => {
+                move_16(to, from);
                 move_16(to.add(len - 16), from.add(len - 16));
             }
             0 => {}
@@ -149,11 +152,20 @@ unsafe fn copy_any(to: *mut u8, from: *const u8, len: usize) {
                 move_8(to, from);
                 move_8(to.add(len - 8), from.add(len - 8));
             }
-            LONG_COPY_BYTES..STRING_COPY_BYTES if has_avx() => copy_long(to, from, len),
-            _ => {
-                asm!("rep movsb", inout("rcx") len => _, inout("rdi") to => _, inout("rsi") from => _,
-                options(nostack, preserves_flags))
-            }
+        }
+    }
+}
+
+/// Copies at least [`LONG_COPY_BYTES`].
+#[inline(never)]
+unsafe fn copy_bulk(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: the caller vouches for `len` bytes at both addresses; the direction flag is clear by the ABI.
+    unsafe {
+        if len < STRING_COPY_BYTES && has_avx() {
+            copy_long(to, from, len);
+        } else {
+            asm!("rep movsb", inout("rcx") len => _, inout("rdi") to => _, inout("rsi") from => _,
+                options(nostack, preserves_flags));
         }
     }
 }

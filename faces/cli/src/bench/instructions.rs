@@ -1,4 +1,4 @@
-//! Instructions per short message, the library included: counted by callgrind, of this very program.
+//! Instructions per message, the library included: counted by callgrind, of this very program.
 //!
 //! They are those that the calling thread executes in user mode, from the call of the library to its return.
 //! A count does not depend on the load of the machine, so it can be compared with that of yesterday.
@@ -10,13 +10,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::latency::Protocol;
-use super::one_thread::{BATCH, Order};
+use super::one_thread::{BATCH, Counted, Order};
 
 /// Batches that are counted.
 const BATCHES: u64 = 1000;
 
-/// Instructions per message, by protocol.
+/// Instructions per message, by what is counted.
 #[derive(Default)]
 pub(crate) struct Instructions {
     pub(crate) per_send: BTreeMap<&'static str, f64>,
@@ -30,13 +29,13 @@ pub(crate) struct Instructions {
 /// There is no `valgrind`, or this program has no symbols, or it fails under `valgrind`.
 pub(crate) fn count() -> Result<Instructions> {
     let mut instructions = Instructions::default();
-    for protocol in Protocol::ALL {
-        let profile = profile_of(protocol)?;
+    for counted in Counted::ALL {
+        let profile = profile_of(counted)?;
         let per_message = |function| -> Result<f64> {
             let total = inclusive(&profile, function)?;
             Ok(total as f64 / BATCHES as f64 / BATCH as f64)
         };
-        let name = protocol.name();
+        let name = counted.name();
         instructions
             .per_send
             .insert(name, per_message("counted_sends")?);
@@ -48,7 +47,7 @@ pub(crate) fn count() -> Result<Instructions> {
 }
 
 /// Runs the program that is counted; what callgrind wrote about it.
-fn profile_of(protocol: Protocol) -> Result<String> {
+fn profile_of(counted: Counted) -> Result<String> {
     let program = std::env::current_exe().context("finding this program")?;
     let directory =
         std::env::temp_dir().join(format!("hamlyn-instructions-{}", std::process::id()));
@@ -59,13 +58,13 @@ fn profile_of(protocol: Protocol) -> Result<String> {
             directory.display()
         )
     })?;
-    let profile = callgrind(&program, &directory.join("profile"), protocol);
+    let profile = callgrind(&program, &directory.join("profile"), counted);
     // The next run learns of files that are left behind.
     let _ = std::fs::remove_dir_all(&directory);
     profile
 }
 
-fn callgrind(program: &Path, profile: &Path, protocol: Protocol) -> Result<String> {
+fn callgrind(program: &Path, profile: &Path, counted: Counted) -> Result<String> {
     let mut child = Command::new("valgrind")
         // Threads take turns, or one that polls can keep its control thread waiting for seconds.
         .args([
@@ -82,7 +81,7 @@ fn callgrind(program: &Path, profile: &Path, protocol: Protocol) -> Result<Strin
         .spawn()
         .context("starting valgrind (Debian: apt-get install valgrind)")?;
     let mut order = serde_json::to_string(&Order {
-        protocol,
+        counted,
         batches: BATCHES,
     })?;
     order.push('\n');
@@ -94,7 +93,7 @@ fn callgrind(program: &Path, profile: &Path, protocol: Protocol) -> Result<Strin
     let output = child.wait_with_output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{} under valgrind failed: {}", protocol.name(), said.trim());
+        bail!("{} under valgrind failed: {}", counted.name(), said.trim());
     }
     told.context("telling it what to do")?;
     std::fs::read_to_string(profile).context("reading what callgrind wrote")

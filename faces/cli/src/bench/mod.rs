@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// Measure the latency of this protocol, by length, and nothing else.
     #[arg(long, value_enum, group = "part")]
     only: Option<latency::Protocol>,
-    /// Count the instructions of a short message and nothing else. Needs valgrind.
+    /// Count the instructions of a message and nothing else. Needs valgrind.
     #[arg(long, group = "part")]
     instructions: bool,
     /// Measure large messages and nothing else.

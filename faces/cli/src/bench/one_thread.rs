@@ -1,5 +1,5 @@
 //! The program whose instructions are counted: two interfaces of one thread, one of which sends
-//! short messages to the other, some at a time and then the other half of their way.
+//! messages to the other, some at a time and then the other half of their way.
 //!
 //! Nothing here waits: what cannot go or has not come at once is an error. The functions whose name begins with
 //! `counted` are what [`super::instructions`] looks for in the profile; what they call is called
@@ -22,15 +22,49 @@ pub(crate) const BATCH: usize = 32;
 /// Batches that are not counted; enough for a stream to have used all of its memory.
 const WARM_UP_BATCHES: u64 = 200;
 
+/// Messages that are counted.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Counted {
+    /// Short ones, of 16 bytes.
+    Short(Protocol),
+    /// In fast mode, 64 bytes.
+    Copied64,
+    /// In fast mode, 4 KiB.
+    Copied4096,
+    /// In fast mode, 4 KiB that the sender stores into pages that it was granted.
+    Direct4096,
+}
+
+impl Counted {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Short(Protocol::Raw),
+        Self::Short(Protocol::Tagged),
+        Self::Short(Protocol::Datagram),
+        Self::Short(Protocol::Stream),
+        Self::Copied64,
+        Self::Copied4096,
+        Self::Direct4096,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Short(protocol) => protocol.name(),
+            Self::Copied64 => "copied_64",
+            Self::Copied4096 => "copied_4096",
+            Self::Direct4096 => "direct_4096",
+        }
+    }
+}
+
 /// What is to be done.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Order {
-    pub(crate) protocol: Protocol,
+    pub(crate) counted: Counted,
     /// Batches that are counted.
     pub(crate) batches: u64,
 }
 
-/// Both ends of a protocol, each call of which moves one message of 16 bytes.
+/// Both ends of a protocol, each call of which moves one message.
 trait Ends {
     fn send(&mut self, turn: usize) -> Result<()>;
     fn receive(&mut self, turn: usize) -> Result<()>;
@@ -41,22 +75,36 @@ pub(crate) fn run() -> Result<()> {
     let order: Order = next_order()?.context("not told what to count")?;
     let mut options = Options::default().in_namespace(&format!("count-{}", std::process::id()));
     options.spin_ns = Some(u64::MAX / 4);
-    if order.protocol == Protocol::Raw {
-        let sending = Interface::new(ProcessHost::open(options.clone())?)?;
-        let mut ends = Raw::open(sending, Interface::new(ProcessHost::open(options)?)?)?;
-        await_link(&mut ends.receiving)?;
-        return count(&mut ends, order.batches);
-    }
+    let batches = order.batches;
+    let protocol = match order.counted {
+        Counted::Short(Protocol::Raw) => return count_raw::<SHORT_BYTES>(options, batches, false),
+        Counted::Copied64 => return count_raw::<64>(options, batches, false),
+        Counted::Copied4096 => return count_raw::<4096>(options, batches, false),
+        Counted::Direct4096 => return count_raw::<4096>(options, batches, true),
+        Counted::Short(protocol) => protocol,
+    };
     let here = hamlyn::open_with(options.clone(), ManagerOptions::default())?;
     let there = hamlyn::open_with(options, ManagerOptions::default())?;
-    let mut ends: Box<dyn FnMut() -> Result<()>> = match order.protocol {
+    let mut ends: Box<dyn FnMut() -> Result<()>> = match protocol {
         Protocol::Raw => return Ok(()),
-        Protocol::Tagged => counting(Tagged::open(&here, &there)?, order.batches),
-        Protocol::Datagram => counting(Datagrams::open(&here, &there)?, order.batches),
-        Protocol::Stream => counting(Stream::open(&here, &there)?, order.batches),
+        Protocol::Tagged => counting(Tagged::open(&here, &there)?, batches),
+        Protocol::Datagram => counting(Datagrams::open(&here, &there)?, batches),
+        Protocol::Stream => counting(Stream::open(&here, &there)?, batches),
     };
     await_link(&mut there.interface())?;
     ends()
+}
+
+/// The same in fast mode, of messages of that length.
+fn count_raw<const BYTES: usize>(options: Options, batches: u64, is_direct: bool) -> Result<()> {
+    let sending = Interface::new(ProcessHost::open(options.clone())?)?;
+    let receiving = Interface::new(ProcessHost::open(options)?)?;
+    let mut ends = Raw::<BYTES>::open(sending, receiving, is_direct)?;
+    await_link(&mut ends.receiving)?;
+    if is_direct {
+        ends.grant()?;
+    }
+    count(&mut ends, batches)
 }
 
 fn counting<E: Ends + 'static>(mut ends: E, batches: u64) -> Box<dyn FnMut() -> Result<()>> {
@@ -113,7 +161,8 @@ fn receive_some<E: Ends>(ends: &mut E) -> Result<()> {
 }
 
 const AREA_BYTES: u64 = 4096;
-const DATA: [u8; 16] = [7; 16];
+const SHORT_BYTES: usize = 16;
+const DATA: [u8; SHORT_BYTES] = [7; SHORT_BYTES];
 const CONNECTION: Duration = Duration::from_secs(5);
 const GROWTH: Wait = Wait::For(CONNECTION);
 
@@ -121,24 +170,32 @@ fn place(turn: usize) -> u64 {
     turn as u64 * DATA.len() as u64
 }
 
-struct Raw {
+struct Raw<const BYTES: usize> {
     sending: Interface<ProcessHost>,
     receiving: Interface<ProcessHost>,
     terminus: TerminusId,
     queue: Queue,
     target: Target,
-    _slot: Slot,
+    slot: Slot,
 }
 
-impl Raw {
+impl<const BYTES: usize> Raw<BYTES> {
+    const DATA: [u8; BYTES] = [7; BYTES];
+    const AREA_BYTES: u64 = (BATCH * BYTES).next_multiple_of(4096) as u64;
+
     fn open(
         mut sending: Interface<ProcessHost>,
         mut receiving: Interface<ProcessHost>,
+        is_direct: bool,
     ) -> Result<Self> {
-        let area = receiving.allocate(AREA_BYTES)?;
+        let area = if is_direct {
+            receiving.allocate_shared(Self::AREA_BYTES)?
+        } else {
+            receiving.allocate(Self::AREA_BYTES)?
+        };
         let queue = receiving.open_queue(1024)?;
         let slot = receiving.open_slot(NewSlot::new(&area).queue(&queue))?;
-        let ticket = slot.fast_ticket(0, AREA_BYTES)?;
+        let ticket = slot.fast_ticket(0, Self::AREA_BYTES)?;
         let target = sending.target(&ticket, GROWTH)?;
         Ok(Self {
             terminus: sending.open_terminus(TerminusOptions::default())?,
@@ -146,15 +203,25 @@ impl Raw {
             receiving,
             queue,
             target,
-            _slot: slot,
+            slot,
         })
+    }
+
+    /// Lets the sender store into the memory by itself.
+    fn grant(&mut self) -> Result<()> {
+        let (link, _) = self.receiving.peers().next().context("no peer")?;
+        let range = 0..Self::AREA_BYTES;
+        let grant = self.receiving.grant(&self.slot, range, link)?;
+        self.sending.accept_grant(&grant.ticket(), GROWTH)?;
+        Ok(())
     }
 }
 
-impl Ends for Raw {
+impl<const BYTES: usize> Ends for Raw<BYTES> {
     #[inline]
     fn send(&mut self, turn: usize) -> Result<()> {
-        let message = Message::new(&DATA).at(place(turn)).word(turn as u64);
+        let place = (turn * BYTES) as u64;
+        let message = Message::new(&Self::DATA).at(place).word(turn as u64);
         self.sending
             .send_msg(self.terminus, &self.target, &message, Wait::Poll)?;
         Ok(())

@@ -410,7 +410,7 @@ impl Report {
         let Some(instructions) = &self.instructions else {
             return;
         };
-        let mut table = crate::terminal::table(&["instructions, 16 bytes", "send", "receive"]);
+        let mut table = crate::terminal::table(&["instructions", "send", "receive"]);
         for (protocol, send) in &instructions.per_send {
             let receive = instructions.per_receive.get(protocol);
             table.add_row([
