@@ -34,7 +34,7 @@ instructions: build tool-valgrind
 	target/release/hamlyn bench --instructions
 
 # The interface beside its peers, in one run. It installs the peers, which needs root, and says
-# what it installs. `make compare COMPARE="--quick --only ucx,zeromq"` for less.
+# what it installs, and takes half an hour at most. `make compare COMPARE="--quick --only ucx,zeromq"` for less, `COMPARE=--thorough` for more.
 COMPARE ?=
 compare: tools
 	@echo "== building the comparison"

@@ -1,11 +1,14 @@
 //! The catalogue of peers, and how each is started. Why each is run that way is in `compare/README.md`.
 
+mod libraries;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use crate::figure::Figure;
+pub(crate) use libraries::LIBRARIES;
 
 /// Peers that are installed and built together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +106,27 @@ pub(crate) struct WarmUp {
     pub(crate) messages: u64,
 }
 
+/// What a process does while it waits for a message. Peers of one kind are measured beside ours of the same kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Waits {
+    /// It looks again and again, and occupies a processor.
+    Polls,
+    /// It sleeps until it is woken.
+    Sleeps,
+}
+
+impl Waits {
+    pub(crate) const ALL: [Self; 2] = [Waits::Polls, Waits::Sleeps];
+
+    /// Ours that the others of that kind are compared with.
+    pub(crate) fn reference(self) -> &'static str {
+        match self {
+            Waits::Polls => REFERENCE,
+            Waits::Sleeps => SLEEPING,
+        }
+    }
+}
+
 /// What measures a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Means {
@@ -111,6 +135,8 @@ pub(crate) enum Means {
     Perftest {
         time: &'static str,
         bandwidth: &'static str,
+        /// How it waits, in its own word.
+        waits: &'static str,
     },
 }
 
@@ -123,6 +149,7 @@ pub(crate) struct Peer {
     pub(crate) label: &'static str,
     pub(crate) library: &'static str,
     pub(crate) means: Means,
+    pub(crate) waits: Waits,
     /// Whether several senders can send to one receiver.
     pub(crate) crowd: bool,
     /// Whether it loans messages, and does nothing else.
@@ -155,6 +182,7 @@ impl Peer {
             label,
             library,
             means: Means::Session(Program::each(words, variant)),
+            waits: Waits::Polls,
             crowd: false,
             loans: false,
             warm_up: None,
@@ -171,11 +199,38 @@ impl Peer {
             name,
             label,
             library: "ucx",
-            means: Means::Perftest { time, bandwidth },
+            means: Means::Perftest {
+                time,
+                bandwidth,
+                waits: "poll",
+            },
+            waits: Waits::Polls,
             crowd: false,
             loans: false,
             warm_up: None,
         }
+    }
+
+    /// Its processes sleep while they wait.
+    fn sleeps(mut self) -> Self {
+        self.waits = Waits::Sleeps;
+        if let Means::Perftest { waits, .. } = &mut self.means {
+            *waits = "sleep";
+        }
+        self
+    }
+
+    /// Which of ours that figure of it is compared with.
+    pub(crate) fn reference(&self, figure: Figure) -> &'static str {
+        match figure {
+            Figure::Loaned { .. } => LOANS,
+            _ => self.waits.reference(),
+        }
+    }
+
+    /// Whether it is one of those that others are compared with, and so measured beside each of them.
+    pub(crate) fn is_reference(&self) -> bool {
+        [REFERENCE, SLEEPING, LOANS].contains(&self.name)
     }
 
     /// Whether that figure is measured of it.
@@ -183,7 +238,7 @@ impl Peer {
         match figure {
             Figure::Loaned { .. } => self.loans,
             Figure::Senders { .. } => self.crowd,
-            Figure::OneWay { .. } | Figure::Rate | Figure::Bandwidth { .. } => !self.loans,
+            Figure::OneWay { .. } | Figure::Rate { .. } | Figure::Bandwidth { .. } => !self.loans,
         }
     }
 
@@ -228,137 +283,16 @@ impl Peer {
 
 pub(crate) const HAMLYN: &str = "hamlyn";
 pub(crate) const MACHINE: &str = "machine";
-/// What the others are compared with.
+/// What the others are compared with: those that poll, and those that sleep.
 pub(crate) const REFERENCE: &str = "hamlyn_raw";
+pub(crate) const SLEEPING: &str = "hamlyn_sleeping";
 /// What the others' loans are compared with.
 pub(crate) const LOANS: &str = "hamlyn_loans";
-
-/// Which of ours the others are compared with.
-pub(crate) fn reference_of(figure: Figure) -> &'static str {
-    match figure {
-        Figure::Loaned { .. } => LOANS,
-        _ => REFERENCE,
-    }
-}
 
 /// Ours with many messages in a call, which nobody else is measured with.
 pub(crate) const BATCHED: &str = "hamlyn_many";
 /// The hand-off of a cache line, and one copy.
 pub(crate) const RAW: &str = "machine_raw";
-
-const fn c(source: &'static str, libraries: &'static [&'static str]) -> Build {
-    Build::C {
-        compiler: "cc",
-        source,
-        program: source,
-        libraries,
-    }
-}
-
-pub(crate) const LIBRARIES: &[Library] = &[
-    Library {
-        name: MACHINE,
-        label: "the machine itself",
-        build: c("raw", &[]),
-        version: &["uname", "-r"],
-    },
-    Library {
-        name: HAMLYN,
-        label: "Hamlyn",
-        build: Build::Cargo {
-            package: "compare-hamlyn",
-        },
-        version: &["git", "describe", "--always", "--dirty"],
-    },
-    Library {
-        name: "ucx",
-        label: "UCX",
-        build: Build::Nothing,
-        version: &["dpkg-query", "-W", "-f", "${Version}", "ucx-utils"],
-    },
-    Library {
-        name: "libfabric",
-        label: "libfabric shm",
-        build: c("libfabric", &["-lfabric"]),
-        version: &["dpkg-query", "-W", "-f", "${Version}", "libfabric-dev"],
-    },
-    Library {
-        name: "openmpi",
-        label: "Open MPI",
-        build: Build::C {
-            compiler: "mpicc.openmpi",
-            source: "mpi",
-            program: "openmpi",
-            libraries: &[],
-        },
-        version: &["dpkg-query", "-W", "-f", "${Version}", "openmpi-bin"],
-    },
-    Library {
-        name: "mpi_put",
-        label: "Open MPI, one-sided",
-        build: Build::C {
-            compiler: "mpicc.openmpi",
-            source: "mpi_put",
-            program: "mpi_put",
-            libraries: &[],
-        },
-        version: &["dpkg-query", "-W", "-f", "${Version}", "openmpi-bin"],
-    },
-    Library {
-        name: "mpich",
-        label: "MPICH",
-        build: Build::C {
-            compiler: "mpicc.mpich",
-            source: "mpi",
-            program: "mpich",
-            libraries: &["-Wno-stringop-overflow"],
-        },
-        version: &["dpkg-query", "-W", "-f", "${Version}", "mpich"],
-    },
-    Library {
-        name: "iceoryx2",
-        label: "iceoryx2",
-        build: Build::Cargo {
-            package: "compare-iceoryx2",
-        },
-        version: &["cargo", "pkgid", "iceoryx2"],
-    },
-    Library {
-        name: "aeron",
-        label: "Aeron IPC",
-        build: Build::Java { directory: "aeron" },
-        version: &[
-            "sed",
-            "-n",
-            "s:.*<aeron.version>\\(.*\\)</aeron.version>.*:\\1:p",
-            "peers/aeron/pom.xml",
-        ],
-    },
-    Library {
-        name: "zeromq",
-        label: "ZeroMQ",
-        build: c("zeromq", &["-lzmq"]),
-        version: &["dpkg-query", "-W", "-f", "${Version}", "libzmq3-dev"],
-    },
-    Library {
-        name: "nng",
-        label: "nng",
-        build: c("nng", &["-lnng"]),
-        version: &["dpkg-query", "-W", "-f", "${Version}", "libnng-dev"],
-    },
-    Library {
-        name: "kernel",
-        label: "UNIX sockets, pipes",
-        build: c("kernel", &[]),
-        version: &["uname", "-r"],
-    },
-    Library {
-        name: "python",
-        label: "Python multiprocessing",
-        build: Build::Nothing,
-        version: &["python3", "--version"],
-    },
-];
 
 /// Where programs are found.
 pub(crate) struct Places {
@@ -418,7 +352,20 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
     let iceoryx2 = |name, label, variant| {
         Peer::each("iceoryx2", name, label, binary("compare-iceoryx2"), variant)
     };
-    let kernel = |name, label| Peer::each("kernel", name, label, built("kernel"), name).crowd();
+    let kernel = |name: &'static str, label| {
+        let peer = Peer::each("kernel", name, label, built("kernel"), name).crowd();
+        if name.ends_with("_block") {
+            peer.sleeps()
+        } else {
+            peer
+        }
+    };
+    let mpi_put = |name, label, component| {
+        let words = openmpi(["osc", component], built("mpi_put"));
+        Peer::each("mpi_put", name, label, words, "put")
+            .launched()
+            .environment(AS_ROOT)
+    };
     let script = path(&places.compare.join("peers/python/exchange.py"));
     let machine = |name, label, variant| Peer::each(MACHINE, name, label, built("raw"), variant);
     let python = |name, label, variant| {
@@ -426,6 +373,7 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
         Peer::each("python", name, label, words, variant)
             .launched()
             .crowd()
+            .sleeps()
     };
     vec![
         hamlyn(REFERENCE, "Hamlyn, raw interface", "raw").crowd(),
@@ -435,12 +383,27 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
         hamlyn("hamlyn_datagram", "Hamlyn, datagram", "datagram"),
         hamlyn("hamlyn_stream", "Hamlyn, stream", "stream"),
         hamlyn(LOANS, "Hamlyn, loans", "loans").loans(),
+        hamlyn(
+            SLEEPING,
+            "Hamlyn, raw interface, sleeping (after 16 looks)",
+            "sleeping",
+        )
+        .crowd()
+        .sleeps(),
+        hamlyn(
+            "hamlyn_default",
+            "Hamlyn, raw interface, default (polls up to 20 µs)",
+            "default",
+        )
+        .crowd()
+        .sleeps(),
         machine(RAW, "the machine itself", "raw"),
         machine("machine_library", "the machine, memcpy", "library"),
         machine("machine_past", "the machine, past the caches", "past"),
         Peer::perftest("ucx_put", "UCX put", "ucp_put_lat", "ucp_put_bw"),
         Peer::perftest("ucx_tag", "UCX tag", "tag_lat", "tag_bw"),
         Peer::perftest("ucx_am", "UCX active message", "ucp_am_lat", "ucp_am_bw"),
+        Peer::perftest("ucx_tag_sleep", "UCX tag, sleeping", "tag_lat", "tag_bw").sleeps(),
         Peer::each(
             "libfabric",
             "libfabric_shm",
@@ -452,21 +415,14 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
             "openmpi",
             "openmpi",
             "Open MPI",
-            openmpi(built("openmpi")),
+            openmpi(["btl_vader_eager_limit", "8192"], built("openmpi")),
             "openmpi",
         )
         .launched()
         .crowd()
         .environment(AS_ROOT),
-        Peer::each(
-            "mpi_put",
-            "mpi_put",
-            "Open MPI, MPI_Put and a flag",
-            openmpi(built("mpi_put")),
-            "put",
-        )
-        .launched()
-        .environment(AS_ROOT),
+        mpi_put("mpi_put", "Open MPI, MPI_Put and a flag", "rdma"),
+        mpi_put("mpi_put_sm", "Open MPI, MPI_Put and a flag, osc sm", "sm"),
         Peer::each("mpich", "mpich", "MPICH", mpich(built("mpich")), "mpich")
             .launched()
             .crowd(),
@@ -491,10 +447,12 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
         }),
         Peer::each("zeromq", "zeromq_ipc", "ZeroMQ ipc", built("zeromq"), "ipc")
             .floating()
-            .crowd(),
+            .crowd()
+            .sleeps(),
         Peer::each("nng", "nng_ipc", "nng ipc", built("nng"), "ipc")
             .floating()
-            .crowd(),
+            .crowd()
+            .sleeps(),
         kernel("unix_stream_poll", "UNIX stream socket, polled"),
         kernel("unix_stream_block", "UNIX stream socket, blocking"),
         kernel("unix_seqpacket_poll", "UNIX seqpacket socket, polled"),
@@ -512,11 +470,12 @@ const AS_ROOT: &[(&str, &str)] = &[
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
 ];
 
-fn openmpi(program: Vec<Word>) -> Vec<Word> {
+fn openmpi([name, value]: [&str; 2], program: Vec<Word>) -> Vec<Word> {
     let mut words = text(&["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]);
     words.extend(text(&["--mca", "pml", "ob1", "--mca", "btl", "self,vader"]));
     // Told that two processes share a core, it would yield after each look.
-    words.extend(text(&["--mca", "mpi_yield_when_idle", "0", "-n"]));
+    words.extend(text(&["--mca", "mpi_yield_when_idle", "0"]));
+    words.extend(text(&["--mca", name, value, "-n"]));
     words.push(Word::Processes);
     words.extend(program);
     words

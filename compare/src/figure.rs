@@ -17,8 +17,9 @@ pub(crate) const LOAN_READERS: [usize; 2] = [1, 7];
 pub(crate) const SENDERS: [usize; 4] = [1, 2, 4, 8];
 /// As many as the largest of those.
 pub(crate) const SENDERS_MAX: usize = SENDERS[SENDERS.len() - 1];
-/// Size of a message where the rate is measured.
-pub(crate) const RATE_SIZE_BYTES: usize = 16;
+/// Sizes at which the rate is measured, and the one at which several senders are.
+pub(crate) const RATE_SIZES_BYTES: [usize; 5] = [8, 16, 64, 256, 1 << 10];
+pub(crate) const CROWD_SIZE_BYTES: usize = 16;
 
 /// What is closer than this is not told apart.
 const AHEAD_MIN: f64 = 1.01;
@@ -29,14 +30,22 @@ const AHEAD_MIN: f64 = 1.01;
 pub(crate) enum Figure {
     /// Half of a round trip, in nanoseconds. Less is better.
     OneWay { size_bytes: usize },
-    /// 16-byte messages a second, from one sender to one receiver.
-    Rate,
+    /// Messages a second, from one sender to one receiver.
+    Rate {
+        /// Runs of before had one size.
+        #[serde(default = "crowd_size_bytes")]
+        size_bytes: usize,
+    },
     /// Bytes a second, from buffers used again and again or from others each time.
     Bandwidth { size_bytes: usize, fresh: bool },
     /// 16-byte messages a second, from several senders to one receiver.
     Senders { senders: usize },
     /// Nanoseconds for each loaned message of a stream, to so many readers. Less is better.
     Loaned { size_bytes: usize, readers: usize },
+}
+
+fn crowd_size_bytes() -> usize {
+    CROWD_SIZE_BYTES
 }
 
 impl Figure {
@@ -48,7 +57,7 @@ impl Figure {
         });
         times
             .into_iter()
-            .chain([Figure::Rate])
+            .chain(RATE_SIZES_BYTES.map(|size_bytes| Figure::Rate { size_bytes }))
             .chain(bandwidths)
             .collect()
     }
@@ -83,9 +92,10 @@ impl Figure {
     pub(crate) fn size_bytes(self) -> usize {
         match self {
             Figure::OneWay { size_bytes }
+            | Figure::Rate { size_bytes }
             | Figure::Bandwidth { size_bytes, .. }
             | Figure::Loaned { size_bytes, .. } => size_bytes,
-            Figure::Rate | Figure::Senders { .. } => RATE_SIZE_BYTES,
+            Figure::Senders { .. } => CROWD_SIZE_BYTES,
         }
     }
 
@@ -115,7 +125,7 @@ impl Figure {
     pub(crate) fn first_count(self) -> u64 {
         match self {
             Figure::OneWay { size_bytes } => ((1 << 20) / size_bytes as u64).clamp(4, 200),
-            Figure::Rate | Figure::Senders { .. } | Figure::Loaned { .. } => 2_000,
+            Figure::Rate { .. } | Figure::Senders { .. } | Figure::Loaned { .. } => 2_000,
             Figure::Bandwidth { size_bytes, .. } => ((4 << 20) / size_bytes as u64).clamp(2, 200),
         }
     }
@@ -124,8 +134,9 @@ impl Figure {
     /// the sender has run ahead of the receiver.
     pub(crate) fn lasts(self, most: Duration) -> Duration {
         match self {
-            Figure::Rate | Figure::Senders { .. } => most * 3,
-            Figure::OneWay { .. } | Figure::Bandwidth { .. } | Figure::Loaned { .. } => most,
+            Figure::Senders { .. } => most * 3,
+            Figure::Rate { size_bytes } if size_bytes <= CROWD_SIZE_BYTES => most * 3,
+            _ => most,
         }
     }
 
@@ -140,7 +151,7 @@ impl Figure {
         match self {
             Figure::OneWay { .. } => elapsed_ns / messages / 2.0,
             Figure::Loaned { .. } => elapsed_ns / messages,
-            Figure::Rate | Figure::Senders { .. } => messages / elapsed_ns * 1e9,
+            Figure::Rate { .. } | Figure::Senders { .. } => messages / elapsed_ns * 1e9,
             Figure::Bandwidth { size_bytes, .. } => messages * size_bytes as f64 / elapsed_ns * 1e9,
         }
     }
@@ -160,11 +171,16 @@ impl Figure {
         values.iter().copied().reduce(better).unwrap_or(f64::NAN)
     }
 
+    /// An interval of the figure for people, without its unit.
+    pub(crate) fn show_interval(self, [least, most]: [f64; 2]) -> String {
+        format!("{}–{}", self.show(least), self.show(most))
+    }
+
     /// The figure for people, without its unit: microseconds, millions a second, GB/s.
     pub(crate) fn show(self, value: f64) -> String {
         let scaled = match self {
             Figure::OneWay { .. } | Figure::Loaned { .. } => value / 1e3,
-            Figure::Rate | Figure::Senders { .. } => value / 1e6,
+            Figure::Rate { .. } | Figure::Senders { .. } => value / 1e6,
             Figure::Bandwidth { .. } => value / 1e9,
         };
         match scaled {

@@ -24,20 +24,21 @@ mod table;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::catalogue::{LOANS, Means, Peer, Places, Program, RAW, REFERENCE};
+use crate::catalogue::{Means, Peer, Places, Program, RAW};
 use crate::record::{Circumstances, Report};
 use crate::run::Effort;
 
 /// Every round of a run.
 const RAW_FILE: &str = "raw.jsonl";
-/// All of its tables.
+/// All of its tables, and all figures.
 const TABLE_FILE: &str = "table.md";
+const FIGURES_FILE: &str = "figures.json";
 
 /// Measures Hamlyn and its peers in one run.
 #[derive(Parser)]
@@ -52,10 +53,13 @@ struct Arguments {
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
-    /// Fewer and shorter rounds.
+    /// Fewer and shorter rounds: three minutes at most.
     #[arg(long)]
     quick: bool,
-    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, mpich, iceoryx2, aeron, zeromq, nng,
+    /// More rounds: an hour at most, instead of half an hour.
+    #[arg(long, conflicts_with = "quick")]
+    thorough: bool,
+    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, mpi_put, mpich, iceoryx2, aeron, zeromq, nng,
     /// kernel, python. Ours is always there.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
@@ -63,7 +67,7 @@ struct Arguments {
     /// that this process may use.
     #[arg(long, value_delimiter = ',')]
     cores: Vec<usize>,
-    /// Rounds. By default 5, with --quick 2.
+    /// Rounds. By default 5, with --quick 2, with --thorough 11.
     #[arg(long)]
     rounds: Option<usize>,
     /// Where results go. By default `compare/results`, and the short table to docs/comparison.md; with --quick or
@@ -133,20 +137,23 @@ fn compare(arguments: &Arguments) -> Result<()> {
     interruption::watch()?;
     let cores = pin::Cores::choose(&arguments.cores)?;
     let places = Places::here()?;
+    // Half a second for each figure in five rounds.
+    let (rounds, lasts_ms, minutes_max) = match (arguments.quick, arguments.thorough) {
+        (true, _) => (2, 8, 3),
+        (_, true) => (11, 100, 60),
+        _ => (5, 100, 30),
+    };
     let effort = Effort {
-        rounds: arguments
-            .rounds
-            .unwrap_or(if arguments.quick { 2 } else { 5 })
-            .max(1),
-        // Half a second for each figure in five rounds.
-        lasts: Duration::from_millis(if arguments.quick { 8 } else { 100 }),
-        time_max: Duration::from_secs(60 * if arguments.quick { 3 } else { 60 }),
+        rounds: arguments.rounds.unwrap_or(rounds).max(1),
+        lasts: Duration::from_millis(lasts_ms),
+        time_max: Duration::from_secs(60 * minutes_max),
     };
     let is_part = arguments.quick || !arguments.only.is_empty();
     if arguments.output.is_none() && !is_part {
         publication::permit(&places.compare)?;
     }
     let mut circumstances = Circumstances::now(cores, effort, arguments.quick)?;
+    circumstances.commit = publication::commit(&places.compare);
     for library in prepare::chosen(&arguments.only)? {
         interruption::check()?;
         eprintln!("== {}", library.name);
@@ -166,8 +173,6 @@ fn compare(arguments: &Arguments) -> Result<()> {
         }
     }
     let all = catalogue::catalogue(&places);
-    let reference = program(&all, REFERENCE)?;
-    let loans = program(&all, LOANS)?;
     let raw = program(&all, RAW)?;
     let peers: Vec<Peer> = all
         .iter()
@@ -176,18 +181,20 @@ fn compare(arguments: &Arguments) -> Result<()> {
         .collect();
     let to_run: Vec<Peer> = peers
         .iter()
-        .filter(|peer| {
-            ![REFERENCE, LOANS].contains(&peer.name)
-                && circumstances.versions.contains_key(peer.library)
-        })
+        .filter(|peer| !peer.is_reference() && circumstances.versions.contains_key(peer.library))
         .cloned()
         .collect();
-    let crowds = to_run.iter().filter(|peer| peer.crowd).count();
-    let bar = bar(
-        ((to_run.len() + crowds) * effort.rounds) as u64,
-        arguments.json,
-    );
-    let measured = run::run(&to_run, [&reference, &loans], &raw, effort, cores, &bar)?;
+    let bar = bar(arguments.json);
+    let start = Instant::now();
+    let measured = run::run(
+        &to_run,
+        |name| program(&all, name),
+        raw,
+        effort,
+        cores,
+        &bar,
+    )?;
+    circumstances.took_s = Some(start.elapsed().as_secs());
     bar.finish_and_clear();
     let (output, is_whole) = match &arguments.output {
         Some(output) => (output.clone(), false),
@@ -204,10 +211,7 @@ fn compare(arguments: &Arguments) -> Result<()> {
         short_table::put(&places.comparison(), &short_table::section(&report))?;
     }
     if arguments.json {
-        println!(
-            "{}",
-            serde_json::to_string_pretty(&report.json(&figures()))?
-        );
+        print!("{}", figures(&report)?);
     } else {
         println!("{}", table::terminal(&report));
         println!("written to {}", output.display());
@@ -250,20 +254,21 @@ fn between_hosts(arguments: &Network) -> Result<()> {
     Ok(())
 }
 
-fn figures() -> Vec<figure::Figure> {
+/// Every figure of a run, as one JSON object.
+fn figures(report: &Report) -> Result<String> {
     let mut figures = figure::Figure::of_a_pair();
     figures.extend(figure::Figure::of_loans());
     figures.extend(figure::Figure::of_a_crowd());
-    figures
+    Ok(serde_json::to_string_pretty(&report.json(&figures))? + "\n")
 }
 
-fn program(peers: &[Peer], name: &str) -> Result<Program> {
+fn program<'a>(peers: &'a [Peer], name: &str) -> Result<&'a Program> {
     let peer = peers
         .iter()
         .find(|peer| peer.name == name)
         .context("not in the catalogue")?;
     match &peer.means {
-        Means::Session(program) => Ok(program.clone()),
+        Means::Session(program) => Ok(program),
         Means::Perftest { .. } => anyhow::bail!("{name} takes no orders"),
     }
 }
@@ -272,6 +277,7 @@ fn program(peers: &[Peer], name: &str) -> Result<Program> {
 fn write(report: &Report, output: &Path) -> Result<()> {
     std::fs::write(output.join(TABLE_FILE), table::markdown(report))
         .context("writing the table")?;
+    std::fs::write(output.join(FIGURES_FILE), figures(report)?).context("writing the figures")?;
     plot::write(report, output)
 }
 
@@ -289,14 +295,17 @@ fn show(check: bool) -> Result<()> {
         }
         return short_table::put(&places.comparison(), &section);
     }
-    let table = results.join(TABLE_FILE);
-    let found =
-        std::fs::read_to_string(&table).with_context(|| format!("reading {}", table.display()))?;
-    ensure!(
-        found == table::markdown(&report),
-        "{} does not say what {RAW_FILE} beside it says: run `make compare-show`",
-        table.display()
-    );
+    for (file, wanted) in [
+        (TABLE_FILE, table::markdown(&report)),
+        (FIGURES_FILE, figures(&report)?),
+    ] {
+        let found = std::fs::read_to_string(results.join(file))
+            .with_context(|| format!("reading {file} of compare/results"))?;
+        ensure!(
+            found == wanted,
+            "{file} does not say what {RAW_FILE} beside it says: run `make compare-show`"
+        );
+    }
     if let Some((between, found)) = between {
         ensure!(
             found == between.markdown(),
@@ -306,14 +315,16 @@ fn show(check: bool) -> Result<()> {
     short_table::check(&places.comparison(), &section)
 }
 
-fn bar(steps: u64, quiet: bool) -> ProgressBar {
+fn bar(quiet: bool) -> ProgressBar {
     let target = if std::io::stderr().is_terminal() && !quiet {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()
     };
-    let bar = ProgressBar::with_draw_target(Some(steps), target);
-    if let Ok(style) = ProgressStyle::with_template("{msg:36} {bar:30} {pos}/{len} {eta}") {
+    let bar = ProgressBar::with_draw_target(None, target);
+    if let Ok(style) = ProgressStyle::with_template(
+        "{prefix:26} {msg:36} {bar:30} {pos}/{len} {elapsed}, {eta} left",
+    ) {
         bar.set_style(style);
     }
     bar

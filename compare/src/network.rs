@@ -20,6 +20,7 @@ use crate::interruption;
 use crate::perftest;
 use crate::pin::Cores;
 use crate::prepare;
+use crate::publication;
 use crate::record::Circumstances;
 use crate::run::{Effort, calibrate};
 use crate::session::{Outcome, Session};
@@ -28,6 +29,7 @@ pub(crate) use report::Report;
 
 /// With which every other one is compared.
 pub(crate) const REFERENCE: &str = "hamlyn_raw";
+const RATE: Figure = Figure::Rate { size_bytes: 16 };
 /// What is measured.
 const FIGURES: [Figure; 6] = [
     Figure::OneWay { size_bytes: 16 },
@@ -37,7 +39,7 @@ const FIGURES: [Figure; 6] = [
     Figure::OneWay {
         size_bytes: 64 << 10,
     },
-    Figure::Rate,
+    RATE,
     Figure::Bandwidth {
         size_bytes: 64 << 10,
         fresh: false,
@@ -82,6 +84,7 @@ pub(crate) fn compare(
     };
     let hosts = Hosts::make()?;
     let mut circumstances = Circumstances::now(cores, effort, quick)?;
+    circumstances.commit = publication::commit(&places.compare);
     let all = hosts::catalogue(places, &hosts)?;
     for library in prepare::chosen_of(hosts::LIBRARIES, only)? {
         interruption::check()?;
@@ -202,9 +205,13 @@ impl<'a> Open<'a> {
     fn order(&mut self, figure: Figure, count: u64) -> Result<Outcome> {
         let program = match &self.peer.means {
             Means::Session(program) => program,
-            Means::Perftest { time, bandwidth } => {
+            Means::Perftest {
+                time,
+                bandwidth,
+                waits,
+            } => {
                 let hosts = Some(self.hosts);
-                return perftest::run(time, bandwidth, figure, count, self.cores, hosts);
+                return perftest::run(time, bandwidth, waits, figure, count, self.cores, hosts);
             }
         };
         let session = match &mut self.session {
@@ -216,9 +223,7 @@ impl<'a> Open<'a> {
                     session
                         .order(turns, needed.round_trips)
                         .context("warming up")?;
-                    session
-                        .order(Figure::Rate, needed.messages)
-                        .context("warming up")?;
+                    session.order(RATE, needed.messages).context("warming up")?;
                 }
                 self.session.insert(session)
             }

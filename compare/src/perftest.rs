@@ -15,6 +15,9 @@ use crate::pin::{Cores, Place};
 use crate::session::{Outcome, end};
 
 const RUN_MAX: Duration = Duration::from_secs(45);
+/// Polled messages from this length on may go by one copy of the kernel, from memory to memory; shorter ones it would hold up,
+/// and those of a peer that sleeps.
+const CMA_MIN_BYTES: usize = 64 << 10;
 /// Columns of its output in comma-separated form.
 const TIME_COLUMN: &str = "overall_lat";
 const RATE_COLUMN: &str = "overall_mr";
@@ -23,6 +26,7 @@ const RATE_COLUMN: &str = "overall_mr";
 pub(crate) fn run(
     test_of_time: &str,
     test_of_bandwidth: &str,
+    waits: &str,
     figure: Figure,
     count: u64,
     cores: Cores,
@@ -43,11 +47,17 @@ pub(crate) fn run(
         Figure::Loaned { .. } => {
             return Ok(Outcome::Unsupported("ucx_perftest has no loans".to_owned()));
         }
-        Figure::Rate | Figure::Bandwidth { .. } => (test_of_bandwidth, RATE_COLUMN),
+        Figure::Rate { .. } | Figure::Bandwidth { .. } => (test_of_bandwidth, RATE_COLUMN),
     };
     let port = free_port()?;
     let warm_up = figure.warm_up_count(count).min(1000);
-    let server = start(Place::Receiver, cores, &["-p", &port], hosts)?;
+    let transports = match hosts {
+        Some(_) => "tcp,self",
+        None if waits == "poll" && figure.size_bytes() >= CMA_MIN_BYTES => "posix,cma,self",
+        None => "posix,self",
+    };
+    let arguments = ["-p", &port, "-E", waits];
+    let server = start(Place::Receiver, cores, transports, &arguments, hosts)?;
     let table = format!("/proc/{}/net", server.id());
     let mut server = Running(vec![server]);
     let to = match hosts {
@@ -56,6 +66,7 @@ pub(crate) fn run(
     };
     let client = start_client(
         cores,
+        transports,
         &[
             &to,
             "-p",
@@ -68,6 +79,8 @@ pub(crate) fn run(
             &count.to_string(),
             "-w",
             &warm_up.to_string(),
+            "-E",
+            waits,
             "-f",
             "-v",
         ],
@@ -147,17 +160,18 @@ fn said(child: &mut Child) -> String {
         .collect()
 }
 
-fn start(place: Place, cores: Cores, arguments: &[&str], hosts: Option<&Hosts>) -> Result<Child> {
+fn start(
+    place: Place,
+    cores: Cores,
+    transports: &str,
+    arguments: &[&str],
+    hosts: Option<&Hosts>,
+) -> Result<Child> {
     const PROGRAM: &str = "ucx_perftest";
     let mut command = match (hosts, place) {
         (None, _) => Command::new(PROGRAM),
         (Some(hosts), Place::Sender) => hosts.command(1, PROGRAM.as_ref()),
         (Some(hosts), _) => hosts.command(0, PROGRAM.as_ref()),
-    };
-    let transports = if hosts.is_some() {
-        "tcp,self"
-    } else {
-        "posix,self"
     };
     command
         .args(arguments)
@@ -176,6 +190,7 @@ fn start(place: Place, cores: Cores, arguments: &[&str], hosts: Option<&Hosts>) 
 /// Starts the client when the server listens.
 fn start_client(
     cores: Cores,
+    transports: &str,
     arguments: &[&str],
     port: &str,
     table: &str,
@@ -191,7 +206,7 @@ fn start_client(
         );
         std::thread::sleep(Duration::from_millis(2));
     }
-    start(Place::Sender, cores, arguments, hosts)
+    start(Place::Sender, cores, transports, arguments, hosts)
 }
 
 /// Whether a socket listens at an address that ends so; asked of the kernel, since a trial connection

@@ -7,8 +7,10 @@ use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::catalogue::{self, LIBRARIES, Peer, REFERENCE};
-use crate::figure::{BANDWIDTH_SIZES_BYTES, Figure, SENDERS, TIME_SIZES_BYTES, size_name};
+use crate::catalogue::{self, LIBRARIES, Peer, Waits};
+use crate::figure::{
+    BANDWIDTH_SIZES_BYTES, Figure, RATE_SIZES_BYTES, SENDERS, TIME_SIZES_BYTES, size_name,
+};
 use crate::record::{Cell, Report};
 
 const WIDTH: u32 = 1100;
@@ -35,60 +37,106 @@ const _: () = assert!(OTHERS.len() + 2 == LIBRARIES.len());
 
 /// One picture.
 struct Picture {
+    /// The peers that it shows, beside the machine itself.
+    waits: Waits,
     file: &'static str,
     title: &'static str,
     across: &'static str,
     up: &'static str,
-    /// What a figure is divided by to be shown.
-    unit: f64,
+    /// Makes of a figure what is shown.
+    scaled: fn(Figure, f64) -> f64,
     /// Where on the horizontal axis, what is written there, and the figure.
     points: Vec<(f64, String, Figure)>,
 }
 
 fn pictures() -> Vec<Picture> {
-    let bandwidth = |file, title, fresh| Picture {
+    let mut pictures = pictures_of(
+        Waits::Polls,
+        [
+            "time.svg",
+            "rate.svg",
+            "bandwidth.svg",
+            "bandwidth-fresh.svg",
+            "senders.svg",
+        ],
+    );
+    let sleeping = [
+        "time-sleeping.svg",
+        "rate-sleeping.svg",
+        "bandwidth-sleeping.svg",
+        "bandwidth-fresh-sleeping.svg",
+        "senders-sleeping.svg",
+    ];
+    pictures.extend(pictures_of(Waits::Sleeps, sleeping));
+    pictures
+}
+
+/// Messages a second, of a rate or of a bandwidth.
+fn millions_a_second(figure: Figure, value: f64) -> f64 {
+    match figure {
+        Figure::Bandwidth { size_bytes, .. } => value / size_bytes as f64 / 1e6,
+        _ => value / 1e6,
+    }
+}
+
+fn pictures_of(waits: Waits, files: [&'static str; 5]) -> Vec<Picture> {
+    let by_size = |figures: Vec<Figure>| -> Vec<(f64, String, Figure)> {
+        let point = |figure: Figure| {
+            let size_bytes = figure.size_bytes();
+            (size_bytes as f64, size_name(size_bytes), figure)
+        };
+        figures.into_iter().map(point).collect()
+    };
+    let bandwidths =
+        |fresh| BANDWIDTH_SIZES_BYTES.map(|size_bytes| Figure::Bandwidth { size_bytes, fresh });
+    let rates = RATE_SIZES_BYTES.map(|size_bytes| Figure::Rate { size_bytes });
+    let times = TIME_SIZES_BYTES.map(|size_bytes| Figure::OneWay { size_bytes });
+    let [time, rate, bandwidth, bandwidth_fresh, senders] = files;
+    let of_bandwidth = |file, title, fresh| Picture {
+        waits,
         file,
         title,
         across: "bytes in a message",
         up: "GB/s",
-        unit: 1e9,
-        points: BANDWIDTH_SIZES_BYTES
-            .map(|size_bytes| {
-                let figure = Figure::Bandwidth { size_bytes, fresh };
-                (size_bytes as f64, size_name(size_bytes), figure)
-            })
-            .to_vec(),
+        scaled: |_, value| value / 1e9,
+        points: by_size(bandwidths(fresh).to_vec()),
     };
     vec![
         Picture {
-            file: "time.svg",
+            waits,
+            file: time,
             title: "One-way time by size (less is better)",
             across: "bytes in a message",
             up: "µs",
-            unit: 1e3,
-            points: TIME_SIZES_BYTES
-                .map(|size_bytes| {
-                    let figure = Figure::OneWay { size_bytes };
-                    (size_bytes as f64, size_name(size_bytes), figure)
-                })
-                .to_vec(),
+            scaled: |_, value| value / 1e3,
+            points: by_size(times.to_vec()),
         },
-        bandwidth(
-            "bandwidth.svg",
+        Picture {
+            waits,
+            file: rate,
+            title: "Messages by size (more is better)",
+            across: "bytes in a message",
+            up: "million messages a second",
+            scaled: millions_a_second,
+            points: by_size([&rates[..], &bandwidths(false)[..]].concat()),
+        },
+        of_bandwidth(
+            bandwidth,
             "Bandwidth by size, buffers used again (more is better)",
             false,
         ),
-        bandwidth(
-            "bandwidth-fresh.svg",
+        of_bandwidth(
+            bandwidth_fresh,
             "Bandwidth by size, fresh buffers (more is better)",
             true,
         ),
         Picture {
-            file: "senders.svg",
+            waits,
+            file: senders,
             title: "16-byte messages by senders to one receiver, on two cores (more is better)",
             across: "senders",
             up: "million messages a second",
-            unit: 1e6,
+            scaled: millions_a_second,
             points: SENDERS
                 .map(|senders| {
                     let figure = Figure::Senders { senders };
@@ -103,7 +151,8 @@ fn pictures() -> Vec<Picture> {
 pub(crate) fn write(report: &Report, directory: &Path) -> Result<()> {
     for picture in pictures() {
         let lines = lines(report, &picture);
-        if lines.is_empty() {
+        // The machine alone says nothing.
+        if lines.iter().all(|line| line.peer.is_machine()) {
             continue;
         }
         let path = directory.join(picture.file);
@@ -126,6 +175,7 @@ fn lines<'a>(report: &'a Report, picture: &Picture) -> Vec<Line<'a>> {
     let mut lines: Vec<Line> = report
         .peers
         .iter()
+        .filter(|peer| peer.waits == picture.waits || peer.is_machine())
         .map(|peer| Line {
             peer,
             variant: report
@@ -138,7 +188,7 @@ fn lines<'a>(report: &'a Report, picture: &Picture) -> Vec<Line<'a>> {
                 .points
                 .iter()
                 .filter_map(|&(x, _, figure)| match report.cell(peer, figure) {
-                    Cell::Measured(summary) => Some((x, summary.median / picture.unit)),
+                    Cell::Measured(summary) => Some((x, (picture.scaled)(figure, summary.median))),
                     _ => None,
                 })
                 .collect(),
@@ -203,8 +253,13 @@ fn draw(
     let order = lines.iter().filter(|line| !line.peer.is_ours());
     for line in order.chain(lines.iter().filter(|line| line.peer.is_ours())) {
         let style = style_of(line.peer);
-        chart.draw_series(LineSeries::new(line.points.iter().copied(), style))?;
-        let size = if line.peer.name == REFERENCE { 5 } else { 4 };
+        let points = line.points.iter().copied();
+        if line.peer.is_machine() {
+            chart.draw_series(DashedLineSeries::new(points, 6, 4, style))?;
+        } else {
+            chart.draw_series(LineSeries::new(points, style))?;
+        }
+        let size = if is_reference(line.peer) { 5 } else { 4 };
         for point in &line.points {
             let at = chart.backend_coord(point);
             mark(area, at, line.variant, size, style.filled())?;
@@ -268,10 +323,14 @@ fn mark(
     Ok(area.draw(&Polygon::new(polygon.collect::<Vec<_>>(), style))?)
 }
 
+fn is_reference(peer: &Peer) -> bool {
+    peer.name == peer.waits.reference()
+}
+
 /// Ours is red, and thick where it is what the others are compared with; each library has one colour.
 fn style_of(peer: &Peer) -> ShapeStyle {
     if peer.is_ours() {
-        let is_reference = peer.name == REFERENCE;
+        let is_reference = is_reference(peer);
         return OURS
             .mix(if is_reference { 1.0 } else { 0.55 })
             .stroke_width(if is_reference { 4 } else { 2 });

@@ -33,6 +33,20 @@ pub(crate) fn permit(checkout: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The commit that is checked out, and whether the tree differs from it; nothing where git does not know.
+pub(crate) fn commit(checkout: &Path) -> Option<String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(checkout)
+        .args(["rev-parse", "--short=9", "HEAD"])
+        .output()
+        .ok()?;
+    let commit = String::from_utf8(output.stdout).ok()?;
+    let changes = changes(checkout).ok()?;
+    let changed = if changes.is_empty() { "" } else { ", changed" };
+    (output.status.success()).then(|| format!("{}{changed}", commit.trim()))
+}
+
 /// Files that differ from the commit, but for what a run writes.
 fn changes(checkout: &Path) -> Result<String> {
     let output = Command::new("git")

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::catalogue::{Peer, RAW, REFERENCE, reference_of};
+use crate::catalogue::{Peer, RAW, Waits};
 use crate::figure::Figure;
 use crate::pin::Cores;
 use crate::run::{Effort, Measured, Results};
@@ -19,6 +19,12 @@ use crate::statistics::{Round, State, Summary, summarize};
 /// Where and when, and with which versions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Circumstances {
+    /// Of the code that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) commit: Option<String>,
+    /// How long the run took, but for installing and building.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) took_s: Option<u64>,
     /// Coordinated universal time.
     pub(crate) date: String,
     pub(crate) kernel: String,
@@ -80,6 +86,27 @@ impl Circumstances {
             quick,
             ..Self::default()
         })
+    }
+
+    /// When, of which commit, and on which machine, for people.
+    pub(crate) fn told(&self) -> String {
+        let commit = self
+            .commit
+            .as_ref()
+            .map_or(String::new(), |commit| format!(" at commit {commit}"));
+        let took = self.took_s.map_or(String::new(), |seconds| {
+            format!(", in {} minutes", seconds.div_ceil(60))
+        });
+        format!("{}{commit}{took} on {}", self.date, self.machine())
+    }
+
+    /// Libraries and their versions, for people.
+    pub(crate) fn versions(&self) -> String {
+        let versions = self.versions.iter();
+        let versions: Vec<String> = versions
+            .map(|(library, version)| format!("{library} {version}"))
+            .collect();
+        versions.join(", ")
     }
 
     /// Whether the run had that library, or was to have it.
@@ -163,13 +190,13 @@ impl Report {
         }
     }
 
-    /// Ours that the others are compared with: all rounds in which it stood beside somebody.
-    pub(crate) fn reference(&self, figure: Figure) -> Option<Summary> {
+    /// One of ours that others are compared with: all rounds in which it stood beside somebody.
+    fn reference(&self, name: &str, figure: Figure) -> Option<Summary> {
         let rounds: Vec<Round> = self
-            .measured
-            .figures
-            .values()
-            .filter_map(|figures| figures.get(&figure))
+            .peers
+            .iter()
+            .filter(|peer| peer.reference(figure) == name)
+            .filter_map(|peer| self.measured.figures.get(peer.name)?.get(&figure))
             .flat_map(|results| &results.rounds)
             .map(|round| Round {
                 value: round.ours,
@@ -195,8 +222,10 @@ impl Report {
     }
 
     pub(crate) fn cell(&self, peer: &Peer, figure: Figure) -> Cell {
-        if peer.name == reference_of(figure) {
-            return self.reference(figure).map_or(Cell::Absent, Cell::Measured);
+        if peer.name == peer.reference(figure) {
+            return self
+                .reference(peer.name, figure)
+                .map_or(Cell::Absent, Cell::Measured);
         }
         let Some(results) = self
             .measured
@@ -263,6 +292,7 @@ impl Report {
                     "peer": peer.name,
                     "label": peer.label,
                     "library": peer.library,
+                    "sleeps": peer.waits == Waits::Sleeps,
                     "failure": self.failure(peer),
                     "figures": rows,
                 })
@@ -270,7 +300,8 @@ impl Report {
             .collect();
         json!({
             "circumstances": self.circumstances,
-            "reference": REFERENCE,
+            "reference": Waits::Polls.reference(),
+            "reference_of_those_that_sleep": Waits::Sleeps.reference(),
             "raw": RAW,
             "raw_handoff_ns": self.raw_ns(),
             "state": self.state,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 
-use crate::catalogue::{Means, Peer, Program, WarmUp};
+use crate::catalogue::{LOANS, Means, Peer, Program, Waits, WarmUp};
 use crate::figure::{Figure, SENDERS_MAX};
 use crate::interruption;
 use crate::perftest;
@@ -31,8 +31,8 @@ const MORE_ROUNDS_MAX: usize = 3;
 const FAILURES_MAX: usize = 3;
 /// Failures after which a figure is not tried again.
 const FIGURE_FAILURES_MAX: usize = 2;
-/// The part of the time that the figures of a pair may take; the rest is for several senders.
-const PAIR_SHARE: f64 = 0.8;
+/// When the time is up for each group, as parts of it all; what one leaves over is for the next.
+const SHARES: [f64; 5] = [0.6, 0.78, 0.82, 0.94, 1.0];
 /// Bounds of the messages of one measurement.
 const COUNT_MIN: u64 = 3;
 const COUNT_MAX: u64 = 50_000_000;
@@ -131,6 +131,7 @@ enum Measurable {
     Perftest {
         time: &'static str,
         bandwidth: &'static str,
+        waits: &'static str,
         cores: Cores,
     },
 }
@@ -145,9 +146,14 @@ impl Measurable {
                 }
                 Measurable::Session(session)
             }
-            Means::Perftest { time, bandwidth } => Measurable::Perftest {
+            Means::Perftest {
                 time,
                 bandwidth,
+                waits,
+            } => Measurable::Perftest {
+                time,
+                bandwidth,
+                waits,
                 cores,
             },
         })
@@ -159,8 +165,9 @@ impl Measurable {
             Measurable::Perftest {
                 time,
                 bandwidth,
+                waits,
                 cores,
-            } => perftest::run(time, bandwidth, figure, count, *cores, None),
+            } => perftest::run(time, bandwidth, waits, figure, count, *cores, None),
         }
     }
 
@@ -190,47 +197,83 @@ struct Beside {
     counts: BTreeMap<Figure, u64>,
 }
 
-/// Measures all peers. Each is compared with ours: the reference, or for loaned messages our loans.
-pub(crate) fn run(
+/// Peers that are measured beside the same of ours.
+struct Group<'a> {
+    figures: Vec<Figure>,
+    senders: usize,
+    /// For people.
+    name: &'static str,
+    reference: &'static str,
+    peers: Vec<&'a Peer>,
+}
+
+/// All of them, in order.
+fn groups(peers: &[Peer]) -> [Group<'_>; SHARES.len()] {
+    let group = |name, figures: Vec<Figure>, senders, waits: Waits, reference| {
+        let is_of = |peer: &&Peer| {
+            peer.waits == waits && figures.iter().all(|&figure| peer.measures(figure))
+        };
+        Group {
+            peers: peers.iter().filter(is_of).collect(),
+            figures,
+            senders,
+            name,
+            reference,
+        }
+    };
+    let pair = |name, waits: Waits| group(name, Figure::of_a_pair(), 1, waits, waits.reference());
+    let crowd = |name, waits: Waits| {
+        let figures = Figure::of_a_crowd();
+        group(name, figures, SENDERS_MAX, waits, waits.reference())
+    };
+    [
+        pair("pairs that poll", Waits::Polls),
+        pair("pairs that sleep", Waits::Sleeps),
+        group("loans", Figure::of_loans(), 1, Waits::Polls, LOANS),
+        crowd("several senders that poll", Waits::Polls),
+        crowd("several senders that sleep", Waits::Sleeps),
+    ]
+}
+
+/// Measures all peers, each beside one of ours.
+pub(crate) fn run<'a>(
     peers: &[Peer],
-    [reference, loans]: [&Program; 2],
+    program: impl Fn(&str) -> Result<&'a Program>,
     raw: &Program,
     effort: Effort,
     cores: Cores,
     bar: &ProgressBar,
 ) -> Result<Measured> {
     let mut measured = Measured::default();
+    let groups = groups(peers);
+    let peers: usize = groups.iter().map(|group| group.peers.len()).sum();
+    bar.set_length((peers * effort.rounds) as u64);
     let mut counts = BTreeMap::new();
     let mut own_failures = 0;
     let mut failed: BTreeMap<&'static str, usize> = BTreeMap::new();
     let start = Instant::now();
-    let pair_max = effort.time_max.mul_f64(PAIR_SHARE);
-    for (figures, senders, time_max, reference) in [
-        (Figure::of_a_pair(), 1, pair_max, reference),
-        (Figure::of_loans(), 1, effort.time_max, loans),
-        (
-            Figure::of_a_crowd(),
-            SENDERS_MAX,
-            effort.time_max,
+    for (group, share) in groups.into_iter().zip(SHARES) {
+        let Group {
+            figures,
+            senders,
+            name,
             reference,
-        ),
-    ] {
-        let peers: Vec<&Peer> = peers
-            .iter()
-            .filter(|peer| figures.iter().all(|&figure| peer.measures(figure)))
-            .collect();
+            peers,
+        } = group;
         if peers.is_empty() {
             continue;
         }
+        let reference = program(reference)?;
+        let time_max = effort.time_max.mul_f64(share);
         let mut longest = Duration::ZERO;
         let mut beside = Beside::open(reference, raw, senders, cores)?;
         for round in 0..effort.rounds + MORE_ROUNDS_MAX {
             if round > 0 && start.elapsed() + longest > time_max {
                 let rounds = effort.rounds;
                 if round < rounds {
-                    let message =
-                        format!("time is up after {round} of {rounds} rounds, senders: {senders}");
+                    let message = format!("{name}: time is up after {round} of {rounds} rounds");
                     bar.suspend(|| eprintln!("== {message}"));
+                    bar.inc(((rounds - round) * peers.len()) as u64);
                 }
                 break;
             }
@@ -255,10 +298,12 @@ pub(crate) fn run(
             if to_do.is_empty() {
                 break;
             }
+            bar.set_prefix(name);
             if bar.is_hidden() {
                 let rounds = effort.rounds;
+                let left = left(start.elapsed(), bar.position(), bar.length());
                 match wanted {
-                    None => eprintln!("== round {} of {rounds}, senders: {senders}", round + 1),
+                    None => eprintln!("== {name}: round {} of {rounds}{left}", round + 1),
                     Some(state) => eprintln!(
                         "== another round, of {} peers that had too few with the cores {}",
                         to_do.len(),
@@ -311,6 +356,18 @@ pub(crate) fn run(
         }
     }
     Ok(measured)
+}
+
+/// The end of a line that says how much is left, once that can be told.
+fn left(elapsed: Duration, done: u64, all: Option<u64>) -> String {
+    match (done, all) {
+        (1.., Some(all)) => {
+            let of_each = elapsed.as_secs_f64() / done as f64;
+            let minutes = of_each * all.saturating_sub(done) as f64 / 60.0;
+            format!("; about {:.0} minutes left", minutes.ceil())
+        }
+        _ => String::new(),
+    }
 }
 
 /// One peer, and what is known of it.
@@ -521,81 +578,4 @@ pub(crate) fn calibrate(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steadiness() {
-        assert!(is_steady(&[100.0, 110.0, 115.0]));
-        assert!(!is_steady(&[100.0, 116.0, 100.0]));
-        assert!(!is_steady(&[145.0, 27.0]));
-        assert!(is_steady(&[]));
-    }
-
-    #[test]
-    fn more_rounds_are_for_what_was_in_another_state() {
-        let round = |raw_ns: f64, steady| Round {
-            value: 1.0,
-            ours: 1.0,
-            raw_ns: vec![raw_ns],
-            steady,
-            repeats: 0,
-        };
-        let mut results = Results {
-            rounds: vec![
-                round(60.0, true),
-                round(60.0, false),
-                round(250.0, true),
-                round(250.0, true),
-            ],
-            ..Results::default()
-        };
-        assert!(results.lacks(4, State::Near));
-        assert!(!results.lacks(4, State::Far));
-        results.unsupported = Some("never".to_owned());
-        assert!(!results.lacks(4, State::Near));
-        // Who never ran is not tried again.
-        assert!(!Results::default().lacks(4, State::Near));
-    }
-
-    #[test]
-    fn counts_follow_the_speed() {
-        // A peer that takes 100 ns for each message, after 10 µs.
-        let mut order = |count: u64| Ok(Outcome::Took(10_000.0 + 100.0 * count as f64));
-        let figure = Figure::OneWay { size_bytes: 16 };
-        let count = calibrate(&mut order, figure, Duration::from_millis(10))
-            .unwrap()
-            .unwrap();
-        assert!((90_000..=110_000).contains(&count), "{count}");
-        let mut slow = |_| Ok(Outcome::Took(1e11));
-        let count = calibrate(&mut slow, Figure::Rate, Duration::from_millis(10)).unwrap();
-        assert_eq!(count, Ok(COUNT_MIN));
-        let mut never = |_| Ok(Outcome::Unsupported("no".to_owned()));
-        let reason = calibrate(&mut never, Figure::Rate, Duration::from_millis(10)).unwrap();
-        assert_eq!(reason, Err("no".to_owned()));
-    }
-
-    #[test]
-    fn a_figure_comes_from_the_order_that_counts() {
-        let mut orders = Vec::new();
-        let mut order = |count: u64| {
-            orders.push(count);
-            Ok(Outcome::Took(200.0 * count as f64))
-        };
-        let figure = Figure::OneWay { size_bytes: 16 };
-        assert_eq!(measure(&mut order, figure, 100, true).unwrap(), 100.0);
-        assert_eq!(orders, [10, 100]);
-        // Of few long ones, enough come before to have used every buffer.
-        orders.clear();
-        let mut order = |count: u64| {
-            orders.push(count);
-            Ok(Outcome::Took(200.0 * count as f64))
-        };
-        let figure = Figure::Bandwidth {
-            size_bytes: 64 << 20,
-            fresh: false,
-        };
-        measure(&mut order, figure, 3, true).unwrap();
-        assert_eq!(orders, [2, 3]);
-    }
-}
+mod tests;

@@ -6,35 +6,52 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::catalogue::{BATCHED, LIBRARIES, Peer, REFERENCE};
-use crate::figure::{BANDWIDTH_SIZES_BYTES, Figure, SENDERS_MAX, size_name};
+use crate::catalogue::{BATCHED, LIBRARIES, Peer, REFERENCE, SLEEPING, Waits};
+use crate::figure::{
+    BANDWIDTH_SIZES_BYTES, Figure, RATE_SIZES_BYTES, SENDERS_MAX, TIME_SIZES_BYTES, size_name,
+};
 use crate::record::{Cell, Report};
 use crate::statistics::Summary;
-use crate::table::{marked, stillness};
+use crate::table::{heading, marked, stillness};
 
 const BEGIN: &str = "<!-- compare:begin -->";
 const END: &str = "<!-- compare:end -->";
 /// Ours, each with a row of its own.
-const OURS: [&str; 3] = [REFERENCE, "hamlyn_direct", BATCHED];
-const TIME: Figure = Figure::OneWay { size_bytes: 16 };
-const CROWD: Figure = Figure::Senders {
-    senders: SENDERS_MAX,
-};
+const OURS: [&str; 5] = [
+    REFERENCE,
+    "hamlyn_direct",
+    BATCHED,
+    SLEEPING,
+    "hamlyn_default",
+];
 
-fn columns() -> Vec<(String, Figure)> {
-    let mut columns = vec![
-        ("16 B one way, µs".to_owned(), TIME),
-        ("16 B, million/s".to_owned(), Figure::Rate),
-        (format!("{SENDERS_MAX} senders, million/s"), CROWD),
-    ];
-    columns.extend(BANDWIDTH_SIZES_BYTES.map(|size_bytes| {
-        let figure = Figure::Bandwidth {
-            size_bytes,
-            fresh: false,
-        };
-        (format!("{}, GB/s", size_name(size_bytes)), figure)
-    }));
-    columns
+/// The tables of each kind of peers: a title, and a column for each figure.
+fn tables() -> [(&'static str, Vec<(String, Figure)>); 3] {
+    let named = |figure: Figure| (size_name(figure.size_bytes()), figure);
+    let mut rates = RATE_SIZES_BYTES
+        .map(|size_bytes| named(Figure::Rate { size_bytes }))
+        .to_vec();
+    let senders = SENDERS_MAX;
+    rates.push((
+        format!("16 B, {senders} senders"),
+        Figure::Senders { senders },
+    ));
+    let fresh = false;
+    [
+        (
+            "One way, µs",
+            TIME_SIZES_BYTES
+                .map(|size_bytes| named(Figure::OneWay { size_bytes }))
+                .to_vec(),
+        ),
+        ("Messages, million/s", rates),
+        (
+            "Bandwidth, GB/s",
+            BANDWIDTH_SIZES_BYTES
+                .map(|size_bytes| named(Figure::Bandwidth { size_bytes, fresh }))
+                .to_vec(),
+        ),
+    ]
 }
 
 /// The best of some, with its figure; or why there is none.
@@ -66,43 +83,67 @@ fn best<'a>(
     found.ok_or(without)
 }
 
+/// Ours and the libraries, each with those of its variants that wait in that manner.
+fn rows(report: &Report, waits: Waits) -> Vec<(&'static str, Vec<&Peer>)> {
+    let peers = || report.peers.iter().filter(|peer| peer.waits == waits);
+    let ours = OURS
+        .iter()
+        .filter_map(|name| peers().find(|peer| peer.name == *name))
+        .map(|peer| (peer.label, vec![peer]));
+    let libraries = LIBRARIES.iter().map(|library| {
+        let is_of =
+            |peer: &&Peer| peer.library == library.name && !peer.is_ours() && !peer.is_machine();
+        (library.label, peers().filter(is_of).collect())
+    });
+    ours.chain(libraries).collect()
+}
+
 /// What stands between the markers.
 pub(crate) fn section(report: &Report) -> String {
     let circumstances = &report.circumstances;
     let mut text = format!(
-        "Beside others, alternately with them on the same two cores, {} on {}; medians of up to {} rounds. ",
-        circumstances.date,
-        circumstances.machine(),
+        "Measured alternately on the same two cores, {}; medians and quartiles of up to {} rounds. ",
+        circumstances.told(),
         circumstances.rounds,
     );
     text.push_str(&stillness(report));
+    let _ = writeln!(text, "\nVersions: {}.", circumstances.versions());
     text.push_str(
-        "Each library is shown in its fastest configuration. In brackets, the multiple of Hamlyn's raw interface in the same rounds; **bold**: ahead of everything of Hamlyn's that has a call for each message, *italic*: of the raw interface only; –: not offered.\n\n| |",
+        "\nEach library is shown by the fastest of its variants. In brackets, the quartiles; after ×, the multiple of Hamlyn's raw interface that waits in the same manner, in the same rounds. **Bold**: ahead of every line of Hamlyn's that has a call for each message, *italic*: of the raw interface only; –: the library, or the program that measures it here, does not do this.\n",
     );
-    let columns = columns();
-    for (head, _) in &columns {
-        let _ = write!(text, " {head} |");
+    for waits in Waits::ALL {
+        let rows = rows(report, waits);
+        let mut is_first = true;
+        for (title, columns) in tables() {
+            let table = table(report, title, &columns, &rows);
+            if table.is_empty() {
+                continue;
+            }
+            if std::mem::take(&mut is_first) {
+                let _ = writeln!(text, "\n### {}", heading(waits));
+            }
+            text.push_str(&table);
+        }
     }
-    text.push_str("\n|---|");
-    text.push_str(&"---:|".repeat(columns.len()));
-    text.push('\n');
-    let mut rows: Vec<(&str, Vec<&Peer>)> = OURS
-        .iter()
-        .filter_map(|name| report.peers.iter().find(|peer| peer.name == *name))
-        .map(|peer| (peer.label, vec![peer]))
-        .collect();
-    rows.extend(LIBRARIES.iter().map(|library| {
-        let of_library =
-            |peer: &&Peer| peer.library == library.name && !peer.is_ours() && !peer.is_machine();
-        (
-            library.label,
-            report.peers.iter().filter(of_library).collect(),
-        )
-    }));
+    text.push_str(
+        "\nUCX is here mostly by its *put*, which has no queue, notification or protection; iceoryx2 by samples written and read in place, with no copy. \
+         Each variant, several senders, loans, fresh buffers and failures: [compare/results/table.md](../compare/results/table.md); each figure as JSON: [figures.json](../compare/results/figures.json); how each is run: [compare/README.md](../compare/README.md).\n",
+    );
+    text
+}
+
+/// One table; empty if nobody has anything in it.
+fn table(
+    report: &Report,
+    title: &str,
+    columns: &[(String, Figure)],
+    rows: &[(&str, Vec<&Peer>)],
+) -> String {
+    let mut lines = String::new();
     for (label, peers) in rows {
         let cells: Vec<_> = columns
             .iter()
-            .map(|&(_, figure)| (figure, best(report, &peers, figure)))
+            .map(|&(_, figure)| (figure, best(report, peers, figure)))
             .collect();
         if cells
             .iter()
@@ -110,22 +151,26 @@ pub(crate) fn section(report: &Report) -> String {
         {
             continue;
         }
-        let _ = write!(text, "| {label} |");
+        let _ = write!(lines, "| {label} |");
         for (figure, cell) in cells {
             let shown = match cell {
                 Ok((peer, summary)) => marked(report, peer, figure, &summary),
                 Err(Cell::Failed(_)) => "failed".to_owned(),
                 Err(_) => "–".to_owned(),
             };
-            let _ = write!(text, " {shown} |");
+            let _ = write!(lines, " {shown} |");
         }
-        text.push('\n');
+        lines.push('\n');
     }
-    text.push_str(
-        "\nUCX is here mostly by its *put*, which has no queue, notification or protection; iceoryx2 by samples written and read in place, with no copy. \
-         Each variant, other sizes, fresh buffers, versions and failures: [compare/results/table.md](../compare/results/table.md); how each is run: [compare/README.md](../compare/README.md).\n",
-    );
-    text
+    if lines.is_empty() {
+        return lines;
+    }
+    let heads: String = columns
+        .iter()
+        .map(|(head, _)| format!(" {head} |"))
+        .collect();
+    let rule = "---:|".repeat(columns.len());
+    format!("\n| {title} |{heads}\n|---|{rule}\n{lines}")
 }
 
 /// A text with the section between its markers.

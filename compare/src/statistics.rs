@@ -18,6 +18,22 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// The lower and the upper quartile, between two figures in proportion. NaN of none.
+pub(crate) fn quartiles(values: &[f64]) -> [f64; 2] {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    [0.25, 0.75].map(|part| {
+        let at = part * sorted.len().saturating_sub(1) as f64;
+        match (
+            sorted.get(at.floor() as usize),
+            sorted.get(at.ceil() as usize),
+        ) {
+            (Some(below), Some(above)) => below + (above - below) * at.fract(),
+            _ => f64::NAN,
+        }
+    })
+}
+
 /// How far the two cores are from each other, by the raw hand-off of a cache line. A hypervisor may move
 /// them during a run, and then everything takes other times; so figures of different states are not mixed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -93,6 +109,9 @@ impl Round {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Summary {
     pub(crate) median: f64,
+    pub(crate) quartiles: [f64; 2],
+    /// Least and most.
+    pub(crate) range: [f64; 2],
     pub(crate) best: f64,
     /// Median over rounds of the peer's over ours.
     pub(crate) over_ours: f64,
@@ -142,6 +161,8 @@ pub(crate) fn summarize(
     let best = figure.best(&values);
     Some(Summary {
         median: median(&values),
+        quartiles: quartiles(&values),
+        range: [f64::min, f64::max].map(|of| values.iter().copied().reduce(of).unwrap_or(f64::NAN)),
         best,
         over_ours: median(&of(|round| round.value / round.ours)),
         best_over_ours: best / figure.best(&of(|round| round.ours)),
@@ -182,6 +203,17 @@ mod tests {
         assert!(median(&[]).is_nan());
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+    }
+
+    #[test]
+    fn quartiles_lie_between_figures() {
+        assert_eq!(quartiles(&[5.0, 1.0, 2.0, 4.0, 3.0]), [2.0, 4.0]);
+        assert_eq!(quartiles(&[1.0, 2.0]), [1.25, 1.75]);
+        assert_eq!(quartiles(&[7.0]), [7.0, 7.0]);
+        assert!(quartiles(&[])[0].is_nan());
+        let rounds = [3.0, 1.0, 2.0].map(|value| round(value, 1.0, true));
+        let summary = summarize(TIME, &rounds, None).unwrap();
+        assert_eq!((summary.quartiles, summary.range), ([1.5, 2.5], [1.0, 3.0]));
     }
 
     #[test]
@@ -230,7 +262,7 @@ mod tests {
         let rounds = [round(1.0, 1.0, true), round(2.0, 4.0, true)];
         let time = summarize(TIME, &rounds, None).unwrap();
         assert_eq!((time.best, time.best_over_ours), (1.0, 1.0));
-        let rate = summarize(Figure::Rate, &rounds, None).unwrap();
+        let rate = summarize(Figure::Rate { size_bytes: 16 }, &rounds, None).unwrap();
         assert_eq!((rate.best, rate.best_over_ours), (2.0, 0.5));
     }
 }

@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use comfy_table::{ContentArrangement, Table, presets::UTF8_HORIZONTAL_ONLY};
 
-use crate::catalogue::{BATCHED, Peer, REFERENCE};
-use crate::figure::{BANDWIDTH_SIZES_BYTES, Figure, SENDERS, TIME_SIZES_BYTES, size_name};
+use crate::catalogue::{BATCHED, Peer, Waits};
+use crate::figure::{
+    BANDWIDTH_SIZES_BYTES, Figure, RATE_SIZES_BYTES, SENDERS, TIME_SIZES_BYTES, size_name,
+};
 use crate::record::{Cell, Report};
 use crate::statistics::{State, Summary, median};
 
@@ -16,6 +18,8 @@ const AHEAD_OF_REFERENCE: &str = "◁";
 
 /// One table: a title, and a column for each figure.
 pub(crate) struct Section {
+    /// The peers that it shows.
+    pub(crate) waits: Waits,
     pub(crate) title: &'static str,
     pub(crate) columns: Vec<(String, Figure)>,
     /// A time that is also shown as a multiple of the raw hand-off beside it: that can be compared
@@ -26,8 +30,20 @@ pub(crate) struct Section {
 const OVER_RAW: &str = "16 B over raw";
 const HAND_OFF: &str = "raw hand-off, ns";
 
-/// All tables, in order.
+/// All tables, in order: of the peers that poll, then of those that sleep.
 pub(crate) fn sections() -> Vec<Section> {
+    Waits::ALL.into_iter().flat_map(sections_of).collect()
+}
+
+/// What the peers of a kind have in common, as a head line.
+pub(crate) fn heading(waits: Waits) -> &'static str {
+    match waits {
+        Waits::Polls => "Peers that poll: each process occupies a processor",
+        Waits::Sleeps => "Peers that sleep while they wait",
+    }
+}
+
+fn sections_of(waits: Waits) -> Vec<Section> {
     let bandwidth = |fresh| {
         BANDWIDTH_SIZES_BYTES
             .map(|size_bytes| {
@@ -40,6 +56,7 @@ pub(crate) fn sections() -> Vec<Section> {
     };
     vec![
         Section {
+            waits,
             title: "One-way time, µs",
             columns: TIME_SIZES_BYTES
                 .map(|size_bytes| (size_name(size_bytes), Figure::OneWay { size_bytes }))
@@ -47,24 +64,35 @@ pub(crate) fn sections() -> Vec<Section> {
             over_raw: Some(Figure::OneWay { size_bytes: 16 }),
         },
         Section {
-            title: "16-byte messages, million a second",
-            columns: [("one sender".to_owned(), Figure::Rate)]
-                .into_iter()
-                .chain(SENDERS.map(|senders| (several(senders), Figure::Senders { senders })))
-                .collect(),
+            waits,
+            title: "Messages, million a second",
+            columns: RATE_SIZES_BYTES
+                .map(|size_bytes| (size_name(size_bytes), Figure::Rate { size_bytes }))
+                .to_vec(),
             over_raw: None,
         },
         Section {
+            waits,
+            title: "16-byte messages of several senders, million a second",
+            columns: SENDERS
+                .map(|senders| (several(senders), Figure::Senders { senders }))
+                .to_vec(),
+            over_raw: None,
+        },
+        Section {
+            waits,
             title: "Bandwidth from buffers used again, GB/s",
             columns: bandwidth(false),
             over_raw: None,
         },
         Section {
+            waits,
             title: "Bandwidth from fresh buffers, GB/s",
             columns: bandwidth(true),
             over_raw: None,
         },
         Section {
+            waits,
             title: "Loaned messages, µs for each (multiples of Hamlyn's loans)",
             columns: Figure::of_loans()
                 .into_iter()
@@ -110,7 +138,7 @@ pub(crate) fn ahead(report: &Report, peer: &Peer, figure: Figure, summary: &Summ
     let ours: Vec<f64> = report
         .peers
         .iter()
-        .filter(|ours| ours.is_ours() && ours.name != BATCHED)
+        .filter(|ours| ours.is_ours() && ours.name != BATCHED && ours.waits == peer.waits)
         .filter_map(|ours| match report.cell(ours, figure) {
             Cell::Measured(summary) => Some(summary.over_ours),
             _ => None,
@@ -132,12 +160,13 @@ pub(crate) fn reservation(summary: &Summary, usual: Option<State>) -> String {
     }
 }
 
-/// One figure in Markdown, with its multiple of ours.
+/// One figure in Markdown, with its quartiles and its multiple of ours.
 pub(crate) fn marked(report: &Report, peer: &Peer, figure: Figure, summary: &Summary) -> String {
     let shown = format!(
-        "{}{} ({})",
+        "{}{} [{}] {}",
         figure.show(summary.median),
         reservation(summary, report.state),
+        figure.show_interval(summary.quartiles),
         ratio(summary.over_ours)
     );
     match ahead(report, peer, figure, summary) {
@@ -183,6 +212,7 @@ fn rows<'a>(report: &'a Report, section: &Section) -> Vec<(&'a Peer, Vec<Cell>)>
     report
         .peers
         .iter()
+        .filter(|peer| peer.waits == section.waits)
         .map(|peer| {
             let cells: Vec<Cell> = section
                 .columns
@@ -207,13 +237,19 @@ pub(crate) fn ratio(value: f64) -> String {
     }
 }
 
-/// All tables for people at a terminal: best and median, and below them their ratios to ours.
+/// All tables for people at a terminal: median and quartiles, and below them the ratio to ours.
 pub(crate) fn terminal(report: &Report) -> String {
     let mut text = String::new();
+    let mut last_heading = "";
     for section in sections() {
         let rows = rows(report, &section);
         if rows.is_empty() {
             continue;
+        }
+        let heading = heading(section.waits);
+        if heading != last_heading {
+            let _ = writeln!(text, "{heading}\n");
+            last_heading = heading;
         }
         let mut table = Table::new();
         let heads = section.columns.iter().map(|(head, _)| head.clone());
@@ -239,12 +275,11 @@ pub(crate) fn terminal(report: &Report) -> String {
                             Ahead::Nobody => "",
                         };
                         format!(
-                            "{}/{}{}{mark}\n{}/{}",
-                            figure.show(summary.best),
+                            "{}{} {mark}{}\n{}",
                             figure.show(summary.median),
                             reservation(summary, report.state),
-                            ratio(summary.best_over_ours),
                             ratio(summary.over_ours),
+                            figure.show_interval(summary.quartiles),
                         )
                     }
                     Cell::Unsupported(_) | Cell::Absent => "–".to_owned(),
@@ -262,9 +297,9 @@ pub(crate) fn terminal(report: &Report) -> String {
         let _ = writeln!(text, "{table}\n");
     }
     text.push_str(&format!(
-        "best / median of the rounds; below, as multiples of ours in the same rounds ({REFERENCE}).\n\
-         {AHEAD} a peer is ahead of all of ours   {AHEAD_OF_REFERENCE} only of {REFERENCE}   ~ the machine never kept still   \
-         – not offered by the peer or its program\n"
+        "median of the rounds, as a multiple of Hamlyn's first line of that table in the same rounds, and below the quartiles.\n\
+         {AHEAD} a peer is ahead of all of ours   {AHEAD_OF_REFERENCE} only of the first   ~ the machine never kept still   \
+         – the peer or its program here does not do this\n"
     ));
     text.push_str(&stillness(report));
     for (name, reason) in failures(report) {
@@ -281,7 +316,7 @@ pub(crate) fn failures(report: &Report) -> Vec<(String, String)> {
             failures.push((peer.label.to_owned(), reason));
             continue;
         }
-        for section in sections() {
+        for section in sections_of(peer.waits) {
             for (head, figure) in section.columns {
                 if let Cell::Failed(reason) = report.cell(peer, figure) {
                     failures.push((format!("{}, {}, {head}", peer.label, section.title), reason));
@@ -324,9 +359,8 @@ pub(crate) fn stillness(report: &Report) -> String {
 pub(crate) fn markdown(report: &Report) -> String {
     let circumstances = &report.circumstances;
     let mut text = format!(
-        "Measured {} on {}; median of up to {} rounds{}.\n",
-        circumstances.date,
-        circumstances.machine(),
+        "Measured {}; median and quartiles of up to {} rounds{}.\n",
+        circumstances.told(),
         circumstances.rounds,
         if circumstances.quick {
             ", a quick run"
@@ -336,13 +370,19 @@ pub(crate) fn markdown(report: &Report) -> String {
     );
     text.push_str(&stillness(report));
     text.push_str(
-        "In brackets, the multiple of ours (the raw interface), measured alternately in the same rounds. **Bold**: ahead, by more than 1 %, of all lines of ours that have a call for each message; *italic*: only of the raw interface. \
-         ~: the machine never kept still. –: the peer, or the program that measures it, does not offer it.\n",
+        "After ×, the multiple of Hamlyn's raw interface that waits in the same manner, measured alternately in the same rounds. **Bold**: ahead, by more than 1 %, of all lines of ours in that table that have a call for each message; *italic*: only of the raw interface. \
+         ~: the machine never kept still. –: the peer, or the program that measures it here, does not do this.\n",
     );
+    let mut last_heading = "";
     for section in sections() {
         let rows = rows(report, &section);
         if rows.is_empty() {
             continue;
+        }
+        let heading = heading(section.waits);
+        if heading != last_heading {
+            let _ = writeln!(text, "\n## {heading}");
+            last_heading = heading;
         }
         let _ = write!(text, "\n| {} |", section.title);
         for (head, _) in &section.columns {
@@ -372,12 +412,7 @@ pub(crate) fn markdown(report: &Report) -> String {
             let _ = writeln!(text, " {} |", hand_off(report, &cells));
         }
     }
-    let versions: Vec<String> = circumstances
-        .versions
-        .iter()
-        .map(|(library, version)| format!("{library} {version}"))
-        .collect();
-    let _ = writeln!(text, "\nVersions: {}.", versions.join(", "));
+    let _ = writeln!(text, "\nVersions: {}.", circumstances.versions());
     for (name, reason) in failures(report) {
         let _ = writeln!(text, "\nFailed: {name}: {reason}");
     }

@@ -4,6 +4,7 @@ import io.aeron.Publication;
 import io.aeron.Subscription;
 import io.aeron.driver.MediaDriver;
 import io.aeron.driver.ThreadingMode;
+import io.aeron.logbuffer.BufferClaim;
 import io.aeron.logbuffer.FragmentHandler;
 import io.aeron.logbuffer.Header;
 import java.io.BufferedReader;
@@ -26,8 +27,8 @@ import org.agrona.concurrent.UnsafeBuffer;
  * Aeron IPC: one publication to the receiver, which all senders share, and one back. The receiver embeds the media
  * driver and invokes it from its own loop, so that nothing but the two measured threads needs a core.
  *
- * <p>Messages are offered from a buffer (copied into the log) and read where they lie in the log; those longer than a
- * fragment are put together by a FragmentAssembler. The protocol is in compare/README.md.
+ * <p>Messages are copied from a buffer into a place that was claimed in the log, those longer than a fragment by an offer.
+ * They are read where they lie in the log; those longer than a fragment are put together by a FragmentAssembler. The protocol is in compare/README.md.
  */
 public final class Peer implements FragmentHandler {
   private static final int RECEIVER = 0;
@@ -81,6 +82,8 @@ public final class Peer implements FragmentHandler {
 
   /** This itself, unless messages come in fragments. */
   private FragmentHandler handler;
+
+  private final BufferClaim claim = new BufferClaim();
 
   private UnsafeBuffer memory = new UnsafeBuffer(0, 0);
   private int polls;
@@ -281,12 +284,17 @@ public final class Peer implements FragmentHandler {
     memory.putLong(at, stamp);
     memory.putLong(at + size - Long.BYTES, stamp);
     long result;
-    while ((result = publication.offer(memory, at, size)) < 0) {
+    final boolean claims = size <= publication.maxPayloadLength();
+    while ((result = claims ? publication.tryClaim(size, claim) : publication.offer(memory, at, size)) < 0) {
       if (result == Publication.CLOSED || result == Publication.MAX_POSITION_EXCEEDED || result == Publication.NOT_CONNECTED) {
         throw new IllegalStateException("offer: " + Publication.errorString(result));
       }
       // Pushed back: the driver must move the limit on.
       pass();
+    }
+    if (claims) {
+      claim.putBytes(memory, at, size);
+      claim.commit();
     }
   }
 

@@ -9,7 +9,7 @@
 #include <rdma/fi_tagged.h>
 
 #define WINDOW_MAX 64
-#define WINDOW_BYTES ((size_t)1 << 20)
+#define WINDOW_BYTES ((size_t)256 << 10)
 #define TAG 7
 #define NAME_BYTES 512
 #define DEPTH 1024

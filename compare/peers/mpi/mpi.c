@@ -5,7 +5,7 @@
 #include <mpi.h>
 
 #define WINDOW_MAX 64
-#define WINDOW_BYTES ((size_t)1 << 20)
+#define WINDOW_BYTES ((size_t)256 << 10)
 #define TAG 1
 
 static inline size_t window_of(size_t size) {

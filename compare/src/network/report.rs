@@ -131,7 +131,7 @@ fn name(figure: Figure) -> String {
     let size = size_name(figure.size_bytes());
     match figure {
         Figure::OneWay { .. } => format!("{size} one way, µs"),
-        Figure::Rate | Figure::Senders { .. } => format!("{size}, million a second"),
+        Figure::Rate { .. } | Figure::Senders { .. } => format!("{size}, million a second"),
         Figure::Bandwidth { .. } => format!("{size}, GB/s"),
         Figure::Loaned { .. } => format!("{size} loaned, µs"),
     }

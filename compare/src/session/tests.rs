@@ -7,7 +7,7 @@ const OPENING: &str = r#"
 exec 3>"$2/answers.$3" 4<"$2/orders.$3"
 echo '{"open":true}' >&3
 "#;
-const FIGURE: Figure = Figure::Rate;
+const FIGURE: Figure = Figure::Rate { size_bytes: 16 };
 
 fn cores() -> Cores {
     Cores::choose(&[]).expect("two cores")

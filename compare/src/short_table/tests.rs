@@ -11,7 +11,7 @@ fn each_library_has_its_best() {
             .unwrap_or_else(|| panic!("no {label} in {text}"))
     };
     assert!(
-        line_of("UCX").starts_with("| UCX | **0.040 (×0.40)** | – |"),
+        line_of("UCX").starts_with("| UCX | – | **0.040 [0.040–0.040] ×0.40** | – |"),
         "{text}"
     );
     assert!(line_of("nng").contains("| failed |"), "{text}");

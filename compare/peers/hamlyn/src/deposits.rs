@@ -133,6 +133,8 @@ impl Places {
 pub(crate) struct Deposits {
     manager: Manager<ProcessHost>,
     way: Way,
+    /// Whether a wait is a blocking call, which sleeps; else it is a loop that polls.
+    blocks: bool,
     role: usize,
     inbox: Inbox,
     /// To the receiver; or, if this is the receiver, to the first sender.
@@ -228,6 +230,7 @@ impl Deposits {
         Ok(Self {
             manager,
             way,
+            blocks: ["sleeping", "default"].contains(&session.variant.as_str()),
             role: session.role,
             inbox,
             outbox,
@@ -259,15 +262,20 @@ impl Deposits {
         self.way != Way::Direct && self.order.size_bytes > packet_bytes
     }
 
-    /// The next notification's word and metadata entry, if there is one.
+    /// The next notification's word and metadata entry, if there is one; in a blocking call, once there is one.
     #[inline]
     fn notification(&mut self) -> Result<Option<(u64, u16)>> {
+        let blocks = self.blocks;
         Ok(match &mut self.inbox {
-            Inbox::Raw { queue, .. } => self
-                .manager
-                .interface()
-                .rcv(queue)?
-                .map(|notification| (notification.word, notification.metadata_index)),
+            Inbox::Raw { queue, .. } => {
+                let mut interface = self.manager.interface();
+                let notification = if blocks {
+                    interface.rcv_block(queue, Wait::Forever)?
+                } else {
+                    interface.rcv(queue)?
+                };
+                notification.map(|notification| (notification.word, notification.metadata_index))
+            }
             Inbox::Tagged(receiver) => receiver.get_tag(Wait::Poll)?.map(|tag| (tag, 0)),
         })
     }

@@ -7,6 +7,8 @@
 //! * `tagged`: tagged writes, of one packet.
 //! * `datagram`: one at a time, so round trips only.
 //! * `stream`: records.
+//! * `sleeping`: the raw interface; a process that waits sleeps at once.
+//! * `default`: the raw interface, as it comes: a process polls for 20 µs, then sleeps.
 //! * `loans`: loaned messages, to readers that each have an interface of their own. Nothing else.
 //!
 //! Unless said otherwise, placement is copied, and each message has a call of its own.
@@ -39,7 +41,7 @@ const QUEUE_ENTRIES: usize = 1 << 14;
 fn main() -> Result<()> {
     let session = Session::open()?;
     match session.variant.as_str() {
-        "raw" => deposits(session, Way::Raw),
+        "raw" | "sleeping" | "default" => deposits(session, Way::Raw),
         "direct" => deposits(session, Way::Direct),
         "many" => deposits(session, Way::Many),
         "tagged" => deposits(session, Way::Tagged),
@@ -87,10 +89,14 @@ fn encrypted(session: &Session) -> Result<NetworkUse> {
     Ok(NetworkUse::On(Box::new(options)))
 }
 
-/// A manager that polls and never sleeps, apart from all others on this machine.
+/// A manager apart from all others on this machine. It polls and never sleeps, unless the variant says otherwise.
 pub(crate) fn open(session: &Session) -> Result<Manager<ProcessHost>> {
     let mut options = Options::default().in_namespace("compare");
-    options.spin_ns = Some(u64::MAX / 4);
+    options.spin_ns = match session.variant.as_str() {
+        "sleeping" => Some(0),
+        "default" => None,
+        _ => Some(u64::MAX / 4),
+    };
     if std::env::var_os("COMPARE_ENCRYPTED").is_some() {
         options.network = encrypted(session)?;
         options = options.in_namespace("compare-encrypted");

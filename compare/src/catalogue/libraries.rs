@@ -1,0 +1,117 @@
+//! What is installed and built, and how its version is known.
+
+use super::{Build, HAMLYN, Library, MACHINE};
+
+const fn c(source: &'static str, libraries: &'static [&'static str]) -> Build {
+    Build::C {
+        compiler: "cc",
+        source,
+        program: source,
+        libraries,
+    }
+}
+
+pub(crate) const LIBRARIES: &[Library] = &[
+    Library {
+        name: MACHINE,
+        label: "the machine itself",
+        build: c("raw", &[]),
+        version: &["uname", "-r"],
+    },
+    Library {
+        name: HAMLYN,
+        label: "Hamlyn",
+        build: Build::Cargo {
+            package: "compare-hamlyn",
+        },
+        version: &["git", "describe", "--always", "--dirty"],
+    },
+    Library {
+        name: "ucx",
+        label: "UCX",
+        build: Build::Nothing,
+        version: &["dpkg-query", "-W", "-f", "${Version}", "ucx-utils"],
+    },
+    Library {
+        name: "libfabric",
+        label: "libfabric shm",
+        build: c("libfabric", &["-lfabric"]),
+        version: &["dpkg-query", "-W", "-f", "${Version}", "libfabric-dev"],
+    },
+    Library {
+        name: "openmpi",
+        label: "Open MPI",
+        build: Build::C {
+            compiler: "mpicc.openmpi",
+            source: "mpi",
+            program: "openmpi",
+            libraries: &[],
+        },
+        version: &["dpkg-query", "-W", "-f", "${Version}", "openmpi-bin"],
+    },
+    Library {
+        name: "mpi_put",
+        label: "Open MPI, one-sided",
+        build: Build::C {
+            compiler: "mpicc.openmpi",
+            source: "mpi_put",
+            program: "mpi_put",
+            libraries: &[],
+        },
+        version: &["dpkg-query", "-W", "-f", "${Version}", "openmpi-bin"],
+    },
+    Library {
+        name: "mpich",
+        label: "MPICH",
+        build: Build::C {
+            compiler: "mpicc.mpich",
+            source: "mpi",
+            program: "mpich",
+            libraries: &["-Wno-stringop-overflow"],
+        },
+        version: &["dpkg-query", "-W", "-f", "${Version}", "mpich"],
+    },
+    Library {
+        name: "iceoryx2",
+        label: "iceoryx2",
+        build: Build::Cargo {
+            package: "compare-iceoryx2",
+        },
+        version: &["cargo", "pkgid", "iceoryx2"],
+    },
+    Library {
+        name: "aeron",
+        label: "Aeron IPC",
+        build: Build::Java { directory: "aeron" },
+        version: &[
+            "sed",
+            "-n",
+            "s:.*<aeron.version>\\(.*\\)</aeron.version>.*:\\1:p",
+            "peers/aeron/pom.xml",
+        ],
+    },
+    Library {
+        name: "zeromq",
+        label: "ZeroMQ",
+        build: c("zeromq", &["-lzmq"]),
+        version: &["dpkg-query", "-W", "-f", "${Version}", "libzmq3-dev"],
+    },
+    Library {
+        name: "nng",
+        label: "nng",
+        build: c("nng", &["-lnng"]),
+        version: &["dpkg-query", "-W", "-f", "${Version}", "libnng-dev"],
+    },
+    Library {
+        name: "kernel",
+        label: "UNIX sockets, pipes",
+        build: c("kernel", &[]),
+        version: &["uname", "-r"],
+    },
+    Library {
+        name: "python",
+        label: "Python multiprocessing",
+        build: Build::Nothing,
+        version: &["python3", "--version"],
+    },
+];
