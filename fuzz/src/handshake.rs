@@ -49,6 +49,8 @@ fn obeys_the_rules(message: &Message, length: usize) {
         Message::Greeting { .. }
         | Message::Refusal { .. }
         | Message::NotOffered
+        | Message::Mapped
+        | Message::Sealed
         | Message::Claim { .. }
         | Message::Lent { .. } => {}
     }

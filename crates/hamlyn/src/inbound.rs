@@ -289,6 +289,17 @@ impl<R: ReceiveEnd> Inbound<R> {
         })
     }
 
+    /// Whether the fast paths are worth a try: if credit is due, it is returned first.
+    #[inline(always)]
+    pub(crate) fn may_look(&mut self) -> bool {
+        let is_blind = self
+            .rx_links
+            .current()
+            .and_then(|rx_link| rx_link.end.shortcut())
+            .is_some_and(|shortcut| shortcut.is_blind());
+        !is_blind || self.continues_turn()
+    }
+
     /// Whether the fast paths may have found nothing only because credit was due, and are worth
     /// another try. At the end of a turn they are not, and the rest of the interface is looked after.
     #[cold]

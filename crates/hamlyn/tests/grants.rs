@@ -253,7 +253,7 @@ impl Abuser {
         };
         let mut cell = encode(&header, &placement);
         // The flag of the first generation.
-        cell[0] |= 2;
+        cell[0] |= 1;
         let at = self.link.to_victim_geometry.cells_offset() + 64 * self.cells as usize;
         for word in (0..8).rev() {
             let to = self.link.to_victim.atomic_u64(at + 8 * word).unwrap();

@@ -108,7 +108,7 @@ fn forge(random: &mut Random, link: &RawLink, known: &Ticket) {
         let place = random.below(1 << magnitude) / 64 * 64;
         let words = [
             // The flag of the first generation.
-            2 | first,
+            1 | first,
             slot | [0, 1, 0xFFFF][random.below(3) as usize] << 32,
             if random.below(2) == 0 {
                 known.key.to_bits()
@@ -333,7 +333,7 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
         let link = RawLink::connect(&namespace, identity, HOSTILE + number).unwrap();
         let cells = link.to_victim_geometry.cells_offset();
         // An impossible flag; or a possible one, and a placement outside the payload arena.
-        let first = if at == 0 { 77 } else { 2 | 1 << 56 };
+        let first = if at == 0 { 77 } else { 1 | 1 << 56 };
         link.to_victim
             .store_u64(cells + 32, 1 | u64::from(u32::MAX) << 32)
             .unwrap();

@@ -10,7 +10,9 @@ const FEW: u64 = 5;
 const FROM_THE_MODEST: u64 = 1 << 32;
 
 fn open() -> Manager<ProcessHost> {
-    let options = Options::default().in_namespace(&format!("turns-{}", std::process::id()));
+    let mut options = Options::default().in_namespace(&format!("turns-{}", std::process::id()));
+    // Room for the flood.
+    options.cells = 1024;
     hamlyn::open_with(options, ManagerOptions::default()).expect("an interface opens")
 }
 

@@ -198,11 +198,18 @@ fn seeds() -> Vec<(&'static str, Vec<u8>, Judged)> {
         ("version_older", changed(&hello, 8, &[0, 0]), Version(0)),
         ("kind_missing", hello[..10].to_vec(), Invalid),
         ("kind_zero", changed(&hello, 10, &[0, 0]), Invalid),
-        ("kind_unknown", changed(&hello, 10, &[10, 0]), Invalid),
+        ("kind_unknown", changed(&hello, 10, &[12, 0]), Invalid),
         ("claim", claim.clone(), Good),
         ("claim_with_more", changed(&claim, 32, &[1]), Invalid),
         ("lent", lent.clone(), Good),
         ("lent_with_more", changed(&lent, 24, &[1]), Invalid),
+        ("mapped", encode(&Message::Mapped), Good),
+        ("sealed", encode(&Message::Sealed), Good),
+        (
+            "mapped_with_more",
+            changed(&encode(&Message::Mapped), 16, &[1]),
+            Invalid,
+        ),
         ("cut", hello[..MESSAGE_BYTES - 1].to_vec(), Invalid),
         ("stretched", [hello.clone(), vec![0]].concat(), Invalid),
     ]
@@ -228,5 +235,5 @@ fn committed_seeds_are_the_ones_made_here() {
         };
         assert_eq!(received, expected, "{name}");
     }
-    assert_eq!(VERSION, 5, "the seeds are of this version");
+    assert_eq!(VERSION, 6, "the seeds are of this version");
 }

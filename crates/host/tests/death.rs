@@ -108,9 +108,7 @@ fn connect_for_ever(namespace: &str) {
 fn lend_socket(namespace: &str) {
     let interface = std::env::var("HAMLYN_TEST_INTERFACE").unwrap();
     let raw = Raw::connect(namespace, interface.parse().unwrap());
-    raw.greeted();
-    raw.hello(&Memory::new(), 1);
-    assert!(raw.message().is_some());
+    raw.shake_hands(&Memory::new(), 1);
     let mut heir = Command::new("sleep")
         .arg("1000")
         .stdin(Stdio::from(raw.0.try_clone().unwrap()))

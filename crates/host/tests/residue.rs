@@ -83,6 +83,10 @@ fn nothing_is_left() {
         }
         let stalled = Raw::connect(&namespace, interface);
         stalled.greeted();
+        let unmapped = Raw::connect(&namespace, interface);
+        unmapped.greeted();
+        unmapped.hello(&memory, 1);
+        assert!(matches!(unmapped.message(), Some(Message::Welcome(_))));
         let _ = alice.connect(Address::Name("nobody"), 0).err().unwrap();
         alice.disconnect(to_bob.token);
         lost(&mut bob);

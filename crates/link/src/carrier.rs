@@ -150,16 +150,6 @@ impl Outgoing {
         self.reports.missed()
     }
 
-    /// Gives memory back that an idle ring does not need; how many bytes.
-    pub(crate) fn give_back(&mut self) -> usize {
-        self.producer.give_back()
-    }
-
-    /// Whether that may be something.
-    pub(crate) fn has_spare(&self) -> bool {
-        self.producer.has_spare()
-    }
-
     /// How many packets were sent.
     pub(crate) fn sent(&self) -> u64 {
         self.producer.sent()
@@ -418,6 +408,12 @@ impl Incoming {
             .consumer
             .look(short_cell::first_word(HAS_METADATA), most)?;
         Some(short_cell::decode_short(length, cell))
+    }
+
+    /// See [`crate::Shortcut::is_blind`].
+    #[inline(always)]
+    pub(crate) fn is_blind(&self) -> bool {
+        self.consumer.is_blind()
     }
 
     /// The packet that was last shown is taken.

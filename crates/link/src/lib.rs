@@ -264,6 +264,10 @@ pub trait Shortcut {
     /// and does as long as [`ReceiveEnd::return_due_credit`] has something to do.
     fn peek_short<const HAS_METADATA: bool>(&self) -> Option<Self::InCell<'_, HAS_METADATA>>;
 
+    /// Whether [`Shortcut::peek_short`] overlooks whatever is there: until [`ReceiveEnd::return_due_credit`] has been called, or
+    /// for good.
+    fn is_blind(&self) -> bool;
+
     /// The packet that was last shown is taken.
     fn short_done(&mut self);
 }
@@ -273,6 +277,10 @@ impl Shortcut for Infallible {
     type InCell<'a, const HAS_METADATA: bool> = InCell<'a, HAS_METADATA>;
 
     fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InCell<'_, HAS_METADATA>> {
+        match *self {}
+    }
+
+    fn is_blind(&self) -> bool {
         match *self {}
     }
 

@@ -37,7 +37,7 @@ pub struct PairParts {
     pub receive_geometry: Geometry,
     /// The peer's memory, in which we write.
     pub send: Mapping,
-    /// The file of the peer's memory: more of it is reserved when it is needed, and given back.
+    /// The file of the peer's memory: more of its payload arena is reserved when it is needed.
     pub send_file: OwnedFd,
     /// Its layout.
     pub send_geometry: Geometry,
@@ -319,13 +319,12 @@ impl TransmitEnd for PairTransmit {
         self.outgoing.credit_came()
     }
 
-    #[cold]
     fn give_back(&mut self) -> usize {
-        self.outgoing.give_back()
+        0
     }
 
     fn has_spare(&self) -> bool {
-        self.outgoing.has_spare()
+        false
     }
 
     fn sent(&self) -> u64 {
@@ -409,6 +408,11 @@ impl Shortcut for PairReceive {
     #[inline(always)]
     fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InCell<'_, HAS_METADATA>> {
         self.incoming.peek_short()
+    }
+
+    #[inline(always)]
+    fn is_blind(&self) -> bool {
+        self.incoming.is_blind()
     }
 
     #[inline(always)]

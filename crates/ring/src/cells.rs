@@ -4,9 +4,8 @@
 //! the model checker can run the very same logic on its own atomics.
 //! [`SharedCells`] is the memory they have in earnest.
 //!
-//! The producer goes through the cells in *generations*, each from the first cell to one that it
-//! chooses: that cell's flag says that it is the last of its generation. So a generation is as long as there is
-//! need for, and the consumer has to be told nothing else (decision 0005).
+//! The producer goes round the cells in *generations*, each from the first cell to the last. The flag of a cell
+//! is the number of the generation that wrote it.
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 use rustix::fd::{AsFd, OwnedFd};
 
 use crate::geometry::Geometry;
-use crate::memfd::{discard, reserve};
+use crate::memfd::reserve;
 use crate::shared::{LINE_BYTES, LINE_WORDS, Lines, Mapping, OutOfRange, Word};
 
 /// A cell: one line. The low 32 bits of its first word are the flag.
@@ -22,20 +21,20 @@ pub type Cell = [u64; LINE_WORDS];
 
 /// The bits of a cell's first word that belong to the ring.
 pub const FLAG_MASK: u64 = u32::MAX as u64;
-/// In a flag: the cell is the last of its generation. The bits above count generations, from 1 on; a cell that
-/// was never written has a flag of zero.
-pub const LAST_OF_GENERATION: u64 = 1;
-/// The flag of the first generation.
-pub(crate) const FIRST_GENERATION: u64 = 2;
 /// The distance between two cells, in the unit of places.
 pub(crate) const STEP_BYTES: u64 = LINE_BYTES as u64;
 
-/// The flag of the generation after the one of this flag. Zero is nobody's.
-pub(crate) const fn generation_after(flag: u64) -> u64 {
-    match ((flag & !LAST_OF_GENERATION) + 2) & FLAG_MASK {
-        0 => FIRST_GENERATION,
-        flag => flag,
-    }
+/// The flag of the cell of that number in a ring of `1 << shift` cells, which are numbered from 0 on as they are sent. A cell that
+/// was never written has a flag of zero: that of the generation before the first.
+#[inline(always)]
+pub(crate) const fn flag_of(number: u64, shift: u32) -> u64 {
+    (number >> shift).wrapping_add(1) & FLAG_MASK
+}
+
+/// The flag that is in a cell until the one of that flag is written there.
+#[inline(always)]
+pub(crate) const fn flag_before(flag: u64) -> u64 {
+    flag.wrapping_sub(1) & FLAG_MASK
 }
 
 /// The number, up to `most`, that a first word has above its flag and `first` has not, if that is the only difference.
@@ -73,7 +72,7 @@ impl CellInPlace for SharedCell<'_> {
 /// Where cells lie, and the count that the consumer gives back.
 ///
 /// A *place* (`at_bytes`) is counted in bytes from the first cell, is a multiple of a line, and is
-/// taken modulo the length of all cells. Other ranges are counted in cells.
+/// taken modulo the length of all cells. So the place of a cell is its number in lines.
 pub trait CellMemory {
     /// A cell in place.
     type InPlace<'a>: CellInPlace
@@ -90,8 +89,6 @@ pub trait CellMemory {
     fn load_first(&self, at_bytes: u64) -> u64;
     /// Stores a cell, its first word last and with release.
     fn store(&self, at_bytes: u64, cell: &Cell);
-    /// Makes the flag of a cell that nobody looks at zero.
-    fn clear(&self, at_bytes: u64);
     /// Loads the consumer's count with acquire.
     fn load_consumed(&self) -> u64;
     /// Stores the consumer's count with release.
@@ -101,16 +98,9 @@ pub trait CellMemory {
     /// Loads it, after a full barrier: if the producer stored it, passed a barrier and saw no new
     /// count, its store is seen here.
     fn load_awaited(&self) -> u64;
-    /// Makes sure that these cells are present. False if that cannot be had.
-    fn reserve_cells(&self, from: u64, to: u64) -> bool;
-    /// Gives these cells back: their flags are zero from then on, and they are not present. False
-    /// if nothing was done.
-    fn discard_cells(&self, from: u64, to: u64) -> bool;
     /// Makes sure that the first `to` bytes of payload arena are present, given that the
     /// first `from` are. False if that cannot be had.
-    fn grow_arena(&self, from: usize, to: usize) -> bool;
-    /// Gives these bytes of payload arena back. False if nothing was done.
-    fn discard_arena(&self, from: usize, to: usize) -> bool;
+    fn reserve_arena(&self, from: usize, to: usize) -> bool;
 }
 
 /// Cells in a mapping.
@@ -123,7 +113,7 @@ pub struct SharedCells {
 }
 
 impl SharedCells {
-    /// The cells of a memory with this layout. `file` is what the mapping shows, if memory
+    /// The cells of a memory with this layout. `file` is what the mapping shows, if arena
     /// has to be reserved when it is first used; without it all of it is present.
     pub fn new(
         mapping: &Arc<Mapping>,
@@ -147,33 +137,6 @@ impl SharedCells {
             geometry,
             file,
         })
-    }
-
-    #[cold]
-    fn reserve(&self, from_bytes: usize, to_bytes: usize) -> bool {
-        match &self.file {
-            None => true,
-            Some(file) => {
-                let length_bytes = to_bytes.saturating_sub(from_bytes);
-                length_bytes == 0 || reserve(file.as_fd(), from_bytes, length_bytes).is_ok()
-            }
-        }
-    }
-
-    #[cold]
-    fn discard(&self, from_bytes: usize, to_bytes: usize) -> bool {
-        match &self.file {
-            None => false,
-            Some(file) => {
-                let length_bytes = to_bytes.saturating_sub(from_bytes);
-                length_bytes == 0 || discard(file.as_fd(), from_bytes, length_bytes).is_ok()
-            }
-        }
-    }
-
-    fn cell_offset(&self, index: u64) -> usize {
-        let index = index.min(u64::from(self.geometry.cells()));
-        self.geometry.cells_offset() + index as usize * LINE_BYTES
     }
 }
 
@@ -225,10 +188,6 @@ impl CellMemory for SharedCells {
         line[0].store(cell[0], Ordering::Release);
     }
 
-    fn clear(&self, at_bytes: u64) {
-        self.lines.line(at_bytes)[0].store(0, Ordering::Relaxed);
-    }
-
     #[inline(always)]
     fn load_consumed(&self) -> u64 {
         self.consumed.atomic().load(Ordering::Acquire)
@@ -250,21 +209,10 @@ impl CellMemory for SharedCells {
         self.awaited.atomic().load(Ordering::Relaxed)
     }
 
-    fn reserve_cells(&self, from: u64, to: u64) -> bool {
-        self.reserve(self.cell_offset(from), self.cell_offset(to))
-    }
-
-    fn discard_cells(&self, from: u64, to: u64) -> bool {
-        self.discard(self.cell_offset(from), self.cell_offset(to))
-    }
-
-    fn grow_arena(&self, from: usize, to: usize) -> bool {
-        let arena = self.geometry.arena_offset();
-        self.reserve(arena + from, arena + to)
-    }
-
-    fn discard_arena(&self, from: usize, to: usize) -> bool {
-        let arena = self.geometry.arena_offset();
-        self.discard(arena + from, arena + to)
+    fn reserve_arena(&self, from: usize, to: usize) -> bool {
+        let begin = self.geometry.arena_offset() + from;
+        self.file
+            .as_ref()
+            .is_none_or(|file| reserve(file.as_fd(), begin, to - from).is_ok())
     }
 }

@@ -4,8 +4,8 @@
 //! payload bytes. The receiver makes the memory; both sides compute the same
 //! layout from the two numbers of [`Geometry`] and trust nothing else about it.
 //!
-//! Most of it is address space only. What is [`Geometry::reserved`] is there from the beginning;
-//! the rest the producer reserves when it needs it, and gives back.
+//! Most of the payload arena is address space only. What is [`Geometry::reserved`] is there from the beginning; the sender reserves
+//! the rest when it needs it.
 
 use core::ops::Range;
 
@@ -17,19 +17,16 @@ use crate::shared::{LINE_BYTES, PAGE_BYTES};
 pub const CELLS_MIN: u32 = 2;
 /// Most cells of a ring.
 pub const CELLS_MAX: u32 = 1 << 16;
-/// Cells that an idle ring keeps: one page of them.
-pub const CELLS_IDLE: u32 = (PAGE_BYTES / LINE_BYTES) as u32;
-/// Cells that a ring has at most while its consumer is at work, unless it was told to have fewer: so many, of both
-/// directions, stay in the caches nearest to a processor. Twice as many are half as fast on some
-/// (docs/performance.md).
-pub const CELLS_FAST: u32 = 4 * CELLS_IDLE;
+/// Cells of a ring that was not told otherwise: so many, of both directions, stay in the caches nearest to a
+/// processor. Twice as many are half as fast on some (docs/performance.md).
+pub const CELLS_DEFAULT: u32 = 256;
 /// The smallest payload arena of a ring, in bytes.
 pub const ARENA_MIN_BYTES: u32 = 128 << 10;
 /// The largest payload arena of a ring, in bytes.
 pub const ARENA_MAX_BYTES: u32 = 64 << 20;
 
-/// Longest payload for which there is room from the beginning.
-pub const FIRST_PAYLOAD_BYTES: usize = 16 << 10;
+/// Most bytes of payload arena that are present from the beginning.
+pub const FIRST_WINDOW_BYTES: usize = 2 * PAGE_BYTES;
 
 const _: () = {
     // The largest payload, with its metadata in a line of their own, fits into the smallest payload arena.
@@ -56,16 +53,13 @@ pub enum BadGeometry {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     cells: u32,
-    cells_idle: u32,
     arena_bytes: u32,
 }
 
 impl Geometry {
-    /// What a link has unless it is told otherwise. Cells and arena bytes that are not in use cost
-    /// nothing.
+    /// What a link has unless it is told otherwise.
     pub const DEFAULT: Self = Self {
-        cells: 8192,
-        cells_idle: CELLS_IDLE,
+        cells: CELLS_DEFAULT,
         arena_bytes: 1 << 20,
     };
 
@@ -80,41 +74,17 @@ impl Geometry {
         {
             return Err(BadGeometry::PayloadArena(arena_bytes));
         }
-        let cells_idle = if cells < CELLS_IDLE {
-            cells
-        } else {
-            CELLS_IDLE
-        };
-        Ok(Self {
-            cells,
-            cells_idle,
-            arena_bytes,
-        })
+        Ok(Self { cells, arena_bytes })
     }
 
-    /// The same, with as many cells present from the beginning as there are: the ring neither
-    /// grows nor gives back.
-    pub const fn fixed(self) -> Self {
-        Self {
-            cells_idle: self.cells,
-            ..self
-        }
-    }
-
-    /// The same, with fewer cells when idle, so that a test sees a ring of a few cells grow.
-    #[cfg(test)]
-    pub(crate) const fn with_idle(self, cells_idle: u32) -> Self {
-        Self { cells_idle, ..self }
-    }
-
-    /// How many cells there can be.
+    /// How many cells there are.
     pub const fn cells(self) -> u32 {
         self.cells
     }
 
-    /// How many cells are present while the ring is idle.
-    pub const fn cells_idle(self) -> u32 {
-        self.cells_idle
+    /// The same, as a power of two.
+    pub(crate) const fn shift(self) -> u32 {
+        self.cells.trailing_zeros()
     }
 
     /// How many bytes of payload arena.
@@ -168,7 +138,7 @@ impl Geometry {
 
     /// Where the payload arena begins.
     pub const fn arena_offset(self) -> usize {
-        // A page multiple, so that growing the payload arena reserves nothing twice.
+        // A page multiple, so that widening the window reserves nothing twice.
         (PAGE_BYTES + self.cells as usize * LINE_BYTES).next_multiple_of(PAGE_BYTES)
     }
 
@@ -177,27 +147,20 @@ impl Geometry {
         self.arena_offset() + self.arena_bytes as usize
     }
 
-    /// Bytes of payload arena that a producer uses at first: one largest payload, with its metadata apart
-    /// from it, unless that is long. Longer ones find room when they come; if there is no memory for it,
-    /// payloads stay this short.
+    /// Bytes of payload arena that are present and used at first: room for one largest payload, with its metadata
+    /// apart from it, but [`FIRST_WINDOW_BYTES`] at most.
     pub const fn window_bytes(self, payload_max_bytes: usize) -> usize {
-        let payload = if payload_max_bytes < FIRST_PAYLOAD_BYTES {
-            payload_max_bytes
+        let window = payload_max_bytes.saturating_add(LINE_BYTES);
+        if window < FIRST_WINDOW_BYTES {
+            window.next_multiple_of(PAGE_BYTES)
         } else {
-            FIRST_PAYLOAD_BYTES
-        };
-        let window = (payload + LINE_BYTES).next_multiple_of(PAGE_BYTES);
-        if window < self.arena_bytes as usize {
-            window
-        } else {
-            self.arena_bytes as usize
+            FIRST_WINDOW_BYTES
         }
     }
 
-    /// What the receiver must reserve when it makes the memory: control page and idle cells, and the
-    /// first window of payload arena.
+    /// What the receiver must reserve when it makes the memory: control page, cells, and the first window of payload arena.
     pub const fn reserved(self, payload_max_bytes: usize) -> [Range<usize>; 2] {
-        let cells_end = self.cells_offset() + self.cells_idle as usize * LINE_BYTES;
+        let cells_end = self.cells_offset() + self.cells as usize * LINE_BYTES;
         let arena = self.arena_offset();
         [
             0..cells_end,

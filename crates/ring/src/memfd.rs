@@ -4,9 +4,8 @@
 //! moment; so [`Memfd`] is proof that it cannot: either we made and sealed it, or
 //! [`Memfd::adopt`] has asked the kernel. Only a `Memfd` can be mapped.
 //!
-//! What seals do not prevent: a process that may write the file may also punch holes
-//! into it. The pages come back as zeros, which is one more hostile value, and are
-//! charged to the process that touches them next.
+//! A process that may write a file may also punch holes into it, unless [`Memfd::seal_ring`] has forbidden both. The pages come
+//! back as zeros, which is one more hostile value, and are charged to the process that touches them next.
 
 use core::ops::Range;
 
@@ -109,18 +108,37 @@ impl Memfd {
         Ok((file, mapping))
     }
 
-    /// The memory of one direction, of which what [`Geometry::reserved`] names is present.
+    /// The memory of one direction, of which what [`Geometry::reserved`] names is present. Once its peer has mapped it,
+    /// [`Memfd::seal_ring`] is due.
     pub fn create_ring(
         name: &str,
         geometry: Geometry,
         payload_max_bytes: usize,
     ) -> Result<Self, MemfdError> {
         let file = Self::unsealed(name, geometry.total_bytes(), 0)?;
-        for part in geometry.reserved(payload_max_bytes) {
-            file.reserve(part)?;
-        }
-        file.seal(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        file.reserve_ring(geometry, payload_max_bytes)?;
+        // The peer must not believe a file that could shrink; and must still map it.
+        file.seal(SealFlags::SHRINK | SealFlags::GROW)?;
         Ok(file)
+    }
+
+    /// From now on nobody gets another mapping through which it can be written, writes it by a descriptor, or punches holes
+    /// into it. Mappings that there are stay as they are, and memory can still be reserved. What is [`Geometry::reserved`] is
+    /// present, also if a holder has punched holes there before. An error if a holder has forbidden further seals.
+    pub fn seal_ring(
+        &self,
+        geometry: Geometry,
+        payload_max_bytes: usize,
+    ) -> Result<(), MemfdError> {
+        self.seal(SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
+        self.reserve_ring(geometry, payload_max_bytes)
+    }
+
+    fn reserve_ring(&self, geometry: Geometry, payload_max_bytes: usize) -> Result<(), MemfdError> {
+        for part in geometry.reserved(payload_max_bytes) {
+            self.reserve(part)?;
+        }
+        Ok(())
     }
 
     fn unsealed(name: &str, len: usize, reserved: usize) -> Result<Self, MemfdError> {
@@ -241,17 +259,6 @@ pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: usize, len: usize) -> Result<(
     loop {
         // A signal may come in between; the call then has to be repeated.
         match fallocate(fd, FallocateFlags::empty(), offset as u64, len as u64) {
-            Err(Errno::INTR) => {}
-            other => return other,
-        }
-    }
-}
-
-/// Gives the pages of a range back: they read as zeros from then on.
-pub(crate) fn discard(fd: BorrowedFd<'_>, offset: usize, len: usize) -> Result<(), Errno> {
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    loop {
-        match fallocate(fd, flags, offset as u64, len as u64) {
             Err(Errno::INTR) => {}
             other => return other,
         }

@@ -4,9 +4,9 @@
 //! that a cell names, and gives back cells, never bytes. Places are contiguous,
 //! begin on a line, and become free in the order of their cells.
 //!
-//! Only a *window* at the beginning of the payload arena is used. It starts with room for one
-//! payload, doubles when it was found full or was gone through in a short time, and is given back
-//! when the link is idle; so a link that carries little touches little memory.
+//! Only a *window* at the beginning of the payload arena is used. It starts with two pages, and doubles when it was found full or
+//! was gone through in a short time; so a link that carries little touches little memory. It never becomes narrower: nobody can
+//! punch holes into a sealed file.
 
 use std::collections::VecDeque;
 
@@ -16,6 +16,8 @@ use crate::shared::{LINE_BYTES, ticks};
 const HOT_TICKS_PER_BYTE: u64 = 8;
 /// So often in a row.
 const HOT_LAPS: u32 = 4;
+/// So many places are in use before more of them have to be remembered.
+const PLACES_FIRST: usize = 64;
 
 /// A payload's place in the payload arena that no cell names yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,12 +39,8 @@ pub(crate) struct PayloadArena {
     /// Where the next place begins, unless it is at 0.
     head: usize,
     window: usize,
-    /// The window at the beginning, and when everything was given back.
-    window_first: usize,
     window_max: usize,
-    arena_bytes: usize,
-    /// Cell and beginning of each place in use, oldest first. Never grows beyond its capacity,
-    /// which [`PayloadArena::expect_cells`] sees to.
+    /// Cell and beginning of each place in use, oldest first; never more than there are cells.
     used: VecDeque<(u64, u32)>,
     /// The tick at which the window was last gone through.
     gone_through: u64,
@@ -53,16 +51,14 @@ pub(crate) struct PayloadArena {
 }
 
 impl PayloadArena {
-    pub(crate) fn new(cells: u32, window: usize, arena_bytes: u32) -> Self {
+    pub(crate) fn new(window: usize, arena_bytes: u32) -> Self {
         let arena_bytes = arena_bytes as usize;
         let window = window.min(arena_bytes);
         Self {
             head: 0,
             window,
-            window_first: window,
             window_max: arena_bytes,
-            arena_bytes,
-            used: VecDeque::with_capacity(cells as usize),
+            used: VecDeque::with_capacity(PLACES_FIRST),
             gone_through: ticks(),
             fast_laps: 0,
             widen: false,
@@ -116,30 +112,6 @@ impl PayloadArena {
         while self.used.front().is_some_and(|&(cell, _)| cell < consumed) {
             self.used.pop_front();
         }
-    }
-
-    /// From now on up to so many cells may name places.
-    #[cold]
-    pub(crate) fn expect_cells(&mut self, cells: usize) {
-        self.used.reserve(cells.saturating_sub(self.used.len()));
-    }
-
-    /// Whether the window is wider than at the beginning.
-    pub(crate) fn has_spare(&self) -> bool {
-        self.window > self.window_first
-    }
-
-    /// If nothing is in use: the first window is enough again, unless `discard` cannot give
-    /// the rest back. Returns how many bytes were given back.
-    #[cold]
-    pub(crate) fn give_back(&mut self, discard: impl FnOnce(usize, usize) -> bool) -> usize {
-        let more = self.window - self.window_first;
-        if !self.used.is_empty() || more == 0 || !discard(self.window_first, self.window) {
-            return 0;
-        }
-        self.window = self.window_first;
-        self.window_max = self.arena_bytes;
-        more
     }
 
     /// Doubles the window if `reserve` finds memory for it.

@@ -80,13 +80,9 @@ impl<H: Host> Interface<H> {
     pub(crate) fn take_at_hand(&mut self, queue: &Queue) -> Option<Notification> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
+            && inbound.may_look()
         {
-            loop {
-                let taken = inbound.take_handed(queue.id);
-                if taken.is_some() || !inbound.continues_turn() {
-                    return taken;
-                }
-            }
+            return inbound.take_handed(queue.id);
         }
         None
     }
@@ -100,15 +96,10 @@ impl<H: Host> Interface<H> {
     ) -> Result<Option<Notification>, Overrun> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
+            && inbound.may_look()
+            && let Some(notification) = inbound.take_one_shot(queue.id)
         {
-            loop {
-                if let Some(notification) = inbound.take_one_shot(queue.id) {
-                    return Ok(Some(notification));
-                }
-                if !inbound.continues_turn() {
-                    break;
-                }
-            }
+            return Ok(Some(notification));
         }
         self.rcv_slowly(queue)
     }

@@ -69,9 +69,14 @@ impl RawLink {
                     let ring = Memfd::adopt(ring, length).unwrap();
                     let ready_bitmap = descriptors.remove(0);
                     let ready_bitmap = Memfd::adopt(ready_bitmap, READY_BITMAP_BYTES).unwrap();
+                    let to_victim = ring.map(Access::Writable).unwrap();
+                    let mapped = codec::encode(&Message::Mapped);
+                    rustix::net::send(&socket, &mapped, SendFlags::NOSIGNAL).ok()?;
+                    let (sealed, _) = receive(&socket)?;
+                    assert_eq!(codec::decode(&sealed), Ok(Message::Sealed));
                     return Some(Self {
                         socket,
-                        to_victim: ring.map(Access::Writable).unwrap(),
+                        to_victim,
                         to_victim_geometry,
                         from_victim: memory.map(Access::Writable).unwrap(),
                         ready_bitmap: ready_bitmap.map(Access::Writable).unwrap(),

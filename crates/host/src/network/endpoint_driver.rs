@@ -209,12 +209,11 @@ fn welcome(
         Ok((own, NewLink::remote(peer, link)))
     });
     let entered = granted.and_then(|(own, new_link)| {
-        registry.end_incoming(Some(new_link))?;
+        registry.end_incoming(key, new_link, || ())?;
         Ok(Answer::Linked(own))
     });
     entered.map_err(|error| {
-        // It fails only with an entrant.
-        let _ = registry.end_incoming(None);
+        registry.give_up_incoming(key);
         if let Some(suppressed) = log.line(now_ns()) {
             tracing::warn!(%error, suppressed, "no link for a peer of another host");
         }

@@ -8,7 +8,7 @@
 //! |-----|-------|-------|
 //! | 0   | 8     | `hamlyn\r\n` |
 //! | 8   | 2     | version |
-//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal, 5 ask, 6 answer, 7 not offered, 8 claim, 9 lent |
+//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal, 5 ask, 6 answer, 7 not offered, 8 claim, 9 lent, 10 mapped, 11 sealed |
 //! | 12  | 2     | reason (refusal) |
 //! | 14  | 2     | flags (hello, welcome) |
 //! | 16  | 8     | interface (greeting, hello, welcome, claim); bytes (lent) |
@@ -31,7 +31,7 @@ use crate::offers::OFFER_BYTES_MAX;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 
 /// The version that this library speaks.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 /// Size of every message of this version but an answer.
 pub const MESSAGE_BYTES: usize = 128;
 /// The most that an answer brings; the least is one byte.
@@ -49,6 +49,8 @@ const ANSWER: u16 = 6;
 const NOT_OFFERED: u16 = 7;
 const CLAIM: u16 = 8;
 const LENT: u16 = 9;
+const MAPPED: u16 = 10;
+const SEALED: u16 = 11;
 const FLAG_BARRIER: u16 = 1;
 const ANSWER_AT: usize = 16;
 const NAME_AT: usize = 38;
@@ -88,8 +90,12 @@ pub enum Message {
     },
     /// The connector's half.
     Hello(Offer),
-    /// The listener's half.
+    /// The listener's half. It has mapped the connector's memory.
     Welcome(Offer),
+    /// The connector has mapped the listener's memory, too, and sealed its own.
+    Mapped,
+    /// The listener has sealed its own, and has the link.
+    Sealed,
     /// The listener will not have the connector.
     Refusal {
         /// As in [`crate::RefusedBecause`]; any number.
@@ -160,6 +166,8 @@ pub fn encode(message: &Message) -> Vec<u8> {
         }
         Message::Answer { .. } => ANSWER,
         Message::NotOffered => NOT_OFFERED,
+        Message::Mapped => MAPPED,
+        Message::Sealed => SEALED,
         Message::Claim { interface, secret } => {
             put(&mut bytes, 16, interface.to_le_bytes());
             put(&mut bytes, 24, secret.to_le_bytes());
@@ -228,6 +236,8 @@ fn take_fixed(kind: u16, bytes: &[u8]) -> Result<Message, NotAMessage> {
             item: take_name(bytes)?.ok_or(NotAMessage::Invalid("it asks for nothing"))?,
         },
         NOT_OFFERED => Message::NotOffered,
+        MAPPED => Message::Mapped,
+        SEALED => Message::Sealed,
         CLAIM => Message::Claim {
             interface: u64::from_le_bytes(take(bytes, 16)?),
             secret: u64::from_le_bytes(take(bytes, 24)?),
@@ -349,6 +359,8 @@ mod tests {
                 item: Name::new(&item).unwrap()
             }),
             Just(Message::NotOffered),
+            Just(Message::Mapped),
+            Just(Message::Sealed),
             any::<(u64, u64)>()
                 .prop_map(|(interface, secret)| Message::Claim { interface, secret }),
             any::<u64>().prop_map(|length_bytes| Message::Lent { length_bytes }),

@@ -4,7 +4,7 @@ use super::Interior;
 use super::clock::now_ns;
 use super::codec::Message;
 use super::grant::Unlinkable;
-use super::reach::{AttemptError, ControlChannel, Route, Target};
+use super::reach::{AttemptError, Route, Target};
 use super::registry::{NewLink, Outgoing, PeerKey};
 use crate::network::resolver::{PendingConnection, RemoteTarget};
 use crate::{Address, ConnectError, HostError, Peer, RefusedBecause};
@@ -190,7 +190,6 @@ fn attempt(
     let (lent, file) = interior.lender.lend()?;
     let hello = Message::Hello(interior.lender.offer(&lent));
     channel.send(&hello, &interior.lender.descriptors(&file))?;
-    drop(file);
     let arrived = channel.await_message(deadline_ns)?;
     let (offer, descriptors) = match (arrived.message, arrived.descriptors) {
         (Message::Welcome(offer), Some(descriptors)) => (offer, descriptors),
@@ -205,25 +204,30 @@ fn attempt(
             return Err(target.invalid(what).into());
         }
     };
-    let ControlChannel {
-        socket,
-        credentials,
-        interface,
-        ..
-    } = channel;
-    if offer.interface != interface {
+    if offer.interface != channel.interface {
         let what = "its welcome names another interface than its greeting";
         return Err(target.invalid(what).into());
     }
-    let control = Arc::new(socket);
+    // Who welcomes us has mapped our memory.
+    file.seal()?;
     let link = interior
         .lender
-        .join(lent, &offer, descriptors, &control)
+        .join(lent, &offer, descriptors, &channel.socket)
         .map_err(|error| match error {
             Unlinkable::Invalid(what) => target.invalid(what),
             Unlinkable::Host(error) => error.into(),
         })?;
-    let process = credentials.open_process(&control);
-    let peer = credentials.peer(&offer);
+    channel.send(&Message::Mapped, &[])?;
+    match channel.await_message(deadline_ns)?.message {
+        Message::Sealed => {}
+        Message::Refusal { reason } => return Err(target.refused(RefusedBecause(reason))),
+        _ => {
+            let what = "it did not say that it has the link";
+            return Err(target.invalid(what).into());
+        }
+    }
+    let control = Arc::new(channel.socket);
+    let process = channel.credentials.open_process(&control);
+    let peer = channel.credentials.peer(&offer);
     enter(interior, NewLink::local(peer, control, process, link))
 }

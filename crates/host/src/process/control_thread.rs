@@ -10,7 +10,7 @@ use super::codec::{Message, NotAMessage, Offer};
 use super::counters::{LogBudget, Outcome};
 use super::credentials::Credentials;
 use super::exchange::{self, DESCRIPTORS, ReceiveError};
-use super::grant::Unlinkable;
+use super::grant::{LentFile, Unlinkable};
 use super::name::Name;
 use super::registry::{NewLink, PeerKey};
 use super::source::Source;
@@ -33,11 +33,20 @@ const PAUSE_NS: u64 = 50_000_000;
 
 /// A handshake that a peer began.
 struct Handshake {
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
     credentials: Credentials,
     /// The peer may not be linked, but may ask for the address of the UDP endpoint: the name service of this host asks all processes, whose users may differ.
     only_seeks: bool,
     deadline_ns: u64,
+    /// The link that the peer was welcomed to; it has yet to say that it has mapped our memory.
+    welcomed: Option<Box<Welcomed>>,
+}
+
+/// A link that is made, but not entered.
+struct Welcomed {
+    key: PeerKey,
+    new_link: NewLink,
+    file: LentFile,
 }
 
 /// See the module.
@@ -140,10 +149,10 @@ impl ControlThread {
             return;
         }
         let now_ns = now_ns();
-        let before = self.handshakes.len();
-        self.handshakes
-            .retain(|_, handshake| handshake.deadline_ns > now_ns);
-        for _ in self.handshakes.len()..before {
+        let is_late = |_: &u64, handshake: &mut Handshake| handshake.deadline_ns <= now_ns;
+        let late: Vec<_> = self.handshakes.extract_if(is_late).collect();
+        for (_, handshake) in late {
+            self.forget(handshake.welcomed);
             self.note(Outcome::Stalled, None);
         }
     }
@@ -226,20 +235,21 @@ impl ControlThread {
         }
         let timeout_ns = interior.settings.handshake_timeout_ns;
         let handshake = Handshake {
-            socket,
+            socket: Arc::new(socket),
             credentials,
             only_seeks,
             deadline_ns: now_ns().saturating_add(timeout_ns),
+            welcomed: None,
         };
         self.handshakes.insert(number, handshake);
     }
 
-    /// A message has come: a hello, an ask, or invalid bytes.
+    /// A message has come: a hello, word that our memory is mapped, an ask, or invalid bytes.
     fn proceed(&mut self, number: u64) {
-        let Some(handshake) = self.handshakes.remove(&number) else {
+        let Some(mut handshake) = self.handshakes.remove(&number) else {
             return;
         };
-        let arrived = match exchange::receive(
+        let mut arrived = match exchange::receive(
             &handshake.socket,
             handshake.credentials.user,
             &self.interior.disposal,
@@ -250,27 +260,60 @@ impl ControlThread {
             }
             arrived => arrived,
         };
+        if let (Ok(arrived), None, false) =
+            (&mut arrived, &handshake.welcomed, handshake.only_seeks)
+            && let Message::Hello(offer) = &arrived.message
+            && let Some(descriptors) = arrived.descriptors.take()
+        {
+            match self.welcome(
+                &handshake.socket,
+                &handshake.credentials,
+                offer,
+                descriptors,
+            ) {
+                Ok(welcomed) => {
+                    handshake.welcomed = Some(Box::new(welcomed));
+                    self.handshakes.insert(number, handshake);
+                }
+                Err(outcome) => {
+                    let _ = epoll::delete(self.interior.registry.watch(), &handshake.socket);
+                    self.refuse(&handshake.socket, &handshake.credentials, outcome);
+                }
+            }
+            return;
+        }
         let Handshake {
             socket,
             credentials,
             only_seeks,
+            welcomed,
             ..
         } = handshake;
         let _ = epoll::delete(self.interior.registry.watch(), &socket);
+        if let Some(welcomed) = welcomed {
+            let outcome = match arrived {
+                Ok(arrived) if arrived.message == Message::Mapped => {
+                    match self.enter(&socket, *welcomed) {
+                        Ok(()) => return,
+                        Err(_) => Outcome::Resources,
+                    }
+                }
+                arrived => {
+                    self.forget(Some(welcomed));
+                    match arrived {
+                        Err(ReceiveError::PeerClosed) => Outcome::PeerClosed,
+                        _ => Outcome::Invalid,
+                    }
+                }
+            };
+            return self.refuse(&socket, &credentials, outcome);
+        }
         let outcome = match arrived {
             Ok(arrived) => match (arrived.message, arrived.descriptors) {
                 (Message::Ask { item }, None) if only_seeks && item.as_str() == ENDPOINT_ITEM => {
                     return self.answer(&socket, &credentials, &item);
                 }
                 _ if only_seeks => Outcome::NotAllowed,
-                (Message::Hello(offer), Some(descriptors)) => {
-                    let socket = Arc::new(socket);
-                    let outcome = self.welcome(&socket, &credentials, &offer, descriptors);
-                    if let Err(outcome) = outcome {
-                        self.refuse(&socket, &credentials, outcome);
-                    }
-                    return;
-                }
                 (Message::Ask { item }, None) => return self.answer(&socket, &credentials, &item),
                 (Message::Claim { interface, secret }, None) => {
                     return self.lend(&socket, &credentials, interface, secret);
@@ -327,24 +370,53 @@ impl ControlThread {
         self.note(outcome, Some(credentials));
     }
 
-    /// Answers a hello, and enters the link.
+    /// Answers a hello, and makes the link. To be followed by [`ControlThread::enter`] or [`ControlThread::forget`].
     fn welcome(
-        &mut self,
+        &self,
         socket: &Arc<OwnedFd>,
         credentials: &Credentials,
         offer: &Offer,
         descriptors: [OwnedFd; DESCRIPTORS],
-    ) -> Result<(), Outcome> {
+    ) -> Result<Welcomed, Outcome> {
         let registry = &self.interior.registry;
         let key = PeerKey::neighbour(offer.interface, credentials.user);
         registry.begin_incoming(key)?;
-        let made = self.make(socket, credentials, offer, descriptors);
-        let (new_link, outcome) = match made {
-            Ok(new_link) => (Some(new_link), Ok(())),
-            Err(outcome) => (None, Err(outcome)),
-        };
-        let entered = self.interior.registry.end_incoming(new_link);
-        outcome.and(entered.map_err(|_| Outcome::Resources))
+        match self.make(socket, credentials, offer, descriptors) {
+            Ok((new_link, file)) => Ok(Welcomed {
+                key,
+                new_link,
+                file,
+            }),
+            Err(outcome) => {
+                registry.give_up_incoming(key);
+                Err(outcome)
+            }
+        }
+    }
+
+    /// Both sides have mapped what they need: seals our memory, and enters the link.
+    fn enter(&self, socket: &OwnedFd, welcomed: Welcomed) -> Result<(), HostError> {
+        let Welcomed {
+            key,
+            new_link,
+            file,
+        } = welcomed;
+        let registry = &self.interior.registry;
+        if let Err(error) = file.seal() {
+            registry.give_up_incoming(key);
+            return Err(error);
+        }
+        registry.end_incoming(key, new_link, || {
+            // If it cannot be told, it is gone, and the link is lost.
+            let _ = exchange::send(socket, &Message::Sealed, &[]);
+        })
+    }
+
+    /// The peer has not said that it has mapped our memory, and does not get the link.
+    fn forget(&self, welcomed: Option<Box<Welcomed>>) {
+        if let Some(welcomed) = welcomed {
+            self.interior.registry.give_up_incoming(welcomed.key);
+        }
     }
 
     fn make(
@@ -353,7 +425,7 @@ impl ControlThread {
         credentials: &Credentials,
         offer: &Offer,
         descriptors: [OwnedFd; DESCRIPTORS],
-    ) -> Result<NewLink, Outcome> {
+    ) -> Result<(NewLink, LentFile), Outcome> {
         let lender = &self.interior.lender;
         let (lent, file) = lender.lend().map_err(|_| Outcome::Resources)?;
         let welcome = Message::Welcome(lender.offer(&lent));
@@ -367,7 +439,10 @@ impl ControlThread {
             .map_err(|Errno(_)| Outcome::PeerClosed)?;
         let process = credentials.open_process(socket);
         let peer = credentials.peer(offer);
-        Ok(NewLink::local(peer, Arc::clone(socket), process, link))
+        Ok((
+            NewLink::local(peer, Arc::clone(socket), process, link),
+            file,
+        ))
     }
 
     /// Tells the peer why it is refused. Dropping the socket does the rest.

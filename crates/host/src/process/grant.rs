@@ -2,7 +2,8 @@
 //!
 //! Each side makes the memory in which it receives, so it is charged for it,
 //! and seals it so that it can never shrink. It believes nothing of what the
-//! other side made before the kernel has confirmed seals and sizes.
+//! other side made before the kernel has confirmed seals and sizes. Once the other side has
+//! mapped it, it is sealed against further writers and holes as well.
 
 use super::codec::Offer;
 use super::exchange::DESCRIPTORS;
@@ -38,7 +39,20 @@ pub(super) struct Lent {
 }
 
 /// The file of such memory, for the peer.
-pub(super) struct LentFile(Memfd);
+pub(super) struct LentFile {
+    file: Memfd,
+    geometry: Geometry,
+    payload_max_bytes: usize,
+}
+
+impl LentFile {
+    /// The peer has mapped it: nobody needs to write it through a descriptor any more.
+    pub(super) fn seal(self) -> Result<(), HostError> {
+        self.file
+            .seal_ring(self.geometry, self.payload_max_bytes)
+            .map_err(memory)
+    }
+}
 
 /// Why a link could not be made of two offers.
 #[derive(Debug)]
@@ -94,7 +108,12 @@ impl Lender {
             receive: mapping,
             ready_bit: self.numbers.lend(),
         };
-        Ok((lent, LentFile(file)))
+        let file = LentFile {
+            file,
+            geometry: self.geometry,
+            payload_max_bytes,
+        };
+        Ok((lent, file))
     }
 
     /// What we say of it.
@@ -112,7 +131,7 @@ impl Lender {
 
     /// The descriptors that go with the offer.
     pub(super) fn descriptors<'a>(&'a self, file: &'a LentFile) -> [BorrowedFd<'a>; DESCRIPTORS] {
-        [file.0.as_fd(), self.ready_bitmap.as_fd()]
+        [file.file.as_fd(), self.ready_bitmap.as_fd()]
     }
 
     /// Makes a link of our half and the peer's.

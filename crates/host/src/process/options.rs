@@ -50,11 +50,12 @@ pub struct Options {
     pub namespace: Option<String>,
     /// Who may be linked to this interface.
     pub access: Access,
-    /// The most cells of each ring in which we receive: a power of two from 2 to 65536. An idle
-    /// ring has 64; more take memory only while they are in use.
+    /// The cells of each ring in which we receive: a power of two from 2 to 65536. Each takes 64 bytes of our memory as long as
+    /// there is the link. By default 256.
     pub cells: u32,
     /// Bytes of each such ring for payloads that do not fit a cell: whole pages, 128 KiB to
-    /// 64 MiB. What is never used takes no memory. By default four times the processor's second
+    /// 64 MiB. Two pages take memory from the beginning, and more, which the sender pays for, once it has needed it, as long as
+    /// there is the link. By default four times the processor's second
     /// level of cache, at least 1 MiB.
     pub arena_bytes: u32,
     /// The largest payload of a packet that we take; 64 bytes to 64 KiB.

@@ -124,7 +124,7 @@ struct State {
     /// Whom the owner is shaking hands with, one thread with each.
     connecting: Vec<PeerKey>,
     /// Whom the control thread is about to link.
-    accepting: Option<PeerKey>,
+    accepting: Vec<PeerKey>,
     loopback: Option<(u64, WakeWord)>,
     /// Links whose control sockets ended without goodbye, and when each counts as closed
     /// by a process that lives on; the earliest first.
@@ -351,10 +351,10 @@ impl Registry {
         if let Some(token) = self.linked_to(&mut state, key) {
             return Outgoing::Linked(token);
         }
-        if state.accepting == Some(key) || state.connecting.contains(&key) {
+        if state.accepting.contains(&key) || state.connecting.contains(&key) {
             return Outgoing::UnderWay;
         }
-        if state.links.len() + state.connecting.len() >= self.links_max {
+        if state.links.len() + state.accepting.len() + state.connecting.len() >= self.links_max {
             return Outgoing::Full;
         }
         state.connecting.push(key);
@@ -451,7 +451,7 @@ impl Registry {
     }
 
     /// Whether `key`, which asks for a link, may have one. Must be followed by
-    /// [`Registry::end_incoming`] if so.
+    /// [`Registry::end_incoming`] or [`Registry::give_up_incoming`] if so.
     ///
     /// When both sides ask at once, the attempt of the smaller interface number
     /// is used. The other side's attempt is refused, and it finds the link that it wanted.
@@ -461,13 +461,14 @@ impl Registry {
             return Err(Outcome::Invalid);
         }
         let ours_is_used = state.connecting.contains(&key) && self.own.interface < key.interface;
-        if ours_is_used || self.linked_to(&mut state, key).is_some() {
+        let is_under_way = state.accepting.contains(&key);
+        if ours_is_used || is_under_way || self.linked_to(&mut state, key).is_some() {
             return Err(Outcome::Simultaneous);
         }
         if self.is_full(&state) || self.has_its_share(&state, key.user) {
             return Err(Outcome::TooMany);
         }
-        state.accepting = Some(key);
+        state.accepting.push(key);
         Ok(())
     }
 
@@ -486,18 +487,29 @@ impl Registry {
         }
     }
 
-    /// The control thread's handshake is over, with or without success.
-    pub(crate) fn end_incoming(&self, new_link: Option<NewLink>) -> Result<(), HostError> {
+    /// The control thread's handshake is over, and this is the link. The owner can use it once `tell` has told the peer, and the peer
+    /// hears of it only when the owner can know.
+    pub(crate) fn end_incoming(
+        &self,
+        key: PeerKey,
+        new_link: NewLink,
+        tell: impl FnOnce(),
+    ) -> Result<(), HostError> {
         let mut state = self.lock();
-        state.accepting = None;
-        if let Some(new_link) = new_link {
-            let (peer, link) = self.enter(&mut state, new_link)?;
-            self.tally.count(Outcome::Accepted);
-            self.send_event(&mut state, Event::Linked(peer, link));
-        }
+        state.accepting.retain(|&other| other != key);
+        let (peer, link) = self.enter(&mut state, new_link)?;
+        self.tally.count(Outcome::Accepted);
+        self.send_event(&mut state, Event::Linked(peer, link));
+        tell();
         drop(state);
         self.linked.notify_all();
         Ok(())
+    }
+
+    /// The control thread's handshake is over, without success.
+    pub(crate) fn give_up_incoming(&self, key: PeerKey) {
+        self.lock().accepting.retain(|&other| other != key);
+        self.linked.notify_all();
     }
 
     /// The control socket of a link ended. The cause is reported at once, if it can be known at once.
@@ -560,15 +572,16 @@ impl Registry {
     // Both sides.
 
     fn is_full(&self, state: &State) -> bool {
-        state.links.len() >= self.links_max
+        state.links.len() + state.accepting.len() >= self.links_max
     }
 
     /// Whether a user other than our own has half of the links that there may be, so
     /// that nobody can take all of them.
     fn has_its_share(&self, state: &State, user: u32) -> bool {
-        let of_user = |entry: &&Entry| entry.key.user == user;
-        user != self.own.user
-            && state.links.values().filter(of_user).count() >= self.links_max.div_ceil(2)
+        let of_user = |key: &PeerKey| key.user == user;
+        let linked = state.links.values().map(|entry| entry.key);
+        let all = linked.chain(state.accepting.iter().copied());
+        user != self.own.user && all.filter(of_user).count() >= self.links_max.div_ceil(2)
     }
 
     /// The link to `key`, unless its other end has already closed: then the

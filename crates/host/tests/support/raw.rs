@@ -9,10 +9,10 @@ use hamlyn_ring::ready_bitmap::READY_BITMAP_BYTES;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
-    SocketFlags, SocketType,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
-use std::io::IoSlice;
+use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
 fn socket() -> OwnedFd {
@@ -68,6 +68,25 @@ impl Raw {
         }
     }
 
+    /// The next message, and the descriptors that come with it. Blocks.
+    pub(crate) fn message_with_descriptors(&self) -> (Message, Vec<OwnedFd>) {
+        let mut bytes = vec![0; codec::MESSAGE_BYTES_MAX];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut into = [IoSliceMut::new(&mut bytes)];
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let length = rustix::net::recvmsg(&self.0, &mut into, &mut control, flags)
+            .unwrap()
+            .bytes;
+        let mut descriptors = Vec::new();
+        for ancillary in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = ancillary {
+                descriptors.extend(rights);
+            }
+        }
+        (codec::decode(&bytes[..length]).unwrap(), descriptors)
+    }
+
     pub(crate) fn message(&self) -> Option<Message> {
         self.receive().map(|bytes| codec::decode(&bytes).unwrap())
     }
@@ -91,6 +110,15 @@ impl Raw {
             Some(Message::Greeting { interface }) => interface,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Shakes hands as a correct peer does.
+    pub(crate) fn shake_hands(&self, memory: &Memory, interface: u64) {
+        self.greeted();
+        self.hello(memory, interface);
+        assert!(matches!(self.message(), Some(Message::Welcome(_))));
+        assert!(self.send(&codec::encode(&Message::Mapped), &[]));
+        assert_eq!(self.message(), Some(Message::Sealed));
     }
 
     /// Says hello as a correct peer does.

@@ -131,7 +131,7 @@ fn a_fence_finds_no_room_in_a_full_ring() {
 fn two_fences_in_a_row_end_the_link() {
     let (left, mut right) = pair();
     let word = |number: usize| Geometry::DEFAULT.cells_offset() + number * 64;
-    let fence = crate::cell::fence()[0] | 2;
+    let fence = crate::cell::fence()[0] | 1;
     let peer = &left.sends_to;
     peer.store_u64(word(0), fence).unwrap();
     assert_eq!(receive(&mut right.link), Ok(None));

@@ -48,14 +48,32 @@ proptest! {
         prop_assert_eq!(geometry.arena_offset() % PAGE_BYTES, 0);
         let end = geometry.arena_offset() + geometry.arena_bytes() as usize;
         prop_assert_eq!(end, geometry.total_bytes());
-        // A largest payload fits into the first window, metadata apart, unless it is long.
-        let first = payload.min(FIRST_PAYLOAD_BYTES);
-        prop_assert!(geometry.window_bytes(payload) >= first + USER_METADATA_BYTES.min(15));
+        // A largest payload, its metadata apart, fits into the first window, unless it is long.
+        let window = geometry.window_bytes(payload);
+        prop_assert!(window >= (payload + LINE_BYTES).min(FIRST_WINDOW_BYTES));
         let [cells, arena] = geometry.reserved(payload);
-        prop_assert!(cells.start == 0 && cells.end > geometry.cells_offset());
-        prop_assert!(cells.end <= cells_end && arena.start == geometry.arena_offset());
-        prop_assert!(arena.end <= geometry.total_bytes());
-        let [all, _] = geometry.fixed().reserved(payload);
-        prop_assert_eq!(all, 0..cells_end);
+        prop_assert_eq!(cells, 0..cells_end);
+        prop_assert_eq!(arena, geometry.arena_offset()..geometry.arena_offset() + window);
+    }
+}
+
+/// What each end writes lies on lines that the other does not write.
+#[test]
+fn the_ends_write_on_lines_of_their_own() {
+    let geometry = Geometry::DEFAULT;
+    let line = |offset: usize| offset / LINE_BYTES;
+    let of_consumer = [
+        geometry.consumed_offset(),
+        geometry.refused_offset(),
+        geometry.attention_offset(),
+    ];
+    let of_producer = [geometry.awaited_offset(), geometry.barrier_offset()];
+    let mut all = [of_consumer.as_slice(), &of_producer].concat();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 5);
+    assert!(all.iter().all(|offset| offset % 8 == 0));
+    for offset in of_producer {
+        assert!(of_consumer.iter().all(|other| line(*other) != line(offset)));
     }
 }

@@ -91,3 +91,51 @@ fn holes_are_zeros() {
     fallocate(&file, hole, 0, LEN as u64).unwrap();
     assert_eq!(mapping.load_u64(8), Ok(0));
 }
+
+/// What a holder of the descriptor may do before and after the seal; what its owner may do all the time.
+#[test]
+fn a_sealed_ring_is_written_only_where_it_was_mapped() {
+    let geometry = Geometry::DEFAULT;
+    let len = geometry.total_bytes();
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let file = Memfd::create_ring("sealed", geometry, 64).unwrap();
+    let copy = file.as_fd().try_clone_to_owned().unwrap();
+    let peers = Memfd::adopt(copy, len).unwrap();
+    let mapping = peers.map(Access::Writable).unwrap();
+    let blocks = || fstat(&file).unwrap().st_blocks;
+    let reserved = blocks();
+    fallocate(&peers, hole, 0, len as u64).unwrap();
+    assert_eq!(blocks(), 0);
+    file.seal_ring(geometry, 64).unwrap();
+    assert_eq!(blocks(), reserved, "the holes are filled");
+    let path = format!(
+        "/proc/self/fd/{}",
+        std::os::fd::AsRawFd::as_raw_fd(&file.fd)
+    );
+    let anew = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let anew = Memfd {
+        fd: anew.into(),
+        len,
+    };
+    for holder in [&peers, &anew] {
+        assert_eq!(holder.map(Access::Writable).err(), Some(Errno::PERM));
+        let punched = fallocate(holder, hole, 0, len as u64);
+        assert_eq!(punched, Err(Errno::PERM));
+        let written = rustix::io::pwrite(holder, &[1; 8], 0);
+        assert_eq!(written, Err(Errno::PERM));
+        assert!(fcntl_add_seals(holder, SealFlags::WRITE).is_err());
+        assert!(holder.map(Access::ReadOnly).is_ok());
+    }
+    // The peer's mapping stays as it is, and the owner can reserve more.
+    mapping.store_u64(len - 8, 7).unwrap();
+    assert_eq!(mapping.load_u64(len - 8), Ok(7));
+    let before = blocks();
+    let arena = geometry.arena_offset();
+    file.reserve(arena..arena + (64 << 10)).unwrap();
+    assert!(blocks() >= before + (56 << 10) / 512);
+    assert!(file.seal_ring(geometry, 64).is_err(), "once");
+}

@@ -14,7 +14,7 @@ proptest! {
     fn places_never_overlap_and_always_come_back(
         steps in prop::collection::vec((1_usize..=WINDOW, 0_usize..4, any::<bool>()), 1..300),
     ) {
-        let mut arena = PayloadArena::new(64, WINDOW, BULK);
+        let mut arena = PayloadArena::new(WINDOW, BULK);
         let mut in_use: VecDeque<(u64, usize, usize)> = VecDeque::new();
         let (mut cell, mut consumed) = (0, 0);
         for (len, freed, may_grow) in steps {
@@ -48,7 +48,7 @@ proptest! {
 
 #[test]
 fn grows_once_per_need_and_stays_small_when_it_cannot() {
-    let mut arena = PayloadArena::new(8, WINDOW, BULK);
+    let mut arena = PayloadArena::new(WINDOW, BULK);
     let place = arena.find(WINDOW).unwrap();
     arena.take(0, place);
     assert!(arena.find(64).is_none());
@@ -71,7 +71,7 @@ fn a_window_that_is_gone_through_fast_is_widened() {
         }
         arena.widens()
     };
-    let mut arena = PayloadArena::new(64, WINDOW, BULK);
+    let mut arena = PayloadArena::new(WINDOW, BULK);
     note(&mut arena, 1, 1 << 40);
     // One slow time and it begins again.
     assert!(!note(&mut arena, HOT_LAPS - 1, fast));
@@ -99,7 +99,7 @@ fn a_window_that_is_gone_through_fast_is_widened() {
 
 #[test]
 fn going_round_is_noted_even_if_every_place_is_found_at_once() {
-    let mut arena = PayloadArena::new(64, WINDOW, BULK);
+    let mut arena = PayloadArena::new(WINDOW, BULK);
     // As if it had always been fast, but for the last time.
     arena.fast_laps = HOT_LAPS - 1;
     arena.gone_through = u64::MAX - ticks();

@@ -1,8 +1,6 @@
 //! Both ends together against a reference, and the sending end alone with a consumer that
-//! breaks the rules. `loom` has both ends against the model checker, `generations` generations that grow and
-//! shrink.
+//! breaks the rules. `loom` has both ends against the model checker.
 
-mod generations;
 mod loom;
 
 use std::collections::VecDeque;
@@ -24,7 +22,7 @@ struct Ring {
 }
 
 fn ring(cells: u32, window: usize) -> Ring {
-    let geometry = Geometry::new(cells, ARENA_MIN_BYTES).unwrap().fixed();
+    let geometry = Geometry::new(cells, ARENA_MIN_BYTES).unwrap();
     let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
     let memory = || SharedCells::new(&mapping, geometry, None).unwrap();
     let producer = Producer::new(memory(), geometry, window);
@@ -126,9 +124,8 @@ fn credit_has_come_though_another_call_collected_it() {
         let _ = ring.consumer.done(0);
     }
     let _ = ring.consumer.return_credit();
-    // Something else asks how far the consumer is, and memory is given back.
+    // Something else asks how far the consumer is.
     assert!(ring.producer.has_returned(1).unwrap());
-    ring.producer.give_back();
     assert!(ring.producer.credit_came(), "there is room since");
     while let Ok(room) = ring.producer.room() {
         room.publish(cell(0));
@@ -171,6 +168,39 @@ fn the_window_grows_only_when_it_was_full() {
     let mut room = ring.producer.room().unwrap();
     assert_eq!(room.place(ARENA_MIN_BYTES as usize + 1), Err(NoRoom::Full));
     assert_eq!(ring.producer.longest(), ARENA_MIN_BYTES as usize);
+}
+
+#[test]
+fn credit_is_read_only_when_the_ring_may_be_full() {
+    let mut ring = ring(4, PAGE_BYTES);
+    // What the consumer says there cannot be, but nobody asks.
+    ring.mapping.store_u64(0, u64::MAX).unwrap();
+    for number in 0..4 {
+        ring.producer.room().unwrap().publish(cell(number));
+    }
+    assert!(!ring.producer.is_closed());
+    assert_eq!(ring.producer.room().err(), Some(NoRoom::Corrupt));
+}
+
+#[test]
+fn generations_may_wrap() {
+    let mut ring = ring(2, PAGE_BYTES);
+    let first = ((1_u64 << 32) - 3) << 1;
+    let before = crate::cells::flag_before(flag_of(first, 1));
+    for at in [0, 64] {
+        let at = ring.geometry.cells_offset() + at;
+        ring.mapping.store_u64(at, before).unwrap();
+    }
+    ring.mapping.store_u64(0, first).unwrap();
+    ring.consumer.go_on_at(first);
+    ring.producer.go_on_at(first);
+    for number in 0..12 {
+        assert!(!ring.consumer.is_pending());
+        assert_eq!(ring.consumer.peek(), Ok(None));
+        ring.producer.room().unwrap().publish(cell(number));
+        assert_eq!(ring.consumer.peek().unwrap().unwrap()[1], number);
+        let _ = ring.consumer.done(0);
+    }
 }
 
 proptest! {

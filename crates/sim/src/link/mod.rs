@@ -450,6 +450,10 @@ impl Shortcut for SimReceive {
         self.peek()
     }
 
+    fn is_blind(&self) -> bool {
+        self.inbox.is_empty()
+    }
+
     fn short_done(&mut self) {
         self.take_first();
     }

@@ -45,7 +45,7 @@ fn no_other_user_has_more_than_half_of_the_links() {
     for interface in 10..13 {
         let key = key(interface, 7);
         assert!(registry.begin_incoming(key).is_ok());
-        registry.end_incoming(None).unwrap();
+        registry.give_up_incoming(key);
         others.push(enter(&registry, key));
     }
     assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
@@ -64,14 +64,14 @@ fn no_other_user_has_more_than_half_of_the_links() {
     assert_eq!(registry.begin_incoming(key(13, 7)), Err(Outcome::TooMany));
     registry.disconnect(1);
     assert!(registry.begin_incoming(key(13, 7)).is_ok());
-    registry.end_incoming(None).unwrap();
+    registry.give_up_incoming(key(13, 7));
     others.push(enter(&registry, key(13, 7)));
     // Others have what is left, ourselves all of it, and all of us no more than there is.
     assert!(registry.begin_incoming(key(14, 8)).is_ok());
-    registry.end_incoming(None).unwrap();
+    registry.give_up_incoming(key(14, 8));
     for interface in 20..22 {
         assert!(registry.begin_incoming(key(interface, OWN.user)).is_ok());
-        registry.end_incoming(None).unwrap();
+        registry.give_up_incoming(key(interface, OWN.user));
         others.push(enter(&registry, key(interface, OWN.user)));
     }
     for user in [7, 8, OWN.user] {
@@ -97,4 +97,30 @@ fn senders_must_pass_a_barrier_only_if_there_are_any_on_this_host() {
     let linked = Registry::new(OWN, 5).unwrap();
     let _peer = enter(&linked, key(10, 7));
     assert!(linked.has_doorbells());
+}
+
+/// Handshakes that are not over count as the links that they may become, and no peer has two of them.
+#[test]
+fn who_is_welcomed_has_the_place_of_a_link() {
+    let registry = Registry::new(OWN, 3).unwrap();
+    assert_eq!(registry.begin_incoming(key(10, 7)), Ok(()));
+    let refused = registry.begin_incoming(key(10, 7));
+    assert_eq!(refused, Err(Outcome::Simultaneous));
+    assert!(matches!(
+        registry.begin_outgoing(key(10, 7)),
+        Outgoing::UnderWay
+    ));
+    assert_eq!(registry.begin_incoming(key(11, 7)), Ok(()));
+    assert_eq!(registry.begin_incoming(key(12, 7)), Err(Outcome::TooMany));
+    assert_eq!(registry.begin_incoming(key(12, 8)), Ok(()));
+    assert!(matches!(
+        registry.begin_outgoing(key(13, 8)),
+        Outgoing::Full
+    ));
+    assert_eq!(
+        registry.begin_incoming(key(13, OWN.user)),
+        Err(Outcome::TooMany)
+    );
+    registry.give_up_incoming(key(11, 7));
+    assert_eq!(registry.begin_incoming(key(12, 7)), Ok(()));
 }
