@@ -7,6 +7,7 @@
 //! Every message goes out by one decision, [`Transmitter::post`] and its likes for gathered and placed data; beside it
 //! stands [`Transmitter::post_short`], which sends or does nothing.
 
+mod offering;
 mod pump;
 mod streaming;
 
@@ -15,8 +16,8 @@ use alloc::vec::Vec;
 
 use crate::backlog::{Backlog, Source, Work, offer};
 use crate::counting::Share;
-use crate::limits::{MESSAGE_BYTES_MAX, TERMINI_MAX, USER_METADATA_BYTES};
-use crate::memory::{Area, LinkId, Part, TxLinks, Unsent};
+use crate::limits::{MESSAGE_BYTES_MAX, SHORT_BYTES_MAX, TERMINI_MAX, USER_METADATA_BYTES};
+use crate::memory::{Area, LinkId, TxLinks, Unsent};
 use crate::packet::{Flags, Header, Short};
 use crate::segment::Segmenter;
 use crate::table::Table;
@@ -224,6 +225,24 @@ impl<A: Area> Transmitter<A> {
         self.dispatch(id, message, metadata, Source::Bytes(data), tx_links)
     }
 
+    /// As [`Transmitter::post`], for a message without metadata that is too long for a short packet, if it can go at once
+    /// and as one packet. Otherwise nothing was sent, and [`Transmitter::post`] must decide.
+    #[inline(always)]
+    pub fn post_at_once<O: TxLinks<A>>(
+        &mut self,
+        id: TerminusId,
+        message: impl FnOnce() -> Message,
+        data: &[u8],
+        tx_links: &mut O,
+    ) -> Option<SendHandle> {
+        if data.len() <= SHORT_BYTES_MAX {
+            return None;
+        }
+        let offered = self.offer_bytes(id, &message(), &[], data, tx_links)?;
+        offered.ok()?;
+        Some(posted(id, self.accept(1), true).handle)
+    }
+
     /// Sends a message whose data, and metadata if wanted, are gathered from
     /// send-buffer areas. What the link does not take waits. Never blocks; allocates only as a queue grows.
     pub fn post_gather<O: TxLinks<A>>(
@@ -299,67 +318,7 @@ impl<A: Area> Transmitter<A> {
         Ok(posted(id, sequence, sent))
     }
 
-    /// Offers the link a message that is one packet, if it may go at once; whatever else it may be is left to
-    /// [`Transmitter::dispatch_rest`].
-    #[inline(always)]
-    fn offer_bytes<O: TxLinks<A>>(
-        &mut self,
-        id: TerminusId,
-        message: &Message,
-        metadata: &[u8],
-        data: &[u8],
-        tx_links: &mut O,
-    ) -> Option<Result<(), Unsent>> {
-        let link = message.link;
-        let room = tx_links
-            .payload_max_bytes(link)?
-            .checked_sub(metadata.len())?;
-        if data.len() > room || !self.sends_at_once(id, link) {
-            return None;
-        }
-        let header = &whole(message, metadata, data.len() as u32)?;
-        Some(tx_links.offer(link, header, metadata, &[Part::Bytes(data)]))
-    }
-
-    /// The same of a message whose data are in their place, and so need no room.
-    #[inline(always)]
-    fn offer_placed<O: TxLinks<A>>(
-        &mut self,
-        id: TerminusId,
-        message: &Message,
-        metadata: &[u8],
-        data_bytes: u32,
-        tx_links: &mut O,
-    ) -> Option<Result<(), Unsent>> {
-        let link = message.link;
-        if !self.sends_at_once(id, link) {
-            return None;
-        }
-        let header = &whole(message, metadata, data_bytes)?;
-        Some(tx_links.offer(link, header, metadata, &[]))
-    }
-
-    /// The same of a message that is gathered.
-    #[inline(always)]
-    fn offer_gathered<O: TxLinks<A>>(
-        &self,
-        id: TerminusId,
-        message: &Message,
-        metadata: &[u8],
-        source: &Source<'_>,
-        tx_links: &mut O,
-    ) -> Option<Result<(), Unsent>> {
-        let link = message.link;
-        let terminus = self.termini.get(id.name())?;
-        let data_bytes = source.length_bytes(terminus).ok()?;
-        let payload_max_bytes = tx_links.payload_max_bytes(link)?;
-        let segmenter = segmenter(message, metadata, data_bytes, payload_max_bytes).ok()?;
-        let segment = segmenter.next(payload_max_bytes);
-        (segment.last && !self.is_waiting_for(link))
-            .then(|| offer(tx_links, link, terminus, source, &segment, metadata))
-    }
-
-    /// The same for a message that did not go at once; if it was `offered`, there was no room for it.
+    /// As [`Transmitter::dispatch`], for a message that did not go at once; if it was `offered`, there was no room for it.
     #[inline(never)]
     fn dispatch_rest<O: TxLinks<A>>(
         &mut self,
@@ -562,29 +521,6 @@ fn backlog_of<'a>(
         backlog.link = link;
     }
     backlog
-}
-
-/// The header of a message that is one packet, unless something is wrong with it.
-#[inline(always)]
-fn whole(message: &Message, metadata: &[u8], data_bytes: u32) -> Option<Header> {
-    let header = &message.header;
-    let is_fast = header.is_fast();
-    if metadata.len() > USER_METADATA_BYTES
-        || is_fast && !metadata.is_empty()
-        || header.offset.checked_add(u64::from(data_bytes)).is_none()
-    {
-        return None;
-    }
-    Some(Header {
-        length_bytes: data_bytes,
-        word: if is_fast {
-            header.word
-        } else {
-            message.share.counter()
-        },
-        metadata_length_bytes: metadata.len() as u8,
-        ..*header
-    })
 }
 
 /// Checks a message and makes it ready to be cut.

@@ -6,6 +6,7 @@
 //! that thread or a network processor, is its [`Strategy`].
 
 mod fencing;
+mod gathering;
 mod granting;
 mod peers;
 mod pooling;

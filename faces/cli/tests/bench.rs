@@ -171,6 +171,8 @@ fn long_messages_stand_beside_raw_copies_at_every_size() {
             "direct_over_raw_put",
             "copied_bytes_per_s",
             "direct_bytes_per_s",
+            "gathered_over_raw_put",
+            "gathered_bytes_per_s",
             "raw_two_copy_bytes_per_s",
             "raw_put_bytes_per_s",
             "memcpy_bytes_per_s",

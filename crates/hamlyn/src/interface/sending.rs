@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::segment::Segmenter;
-use hamlyn_engine::terminus::{Completion, GatherPiece, PostError, SendHandle, TerminusId};
+use hamlyn_engine::terminus::{Completion, PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::{self, Message as EngineMessage, Transmitter};
 use hamlyn_host::{Host, HostError};
 use hamlyn_ring::area::Area;
@@ -13,8 +13,7 @@ use hamlyn_ring::lending::ImportedRegion;
 
 use super::Interface;
 use crate::error::SendError;
-use crate::half::Half;
-use crate::message::{InlineForm, Message, Target, compose, compose_at};
+use crate::message::{InlineForm, Message, Target, compose_at};
 use crate::outbound::{Outbound, Withheld};
 use crate::wait::{Wait, WaitState};
 
@@ -57,7 +56,7 @@ impl<H: Host> Interface<H> {
         }
         // A copy, so that on the way above the message need not be in memory.
         let message = *message;
-        self.send_any(terminus, target, &message, wait)
+        self.send_longer(terminus, target, &message, wait)
     }
 
     /// Sends messages in order, as [`Interface::send_msg`] would one by one, but short ones that need not wait for
@@ -169,6 +168,43 @@ impl<H: Host> Interface<H> {
         outbound
             .transmitter
             .post_short(terminus, target.link, short, &mut outbound.tx_links)
+    }
+
+    /// Sends a message that did not take the fast path. One that is a packet of bytes goes at once if nothing stands in its way:
+    /// apart from [`Interface::send_any`], because that takes much less where nothing else can be.
+    #[inline(never)]
+    fn send_longer(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        match self.send_at_once(terminus, target, message) {
+            Some(handle) => Ok(handle),
+            None => self.send_any(terminus, target, message, wait),
+        }
+    }
+
+    #[inline(always)]
+    fn send_at_once(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Option<SendHandle> {
+        if !self.is_fast_path_open() || !message.metadata.is_empty() {
+            return None;
+        }
+        let outbound = self.outbound.own()?;
+        let data = message.data;
+        let offset = target
+            .ticket
+            .place(message.offset, data.len() as u64)
+            .ok()?;
+        let posting = || compose_at(target, message, offset);
+        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+        transmitter.post_at_once(terminus, posting, data, tx_links)
     }
 
     /// Sends a short message that found no room, or others before it, if room comes soon: a program that
@@ -465,70 +501,6 @@ impl<H: Host> Interface<H> {
         Ok(self.outbound.lock(finish)?)
     }
 
-    /// Sends a message gathered from send-buffer areas (`Hamlyn 2.3`): pulled by
-    /// the interface, packet by packet, as the link has room. The buffers must stay as they are until its
-    /// [`Completion`]. `message.data` is not used. Never blocks.
-    pub fn send_gather(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-        pieces: &[GatherPiece],
-    ) -> Result<SendHandle, SendError> {
-        self.drain_events_if_asked();
-        let mut length_bytes = 0_u64;
-        for piece in pieces {
-            length_bytes = length_bytes
-                .checked_add(piece.length_bytes)
-                .ok_or(PostError::TooLong)?;
-        }
-        if self.granting.is_any_accepted() {
-            let store = |transmitter: &Transmitter<Area>, pages: &ImportedRegion, at| {
-                store_gathered(transmitter, terminus, pieces, pages, at).is_ok()
-            };
-            let (length, wait) = (length_bytes, Wait::Poll);
-            if let Some(handle) =
-                self.send_placed(terminus, target, message, length, wait, store)?
-            {
-                return Ok(handle);
-            }
-        }
-        let posting = compose(target, message, length_bytes)?;
-        let posted = self.outbound.lock(|outbound| {
-            let posted = outbound.transmitter.post_gather(
-                terminus,
-                &posting,
-                message.metadata,
-                pieces,
-                &mut outbound.tx_links,
-            );
-            outbound.tx_links.hand_over();
-            posted
-        });
-        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
-            processor.exchange.post();
-        }
-        match posted {
-            Ok(posted) => Ok(posted.handle),
-            Err(PostError::LinkGone) => Err(self.lost(target).into()),
-            Err(PostError::QueueFull) => Err(SendError::WouldBlock {
-                peer: target.ticket.destination,
-            }),
-            Err(other) => Err(other.into()),
-        }
-    }
-
-    /// Copies up to 60 bytes of metadata out of a send-buffer area.
-    pub fn gather_metadata(
-        &self,
-        terminus: TerminusId,
-        piece: &GatherPiece,
-        into: &mut [u8; hamlyn_engine::limits::USER_METADATA_BYTES],
-    ) -> Result<usize, PostError> {
-        self.outbound
-            .read(|outbound| outbound.transmitter.gather_metadata(terminus, piece, into))
-    }
-
     /// Waits until that message, and so all that was sent before it to the same destination, is handed to its link.
     /// Messages to other destinations are not waited for.
     pub fn drain(&mut self, handle: SendHandle, wait: Wait) -> Result<Completion, SendError> {
@@ -579,22 +551,4 @@ impl<H: Host> Interface<H> {
             }
         }
     }
-}
-
-/// Copies the pieces of a gather list to where they belong in granted pages.
-fn store_gathered(
-    transmitter: &Transmitter<Area>,
-    terminus: TerminusId,
-    pieces: &[GatherPiece],
-    pages: &ImportedRegion,
-    mut at: u64,
-) -> Result<(), PostError> {
-    for piece in pieces {
-        let (area, offset) = transmitter.locate(terminus, piece)?;
-        pages
-            .store_from(at, area, offset, piece.length_bytes)
-            .map_err(|_| PostError::TooLong)?;
-        at += piece.length_bytes;
-    }
-    Ok(())
 }

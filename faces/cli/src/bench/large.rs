@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::pair::{Order, Pair};
 use super::report::Report;
 use super::{Effort, median};
+use hamlyn::engine::terminus::SendTag;
 use hamlyn_ring::caches::Caches;
 use hand_off::{Field, Transfer};
-use ours::Placement;
+use ours::{Placement, Source};
 
 /// Sizes at which large messages are measured.
 pub(crate) const SIZES_BYTES: [usize; 6] =
@@ -97,10 +98,13 @@ pub(crate) struct Figures {
     pub(crate) memcpy: f64,
     pub(crate) copied: f64,
     pub(crate) direct: f64,
+    /// Stored by the sender from a send-buffer area.
+    pub(crate) gathered: f64,
     /// Ours over the raw pipeline, run by run.
     pub(crate) copied_over_two_copy: f64,
     /// Ours over the raw put, run by run.
     pub(crate) direct_over_put: f64,
+    pub(crate) gathered_over_put: f64,
 }
 
 pub(crate) fn measure(
@@ -118,14 +122,16 @@ pub(crate) fn measure(
     for (number, word) in source.as_chunks_mut().0.iter_mut().enumerate() {
         *word = word_at(8 * number).to_le_bytes();
     }
+    let gathered = ours::send_area(pair, &source)?;
     for size_bytes in SIZES_BYTES {
         for fresh in [false, true] {
             let buffers = Buffers { size_bytes, fresh };
-            let figures = at_size(pair, &mut field, &source, buffers, effort)?;
+            let figures = at_size(pair, &mut field, &source, gathered, buffers, effort)?;
             report.large.push(figures);
         }
         bar.inc(1);
     }
+    ours::give_up(pair, gathered)?;
     pair.actor.order(&Order::LargeDone)?;
     let () = pair.actor.answer()?;
     settling::measure(processor, &source, effort, report)?;
@@ -170,6 +176,7 @@ fn at_size(
     pair: &mut Pair,
     field: &mut Field,
     source: &[u8],
+    gathered: SendTag,
     buffers: Buffers,
     effort: Effort,
 ) -> Result<Figures> {
@@ -180,6 +187,7 @@ fn at_size(
     let mut puts = put_ways.map(|_| Vec::new());
     let mut two_copies = two_copy_ways.map(|_| Vec::new());
     let (mut copied, mut direct, mut memcpy) = (Vec::new(), Vec::new(), Vec::new());
+    let mut gathered_direct = Vec::new();
     // The first run warms up, and what the raw programs bring is compared with what they should.
     for run in 0..=effort.runs {
         let first = run as u64 * messages;
@@ -204,8 +212,10 @@ fn at_size(
         for (rate, &way) in two_copy_rates.iter_mut().zip(&two_copy_ways) {
             *rate = raw(way)?;
         }
-        let copied_rate = copied_end.pour(pair, source, first, messages)?;
-        let direct_rate = direct_end.pour(pair, source, first, messages)?;
+        let bytes = Source::Bytes(source);
+        let copied_rate = copied_end.pour(pair, bytes, first, messages)?;
+        let direct_rate = direct_end.pour(pair, bytes, first, messages)?;
+        let gathered_rate = direct_end.pour(pair, Source::Area(gathered), first, messages)?;
         if run == 0 {
             continue;
         }
@@ -217,6 +227,7 @@ fn at_size(
         }
         copied.push(copied_rate);
         direct.push(direct_rate);
+        gathered_direct.push(gathered_rate);
         memcpy.push(super::raw::memcpy(buffers, source, first, messages));
     }
     copied_end.close(pair)?;
@@ -231,6 +242,8 @@ fn at_size(
         raw_two_copy: median(two.to_vec()),
         copied_over_two_copy: over(&copied, two),
         direct_over_put: over(&direct, put),
+        gathered_over_put: over(&gathered_direct, put),
+        gathered: median(gathered_direct),
         copied: median(copied),
         direct: median(direct),
         memcpy: median(memcpy),

@@ -113,10 +113,12 @@ impl Report {
                     .collect::<Map<_, _>>()
                     .into()
             };
-            let figures: [(&str, Figure); 7] = [
+            let figures: [(&str, Figure); 9] = [
                 ("copied_bytes_per_s", |figures| figures.copied.round()),
                 ("direct_bytes_per_s", |figures| figures.direct.round()),
                 ("direct_over_raw_put", |figures| figures.direct_over_put),
+                ("gathered_bytes_per_s", |figures| figures.gathered.round()),
+                ("gathered_over_raw_put", |figures| figures.gathered_over_put),
                 ("raw_put_bytes_per_s", |figures| figures.raw_put.round()),
                 ("raw_two_copy_bytes_per_s", |figures| {
                     figures.raw_two_copy.round()

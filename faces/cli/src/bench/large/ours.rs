@@ -1,8 +1,11 @@
 //! Large messages through the interface, one call each.
 
 use anyhow::{Context, Result};
+use hamlyn::engine::terminus::{GatherPiece, SendTag};
 use hamlyn::host::process::ProcessHost;
-use hamlyn::{Area, GrantTicket, Manager, Message, NewSlot, Queue, Slot, Target, Ticket, Wait};
+use hamlyn::{
+    Area, GrantTicket, Manager, Message, NewSlot, Queue, SendError, Slot, Target, Ticket, Wait,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Buffers;
@@ -18,6 +21,32 @@ pub(crate) enum Placement {
     Copied,
     /// By the sender, in pages that it was granted.
     Direct,
+}
+
+/// Where the sender has what it sends.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// In memory of its own.
+    Bytes(&'a [u8]),
+    /// In a send-buffer area, from which the interface gathers it.
+    Area(SendTag),
+}
+
+/// Makes a send-buffer area with those bytes.
+pub(crate) fn send_area(pair: &Pair, source: &[u8]) -> Result<SendTag> {
+    let terminus = pair.manager.terminus();
+    let mut interface = pair.manager.interface();
+    let length_bytes = source.len() as u64;
+    let area = interface.allocate(length_bytes)?;
+    area.write_at(0, source)?;
+    Ok(interface.bind_area(terminus, &area, 0..length_bytes)?)
+}
+
+/// Gives it up.
+pub(crate) fn give_up(pair: &Pair, tag: SendTag) -> Result<()> {
+    let terminus = pair.manager.terminus();
+    pair.manager.interface().unbind_area(terminus, tag)?;
+    Ok(())
 }
 
 /// The end that sends: a target for each message that may be on its way, and a slot
@@ -79,7 +108,7 @@ impl SendingEnd {
     pub(crate) fn pour(
         &mut self,
         pair: &mut Pair,
-        source: &[u8],
+        source: Source<'_>,
         first: u64,
         messages: u64,
     ) -> Result<f64> {
@@ -103,10 +132,26 @@ impl SendingEnd {
             }
             let number = first + message;
             let from = buffers.source_offset(number);
-            let put = Message::new(&source[from..from + buffers.size_bytes])
-                .at(buffers.target_offset(number) as u64);
+            let to = buffers.target_offset(number) as u64;
             let target = &self.targets[(message % on_their_way) as usize];
-            interface.send_msg(terminus, target, &put, Wait::Forever)?;
+            match source {
+                Source::Bytes(bytes) => {
+                    let put = Message::new(&bytes[from..from + buffers.size_bytes]).at(to);
+                    interface.send_msg(terminus, target, &put, Wait::Forever)?;
+                }
+                Source::Area(tag) => {
+                    let piece = GatherPiece {
+                        tag,
+                        offset: from as u64,
+                        length_bytes: buffers.size_bytes as u64,
+                    };
+                    let put = Message::new(&[]).at(to);
+                    while let Err(error) = interface.send_gather(terminus, target, &put, &[piece]) {
+                        anyhow::ensure!(matches!(error, SendError::WouldBlock { .. }), error);
+                        interface.poll();
+                    }
+                }
+            }
         }
         while taken < messages {
             if let Some(notification) = interface.rcv(&mut self.queue)? {

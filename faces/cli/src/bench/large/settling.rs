@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::ours::{Placement, SendingEnd};
+use super::ours::{Placement, SendingEnd, Source};
 use super::{Buffers, Effort, Pair, Report, median};
 
 /// Sizes of which several fit what a link may take to settle.
@@ -32,7 +32,7 @@ pub(super) fn measure(
             let mut first = 0;
             let mut pour = |bytes: usize| {
                 let messages = (bytes / size_bytes) as u64;
-                let rate = end.pour(&mut pair, source, first, messages);
+                let rate = end.pour(&mut pair, Source::Bytes(source), first, messages);
                 first += messages;
                 rate
             };

@@ -1,0 +1,98 @@
+//! An interface sends what lies in send-buffer areas (`Hamlyn 2.3`).
+
+use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::terminus::{GatherPiece, PostError, SendHandle, TerminusId};
+use hamlyn_engine::transmit::Transmitter;
+use hamlyn_host::Host;
+use hamlyn_ring::area::Area;
+use hamlyn_ring::lending::ImportedRegion;
+
+use super::Interface;
+use crate::error::SendError;
+use crate::half::Half;
+use crate::message::{Message, Target, compose};
+use crate::wait::Wait;
+
+impl<H: Host> Interface<H> {
+    /// Sends a message gathered from send-buffer areas (`Hamlyn 2.3`): pulled by
+    /// the interface, packet by packet, as the link has room. The buffers must stay as they are until its
+    /// [`Completion`]. `message.data` is not used. Never blocks.
+    pub fn send_gather(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        pieces: &[GatherPiece],
+    ) -> Result<SendHandle, SendError> {
+        self.drain_events_if_asked();
+        let mut length_bytes = 0_u64;
+        for piece in pieces {
+            length_bytes = length_bytes
+                .checked_add(piece.length_bytes)
+                .ok_or(PostError::TooLong)?;
+        }
+        if self.granting.is_any_accepted() {
+            let store = |transmitter: &Transmitter<Area>, pages: &ImportedRegion, at| {
+                store_gathered(transmitter, terminus, pieces, pages, at).is_ok()
+            };
+            let (length, wait) = (length_bytes, Wait::Poll);
+            if let Some(handle) =
+                self.send_placed(terminus, target, message, length, wait, store)?
+            {
+                return Ok(handle);
+            }
+        }
+        let posting = compose(target, message, length_bytes)?;
+        let posted = self.outbound.lock(|outbound| {
+            let posted = outbound.transmitter.post_gather(
+                terminus,
+                &posting,
+                message.metadata,
+                pieces,
+                &mut outbound.tx_links,
+            );
+            outbound.tx_links.hand_over();
+            posted
+        });
+        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
+            processor.exchange.post();
+        }
+        match posted {
+            Ok(posted) => Ok(posted.handle),
+            Err(PostError::LinkGone) => Err(self.lost(target).into()),
+            Err(PostError::QueueFull) => Err(SendError::WouldBlock {
+                peer: target.ticket.destination,
+            }),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Copies up to 60 bytes of metadata out of a send-buffer area.
+    pub fn gather_metadata(
+        &self,
+        terminus: TerminusId,
+        piece: &GatherPiece,
+        into: &mut [u8; USER_METADATA_BYTES],
+    ) -> Result<usize, PostError> {
+        self.outbound
+            .read(|outbound| outbound.transmitter.gather_metadata(terminus, piece, into))
+    }
+}
+
+/// Copies the pieces of a gather list to where they belong in granted pages.
+fn store_gathered(
+    transmitter: &Transmitter<Area>,
+    terminus: TerminusId,
+    pieces: &[GatherPiece],
+    pages: &ImportedRegion,
+    mut at: u64,
+) -> Result<(), PostError> {
+    for piece in pieces {
+        let (area, offset) = transmitter.locate(terminus, piece)?;
+        pages
+            .store_from(at, area, offset, piece.length_bytes)
+            .map_err(|_| PostError::TooLong)?;
+        at += piece.length_bytes;
+    }
+    Ok(())
+}
