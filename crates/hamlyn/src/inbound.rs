@@ -5,7 +5,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::Address;
+use hamlyn_engine::packet::{Address, Header};
 use hamlyn_engine::receive::{Awaited, Received, Receiver, ShortReceived};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::QueueId;
@@ -419,6 +419,17 @@ impl<R: ReceiveEnd> Inbound<R> {
     /// Takes the next packet of the link whose turn it is.
     #[inline(always)]
     fn take_next(&mut self, waiting: Option<QueueId>) -> Reception {
+        self.take_next_over::<false>(waiting)
+    }
+
+    /// The same, if it lies in the duplex line.
+    #[inline(never)]
+    fn take_next_from_line(&mut self, waiting: Option<QueueId>) -> Reception {
+        self.take_next_over::<true>(waiting)
+    }
+
+    #[inline(always)]
+    fn take_next_over<const LINE: bool>(&mut self, waiting: Option<QueueId>) -> Reception {
         let Some(rx_link) = self.rx_links.current() else {
             return Reception::Nothing;
         };
@@ -426,19 +437,24 @@ impl<R: ReceiveEnd> Inbound<R> {
         let from = rx_link.id;
         let mut refused_key = None;
         // Words come out of there, not a notification: what is stored in pieces and loaded as a whole takes long.
-        let taken = rx_link.end.receive_or_refuse(|header, payload| {
-            match receiver.receive(from, header, payload, waiting) {
-                Ok(Received::Handed(notification)) => {
-                    let to = Address::new(notification.slot, notification.metadata_index);
-                    Ok(Some((to, notification.word)))
-                }
-                Ok(_) => Ok(None),
-                Err(refusal) => {
-                    refused_key = Some(header.key);
-                    Err(refusal)
-                }
+        let take = |header: &Header, payload: &R::Payload<'_>| match receiver
+            .receive(from, header, payload, waiting)
+        {
+            Ok(Received::Handed(notification)) => {
+                let to = Address::new(notification.slot, notification.metadata_index);
+                Ok(Some((to, notification.word)))
             }
-        });
+            Ok(_) => Ok(None),
+            Err(refusal) => {
+                refused_key = Some(header.key);
+                Err(refusal)
+            }
+        };
+        let taken = if LINE {
+            rx_link.end.receive_from_line(take)
+        } else {
+            rx_link.end.receive_or_refuse(take)
+        };
         match taken {
             Ok(Some(Ok(Some((to, word))))) => {
                 return Reception::Handed(Notification {
@@ -450,6 +466,7 @@ impl<R: ReceiveEnd> Inbound<R> {
             }
             Ok(Some(Ok(None))) => {}
             Ok(Some(Err(refusal))) => self.refused(refusal, refused_key),
+            Ok(None) if !LINE => return self.take_next_from_line(waiting),
             Ok(None) => {
                 rx_link.end.return_arena_credit();
                 if let Some(cause) = rx_link.lost {

@@ -20,6 +20,7 @@ use hamlyn_link::pair::{PAYLOAD_MAX_DEFAULT_BYTES, PairLink, PairParts};
 use hamlyn_link::{ReceiveEnd, TransmitEnd};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::doorbell::Fence;
+use hamlyn_ring::duplex::LineOrder;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
 use hamlyn_ring::ready_bitmap::READY_BITMAP_BYTES;
@@ -44,7 +45,7 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
         || Memfd::create_ring("handoff", geometry, PAYLOAD_MAX_DEFAULT_BYTES).expect("memory");
     let (one, other) = (memory(), memory());
     let (left, right) = UnixStream::pair().expect("sockets");
-    let make = |receive: &Memfd, send: &Memfd, socket: UnixStream| {
+    let make = |receive: &Memfd, send: &Memfd, socket: UnixStream, order| {
         let ready_bitmap =
             Memfd::create("handoff-ready-bits", READY_BITMAP_BYTES, READY_BITMAP_BYTES)
                 .expect("ready_bitmap");
@@ -56,6 +57,7 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
                 .try_clone_to_owned()
                 .expect("descriptor"),
             send_geometry: geometry,
+            order,
             peer_bitmap: ready_bitmap.map(Access::Writable).expect("map"),
             bit_at_peer: 0,
             ready_bit: 0,
@@ -66,7 +68,10 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
         })
         .expect("link")
     };
-    (make(&one, &other, left), make(&other, &one, right))
+    (
+        make(&one, &other, left, LineOrder::First),
+        make(&other, &one, right, LineOrder::Second),
+    )
 }
 
 fn header(offset: u64, length: usize) -> Header {

@@ -6,6 +6,7 @@
 //! to their place, copied once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hamlyn_engine::limits::{
     PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, SHORT_BYTES_MAX, SHORT_WORDS, USER_METADATA_BYTES,
@@ -15,8 +16,9 @@ use hamlyn_engine::packet::{Address, Header, Short, short_words};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::cells::{Cell, SharedCell, SharedCells};
+use hamlyn_ring::cells::{Cell, FLAG_MASK, SharedCell, SharedCells, SharedLine};
 use hamlyn_ring::consumer::Consumer;
+use hamlyn_ring::duplex::{DuplexReceiver, DuplexSender, LineOrder};
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::producer::{NoRoom, Producer};
 use hamlyn_ring::reports::{Miscounted, ReportReader, Reporter, SharedReports};
@@ -28,6 +30,10 @@ use crate::copy_policy::CopyPolicy;
 use crate::short_cell::{self, ShortInCell};
 use crate::{LinkError, LinkFault, Refused, report};
 
+/// Cells that go before the line is tried again, where traffic does not alternate: at first, and if it never does.
+const LINE_PAUSE_MIN_CELLS: u64 = 16;
+const LINE_PAUSE_MAX_CELLS: u64 = 4096;
+
 pub(crate) fn check_payload_max(payload_max: usize) -> Result<(), LinkError> {
     if (PACKET_PAYLOAD_MIN..=PACKET_PAYLOAD_MAX).contains(&payload_max) {
         Ok(())
@@ -36,16 +42,34 @@ pub(crate) fn check_payload_max(payload_max: usize) -> Result<(), LinkError> {
     }
 }
 
+/// The duplex line of a link, as one direction of one of its ends has it.
+pub(crate) struct LinePart {
+    pub(crate) line: SharedLine,
+    /// When this end writes it.
+    pub(crate) order: LineOrder,
+    /// The number of the last message that this end has taken from it.
+    pub(crate) taken: Arc<AtomicU64>,
+}
+
 /// The sending end.
 pub(crate) struct Outgoing {
     producer: Producer<SharedCells>,
+    line: DuplexSender<SharedLine>,
+    /// The number of the last message that was taken from the line.
+    line_taken: Arc<AtomicU64>,
+    /// After so many cells the line is tried.
+    line_due: u64,
+    /// After how many more, if traffic does not alternate.
+    line_pause_cells: u64,
+    /// How many cells had been sent before the last message of the line.
+    line_cells: u64,
     mapping: Arc<Mapping>,
     arena_offset: usize,
     payload_max: usize,
     copy_policy: CopyPolicy,
     reports: ReportReader<SharedReports>,
-    /// How many cells were sent when a fence was the last of them.
-    fenced: u64,
+    /// How many cells were sent when a fence was the last of them, and how many messages over the line before it.
+    fenced: (u64, u64),
     /// What the peer did wrong.
     fault: Option<LinkFault>,
 }
@@ -56,17 +80,23 @@ impl Outgoing {
         geometry: Geometry,
         payload_max: usize,
         file: Option<std::os::fd::OwnedFd>,
+        line: LinePart,
     ) -> Result<Self, OutOfRange> {
         let cells = SharedCells::new(&mapping, geometry, file)?;
         let reports = ReportReader::new(SharedReports::new(&mapping, geometry)?);
         Ok(Self {
+            line: DuplexSender::new(line.line, line.order),
+            line_taken: line.taken,
+            line_due: 0,
+            line_pause_cells: LINE_PAUSE_MIN_CELLS,
+            line_cells: u64::MAX,
             producer: Producer::new(cells, geometry, geometry.window_bytes(payload_max)),
             mapping,
             arena_offset: geometry.arena_offset(),
             payload_max,
             copy_policy: CopyPolicy::new(),
             reports,
-            fenced: 0,
+            fenced: (0, 0),
             fault: None,
         })
     }
@@ -94,14 +124,25 @@ impl Outgoing {
     /// Sends a fence, unless nothing was sent since the last one, or all is known to be taken. Its number: how many cells
     /// must be returned until it is answered; and whether it was sent.
     pub(crate) fn fence(&mut self) -> Result<(u64, bool), Unsent> {
-        let sent = self.producer.sent();
-        if sent == self.fenced || self.producer.has_returned(sent).map_err(unsent)? {
-            return Ok((sent, false));
+        let sent = (self.producer.sent(), self.line.sent());
+        if sent == self.fenced || self.is_all_taken()? {
+            return Ok((sent.0, false));
         }
         let room = self.producer.room().map_err(unsent)?;
         room.publish(cell::fence());
-        self.fenced = self.producer.sent();
-        Ok((self.fenced, true))
+        self.fenced = (sent.0 + 1, sent.1);
+        Ok((self.fenced.0, true))
+    }
+
+    /// Whether all that was sent is known to be taken.
+    pub(crate) fn is_all_taken(&mut self) -> Result<bool, Unsent> {
+        let sent = self.producer.sent();
+        // What lay in the line before a fence was taken before the fence.
+        let is_line_taken = self.line.sent() == self.fenced.1
+            || self
+                .line
+                .is_all_taken(self.line_taken.load(Ordering::Acquire));
+        Ok(is_line_taken && self.producer.has_returned(sent).map_err(unsent)?)
     }
 
     pub(crate) fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent> {
@@ -114,7 +155,7 @@ impl Outgoing {
 
     /// What the peer's reports say. If they cannot be true, the direction ends.
     pub(crate) fn refused(&mut self) -> Refused {
-        let sent = self.producer.sent();
+        let sent = self.sent();
         let packets = self.reports.count(sent);
         let last = self.reports.last(sent);
         match (packets, last) {
@@ -130,7 +171,7 @@ impl Outgoing {
     }
 
     pub(crate) fn next_returned(&mut self) -> Option<(Header, Return)> {
-        match self.reports.next(self.producer.sent()) {
+        match self.reports.next(self.sent()) {
             Ok(report) => report.map(|report| report::decode(&report)),
             Err(Miscounted) => {
                 self.miscounted();
@@ -152,15 +193,45 @@ impl Outgoing {
 
     /// How many packets were sent.
     pub(crate) fn sent(&self) -> u64 {
-        self.producer.sent()
+        self.producer.sent() + self.line.sent()
     }
 
-    /// Sends a short packet.
+    /// Sends a short packet: over the line if that is due and we may write there, else in a cell of the ring.
     #[inline(always)]
     pub(crate) fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
+        if self.producer.sent() >= self.line_due {
+            if self.line.is_ours(self.line_taken.load(Ordering::Acquire)) {
+                return self.send_over_line(&short());
+            }
+            self.postpone_line();
+        }
         let room = self.producer.room().map_err(unsent)?;
         room.publish(short_cell::encode_short(&short()));
         Ok(())
+    }
+
+    #[inline(always)]
+    fn send_over_line(&mut self, short: &Short) -> Result<(), Unsent> {
+        if self.producer.is_closed() {
+            return Err(Unsent::Gone);
+        }
+        let cells_sent = self.producer.sent();
+        if self.line_cells == cells_sent {
+            // Nothing went between the last one and its answer.
+            self.line_pause_cells = LINE_PAUSE_MIN_CELLS;
+        }
+        self.line_cells = cells_sent;
+        self.line
+            .publish(short_cell::encode_short(short), cells_sent);
+        self.producer.next_epoch();
+        Ok(())
+    }
+
+    /// Two packets go without an answer in between: this is no traffic for the line, so it is tried again only after a while.
+    #[cold]
+    fn postpone_line(&mut self) {
+        self.line_due = self.producer.sent() + self.line_pause_cells;
+        self.line_pause_cells = (2 * self.line_pause_cells).min(LINE_PAUSE_MAX_CELLS);
     }
 
     /// Sends short packets as long as there are some, and room; how many.
@@ -206,8 +277,6 @@ impl Outgoing {
             metadata_length_bytes: metadata.len() as u8,
             ..*header
         };
-        let window_bytes = self.producer.window_bytes();
-        let mut room = self.producer.room().map_err(unsent)?;
         if short_cell::fits(header, metadata.len(), length) {
             let short = Short {
                 to: Address::new(header.slot, header.metadata_index),
@@ -218,9 +287,10 @@ impl Outgoing {
                 length_bytes: length as u8,
                 data: gather_short(parts).map_err(impossible)?,
             };
-            room.publish(short_cell::encode_short(&short));
-            return Ok(());
+            return self.try_send_short(|| short);
         }
+        let window_bytes = self.producer.window_bytes();
+        let mut room = self.producer.room().map_err(unsent)?;
         let in_word = if metadata.is_empty() {
             Some(Metadata::Word(0))
         } else {
@@ -353,7 +423,11 @@ pub(crate) struct Incoming {
     payload_max: usize,
     streaming: StreamingHeuristic,
     reporter: Reporter<SharedReports>,
-    /// How many cells had been taken when a fence was the last of them.
+    line: DuplexReceiver<SharedLine>,
+    line_taken: Arc<AtomicU64>,
+    /// Where the fast path looks: in the line, as the packet before was there, or in the ring.
+    is_line_next: bool,
+    /// How many cells and messages of the line had been taken when a fence was the last of them.
     fenced: u64,
 }
 
@@ -385,11 +459,15 @@ impl Incoming {
         mapping: Arc<Mapping>,
         geometry: Geometry,
         payload_max: usize,
+        line: LinePart,
     ) -> Result<Self, OutOfRange> {
         let cells = SharedCells::new(&mapping, geometry, None)?;
         let reporter = Reporter::new(SharedReports::new(&mapping, geometry)?);
         Ok(Self {
             reporter,
+            line: DuplexReceiver::new(line.line, line.order),
+            line_taken: line.taken,
+            is_line_next: false,
             fenced: u64::MAX,
             consumer: Consumer::new(cells, geometry),
             mapping,
@@ -403,10 +481,13 @@ impl Incoming {
     /// See [`crate::Shortcut::peek_short`].
     #[inline(always)]
     pub(crate) fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InCell<'_, HAS_METADATA>> {
+        let first = short_cell::first_word(HAS_METADATA);
         let most = short_cell::bytes_max(HAS_METADATA);
-        let (length, cell) = self
-            .consumer
-            .look(short_cell::first_word(HAS_METADATA), most)?;
+        let (length, cell) = if self.is_line_next {
+            self.line.look(first, most, self.consumer.taken())?
+        } else {
+            self.consumer.look(first, most)?
+        };
         Some(short_cell::decode_short(length, cell))
     }
 
@@ -419,7 +500,19 @@ impl Incoming {
     /// The packet that was last shown is taken.
     #[inline(always)]
     pub(crate) fn short_done(&mut self) {
-        self.consumer.took();
+        if self.is_line_next {
+            self.line_done();
+        } else {
+            self.consumer.took();
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn line_done(&mut self) {
+        // Release: it is written over when this is seen.
+        let number = self.line.took();
+        self.line_taken.store(number, Ordering::Release);
+        self.consumer.next_epoch();
     }
 
     /// Does what is due before the next packet. If there was something, whether the sender must be rung for.
@@ -437,10 +530,11 @@ impl Incoming {
     /// How many packets were taken.
     #[inline]
     pub(crate) fn taken(&self) -> u64 {
-        self.consumer.taken()
+        self.consumer.taken() + self.line.taken()
     }
 
-    /// The next packet, if there is one. It is to be [taken](Incoming::take).
+    /// The next packet of the ring, if there is one. It is to be [taken](Incoming::take). If there is none, there may be one
+    /// in the [line](Incoming::take_from_line).
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<Option<Found>, Stopped> {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
@@ -460,12 +554,12 @@ impl Incoming {
         if !cell::is_fence(&cell) {
             return Stopped::Fault(fault);
         }
-        if self.consumer.taken() == self.fenced {
+        if self.taken() == self.fenced {
             // No correct sender does that, and a sender that did it for ever would keep us here.
             return Stopped::Fault(LinkFault::Fence);
         }
         let rings = self.consumer.done(0);
-        self.fenced = self.consumer.taken();
+        self.fenced = self.taken();
         Stopped::Fence {
             rings: self.consumer.return_credit() || rings,
         }
@@ -480,12 +574,48 @@ impl Incoming {
         take: impl FnOnce(&Header, &Carried<'_>) -> R,
         refusal_of: impl FnOnce(&R) -> Option<Refusal>,
     ) -> (R, bool) {
+        self.is_line_next = false;
         let Found { header, placement } = found;
-        let length = header.length_bytes;
+        let length = header.length_bytes as usize;
+        let result = self.show(header, placement, take, refusal_of);
+        // Metadata alone take a place there too.
+        let in_arena = matches!(placement.data, Data::PayloadArena(_));
+        let arena_bytes = if in_arena { length.max(1) } else { 0 };
+        let rings = self.consumer.done(arena_bytes);
+        (result, rings)
+    }
+
+    /// As [`Incoming::next`] and [`Incoming::take`], for the line, where every packet is short.
+    #[inline]
+    pub(crate) fn take_from_line<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &Carried<'_>) -> R,
+        refusal_of: impl FnOnce(&R) -> Option<Refusal>,
+    ) -> Result<Option<R>, LinkFault> {
+        self.line.begin_row();
+        let Some(cell) = self.line.peek(self.consumer.taken()) else {
+            return Ok(None);
+        };
+        let short = short_cell::decode_copy(cell[0] & !FLAG_MASK, &cell);
+        let (header, placement) = short.ok_or(LinkFault::Placement)??;
+        self.is_line_next = true;
+        let result = self.show(header, placement, take, refusal_of);
+        self.line_done();
+        Ok(Some(result))
+    }
+
+    #[inline(always)]
+    fn show<R>(
+        &mut self,
+        header: Header,
+        placement: Placement,
+        take: impl FnOnce(&Header, &Carried<'_>) -> R,
+        refusal_of: impl FnOnce(&R) -> Option<Refusal>,
+    ) -> R {
         let carried = Carried {
             mapping: &self.mapping,
             arena_offset: self.arena_offset,
-            length,
+            length: header.length_bytes,
             placement,
             streaming: &self.streaming,
         };
@@ -494,15 +624,7 @@ impl Incoming {
             // By value, so that on the other way the header need not be in memory.
             self.report(header, refusal);
         }
-        // Metadata alone take a place there too.
-        let in_arena = matches!(placement.data, Data::PayloadArena(_));
-        let arena_bytes = if in_arena {
-            (length as usize).max(1)
-        } else {
-            0
-        };
-        let rings = self.consumer.done(arena_bytes);
-        (result, rings)
+        result
     }
 
     #[cold]
@@ -513,12 +635,13 @@ impl Incoming {
 
     #[inline]
     pub(crate) fn is_pending(&self) -> bool {
-        self.consumer.is_pending()
+        self.consumer.is_pending() || self.line.is_pending(self.consumer.taken())
     }
 
     /// Whether the sender must be rung for.
     #[inline]
     pub(crate) fn return_credit(&mut self) -> bool {
+        self.line.return_taken();
         self.consumer.return_credit()
     }
 
@@ -530,6 +653,7 @@ impl Incoming {
 
     pub(crate) fn close(&mut self) {
         self.consumer.close();
+        self.line.close();
     }
 }
 

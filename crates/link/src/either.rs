@@ -41,6 +41,10 @@ pub enum EitherTransmit {
 }
 
 /// The receiving end.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the fast path reaches its link without a pointer; there is one of these for each"
+)]
 pub enum EitherReceive {
     /// See [`EitherLink::Pair`].
     Pair(PairReceive),
@@ -244,6 +248,19 @@ impl ReceiveEnd for EitherReceive {
             Self::Udp(end) => {
                 end.receive(|header, payload| take(header, &EitherPayload::Udp(payload)))
             }
+        }
+    }
+
+    #[inline]
+    fn receive_from_line<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &EitherPayload<'_>) -> Result<R, Refusal>,
+    ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
+        match self {
+            Self::Pair(end) => {
+                end.receive_from_line(|header, payload| take(header, &EitherPayload::Pair(payload)))
+            }
+            Self::Udp(_) => Ok(None),
         }
     }
 

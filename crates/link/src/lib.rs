@@ -219,7 +219,16 @@ pub trait ReceiveEnd {
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault>;
 
-    /// Whether `receive` would find something (a packet or a fault).
+    /// As [`ReceiveEnd::receive_or_refuse`], for a packet in the duplex line of the link ([`hamlyn_ring::duplex`]), which the
+    /// others overlook. To be called when they find nothing.
+    fn receive_from_line<R>(
+        &mut self,
+        _take: impl FnOnce(&Header, &Self::Payload<'_>) -> Result<R, Refusal>,
+    ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
+        Ok(None)
+    }
+
+    /// Whether one of these would find something (a packet or a fault).
     fn is_pending(&self) -> bool;
 
     /// Returns all credit that is still held back. To be called before sleeping.
@@ -260,8 +269,9 @@ pub trait Shortcut {
         Self: 'a;
 
     /// The next packet, if there is one and it is short, and has a word of metadata, or none. It stays
-    /// the next one until [`Shortcut::short_done`]. May overlook a packet that [`ReceiveEnd::receive`] finds,
-    /// and does as long as [`ReceiveEnd::return_due_credit`] has something to do.
+    /// the next one until [`Shortcut::short_done`]. May overlook a packet that the end itself finds,
+    /// and does as long as [`ReceiveEnd::return_due_credit`] has something to do. Looks where the packet before was: in the ring,
+    /// or in the duplex line ([`hamlyn_ring::duplex`]).
     fn peek_short<const HAS_METADATA: bool>(&self) -> Option<Self::InCell<'_, HAS_METADATA>>;
 
     /// Whether [`Shortcut::peek_short`] overlooks whatever is there: until [`ReceiveEnd::return_due_credit`] has been called, or

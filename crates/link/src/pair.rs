@@ -7,7 +7,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::packet::{Header, Short};
@@ -15,15 +15,17 @@ use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
+use hamlyn_ring::cells::{Laid, SharedLine};
 use hamlyn_ring::doorbell::{Attention, Fence, Waker};
+use hamlyn_ring::duplex::LineOrder;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
 use hamlyn_ring::ready_bitmap::{READY_BITS_MAX, ReadyMarker, SharedBitmap};
-use hamlyn_ring::shared::{Access, Mapping};
+use hamlyn_ring::shared::{Access, Mapping, OutOfRange};
 use hamlyn_ring::wake::WakeWord;
 use rustix::net::{SendFlags, send};
 
-use crate::carrier::{Carried, InCell, Incoming, Outgoing, Stopped, check_payload_max};
+use crate::carrier::{Carried, InCell, Incoming, LinePart, Outgoing, Stopped, check_payload_max};
 use crate::{Link, LinkError, LinkFault, ReceiveEnd, Refused, Shortcut, TransmitEnd};
 
 /// Payload limit of a link that was not told otherwise.
@@ -41,6 +43,8 @@ pub struct PairParts {
     pub send_file: OwnedFd,
     /// Its layout.
     pub send_geometry: Geometry,
+    /// When this end writes the duplex line, which lies in the memory of the end that does so first.
+    pub order: LineOrder,
     /// The ready bitmap of the peer.
     pub peer_bitmap: Mapping,
     /// The bit there that this end sets.
@@ -80,11 +84,25 @@ impl PairLink {
         let waker = Waker::new(Arc::clone(&send), parts.send_geometry, parts.fence, marker)?;
         let file = Some(parts.send_file);
         let word = WakeWord::new(Arc::clone(&send), parts.send_geometry)?;
-        let outgoing = Outgoing::new(send, parts.send_geometry, payload_max, file)?;
         let receive = Arc::new(parts.receive);
+        let receives = (&receive, parts.receive_geometry);
+        let sends = (&send, parts.send_geometry);
+        let line_in = if parts.order == LineOrder::First {
+            receives
+        } else {
+            sends
+        };
+        let [line_out, line] = line_parts(line_in, sends, receives, parts.order)?;
+        let outgoing = Outgoing::new(
+            Arc::clone(&send),
+            parts.send_geometry,
+            payload_max,
+            file,
+            line_out,
+        )?;
         let attention = Attention::new(Arc::clone(&receive), parts.receive_geometry)?;
         let wake_word = WakeWord::new(Arc::clone(&receive), parts.receive_geometry)?;
-        let incoming = Incoming::new(receive, parts.receive_geometry, payload_max)?;
+        let incoming = Incoming::new(receive, parts.receive_geometry, payload_max, line)?;
         let doorbell = Arc::new(Doorbell::new(word, Notifier::Socket(parts.doorbell)));
         Ok(Self {
             transmit: PairTransmit {
@@ -123,16 +141,25 @@ impl PairLink {
             Notifier::EventFd(event_fd),
         ));
         let pad = ReadyMarker::none();
+        // One who answers itself has every line at hand.
+        let laid = (&mapping, geometry);
+        let [line_out, line] = line_parts(laid, laid, laid, LineOrder::Never)?;
         Ok(Self {
             transmit: PairTransmit {
-                outgoing: Outgoing::new(Arc::clone(&mapping), geometry, payload_max_bytes, file)?,
+                outgoing: Outgoing::new(
+                    Arc::clone(&mapping),
+                    geometry,
+                    payload_max_bytes,
+                    file,
+                    line_out,
+                )?,
                 waker: Waker::new(Arc::clone(&mapping), geometry, fence, pad)?,
                 doorbell: Arc::clone(&doorbell),
             },
             receive: PairReceive {
                 attention: Attention::new(Arc::clone(&mapping), geometry)?,
                 wake_word,
-                incoming: Incoming::new(mapping, geometry, payload_max_bytes)?,
+                incoming: Incoming::new(mapping, geometry, payload_max_bytes, line)?,
                 doorbell,
                 ready_bit: READY_BITS_MAX,
                 _peer_note_lease: None,
@@ -140,6 +167,22 @@ impl PairLink {
             },
         })
     }
+}
+
+/// The duplex line of an end, which lies in the first memory, for its two directions.
+fn line_parts(
+    line_in: Laid<'_>,
+    sends: Laid<'_>,
+    receives: Laid<'_>,
+    order: LineOrder,
+) -> Result<[LinePart; 2], OutOfRange> {
+    let taken = Arc::<AtomicU64>::default();
+    let part = |direction| {
+        let line = SharedLine::new(line_in, direction)?;
+        let taken = Arc::clone(&taken);
+        Ok(LinePart { line, order, taken })
+    };
+    Ok([part(sends)?, part(receives)?])
 }
 
 impl Link for PairLink {
@@ -299,8 +342,7 @@ impl TransmitEnd for PairTransmit {
     }
 
     fn is_all_taken(&mut self) -> bool {
-        let sent = self.outgoing.sent();
-        self.outgoing.is_answered(sent) == Ok(true)
+        self.outgoing.is_all_taken() == Ok(true)
     }
 
     fn refused(&mut self) -> Refused {
@@ -460,6 +502,16 @@ impl ReceiveEnd for PairReceive {
     }
 
     #[inline]
+    fn receive_from_line<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &Carried<'_>) -> Result<R, Refusal>,
+    ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
+        let refusal_of = |result: &Result<R, Refusal>| result.as_ref().err().copied();
+        let taken = self.incoming.take_from_line(take, refusal_of);
+        taken.map_err(|fault| self.condemn(fault))
+    }
+
+    #[inline]
     fn is_pending(&self) -> bool {
         self.incoming.is_pending()
     }
@@ -508,6 +560,8 @@ impl ReceiveEnd for PairReceive {
 
 #[cfg(test)]
 mod fence_tests;
+#[cfg(test)]
+mod line_tests;
 #[cfg(test)]
 mod loopback_tests;
 #[cfg(test)]

@@ -5,7 +5,8 @@
 //! [`SharedCells`] is the memory they have in earnest.
 //!
 //! The producer goes round the cells in *generations*, each from the first cell to the last. The flag of a cell
-//! is the number of the generation that wrote it.
+//! is the number of the generation that wrote it, and the *epoch*: one bit, which changes with each message that the producer
+//! sends over the duplex line ([`crate::duplex`]).
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::Arc;
@@ -21,20 +22,26 @@ pub type Cell = [u64; LINE_WORDS];
 
 /// The bits of a cell's first word that belong to the ring.
 pub const FLAG_MASK: u64 = u32::MAX as u64;
+/// The bit of a flag that is the epoch.
+pub const EPOCH: u64 = 1 << 31;
+/// The others: the generation.
+const GENERATION_MASK: u64 = FLAG_MASK & !EPOCH;
 /// The distance between two cells, in the unit of places.
 pub(crate) const STEP_BYTES: u64 = LINE_BYTES as u64;
 
 /// The flag of the cell of that number in a ring of `1 << shift` cells, which are numbered from 0 on as they are sent. A cell that
-/// was never written has a flag of zero: that of the generation before the first.
+/// was never written has a flag of zero: that of the generation before the first. This is in the first epoch.
 #[inline(always)]
 pub(crate) const fn flag_of(number: u64, shift: u32) -> u64 {
-    (number >> shift).wrapping_add(1) & FLAG_MASK
+    (number >> shift).wrapping_add(1) & GENERATION_MASK
 }
 
-/// The flag that is in a cell until the one of that flag is written there.
+/// Whether a cell with this first word is not yet the one of that flag: it is of the generation before, or was sent after a
+/// message over the duplex line that is to be taken first.
 #[inline(always)]
-pub(crate) const fn flag_before(flag: u64) -> u64 {
-    flag.wrapping_sub(1) & FLAG_MASK
+pub(crate) const fn is_before(first: u64, flag: u64) -> bool {
+    let generation_before = flag.wrapping_sub(1) & GENERATION_MASK;
+    first & GENERATION_MASK == generation_before || first & FLAG_MASK == flag ^ EPOCH
 }
 
 /// The number, up to `most`, that a first word has above its flag and `first` has not, if that is the only difference.
@@ -67,6 +74,27 @@ impl CellInPlace for SharedCell<'_> {
     fn word<const NUMBER: usize>(&self) -> u64 {
         self.0[NUMBER].load(Ordering::Relaxed)
     }
+}
+
+/// Where one cell lies that both ends of a link write ([`crate::duplex`]), and the count that its receiver gives back.
+pub trait LineMemory {
+    /// The cell in place.
+    type InPlace<'a>: CellInPlace
+    where
+        Self: 'a;
+
+    /// As [`CellMemory::look`].
+    fn look(&self, first: u64, most: u64) -> Option<(u64, Self::InPlace<'_>)>;
+    /// As [`CellMemory::load`].
+    fn load(&self, expected: u64) -> Result<Cell, u64>;
+    /// As [`CellMemory::load_first`].
+    fn load_first(&self) -> u64;
+    /// As [`CellMemory::store`].
+    fn store(&self, cell: &Cell);
+    /// Loads the receiver's count with acquire.
+    fn load_taken(&self) -> u64;
+    /// Stores the receiver's count with release.
+    fn store_taken(&self, count: u64);
 }
 
 /// Where cells lie, and the count that the consumer gives back.
@@ -140,34 +168,56 @@ impl SharedCells {
     }
 }
 
+type Line = [AtomicU64; LINE_WORDS];
+
+#[inline(always)]
+fn look(line: &Line, first: u64, most: u64) -> Option<(u64, SharedCell<'_>)> {
+    let number = number_in(line[0].load(Ordering::Acquire), first, most)?;
+    Some((number, SharedCell(line)))
+}
+
+#[inline(always)]
+fn load(line: &Line, expected: u64) -> Result<Cell, u64> {
+    let first = line[0].load(Ordering::Acquire);
+    if first & FLAG_MASK != expected {
+        return Err(first);
+    }
+    let word = |at: usize| line[at].load(Ordering::Relaxed);
+    Ok([
+        first,
+        word(1),
+        word(2),
+        word(3),
+        word(4),
+        word(5),
+        word(6),
+        word(7),
+    ])
+}
+
+#[inline(always)]
+fn store(line: &Line, cell: &Cell) {
+    line[1].store(cell[1], Ordering::Relaxed);
+    line[2].store(cell[2], Ordering::Relaxed);
+    line[3].store(cell[3], Ordering::Relaxed);
+    line[4].store(cell[4], Ordering::Relaxed);
+    line[5].store(cell[5], Ordering::Relaxed);
+    line[6].store(cell[6], Ordering::Relaxed);
+    line[7].store(cell[7], Ordering::Relaxed);
+    line[0].store(cell[0], Ordering::Release);
+}
+
 impl CellMemory for SharedCells {
     type InPlace<'a> = SharedCell<'a>;
 
     #[inline(always)]
     fn look(&self, at_bytes: u64, first: u64, most: u64) -> Option<(u64, SharedCell<'_>)> {
-        let line = self.lines.line(at_bytes);
-        let number = number_in(line[0].load(Ordering::Acquire), first, most)?;
-        Some((number, SharedCell(line)))
+        look(self.lines.line(at_bytes), first, most)
     }
 
     #[inline(always)]
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64> {
-        let line = self.lines.line(at_bytes);
-        let first = line[0].load(Ordering::Acquire);
-        if first & FLAG_MASK != expected {
-            return Err(first);
-        }
-        let word = |at: usize| line[at].load(Ordering::Relaxed);
-        Ok([
-            first,
-            word(1),
-            word(2),
-            word(3),
-            word(4),
-            word(5),
-            word(6),
-            word(7),
-        ])
+        load(self.lines.line(at_bytes), expected)
     }
 
     #[inline(always)]
@@ -177,15 +227,7 @@ impl CellMemory for SharedCells {
 
     #[inline(always)]
     fn store(&self, at_bytes: u64, cell: &Cell) {
-        let line = self.lines.line(at_bytes);
-        line[1].store(cell[1], Ordering::Relaxed);
-        line[2].store(cell[2], Ordering::Relaxed);
-        line[3].store(cell[3], Ordering::Relaxed);
-        line[4].store(cell[4], Ordering::Relaxed);
-        line[5].store(cell[5], Ordering::Relaxed);
-        line[6].store(cell[6], Ordering::Relaxed);
-        line[7].store(cell[7], Ordering::Relaxed);
-        line[0].store(cell[0], Ordering::Release);
+        store(self.lines.line(at_bytes), cell);
     }
 
     #[inline(always)]
@@ -214,5 +256,57 @@ impl CellMemory for SharedCells {
         self.file
             .as_ref()
             .is_none_or(|file| reserve(file.as_fd(), begin, to - from).is_ok())
+    }
+}
+
+/// The duplex line of a link in a mapping.
+pub struct SharedLine {
+    line: Lines,
+    taken: Word,
+}
+
+/// A memory of a direction, and its layout.
+pub type Laid<'a> = (&'a Arc<Mapping>, Geometry);
+
+impl SharedLine {
+    /// The line in the first memory, for the direction of the second one: there its receiver's count is.
+    pub fn new(line_in: Laid<'_>, direction: Laid<'_>) -> Result<Self, OutOfRange> {
+        let ((line_in, line_geometry), (direction, geometry)) = (line_in, direction);
+        Ok(Self {
+            line: Lines::new(Arc::clone(line_in), line_geometry.duplex_offset(), 1)?,
+            taken: Word::new(Arc::clone(direction), geometry.line_taken_offset())?,
+        })
+    }
+}
+
+impl LineMemory for SharedLine {
+    type InPlace<'a> = SharedCell<'a>;
+
+    #[inline(always)]
+    fn look(&self, first: u64, most: u64) -> Option<(u64, SharedCell<'_>)> {
+        look(self.line.line(0), first, most)
+    }
+
+    #[inline(always)]
+    fn load(&self, expected: u64) -> Result<Cell, u64> {
+        load(self.line.line(0), expected)
+    }
+
+    #[inline(always)]
+    fn load_first(&self) -> u64 {
+        self.line.line(0)[0].load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn store(&self, cell: &Cell) {
+        store(self.line.line(0), cell);
+    }
+
+    fn load_taken(&self) -> u64 {
+        self.taken.atomic().load(Ordering::Acquire)
+    }
+
+    fn store_taken(&self, count: u64) {
+        self.taken.atomic().store(count, Ordering::Release);
     }
 }

@@ -1,13 +1,13 @@
 //! The receiving end of one direction.
 //!
-//! A cell is there when its flag says the generation that is due. The flag of the generation before means that the ring is empty.
-//! Any other can only be written by a peer that breaks the rules, and ends this direction. A cell's words are copied out
+//! A cell is there when its flag says the generation that is due, and the epoch. The flag of the generation before means that the
+//! ring is empty, and the other epoch that a message of the duplex line is to be taken first. Any other can only be written by a peer that breaks the rules, and ends this direction. A cell's words are copied out
 //! once, and only the copy is used.
 //!
 //! The count of cells that are done with is published rarely: it is the only
 //! line that the producer must fetch from here.
 
-use crate::cells::{Cell, CellMemory, FLAG_MASK, STEP_BYTES, flag_before, flag_of};
+use crate::cells::{Cell, CellMemory, EPOCH, STEP_BYTES, flag_of, is_before};
 use crate::geometry::Geometry;
 
 /// The part of the ring whose return is held back.
@@ -31,8 +31,8 @@ pub struct Consumer<M> {
     at_bytes: u64,
     /// The flag that the next cell has when it is there; [`NEVER`] when the end is closed.
     expected: u64,
-    /// The flag that it has until then; [`NEVER`] when the end is closed.
-    before: u64,
+    /// Its epoch.
+    epoch: u64,
     /// From this place on there is more to do before the next cell: the generation has ended, or credit is due.
     due_bytes: u64,
     published: u64,
@@ -53,7 +53,7 @@ impl<M: CellMemory> Consumer<M> {
             memory,
             at_bytes: 0,
             expected: flag_of(0, geometry.shift()),
-            before: flag_before(flag_of(0, geometry.shift())),
+            epoch: 0,
             due_bytes: batch * STEP_BYTES,
             published: 0,
             answered: 0,
@@ -78,7 +78,7 @@ impl<M: CellMemory> Consumer<M> {
     /// Whether a first word is what is there before the next cell.
     #[inline(always)]
     fn is_before(&self, first: u64) -> bool {
-        first & FLAG_MASK == self.before
+        self.expected != NEVER && is_before(first, self.expected)
     }
 
     /// The next cell in place, if it is there and its first word is `first`, which has no flag, but for a number up to `most`
@@ -152,8 +152,16 @@ impl<M: CellMemory> Consumer<M> {
 
     /// The cell of that number is next.
     fn expect(&mut self, number: u64) {
-        self.expected = flag_of(number, self.shift);
-        self.before = flag_before(self.expected);
+        self.expected = flag_of(number, self.shift) | self.epoch;
+    }
+
+    /// A message of the duplex line was taken: cells that were sent after it are next.
+    #[inline(always)]
+    pub fn next_epoch(&mut self) {
+        self.epoch ^= EPOCH;
+        if self.expected != NEVER {
+            self.expected ^= EPOCH;
+        }
     }
 
     #[inline]
@@ -197,7 +205,7 @@ impl<M: CellMemory> Consumer<M> {
     /// Ends this direction from this side: from now on everything is [`Corrupt`].
     #[cold]
     pub fn close(&mut self) {
-        (self.expected, self.before) = (NEVER, NEVER);
+        self.expected = NEVER;
         self.due_bytes = 0;
     }
 

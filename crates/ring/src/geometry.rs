@@ -102,6 +102,11 @@ impl Geometry {
         self.consumed_offset() + 8
     }
 
+    /// Where the consumer says how many messages it has taken from the duplex line: beside its other counts.
+    pub const fn line_taken_offset(self) -> usize {
+        self.refused_offset() + 8
+    }
+
     /// Where the producer says what count it waits for: on a line of its own, as the
     /// other end writes it.
     pub const fn awaited_offset(self) -> usize {
@@ -124,6 +129,11 @@ impl Geometry {
     /// is touched only by sleepers and those that wake them.
     pub const fn wake_offset(self) -> usize {
         6 * LINE_BYTES
+    }
+
+    /// Where the line lies that both ends write ([`crate::duplex`]). A link has two memories, and uses it in one of them.
+    pub const fn duplex_offset(self) -> usize {
+        8 * LINE_BYTES
     }
 
     /// Where the consumer's reports lie ([`crate::reports`]): the second half of the control page.

@@ -29,6 +29,7 @@ pub mod caches;
 pub mod cells;
 pub mod consumer;
 pub mod doorbell;
+pub mod duplex;
 pub mod geometry;
 mod handover;
 pub mod lending;

@@ -4,7 +4,7 @@
 //! consumer's count, when what it knows says that there is no room; a count that goes back, or ahead of what was sent, is
 //! refused as corrupt, and that is the end of this direction.
 
-use crate::cells::{Cell, CellMemory, FLAG_MASK, STEP_BYTES, flag_of};
+use crate::cells::{Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, flag_of};
 use crate::geometry::Geometry;
 use crate::payload_arena::{Allocation, PayloadArena};
 use crate::shared::ticks;
@@ -80,10 +80,16 @@ impl<M: CellMemory> Producer<M> {
                 return Err(NoRoom::Full);
             }
         }
-        self.flag = flag_of(at, self.shift);
+        self.flag = flag_of(at, self.shift) | self.flag & EPOCH;
         let generation_end = ((at >> self.shift) + 1) << self.shift;
         self.limit_bytes = generation_end.min(self.known + cells) * STEP_BYTES;
         Ok(())
+    }
+
+    /// A message went over the duplex line: cells that are sent from now on are to be taken after it.
+    #[inline(always)]
+    pub fn next_epoch(&mut self) {
+        self.flag ^= EPOCH;
     }
 
     /// Reads the consumer's count.

@@ -8,6 +8,7 @@ use super::reach::{AttemptError, Route, Target};
 use super::registry::{NewLink, Outgoing, PeerKey};
 use crate::network::resolver::{PendingConnection, RemoteTarget};
 use crate::{Address, ConnectError, HostError, Peer, RefusedBecause};
+use hamlyn_ring::duplex::LineOrder;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -212,7 +213,7 @@ fn attempt(
     file.seal()?;
     let link = interior
         .lender
-        .join(lent, &offer, descriptors, &channel.socket)
+        .join(lent, &offer, descriptors, &channel.socket, LineOrder::First)
         .map_err(|error| match error {
             Unlinkable::Invalid(what) => target.invalid(what),
             Unlinkable::Host(error) => error.into(),

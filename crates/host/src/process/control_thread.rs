@@ -4,6 +4,8 @@
 //! It sleeps in one `epoll` on everything at once and never waits for anybody:
 //! a peer that stalls costs a place among the handshakes until its time is up, and nothing else.
 
+use hamlyn_ring::duplex::LineOrder;
+
 use super::Interior;
 use super::clock::{now_ns, until};
 use super::codec::{Message, NotAMessage, Offer};
@@ -430,7 +432,7 @@ impl ControlThread {
         let (lent, file) = lender.lend().map_err(|_| Outcome::Resources)?;
         let welcome = Message::Welcome(lender.offer(&lent));
         let link = lender
-            .join(lent, offer, descriptors, socket)
+            .join(lent, offer, descriptors, socket, LineOrder::Second)
             .map_err(|error| match error {
                 Unlinkable::Invalid(_) => Outcome::Invalid,
                 Unlinkable::Host(_) => Outcome::Resources,

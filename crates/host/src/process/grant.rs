@@ -13,6 +13,7 @@ use crate::HostError;
 use hamlyn_link::LinkError;
 use hamlyn_link::pair::{PairLink, PairParts};
 use hamlyn_ring::doorbell::Fence;
+use hamlyn_ring::duplex::LineOrder;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::{Memfd, MemfdError, Unsuitable};
 use hamlyn_ring::ready_bitmap::{READY_BITMAP_BYTES, ReadyBitmap, SharedBitmap};
@@ -141,6 +142,7 @@ impl Lender {
         offer: &Offer,
         [ring, ready_bitmap]: [OwnedFd; DESCRIPTORS],
         control: &OwnedFd,
+        order: LineOrder,
     ) -> Result<PairLink, Unlinkable> {
         let send_geometry = Geometry::new(offer.cells, offer.arena_bytes)
             .map_err(|_| Unlinkable::Invalid("its ring has sizes that are not allowed"))?;
@@ -164,6 +166,7 @@ impl Lender {
             send,
             send_file: ring.into_fd(),
             send_geometry,
+            order,
             peer_bitmap: ready_bitmap,
             bit_at_peer: offer.ready_bit,
             ready_bit: lent.ready_bit.number,

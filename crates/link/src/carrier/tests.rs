@@ -33,21 +33,29 @@ pub(crate) struct Packet {
 }
 
 pub(crate) fn receive(link: &mut PairLink) -> Result<Option<Packet>, LinkFault> {
-    link.receive.receive(|header, payload| {
-        let mut metadata = [0; USER_METADATA_BYTES];
-        let metadata_length = header.metadata_length_bytes as usize;
-        payload.metadata(&mut metadata, metadata_length);
-        let length = header.length_bytes as usize;
-        let area = Area::new(length as u64 + 3).expect("an area");
-        payload.deposit(&area, 3).expect("in the area");
-        let mut data = vec![0; length];
-        area.read_at(3, &mut data).expect("in the area");
-        Packet {
-            header: *header,
-            metadata: metadata[..metadata_length].to_vec(),
-            data,
-        }
-    })
+    if let Some(packet) = link.receive.receive(packet_of)? {
+        return Ok(Some(packet));
+    }
+    let received = link
+        .receive
+        .receive_from_line(|header, payload| Ok(packet_of(header, payload)));
+    Ok(received?.and_then(Result::ok))
+}
+
+fn packet_of(header: &Header, payload: &Carried<'_>) -> Packet {
+    let mut metadata = [0; USER_METADATA_BYTES];
+    let metadata_length = header.metadata_length_bytes as usize;
+    payload.metadata(&mut metadata, metadata_length);
+    let length = header.length_bytes as usize;
+    let area = Area::new(length as u64 + 3).expect("an area");
+    payload.deposit(&area, 3).expect("in the area");
+    let mut data = vec![0; length];
+    area.read_at(3, &mut data).expect("in the area");
+    Packet {
+        header: *header,
+        metadata: metadata[..metadata_length].to_vec(),
+        data,
+    }
 }
 
 pub(crate) fn bytes(seed: usize, length: usize) -> Vec<u8> {

@@ -38,7 +38,7 @@ fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side)
     };
     let (left_bitmap, right_bitmap) = (page(), page());
     let (left_socket, right_socket) = UnixStream::pair().unwrap();
-    let side = |own: &Memfd, peers: &Memfd, ready_bitmap: &Memfd, socket: UnixStream| {
+    let side = |own: &Memfd, peers: &Memfd, ready_bitmap: &Memfd, socket: UnixStream, order| {
         let fd = peers.as_fd().try_clone_to_owned().unwrap();
         let adopted = Memfd::adopt(fd, geometry.total_bytes()).unwrap();
         socket.set_nonblocking(true).unwrap();
@@ -48,6 +48,7 @@ fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side)
             send: adopted.map(Access::Writable).unwrap(),
             send_file: adopted.into_fd(),
             send_geometry: geometry,
+            order,
             peer_bitmap: ready_bitmap.map(Access::Writable).unwrap(),
             bit_at_peer: 5,
             ready_bit: 5,
@@ -63,8 +64,20 @@ fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side)
             sends_to: peers.map(Access::Writable).unwrap(),
         }
     };
-    let left = side(&left_memory, &right_memory, &right_bitmap, left_socket);
-    let right = side(&right_memory, &left_memory, &left_bitmap, right_socket);
+    let left = side(
+        &left_memory,
+        &right_memory,
+        &right_bitmap,
+        left_socket,
+        LineOrder::First,
+    );
+    let right = side(
+        &right_memory,
+        &left_memory,
+        &left_bitmap,
+        right_socket,
+        LineOrder::Second,
+    );
     (left, right)
 }
 
@@ -121,6 +134,7 @@ fn refuses_parts_that_do_not_fit() {
             send: send.map(access).unwrap(),
             send_file: send.into_fd(),
             send_geometry: geometry,
+            order: LineOrder::First,
             peer_bitmap: ready_bitmap.map(Access::Writable).unwrap(),
             bit_at_peer: 5,
             ready_bit: 5,

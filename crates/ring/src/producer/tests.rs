@@ -185,8 +185,8 @@ fn credit_is_read_only_when_the_ring_may_be_full() {
 #[test]
 fn generations_may_wrap() {
     let mut ring = ring(2, PAGE_BYTES);
-    let first = ((1_u64 << 32) - 3) << 1;
-    let before = crate::cells::flag_before(flag_of(first, 1));
+    let first = ((1_u64 << 31) - 3) << 1;
+    let before = flag_of(first - 2, 1);
     for at in [0, 64] {
         let at = ring.geometry.cells_offset() + at;
         ring.mapping.store_u64(at, before).unwrap();
