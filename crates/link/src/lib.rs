@@ -213,14 +213,15 @@ pub trait ReceiveEnd {
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> R,
     ) -> Result<Option<R>, LinkFault>;
 
-    /// As [`ReceiveEnd::receive`], for a caller that may refuse the packet: the link tells its sender.
+    /// As [`ReceiveEnd::receive`], for a caller that may refuse the packet: the link tells its sender. Overlooks the duplex line
+    /// of the link ([`hamlyn_ring::duplex`]); see [`ReceiveEnd::receive_from_line`].
     fn receive_or_refuse<R>(
         &mut self,
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault>;
 
-    /// As [`ReceiveEnd::receive_or_refuse`], for a packet in the duplex line of the link ([`hamlyn_ring::duplex`]), which the
-    /// others overlook. To be called when they find nothing.
+    /// As [`ReceiveEnd::receive_or_refuse`], for a packet in the duplex line. To be called when that finds nothing. Apart, as
+    /// together each takes more instructions.
     fn receive_from_line<R>(
         &mut self,
         _take: impl FnOnce(&Header, &Self::Payload<'_>) -> Result<R, Refusal>,

@@ -490,7 +490,19 @@ impl ReceiveEnd for PairReceive {
         &mut self,
         take: impl FnOnce(&Header, &Carried<'_>) -> R,
     ) -> Result<Option<R>, LinkFault> {
-        self.receive_by(take, |_| None)
+        let mut take = Some(take);
+        let mut take_once = |header: &Header, payload: &Carried<'_>| {
+            let take = take.take();
+            take.map(|take| take(header, payload))
+        };
+        let taken = match self.receive_by(&mut take_once, |_| None)? {
+            Some(taken) => Some(taken),
+            None => {
+                let from_line = self.incoming.take_from_line(take_once, |_| None);
+                from_line.map_err(|fault| self.condemn(fault))?
+            }
+        };
+        Ok(taken.flatten())
     }
 
     #[inline]

@@ -33,13 +33,7 @@ pub(crate) struct Packet {
 }
 
 pub(crate) fn receive(link: &mut PairLink) -> Result<Option<Packet>, LinkFault> {
-    if let Some(packet) = link.receive.receive(packet_of)? {
-        return Ok(Some(packet));
-    }
-    let received = link
-        .receive
-        .receive_from_line(|header, payload| Ok(packet_of(header, payload)));
-    Ok(received?.and_then(Result::ok))
+    link.receive.receive(packet_of)
 }
 
 fn packet_of(header: &Header, payload: &Carried<'_>) -> Packet {
