@@ -5,7 +5,7 @@
 #include <mpi.h>
 
 #define PLACES_MAX 64
-#define PLACES_BYTES ((size_t)1 << 20)
+#define PLACES_BYTES ((size_t)256 << 10)
 
 /* At the beginning of each process' part of the window, a line for each word. */
 enum { ARRIVED = 0, TAKEN = 64, PLACES = 4096 };

@@ -18,7 +18,7 @@ use crate::{SETTING_UP, is_between, open};
 /// Metadata entries, and so the most messages in flight that are longer than a packet.
 const ENTRIES: u64 = 64;
 /// In flight, all together; more would leave the cache.
-const WINDOW_BYTES: u64 = 1 << 20;
+const WINDOW_BYTES: u64 = 256 << 10;
 /// Messages up to this size are not counted back: there are more places than messages on their way.
 const UNCOUNTED_BYTES_MAX: usize = 64;
 const UNCOUNTED_PLACES: u64 = 1 << 14;

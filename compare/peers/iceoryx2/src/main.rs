@@ -21,7 +21,7 @@ use iceoryx2::sample_mut_uninit::SampleMutUninit;
 use iceoryx2::service::port_factory::publish_subscribe::PortFactory;
 
 /// Samples on their way: as many bytes as stay in a cache.
-const WINDOW_BYTES: usize = 1 << 20;
+const WINDOW_BYTES: usize = 256 << 10;
 const WINDOW_MAX: usize = 256;
 const WINDOW_MIN: usize = 2;
 /// What a process that was killed left behind is found, and removed, by this.
