@@ -1,6 +1,6 @@
 //! Grants of pages to chosen peers (direct placement, decision 0006).
 //!
-//! A peer that holds a grant stores long messages to that part of the slot into the owner's memory by itself,
+//! A peer that holds a grant stores messages of [`PLACED_BYTES_MIN`] and more to that part of the slot into the owner's memory by itself,
 //! and sends only the header; nothing else changes for either side. The owner makes a [`Grant`]
 //! with [`crate::Interface::grant`] and sends its [`GrantTicket`] to the peer, which takes it up with
 //! [`crate::Interface::accept_grant`].
@@ -17,6 +17,9 @@ use hamlyn_ring::lending::LendError;
 use crate::links::LinkEnd;
 use crate::ticket::{TicketError, check_sum};
 
+/// Messages shorter than this go as copies, although their place was granted: what lies in a cell or beside one arrives
+/// with it, and what was placed is fetched only after it.
+pub const PLACED_BYTES_MIN: u64 = 512;
 /// Grants of one interface that were made and not taken back.
 pub const GRANTS_MAX: usize = 256;
 /// Grants of others that one interface has taken up.

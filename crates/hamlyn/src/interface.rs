@@ -82,8 +82,6 @@ pub struct Interface<H: Host> {
     links: Links,
     /// Set when there is something to hear of: events of the host, or news of the processor.
     attention: Arc<AtomicBool>,
-    /// What keeps short messages from the fast path: the attention, or while grants are accepted, what is always set.
-    fast_path_gate: Arc<AtomicBool>,
     /// Where end points that are gone leave what is to be done for them.
     pub(crate) leaving: Leaving,
     untold: Untold,
@@ -132,7 +130,6 @@ impl<H: Host> Interface<H> {
         let mut interface = Self {
             processor: None,
             attention: Arc::clone(driver.attention()),
-            fast_path_gate: Arc::clone(driver.attention()),
             leaving: Leaving::new(Arc::clone(driver.attention())),
             untold: Untold::default(),
             remains: Vec::new(),
@@ -166,7 +163,6 @@ impl<H: Host> Interface<H> {
     fn start(&mut self, driver_state: DriverState<H::Driver>) -> Result<(), OpenError> {
         let processor = processor::start(&mut self.host, driver_state)?;
         self.attention = Arc::clone(&processor.exchange.attention);
-        self.set_fast_path_gate();
         self.leaving = Leaving::new(Arc::clone(&self.attention));
         self.processor = Some(processor);
         Ok(())

@@ -13,6 +13,7 @@ use hamlyn::engine::limits::GRANTS_PER_SLOT_MAX;
 use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::{Mode, SlotError};
+use hamlyn::grant::PLACED_BYTES_MIN;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{
     AcceptError, Address, Destination, GrantError, GrantTicket, Manager, Message, NewSlot,
@@ -429,6 +430,51 @@ fn lends_badly(lend: impl Fn(&OwnedFd) + Sync) -> AcceptError {
         assert_eq!(victim.interface().grants_accepted(), 0);
         accepted.unwrap_err()
     })
+}
+
+/// What is placed is in the owner's memory as soon as it was sent; a copy is there once the owner looks.
+#[test]
+fn only_messages_that_gain_by_it_are_placed() {
+    let namespace = namespace();
+    let owner = open(&namespace);
+    let peer = open(&namespace);
+    let (area, slot) = shared_slot(&owner, 4);
+    let ticket = slot.ticket(0, 0, 4 * PAGE).unwrap();
+    let target = peer.interface().target(&ticket, LONG).unwrap();
+    let link = link_to(&owner, peer.interface().identity().interface);
+    let grant = grant_to(&owner, &slot, 0..4 * PAGE, link).unwrap();
+    peer.interface()
+        .accept_grant(&grant.ticket(), LONG)
+        .unwrap();
+    let lengths = [
+        1,
+        8,
+        24,
+        25,
+        100,
+        PLACED_BYTES_MIN - 1,
+        PLACED_BYTES_MIN,
+        PAGE,
+    ];
+    for (turn, length) in lengths.into_iter().enumerate() {
+        let mark = turn as u8 + 1;
+        let data = vec![mark; length as usize];
+        let terminus = peer.terminus();
+        peer.interface()
+            .send_msg(terminus, &target, &Message::new(&data), LONG)
+            .unwrap();
+        let last = || {
+            let mut byte = 0;
+            area.read_at(length - 1, std::slice::from_mut(&mut byte))
+                .unwrap();
+            byte == mark
+        };
+        assert_eq!(last(), length >= PLACED_BYTES_MIN, "{length} bytes");
+        until("the message", || {
+            owner.interface().poll();
+            last().then_some(())
+        });
+    }
 }
 
 #[test]

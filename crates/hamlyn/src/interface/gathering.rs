@@ -31,7 +31,7 @@ impl<H: Host> Interface<H> {
                 .checked_add(piece.length_bytes)
                 .ok_or(PostError::TooLong)?;
         }
-        if self.granting.is_any_accepted() {
+        if self.granting.may_place(length_bytes) {
             let store = |transmitter: &Transmitter<Area>, pages: &ImportedRegion, at| {
                 store_gathered(transmitter, terminus, pieces, pages, at).is_ok()
             };

@@ -2,8 +2,6 @@
 //! (direct placement, decision 0006).
 
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use hamlyn_engine::grant::GrantId;
 use hamlyn_engine::memory::LinkId;
@@ -17,7 +15,9 @@ use hamlyn_ring::lending::{ExportedRegion, ImportedRegion};
 
 use super::Interface;
 use crate::error::SendError;
-use crate::grant::{ACCEPTED_MAX, AcceptError, GRANTS_MAX, Grant, GrantError, GrantTicket};
+use crate::grant::{
+    ACCEPTED_MAX, AcceptError, GRANTS_MAX, Grant, GrantError, GrantTicket, PLACED_BYTES_MIN,
+};
 use crate::half::Half;
 use crate::links::LinkEnd;
 use crate::message::{Message, Target, compose_at};
@@ -65,10 +65,10 @@ pub(super) struct Granting {
 }
 
 impl Granting {
-    /// Whether any message might be placed.
+    /// Whether a message of that length might be placed.
     #[inline(always)]
-    pub(super) fn is_any_accepted(&self) -> bool {
-        !self.accepted.is_empty()
+    pub(super) fn may_place(&self, length_bytes: u64) -> bool {
+        length_bytes >= PLACED_BYTES_MIN && !self.accepted.is_empty()
     }
 
     /// The grant in which all of a range lies, and where. One that has ended is let go of.
@@ -280,7 +280,6 @@ impl<H: Host> Interface<H> {
         self.granting
             .accepted
             .retain(|accepted| accepted.link != link);
-        self.set_fast_path_gate();
     }
 
     /// Grants whose pages were not taken back yet, also those that ended with their peer.
@@ -288,9 +287,9 @@ impl<H: Host> Interface<H> {
         self.granting.made.len()
     }
 
-    /// Takes up a grant: from now on, messages to that part of the slot are stored in place, in the order in which they are
-    /// sent. What was sent there before, and a message that lies only partly in the granted pages, goes as a copy, and may land
-    /// after what is stored later.
+    /// Takes up a grant: from now on, messages of [`PLACED_BYTES_MIN`] and more to that part of the slot are stored in place,
+    /// in the order in which they are sent. What was sent there before, a shorter message, and one that lies only partly in
+    /// the granted pages, goes as a copy, and may land after what is stored later.
     /// Blocks for as long as `wait` says while the pages are fetched; nothing is received meanwhile.
     /// There must be a link to its owner.
     pub fn accept_grant(&mut self, ticket: &GrantTicket, wait: Wait) -> Result<(), AcceptError> {
@@ -302,7 +301,6 @@ impl<H: Host> Interface<H> {
         self.granting
             .accepted
             .retain(|accepted| accepted.pages.lasts());
-        self.set_fast_path_gate();
         if self.granting.accepted.len() >= ACCEPTED_MAX {
             return Err(AcceptError::TooMany);
         }
@@ -323,7 +321,6 @@ impl<H: Host> Interface<H> {
             start: ticket.start,
             pages,
         });
-        self.set_fast_path_gate();
         Ok(())
     }
 
@@ -335,17 +332,7 @@ impl<H: Host> Interface<H> {
             let of_owner = links.is_to(accepted.link, &ticket.destination);
             !(of_owner && accepted.slot == ticket.slot && accepted.start == ticket.start)
         });
-        self.set_fast_path_gate();
         self.granting.accepted.len() < before
-    }
-
-    /// To be called when grants were accepted, or ended: a message into granted pages takes another path.
-    #[cold]
-    pub(super) fn set_fast_path_gate(&mut self) {
-        self.fast_path_gate = match self.granting.is_any_accepted() {
-            true => Arc::new(AtomicBool::new(true)),
-            false => Arc::clone(&self.attention),
-        };
     }
 
     /// Number of grants that were taken up.
@@ -372,10 +359,6 @@ impl<H: Host> Interface<H> {
             let place = place.clone();
             let placed = granting.post(outbound, terminus, target, message, place, &store);
             if let Ok(placed) = placed {
-                if placed.is_none() && !self.granting.is_any_accepted() {
-                    // The last of them was found to have ended.
-                    self.set_fast_path_gate();
-                }
                 return Ok(placed);
             }
         }

@@ -1,7 +1,5 @@
 //! An interface sends (`Hamlyn 3.2`, `h_send_msg`).
 
-use std::sync::atomic::Ordering;
-
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::segment::Segmenter;
@@ -114,7 +112,7 @@ impl<H: Host> Interface<H> {
         messages: &mut impl Iterator<Item = Message<'m>>,
         other: &mut Option<Message<'m>>,
     ) -> Option<(usize, SendHandle)> {
-        if !self.is_fast_path_open() {
+        if self.is_asked() {
             return None;
         }
         let outbound = self.outbound.own()?;
@@ -134,12 +132,6 @@ impl<H: Host> Interface<H> {
             .post_shorts(terminus, target.link, next, tx_links)
     }
 
-    /// Whether short messages may go at once: nothing is to be heard of, and no grant is accepted.
-    #[inline(always)]
-    fn is_fast_path_open(&self) -> bool {
-        !self.fast_path_gate.load(Ordering::Relaxed)
-    }
-
     /// Sends a message that is one short packet, if nothing stands in its way.
     #[inline(always)]
     fn send_short(
@@ -149,7 +141,7 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
     ) -> Option<SendHandle> {
         let form = target.inline_form(message)?;
-        if !self.is_fast_path_open() {
+        if self.is_asked() {
             return None;
         }
         self.post_short(terminus, target, message, form)
@@ -180,7 +172,28 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
+        if self.granting.may_place(message.data.len() as u64) {
+            return self.send_granted(terminus, target, message, wait);
+        }
         match self.send_at_once(terminus, target, message) {
+            Some(handle) => Ok(handle),
+            None => self.send_any(terminus, target, message, wait),
+        }
+    }
+
+    /// Sends a message whose place may have been granted.
+    #[inline(never)]
+    fn send_granted(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        self.drain_events_if_asked();
+        let store = |_: &_, pages: &ImportedRegion, at| pages.store(at, message.data).is_ok();
+        let length = message.data.len() as u64;
+        match self.send_placed(terminus, target, message, length, wait, store)? {
             Some(handle) => Ok(handle),
             None => self.send_any(terminus, target, message, wait),
         }
@@ -193,11 +206,11 @@ impl<H: Host> Interface<H> {
         target: &Target,
         message: &Message<'_>,
     ) -> Option<SendHandle> {
-        if !self.is_fast_path_open() || !message.metadata.is_empty() {
+        let data = message.data;
+        if self.is_asked() || !message.metadata.is_empty() {
             return None;
         }
         let outbound = self.outbound.own()?;
-        let data = message.data;
         let offset = target
             .ticket
             .place(message.offset, data.len() as u64)
@@ -301,20 +314,6 @@ impl<H: Host> Interface<H> {
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         self.drain_events_if_asked();
-        if self.granting.is_any_accepted() {
-            let store = |_: &_, pages: &ImportedRegion, at| pages.store(at, message.data).is_ok();
-            let length = message.data.len() as u64;
-            if let Some(handle) =
-                self.send_placed(terminus, target, message, length, wait, store)?
-            {
-                return Ok(handle);
-            }
-            if let Some(form) = target.inline_form(message)
-                && let Some(handle) = self.post_short(terminus, target, message, form)
-            {
-                return Ok(handle);
-            }
-        }
         if let Some(handle) = self.send_short_soon(terminus, target, message, wait) {
             return Ok(handle);
         }
