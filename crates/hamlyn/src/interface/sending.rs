@@ -85,18 +85,24 @@ impl<H: Host> Interface<H> {
                 sent.count += count;
                 sent.last = Some(handle);
             }
-            let Some(message) = other.or_else(|| messages.next()) else {
-                return Ok(sent);
-            };
-            match self.send_msg(terminus, target, &message, wait) {
-                Ok(handle) => {
-                    sent.count += 1;
-                    sent.last = Some(handle);
-                }
-                Err(error) if sent.count == 0 => return Err(error),
-                Err(error) => {
-                    sent.stopped_by = Some(error);
+            // One that is not short ends the row; more of its kind follow, most likely.
+            loop {
+                let Some(message) = other.take().or_else(|| messages.next()) else {
                     return Ok(sent);
+                };
+                match self.send_msg(terminus, target, &message, wait) {
+                    Ok(handle) => {
+                        sent.count += 1;
+                        sent.last = Some(handle);
+                    }
+                    Err(error) if sent.count == 0 => return Err(error),
+                    Err(error) => {
+                        sent.stopped_by = Some(error);
+                        return Ok(sent);
+                    }
+                }
+                if target.inline_form(&message).is_some() {
+                    break;
                 }
             }
         }
