@@ -315,6 +315,9 @@ impl Outgoing {
         let place = room.place(data_after + length).map_err(unsent)?;
         let begin = self.arena_offset + place.offset() as usize;
         let mapping = &self.mapping;
+        if data_after + length <= CLAIMED_BYTES_MAX {
+            mapping.claim(begin + CLAIM_AHEAD_BYTES, data_after + length);
+        }
         if in_word.is_none() {
             mapping
                 .copy_in(begin, metadata)
@@ -348,6 +351,12 @@ fn unsent(reason: NoRoom) -> Unsent {
         NoRoom::Corrupt => Unsent::Gone,
     }
 }
+
+/// Lines of the payload arena are claimed for messages up to this length: longer ones are copied by instructions that
+/// have enough lines under way.
+const CLAIMED_BYTES_MAX: usize = 256;
+/// So far ahead of the place that is written.
+const CLAIM_AHEAD_BYTES: usize = 512;
 
 /// Copies bytes into the payload arena.
 #[inline(never)]

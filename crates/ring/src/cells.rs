@@ -15,7 +15,7 @@ use rustix::fd::{AsFd, OwnedFd};
 
 use crate::geometry::Geometry;
 use crate::memfd::reserve;
-use crate::shared::{LINE_BYTES, LINE_WORDS, Lines, Mapping, OutOfRange, Word};
+use crate::shared::{LINE_BYTES, LINE_WORDS, Lines, Mapping, OutOfRange, Word, claim, prefetch};
 
 /// A cell: one line. The low 32 bits of its first word are the flag.
 pub type Cell = [u64; LINE_WORDS];
@@ -115,8 +115,12 @@ pub trait CellMemory {
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64>;
     /// Loads the first word of a cell alone.
     fn load_first(&self, at_bytes: u64) -> u64;
+    /// Has a cell fetched that will be asked for soon.
+    fn prefetch(&self, _at_bytes: u64) {}
     /// Stores a cell, its first word last and with release.
     fn store(&self, at_bytes: u64, cell: &Cell);
+    /// Has the line of a cell fetched that will be stored soon. A hint, which does nothing where it is not known how.
+    fn claim(&self, _at_bytes: u64) {}
     /// Loads the consumer's count with acquire.
     fn load_consumed(&self) -> u64;
     /// Stores the consumer's count with release.
@@ -226,8 +230,18 @@ impl CellMemory for SharedCells {
     }
 
     #[inline(always)]
+    fn prefetch(&self, at_bytes: u64) {
+        prefetch(self.lines.line(at_bytes).as_ptr().cast());
+    }
+
+    #[inline(always)]
     fn store(&self, at_bytes: u64, cell: &Cell) {
         store(self.lines.line(at_bytes), cell);
+    }
+
+    #[inline(always)]
+    fn claim(&self, at_bytes: u64) {
+        claim(self.lines.line(at_bytes).as_ptr().cast());
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@
 //! The count of cells that are done with is published rarely: it is the only
 //! line that the producer must fetch from here.
 
-use crate::cells::{Cell, CellMemory, EPOCH, STEP_BYTES, flag_of, is_before};
+use crate::cells::{Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, flag_of, is_before};
 use crate::geometry::Geometry;
 
 /// The part of the ring whose return is held back.
@@ -18,6 +18,8 @@ const ARENA_BATCHES: usize = 4;
 const BATCH_CELLS_MAX: u64 = 256;
 /// An expected flag that no cell can have.
 const NEVER: u64 = u64::MAX;
+/// Cells that are fetched in advance: as many as are taken while one comes from a far processor.
+const AHEAD_CELLS: u64 = 8;
 
 /// A flag had a value that no correct producer writes, or the direction was closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -35,6 +37,9 @@ pub struct Consumer<M> {
     epoch: u64,
     /// From this place on there is more to do before the next cell: the generation has ended, or credit is due.
     due_bytes: u64,
+    /// How far ahead of the next cell cells are fetched: nothing while the producer may not have written them, as that would
+    /// take them from it.
+    ahead_bytes: u64,
     published: u64,
     /// What the producer waited for when it was last rung for.
     answered: u64,
@@ -55,6 +60,7 @@ impl<M: CellMemory> Consumer<M> {
             expected: flag_of(0, geometry.shift()),
             epoch: 0,
             due_bytes: batch * STEP_BYTES,
+            ahead_bytes: 0,
             published: 0,
             answered: 0,
             batch,
@@ -97,6 +103,7 @@ impl<M: CellMemory> Consumer<M> {
     #[inline(always)]
     pub fn took(&mut self) {
         self.at_bytes += STEP_BYTES;
+        self.memory.prefetch(self.at_bytes + self.ahead_bytes);
     }
 
     /// Whether [`Consumer::look`] sees nothing, whatever is there: credit is due, or the end is closed.
@@ -130,7 +137,7 @@ impl<M: CellMemory> Consumer<M> {
     #[inline(always)]
     #[must_use]
     pub fn done(&mut self, arena_bytes: usize) -> bool {
-        self.at_bytes += STEP_BYTES;
+        self.took();
         if arena_bytes > 0 {
             self.arena_held += arena_bytes;
             if self.arena_held > self.arena_batch {
@@ -146,8 +153,20 @@ impl<M: CellMemory> Consumer<M> {
     fn step(&mut self) -> bool {
         if self.expected != NEVER {
             self.expect(self.taken());
+            self.look_ahead();
         }
         self.give_back()
+    }
+
+    /// Fetches cells in advance until credit is due again, if all that may be fetched are there already.
+    fn look_ahead(&mut self) {
+        let furthest = self.batch + AHEAD_CELLS;
+        let flag = flag_of(self.taken() + furthest, self.shift) | self.epoch;
+        let first = self
+            .memory
+            .load_first(self.at_bytes + furthest * STEP_BYTES);
+        let is_there = first & FLAG_MASK == flag;
+        self.ahead_bytes = u64::from(is_there) * AHEAD_CELLS * STEP_BYTES;
     }
 
     /// The cell of that number is next.

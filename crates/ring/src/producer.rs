@@ -20,6 +20,10 @@ pub enum NoRoom {
     Corrupt,
 }
 
+/// So far ahead of the cell that is stored the lines of cells are claimed: the consumer's processor has them, and the stores of
+/// few messages fit into a processor's queue while one line comes from a far one.
+const AHEAD_CELLS: u64 = 8;
+
 /// The sending end.
 pub struct Producer<M> {
     memory: M,
@@ -221,6 +225,9 @@ impl<M: CellMemory> Room<'_, M> {
         cell[0] = cell[0] & !FLAG_MASK | producer.flag;
         producer.memory.store(producer.at_bytes, &cell);
         producer.at_bytes += STEP_BYTES;
+        producer
+            .memory
+            .claim(producer.at_bytes + AHEAD_CELLS * STEP_BYTES);
     }
 
     /// Sends the cell, which names `place`.

@@ -365,6 +365,17 @@ impl Mapping {
         Ok(unsafe { AtomicU32::from_ptr(at) })
     }
 
+    /// Has the lines fetched that will soon be stored to, as far as they lie in the mapping. A hint, which does nothing where
+    /// it is not known how.
+    #[inline]
+    pub fn claim(&self, offset: usize, length_bytes: usize) {
+        if let Ok(first) = self.writable(offset, length_bytes) {
+            for line in (0..length_bytes).step_by(LINE_BYTES) {
+                raw::claim(first.wrapping_add(line));
+            }
+        }
+    }
+
     /// Copies `from` into the mapping.
     #[inline]
     pub fn copy_in(&self, offset: usize, from: &[u8]) -> Result<(), OutOfRange> {
@@ -482,6 +493,18 @@ impl core::fmt::Debug for Mapping {
             self.len, self.writable_len
         )
     }
+}
+
+/// Fetches a line that will soon be stored to, where the processor can be told so. A hint: it faults at no address.
+#[inline(always)]
+pub(crate) fn claim(line: *const u8) {
+    raw::claim(line);
+}
+
+/// Fetches a line into the nearest cache, where the processor can be told to. A hint: it faults at no address.
+#[inline(always)]
+pub(crate) fn prefetch(line: *const u8) {
+    raw::prefetch(line);
 }
 
 /// A count that goes up at a steady rate, to compare how long copies take; always 0 where the

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::cells::SharedCells;
 use crate::geometry::ARENA_MIN_BYTES;
+use crate::producer::Producer;
 use crate::shared::Mapping;
 
 fn of(cells: u32, arena_bytes: u32) -> (Arc<Mapping>, Consumer<SharedCells>, Geometry) {
@@ -151,4 +152,107 @@ fn what_is_due_is_settled_before_more_is_shown() {
     assert!(consumer.return_due_credit().is_some());
     assert_eq!(consumed(), 64);
     assert!(!consumer.is_pending());
+}
+
+/// Cells whose fetches in advance are counted, each of which must be there.
+struct Watched {
+    cells: SharedCells,
+    shift: u32,
+    here: std::cell::Cell<u64>,
+    ahead: std::cell::Cell<u64>,
+}
+
+impl CellMemory for Watched {
+    type InPlace<'a> = <SharedCells as CellMemory>::InPlace<'a>;
+
+    fn look(&self, at_bytes: u64, first: u64, most: u64) -> Option<(u64, Self::InPlace<'_>)> {
+        self.here.set(at_bytes);
+        self.cells.look(at_bytes, first, most)
+    }
+    fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64> {
+        self.here.set(at_bytes);
+        self.cells.load(at_bytes, expected)
+    }
+    fn load_first(&self, at_bytes: u64) -> u64 {
+        self.cells.load_first(at_bytes)
+    }
+    fn prefetch(&self, at_bytes: u64) {
+        // The cell after the one that was taken is looked at next anyway.
+        if at_bytes == self.here.get() + STEP_BYTES {
+            return;
+        }
+        let flag = flag_of(at_bytes / STEP_BYTES, self.shift);
+        assert_eq!(
+            self.cells.load_first(at_bytes) & FLAG_MASK,
+            flag,
+            "taken from the producer"
+        );
+        self.ahead.set(self.ahead.get() + 1);
+    }
+    fn store(&self, at_bytes: u64, cell: &Cell) {
+        self.cells.store(at_bytes, cell);
+    }
+    fn load_consumed(&self) -> u64 {
+        self.cells.load_consumed()
+    }
+    fn store_consumed(&self, count: u64) {
+        self.cells.store_consumed(count);
+    }
+    fn store_awaited(&self, count: u64) {
+        self.cells.store_awaited(count);
+    }
+    fn load_awaited(&self) -> u64 {
+        self.cells.load_awaited()
+    }
+    fn reserve_arena(&self, from: usize, to: usize) -> bool {
+        self.cells.reserve_arena(from, to)
+    }
+}
+
+#[test]
+fn cells_are_fetched_in_advance_only_if_they_are_there() {
+    let geometry = Geometry::new(256, ARENA_MIN_BYTES).unwrap();
+    let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
+    let cells = || SharedCells::new(&mapping, geometry, None).unwrap();
+    let mut producer = Producer::new(cells(), geometry, 4096);
+    let mut consumer = Consumer::new(
+        Watched {
+            cells: cells(),
+            shift: geometry.shift(),
+            here: Default::default(),
+            ahead: Default::default(),
+        },
+        geometry,
+    );
+    // With so many cells between the ends: none, less and more than are asked about, and all.
+    for (backlog, is_fetched) in [
+        (1, false),
+        (39, false),
+        (40, false),
+        (100, true),
+        (256, true),
+    ] {
+        let before = consumer.memory.ahead.get();
+        let sent = |producer: &mut Producer<SharedCells>| {
+            if let Ok(room) = producer.room() {
+                room.publish([7, 1, 2, 3, 4, 5, 6, 7]);
+            }
+        };
+        for _ in 0..1000 {
+            while producer.sent() < consumer.taken() + backlog && producer.room().is_ok() {
+                sent(&mut producer);
+            }
+            if consumer.peek().unwrap().is_some() {
+                let _ = consumer.done(0);
+            }
+        }
+        while consumer.peek().unwrap().is_some() {
+            let _ = consumer.done(0);
+        }
+        assert_eq!(
+            consumer.memory.ahead.get() > before,
+            is_fetched,
+            "{backlog} cells"
+        );
+    }
 }

@@ -90,6 +90,14 @@ pub(super) fn ticks() -> u64 {
     0
 }
 
+/// Nothing: a hint that need not be taken.
+#[inline(always)]
+pub(super) fn claim(_line: *const u8) {}
+
+/// Nothing: a hint that need not be taken.
+#[inline(always)]
+pub(super) fn prefetch(_line: *const u8) {}
+
 /// Always 0, as [`ticks`].
 #[inline(always)]
 pub(super) fn ticks_after_loads() -> u64 {

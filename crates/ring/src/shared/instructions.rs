@@ -36,6 +36,24 @@ pub(super) unsafe fn store_u64(to: *mut u8, value: u64) {
     }
 }
 
+/// Fetches a line to be stored to.
+#[inline(always)]
+pub(super) fn claim(line: *const u8) {
+    // SAFETY: a hint, which faults at no address and changes nothing.
+    unsafe {
+        asm!("prefetchw byte ptr [{line}]", line = in(reg) line, options(nostack, preserves_flags));
+    }
+}
+
+/// Fetches a line into the nearest cache.
+#[inline(always)]
+pub(super) fn prefetch(line: *const u8) {
+    // SAFETY: a hint, which faults at no address and changes nothing.
+    unsafe {
+        asm!("prefetcht0 byte ptr [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly));
+    }
+}
+
 /// A count that goes up at a steady rate; see [`super::ticks`].
 #[inline(always)]
 pub(super) fn ticks() -> u64 {
