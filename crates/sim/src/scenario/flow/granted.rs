@@ -1,8 +1,8 @@
-//! Messages to pages that their sender is granted, and loses again (decision 0006). What was placed and not announced
+//! Messages to pages that their sender is granted, and loses again (decision 0006). Short ones go as copies. What was placed and not announced
 //! before the end of a grant is refused, and counted.
 
 use hamlyn::engine::refusal::Refusal;
-use hamlyn::grant::{Grant, GrantError, GrantTicket};
+use hamlyn::grant::{Grant, GrantError, GrantTicket, PLACED_BYTES_MIN};
 use hamlyn::{Area, Message, NewSlot, Queue, ReceiveError, Slot, Target, Wait};
 
 use super::places::Tickets;
@@ -279,7 +279,8 @@ impl FlowSender for GrantedSender {
         let target = self.tickets.of(number);
         let metadata = word_of(number, oracle.length(number)).to_le_bytes();
         let terminus = program.terminus();
-        let is_placed = self.grant.is_some();
+        let is_long = oracle.length(number) as u64 >= PLACED_BYTES_MIN;
+        let is_placed = is_long && self.grant.is_some();
         let wait = match is_placed {
             // Whether the grant is in force is known now, and not later.
             true => Wait::Poll,
