@@ -131,6 +131,22 @@ fn programs_that_fail_or_wait_for_nothing_are_named() {
     assert_eq!(world.run(Time::NEVER).failures, ["wrong: that was wrong"]);
 }
 
+/// Or one seed would end a run of many, and be lost.
+#[test]
+fn a_panic_outside_of_programs_ends_its_world_only() {
+    let mut world = Simulation::new(Settings::default());
+    let node = world.node(1);
+    world.process(node, "waits", || world::pause(Span::from_us(10)));
+    world.at(Time::ZERO + Span::from_us(5), || panic!("that was wrong"));
+    let outcome = world.run(Time::NEVER);
+    let first = outcome.failures.first().map(String::as_str);
+    assert_eq!(first, Some("outside of programs: that was wrong"));
+    assert_eq!(outcome.at, Time::ZERO + Span::from_us(5));
+    // The thread is free for another.
+    let world = Simulation::new(Settings::default());
+    assert_eq!(world.run(Time::NEVER).failures, Vec::<String>::new());
+}
+
 /// A sender that floods a receiver on another node over a network of these parts: how many messages came, how the
 /// sender's last call ended, and the outcome.
 fn flood(parts: &[Impairment], seed: u64) -> (u64, Result<(), SendError>, Outcome) {

@@ -8,6 +8,7 @@ pub(crate) mod task;
 pub(crate) mod trace;
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::link::Carrier;
 use crate::link::frames::Frames;
@@ -150,7 +151,7 @@ pub struct Outcome {
     pub sum: u64,
     /// What happened, a line each, if it was to be written down.
     pub trace: String,
-    /// What went wrong: panics of programs first, then programs that nothing can wake any more.
+    /// What went wrong: panics first, of programs or of what carries for them, then programs that nothing can wake any more.
     pub failures: Vec<String>,
 }
 
@@ -226,7 +227,11 @@ impl<'a> Simulation<'a> {
             pending_tasks: self.pending_tasks,
             coroutines: BTreeMap::new(),
         };
-        run.go_on(until);
+        // Outside of programs too, the world ends at a panic, and says so: whoever runs many worlds keeps the seed.
+        let ended = catch_unwind(AssertUnwindSafe(|| run.go_on(until)));
+        if let Some(failure) = ended.err().and_then(task::message_of) {
+            kernel::with(|kernel| kernel.fail(format!("outside of programs: {failure}")));
+        }
         let stuck = kernel::with(|kernel| kernel.tasks.unended());
         let late = kernel::with(|kernel| kernel.is_live());
         // Coroutines that are left unwind while there is a kernel to tell.

@@ -190,7 +190,7 @@ impl<'a> Coroutine<'a> {
 }
 
 /// What a panic says; nothing for the end of a killed process.
-fn message_of(payload: Box<dyn Any + Send>) -> Option<String> {
+pub(crate) fn message_of(payload: Box<dyn Any + Send>) -> Option<String> {
     if payload.is::<Killed>() {
         return None;
     }
