@@ -57,6 +57,9 @@ pub(crate) struct Outgoing {
     line: DuplexSender<SharedLine>,
     /// The number of the last message that was taken from the line.
     line_taken: Arc<AtomicU64>,
+    /// Whether the line is left alone for a while when it is not ours. One end that pauses is enough: the other writes it only
+    /// when this one did. Two that pause miss each other's turns for ever.
+    line_pauses: bool,
     /// After so many cells the line is tried.
     line_due: u64,
     /// After how many more, if traffic does not alternate.
@@ -87,6 +90,7 @@ impl Outgoing {
         Ok(Self {
             line: DuplexSender::new(line.line, line.order),
             line_taken: line.taken,
+            line_pauses: line.order != LineOrder::Second,
             line_due: 0,
             line_pause_cells: LINE_PAUSE_MIN_CELLS,
             line_cells: u64::MAX,
@@ -191,6 +195,12 @@ impl Outgoing {
         self.reports.missed()
     }
 
+    /// How many of them went over the line.
+    #[cfg(test)]
+    pub(crate) fn sent_over_line(&self) -> u64 {
+        self.line.sent()
+    }
+
     /// How many packets were sent.
     pub(crate) fn sent(&self) -> u64 {
         self.producer.sent() + self.line.sent()
@@ -203,7 +213,9 @@ impl Outgoing {
             if self.line.is_ours(self.line_taken.load(Ordering::Acquire)) {
                 return self.send_over_line(&short());
             }
-            self.postpone_line();
+            if self.line_pauses {
+                self.postpone_line();
+            }
         }
         let room = self.producer.room().map_err(unsent)?;
         room.publish(short_cell::encode_short(&short()));

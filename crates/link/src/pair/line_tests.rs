@@ -204,6 +204,31 @@ fn questions_and_answers_use_no_cells() {
     );
 }
 
+/// Greetings that nobody answers leave the two ends out of step.
+#[test]
+fn one_message_too_many_does_not_end_the_use_of_the_line() {
+    for (by_left, by_right) in [(1, 0), (2, 0), (0, 1), (0, 2), (1000, 0), (0, 1000)] {
+        let (mut left, mut right) = pair();
+        for _ in 0..by_left {
+            assert!(send(&mut left, 0, 8, Way::FastPath) && take(&mut right, false).is_some());
+        }
+        for _ in 0..by_right {
+            assert!(send(&mut right, 0, 8, Way::FastPath) && take(&mut left, false).is_some());
+        }
+        let over_line = |side: &Side| side.link.transmit.outgoing.sent_over_line();
+        let before = over_line(&left) + over_line(&right);
+        for _ in 0..20_000 {
+            assert!(send(&mut left, 1, 8, Way::FastPath) && take(&mut right, false).is_some());
+            assert!(send(&mut right, 2, 8, Way::FastPath) && take(&mut left, false).is_some());
+        }
+        let used = over_line(&left) + over_line(&right) - before;
+        assert!(
+            used > 30_000,
+            "{used} of 40,000 after {by_left} and {by_right}"
+        );
+    }
+}
+
 /// A peer that answers at once, for ever, is held up now and then, so that others have their turn.
 #[test]
 fn a_row_of_messages_ends() {
