@@ -6,12 +6,14 @@
 //! (decision 0012).
 
 pub mod batch;
+pub mod datagram_socket;
 pub mod handshake;
 pub mod key_file;
 pub mod mtu;
 mod offload;
 pub mod packet_header;
 pub mod protection;
+pub mod randomness;
 mod replay;
 pub mod socket;
 

@@ -6,11 +6,15 @@
 //! ([`UdpEndpoint::next_unassociated`]) belong to the host: they are handshakes.
 //!
 //! An unassociated datagram causes no allocation, no blocking and no answer here.
+//!
+//! The sockets are a parameter ([`DatagramSocket`]) and the clock is given, so that a simulation runs the same endpoint over a network and
+//! a time of its own (decision 0033).
 
 mod connection;
 mod ends;
 mod probing;
 mod state;
+mod system_socket;
 
 pub use connection::{Connection, ConnectionConfig};
 pub use ends::{ReceivedPayload, UdpLink, UdpReceive, UdpTransmit};
@@ -18,14 +22,12 @@ pub use state::ConnectionState;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
-
 use crate::udp::batch::{Batch, Datagram, Inbox};
+use crate::udp::datagram_socket::DatagramSocket;
 use crate::udp::handshake::MESSAGE_BYTES_MAX;
 use crate::udp::packet_header::{Kind, PacketHeader, association_of};
 use crate::udp::socket::{CallFailed, SendError, Socket, SocketSettings};
@@ -70,9 +72,9 @@ impl Unassociated {
 }
 
 /// See the module.
-pub struct UdpEndpoint {
-    reception: Mutex<Reception>,
-    connections: Mutex<Connections>,
+pub struct UdpEndpoint<S = Socket> {
+    reception: Mutex<Reception<S>>,
+    connections: Mutex<Connections<S>>,
     unassociated: Mutex<Unassociated>,
     pending: Mutex<Vec<PendingHandshake>>,
     /// Bytes of frames that all links keep until they are taken.
@@ -97,11 +99,11 @@ pub struct UdpEndpoint {
 }
 
 /// The state of the polling thread.
-struct Reception {
-    socket: Socket,
+struct Reception<S> {
+    socket: S,
     inbox: Inbox,
     /// A copy of the table, as of that change.
-    table: Vec<Option<Arc<Connection>>>,
+    table: Vec<Option<Arc<Connection<S>>>>,
     seen: u64,
     /// The system may have more reports.
     has_reports: bool,
@@ -114,11 +116,19 @@ struct Reception {
 }
 
 /// All links.
-#[derive(Default)]
-struct Connections {
-    table: Vec<Option<Arc<Connection>>>,
+struct Connections<S> {
+    table: Vec<Option<Arc<Connection<S>>>>,
     /// Numbers that links to be have, by place.
     reserved: Vec<u32>,
+}
+
+impl<S> Default for Connections<S> {
+    fn default() -> Self {
+        Self {
+            table: Vec::new(),
+            reserved: Vec::new(),
+        }
+    }
 }
 
 /// Locks what no panic of ours leaves half done.
@@ -133,18 +143,11 @@ fn place_of(number: u32) -> usize {
     (number & ((1 << PLACE_BITS) - 1)) as usize
 }
 
-impl UdpEndpoint {
-    /// An endpoint at this address; port 0 lets the system choose. `clock` gives nanoseconds; `notify` is called, by
+impl<S: DatagramSocket> UdpEndpoint<S> {
+    /// An endpoint that receives from this socket, which is not connected. `clock` gives nanoseconds; `notify` is called, by
     /// any thread, when an unassociated datagram waits or a link has ended; it must not call back.
-    pub fn open(
-        at: SocketAddr,
-        settings: &SocketSettings,
-        clock: fn() -> u64,
-        notify: Box<dyn Fn() + Send + Sync>,
-    ) -> Result<Self, CallFailed> {
-        let socket = Socket::bind(at, settings)?;
-        socket.drain_reports();
-        Ok(Self {
+    pub fn over(socket: S, clock: fn() -> u64, notify: Box<dyn Fn() + Send + Sync>) -> Self {
+        Self {
             local: socket.local(),
             reception: Mutex::new(Reception {
                 socket,
@@ -169,17 +172,12 @@ impl UdpEndpoint {
             polls: AtomicU64::new(0),
             poller: AtomicU32::new(0),
             changes: AtomicU64::new(0),
-        })
+        }
     }
 
     /// The address of its socket.
     pub fn local(&self) -> SocketAddr {
         self.local
-    }
-
-    /// Its socket, to be watched.
-    pub fn with_socket<R>(&self, watch: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
-        watch(lock(&self.reception).socket.as_fd())
     }
 
     /// Whether many unassociated datagrams wait.
@@ -224,7 +222,7 @@ impl UdpEndpoint {
     }
 
     /// The link of that number.
-    pub fn link(self: &Arc<Self>, number: u32, parts: ConnectionConfig) -> UdpLink {
+    pub fn link(self: &Arc<Self>, number: u32, parts: ConnectionConfig<S>) -> UdpLink<S> {
         let queued_bytes = Arc::clone(&self.queued_bytes);
         let connection = Arc::new(Connection::new(number, parts, self.now_ns(), queued_bytes));
         let mut connections = lock(&self.connections);
@@ -239,7 +237,7 @@ impl UdpEndpoint {
     }
 
     /// Elects a link whose receiving half polls for all.
-    fn elect_poller(&self, connections: &Connections) {
+    fn elect_poller(&self, connections: &Connections<S>) {
         let poller = self.poller.load(Ordering::Relaxed);
         let mut living = connections
             .table
@@ -260,12 +258,12 @@ impl UdpEndpoint {
     }
 
     /// Whether the receiving half of that link polls for all of them.
-    pub(crate) fn polls_for_all(&self, connection: &Connection) -> bool {
+    pub(crate) fn polls_for_all(&self, connection: &Connection<S>) -> bool {
         self.poller.load(Ordering::Relaxed) == connection.number()
     }
 
     /// Polls for all links, if the receiving half of that link does so. Returns whether it does.
-    pub(crate) fn poll_for_all(&self, connection: &Connection) -> bool {
+    pub(crate) fn poll_for_all(&self, connection: &Connection<S>) -> bool {
         if !self.polls_for_all(connection) {
             return false;
         }
@@ -306,7 +304,7 @@ impl UdpEndpoint {
         let mut connections = lock(&self.connections);
         // Before the links are read: a link that wants something later says so again.
         self.deadline_ns.swap(u64::MAX, Ordering::SeqCst);
-        let due: Vec<Arc<Connection>> = connections
+        let due: Vec<Arc<Connection<S>>> = connections
             .table
             .iter()
             .flatten()
@@ -366,7 +364,7 @@ impl UdpEndpoint {
         &self,
         peer: SocketAddr,
         settings: &SocketSettings,
-    ) -> Result<Option<Socket>, CallFailed> {
+    ) -> Result<Option<S>, CallFailed> {
         lock(&self.reception).socket.beside(peer, settings)
     }
 
@@ -430,30 +428,6 @@ impl UdpEndpoint {
         reception.socket.send_to(bytes, to)
     }
 
-    /// Drains all links that the application has dropped, as far as that can be done until then: their frames are acknowledged, or given
-    /// up. Blocks.
-    pub fn drain(&self, until_ns: u64) {
-        self.request_wakeup(0);
-        loop {
-            self.poll();
-            let now_ns = self.now_ns();
-            if now_ns >= until_ns || !self.has_links() {
-                return;
-            }
-            let wake_ns = self.deadline_ns().unwrap_or(until_ns).min(until_ns);
-            let span_ns = wake_ns.saturating_sub(now_ns);
-            let span = Timespec {
-                tv_sec: (span_ns / 1_000_000_000) as i64,
-                tv_nsec: (span_ns % 1_000_000_000) as i64,
-            };
-            self.with_socket(|socket| {
-                let mut polled = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
-                // If it cannot wait, it looks again at once.
-                let _ = rustix::event::poll(&mut polled, Some(&span));
-            });
-        }
-    }
-
     pub(crate) fn report_end(&self) {
         (self.notify)();
     }
@@ -490,9 +464,9 @@ impl UdpEndpoint {
     }
 }
 
-impl Reception {
+impl<S: DatagramSocket> Reception<S> {
     /// Learns of new links, and of those that ended.
-    fn follow(&mut self, endpoint: &UdpEndpoint) {
+    fn follow(&mut self, endpoint: &UdpEndpoint<S>) {
         let changes = endpoint.changes.load(Ordering::Acquire);
         if changes != self.seen {
             self.table.clone_from(&lock(&endpoint.connections).table);
@@ -507,7 +481,7 @@ impl Reception {
     }
 
     /// Receives datagrams, and stops once packets wait to be taken, as the polling thread will be back. Returns whether some wait.
-    fn take_in(&mut self, endpoint: &UdpEndpoint, polled_ns: u64) -> bool {
+    fn take_in(&mut self, endpoint: &UdpEndpoint<S>, polled_ns: u64) -> bool {
         let mut came = false;
         // So that the socket knows how long datagrams may be before it tells them apart.
         self.follow(endpoint);
@@ -558,10 +532,10 @@ impl Reception {
     }
 }
 
-impl Reception {
+impl<S: DatagramSocket> Reception<S> {
     /// Hears at which peers' ports nobody listens.
     #[cold]
-    fn drain_reports(&mut self, endpoint: &UdpEndpoint) {
+    fn drain_reports(&mut self, endpoint: &UdpEndpoint<S>) {
         for _ in 0..REPORTS_PER_POLL {
             let Some(report) = self.socket.next_report() else {
                 self.has_reports = false;
@@ -579,7 +553,7 @@ impl Reception {
     }
 }
 
-impl UdpEndpoint {
+impl<S: DatagramSocket> UdpEndpoint<S> {
     /// Keeps an unassociated datagram for the host, or passes it to its pending handshake.
     #[cold]
     fn dispatch(&self, datagram: Option<Datagram<'_>>) {

@@ -130,6 +130,12 @@ impl Batch {
         }
     }
 
+    /// The first one that waits.
+    pub fn first(&self) -> Option<&[u8]> {
+        let length = usize::from(*self.lengths[..self.count].get(self.first)?);
+        self.bytes.get(self.start..self.start + length)
+    }
+
     /// Leaves out the first one that waits, however it came that it cannot be sent. Its length in bytes.
     pub fn drop_first(&mut self) -> Option<usize> {
         let length = usize::from(*self.lengths[..self.count].get(self.first)?);
@@ -242,6 +248,19 @@ impl Inbox {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
+    }
+
+    /// Puts there what a call would bring, as far as there is room: one datagram, or several of one source, end to end and as long as each other but for the
+    /// last, if a system `joins` them; a single one has hardly more bytes than that then. For sockets that are none of the system's.
+    pub fn load(&mut self, came: &[u8], joins: Option<usize>, from: SocketAddr) {
+        let bytes = came.len().min(self.bytes.len());
+        self.bytes[..bytes].copy_from_slice(&came[..bytes]);
+        self.fill(bytes, joins, Some(from));
+    }
+
+    /// Says that nothing came. What it still held is gone.
+    pub fn empty(&mut self) {
+        self.fill(0, None, None);
     }
 
     /// What one call brought: one datagram, or several if the kernel may have joined them. A single one has hardly more than

@@ -1,7 +1,7 @@
 //! The handshake and its two payloads: the initiator shakes hands, sends its request, and gets the answer; each side
 //! then knows who the other is, and both have keys for a link.
 //!
-//! Pure state machines: bytes and the time come in, bytes go out; only randomness is taken from the system. An
+//! Pure state machines: bytes and the time come in, bytes go out; only randomness is taken from the system, or from a simulation (`randomness`). An
 //! [`Initiator`] asks until it is answered; a [`Responder`] serves a whole socket and keeps nothing of those it has not authenticated.
 //! With a cluster's secret it is Noise `NNpsk0`, with keys of hosts Noise `IK`; without either the same messages go in the clear, and an attacker
 //! that does not see them cannot finish the handshake.
@@ -36,8 +36,9 @@ pub use initiator::{Initiator, Taken};
 pub use message::{COOKIE_MESSAGE_BYTES, MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX};
 pub use responder::{Heard, Responder, Said};
 
-use super::key_file::{ClusterSecret, HostKey, NoRandom, PublicKey};
+use super::key_file::{ClusterSecret, HostKey, PublicKey};
 use super::protection::Key;
+use super::randomness::NoRandom;
 
 /// By how much the clocks of two hosts may differ without an additional round trip, in milliseconds.
 pub const FRESH_MS: u64 = 120_000;

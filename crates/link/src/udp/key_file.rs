@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ring::rand::{SecureRandom, SystemRandom};
 use snow::params::DHChoice;
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use zeroize::Zeroizing;
+
+use super::randomness::{NoRandom, Source};
 
 /// Bytes of a key of a host, and the least of a cluster's secret.
 pub const KEY_BYTES: usize = 32;
@@ -86,17 +87,6 @@ pub enum KeyFileError {
     },
 }
 
-/// The system gives no random bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the system gives no random bytes")]
-pub struct NoRandom;
-
-pub(super) fn random<const N: usize>() -> Result<[u8; N], NoRandom> {
-    let mut bytes = [0; N];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandom)?;
-    Ok(bytes)
-}
-
 /// What all hosts of a cluster know, and nobody else.
 #[derive(Clone)]
 pub struct ClusterSecret(Zeroizing<Vec<u8>>);
@@ -110,7 +100,7 @@ impl fmt::Debug for ClusterSecret {
 impl ClusterSecret {
     /// A new one, of 32 random bytes.
     pub fn generate() -> Result<Self, NoRandom> {
-        let bytes = Zeroizing::new(random::<KEY_BYTES>()?);
+        let bytes = Zeroizing::new(Source::default().bytes::<KEY_BYTES>()?);
         Ok(Self(Zeroizing::new(bytes.to_vec())))
     }
 
@@ -178,7 +168,7 @@ impl fmt::Debug for HostKey {
 impl HostKey {
     /// A new one.
     pub fn generate() -> Result<Self, NoRandom> {
-        Ok(Self::of(Zeroizing::new(random()?)))
+        Ok(Self::of(Zeroizing::new(Source::default().bytes()?)))
     }
 
     /// A private key that was written as text; the public one follows from it.

@@ -28,6 +28,7 @@ use crate::Refused;
 use crate::trace::Tap;
 use crate::udp::DATAGRAM_BYTES_MAX;
 use crate::udp::batch::{BATCH_DATAGRAMS, Batch, Datagram, Inbox};
+use crate::udp::datagram_socket::DatagramSocket;
 use crate::udp::packet_header::{Kind, PACKET_HEADER_BYTES, association_of};
 use crate::udp::protection::{RxProtection, TxProtection};
 use crate::udp::socket::Socket;
@@ -56,7 +57,7 @@ fn share_bytes(queued_bytes: usize) -> usize {
 }
 
 /// What a connection is made of.
-pub struct ConnectionConfig {
+pub struct ConnectionConfig<S = Socket> {
     /// The transport.
     pub association: Association,
     /// For frames to the peer.
@@ -64,18 +65,18 @@ pub struct ConnectionConfig {
     /// For frames from the peer.
     pub rx_protection: RxProtection,
     /// The ways to the peer, each connected; as many as the association has paths.
-    pub sockets: Vec<Socket>,
+    pub sockets: Vec<S>,
     /// Where its frames are written to, too.
     pub tap: Option<Tap>,
 }
 
 /// See the module.
-pub struct Connection {
+pub struct Connection<S = Socket> {
     /// By which number frames for it go.
     number: u32,
     /// Where its frames go.
     pub(super) peer: Option<SocketAddr>,
-    state: Mutex<State>,
+    state: Mutex<State<S>>,
     payload_max_bytes: AtomicUsize,
     /// The longest datagram, of either direction.
     datagram_bytes: usize,
@@ -93,11 +94,11 @@ pub struct Connection {
     end: OnceLock<CloseReason>,
 }
 
-struct State {
+struct State<S> {
     association: Association,
     tx_protection: TxProtection,
     rx_protection: RxProtection,
-    sockets: Vec<Socket>,
+    sockets: Vec<S>,
     tap: Option<Tap>,
     probing: Probing,
     is_cutting: bool,
@@ -136,10 +137,10 @@ struct State {
     answered_fence: Option<u64>,
 }
 
-impl Connection {
+impl<S: DatagramSocket> Connection<S> {
     pub(super) fn new(
         number: u32,
-        parts: ConnectionConfig,
+        parts: ConnectionConfig<S>,
         now_ns: u64,
         queued_bytes: Arc<AtomicUsize>,
     ) -> Self {
@@ -157,7 +158,7 @@ impl Connection {
         association.limit_frames(frame_bytes);
         Self {
             number,
-            peer: sockets.first().and_then(Socket::peer),
+            peer: sockets.first().and_then(S::peer),
             payload_max_bytes: AtomicUsize::new(association.payload_max_bytes()),
             datagram_bytes,
             waiting: AtomicUsize::new(0),
@@ -241,7 +242,7 @@ impl Connection {
     }
 
     /// The peer has given the link up without a word that came: it asks for another.
-    pub fn abort(&self, endpoint: &UdpEndpoint) {
+    pub fn abort(&self, endpoint: &UdpEndpoint<S>) {
         let mut state = lock(&self.state);
         state.association.fail(CloseReason::ClosedByPeer);
         self.leave(&mut state, endpoint, endpoint.now_ns());
@@ -274,7 +275,7 @@ impl Connection {
     /// Sends something.
     pub(super) fn offer(
         &self,
-        endpoint: &UdpEndpoint,
+        endpoint: &UdpEndpoint<S>,
         give: impl FnOnce(&mut Association) -> Result<(), Unsent>,
     ) -> Result<(), Unsent> {
         let mut state = lock(&self.state);
@@ -292,7 +293,7 @@ impl Connection {
     /// somebody must call [`Connection::run_timers`] soon, as the polling thread does.
     pub(super) fn offer_part(
         &self,
-        endpoint: &UdpEndpoint,
+        endpoint: &UdpEndpoint<S>,
         give: impl FnOnce(&mut Association) -> Result<(), Unsent>,
     ) -> Result<bool, Unsent> {
         let mut state = lock(&self.state);
@@ -312,7 +313,7 @@ impl Connection {
 
     /// Remembers that a sender found no room, so that it is told when there is some.
     #[inline]
-    fn note_room(&self, state: &mut State, given: Result<(), Unsent>) -> Result<(), Unsent> {
+    fn note_room(&self, state: &mut State<S>, given: Result<(), Unsent>) -> Result<(), Unsent> {
         if given.is_err() && !state.association.has_room() {
             self.has_room.store(false, Ordering::Relaxed);
         }
@@ -335,7 +336,7 @@ impl Connection {
     }
 
     /// All packets of these frames were received. Frames that came together are acknowledged together.
-    pub(super) fn taken(&self, endpoint: &UdpEndpoint, mut batch: ReceivedBatch) {
+    pub(super) fn taken(&self, endpoint: &UdpEndpoint<S>, mut batch: ReceivedBatch) {
         let mut state = lock(&self.state);
         // Their acknowledgements are due no later than if the frames had been received at once.
         let received_ns = state.received_ns;
@@ -354,7 +355,7 @@ impl Connection {
     }
 
     /// Acknowledges received frames as soon as possible.
-    pub(super) fn acknowledge(&self, endpoint: &UdpEndpoint) {
+    pub(super) fn acknowledge(&self, endpoint: &UdpEndpoint<S>) {
         self.run_timers(endpoint, endpoint.now_ns());
     }
 
@@ -367,12 +368,12 @@ impl Connection {
     }
 
     /// Sends everything that is due.
-    pub(super) fn run_timers(&self, endpoint: &UdpEndpoint, now_ns: u64) {
+    pub(super) fn run_timers(&self, endpoint: &UdpEndpoint<S>, now_ns: u64) {
         let mut state = lock(&self.state);
         self.run_timers_locked(&mut state, endpoint, now_ns);
     }
 
-    fn run_timers_locked(&self, state: &mut State, endpoint: &UdpEndpoint, now_ns: u64) {
+    fn run_timers_locked(&self, state: &mut State<S>, endpoint: &UdpEndpoint<S>, now_ns: u64) {
         state.pump(endpoint, now_ns);
         self.leave(state, endpoint, now_ns);
         // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would come back to it.
@@ -390,7 +391,7 @@ impl Connection {
     /// then. Whether there is something to be taken.
     pub(super) fn take_in(
         &self,
-        endpoint: &UdpEndpoint,
+        endpoint: &UdpEndpoint<S>,
         now_ns: u64,
         late_ns: u64,
         inbox: &mut Inbox,
@@ -425,14 +426,20 @@ impl Connection {
     }
 
     /// To be called before the lock is given back.
-    fn leave(&self, state: &mut State, endpoint: &UdpEndpoint, now_ns: u64) {
+    fn leave(&self, state: &mut State<S>, endpoint: &UdpEndpoint<S>, now_ns: u64) {
         state.follow(now_ns);
         let due_ns = state.due_ns(now_ns);
         self.leave_until(state, endpoint, now_ns, due_ns);
     }
 
     /// As [`Connection::leave`], if frames are as long as the paths carry, and it is known when it wants to be looked after.
-    fn leave_until(&self, state: &mut State, endpoint: &UdpEndpoint, now_ns: u64, due_ns: u64) {
+    fn leave_until(
+        &self,
+        state: &mut State<S>,
+        endpoint: &UdpEndpoint<S>,
+        now_ns: u64,
+        due_ns: u64,
+    ) {
         while let Some(returned) = state.association.next_return() {
             if state.returned.len() == RETURNED_MAX {
                 state.returned.pop_front();
@@ -476,7 +483,7 @@ impl Connection {
         self.request_wakeup(endpoint, due_ns);
     }
 
-    fn request_wakeup(&self, endpoint: &UdpEndpoint, due_ns: u64) {
+    fn request_wakeup(&self, endpoint: &UdpEndpoint<S>, due_ns: u64) {
         self.deadline_ns.store(due_ns, Ordering::Release);
         endpoint.request_wakeup(due_ns);
     }
@@ -524,7 +531,7 @@ impl Connection {
     }
 }
 
-impl State {
+impl<S: DatagramSocket> State<S> {
     /// So many full frames one call sends; fewer wait for more of their kind.
     fn run_frames(&self) -> usize {
         let datagram_bytes = self.frame_bytes + self.tx_protection.overhead_bytes();
@@ -549,7 +556,7 @@ impl State {
     /// A datagram has come.
     fn take_in(
         &mut self,
-        endpoint: &UdpEndpoint,
+        endpoint: &UdpEndpoint<S>,
         now_ns: u64,
         late_ns: u64,
         datagram: Datagram<'_>,
@@ -604,7 +611,7 @@ impl State {
     }
 }
 
-impl Drop for Connection {
+impl<S> Drop for Connection<S> {
     fn drop(&mut self) {
         let state = lock(&self.state);
         let association = &state.association;

@@ -13,16 +13,18 @@ use hamlyn_ring::ready_bitmap::READY_BITS_MAX;
 
 use super::connection::{Connection, ReceivedBatch};
 use super::{ConnectionState, UdpEndpoint};
+use crate::udp::datagram_socket::DatagramSocket;
+use crate::udp::socket::Socket;
 use crate::{Link, LinkFault, ReceiveEnd, Refused, TransmitEnd};
 
 /// A link to an interface of another host.
-pub struct UdpLink {
-    transmit: UdpTransmit,
-    receive: UdpReceive,
+pub struct UdpLink<S: DatagramSocket = Socket> {
+    transmit: UdpTransmit<S>,
+    receive: UdpReceive<S>,
 }
 
-impl UdpLink {
-    pub(super) fn new(endpoint: &Arc<UdpEndpoint>, connection: &Arc<Connection>) -> Self {
+impl<S: DatagramSocket> UdpLink<S> {
+    pub(super) fn new(endpoint: &Arc<UdpEndpoint<S>>, connection: &Arc<Connection<S>>) -> Self {
         Self {
             transmit: UdpTransmit {
                 endpoint: Arc::clone(endpoint),
@@ -40,30 +42,30 @@ impl UdpLink {
     }
 
     /// What the host holds of it.
-    pub fn connection(&self) -> &Arc<Connection> {
+    pub fn connection(&self) -> &Arc<Connection<S>> {
         &self.receive.connection
     }
 }
 
-impl Link for UdpLink {
-    type Transmit = UdpTransmit;
-    type Receive = UdpReceive;
+impl<S: DatagramSocket> Link for UdpLink<S> {
+    type Transmit = UdpTransmit<S>;
+    type Receive = UdpReceive<S>;
 
-    fn split(self) -> (UdpTransmit, UdpReceive) {
+    fn split(self) -> (UdpTransmit<S>, UdpReceive<S>) {
         (self.transmit, self.receive)
     }
 }
 
 /// The transmitting end.
-pub struct UdpTransmit {
-    endpoint: Arc<UdpEndpoint>,
-    connection: Arc<Connection>,
+pub struct UdpTransmit<S: DatagramSocket = Socket> {
+    endpoint: Arc<UdpEndpoint<S>>,
+    connection: Arc<Connection<S>>,
     sent: u64,
     /// Whether packets wait for others.
     holds: bool,
 }
 
-impl TransmitEnd for UdpTransmit {
+impl<S: DatagramSocket> TransmitEnd for UdpTransmit<S> {
     fn payload_max_bytes(&self) -> usize {
         self.connection.payload_max_bytes()
     }
@@ -181,9 +183,9 @@ impl TransmitEnd for UdpTransmit {
 }
 
 /// The receiving end.
-pub struct UdpReceive {
-    endpoint: Arc<UdpEndpoint>,
-    connection: Arc<Connection>,
+pub struct UdpReceive<S: DatagramSocket = Socket> {
+    endpoint: Arc<UdpEndpoint<S>>,
+    connection: Arc<Connection<S>>,
     /// The frames whose packets are being taken.
     current: Option<ReceivedBatch>,
     taken: u64,
@@ -207,9 +209,9 @@ impl Payload<Area> for ReceivedPayload<'_> {
     }
 }
 
-impl UdpReceive {
+impl<S: DatagramSocket> UdpReceive<S> {
     #[cfg(test)]
-    pub(super) fn connection(&self) -> &Arc<Connection> {
+    pub(super) fn connection(&self) -> &Arc<Connection<S>> {
         &self.connection
     }
 
@@ -251,7 +253,7 @@ impl UdpReceive {
     }
 }
 
-impl ReceiveEnd for UdpReceive {
+impl<S: DatagramSocket> ReceiveEnd for UdpReceive<S> {
     type Payload<'a> = ReceivedPayload<'a>;
     type Shortcut = Infallible;
 
@@ -321,7 +323,7 @@ impl ReceiveEnd for UdpReceive {
     }
 }
 
-impl Drop for UdpReceive {
+impl<S: DatagramSocket> Drop for UdpReceive<S> {
     fn drop(&mut self) {
         if let Some(batch) = self.current.take() {
             self.connection.nack(batch);

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use ring::hmac;
 
-use super::super::key_file::{NoRandom, random};
+use super::super::randomness::{NoRandom, Source};
 
 /// How long cookies are made with one secret, in nanoseconds; a cookie is valid for one to two such times.
 const ROTATION_NS: u64 = 120_000_000_000;
@@ -16,8 +16,8 @@ pub(super) struct CookieKey {
 }
 
 impl CookieKey {
-    pub(super) fn new() -> Result<Self, NoRandom> {
-        let master = hmac::Key::new(hmac::HMAC_SHA256, &random::<32>()?);
+    pub(super) fn new(random: &Source) -> Result<Self, NoRandom> {
+        let master = hmac::Key::new(hmac::HMAC_SHA256, &random.bytes::<32>()?);
         Ok(Self { master })
     }
 

@@ -2,9 +2,12 @@
 
 use ring::hmac;
 
-use super::super::key_file::{PublicKey, random};
+use std::sync::Arc;
+
+use super::super::key_file::PublicKey;
 use super::super::packet_header::{Kind, PACKET_HEADER_BYTES};
 use super::super::protection::{RxProtection, TxProtection};
+use super::super::randomness::{Randomness, Source};
 use super::message::{
     CODE_BYTES, COOKIE_MESSAGE_BYTES, Coded, Codes, HEAD_BYTES, Head, MESSAGE_BYTES_MAX, Mode,
     PAYLOAD_BYTES_MAX, answer_code, is_same, prologue,
@@ -86,11 +89,36 @@ impl Initiator {
         now_ns: u64,
         wall_ms: u64,
     ) -> Result<Self, HandshakeError> {
+        let suite = Suite::new(credentials.clone(), Source::default());
+        Self::of(suite, host, interface, payload, now_ns, wall_ms)
+    }
+
+    /// The same, with the random bytes of a simulation.
+    pub fn with_randomness(
+        randomness: Arc<dyn Randomness>,
+        credentials: &Credentials,
+        host: Option<&str>,
+        interface: u64,
+        payload: &[u8],
+        now_ns: u64,
+        wall_ms: u64,
+    ) -> Result<Self, HandshakeError> {
+        let suite = Suite::new(credentials.clone(), Source::given(randomness));
+        Self::of(suite, host, interface, payload, now_ns, wall_ms)
+    }
+
+    fn of(
+        suite: Suite,
+        host: Option<&str>,
+        interface: u64,
+        payload: &[u8],
+        now_ns: u64,
+        wall_ms: u64,
+    ) -> Result<Self, HandshakeError> {
         if payload.len() > PAYLOAD_BYTES_MAX {
             let bytes = payload.len();
             return Err(HandshakeError::Payload { bytes });
         }
-        let suite = Suite::new(credentials.clone());
         let responder = suite.expected(host)?;
         let mut initiator = Self {
             codes: suite.codes(responder.as_ref()),
@@ -120,7 +148,7 @@ impl Initiator {
     fn begin(&mut self, now_ns: u64) -> Result<(), HandshakeError> {
         let mode = self.mode();
         // Those of links have the highest bit.
-        let association = u32::from_le_bytes(random()?) >> 1 | 1;
+        let association = u32::from_le_bytes(self.suite.random.bytes()?) >> 1 | 1;
         let since_ms = now_ns.saturating_sub(self.begun_ns) / 1_000_000;
         let head = Head {
             kind: Kind::Initiation,

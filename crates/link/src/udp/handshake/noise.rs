@@ -4,8 +4,9 @@ use ring::hmac;
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
-use super::super::key_file::{PublicKey, random};
+use super::super::key_file::PublicKey;
 use super::super::protection::Key;
+use super::super::randomness::Source;
 use super::message::{Codes, Mode, NUMBER_BYTES, POINT_BYTES, derive};
 use super::{Credentials, HandshakeError, Identity, Keys, Unheard};
 
@@ -18,6 +19,8 @@ pub(super) struct Suite {
     credentials: Credentials,
     /// Of the secret; the secret itself may have another length.
     psk: Zeroizing<[u8; 32]>,
+    /// Where its random bytes come from.
+    pub(super) random: Source,
 }
 
 /// One side of an exchange.
@@ -35,7 +38,7 @@ fn refused(error: &snow::Error) -> HandshakeError {
 }
 
 impl Suite {
-    pub(super) fn new(credentials: Credentials) -> Self {
+    pub(super) fn new(credentials: Credentials, random: Source) -> Self {
         let psk = match &credentials {
             Credentials::Secret(secret) => {
                 let derived = derive(secret.bytes(), "hamlyn 1 psk");
@@ -43,7 +46,11 @@ impl Suite {
             }
             Credentials::Keys { .. } | Credentials::Insecure => Zeroizing::new([0; 32]),
         };
-        Self { credentials, psk }
+        Self {
+            credentials,
+            psk,
+            random,
+        }
     }
 
     pub(super) fn mode(&self) -> Mode {
@@ -100,14 +107,15 @@ impl Suite {
     ) -> Result<HandshakeState, snow::Error> {
         let builder = match &self.credentials {
             Credentials::Keys { own, .. } => {
-                let builder = Builder::new(KEYS.parse()?).local_private_key(own.private())?;
+                let builder = Builder::with_resolver(KEYS.parse()?, self.random.resolver())
+                    .local_private_key(own.private())?;
                 match responder {
                     Some(key) => builder.remote_public_key(&key.0)?,
                     None => builder,
                 }
             }
             Credentials::Secret(_) | Credentials::Insecure => {
-                Builder::new(SECRET.parse()?).psk(0, &self.psk)?
+                Builder::with_resolver(SECRET.parse()?, self.random.resolver()).psk(0, &self.psk)?
             }
         };
         let builder = builder.prologue(prologue)?;
@@ -126,7 +134,7 @@ impl Suite {
         into: &mut [u8],
     ) -> Result<Exchange, HandshakeError> {
         if self.mode() == Mode::Insecure {
-            let nonce = random()?;
+            let nonce = self.random.bytes()?;
             into.copy_from_slice(&nonce);
             let asked = [0; POINT_BYTES];
             return Ok(Exchange::Clear { nonce, asked });
@@ -145,7 +153,7 @@ impl Suite {
     ) -> Result<(Exchange, Identity), Unheard> {
         if self.mode() == Mode::Insecure {
             let asked = message.try_into().map_err(|_| Unheard::Malformed)?;
-            let nonce = random()?;
+            let nonce = self.random.bytes()?;
             return Ok((Exchange::Clear { nonce, asked }, Identity::Anyone));
         }
         let state = self.state(prologue, None, false);

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use ring::hmac;
 
-use super::super::key_file::{NoRandom, random};
 use super::super::packet_header::{Kind, PacketHeader};
 use super::super::protection::{RxProtection, TxProtection};
+use super::super::randomness::{NoRandom, Randomness, Source};
 use super::cookie::{self, CookieKey};
 use super::message::{
     CODE_BYTES, COOKIE_MESSAGE_BYTES, Coded, Codes, HEAD_BYTES, Head, MESSAGE_BYTES_MAX, Mode,
@@ -101,13 +102,29 @@ impl core::fmt::Debug for Responder {
 impl Responder {
     /// Nobody has asked yet. Answers for that interface; 0 is the name service of a host.
     pub fn new(credentials: &Credentials, interface: u64) -> Result<Self, NoRandom> {
-        let suite = Suite::new(credentials.clone());
+        Self::of(
+            Suite::new(credentials.clone(), Source::default()),
+            interface,
+        )
+    }
+
+    /// The same, with the random bytes of a simulation.
+    pub fn with_randomness(
+        randomness: Arc<dyn Randomness>,
+        credentials: &Credentials,
+        interface: u64,
+    ) -> Result<Self, NoRandom> {
+        let suite = Suite::new(credentials.clone(), Source::given(randomness));
+        Self::of(suite, interface)
+    }
+
+    fn of(suite: Suite, interface: u64) -> Result<Self, NoRandom> {
         Ok(Self {
+            cookie_key: CookieKey::new(&suite.random)?,
             mode: suite.mode(),
             codes: suite.codes(None),
             suite,
             interface,
-            cookie_key: CookieKey::new()?,
             sessions: BTreeMap::new(),
             by_code: BTreeMap::new(),
             order: VecDeque::new(),
@@ -201,7 +218,7 @@ impl Responder {
     /// A number that no handshake has. Those of links have the highest bit.
     fn new_number(&self) -> Result<u32, NoRandom> {
         loop {
-            let number = u32::from_le_bytes(random()?) >> 1 | 1;
+            let number = u32::from_le_bytes(self.suite.random.bytes()?) >> 1 | 1;
             if !self.sessions.contains_key(&number) {
                 return Ok(number);
             }

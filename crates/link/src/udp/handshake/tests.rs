@@ -1,9 +1,11 @@
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::super::key_file::HostKey;
 use super::super::protection::{RxProtection, TxProtection};
+use super::super::randomness::Randomness;
 use super::*;
 use crate::udp::packet_header::Kind;
 
@@ -536,5 +538,63 @@ proptest! {
         prop_assert!(initiator.take(0, &bytes).is_err());
         payload(&mut initiator, &response);
         prop_assert!(initiator.take(0, &bytes).is_err());
+    }
+}
+
+/// Bytes that count on from a beginning.
+struct Counting(std::sync::atomic::AtomicU64);
+
+impl Randomness for Counting {
+    fn fill(&self, into: &mut [u8]) -> Result<(), NoRandom> {
+        for byte in into {
+            let at = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            *byte = (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+        }
+        Ok(())
+    }
+}
+
+/// All messages of a handshake whose sides are given random bytes that begin there.
+fn messages(credentials: &[Credentials; 2], begin: u64) -> Vec<Vec<u8>> {
+    let [one, other] = [begin, begin + 1_000].map(|begin| Arc::new(Counting(begin.into())));
+    let mut initiator = Initiator::with_randomness(
+        one,
+        &credentials[0],
+        Some("zeus"),
+        ASKED,
+        b"hello",
+        0,
+        WALL_MS,
+    )
+    .unwrap();
+    let mut responder = Responder::with_randomness(other, &credentials[1], ASKED).unwrap();
+    let mut messages = vec![asks(&mut initiator)];
+    let reply = responder.take(0, WALL_MS, at(1), &messages[0], false);
+    let Ok(Heard::Reply(reply)) = reply else {
+        panic!("no reply");
+    };
+    messages.push(reply.to_vec());
+    assert!(matches!(initiator.take(0, &messages[1]), Ok(Taken::Again)));
+    messages.push(asks(&mut initiator));
+    let said = responder.take(0, WALL_MS, at(1), &messages[2], false);
+    let Ok(Heard::Said(said)) = said else {
+        panic!("nothing said");
+    };
+    let (_, answer) = responder.answer(said.number, b"welcome").unwrap().unwrap();
+    messages.push(answer.to_vec());
+    messages
+}
+
+/// A simulation repeats a handshake: who is given the same random bytes says the same, and with others it says something else. The
+/// library of the handshake takes its random bytes from there, too.
+#[test]
+fn given_random_bytes_decide_all_of_a_handshake() {
+    for credentials in all_credentials() {
+        let first = messages(&credentials, 1);
+        assert_eq!(first, messages(&credentials, 1), "{credentials:?}");
+        let other = messages(&credentials, 5);
+        for (at, (one, other)) in first.iter().zip(&other).enumerate() {
+            assert_ne!(one, other, "message {at} of {credentials:?}");
+        }
     }
 }

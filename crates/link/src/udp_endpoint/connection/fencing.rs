@@ -5,14 +5,15 @@ use hamlyn_engine::memory::Unsent;
 use super::super::{UdpEndpoint, lock};
 use super::{Connection, State};
 use crate::Refused;
+use crate::udp::datagram_socket::DatagramSocket;
 
-impl Connection {
+impl<S: DatagramSocket> Connection<S> {
     pub(in crate::udp_endpoint) fn refused(&self) -> Refused {
         lock(&self.state).refused
     }
 
     /// Sends what waits for more of its kind, and marks what was accepted so far.
-    pub(in crate::udp_endpoint) fn fence(&self, endpoint: &UdpEndpoint) -> Result<u64, Unsent> {
+    pub(in crate::udp_endpoint) fn fence(&self, endpoint: &UdpEndpoint<S>) -> Result<u64, Unsent> {
         let mut state = lock(&self.state);
         if state.association.close_reason().is_some() {
             return Err(Unsent::Gone);
@@ -46,7 +47,7 @@ impl Connection {
     }
 }
 
-impl State {
+impl<S: DatagramSocket> State<S> {
     /// Whether the fence that somebody waits for is answered just now.
     pub(super) fn answer_fence(&mut self) -> bool {
         let association = &self.association;

@@ -8,9 +8,10 @@ use hamlyn_engine::transport::{Association, InFlightFrame};
 
 use crate::udp::DATAGRAM_BYTES_MAX;
 use crate::udp::batch::{BATCH_DATAGRAMS, Batch};
+use crate::udp::datagram_socket::DatagramSocket;
 use crate::udp::packet_header::PACKET_HEADER_BYTES;
 use crate::udp::protection::CHECKSUM_BYTES;
-use crate::udp::socket::{SendError, Socket};
+use crate::udp::socket::SendError;
 use crate::udp_endpoint::UdpEndpoint;
 
 const _: () =
@@ -57,7 +58,7 @@ impl Run {
 
     /// For the datagrams, if they are not sent from the retransmission buffers.
     #[inline]
-    pub(super) fn batch(&mut self, endpoint: &UdpEndpoint) -> &mut Batch {
+    pub(super) fn batch<S: DatagramSocket>(&mut self, endpoint: &UdpEndpoint<S>) -> &mut Batch {
         self.batch.get_or_insert_with(|| endpoint.take_batch())
     }
 
@@ -73,10 +74,10 @@ impl Run {
     }
 
     /// Sends it. If that is not true, [`Run::take`] has what was not sent.
-    pub(super) fn send(
+    pub(super) fn send<S: DatagramSocket>(
         &mut self,
         association: &Association,
-        socket: &mut Socket,
+        socket: &mut S,
     ) -> Result<bool, SendError> {
         if let Some(batch) = &mut self.batch {
             return socket.send(batch).map(|_| true);
@@ -94,7 +95,11 @@ impl Run {
 
     /// The datagrams of it that were not sent.
     #[cold]
-    pub(super) fn take(&mut self, association: &Association, endpoint: &UdpEndpoint) -> Batch {
+    pub(super) fn take<S: DatagramSocket>(
+        &mut self,
+        association: &Association,
+        endpoint: &UdpEndpoint<S>,
+    ) -> Batch {
         self.batch.take().unwrap_or_else(|| {
             let mut batch = endpoint.take_batch();
             for kept in &self.frames {
@@ -109,7 +114,7 @@ impl Run {
     }
 
     /// It is done with.
-    pub(super) fn clear(&mut self, endpoint: &UdpEndpoint) {
+    pub(super) fn clear<S: DatagramSocket>(&mut self, endpoint: &UdpEndpoint<S>) {
         self.frames.clear();
         (self.bytes, self.is_last_shorter) = (0, false);
         if let Some(batch) = self.batch.take() {

@@ -8,6 +8,7 @@ use super::super::UdpEndpoint;
 use super::super::probing::{PROBE_BYTES, Trial};
 use super::State;
 use crate::udp::batch::Batch;
+use crate::udp::datagram_socket::DatagramSocket;
 use crate::udp::packet_header::{Kind, PACKET_HEADER_BYTES};
 use crate::udp::protection::{CHECKSUM_BYTES, TxProtection};
 use crate::udp::socket::SendError;
@@ -30,9 +31,9 @@ fn protect(
         .is_ok()
 }
 
-impl State {
+impl<S: DatagramSocket> State<S> {
     /// Sends frames until there is none to be sent, or no room.
-    pub(super) fn pump(&mut self, endpoint: &UdpEndpoint, now_ns: u64) {
+    pub(super) fn pump(&mut self, endpoint: &UdpEndpoint<S>, now_ns: u64) {
         self.held_ns = None;
         if !self.flush_backlog(endpoint, now_ns) {
             return;
@@ -64,7 +65,7 @@ impl State {
     #[inline]
     fn add(
         &mut self,
-        endpoint: &UdpEndpoint,
+        endpoint: &UdpEndpoint<S>,
         now_ns: u64,
         path: u8,
         mut kept: InFlightFrame,
@@ -106,7 +107,7 @@ impl State {
     }
 
     /// Sends a frame that has no packets; whether there was room in the socket.
-    fn send_control(&mut self, endpoint: &UdpEndpoint, now_ns: u64, next: Outgoing) -> bool {
+    fn send_control(&mut self, endpoint: &UdpEndpoint<S>, now_ns: u64, next: Outgoing) -> bool {
         let Outgoing {
             path, length_bytes, ..
         } = next;
@@ -148,7 +149,7 @@ impl State {
     }
 
     /// Sends the frames that were put together; whether the socket had room for them. There are none then.
-    fn send_run(&mut self, endpoint: &UdpEndpoint, now_ns: u64) -> bool {
+    fn send_run(&mut self, endpoint: &UdpEndpoint<S>, now_ns: u64) -> bool {
         if self.run.is_empty() {
             return true;
         }
@@ -166,7 +167,7 @@ impl State {
 
     /// Where the peer's frames come to: the address that this side has on the way to it.
     #[cold]
-    pub(super) fn own_address(&self, endpoint: &UdpEndpoint, path: u8) -> SocketAddr {
+    pub(super) fn own_address(&self, endpoint: &UdpEndpoint<S>, path: u8) -> SocketAddr {
         let local = endpoint.local();
         let socket = self.sockets.get(usize::from(path)).or(self.sockets.first());
         socket.map_or(local, |socket| {
@@ -175,7 +176,7 @@ impl State {
     }
 
     /// Sends what the socket had no room for; whether it has room now.
-    fn flush_backlog(&mut self, endpoint: &UdpEndpoint, now_ns: u64) -> bool {
+    fn flush_backlog(&mut self, endpoint: &UdpEndpoint<S>, now_ns: u64) -> bool {
         match self.backlog.take() {
             None => true,
             Some((path, batch)) => self.send(endpoint, now_ns, path, batch),
@@ -184,7 +185,7 @@ impl State {
 
     /// Sends probes that are due, and answers those that came; whether the socket had room for them.
     #[cold]
-    fn probe(&mut self, endpoint: &UdpEndpoint, now_ns: u64) -> bool {
+    fn probe(&mut self, endpoint: &UdpEndpoint<S>, now_ns: u64) -> bool {
         while self.association.close_reason().is_none()
             && let Some(trial) = self.probing.next(now_ns)
         {
@@ -265,14 +266,14 @@ impl State {
     }
 
     /// Sends a batch; whether the socket had room for it.
-    fn send(&mut self, endpoint: &UdpEndpoint, now_ns: u64, path: u8, batch: Batch) -> bool {
+    fn send(&mut self, endpoint: &UdpEndpoint<S>, now_ns: u64, path: u8, batch: Batch) -> bool {
         self.send_rest(endpoint, now_ns, path, batch, None)
     }
 
     /// The same, if it was tried before, and why its first datagram was not sent.
     fn send_rest(
         &mut self,
-        endpoint: &UdpEndpoint,
+        endpoint: &UdpEndpoint<S>,
         now_ns: u64,
         path: u8,
         mut batch: Batch,
