@@ -8,6 +8,8 @@ use alloc::vec::Vec;
 
 use crate::limits::{DIRECT_BYTES_MAX, GATHER_PIECES_MAX, USER_METADATA_BYTES};
 use crate::memory::{Area, LinkId, Part, TxLinks, Unsent};
+use crate::packet::Header;
+use crate::point::Point;
 use crate::segment::{Segment, Segmenter};
 use crate::terminus::{Completion, GatherPiece, PostError, SendTag, Terminus, TerminusId};
 
@@ -124,6 +126,39 @@ pub(crate) fn offer<A: Area, O: TxLinks<A>>(
             let parts = PartList::of_pieces(terminus, pieces, segment);
             tx_links.offer(link, header, metadata, parts.as_slice())
         }
+    }?;
+    let is_fetched = matches!(source, Source::Pieces(_));
+    pass_sent(
+        tx_links,
+        header,
+        segment.start == 0,
+        segment.last,
+        is_fetched,
+    );
+    Ok(())
+}
+
+/// A link has taken a packet: passes what was done for it.
+#[inline(always)]
+pub(crate) fn pass_sent<A: Area, O: TxLinks<A>>(
+    tx_links: &O,
+    header: &Header,
+    is_first: bool,
+    is_last: bool,
+    is_fetched: bool,
+) {
+    if is_first {
+        tx_links.passes(Point::RequestRead);
+    }
+    tx_links.passes(Point::PacketCut);
+    if is_fetched {
+        if header.metadata_length_bytes != 0 {
+            tx_links.passes(Point::MetadataFetched(header.metadata_length_bytes.into()));
+        }
+        tx_links.passes(Point::DataFetched(header.length_bytes));
+    }
+    if is_last {
+        tx_links.passes(Point::MessageOut);
     }
 }
 

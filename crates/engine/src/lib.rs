@@ -25,6 +25,7 @@ pub mod memory;
 pub mod metadata;
 pub mod notification;
 pub mod packet;
+pub mod point;
 pub mod receive;
 pub mod refusal;
 pub mod segment;

@@ -4,6 +4,7 @@
 
 use crate::limits::{SHORT_WORDS, USER_METADATA_BYTES};
 use crate::packet::{Header, Short, short_bytes};
+use crate::point::Point;
 
 /// Why a host would not carry out a copy that the engine had checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -155,6 +156,12 @@ pub trait Payload<A: Area> {
 
     /// Copies the packet's data, all of it, to its place.
     fn deposit(&self, area: &A, offset: u64) -> Result<(), Denied>;
+
+    /// The receiving half passes that point in its work on the packet. Nothing, unless somebody listens.
+    #[inline(always)]
+    fn passes(&self, point: Point) {
+        let _ = point;
+    }
 }
 
 /// A piece of an outgoing packet's data.
@@ -233,6 +240,12 @@ pub trait TxLinks<A: Area> {
     fn offer_shorts(&mut self, link: LinkId, next: impl FnMut() -> Option<Short>) -> usize {
         let _ = (link, next);
         0
+    }
+
+    /// The transmitting half passes that point in its work for these links. Nothing, unless somebody listens.
+    #[inline(always)]
+    fn passes(&self, point: Point) {
+        let _ = point;
     }
 }
 

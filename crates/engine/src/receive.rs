@@ -3,6 +3,7 @@
 //!
 //! Reception never waits for anything: not for transmission, and not for the application.
 
+use core::marker::PhantomData;
 use core::ops::Range;
 
 pub use crate::awaited::Awaited;
@@ -10,11 +11,12 @@ use crate::grant::{GrantId, GrantRefused};
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, QUEUES_MAX, USER_METADATA_BYTES};
 use crate::memory::{Area, Denied, LinkId, Payload, Window};
-use crate::metadata::MetadataEntry;
+use crate::metadata::{MetadataEntry, Permission};
 use crate::notification::{
     Notification, NotificationReader, NotificationWriter, QueueError, queue,
 };
 use crate::packet::{Address, Flags, Header, Kind, ShortInPlace, SlotName};
+use crate::point::Point;
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
 use crate::table::Table;
@@ -258,6 +260,7 @@ impl<A: Area> Receiver<A> {
         match self.admit(from, header, payload, waiting) {
             Ok(received) => Ok(received),
             Err(reason) => {
+                payload.passes(Point::Refused);
                 // A copy, so that on the way above the header need not be in memory.
                 let header = *header;
                 Err(self.refuse(&header, reason))
@@ -369,6 +372,7 @@ impl<A: Area> Receiver<A> {
         payload: &P,
         waiting: Option<QueueId>,
     ) -> Result<Received, Refusal> {
+        payload.passes(Point::HeaderRead);
         if !self.slots.is_receive_enabled() {
             return Err(match self.receive_enable {
                 ReceiveEnable::NotSetUp => Refusal::NotSetUp,
@@ -376,12 +380,16 @@ impl<A: Area> Receiver<A> {
             });
         }
         let slot = self.slots.named(header.slot)?;
+        payload.passes(Point::SlotRead);
         if slot.revoked {
             return Err(Refusal::SlotRevoked);
         }
         // Hamlyn 2.7: in the paranoid modes the entry's key supersedes the slot's.
-        if slot.mode == Mode::Normal && slot.key != header.key {
-            return Err(Refusal::BadKey);
+        if slot.mode == Mode::Normal {
+            payload.passes(Point::KeyChecked);
+            if slot.key != header.key {
+                return Err(Refusal::BadKey);
+            }
         }
         let length = u64::from(header.length_bytes);
         let end = header
@@ -394,12 +402,15 @@ impl<A: Area> Receiver<A> {
         let entry = match (&slot.metadata, header.metadata_index) {
             (_, FAST_INDEX) if slot.mode == Mode::Normal => None,
             (_, FAST_INDEX) => return Err(Refusal::FastToParanoid),
-            (Some(area), index) => Some(area.named(index).ok_or(Refusal::NoMetadataEntry)?),
+            (Some(area), index) => {
+                let entry = area.named(index).ok_or(Refusal::NoMetadataEntry)?;
+                Some(EntryAccess::new(entry, payload))
+            }
             (None, _) => return Err(Refusal::NoMetadataEntry),
         };
         let mut limits = (0, 0);
         if slot.mode != Mode::Normal
-            && let Some(entry) = entry
+            && let Some(entry) = &entry
         {
             let (permission, armed) = entry
                 .admission(slot.mode == Mode::ParanoidOneShot)
@@ -407,6 +418,7 @@ impl<A: Area> Receiver<A> {
             if header.offset < permission.low || end > permission.high {
                 return Err(Refusal::OutOfLimits);
             }
+            payload.passes(Point::KeyChecked);
             if header.key != permission.key {
                 return Err(Refusal::BadEntryKey);
             }
@@ -441,6 +453,7 @@ impl<A: Area> Receiver<A> {
                     Denied::InUse => Refusal::PlaceInUse,
                     Denied::OutOfArea => Refusal::OutOfBounds,
                 })?;
+            payload.passes(Point::Deposited(header.length_bytes));
         }
 
         let mut word = header.word;
@@ -452,18 +465,20 @@ impl<A: Area> Receiver<A> {
                 // The first packet of a message that comes: nothing is known of its metadata yet.
                 _ if metadata_length == 0 => {
                     if before == 0 {
-                        entry.forget_metadata();
+                        entry.entry.forget_metadata();
                     }
                 }
                 Some(word) if metadata_length <= size_of::<u64>() => {
                     entry.store_metadata_word(word, metadata_length);
                 }
-                _ => store_metadata(entry, payload, metadata_length),
+                _ => entry.store_metadata(metadata_length),
             }
             if slot.mode == Mode::ParanoidOneShot {
                 match delta {
-                    0 => entry.set_landed(header.offset, header.length_bytes),
-                    _ => entry.add_landed(slot.key, header.offset, header.length_bytes),
+                    0 => entry.entry.set_landed(header.offset, header.length_bytes),
+                    _ => entry
+                        .entry
+                        .add_landed(slot.key, header.offset, header.length_bytes),
                 }
             }
             if delta != 0 {
@@ -473,12 +488,12 @@ impl<A: Area> Receiver<A> {
                     return Ok(Received::Deposited);
                 }
             }
-            word = entry.receive_class();
+            word = entry.entry.receive_class();
             if slot.mode == Mode::ParanoidOneShot {
                 // Spent last: from then on the application may give the place and the entry away again.
                 slot.area
                     .message_complete(slot.base + limits.0, slot.base + limits.1);
-                entry.spend();
+                entry.entry.spend();
             }
         }
         let Some(queue) = slot.queue else {
@@ -494,9 +509,11 @@ impl<A: Area> Receiver<A> {
             from,
         };
         if waiting == Some(queue) {
+            payload.passes(Point::Notified);
             return Ok(Received::Handed(notification));
         }
         if let Some(writer) = self.queues.get_mut(queue.name()) {
+            payload.passes(Point::Notified);
             writer.push(notification);
             self.announced += 1;
         }
@@ -504,10 +521,56 @@ impl<A: Area> Receiver<A> {
     }
 }
 
-/// Metadata that did not come as one word.
-#[inline(always)]
-fn store_metadata<A: Area, P: Payload<A>>(entry: &MetadataEntry, payload: &P, length_bytes: usize) {
-    let mut metadata = [0; USER_METADATA_BYTES];
-    payload.metadata(&mut metadata, length_bytes);
-    entry.store_metadata(&metadata, length_bytes);
+/// A metadata entry on behalf of a packet: each access is a point that the packet's payload is told of.
+struct EntryAccess<'a, A, P> {
+    entry: &'a MetadataEntry,
+    payload: &'a P,
+    area: PhantomData<fn(A)>,
+}
+
+impl<'a, A: Area, P: Payload<A>> EntryAccess<'a, A, P> {
+    #[inline(always)]
+    fn new(entry: &'a MetadataEntry, payload: &'a P) -> Self {
+        payload.passes(Point::EntryRead);
+        Self {
+            entry,
+            payload,
+            area: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn admission(&self, once: bool) -> Option<(Permission, bool)> {
+        self.payload.passes(Point::PermissionRead);
+        self.entry.admission(once)
+    }
+
+    #[inline(always)]
+    fn accumulator(&self) -> u64 {
+        self.payload.passes(Point::AccumulatorRead);
+        self.entry.accumulator()
+    }
+
+    #[inline(always)]
+    fn set_accumulator(&self, sum: u64) {
+        self.payload.passes(Point::AccumulatorWritten);
+        self.entry.set_accumulator(sum);
+    }
+
+    #[inline(always)]
+    fn store_metadata_word(&self, word: u64, length_bytes: usize) {
+        self.payload
+            .passes(Point::MetadataStored(length_bytes as u32));
+        self.entry.store_metadata_word(word, length_bytes);
+    }
+
+    /// Metadata that did not come as one word.
+    #[inline(always)]
+    fn store_metadata(&self, length_bytes: usize) {
+        self.payload
+            .passes(Point::MetadataStored(length_bytes as u32));
+        let mut metadata = [0; USER_METADATA_BYTES];
+        self.payload.metadata(&mut metadata, length_bytes);
+        self.entry.store_metadata(&metadata, length_bytes);
+    }
 }

@@ -34,6 +34,8 @@ mod metadata;
 mod notification;
 #[path = "../src/packet.rs"]
 mod packet;
+#[path = "../src/point.rs"]
+mod point;
 #[path = "../src/receive.rs"]
 mod receive;
 #[path = "../src/refusal.rs"]

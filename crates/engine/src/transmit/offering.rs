@@ -1,6 +1,6 @@
 //! Messages that are one packet and go at once: nothing is made ready to be cut, or to wait.
 
-use crate::backlog::{Source, offer};
+use crate::backlog::{Source, offer, pass_sent};
 use crate::limits::USER_METADATA_BYTES;
 use crate::memory::{Area, Part, TxLinks, Unsent};
 use crate::packet::Header;
@@ -28,7 +28,11 @@ impl<A: Area> Transmitter<A> {
             return None;
         }
         let header = &whole(message, metadata, data.len() as u32)?;
-        Some(tx_links.offer(link, header, metadata, &[Part::Bytes(data)]))
+        let offered = tx_links.offer(link, header, metadata, &[Part::Bytes(data)]);
+        if offered.is_ok() {
+            pass_sent(tx_links, header, true, true, false);
+        }
+        Some(offered)
     }
 
     /// The same of a message whose data are in their place, and so need no room.
@@ -46,7 +50,11 @@ impl<A: Area> Transmitter<A> {
             return None;
         }
         let header = &whole(message, metadata, data_bytes)?;
-        Some(tx_links.offer(link, header, metadata, &[]))
+        let offered = tx_links.offer(link, header, metadata, &[]);
+        if offered.is_ok() {
+            pass_sent(tx_links, header, true, true, false);
+        }
+        Some(offered)
     }
 
     /// The same of a message that is gathered.

@@ -1,0 +1,54 @@
+//! Points: the steps in the work of an interface that take time on a machine, told to a listener as they are passed.
+//!
+//! The engine passes a point beside each access that it makes for a packet, so what a listener counts follows from the
+//! code: one more access is one more point. A payload and the links of a transmitting half listen
+//! ([`Payload::passes`](crate::memory::Payload::passes), [`TxLinks::passes`](crate::memory::TxLinks::passes)); both do nothing
+//! unless they are written to, and then nothing of it is in the compiled program. The simulator's machines charge time for
+//! points.
+//!
+//! A point says what was done, not what it costs, and not where.
+
+/// A step in the work of an interface. Bytes are those of the packet or message at hand.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Point {
+    /// The application put a message into the work queue: its header, so many pieces of a gather list, and so many bytes
+    /// of data that it wrote itself (direct I/O).
+    RequestWritten {
+        /// Pieces of the gather list.
+        pieces: u32,
+        /// Bytes of data in the request.
+        data_bytes: u32,
+    },
+    /// The interface has read a request: once for each message.
+    RequestRead,
+    /// It has cut a packet, which a link took.
+    PacketCut,
+    /// It has fetched the packet's metadata out of the sender's memory.
+    MetadataFetched(u32),
+    /// It has fetched the packet's data out of the sender's memory.
+    DataFetched(u32),
+    /// The last packet of a message is out: its buffers are the application's again.
+    MessageOut,
+    /// The interface has read the header of a packet that came.
+    HeaderRead,
+    /// It has read the slot that the header names.
+    SlotRead,
+    /// It has compared the packet's key.
+    KeyChecked,
+    /// It has read the metadata entry that the header names.
+    EntryRead,
+    /// It has read what a paranoid entry permits.
+    PermissionRead,
+    /// It has put the packet's data into their place.
+    Deposited(u32),
+    /// It has put the packet's metadata into its entry.
+    MetadataStored(u32),
+    /// It has read a packet accumulator.
+    AccumulatorRead,
+    /// It has written a packet accumulator.
+    AccumulatorWritten,
+    /// It has announced a message.
+    Notified,
+    /// It has refused a packet.
+    Refused,
+}

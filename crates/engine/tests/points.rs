@@ -1,0 +1,203 @@
+//! Each access that the engine makes for a packet is one point, and nothing else is: what a machine charges follows
+//! from the code.
+
+mod host;
+
+use std::cell::RefCell;
+
+use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use hamlyn_engine::memory::{Denied, LinkId, Part, Payload, TxLinks, Unsent};
+use hamlyn_engine::metadata::{MetadataArea, Permission};
+use hamlyn_engine::packet::{Flags, Header};
+use hamlyn_engine::point::Point::{self, *};
+use hamlyn_engine::receive::Receiver;
+use hamlyn_engine::slot::Mode;
+use hamlyn_engine::terminus::GatherPiece;
+use host::{PEER, Packet, VecArea, Wires, header, message, one, options, ready};
+
+/// A packet that writes down the points it is told of.
+struct Heard<'a>(&'a Packet, RefCell<Vec<Point>>);
+
+impl Payload<VecArea> for Heard<'_> {
+    fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
+        self.0.metadata(into, length_bytes);
+    }
+
+    fn deposit(&self, area: &VecArea, offset: u64) -> Result<(), Denied> {
+        self.0.deposit(area, offset)
+    }
+
+    fn passes(&self, point: Point) {
+        self.1.borrow_mut().push(point);
+    }
+}
+
+/// What is passed for a packet made of these.
+fn points(
+    receiver: &mut Receiver<VecArea>,
+    header: Header,
+    metadata: &[u8],
+    data: &[u8],
+) -> Vec<Point> {
+    let packet = Packet::new(header, metadata, data);
+    let heard = Heard(&packet, RefCell::default());
+    let _ = receiver.receive(PEER, &packet.header, &heard, None);
+    heard.1.into_inner()
+}
+
+#[test]
+fn reception_passes_one_point_for_each_access() {
+    let mut receiver = ready();
+    let (queue, _reader) = receiver.open_queue(8).unwrap();
+    let (area, entries) = (VecArea::new(256), MetadataArea::new(2).unwrap());
+    let options = options(&area, Mode::Normal, Some(&entries), Some(queue));
+    let slot = receiver.open_slot(options).unwrap();
+    let to = header(slot, 1, 0);
+    let fast = Header {
+        metadata_index: FAST_INDEX,
+        ..to
+    };
+    assert_eq!(
+        points(&mut receiver, fast, &[], &[1; 16]),
+        [HeaderRead, SlotRead, KeyChecked, Deposited(16), Notified]
+    );
+    // A message alone: nobody looks at the accumulator.
+    assert_eq!(
+        points(&mut receiver, to, &[1; 4], &[1; 16]),
+        [
+            HeaderRead,
+            SlotRead,
+            KeyChecked,
+            EntryRead,
+            Deposited(16),
+            MetadataStored(4),
+            Notified
+        ]
+    );
+    let first = Header { word: 1, ..to };
+    assert_eq!(
+        points(&mut receiver, first, &[], &[1; 16]),
+        [
+            HeaderRead,
+            SlotRead,
+            KeyChecked,
+            EntryRead,
+            Deposited(16),
+            AccumulatorRead,
+            AccumulatorWritten
+        ]
+    );
+    let silent = Header {
+        flags: Flags::SILENT,
+        ..to
+    };
+    let told = points(&mut receiver, silent, &[], &[]);
+    assert!(!told.contains(&Notified), "{told:?}");
+    let wrong = Header {
+        key: Key::from_bits(2),
+        ..to
+    };
+    assert_eq!(
+        points(&mut receiver, wrong, &[], &[1; 16]),
+        [HeaderRead, SlotRead, KeyChecked, Refused]
+    );
+}
+
+#[test]
+fn a_paranoid_entry_is_read_and_its_key_compared() {
+    let mut receiver = ready();
+    let (area, entries) = (VecArea::new(256), MetadataArea::new(1).unwrap());
+    let options = options(&area, Mode::ParanoidOneShot, Some(&entries), None);
+    let slot = receiver.open_slot(options).unwrap();
+    entries.entry(0).unwrap().permit(Permission {
+        key: Key::from_bits(9),
+        low: 0,
+        high: 256,
+    });
+    entries.entry(0).unwrap().arm();
+    assert_eq!(
+        points(&mut receiver, header(slot, 9, 0), &[], &[1; 8]),
+        [
+            HeaderRead,
+            SlotRead,
+            EntryRead,
+            PermissionRead,
+            KeyChecked,
+            Deposited(8)
+        ]
+    );
+}
+
+/// Wires that write down the points they are told of.
+struct Listening(Wires, RefCell<Vec<Point>>);
+
+impl TxLinks<VecArea> for Listening {
+    fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
+        self.0.payload_max_bytes(link)
+    }
+
+    fn offer(
+        &mut self,
+        link: LinkId,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, VecArea>],
+    ) -> Result<(), Unsent> {
+        self.0.offer(link, header, metadata, parts)
+    }
+
+    fn passes(&self, point: Point) {
+        self.1.borrow_mut().push(point);
+    }
+}
+
+#[test]
+fn transmission_passes_points_for_packets_that_a_link_took() {
+    let (mut transmitter, terminus) = one();
+    let (wires, link) = Wires::with_room(128, 2);
+    let mut links = Listening(wires, RefCell::default());
+    let area = VecArea::new(512);
+    let tag = transmitter.bind_area(terminus, area, 0, 512).unwrap();
+    let piece = GatherPiece {
+        tag,
+        offset: 0,
+        length_bytes: 300,
+    };
+    let posted = transmitter.post_gather(terminus, &message(link), &[1; 4], &[piece], &mut links);
+    assert!(!posted.unwrap().sent);
+    // The third packet was offered, and not taken.
+    assert_eq!(
+        links.1.take(),
+        [
+            RequestRead,
+            PacketCut,
+            MetadataFetched(4),
+            DataFetched(124),
+            PacketCut,
+            DataFetched(128),
+            RequestWritten {
+                pieces: 2,
+                data_bytes: 0
+            }
+        ]
+    );
+    links.0.wire(link).room = usize::MAX;
+    transmitter.pump(&mut links, usize::MAX);
+    assert_eq!(links.1.take(), [PacketCut, DataFetched(48), MessageOut]);
+    transmitter
+        .post(terminus, &message(link), &[], &[7; 16], &mut links)
+        .unwrap();
+    assert_eq!(
+        links.1.take(),
+        [
+            RequestRead,
+            PacketCut,
+            MessageOut,
+            RequestWritten {
+                pieces: 0,
+                data_bytes: 16
+            }
+        ]
+    );
+}
