@@ -14,6 +14,8 @@ pub enum Level {
     Library,
     /// Found only where such programs wait for each other: in the simulator's world.
     World,
+    /// No promise is broken, and a machine takes longer: found in what its report prints.
+    Machine,
     /// Found by driving two associations over a bad network: the engine's test `transport_mutations`.
     Transport,
 }

@@ -14,9 +14,10 @@ use serde::Deserialize;
 pub(crate) const MODULE: &str = "crates/engine/src/mutation.rs";
 /// Declares that module.
 const ROOT: &str = "crates/engine/src/lib.rs";
-const LEVELS: [(&str, &str); 4] = [
+const LEVELS: [(&str, &str); 5] = [
     ("engine", "Engine"),
     ("library", "Library"),
+    ("machine", "Machine"),
     ("transport", "Transport"),
     ("world", "World"),
 ];

@@ -115,6 +115,8 @@ pub(crate) fn offer<A: Area, O: TxLinks<A>>(
 ) -> Result<(), Unsent> {
     let header = &segment.header;
     let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
+    let is_fetched = matches!(source, Source::Pieces(_));
+    pass_cut(tx_links, header, segment.start == 0, is_fetched);
     match source {
         Source::Bytes(bytes) => {
             let start = segment.start as usize;
@@ -127,24 +129,18 @@ pub(crate) fn offer<A: Area, O: TxLinks<A>>(
             tx_links.offer(link, header, metadata, parts.as_slice())
         }
     }?;
-    let is_fetched = matches!(source, Source::Pieces(_));
-    pass_sent(
-        tx_links,
-        header,
-        segment.start == 0,
-        segment.last,
-        is_fetched,
-    );
+    if segment.last {
+        tx_links.passes(Point::MessageOut);
+    }
     Ok(())
 }
 
-/// A link has taken a packet: passes what was done for it.
+/// Passes what is done for a packet before a link is offered it.
 #[inline(always)]
-pub(crate) fn pass_sent<A: Area, O: TxLinks<A>>(
+pub(crate) fn pass_cut<A: Area, O: TxLinks<A>>(
     tx_links: &O,
     header: &Header,
     is_first: bool,
-    is_last: bool,
     is_fetched: bool,
 ) {
     if is_first {
@@ -156,9 +152,6 @@ pub(crate) fn pass_sent<A: Area, O: TxLinks<A>>(
             tx_links.passes(Point::MetadataFetched(header.metadata_length_bytes.into()));
         }
         tx_links.passes(Point::DataFetched(header.length_bytes));
-    }
-    if is_last {
-        tx_links.passes(Point::MessageOut);
     }
 }
 

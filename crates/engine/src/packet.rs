@@ -7,6 +7,7 @@
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES_MAX, SHORT_WORDS};
 use crate::memory::ShortSource;
+use crate::point::Point;
 
 /// A slot as peers name it: 16 bits of index and 16 bits of generation. An
 /// index is used again only under a new generation, so a stale name never
@@ -234,6 +235,12 @@ pub trait ShortInPlace: ShortSource {
             length_bytes: data.length_bytes as u8,
             data: data.words,
         }
+    }
+
+    /// As [`Payload::passes`](crate::memory::Payload::passes), for a packet that came the fast path.
+    #[inline(always)]
+    fn passes(&self, point: Point) {
+        let _ = point;
     }
 }
 

@@ -6,7 +6,9 @@
 //! unless they are written to, and then nothing of it is in the compiled program. The simulator's machines charge time for
 //! points.
 //!
-//! A point says what was done, not what it costs, and not where.
+//! A point says what was done, not what it costs, and not where. Work on a packet that a link then does not take, and on a
+//! message that a full queue then refuses, has been done all the same. A link's own fast path for short packets
+//! ([`TxLinks::offer_short`](crate::memory::TxLinks::offer_short)) passes their points itself.
 
 /// A step in the work of an interface. Bytes are those of the packet or message at hand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,7 +23,7 @@ pub enum Point {
     },
     /// The interface has read a request: once for each message.
     RequestRead,
-    /// It has cut a packet, which a link took.
+    /// It has cut a packet.
     PacketCut,
     /// It has fetched the packet's metadata out of the sender's memory.
     MetadataFetched(u32),

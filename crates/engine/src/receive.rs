@@ -4,7 +4,7 @@
 //! Reception never waits for anything: not for transmission, and not for the application.
 
 use core::marker::PhantomData;
-use core::ops::Range;
+use core::ops::{Deref, Range};
 
 pub use crate::awaited::Awaited;
 use crate::grant::{GrantId, GrantRefused};
@@ -294,6 +294,7 @@ impl<A: Area> Receiver<A> {
                 return None;
             }
             let word = short.word();
+            pass_short(short, length_bytes);
             return Some(ShortReceived {
                 to,
                 word,
@@ -345,6 +346,7 @@ impl<A: Area> Receiver<A> {
         if awaited.is_none() {
             entry.set_landed(offset, length_bytes as u32);
         }
+        pass_short(short, length_bytes);
         // Last: from then on the application may give the place and the entry away again.
         entry.spend();
         Some(ShortReceived {
@@ -465,7 +467,7 @@ impl<A: Area> Receiver<A> {
                 // The first packet of a message that comes: nothing is known of its metadata yet.
                 _ if metadata_length == 0 => {
                     if before == 0 {
-                        entry.entry.forget_metadata();
+                        entry.forget_metadata();
                     }
                 }
                 Some(word) if metadata_length <= size_of::<u64>() => {
@@ -475,10 +477,8 @@ impl<A: Area> Receiver<A> {
             }
             if slot.mode == Mode::ParanoidOneShot {
                 match delta {
-                    0 => entry.entry.set_landed(header.offset, header.length_bytes),
-                    _ => entry
-                        .entry
-                        .add_landed(slot.key, header.offset, header.length_bytes),
+                    0 => entry.set_landed(header.offset, header.length_bytes),
+                    _ => entry.add_landed(slot.key, header.offset, header.length_bytes),
                 }
             }
             if delta != 0 {
@@ -488,12 +488,12 @@ impl<A: Area> Receiver<A> {
                     return Ok(Received::Deposited);
                 }
             }
-            word = entry.entry.receive_class();
+            word = entry.receive_class();
             if slot.mode == Mode::ParanoidOneShot {
                 // Spent last: from then on the application may give the place and the entry away again.
                 slot.area
                     .message_complete(slot.base + limits.0, slot.base + limits.1);
-                entry.entry.spend();
+                entry.spend();
             }
         }
         let Some(queue) = slot.queue else {
@@ -521,11 +521,35 @@ impl<A: Area> Receiver<A> {
     }
 }
 
+/// Passes what was done for a packet that came the fast path.
+#[inline(always)]
+fn pass_short<P: ShortInPlace>(short: &P, length_bytes: usize) {
+    short.passes(Point::HeaderRead);
+    short.passes(Point::SlotRead);
+    short.passes(Point::KeyChecked);
+    if P::HAS_METADATA {
+        short.passes(Point::EntryRead);
+        short.passes(Point::MetadataStored(size_of::<u64>() as u32));
+    }
+    short.passes(Point::Deposited(length_bytes as u32));
+    short.passes(Point::Notified);
+}
+
 /// A metadata entry on behalf of a packet: each access is a point that the packet's payload is told of.
 struct EntryAccess<'a, A, P> {
     entry: &'a MetadataEntry,
     payload: &'a P,
     area: PhantomData<fn(A)>,
+}
+
+/// What is no access that takes time: fields of the line that was read.
+impl<A, P> Deref for EntryAccess<'_, A, P> {
+    type Target = MetadataEntry;
+
+    #[inline(always)]
+    fn deref(&self) -> &MetadataEntry {
+        self.entry
+    }
 }
 
 impl<'a, A: Area, P: Payload<A>> EntryAccess<'a, A, P> {

@@ -306,6 +306,15 @@ impl<A: Area> Transmitter<A> {
         source: Source<'_>,
         tx_links: &mut O,
     ) -> Result<Posted, PostError> {
+        let (pieces, data_bytes) = match source {
+            Source::Bytes(data) => (0, metadata.len() + data.len()),
+            Source::Placed(_) => (0, metadata.len()),
+            Source::Pieces(pieces) => (pieces.len() + usize::from(!metadata.is_empty()), 0),
+        };
+        tx_links.passes(Point::RequestWritten {
+            pieces: pieces as u32,
+            data_bytes: data_bytes as u32,
+        });
         let offered = match source {
             Source::Bytes(data) => self.offer_bytes(id, &message(), metadata, data, tx_links),
             Source::Placed(bytes) => self.offer_placed(id, &message(), metadata, bytes, tx_links),
@@ -316,15 +325,6 @@ impl<A: Area> Transmitter<A> {
         } else {
             self.dispatch_rest(id, &message(), metadata, source, offered, tx_links)?
         };
-        let (pieces, data_bytes) = match source {
-            Source::Bytes(data) => (0, metadata.len() + data.len()),
-            Source::Placed(_) => (0, metadata.len()),
-            Source::Pieces(pieces) => (pieces.len() + usize::from(!metadata.is_empty()), 0),
-        };
-        tx_links.passes(Point::RequestWritten {
-            pieces: pieces as u32,
-            data_bytes: data_bytes as u32,
-        });
         Ok(posted(id, sequence, sent))
     }
 
@@ -430,26 +430,7 @@ impl<A: Area> Transmitter<A> {
         if !self.sends_at_once(id, link) {
             return None;
         }
-        let mut data_bytes = 0;
-        let short = || {
-            let short = short();
-            data_bytes = u32::from(short.length_bytes) + 8 * u32::from(short.has_metadata);
-            short
-        };
-        if !tx_links.offer_short(link, short) {
-            return None;
-        }
-        let points = [
-            Point::RequestRead,
-            Point::PacketCut,
-            Point::MessageOut,
-            Point::RequestWritten {
-                pieces: 0,
-                data_bytes,
-            },
-        ];
-        points.into_iter().for_each(|point| tx_links.passes(point));
-        Some(SendHandle {
+        tx_links.offer_short(link, short).then(|| SendHandle {
             terminus: id,
             sequence: self.accept(1),
         })

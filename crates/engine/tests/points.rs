@@ -153,7 +153,7 @@ impl TxLinks<VecArea> for Listening {
 }
 
 #[test]
-fn transmission_passes_points_for_packets_that_a_link_took() {
+fn transmission_passes_points_before_a_link_is_offered_a_packet() {
     let (mut transmitter, terminus) = one();
     let (wires, link) = Wires::with_room(128, 2);
     let mut links = Listening(wires, RefCell::default());
@@ -164,40 +164,21 @@ fn transmission_passes_points_for_packets_that_a_link_took() {
         offset: 0,
         length_bytes: 300,
     };
+    let request = |pieces, data_bytes| RequestWritten { pieces, data_bytes };
     let posted = transmitter.post_gather(terminus, &message(link), &[1; 4], &[piece], &mut links);
     assert!(!posted.unwrap().sent);
-    // The third packet was offered, and not taken.
-    assert_eq!(
-        links.1.take(),
-        [
-            RequestRead,
-            PacketCut,
-            MetadataFetched(4),
-            DataFetched(124),
-            PacketCut,
-            DataFetched(128),
-            RequestWritten {
-                pieces: 2,
-                data_bytes: 0
-            }
-        ]
-    );
+    let first = [RequestRead, PacketCut, MetadataFetched(4), DataFetched(124)];
+    let second = [PacketCut, DataFetched(128)];
+    let third = [PacketCut, DataFetched(48)];
+    // The third is offered, and not taken.
+    let all = [&[request(2, 0)], &first[..], &second, &third].concat();
+    assert_eq!(links.1.take(), all);
     links.0.wire(link).room = usize::MAX;
     transmitter.pump(&mut links, usize::MAX);
-    assert_eq!(links.1.take(), [PacketCut, DataFetched(48), MessageOut]);
+    assert_eq!(links.1.take(), [&third[..], &[MessageOut]].concat());
     transmitter
         .post(terminus, &message(link), &[], &[7; 16], &mut links)
         .unwrap();
-    assert_eq!(
-        links.1.take(),
-        [
-            RequestRead,
-            PacketCut,
-            MessageOut,
-            RequestWritten {
-                pieces: 0,
-                data_bytes: 16
-            }
-        ]
-    );
+    let at_once = [request(0, 16), RequestRead, PacketCut, MessageOut];
+    assert_eq!(links.1.take(), at_once);
 }

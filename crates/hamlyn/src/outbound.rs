@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use hamlyn_engine::memory::{LinkId, Part, TxLinks, Unsent};
 use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::point::Point;
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_engine::transport::Return;
 use hamlyn_host::Destination;
@@ -503,6 +504,11 @@ impl<T: TransmitEnd> TxLinks<Area> for TxRoutes<T> {
             Err(reason) => Err(self.not_sent(reason)),
         }
     }
+
+    #[inline(always)]
+    fn passes(&self, point: Point) {
+        T::passes(point);
+    }
 }
 
 /// The links as seen by an application that only queues: there is never room. The network processor sends what
@@ -522,5 +528,10 @@ impl<T: TransmitEnd> TxLinks<Area> for Withheld<'_, T> {
         _: &[Part<'_, Area>],
     ) -> Result<(), Unsent> {
         Err(Unsent::Full)
+    }
+
+    #[inline(always)]
+    fn passes(&self, point: Point) {
+        T::passes(point);
     }
 }

@@ -22,6 +22,7 @@ use std::convert::Infallible;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
 use hamlyn_engine::packet::{Header, Short, ShortInPlace};
+use hamlyn_engine::point::Point;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::Errno;
@@ -183,6 +184,15 @@ pub trait TransmitEnd {
     /// What is known of the way to the peer, if it leads over the wire. Allocates.
     fn connection_state(&self) -> Option<udp_endpoint::ConnectionState> {
         None
+    }
+
+    /// The transmitting half passes that point in its work for this kind of link. Nothing, unless somebody listens.
+    #[inline(always)]
+    fn passes(point: Point)
+    where
+        Self: Sized,
+    {
+        let _ = point;
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use hamlyn_sim::machine::Parameters;
-use hamlyn_sim::reproduce::{Comparison, Entry, Origin, Plot, Report, Verdict, report};
+use hamlyn_sim::machine::Machine;
+use hamlyn_sim::reproduce::{Comparison, Entry, FigureVerdict, Plot, Report, Verdict, hamlyn};
 
 use crate::terminal::table;
 
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             bail!("--quick is for `beyond`; `hamlyn` takes a few seconds at most")
         }
         What::Hamlyn => {
-            let report = report(&Parameters::PAPER)?;
+            let report = hamlyn::report(&Machine::hamlyn())?;
             print(arguments, &report, &report.plots, show)?;
         }
         What::Beyond => {
@@ -95,14 +95,18 @@ fn show(report: &Report) {
     for entry in &report.entries {
         for (at, figure) in entry.figures.iter().enumerate() {
             numbers.add_row([
-                if at == 0 { entry.id } else { "" }.to_owned(),
+                if at == 0 {
+                    entry.id.clone()
+                } else {
+                    String::new()
+                },
                 if at == 0 {
                     format!("{}: {}", entry.says, figure.what)
                 } else {
-                    figure.what.to_owned()
+                    figure.what.clone()
                 },
-                with_unit(figure.paper, figure.unit),
-                with_unit(figure.ours, figure.unit),
+                with_unit(figure.paper, &figure.unit),
+                with_unit(figure.ours, &figure.unit),
                 format!("{:+.2} %", figure.deviation_percent),
                 judgement(figure).to_owned(),
             ]);
@@ -118,9 +122,9 @@ fn show(report: &Report) {
         .filter(|entry| entry.figures.is_empty())
     {
         rest.add_row([
-            entry.id.to_owned(),
-            entry.source.to_owned(),
-            entry.says.to_owned(),
+            entry.id.clone(),
+            entry.source.clone(),
+            entry.says.clone(),
             verdict(entry.verdict).to_owned(),
             entry.remark.clone(),
         ]);
@@ -148,7 +152,12 @@ fn remarks(entries: &[Entry]) {
 fn readings(report: &Report) {
     let mut shown = table(&["where", "the paper", "followed here", "rows"]);
     for reading in &report.readings {
-        shown.add_row([reading.place, reading.says, reading.follows, reading.rows]);
+        shown.add_row([
+            &reading.place,
+            &reading.says,
+            &reading.follows,
+            &reading.rows,
+        ]);
     }
     set_width(&mut shown, 1);
     set_width(&mut shown, 2);
@@ -156,26 +165,25 @@ fn readings(report: &Report) {
 }
 
 fn summary(report: &Report) {
-    let figures: Vec<&Comparison> = report
-        .entries
-        .iter()
-        .flat_map(|entry| &entry.figures)
-        .collect();
-    let within = figures.iter().filter(|figure| figure.is_within).count();
-    let of = |origin| {
-        figures
-            .iter()
-            .filter(|figure| figure.origin == origin)
-            .count()
-    };
+    let headline = &report.headline;
     println!(
-        "{within} of {} numbers within {} %. {} of them are predicted, {} calibrated, {} inputs.",
-        figures.len(),
+        "Of the predictions {} are within {} %, {} are not. The machine has {} numbers that the paper gives (and {} more of the paper's follow from them), {} calibrated on {} rows of the paper, and {} assumed.",
+        headline.predicted_hit,
         report.within_percent,
-        of(Origin::Predicted),
-        of(Origin::Calibrated),
-        of(Origin::Input),
+        headline.predicted_missed,
+        headline.given,
+        headline.inputs,
+        headline.calibrated,
+        headline.independent,
+        headline.assumed,
     );
+    println!(
+        "{} numbers of the paper are calibrated or sums of such, {} repeat another row's experiment.",
+        headline.calibrated_figures, headline.repeated,
+    );
+    for defect in &headline.defects {
+        println!("DEFECT: {defect}.");
+    }
     let counts: Vec<String> = VERDICTS
         .iter()
         .map(|&(one, name)| format!("{name}: {}", report.count(one)))
@@ -202,11 +210,15 @@ fn verdict(verdict: Verdict) -> &'static str {
 }
 
 fn judgement(figure: &Comparison) -> &'static str {
-    match (figure.is_within, figure.origin) {
-        (false, _) => "NOT REACHED",
-        (true, Origin::Predicted) => "predicted",
-        (true, Origin::Calibrated) => "calibrated",
-        (true, Origin::Input) => "input",
+    match (figure.verdict, figure.is_within) {
+        (FigureVerdict::PredictedHit, _) => "predicted, hit",
+        (FigureVerdict::PredictedMissed, _) => "predicted, MISSED",
+        (FigureVerdict::Input, true) => "input",
+        (FigureVerdict::Input, false) => "input, NOT IN FORCE",
+        (FigureVerdict::Calibrated, true) => "calibrated",
+        (FigureVerdict::Calibrated, false) => "calibrated, NOT REACHED",
+        (FigureVerdict::Repeated, true) => "repeated",
+        (FigureVerdict::Repeated, false) => "repeated, missed",
     }
 }
 

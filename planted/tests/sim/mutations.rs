@@ -15,6 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hamlyn::Strategy;
 use hamlyn_engine::mutation::{self, Level, Mutation};
+use hamlyn_sim::machine::Machine;
+use hamlyn_sim::reproduce::Verdict;
 use hamlyn_sim::scenario::{self, Plan};
 
 /// Histories that are tried at most, and events of each.
@@ -102,8 +104,8 @@ fn check(level: Level, seed: u64) -> Option<String> {
             Ok(_) => None,
             Err(found) => Some((found.step, found.act, found.violation)),
         },
-        // `a_lost_wake_up_is_found` has them, and the engine's test `transport_mutations`.
-        Level::World | Level::Transport => None,
+        // `a_lost_wake_up_is_found` and `one_more_access_makes_a_printed_number_worse` have them, and the engine's test `transport_mutations`.
+        Level::World | Level::Machine | Level::Transport => None,
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(None) => None,
@@ -117,7 +119,7 @@ fn hunt(level: Level) -> Option<(u64, String)> {
     let seeds = match level {
         Level::Engine => SEEDS,
         Level::Library => LIBRARY_SEEDS,
-        Level::World | Level::Transport => 0,
+        Level::World | Level::Machine | Level::Transport => 0,
     };
     (0..seeds).find_map(|seed| Some((seed, check(level, seed)?)))
 }
@@ -161,7 +163,8 @@ fn every_mutation_in_reach_is_found_by_scenarios() {
     let _alone = alone();
     let mut missed = Vec::new();
     for &bug in Mutation::ALL {
-        if OUT_OF_REACH.iter().any(|(far, _)| *far == bug) {
+        let is_far = OUT_OF_REACH.iter().any(|(far, _)| *far == bug);
+        if is_far || bug.level() == Level::Machine {
             continue;
         }
         match hunt_scenarios(bug) {
@@ -196,6 +199,30 @@ fn every_mutation_is_found() {
     }
     std::panic::set_hook(hook);
     assert_eq!(missed, Vec::<&str>::new(), "not found");
+}
+
+/// What a machine charges follows from the engine's code, not from a script beside it.
+#[test]
+fn one_more_access_makes_a_printed_number_worse() {
+    let _alone = alone();
+    let receive_us = || {
+        let report = hamlyn_sim::reproduce::hamlyn::report(&Machine::hamlyn()).unwrap();
+        let entry = report.entry("H-341").unwrap();
+        (entry.figures[0].ours, entry.verdict)
+    };
+    let (before, verdict) = receive_us();
+    assert_eq!(verdict, Verdict::Reached);
+    for &bug in Mutation::ALL
+        .iter()
+        .filter(|bug| bug.level() == Level::Machine)
+    {
+        mutation::switch(Some(bug));
+        let (after, verdict) = receive_us();
+        mutation::switch(None);
+        println!("{:24} {before:.2} µs, then {after:.2}", bug.name());
+        assert!(after > before, "{after} and {before}");
+        assert_eq!(verdict, Verdict::NotReached, "{after}");
+    }
 }
 
 #[test]

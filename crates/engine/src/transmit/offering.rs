@@ -1,9 +1,10 @@
 //! Messages that are one packet and go at once: nothing is made ready to be cut, or to wait.
 
-use crate::backlog::{Source, offer, pass_sent};
+use crate::backlog::{Source, offer, pass_cut};
 use crate::limits::USER_METADATA_BYTES;
 use crate::memory::{Area, Part, TxLinks, Unsent};
 use crate::packet::Header;
+use crate::point::Point;
 use crate::terminus::TerminusId;
 
 use super::{Message, Transmitter, segmenter};
@@ -28,9 +29,10 @@ impl<A: Area> Transmitter<A> {
             return None;
         }
         let header = &whole(message, metadata, data.len() as u32)?;
+        pass_cut(tx_links, header, true, false);
         let offered = tx_links.offer(link, header, metadata, &[Part::Bytes(data)]);
         if offered.is_ok() {
-            pass_sent(tx_links, header, true, true, false);
+            tx_links.passes(Point::MessageOut);
         }
         Some(offered)
     }
@@ -50,9 +52,10 @@ impl<A: Area> Transmitter<A> {
             return None;
         }
         let header = &whole(message, metadata, data_bytes)?;
+        pass_cut(tx_links, header, true, false);
         let offered = tx_links.offer(link, header, metadata, &[]);
         if offered.is_ok() {
-            pass_sent(tx_links, header, true, true, false);
+            tx_links.passes(Point::MessageOut);
         }
         Some(offered)
     }

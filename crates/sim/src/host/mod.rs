@@ -23,8 +23,6 @@ use crate::time::{Span, Time};
 use crate::world::{self, kernel, task};
 use registry::Found;
 
-/// How long a program polls before it sleeps.
-const SPIN_NS: u64 = 2_000;
 /// How long a program that waits for anything at all looks at nothing else.
 const MOMENT: Span = Span::from_us(1);
 /// So many looks without a wait, and a program waits a moment whether it wants to or not.
@@ -321,7 +319,7 @@ impl Host for SimHost {
     }
 
     fn spin_ns(&self) -> u64 {
-        SPIN_NS
+        kernel::with(|kernel| kernel.settings.spin.as_ns())
     }
 }
 

@@ -198,7 +198,7 @@ impl Kernel {
         let peer = self.peer(interface, token)?;
         let room = self.settings.link_packets;
         let path = self.settings.near;
-        let channel = self.channels.open(interface, interface, Some(path), room);
+        let channel = self.channels.open(interface, interface, path, room);
         self.registry.get_mut(interface)?.loopback = Some(token);
         let payload = self.settings.packet_payload_bytes;
         Some(Ok((peer, SimLink::new(channel, channel, payload, room))))
@@ -217,11 +217,11 @@ impl Kernel {
         };
         let is_near = node_of(from)? == node_of(to)?;
         let (here, there) = (self.registry.new_token(), self.registry.new_token());
-        let media = if is_near || self.cost_model.is_some() || self.frames.is_none() {
-            let path = match (is_near, &self.frames) {
-                (true, _) => Some(self.settings.near),
-                (false, None) => Some(self.settings.far),
-                (false, Some(_)) => None,
+        let media = if is_near || self.frames.is_none() {
+            let path = if is_near {
+                self.settings.near
+            } else {
+                self.settings.far
             };
             let out = self.channels.open(from, to, path, room);
             let back = self.channels.open(to, from, path, room);

@@ -13,7 +13,6 @@ use hamlyn_link::Refused;
 use hamlyn_ring::reports::REPORTS_KEPT;
 use smallvec::SmallVec;
 
-use crate::machine::Protocol;
 use crate::random::Random;
 use crate::time::{Span, Time};
 use crate::world::Path;
@@ -30,8 +29,6 @@ pub(crate) struct Packet {
     pub(crate) bytes: SmallVec<[u8; 24]>,
     /// The how manieth of its channel it is, from 1 on.
     pub(crate) number: u64,
-    /// How the message was sent that it announces, if a machine is to charge for that.
-    pub(crate) announces: Option<Protocol>,
 }
 
 impl Packet {
@@ -59,8 +56,7 @@ enum Announced {
 pub(crate) struct Channel {
     from: u32,
     to: u32,
-    /// Nothing if a machine carries its packets.
-    path: Option<Path>,
+    path: Path,
     room: u64,
     sent: u64,
     returned: u64,
@@ -115,7 +111,7 @@ impl Channels {
         }
     }
 
-    pub(crate) fn open(&mut self, from: u32, to: u32, path: Option<Path>, room: u32) -> u32 {
+    pub(crate) fn open(&mut self, from: u32, to: u32, path: Path, room: u32) -> u32 {
         self.all.push(Channel {
             from,
             to,
@@ -278,11 +274,7 @@ impl Kernel {
         let offset = packet.header.offset;
         self.trace
             .count(local, [u64::from(number) << 8 | 2, offset]);
-        let Some(path) = channel.path else {
-            let ends = [channel.from, channel.to];
-            self.send_packet(number, ends, length_bytes, packet);
-            return Ok(());
-        };
+        let path = channel.path;
         channel.busy_until = channel.busy_until.max(local) + path.per_byte * length_bytes;
         let jitter = Span::from_ps(random.below(path.jitter.as_ps()));
         let at = channel.busy_until + path.delay + jitter;
@@ -303,7 +295,7 @@ impl Kernel {
     }
 
     /// A packet is there.
-    pub(crate) fn come(&mut self, number: u32, content: Packet) {
+    fn come(&mut self, number: u32, content: Packet) {
         let now = self.now();
         let Some(channel) = self.channels.get_mut(number) else {
             return;

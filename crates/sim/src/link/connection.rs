@@ -527,6 +527,5 @@ fn packet_of(packet: &transport::Packet<'_>) -> Packet {
         header,
         bytes,
         number: 0,
-        announces: None,
     }
 }

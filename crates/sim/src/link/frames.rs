@@ -1,46 +1,24 @@
 //! Frames: what far links put on a network that may lose, double, damage and overtake.
 //!
 //! On a network of parts a frame is bytes of an association ([`crate::link::connection`]); one that was damaged is thrown away, as its
-//! tag would not fit. On a machine it is a packet of the engine: machines lose nothing.
+//! tag would not fit.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::link::channel::Packet;
 use crate::link::connection::Connections;
-use crate::machine::Protocol;
-use crate::machine::carrier::Classified;
-use crate::machine::cost_model::PacketClass;
 use crate::network::{Event, Frame, HostId, Network, Payload, Refusal};
 use crate::time::{Span, Time};
 use crate::world::kernel::{self, Kernel, What};
 
 /// What is in a frame of the world; nobody else can look inside.
 #[derive(Clone, Debug)]
-pub struct Parcel(Content);
-
-#[derive(Clone, Debug)]
-enum Content {
-    /// A frame for that connection.
-    Bytes { connection: u32, bytes: Rc<[u8]> },
-    /// A packet of that channel, and what it is to the machine that carries it.
-    Packet {
-        channel: u32,
-        packet: Rc<Packet>,
-        class: PacketClass,
-    },
+pub struct Parcel {
+    connection: u32,
+    bytes: Rc<[u8]>,
 }
 
 impl Payload for Parcel {}
-
-impl Classified for Parcel {
-    fn class(&self) -> Option<PacketClass> {
-        match self.0 {
-            Content::Packet { class, .. } => Some(class),
-            Content::Bytes { .. } => None,
-        }
-    }
-}
 
 /// A network that carries frames of the world.
 pub type Carrier = Box<dyn Network<Parcel>>;
@@ -90,13 +68,7 @@ impl Frames {
 }
 
 impl Kernel {
-    fn frame(
-        &mut self,
-        ends: [u32; 2],
-        flow: u32,
-        bytes: usize,
-        content: Content,
-    ) -> Frame<Parcel> {
+    fn frame(&mut self, ends: [u32; 2], flow: u32, bytes: usize, parcel: Parcel) -> Frame<Parcel> {
         let [from, to] = ends.map(|interface| {
             let known = self.registry.get(interface);
             HostId(known.map_or(0, |known| known.identity.node))
@@ -106,28 +78,9 @@ impl Kernel {
             frames.numbers
         });
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let mut frame = Frame::new(number, from, to, bytes, Parcel(content));
+        let mut frame = Frame::new(number, from, to, bytes, parcel);
         frame.flow = flow;
         frame
-    }
-
-    /// Gives a packet of that channel to the machine, then.
-    pub(crate) fn send_packet(&mut self, channel: u32, ends: [u32; 2], bytes: u64, packet: Packet) {
-        let payload_bytes = packet.bytes.len() as u64;
-        let Some(cost_model) = &mut self.cost_model else {
-            return;
-        };
-        let class = cost_model.class(ends[1], &packet.header, payload_bytes);
-        let takes = cost_model.sending(&class);
-        self.charge(takes);
-        let packet = Rc::new(packet);
-        let content = Content::Packet {
-            channel,
-            packet,
-            class,
-        };
-        let frame = self.frame(ends, channel, bytes as usize, content);
-        self.hand_over_at(self.local(), frame);
     }
 
     /// Gives a frame for that connection to the network, then.
@@ -139,12 +92,7 @@ impl Kernel {
         bytes: Rc<[u8]>,
     ) {
         let length_bytes = bytes.len() + WRAPPING_BYTES;
-        let frame = self.frame(
-            ends,
-            connection,
-            length_bytes,
-            Content::Bytes { connection, bytes },
-        );
+        let frame = self.frame(ends, connection, length_bytes, Parcel { connection, bytes });
         self.hand_over_at(at, frame);
     }
 
@@ -226,33 +174,7 @@ impl Kernel {
                 .note(now, || format!("frame {number} is damaged"));
             return;
         }
-        match frame.payload.0 {
-            Content::Bytes { connection, bytes } => self.frame_came_to(connection, number, &bytes),
-            Content::Packet {
-                channel,
-                packet,
-                class,
-            } => {
-                let mut packet = Rc::try_unwrap(packet).unwrap_or_else(|shared| (*shared).clone());
-                packet.announces = class.is_announced.then_some(class.protocol);
-                self.come(channel, packet);
-            }
-        }
-    }
-
-    /// The running task has taken a packet; on a machine, one that announces a message has to be received.
-    pub(crate) fn charge_receiving(&mut self, announces: Option<Protocol>) {
-        self.charge(self.settings.costs.receive);
-        let running = self.tasks.running();
-        let process = running.and_then(|task| self.tasks.process_of(task));
-        let (Some(protocol), Some(process)) = (announces, process) else {
-            return;
-        };
-        let (node, now) = (self.processes[process as usize].node, self.local());
-        let takes = self
-            .cost_model
-            .as_mut()
-            .map(|cost_model| cost_model.receiving(node, now, protocol));
-        self.charge(takes.unwrap_or(Span::ZERO));
+        let Parcel { connection, bytes } = frame.payload;
+        self.frame_came_to(connection, number, &bytes);
     }
 }

@@ -16,6 +16,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{SHORT_BYTES_WITH_WORD, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{Denied, Part, Payload, ShortSource, Unsent};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, short_words};
+use hamlyn_engine::point::Point;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{ReceiveToken, Return};
 use hamlyn_link::{Link, LinkFault, ReceiveEnd, Refused, Shortcut, TransmitEnd};
@@ -129,6 +130,24 @@ impl SimTransmit {
     }
 }
 
+impl SimTransmit {
+    /// Sends a short packet, which passes the engine's points on the way.
+    fn send_short(&mut self, short: &Short) -> bool {
+        let packet = packet_of(short);
+        Self::passes(Point::RequestWritten {
+            pieces: 0,
+            data_bytes: packet.bytes.len() as u32,
+        });
+        Self::passes(Point::RequestRead);
+        Self::passes(Point::PacketCut);
+        let is_sent = self.send(packet).is_ok();
+        if is_sent {
+            Self::passes(Point::MessageOut);
+        }
+        is_sent
+    }
+}
+
 impl TransmitEnd for SimTransmit {
     fn payload_max_bytes(&self) -> usize {
         self.payload_max_bytes
@@ -172,19 +191,18 @@ impl TransmitEnd for SimTransmit {
             header,
             bytes,
             number: 0,
-            announces: None,
         })
     }
 
     fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool {
-        self.has_room() && self.send(packet_of(&short())).is_ok()
+        self.has_room() && self.send_short(&short())
     }
 
     fn try_send_shorts(&mut self, mut next: impl FnMut() -> Option<Short>) -> usize {
         let mut count = 0;
         while self.has_room()
             && let Some(short) = next()
-            && self.send(packet_of(&short)).is_ok()
+            && self.send_short(&short)
         {
             count += 1;
         }
@@ -280,6 +298,10 @@ impl TransmitEnd for SimTransmit {
             Medium::Connection(connection) => kernel.connection_forgotten(connection),
         })
     }
+
+    fn passes(point: Point) {
+        kernel::with(|kernel| kernel.pass(point));
+    }
 }
 
 fn packet_of(short: &Short) -> Packet {
@@ -292,7 +314,6 @@ fn packet_of(short: &Short) -> Packet {
         header,
         bytes,
         number: 0,
-        announces: None,
     }
 }
 
@@ -333,7 +354,7 @@ impl SimReceive {
     fn take_first(&mut self) -> Option<Packet> {
         let packet = self.inbox.pop_front()?;
         self.taken += 1;
-        kernel::with(|kernel| kernel.charge_receiving(packet.announces));
+        kernel::with(|kernel| kernel.charge(kernel.settings.costs.receive));
         match self.medium {
             Medium::Channel(channel) => {
                 kernel::with(|kernel| kernel.note_taken(channel, packet.number));
@@ -404,6 +425,10 @@ impl<const HAS_METADATA: bool> ShortInPlace for InPlace<'_, HAS_METADATA> {
             self.0.header.word
         }
     }
+
+    fn passes(&self, point: Point) {
+        kernel::with(|kernel| kernel.pass(point));
+    }
 }
 
 impl<const HAS_METADATA: bool> ShortSource for InPlace<'_, HAS_METADATA> {
@@ -440,6 +465,10 @@ impl Payload<Area> for Carried<'_> {
             return Ok(());
         }
         area.write_at(offset, self.0.data())
+    }
+
+    fn passes(&self, point: Point) {
+        kernel::with(|kernel| kernel.pass(point));
     }
 }
 

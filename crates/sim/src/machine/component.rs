@@ -3,7 +3,8 @@
 use crate::time::Span;
 
 /// What a piece of time was spent on.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Component {
     /// Starting a DMA unit of the card, and moving bytes over the I/O bus or the wire. Table 4 has no row for the wire, whose
     /// ends are DMA units.
@@ -12,7 +13,7 @@ pub enum Component {
     Lanai,
     /// The switch.
     Switch,
-    /// Latencies during which nothing is occupied ([`super::parameters::Crossing`]); the paper's machine has none.
+    /// Latencies during which nothing is occupied (a machine file's `[crossing]`); the paper's machine has none.
     Crossing,
     /// Stores of the host's processor to the card.
     HostWrites,

@@ -9,6 +9,7 @@ use hamlyn_engine::memory::{
     Area, Denied, LinkId, NoWindow, Part, Payload, TxLinks, Unsent, Window,
 };
 use hamlyn_engine::packet::Header;
+use hamlyn_engine::point::Point;
 
 /// A piece of a host's main memory. Clones name the same bytes.
 #[derive(Clone, Debug)]
@@ -67,9 +68,6 @@ pub struct Packet {
     pub metadata: Vec<u8>,
     /// Its data.
     pub data: Vec<u8>,
-    /// Whether data and metadata are pulled out of host memory; otherwise the processor has written them to the card
-    /// (direct I/O, `Hamlyn 2.3`).
-    pub is_pulled: bool,
 }
 
 impl Packet {
@@ -79,13 +77,24 @@ impl Packet {
     }
 }
 
-impl Payload<Memory> for Packet {
+/// A packet that is received, and the points that its reception passed.
+#[derive(Debug)]
+pub(super) struct Arriving<'a> {
+    pub(super) packet: &'a Packet,
+    pub(super) points: RefCell<Vec<Point>>,
+}
+
+impl Payload<Memory> for Arriving<'_> {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
-        into[..length_bytes].copy_from_slice(&self.metadata[..length_bytes]);
+        into[..length_bytes].copy_from_slice(&self.packet.metadata[..length_bytes]);
     }
 
     fn deposit(&self, area: &Memory, offset: u64) -> Result<(), Denied> {
-        area.write(offset, &self.data)
+        area.write(offset, &self.packet.data)
+    }
+
+    fn passes(&self, point: Point) {
+        self.points.borrow_mut().push(point);
     }
 }
 
@@ -96,6 +105,7 @@ pub struct Source {
     packet_max_bytes: usize,
     is_open: bool,
     taken: Option<(LinkId, Packet)>,
+    points: RefCell<Vec<Point>>,
 }
 
 impl Source {
@@ -105,12 +115,18 @@ impl Source {
             packet_max_bytes,
             is_open: false,
             taken: None,
+            points: RefCell::default(),
         }
     }
 
     /// Lets one packet out.
     pub fn open(&mut self) {
         self.is_open = true;
+    }
+
+    /// The points that were passed since this was last asked.
+    pub(super) fn points(&mut self) -> Vec<Point> {
+        self.points.take()
     }
 
     /// The packet, if one came; closes the source.
@@ -156,10 +172,15 @@ impl TxLinks<Memory> for Source {
             header: *header,
             metadata: metadata.to_vec(),
             data,
-            // A message in a work-queue entry has a part, be it empty; one of no gathered pieces has none.
-            is_pulled: !parts.iter().any(|part| matches!(part, Part::Bytes(_))),
         };
         self.taken = Some((link, packet));
         Ok(())
+    }
+
+    fn passes(&self, point: Point) {
+        // A closed source is no link: what is offered to it waits, and is cut when it is sent.
+        if self.is_open || matches!(point, Point::RequestWritten { .. }) {
+            self.points.borrow_mut().push(point);
+        }
     }
 }

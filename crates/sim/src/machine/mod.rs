@@ -1,28 +1,27 @@
-//! The machine of 1996: resources that are busy in virtual time, and the engine running on them
-//! (`Hamlyn 4`).
+//! Machines: resources that are busy in virtual time, and the engine running on them.
 //!
-//! Packets come out of the engine's transmitting half and go into its receiving half; the machine only charges time
-//! for what their headers and the engine's checks say. So what a message takes is nowhere written down: it follows
-//! from [`Parameters`], each of which names its source, and from who had to wait for whom.
+//! A machine is a file in `machines/`, each of whose numbers says where it is from. What a message takes is nowhere written
+//! down: the engine passes a point beside each access that it makes ([`hamlyn_engine::point`]), the file says what is occupied at
+//! each point, and who had to wait for whom follows.
 //!
-//! Parts: a [`resource::Resource`] serves one at a time; [`parameters`] says what each step occupies; a [`card`] is an interface,
-//! two sequences of steps that share its resources; a [`system`] is hosts with cards around a switch, and the clock.
+//! Parts: a [`machine_file`] is read, its numbers by [`number`] and its scripts as [`step`]s; a [`resource::Resource`] serves
+//! one at a time; `boards` has the steps' turns and the wire; a [`system`] is the applications, and the clock. `charges` has the
+//! world's programs take what a machine says.
 //!
-//! It refuses to model what the paper does not tell: caches, the operating system but for a wake-up, and cells or
-//! routes of the wire beneath a packet.
+//! It refuses to model what the papers do not tell: cells or routes of the wire beneath a packet.
 
-pub mod card;
-mod cards;
-pub(crate) mod carrier;
+mod boards;
+pub(crate) mod charges;
 pub mod component;
-pub(crate) mod cost_model;
+mod host;
+pub mod machine_file;
 pub mod memory;
-pub mod modern;
-pub mod named;
-pub mod parameters;
+pub mod number;
 pub mod resource;
+pub(crate) mod step;
 pub mod system;
 
 pub use component::{Component, ComponentTimes};
-pub use parameters::Parameters;
+pub use machine_file::{Machine, MachineError};
+pub use step::PointName;
 pub use system::{Arrival, OutgoingMessage, Protocol, System};

@@ -2,7 +2,7 @@
 
 use hamlyn_engine::memory::Area;
 
-use crate::machine::{ComponentTimes, OutgoingMessage, Parameters, Protocol, System};
+use crate::machine::{Component, ComponentTimes, Machine, OutgoingMessage, Protocol, System};
 use crate::random::Random;
 use crate::time::Span;
 
@@ -31,6 +31,15 @@ pub enum Failure {
     /// A network was not loaded.
     #[error(transparent)]
     Network(#[from] crate::network::saturation::ExperimentError),
+    /// A number of the machine was to be changed that it does not have.
+    #[error(transparent)]
+    Machine(#[from] crate::machine::MachineError),
+    /// The paper's file and the experiments do not name the same figures.
+    #[error("row {id} and its experiment do not have the same figures")]
+    Unmatched {
+        /// The row.
+        id: String,
+    },
     /// The engine did not take it.
     #[error(transparent)]
     Refused(#[from] hamlyn_engine::terminus::PostError),
@@ -104,13 +113,13 @@ pub struct OneWay {
 
 /// So many messages to and fro between two hosts, or from a host to itself.
 fn exchange(
-    machine: &Parameters,
+    machine: &Machine,
     shape: &Shape,
     hosts: usize,
     messages: u64,
     asleep: bool,
 ) -> Result<OneWay, Failure> {
-    let mut system = System::new(*machine, hosts, shape.packet_bytes, SEED);
+    let mut system = System::new(machine, hosts, shape.packet_bytes, SEED);
     let mut contents = Vec::with_capacity(hosts);
     let mut random = Random::new(SEED);
     for host in 0..hosts {
@@ -155,13 +164,13 @@ fn exchange(
 }
 
 /// Between two hosts (H-287).
-pub fn ping_pong(machine: &Parameters, shape: &Shape, messages: u64) -> Result<OneWay, Failure> {
+pub fn ping_pong(machine: &Machine, shape: &Shape, messages: u64) -> Result<OneWay, Failure> {
     exchange(machine, shape, 2, messages, false)
 }
 
 /// Between two hosts whose receiver sleeps each time.
 pub fn ping_pong_asleep(
-    machine: &Parameters,
+    machine: &Machine,
     shape: &Shape,
     messages: u64,
 ) -> Result<OneWay, Failure> {
@@ -169,7 +178,7 @@ pub fn ping_pong_asleep(
 }
 
 /// From a process to itself (H-352).
-pub fn loopback(machine: &Parameters, shape: &Shape, messages: u64) -> Result<OneWay, Failure> {
+pub fn loopback(machine: &Machine, shape: &Shape, messages: u64) -> Result<OneWay, Failure> {
     exchange(machine, shape, 1, messages, false)
 }
 
@@ -199,12 +208,12 @@ pub struct Flow {
 /// Many messages one way, as fast as the sender's work queue takes them. With a wrong key none arrives; silent ones do, but
 /// nobody is told.
 pub fn flow(
-    machine: &Parameters,
+    machine: &Machine,
     shape: &Shape,
     messages: u64,
     has_key: bool,
 ) -> Result<Flow, Failure> {
-    let mut system = System::new(*machine, 2, shape.packet_bytes, SEED);
+    let mut system = System::new(machine, 2, shape.packet_bytes, SEED);
     system.listen(1, shape.protocol);
     let mut random = Random::new(SEED);
     let contents: Vec<u8> = (0..shape.data_bytes).map(|_| random.bits() as u8).collect();
@@ -239,10 +248,10 @@ pub fn flow(
         span: per(all, messages),
         sending_processor: per(system.processor_busy(0), messages),
         receiving_processor: per(system.processor_busy(1), messages),
-        sending_bus: per(system.bus_busy(0), messages),
-        receiving_bus: per(system.bus_busy(1), messages),
-        sending_lanai: per(system.lanai_busy(0), messages),
-        receiving_lanai: per(system.lanai_busy(1), messages),
+        sending_bus: per(system.busy(0, Component::Dma), messages),
+        receiving_bus: per(system.busy(1, Component::Dma), messages),
+        sending_lanai: per(system.busy(0, Component::Lanai), messages),
+        receiving_lanai: per(system.busy(1, Component::Lanai), messages),
         link: per(system.link_busy(0), messages),
         refused: system.refused(1),
     })

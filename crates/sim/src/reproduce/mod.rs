@@ -1,17 +1,15 @@
-//! The paper's measurements, on the paper's machine (`Hamlyn 4` and `5.4`).
+//! The papers' measurements, on the papers' machines.
 //!
-//! [`measure`] times messages as the paper does, [`mod@bench`] carries out its experiments, [`entries`] has a row for each number,
-//! experiment and claim of the paper, and [`mod@report`] sets ours beside the paper's. Nothing here knows what will come out: the
-//! paper's numbers are only compared with, and changing a parameter of the machine changes the figures. [`beyond`] has what the paper could not
-//! measure.
+//! A paper is two files: `papers/` has its rows in [`rows`], `machines/` its machine. [`measure`] times messages as the paper does,
+//! a module of each paper carries out its experiments ([`mod@hamlyn`]), and [`mod@report`] sets ours beside the paper's.
+//! Nothing here knows what will come out: the paper's numbers are only compared with, and changing a number of the machine
+//! changes the figures. [`beyond`] has what the Hamlyn paper could not measure.
 
-pub mod bench;
 pub mod beyond;
-pub mod entries;
+pub mod hamlyn;
 pub mod measure;
 pub mod report;
+pub mod rows;
 
-pub use report::{Comparison, Entry, Kind, Origin, Plot, Reading, Report, Verdict, report};
-
-#[cfg(test)]
-mod tests;
+pub use report::{Comparison, Entry, FigureVerdict, Headline, Plot, Report, Verdict};
+pub use rows::{Kind, Origin, Reading};

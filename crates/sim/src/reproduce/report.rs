@@ -1,86 +1,52 @@
-//! The report: for every row of the paper what it says, what was measured here, and how the two agree.
+//! The report: for every row of a paper what it says, what was measured here, and what the agreement of the two is worth.
+//!
+//! One report serves all papers: rows are data ([`super::rows`]), experiments are functions of a bench that has measured a
+//! machine. Its headline counts inputs, calibration and predictions apart, and says so itself if there was more to choose than to
+//! choose by.
 
-use super::bench::{Bench, Curve};
-use super::entries;
+use std::collections::BTreeSet;
+
 use super::measure::Failure;
-use crate::machine::named::{NAMED, Named};
-use crate::machine::{Component, Parameters};
+use super::rows::{Figure, Kind, Origin, Paper, Reading, Row, Treatment};
+use crate::machine::Machine;
+use crate::machine::number::{Number, Provenance};
 
-/// A figure is reached if it deviates by so much at most, in percent.
+/// A figure is reached if it deviates by so much at most, in percent, or rounds to the digits that the paper prints.
 pub const WITHIN_PERCENT: f64 = 5.0;
 
-/// What kind of row it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// The paper gives a number.
-    Number,
-    /// The paper carries out an experiment, or draws one.
-    Experiment,
-    /// The paper claims something.
-    Claim,
-    /// A relation between the paper's numbers that a model should satisfy.
-    Derived,
-}
+/// Measures a number of a row.
+pub type Measure<B> = fn(&B) -> Result<f64, Failure>;
 
-/// Where a figure of ours comes from, and so what its agreement with the paper's is worth.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Origin {
-    /// Input: one of the machine's parameters. The agreement says only that the parameter is in force.
-    Input,
-    /// Calibrated: parameters were chosen to give it, as the paper has one number for several steps. The agreement says that
-    /// the parameters can be reconciled with each other.
-    Calibrated,
-    /// Predicted: no parameter was chosen by it.
-    Predicted,
-}
-
-/// A number of the paper, and how it is measured here.
-pub struct Figure {
-    /// What it is.
-    pub what: &'static str,
-    /// Its unit.
-    pub unit: &'static str,
-    /// What the paper says.
-    pub paper: f64,
-    /// Where ours comes from.
-    pub origin: Origin,
-    /// Measures it.
-    pub measure: fn(&Bench) -> Result<f64, Failure>,
-}
-
-/// How a row is dealt with.
-#[derive(Clone, Copy)]
-pub enum Treatment {
-    /// By numbers.
-    Figures(&'static [Figure]),
+/// How a row is measured on a bench.
+pub enum Experiment<B: 'static> {
+    /// By numbers: one for each of the row's figures.
+    Figures(&'static [Measure<B>]),
     /// An experiment supports or contradicts it; it says with which figures.
-    Judged(fn(&Bench) -> Result<(bool, String), Failure>),
-    /// It is shown elsewhere in this project; the remark says where.
-    Elsewhere,
-    /// Somebody else's figure or judgement, quoted.
-    Cited,
-    /// It cannot be measured here; the remark says why.
-    NotMeasurable,
-    /// An experiment that is carried out here; the remark says which curves show it.
-    CarriedOut,
+    Judged(fn(&B) -> Result<(bool, String), Failure>),
 }
 
-/// A row of the paper.
-pub struct Row {
-    /// Its identifier.
-    pub id: &'static str,
-    /// Its kind.
-    pub kind: Kind,
-    /// Where in the paper it stands.
-    pub source: &'static str,
-    /// What the paper says, in our words.
-    pub says: &'static str,
-    /// How it is dealt with.
-    pub treatment: Treatment,
-    /// What must be said of it, if its measurement does not say it.
-    pub remark: &'static str,
+// Derived ones would ask it of the bench.
+impl<B> Clone for Experiment<B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<B> Copy for Experiment<B> {}
+
+/// What became of a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureVerdict {
+    /// The machine was given it.
+    Input,
+    /// A number of the machine was chosen by it.
+    Calibrated,
+    /// Predicted, and within the limit.
+    PredictedHit,
+    /// Predicted, and not within the limit.
+    PredictedMissed,
+    /// The same experiment as another row's; it is counted there.
+    Repeated,
 }
 
 /// What became of a row.
@@ -109,9 +75,9 @@ pub enum Verdict {
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Comparison {
     /// What it is.
-    pub what: &'static str,
+    pub what: String,
     /// Its unit.
-    pub unit: &'static str,
+    pub unit: String,
     /// The paper's.
     pub paper: f64,
     /// Ours.
@@ -120,21 +86,21 @@ pub struct Comparison {
     pub deviation_percent: f64,
     /// Whether that is little enough.
     pub is_within: bool,
-    /// Where ours comes from.
-    pub origin: Origin,
+    /// What that is worth.
+    pub verdict: FigureVerdict,
 }
 
 /// An entry of the report.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Entry {
     /// The row's identifier.
-    pub id: &'static str,
+    pub id: String,
     /// Its kind.
     pub kind: Kind,
     /// Where in the paper it stands.
-    pub source: &'static str,
+    pub source: String,
     /// What the paper says.
-    pub says: &'static str,
+    pub says: String,
     /// What became of it.
     pub verdict: Verdict,
     /// Its numbers.
@@ -143,41 +109,33 @@ pub struct Entry {
     pub remark: String,
 }
 
-/// A place where the paper contradicts itself or is silent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
-pub struct Reading {
-    /// Where.
-    pub place: &'static str,
-    /// What it says there.
-    pub says: &'static str,
-    /// What is followed here.
-    pub follows: &'static str,
-    /// Whose rows that concerns.
-    pub rows: &'static str,
-}
-
-/// A parameter of the machine that was measured.
+/// A row of a table that the paper prints, in its unit.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
-pub struct Parameter {
+pub struct TableRow {
     /// What it is.
-    pub name: &'static str,
-    /// What it was set to.
-    pub value: f64,
-    /// Its unit.
-    pub unit: &'static str,
-    /// The rows that it comes from.
-    pub source: &'static str,
-}
-
-/// A row of Table 4, in microseconds.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
-pub struct Table4Row {
-    /// The component.
     pub component: &'static str,
     /// The paper's: raw, tagged.
     pub paper_us: (f64, f64),
     /// Ours: raw, tagged.
     pub ours_us: (f64, f64),
+}
+
+/// A curve: points of what is varied and what is measured.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Curve {
+    /// What it is for.
+    pub label: String,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A value that the paper prints, for drawing beside ours.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Anchor {
+    /// The row that prints it.
+    pub id: &'static str,
+    /// Where: what is varied, and what is measured.
+    pub point: (f64, f64),
 }
 
 /// A plot.
@@ -193,26 +151,81 @@ pub struct Plot {
     pub unit: &'static str,
     /// Its curves.
     pub curves: Vec<Curve>,
+    /// The paper's printed values.
+    pub anchors: Vec<Anchor>,
+}
+
+/// What the report comes to, its parts counted apart.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct Headline {
+    /// Numbers of the paper that the machine was given, or that follow from those by arithmetic.
+    pub inputs: usize,
+    /// Numbers of the machine that were chosen so that numbers of the paper come out.
+    pub calibrated: usize,
+    /// Rows of the paper that they were chosen by.
+    pub independent: usize,
+    /// Predictions within the limit.
+    pub predicted_hit: usize,
+    /// Predictions beyond it.
+    pub predicted_missed: usize,
+    /// Numbers of the paper that numbers of the machine were chosen by, or that are sums of such.
+    pub calibrated_figures: usize,
+    /// Numbers whose experiment is another row's.
+    pub repeated: usize,
+    /// Numbers of the machine that the paper gives.
+    pub given: usize,
+    /// Numbers of the machine that the paper says nothing of.
+    pub assumed: usize,
+    /// What is wrong with that.
+    pub defects: Vec<String>,
 }
 
 /// All of it.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Report {
+    /// What it comes to.
+    pub headline: Headline,
     /// Deviations up to this count as reached, in percent.
     pub within_percent: f64,
-    /// The machine.
-    pub parameters: Vec<Parameter>,
+    /// The machine's title.
+    pub machine: String,
+    /// The machine's numbers, and where each is from.
+    pub parameters: Vec<Number>,
     /// Where the paper contradicts itself, and what is followed.
     pub readings: Vec<Reading>,
     /// Table 4.
-    pub table4: Vec<Table4Row>,
+    pub table4: Vec<TableRow>,
     /// The rows of the paper, and after them the derived checks.
     pub entries: Vec<Entry>,
-    /// Figures 7 to 10.
+    /// The paper's figures.
     pub plots: Vec<Plot>,
 }
 
 impl Report {
+    /// Measures each row of a paper on a bench of that machine. `experiments` says how a row is measured.
+    pub fn new<B: 'static>(
+        paper: &Paper,
+        machine: &Machine,
+        bench: &B,
+        experiments: impl Fn(&str) -> Option<Experiment<B>>,
+    ) -> Result<Self, Failure> {
+        let mut entries = Vec::new();
+        for row in &paper.row {
+            entries.push(enter(row, bench, experiments(&row.id))?);
+        }
+        let parameters = machine.numbers();
+        Ok(Self {
+            headline: headline(&entries, &parameters),
+            within_percent: WITHIN_PERCENT,
+            machine: machine.title().to_owned(),
+            parameters,
+            readings: paper.reading.clone(),
+            table4: Vec::new(),
+            entries,
+            plots: Vec::new(),
+        })
+    }
+
     /// How many entries have that verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.entries
@@ -227,99 +240,79 @@ impl Report {
     }
 }
 
-/// Measures the machine and reports.
-pub fn report(machine: &Parameters) -> Result<Report, Failure> {
-    let bench = Bench::new(machine)?;
-    let mut entries = Vec::new();
-    for row in entries::all() {
-        entries.push(enter(&row, &bench)?);
-    }
-    Ok(Report {
-        within_percent: WITHIN_PERCENT,
-        parameters: parameters(NAMED, machine),
-        readings: entries::readings(),
-        table4: table4(&bench),
-        entries,
-        plots: plots(&bench)?,
+/// Identifiers in a text: what looks like `H-316`.
+fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+    words.filter(|word| {
+        word.split_once('-').is_some_and(|(paper, number)| {
+            !paper.is_empty()
+                && paper.chars().all(|letter| letter.is_ascii_uppercase())
+                && !number.is_empty()
+                && number.chars().all(|digit| digit.is_ascii_digit())
+        })
     })
 }
 
-/// What those parameters of a machine are.
-pub(super) fn parameters(list: &[Named], machine: &Parameters) -> Vec<Parameter> {
-    let parameter = |named: &Named| Parameter {
-        name: named.name,
-        value: named.value(machine),
-        unit: named.unit(),
-        source: named.source,
+pub(super) fn headline(entries: &[Entry], numbers: &[Number]) -> Headline {
+    let figures = || entries.iter().flat_map(|entry| &entry.figures);
+    let count = |verdict| figures().filter(|figure| figure.verdict == verdict).count();
+    let of = |provenance| {
+        numbers
+            .iter()
+            .filter(move |number| number.provenance == provenance)
     };
-    list.iter().map(parameter).collect()
+    let calibrated = of(Provenance::Calibrated).count();
+    let rows: BTreeSet<&str> = of(Provenance::Calibrated)
+        .flat_map(|number| identifiers(&number.source))
+        .collect();
+    let independent = rows.len();
+    let mut defects = Vec::new();
+    if calibrated > independent {
+        defects.push(format!(
+            "{calibrated} numbers of the machine were chosen by {independent} numbers of the paper: there was more to choose than to choose by"
+        ));
+    }
+    // A row that a number was chosen by predicts nothing.
+    for entry in entries.iter().filter(|entry| rows.contains(&*entry.id)) {
+        let predicted = |figure: &&Comparison| {
+            matches!(
+                figure.verdict,
+                FigureVerdict::PredictedHit | FigureVerdict::PredictedMissed
+            )
+        };
+        if entry.figures.iter().all(|figure| predicted(&figure)) {
+            let id = &entry.id;
+            defects.push(format!("{id} is called predicted, and was calibrated on"));
+        }
+    }
+    Headline {
+        inputs: count(FigureVerdict::Input),
+        calibrated,
+        independent,
+        predicted_hit: count(FigureVerdict::PredictedHit),
+        predicted_missed: count(FigureVerdict::PredictedMissed),
+        calibrated_figures: count(FigureVerdict::Calibrated),
+        repeated: count(FigureVerdict::Repeated),
+        given: of(Provenance::Given).count(),
+        assumed: of(Provenance::Assumed).count(),
+        defects,
+    }
 }
 
-/// Figures 7 to 10.
-pub(super) fn plots(bench: &Bench) -> Result<Vec<Plot>, Failure> {
-    let plot = |name: &str, title: &str, unit, curves| Plot {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        across: "bytes of data",
-        unit,
-        curves,
-    };
-    Ok(vec![
-        plot(
-            "figure-7",
-            "Latency by message size, 256-byte packets",
-            "µs",
-            bench.figure7()?,
-        ),
-        plot(
-            "figure-8",
-            "Latency by message size, 4 KB packets",
-            "µs",
-            bench.figure8()?,
-        ),
-        plot(
-            "figure-9",
-            "Bandwidth by message size",
-            "MB/s",
-            bench.figure9.clone(),
-        ),
-        plot(
-            "figure-10",
-            "Loopback bandwidth by message size",
-            "MB/s",
-            bench.figure10.clone(),
-        ),
-    ])
-}
-
-fn table4(bench: &Bench) -> Vec<Table4Row> {
-    let row = |component, name, raw, tagged| Table4Row {
-        component: name,
-        paper_us: (raw, tagged),
-        ours_us: bench.row(component),
-    };
-    let total = |one_way: &super::measure::OneWay| one_way.times.total().as_us_f64();
-    vec![
-        row(Component::Dma, "DMA", 3.3, 3.3),
-        row(Component::Lanai, "LANai", 6.7, 6.7),
-        row(Component::Switch, "Switch", 0.5, 0.5),
-        row(Component::HostWrites, "Host I/O writes", 1.4, 1.4),
-        row(Component::HostSoftware, "Host protocol software", 0.8, 2.2),
-        Table4Row {
-            component: "Total",
-            paper_us: (12.7, 14.1),
-            ours_us: (total(&bench.raw), total(&bench.tagged)),
-        },
-    ]
-}
-
-fn enter(row: &Row, bench: &Bench) -> Result<Entry, Failure> {
+fn enter<B: 'static>(
+    row: &Row,
+    bench: &B,
+    experiment: Option<Experiment<B>>,
+) -> Result<Entry, Failure> {
     let mut figures = Vec::new();
-    let mut remark = row.remark.to_owned();
-    let verdict = match row.treatment {
-        Treatment::Figures(list) => {
-            for figure in list {
-                figures.push(compare(figure, (figure.measure)(bench)?));
+    let mut remark = row.remark.clone();
+    let verdict = match (row.treatment, experiment) {
+        (Treatment::Measured, Some(Experiment::Figures(measures))) => {
+            if measures.len() != row.figures.len() {
+                return Err(Failure::Unmatched { id: row.id.clone() });
+            }
+            for (figure, measure) in row.figures.iter().zip(measures) {
+                figures.push(compare(figure, measure(bench)?));
             }
             if figures.iter().all(|figure| figure.is_within) {
                 Verdict::Reached
@@ -327,7 +320,7 @@ fn enter(row: &Row, bench: &Bench) -> Result<Entry, Failure> {
                 Verdict::NotReached
             }
         }
-        Treatment::Judged(judge) => {
+        (Treatment::Measured, Some(Experiment::Judged(judge))) => {
             let holds;
             (holds, remark) = judge(bench)?;
             if holds {
@@ -336,16 +329,17 @@ fn enter(row: &Row, bench: &Bench) -> Result<Entry, Failure> {
                 Verdict::Contradicted
             }
         }
-        Treatment::Elsewhere => Verdict::ShownElsewhere,
-        Treatment::Cited => Verdict::Cited,
-        Treatment::NotMeasurable => Verdict::NotMeasurable,
-        Treatment::CarriedOut => Verdict::CarriedOut,
+        (Treatment::Measured, None) => return Err(Failure::Unmatched { id: row.id.clone() }),
+        (Treatment::Elsewhere, _) => Verdict::ShownElsewhere,
+        (Treatment::Cited, _) => Verdict::Cited,
+        (Treatment::NotMeasurable, _) => Verdict::NotMeasurable,
+        (Treatment::CarriedOut, _) => Verdict::CarriedOut,
     };
     Ok(Entry {
-        id: row.id,
+        id: row.id.clone(),
         kind: row.kind,
-        source: row.source,
-        says: row.says,
+        source: row.source.clone(),
+        says: row.says.clone(),
         verdict,
         figures,
         remark,
@@ -360,13 +354,23 @@ fn compare(figure: &Figure, ours: f64) -> Comparison {
     } else {
         (rounded - figure.paper) / figure.paper * 100.0
     };
+    let rounds_to_it = figure
+        .printed_to
+        .is_some_and(|digit| (rounded - figure.paper).abs() <= digit / 2.0);
+    let is_within = deviation.abs() <= WITHIN_PERCENT || rounds_to_it;
     Comparison {
-        what: figure.what,
-        unit: figure.unit,
+        what: figure.what.clone(),
+        unit: figure.unit.clone(),
         paper: figure.paper,
         ours: rounded,
         deviation_percent: (deviation * 100.0).round() / 100.0,
-        is_within: deviation.abs() <= WITHIN_PERCENT,
-        origin: figure.origin,
+        is_within,
+        verdict: match (figure.is, &figure.same_as) {
+            (Origin::Input, _) => FigureVerdict::Input,
+            (Origin::Calibrated, _) => FigureVerdict::Calibrated,
+            (Origin::Predicted, Some(_)) => FigureVerdict::Repeated,
+            (Origin::Predicted, None) if is_within => FigureVerdict::PredictedHit,
+            (Origin::Predicted, None) => FigureVerdict::PredictedMissed,
+        },
     }
 }

@@ -5,12 +5,15 @@
 //! put down as a debt, and paid when it next waits.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use hamlyn_engine::point::Point;
 
 use crate::event_queue::EventQueue;
 use crate::host::registry::Registry;
 use crate::link::channel::Channels;
 use crate::link::frames::Frames;
-use crate::machine::cost_model::CostModel;
+use crate::machine::charges::Charges;
 use crate::random::Random;
 use crate::time::{Span, Time};
 use crate::world::task::{PendingTask, Tasks};
@@ -52,7 +55,9 @@ pub(crate) struct Kernel {
     /// Of far links, if they go over a network of their own.
     pub(crate) frames: Option<Frames>,
     /// What a machine takes for packets of far links, if they go over one.
-    pub(crate) cost_model: Option<CostModel>,
+    pub(crate) charges: Option<Charges>,
+    /// Tasks that the library began beside programs.
+    pub(crate) beside: BTreeSet<u32>,
     pub(crate) random: Random,
     pub(crate) trace: Trace,
     acts: Vec<Option<Act>>,
@@ -75,7 +80,8 @@ impl Kernel {
             registry: Registry::default(),
             channels: Channels::new(random.fork()),
             frames: None,
-            cost_model: None,
+            charges: None,
+            beside: BTreeSet::new(),
             random,
             trace: Trace::new(settings.records),
             acts: Vec::new(),
@@ -98,6 +104,22 @@ impl Kernel {
     /// Puts the cost of what the running task does to its account.
     pub(crate) fn charge(&mut self, span: Span) {
         self.tasks.charge(span);
+    }
+
+    /// The running task passes that point of an interface's work, which takes time on a machine.
+    pub(crate) fn pass(&mut self, point: Point) {
+        let local = self.local();
+        let Some(charges) = &mut self.charges else {
+            return;
+        };
+        let Some(task) = self.tasks.running() else {
+            return;
+        };
+        let process = self.tasks.process_of(task);
+        let node = process.and_then(|process| self.processes.get(process as usize));
+        let node = node.map_or(0, |process| process.node);
+        let takes = charges.pass(node, self.beside.contains(&task), point, local);
+        self.charge(takes);
     }
 
     /// Events so far.

@@ -12,9 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::link::Carrier;
 use crate::link::frames::Frames;
-use crate::machine::carrier::MachineCarrier;
-use crate::machine::cost_model::CostModel;
-use crate::machine::{Parameters, Protocol};
+use crate::machine::Machine;
+use crate::machine::charges::Charges;
 use crate::time::{Span, Time};
 use kernel::{Kernel, What};
 use task::{Coroutine, PendingTask};
@@ -34,6 +33,8 @@ pub struct Settings {
     pub far: Path,
     /// Up to so long after a packet has come, its sender looks whether the receiver sleeps, and rings.
     pub ring_delay: Span,
+    /// How long a program polls before it sleeps.
+    pub spin: Span,
     /// Packets that a link holds, before its sender must wait; over a network, frames that are not acknowledged.
     pub link_packets: u32,
     /// The largest payload of a packet, in bytes: 256 to 65,536.
@@ -57,6 +58,7 @@ impl Default for Settings {
                 per_byte: Span::from_ps(80),
             },
             ring_delay: Span::ZERO,
+            spin: Span::from_us(2),
             link_packets: 64,
             packet_payload_bytes: 16 << 10,
         }
@@ -177,16 +179,21 @@ impl<'a> Simulation<'a> {
         self.kernel.frames = Some(Frames::new(network, timeout));
     }
 
-    /// Has links between nodes go over a machine with so many hosts, which are the nodes in their order: cards, wires, a switch, and
-    /// the software of its processors, which is charged for each message; messages in fast mode as `fast` says. Nothing else
-    /// that programs do takes time then, whatever the settings say; packets carry as much as they say. Links within a node do
-    /// not use the machine.
-    pub fn set_machine(&mut self, machine: Parameters, hosts: usize, fast: Protocol) {
-        // It loses nothing, so there are no associations.
-        let carrier = MachineCarrier::new(machine, hosts);
-        self.set_network(Box::new(carrier), Span::ZERO);
-        self.kernel.cost_model = Some(CostModel::new(machine, fast));
-        self.kernel.settings.costs = Costs::NOTHING;
+    /// Has programs take what that machine says: at the points that the library's code passes, on the wire between nodes, for a
+    /// look at what has not come, and for a wake-up. Nothing else that programs do takes time then.
+    pub fn set_machine(&mut self, machine: Machine) {
+        let link = machine.link();
+        self.kernel.settings.far = Path {
+            delay: link.switch.0 + link.start.0 * 2,
+            jitter: Span::ZERO,
+            per_byte: link.byte.0,
+        };
+        self.kernel.settings.costs = Costs {
+            look: machine.poll(),
+            sleep: machine.wake_up(),
+            ..Costs::NOTHING
+        };
+        self.kernel.charges = Some(Charges::new(machine));
     }
 
     /// A node with so many processors, at least one.
@@ -414,6 +421,7 @@ pub(crate) fn begin_task(name: &str, body: task::Body<'static>) -> Option<u32> {
     kernel::with(|kernel| {
         let process = kernel.tasks.process_of(kernel.tasks.running()?)?;
         let task = enter_task(kernel, process, name);
+        kernel.beside.insert(task);
         kernel.pending_tasks.push(PendingTask { task, body });
         Some(task)
     })

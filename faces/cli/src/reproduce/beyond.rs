@@ -59,7 +59,7 @@ fn show_pair(pair: &Pair) {
     let mut assumed = table(&["parameter of today", "value", "from"]);
     for parameter in &pair.parameters {
         let value = format!("{} {}", amount(parameter.value), parameter.unit);
-        assumed.add_row([parameter.name, value.trim_end(), parameter.source]);
+        assumed.add_row([&parameter.path, value.trim_end(), &parameter.source]);
     }
     set_width(&mut assumed, 2);
     println!("{assumed}\n");

@@ -30,6 +30,8 @@ fn draw(plot: &Plot, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let points = || plot.curves.iter().flat_map(|curve| &curve.points);
     let right = points().fold(0.0_f64, |most, point| most.max(point.0));
     let top = points().fold(0.0_f64, |most, point| most.max(point.1));
+    let anchors = plot.anchors.iter().map(|anchor| anchor.point);
+    let top = anchors.fold(top, |most, point| most.max(point.1));
     let area = SVGBackend::new(path, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
@@ -50,6 +52,19 @@ fn draw(plot: &Plot, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
             .draw_series(line)?
             .label(&curve.label)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+    }
+    // What the paper prints, as circles with the row that prints it.
+    for anchor in &plot.anchors {
+        let label = Text::new(anchor.id, (8, -6), ("sans-serif", 13).into_font());
+        let mark =
+            EmptyElement::at(anchor.point) + Circle::new((0, 0), 5, BLACK.stroke_width(2)) + label;
+        chart.draw_series(std::iter::once(mark))?;
+    }
+    if !plot.anchors.is_empty() {
+        chart
+            .draw_series(std::iter::empty::<Circle<(f64, f64), i32>>())?
+            .label("printed in the paper")
+            .legend(|(x, y)| Circle::new((x + 9, y), 5, BLACK.stroke_width(2)));
     }
     chart
         .configure_series_labels()

@@ -1,6 +1,7 @@
 //! The machine keeps the engine's promises, and its clock adds up.
 
 use super::*;
+use crate::machine::host::METADATA_BYTE;
 
 fn pattern(system: &System, host: usize, bytes: usize) -> Vec<u8> {
     use hamlyn_engine::memory::Area;
@@ -21,12 +22,12 @@ fn the_component_times_of_a_message_sum_to_its_latency() {
         (Protocol::Datagram, 40_960, 4, 4_096),
     ] {
         for (machine, hosts, to) in [
-            (Parameters::PAPER, 2, 1),
-            (Parameters::PAPER, 1, 0),
-            (Parameters::MODERN, 2, 1),
-            (Parameters::MODERN, 1, 0),
+            (Machine::hamlyn(), 2, 1),
+            (Machine::hamlyn(), 1, 0),
+            (Machine::pair_of_today(), 2, 1),
+            (Machine::pair_of_today(), 1, 0),
         ] {
-            let mut system = System::new(machine, hosts, packet_bytes, 1);
+            let mut system = System::new(&machine, hosts, packet_bytes, 1);
             let sent = pattern(&system, 0, data_bytes);
             system.listen(to, protocol);
             let message = OutgoingMessage {
@@ -45,7 +46,7 @@ fn the_component_times_of_a_message_sum_to_its_latency() {
             assert_eq!(came, sent);
             if protocol == Protocol::Datagram && metadata_bytes != 0 {
                 let metadata = system.metadata(to, &arrival.notification);
-                assert_eq!(metadata, vec![host::METADATA_BYTE; metadata_bytes]);
+                assert_eq!(metadata, vec![METADATA_BYTE; metadata_bytes]);
             }
             assert_eq!(system.await_message(to), None);
         }
@@ -54,7 +55,7 @@ fn the_component_times_of_a_message_sum_to_its_latency() {
 
 #[test]
 fn a_wrong_key_is_refused_and_nothing_is_announced() {
-    let mut system = System::new(Parameters::PAPER, 2, 256, 1);
+    let mut system = System::new(&Machine::hamlyn(), 2, 256, 1);
     pattern(&system, 0, 64);
     let message = OutgoingMessage {
         has_key: false,
@@ -70,11 +71,9 @@ fn a_wrong_key_is_refused_and_nothing_is_announced() {
 /// senders wait, and all of it arrives (Hamlyn 2.8).
 #[test]
 fn back_pressure_reaches_the_senders_and_nothing_is_lost() {
-    let machine = Parameters {
-        arrivals_max_bytes: 2_048,
-        ..Parameters::PAPER
-    };
-    let mut system = System::new(machine, 4, 256, 1);
+    let machine = Machine::hamlyn();
+    let machine = machine.with("link.arrivals_max", |_| 2_048.0).unwrap();
+    let mut system = System::new(&machine, 4, 256, 1);
     let began = system.now();
     for _ in 0..100 {
         for from in 1..4 {
@@ -83,7 +82,7 @@ fn back_pressure_reaches_the_senders_and_nothing_is_lost() {
                 .unwrap();
         }
     }
-    let unhindered = machine.datagram.send + machine.gather_stores(1);
+    let unhindered = machine.software("datagram").send() + machine.stores(1, 0);
     assert!(system.now().since(began) > unhindered * 300 * 2);
     let mut came = 0;
     while system.await_message(0).is_some() {
@@ -95,7 +94,7 @@ fn back_pressure_reaches_the_senders_and_nothing_is_lost() {
 #[test]
 fn the_same_twice() {
     let run = || {
-        let mut system = System::new(Parameters::PAPER, 3, 512, 9);
+        let mut system = System::new(&Machine::hamlyn(), 3, 512, 9);
         let mut seen = Vec::new();
         for round in 0..20 {
             system

@@ -1,14 +1,16 @@
 //! The paper's experiments on a host pair of today, beside the paper's machine.
 
-use crate::machine::modern::SOURCES;
-use crate::machine::{Component, Parameters, Protocol};
-use crate::reproduce::bench::{Bench, LARGE, RECOMMENDED, SMALL, us};
+use crate::machine::PointName;
+use crate::machine::number::Number;
+use crate::machine::{Component, Machine, Protocol};
+use crate::reproduce::hamlyn::bench::{Bench, LARGE, RECOMMENDED, SMALL, us};
+use crate::reproduce::hamlyn::plots;
 use crate::reproduce::measure::{Failure, Shape, flow};
-use crate::reproduce::report::{Parameter, Plot, parameters, plots};
+use crate::reproduce::report::Plot;
 
 /// A machine that is measured.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
-pub struct Machine {
+pub struct Named {
     /// What it is called.
     pub name: &'static str,
     /// How it differs from the one before.
@@ -30,28 +32,34 @@ pub struct Row {
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Pair {
     /// The machines, in the order of the values.
-    pub machines: Vec<Machine>,
+    pub machines: Vec<Named>,
     /// Parameters of the host pair of today, and where each is from.
-    pub parameters: Vec<Parameter>,
+    pub parameters: Vec<Number>,
     /// Table 4, the library's tagged remote write: microseconds.
     pub table4: Vec<Row>,
     /// Single figures.
     pub figures: Vec<Row>,
 }
 
-const MACHINES: [(&str, &str, Parameters); 3] = [
-    ("1996", "the paper's machine", Parameters::PAPER),
-    (
-        "today",
-        "3 GHz, PCIe 4.0 x16, 100 Gbit/s; packet accumulators in host memory, as in the paper",
-        Parameters::MODERN,
-    ),
-    (
-        "today, kept",
-        "the same, but the card keeps the packet accumulators",
-        Parameters::MODERN.keeping_accumulators(),
-    ),
-];
+/// The machines, each with its name and how it differs from the one before.
+fn machines() -> [(&'static str, &'static str, Machine); 3] {
+    // The paper's board has no room for accumulators (H-134).
+    let kept = Machine::pair_of_today()
+        .free_of_dma(&[PointName::AccumulatorRead, PointName::AccumulatorWritten]);
+    [
+        ("1996", "the paper's machine", Machine::hamlyn()),
+        (
+            "today",
+            "3 GHz, PCIe 4.0 x16, 100 Gbit/s; packet accumulators in host memory, as in the paper",
+            Machine::pair_of_today(),
+        ),
+        (
+            "today, kept",
+            "the same, but the board keeps the packet accumulators",
+            kept,
+        ),
+    ]
+}
 
 type Measure = fn(&Bench) -> Result<f64, Failure>;
 
@@ -95,10 +103,10 @@ const FIGURES: &[(&str, &str, Measure)] = &[
     ("4 KB packets, by the slope", "MB/s", |b| {
         Ok(1e3 / b.slopes.mean)
     }),
-    ("a 4 KB packet: sender's card and bus", "µs", |b| {
+    ("a 4 KB packet: sender's board and bus", "µs", |b| {
         Ok(b.large.send)
     }),
-    ("a 4 KB packet: receiver's card and bus", "µs", |b| {
+    ("a 4 KB packet: receiver's board and bus", "µs", |b| {
         Ok(b.large.receive)
     }),
     ("a 4 KB packet: link", "µs", |b| Ok(b.large.link)),
@@ -133,9 +141,9 @@ fn rounded(value: f64) -> f64 {
 
 /// Measures the paper's machine and a host pair of today, and draws Figures 7 to 10 for the latter.
 pub fn pair() -> Result<(Pair, Vec<Plot>), Failure> {
-    let mut benches = Vec::with_capacity(MACHINES.len());
-    for (_, _, machine) in &MACHINES {
-        benches.push(Bench::new(machine)?);
+    let mut benches = Vec::new();
+    for (_, _, machine) in machines() {
+        benches.push(Bench::new(&machine)?);
     }
     let of_each = |measure: &dyn Fn(&Bench) -> Result<f64, Failure>| {
         benches
@@ -174,11 +182,11 @@ pub fn pair() -> Result<(Pair, Vec<Plot>), Failure> {
         }
     }
     let pair = Pair {
-        machines: MACHINES
+        machines: machines()
             .iter()
-            .map(|&(name, what, _)| Machine { name, what })
+            .map(|(name, what, _)| Named { name, what })
             .collect(),
-        parameters: parameters(SOURCES, &Parameters::MODERN),
+        parameters: Machine::pair_of_today().numbers(),
         table4,
         figures,
     };

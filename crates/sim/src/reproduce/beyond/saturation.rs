@@ -11,8 +11,7 @@ use serde::Serialize;
 use crate::network::saturation::{Experiment, ExperimentError, Point, Traffic, paper_fabric};
 use crate::network::{Event, Fabric, Frame, HostId, Network, Routing};
 use crate::random::Random;
-use crate::reproduce::bench::Curve;
-use crate::reproduce::report::Plot;
+use crate::reproduce::report::{Curve, Plot};
 use crate::time::{Span, Time};
 
 /// Bytes of a frame: the paper's small packet.
@@ -306,6 +305,7 @@ pub(super) fn plots(sweeps: &[Sweep]) -> Vec<Plot> {
             across: "offered, % of what a host's cable carries",
             unit: "taken, %",
             curves: curves(|point| percent(point.accepted_per_mille)),
+            anchors: Vec::new(),
         });
         plots.push(Plot {
             name: format!("latency-{hosts}-{file}"),
@@ -313,6 +313,7 @@ pub(super) fn plots(sweeps: &[Sweep]) -> Vec<Plot> {
             across: "offered, % of what a host's cable carries",
             unit: "µs",
             curves: curves(|point| point.mean_latency_ns as f64 / 1e3),
+            anchors: Vec::new(),
         });
     }
     plots

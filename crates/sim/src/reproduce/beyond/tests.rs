@@ -6,13 +6,10 @@ use super::saturation::{
     ROUTINGS, TRAFFIC, arriving_per_mille, name_of_traffic, of_64_hosts, ratio, settings,
 };
 use super::*;
-use crate::machine::modern::SOURCES;
-use crate::machine::named::Place;
-use crate::machine::{Parameters, Protocol};
+use crate::machine::Machine;
 use crate::network::Routing;
 use crate::network::saturation::Traffic;
-use crate::reproduce::measure::{Failure, Shape, flow};
-use crate::time::Span;
+use crate::reproduce::hamlyn::tests::every_number_has_a_part;
 
 fn measure() -> Beyond {
     let (pair, plots) = pair().unwrap();
@@ -40,7 +37,7 @@ fn gain(hosts: u32, traffic: Traffic) -> &'static Gain {
 
 #[test]
 fn the_papers_machine_is_the_first_of_the_machines() {
-    let paper = crate::reproduce::report(&Parameters::PAPER).unwrap();
+    let paper = crate::reproduce::hamlyn::report(&Machine::hamlyn()).unwrap();
     let total = paper.table4.last().unwrap().ours_us.1;
     assert_eq!(values("Total")[0], total);
     assert_eq!(values("16 bytes, library, one way")[0], total);
@@ -85,34 +82,9 @@ fn accumulators_in_host_memory_bind_the_machine_of_today() {
     assert_eq!(fetched, kept);
 }
 
-/// As for the paper's machine, and two figures that only parameters of today's have a part in.
-fn figures(machine: &Parameters) -> Result<Vec<Span>, Failure> {
-    // Soon full, as its memory is larger.
-    let full = Parameters {
-        arrivals_max_bytes: machine.arrivals_max_bytes / 256,
-        ..*machine
-    };
-    let mut figures = crate::reproduce::tests::figures(machine, &full)?;
-    let working = flow(machine, &Shape::short(Protocol::Tagged), 20, true)?;
-    figures.push(working.sending_lanai);
-    figures.push(flow(machine, &Shape::datagram(64, 16 * 1024), 4, true)?.span);
-    Ok(figures)
-}
-
 #[test]
-fn every_parameter_of_today_has_a_part_in_the_figures_and_a_source() {
-    let today = figures(&Parameters::MODERN).unwrap();
-    for named in SOURCES {
-        let mut machine = Parameters::MODERN;
-        match named.place {
-            Place::Span(span) => *span(&mut machine) += Span::from_ns(100),
-            Place::Cycles(count) => *count(&mut machine) += 100,
-            Place::Bytes(count) => *count(&mut machine) /= 8,
-            Place::Number(number) => *number(&mut machine) = 1,
-        }
-        assert_ne!(figures(&machine).unwrap(), today, "{}", named.name);
-        assert!(!named.source.is_empty());
-    }
+fn every_number_of_today_has_a_part_in_the_figures() {
+    every_number_has_a_part(&Machine::pair_of_today());
 }
 
 #[test]
@@ -174,21 +146,12 @@ fn the_same_twice() {
     assert!(serde_json::to_string(&*BEYOND).is_ok());
 }
 
-/// `docs/reproduce-hamlyn.md` lists the parameters and what came out: they are those of the code. Sweeps of 1,024 hosts are too
+/// `docs/reproduce-hamlyn.md` lists what came out: it is that of the code. Sweeps of 1,024 hosts are too
 /// long for this.
 #[test]
 fn the_document_says_what_is() {
     let document = include_str!("../../../../../docs/reproduce-hamlyn.md");
     let says = |line: &str| assert!(document.contains(line), "missing: {line}");
-    for parameter in &BEYOND.pair.parameters {
-        let value = format!("{} {}", parameter.value, parameter.unit);
-        says(&format!(
-            "| {} | {} | {} |\n",
-            parameter.name,
-            value.trim_end(),
-            parameter.source
-        ));
-    }
     let shown = |value: f64| match value {
         small if small != 0.0 && small < 1.0 => format!("{small:.3}"),
         other => {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use hamlyn_sim::reproduce::Plot;
-use hamlyn_sim::reproduce::bench::Curve;
+use hamlyn_sim::reproduce::report::Curve;
 use serde_json::{Map, Value, json};
 
 use super::loss::Unit;
@@ -301,6 +301,7 @@ impl Figures {
             across: "lost in each direction, %",
             unit: "MB a second",
             curves,
+            anchors: Vec::new(),
         }]
     }
 

@@ -1,13 +1,12 @@
 //! Other systems, conclusions, and the slides' own figures (`Hamlyn 5` and `6`; slides 26 to 29).
 
-use super::{calibrated, figures, judged, mb_per_s, measured};
+use super::bench::{Bench, LARGE, us};
+use super::{Experiment, figures, judged, mb_per_s};
 use crate::machine::Component::HostSoftware;
 use crate::machine::Protocol;
 use crate::network::saturation::Traffic;
-use crate::reproduce::bench::{Bench, LARGE, us};
 use crate::reproduce::beyond::saturation::of_64_hosts;
 use crate::reproduce::measure::{Failure, Shape, flow};
-use crate::reproduce::report::Treatment;
 
 /// Cycles of 10 ns of tagged remote write: sending, receiving.
 fn cycles(b: &Bench) -> Result<(f64, f64), Failure> {
@@ -24,29 +23,19 @@ fn processors(b: &Bench, data_bytes: usize) -> Result<f64, Failure> {
     Ok(us(flow.sending_processor + flow.receiving_processor) / us(flow.span) * 100.0)
 }
 
-pub(super) const MEASURES: &[(&str, Treatment)] = &[
-    figures(
-        "H-365",
-        &[calibrated("sender's processor", "cycles", 260.0, |b| {
-            Ok(cycles(b)?.0)
-        })],
-    ),
-    figures(
-        "H-366",
-        &[calibrated("receiver's processor", "cycles", 120.0, |b| {
-            Ok(cycles(b)?.1)
-        })],
-    ),
+pub(super) const EXPERIMENTS: &[(&str, Experiment)] = &[
+    figures("H-365", &[|b| Ok(cycles(b)?.0)]),
+    figures("H-366", &[|b| Ok(cycles(b)?.1)]),
     figures(
         "H-370",
         &[
-            calibrated("round trip", "µs", 28.0, |b| Ok(us(b.tagged.round_trip))),
-            calibrated("without data", "µs", 17.4, |b| b.single(0, 0)),
-            calibrated("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
+            |b| Ok(us(b.tagged.round_trip)),
+            |b| b.single(0, 0),
+            |b| Ok(b.slopes.mean),
         ],
     ),
     judged("H-371", |b| {
-        let ours = us(b.tagged.round_trip) - 2.0 * us(b.machine.switch);
+        let ours = us(b.tagged.round_trip) - 2.0 * us(b.machine.link().switch.0);
         Ok((
             79.0 - 41.0 > ours,
             format!(
@@ -56,11 +45,11 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
         ))
     }),
     judged("H-375", |b| {
-        let switch = us(b.machine.context_switch);
+        let switch = us(b.machine.context_switch());
         Ok((
             switch > b.small.receive,
             format!(
-                "a context switch takes {switch:.0} µs, the card {:.1} µs for a packet of 256 bytes",
+                "a context switch takes {switch:.0} µs, the board {:.1} µs for a packet of 256 bytes",
                 b.small.receive
             ),
         ))
@@ -78,29 +67,13 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "H-382",
         &[
-            measured("random traffic, over ways by pair", "times", 2.0, |_| {
-                Ok(of_64_hosts(Traffic::Uniform)?.over_pair)
-            }),
-            measured("bit reversal, over ways by pair", "times", 2.0, |_| {
-                Ok(of_64_hosts(Traffic::BitReversal)?.over_pair)
-            }),
-            measured("bit reversal, over ways by receiver", "times", 2.0, |_| {
-                Ok(of_64_hosts(Traffic::BitReversal)?.over_receiver)
-            }),
+            |_| Ok(of_64_hosts(Traffic::Uniform)?.over_pair),
+            |_| Ok(of_64_hosts(Traffic::BitReversal)?.over_pair),
+            |_| Ok(of_64_hosts(Traffic::BitReversal)?.over_receiver),
         ],
     ),
-    figures(
-        "H-394",
-        &[calibrated("interface processor", "µs", 3.0, |b| {
-            Ok(us(b.refused.receiving_lanai))
-        })],
-    ),
-    figures(
-        "H-395",
-        &[calibrated("half of 2^64 trials", "years", 877_000.0, |b| {
-            Ok(years(b))
-        })],
-    ),
+    figures("H-394", &[|b| Ok(us(b.refused.receiving_lanai))]),
+    figures("H-395", &[|b| Ok(years(b))]),
     judged("H-403", |b| {
         let (raw, normal) = (us(b.raw.span), b.single(0, 0)?);
         Ok((normal < 20.0, format!("{raw:.1} to {normal:.1} µs one way")))
@@ -112,13 +85,13 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
         Ok((
             late > 1.0 && share < 25.0,
             format!(
-                "64 hosts in fixed pairs, adaptively and at full load: {late:.0} % of frames come late. What takes them in any order is counting, {counting:.2} of {receive:.1} µs of the receiver's card for a packet of 256 bytes, {share:.0} %; that messages are announced at the last packet in any order: engine test packets_in_any_order_announce_each_message_at_its_last"
+                "64 hosts in fixed pairs, adaptively and at full load: {late:.0} % of frames come late. What takes them in any order is counting, {counting:.2} of {receive:.1} µs of the receiver's board for a packet of 256 bytes, {share:.0} %; that messages are announced at the last packet in any order: engine test packets_in_any_order_announce_each_message_at_its_last"
             ),
         ))
     }),
     judged("H-406", |b| {
         let metadata = b.latency(256, 32, 4)? - b.latency(256, 32, 0)?;
-        let written = us(b.machine.store);
+        let written = us(b.machine.store());
         Ok((
             metadata > 10.0 * written,
             format!(
@@ -129,33 +102,22 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "H-408",
         &[
-            calibrated("round trip, raw", "µs", 26.0, |b| Ok(us(b.raw.round_trip))),
-            measured("processors, library", "%", 26.0, |b| {
-                Ok(us(b.tagged.processors) / us(b.tagged.span) * 100.0)
-            }),
+            |b| Ok(us(b.raw.round_trip)),
+            |b| Ok(us(b.tagged.processors) / us(b.tagged.span) * 100.0),
         ],
     ),
     figures(
         "H-409",
         &[
-            measured("2 KB packets, 40 KB messages", "MB/s", 29.0, |b| {
-                Ok(b.largest(&b.figure9, 2048))
-            }),
-            measured("messages of 4 KB, sender", "%", 2.0, |b| {
+            |b| Ok(b.largest(&b.figure9, LARGE)),
+            |b| {
                 let flow = b.stream(LARGE)?;
                 Ok(us(flow.sending_processor) / us(flow.span) * 100.0)
-            }),
-            measured("messages of 1 KB, both hosts", "%", 9.0, |b| {
-                processors(b, 1_024)
-            }),
+            },
+            |b| processors(b, 1_024),
         ],
     ),
-    figures(
-        "H-410",
-        &[calibrated("4 KB packets, by the slope", "%", 96.0, |b| {
-            Ok(mb_per_s(b.slopes.mean) / 32.0 * 100.0)
-        })],
-    ),
+    figures("H-410", &[|b| Ok(mb_per_s(b.slopes.mean) / 32.0 * 100.0)]),
     judged("H-411", |b| {
         let software = b.row(HostSoftware).1 / us(b.tagged.span) * 100.0;
         let sender = b.stream(LARGE)?;

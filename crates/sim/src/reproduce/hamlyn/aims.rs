@@ -1,34 +1,16 @@
 //! Abstract, introduction, aims and assumptions (`Hamlyn 1` and `2`; slides 2 to 6).
 
-use super::{calibrated, figures, judged, mb_per_s};
-use crate::machine::parameters::HEADER_BYTES;
+use super::bench::us;
+use super::{Experiment, figures, judged, mb_per_s};
 use crate::network::Routing;
 use crate::network::saturation::Traffic;
-use crate::reproduce::bench::us;
 use crate::reproduce::beyond::saturation::{arriving_per_mille, of_64_hosts};
 use crate::reproduce::measure::{Failure, Shape, flow};
-use crate::reproduce::report::Treatment;
 
-pub(super) const MEASURES: &[(&str, Treatment)] = &[
-    figures(
-        "H-001",
-        &[calibrated("round trip", "µs", 28.0, |b| {
-            Ok(us(b.tagged.round_trip))
-        })],
-    ),
-    figures(
-        "H-002",
-        &[
-            calibrated("without data", "µs", 17.4, |b| b.single(0, 0)),
-            calibrated("slope", "ns/byte", 32.6, |b| Ok(b.slopes.mean)),
-        ],
-    ),
-    figures(
-        "H-003",
-        &[calibrated("bandwidth of the slope", "MB/s", 30.7, |b| {
-            Ok(mb_per_s(b.slopes.mean))
-        })],
-    ),
+pub(super) const EXPERIMENTS: &[(&str, Experiment)] = &[
+    figures("H-001", &[|b| Ok(us(b.tagged.round_trip))]),
+    figures("H-002", &[|b| b.single(0, 0), |b| Ok(b.slopes.mean)]),
+    figures("H-003", &[|b| Ok(mb_per_s(b.slopes.mean))]),
     judged("H-004", |b| {
         let cycles = us(b.tagged.processors) * 100.0;
         Ok((
@@ -78,7 +60,7 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
         ))
     }),
     judged("H-010", |b| {
-        let crossing = us(b.machine.interrupt + b.machine.context_switch);
+        let crossing = us(b.machine.wake_up());
         let moving = us(b.machine.wire(16));
         Ok((
             crossing > 10.0 * moving,
@@ -95,14 +77,14 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
         };
         let work = |shape| {
             let flow = flow(&b.machine, &shape, 100, true)?;
-            let card = flow.receiving_lanai + flow.receiving_bus;
-            Ok::<_, Failure>((us(card), us(flow.receiving_processor)))
+            let board = flow.receiving_lanai + flow.receiving_bus;
+            Ok::<_, Failure>((us(board), us(flow.receiving_processor)))
         };
         let (told, untold) = (work(announced)?, work(silent)?);
         Ok((
             untold.0 < told.0 && untold.1 < told.1,
             format!(
-                "64 bytes without a notice take {:.2} µs of the receiver's card and {:.1} of its processor, with one {:.2} and {:.1}",
+                "64 bytes without a notice take {:.2} µs of the receiver's board and {:.1} of its processor, with one {:.2} and {:.1}",
                 untold.0, untold.1, told.0, told.1
             ),
         ))
@@ -143,7 +125,7 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
         ))
     }),
     judged("H-050", |b| {
-        let network = us(b.machine.switch + b.machine.wire_byte * (HEADER_BYTES + 16));
+        let network = us(b.machine.link().switch.0 + b.machine.wire(16));
         let whole = us(b.raw.span);
         let share = 100.0 * (1.0 - network / whole);
         Ok((

@@ -1,14 +1,13 @@
 //! Normal messages, bandwidth, packet size, and the projection (`Hamlyn 4.2` to `4.4`; Figures 7 to 10; slides 21 to 24).
 
+use super::bench::{Bench, LARGE, LARGEST_BYTES, PACKET_BYTES, RECOMMENDED, SMALL, us};
 use super::{
-    calibrated, figures, given, in_slope, judged, mb_per_s, measured, out_slope, wire_slope,
+    Experiment, bus_limit, figures, in_slope, judged, mb_per_s, out_slope, transactions, update,
+    wire_slope,
 };
-use crate::machine::Parameters;
-use crate::machine::parameters::{BUS_CYCLE, TRANSACTION_MAX_BYTES, transactions};
-use crate::reproduce::bench::{Bench, LARGE, LARGEST_BYTES, PACKET_BYTES, RECOMMENDED, SMALL, us};
-use crate::reproduce::measure::Failure;
-use crate::reproduce::report::Treatment;
-use crate::time::Span;
+use crate::machine::PointName;
+use crate::machine::step::Direction;
+use crate::reproduce::measure::{Failure, Shape, ping_pong};
 
 /// Metadata of 4 bytes, less none, beside 32 bytes of data.
 fn metadata_us(b: &Bench) -> Result<f64, Failure> {
@@ -32,11 +31,8 @@ fn two_against_four(b: &Bench, bytes_max: usize) -> Vec<(f64, f64)> {
         .collect()
 }
 
-pub(super) const MEASURES: &[(&str, Treatment)] = &[
-    figures(
-        "H-308",
-        &[calibrated("no data", "µs", 17.4, |b| b.single(0, 0))],
-    ),
+pub(super) const EXPERIMENTS: &[(&str, Experiment)] = &[
+    figures("H-308", &[|b| b.single(0, 0)]),
     judged("H-309", |b| {
         let jumps = [b.jump(1)?, b.jump(2)?, b.jump(3)?];
         Ok((
@@ -49,12 +45,7 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     }),
     figures(
         "H-310",
-        &[
-            calibrated("first step of Figure 7", "µs", 12.5, |b| b.jump(1)),
-            calibrated("receiving more than sending, as read", "µs", 2.5, |b| {
-                Ok(b.small.receive - b.small.send)
-            }),
-        ],
+        &[|b| b.jump(1), |b| Ok(b.small.receive - b.small.send)],
     ),
     judged("H-311", |b| {
         let (first, second, third) = (b.jump(1)?, b.jump(2)?, b.jump(3)?);
@@ -64,54 +55,35 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
         ))
     }),
     judged("H-312", |b| {
-        let slower = Parameters {
-            accumulate: b.machine.accumulate + Span::from_us(1),
-            ..b.machine
-        };
+        let without = b
+            .machine
+            .without("interface", PointName::AccumulatorWritten);
         let mut rises = [0.0; 3];
         for (at, rise) in rises.iter_mut().enumerate() {
             let bytes = at * SMALL + 1;
-            let shape = crate::reproduce::measure::Shape::datagram(SMALL, bytes);
-            let slow = us(crate::reproduce::measure::ping_pong(&slower, &shape, 4)?.span);
-            *rise = slow - b.latency(SMALL, bytes, 0)?;
+            let shape = Shape::datagram(SMALL, bytes);
+            let quick = us(ping_pong(&without, &shape, 4)?.span);
+            *rise = (b.latency(SMALL, bytes, 0)? - quick) / us(update(b));
         }
         Ok((
             rises.map(|rise| rise.round() as i32) == [0, 2, 3],
             format!(
-                "an update that takes 1 µs longer delays 1, 2 and 3 packets by {:.1}, {:.1} and {:.1} µs",
+                "1, 2 and 3 packets wait for {:.1}, {:.1} and {:.1} updates of an accumulator",
                 rises[0], rises[1], rises[2]
             ),
         ))
     }),
     figures(
         "H-313",
-        &[
-            measured("slope in the first packet", "ns/byte", 55.5, |b| {
-                b.slope_within(0)
-            }),
-            measured("as bandwidth", "MB/s", 18.0, |b| {
-                Ok(mb_per_s(b.slope_within(0)?))
-            }),
-        ],
+        &[|b| b.slope_within(0), |b| Ok(mb_per_s(b.slope_within(0)?))],
     ),
-    figures(
-        "H-314",
-        &[measured("the sender's bus", "ns/byte", 31.3, |b| {
-            Ok(out_slope(b))
-        })],
-    ),
-    figures(
-        "H-315",
-        &[given("the link", "ns/byte", 12.5, |b| Ok(wire_slope(b)))],
-    ),
+    figures("H-314", &[|b| Ok(out_slope(b))]),
+    figures("H-315", &[|b| Ok(wire_slope(b))]),
     figures(
         "H-316",
         &[
-            calibrated("the receiver's bus", "ns/byte", 11.7, |b| Ok(in_slope(b))),
-            given("limit of the bus", "ns/byte", 9.4, |b| {
-                let cycles = 8 + b.machine.in_overhead_cycles;
-                Ok(us(BUS_CYCLE * cycles) * 1e3 / TRANSACTION_MAX_BYTES as f64)
-            }),
+            |b| Ok(in_slope(b)),
+            |b| Ok(1e3 / bus_limit(b, Direction::In)),
         ],
     ),
     judged("H-317", |b| {
@@ -130,19 +102,9 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     }),
     figures(
         "H-318",
-        &[
-            given("28 bytes", "transactions", 3.0, |_| {
-                Ok(transactions(28).map(|(count, _)| count).sum::<u64>() as f64)
-            }),
-            given("32 bytes", "transactions", 1.0, |_| {
-                Ok(transactions(32).map(|(count, _)| count).sum::<u64>() as f64)
-            }),
-        ],
+        &[|b| Ok(transactions(b, 28)), |b| Ok(transactions(b, 32))],
     ),
-    figures(
-        "H-319",
-        &[calibrated("4 bytes of metadata", "µs", 7.7, metadata_us)],
-    ),
+    figures("H-319", &[metadata_us]),
     judged("H-320", |b| {
         let more_metadata = b.latency(SMALL, 128, 60)? - b.latency(SMALL, 128, 28)?;
         let more_data = b.latency(SMALL, 60, 28)? - b.latency(SMALL, 28, 28)?;
@@ -155,13 +117,7 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
         ))
     }),
     judged("H-323", bottleneck),
-    figures(
-        "H-324",
-        &[
-            measured("steep", "ns/byte", 55.5, |b| Ok(b.slopes.steep)),
-            measured("flat", "ns/byte", 11.6, |b| Ok(b.slopes.flat)),
-        ],
-    ),
+    figures("H-324", &[|b| Ok(b.slopes.steep), |b| Ok(b.slopes.flat)]),
     judged("H-325", |b| {
         let stages = out_slope(b) + wire_slope(b) + in_slope(b);
         Ok((
@@ -183,35 +139,12 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
             ),
         ))
     }),
-    figures(
-        "H-327",
-        &[calibrated("mean slope", "ns/byte", 32.6, |b| {
-            Ok(b.slopes.mean)
-        })],
-    ),
-    figures(
-        "H-328",
-        &[calibrated("no data, asleep", "µs", 78.0, Bench::asleep)],
-    ),
-    figures(
-        "H-330",
-        &[given("context switch", "µs", 31.0, |b| {
-            Ok(us(b.machine.context_switch))
-        })],
-    ),
+    figures("H-327", &[|b| Ok(b.slopes.mean)]),
+    figures("H-328", &[Bench::asleep]),
+    figures("H-330", &[|b| Ok(us(b.machine.context_switch()))]),
     judged("H-333", bottleneck),
-    figures(
-        "H-334",
-        &[calibrated("4 KB packets", "MB/s", 30.7, |b| {
-            marginal(b, LARGE)
-        })],
-    ),
-    figures(
-        "H-335",
-        &[calibrated("of 32 MB/s", "%", 96.0, |b| {
-            Ok(marginal(b, LARGE)? / 32.0 * 100.0)
-        })],
-    ),
+    figures("H-334", &[|b| marginal(b, LARGE)]),
+    figures("H-335", &[|b| Ok(marginal(b, LARGE)? / 32.0 * 100.0)]),
     judged("H-336", |b| {
         let payload = marginal(b, LARGE)? / 32.0 * 100.0;
         let cycle = b.slopes.mean * LARGE as f64 / 1e3;
@@ -219,27 +152,14 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
         Ok((
             used > payload,
             format!(
-                "{used:.1} % of the time, {payload:.1} % payload: starts and gaps between transactions. The counters that the paper names are fetched by the receiver's card, and load this bus only in loopback"
+                "{used:.1} % of the time, {payload:.1} % payload: starts and gaps between transactions. The counters that the paper names are fetched by the receiver's board, and load this bus only in loopback"
             ),
         ))
     }),
-    figures(
-        "H-341",
-        &[calibrated(
-            "256-byte packets, card of the receiver",
-            "µs",
-            12.9,
-            |b| Ok(b.small.receive),
-        )],
-    ),
+    figures("H-341", &[|b| Ok(b.small.receive)]),
     figures(
         "H-342",
-        &[
-            measured("40 KB messages", "MB/s", 20.0, |b| {
-                Ok(b.largest(&b.figure9, SMALL))
-            }),
-            measured("one packet more", "MB/s", 20.0, |b| marginal(b, SMALL)),
-        ],
+        &[|b| Ok(b.largest(&b.figure9, SMALL)), |b| marginal(b, SMALL)],
     ),
     judged("H-343", |b| {
         let mut rates = Vec::new();
@@ -278,44 +198,23 @@ pub(super) const MEASURES: &[(&str, Treatment)] = &[
     figures(
         "H-346",
         &[
-            measured("4 KB packets, 40 KB messages", "MB/s", 28.0, |b| {
-                Ok(b.largest(&b.figure9, LARGE))
-            }),
-            measured("1 KB packets, 40 KB messages", "MB/s", 28.0, |b| {
-                Ok(b.largest(&b.figure9, RECOMMENDED))
-            }),
+            |b| Ok(b.largest(&b.figure9, LARGE)),
+            |b| Ok(b.largest(&b.figure9, RECOMMENDED)),
         ],
     ),
     figures(
         "H-350",
-        &[
-            measured("link", "µs", 50.0, |b| Ok(b.large.link)),
-            measured("receiver's DMA", "µs", 50.0, |b| Ok(b.large.receiving_bus)),
-        ],
+        &[|b| Ok(b.large.link), |b| Ok(b.large.receiving_bus)],
     ),
-    figures(
-        "H-353",
-        &[calibrated("4 bytes to itself", "µs", 19.1, |b| {
-            b.to_itself(4)
-        })],
-    ),
+    figures("H-353", &[|b| b.to_itself(4)]),
     figures(
         "H-354",
         &[
-            measured("4 KB packets, 40 KB messages", "MB/s", 22.0, |b| {
-                Ok(b.largest(&b.figure10, LARGE))
-            }),
-            measured("between two hosts", "MB/s", 28.0, |b| {
-                Ok(b.largest(&b.figure9, LARGE))
-            }),
+            |b| Ok(b.largest(&b.figure10, LARGE)),
+            |b| Ok(b.largest(&b.figure9, LARGE)),
         ],
     ),
-    figures(
-        "H-357",
-        &[measured("raw, 16 bytes", "µs", 6.0, |b| {
-            Ok(b.hardware()?.0)
-        })],
-    ),
+    figures("H-357", &[|b| Ok(b.hardware()?.0)]),
     judged("H-358", |b| {
         let (now, (_, then)) = (marginal(b, LARGE)?, b.hardware()?);
         Ok((

@@ -1,10 +1,11 @@
 //! The experiments of section 4, carried out (`Hamlyn 4.1` to `4.4`).
 
-use super::measure::{
+use crate::machine::{Component, Machine, PointName, Protocol};
+use crate::reproduce::measure::{
     Failure, Flow, MESSAGES, MESSAGES_OF_A_POINT, OneWay, Shape, flow, loopback, ping_pong,
     ping_pong_asleep,
 };
-use crate::machine::{Component, Parameters, Protocol};
+use crate::reproduce::report::Curve;
 use crate::time::Span;
 
 /// Packet sizes that Figures 9 and 10 compare, in bytes (H-339).
@@ -19,15 +20,6 @@ pub const SMALL: usize = 256;
 pub const LARGE: usize = 4096;
 /// The packet that the paper recommends, in bytes (H-351).
 pub const RECOMMENDED: usize = 1024;
-
-/// A curve: points of message size in bytes, and microseconds or MB/s.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
-pub struct Curve {
-    /// What it is for.
-    pub label: String,
-    /// Its points.
-    pub points: Vec<(f64, f64)>,
-}
 
 /// Figure 8 in numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -45,9 +37,9 @@ pub struct Slopes {
 /// What one packet more occupies.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PerPacket {
-    /// Microseconds of the sender's card.
+    /// Microseconds of the sender's board.
     pub send: f64,
-    /// Microseconds of the receiver's card.
+    /// Microseconds of the receiver's board.
     pub receive: f64,
     /// Microseconds of the sender's I/O bus.
     pub sending_bus: f64,
@@ -61,7 +53,7 @@ pub struct PerPacket {
 #[derive(Clone, Debug)]
 pub struct Bench {
     /// The machine.
-    pub machine: Parameters,
+    pub machine: Machine,
     /// Table 4, raw.
     pub raw: OneWay,
     /// Table 4, tagged remote write.
@@ -92,9 +84,9 @@ pub fn rate(bytes: usize, us: f64) -> f64 {
 
 impl Bench {
     /// Measures a machine.
-    pub fn new(machine: &Parameters) -> Result<Self, Failure> {
+    pub fn new(machine: &Machine) -> Result<Self, Failure> {
         let mut bench = Self {
-            machine: *machine,
+            machine: machine.clone(),
             raw: ping_pong(machine, &Shape::short(Protocol::Raw), MESSAGES)?,
             tagged: ping_pong(machine, &Shape::short(Protocol::Tagged), MESSAGES)?,
             slopes: Slopes {
@@ -178,21 +170,20 @@ impl Bench {
 
     /// The same experiments with state machines instead of a control program (H-356).
     pub fn hardware(&self) -> Result<(f64, f64), Failure> {
-        let machine = Parameters::without_control_program(&self.machine);
+        let machine = self.machine.free_of("interface");
         let short = ping_pong(&machine, &Shape::short(Protocol::Raw), MESSAGES)?;
         let more =
             latency(&machine, LARGE, 10 * LARGE, 0)? - latency(&machine, LARGE, 2 * LARGE, 0)?;
         Ok((us(short.span), rate(8 * LARGE, more)))
     }
 
-    /// Microseconds of the receiver's card for a packet of 256 bytes among others: all of it, and counting, which is what packets
+    /// Microseconds of the receiver's board for a packet of 256 bytes among others: all of it, and counting, which is what packets
     /// that come in any order need.
     pub fn counting(&self) -> Result<(f64, f64), Failure> {
-        let uncounted = Parameters {
-            keeps_accumulators: true,
-            accumulate: Span::ZERO,
-            ..self.machine
-        };
+        let uncounted = self
+            .machine
+            .without("interface", PointName::AccumulatorRead)
+            .without("interface", PointName::AccumulatorWritten);
         let rest = per_packet(&uncounted, SMALL)?.receive;
         Ok((self.small.receive, self.small.receive - rest))
     }
@@ -237,7 +228,7 @@ impl Bench {
 
     /// Looks at the third packet in steps of whole transactions: below the middle of the slopes they are flat.
     fn measure_slopes(&self) -> Result<Slopes, Failure> {
-        let step = self.machine.bus.transaction_max_bytes as usize;
+        let step = self.machine.bus().map_or(32, |bus| bus.transaction_max.0) as usize;
         let begin = 2 * LARGE;
         let mut rises = Vec::new();
         let mut before = self.latency(LARGE, begin + step, 0)?;
@@ -274,7 +265,7 @@ impl Bench {
 }
 
 fn latency(
-    machine: &Parameters,
+    machine: &Machine,
     packet_bytes: usize,
     data_bytes: usize,
     metadata_bytes: usize,
@@ -287,7 +278,7 @@ fn latency(
 }
 
 /// By the difference between messages of 9 full packets and of 2, so that what a message costs once is not in it.
-fn per_packet(machine: &Parameters, packet_bytes: usize) -> Result<PerPacket, Failure> {
+fn per_packet(machine: &Machine, packet_bytes: usize) -> Result<PerPacket, Failure> {
     let of = |packets: usize| {
         let shape = Shape::datagram(packet_bytes, packets * packet_bytes);
         flow(machine, &shape, 100, true)
@@ -304,10 +295,10 @@ fn per_packet(machine: &Parameters, packet_bytes: usize) -> Result<PerPacket, Fa
 }
 
 /// How a message is timed.
-type Exchange = fn(&Parameters, &Shape, u64) -> Result<OneWay, Failure>;
+type Exchange = fn(&Machine, &Shape, u64) -> Result<OneWay, Failure>;
 
 /// Message size by what it takes, for each packet size.
-fn bandwidths(machine: &Parameters, exchange: Exchange) -> Result<Vec<Curve>, Failure> {
+fn bandwidths(machine: &Machine, exchange: Exchange) -> Result<Vec<Curve>, Failure> {
     PACKET_BYTES
         .iter()
         .map(|&packet_bytes| {

@@ -1,5 +1,6 @@
-//! One host: its processor, its memory, its card, and the two halves of the engine in it.
+//! One host: its processor, its memory, its board, and the two halves of the engine in it.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use hamlyn_engine::counting::{Counting, Share};
@@ -9,17 +10,17 @@ use hamlyn_engine::memory::{Area, LinkId};
 use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::notification::{Notification, NotificationReader};
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_engine::point::Point;
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::{Message, Transmitter};
 
-use super::{Arrival, OutgoingMessage, Protocol};
-use crate::machine::card::{Reception, TransferDescriptor};
-use crate::machine::cards::Segment;
-use crate::machine::component::ComponentTimes;
-use crate::machine::memory::{Memory, Packet, Source};
-use crate::machine::parameters::Software;
+use super::boards::{Reception, Segment};
+use super::component::{Component, ComponentTimes};
+use super::machine_file::{Machine, Software};
+use super::memory::{Arriving, Memory, Packet, Source};
+use super::system::{Arrival, OutgoingMessage, Protocol};
 use crate::random::Random;
 use crate::time::{Span, Time};
 
@@ -50,9 +51,9 @@ impl Processor {
     /// Receives a message: what was put off comes first, what this one leaves over comes later.
     pub(super) fn receive(&mut self, now: Time, software: Software) -> Time {
         self.free_at += self.deferred;
-        self.deferred = software.afterwards;
-        self.busy += software.afterwards;
-        self.work(now, software.receive)
+        self.deferred = software.afterwards();
+        self.busy += software.afterwards();
+        self.work(now, software.receive())
     }
 }
 
@@ -147,14 +148,16 @@ impl Host {
         }
     }
 
-    /// Puts a message into the work queue.
+    /// Puts a message into the work queue; what the processor wrote for it.
     pub(super) fn post(
         &mut self,
         from: usize,
         outgoing: &OutgoingMessage,
         slot: SlotName,
         key: Key,
-    ) -> Result<(), PostError> {
+    ) -> Result<Vec<Point>, PostError> {
+        // What a full queue refused before was not written after all.
+        drop(self.source.points());
         let is_fast = outgoing.protocol != Protocol::Datagram;
         let message = Message {
             link: LinkId {
@@ -214,7 +217,7 @@ impl Host {
             )?;
         }
         self.messages_sent += 1;
-        Ok(())
+        Ok(self.source.points())
     }
 
     /// Since when a message waits, and what it has cost, if one waits.
@@ -226,33 +229,67 @@ impl Host {
     }
 
     /// The next packet, from the engine.
-    pub(super) fn segment(&mut self) -> Option<Segment<Packet>> {
+    pub(super) fn segment(&mut self) -> Option<Segment> {
         let before = self.transmitter.waiting();
         self.source.open();
         self.transmitter.pump(&mut self.source, 1);
         let (link, packet) = self.source.close()?;
-        let is_last = self.transmitter.waiting() != before;
-        if is_last {
+        if self.transmitter.waiting() != before {
             self.posted.pop_front();
         }
         Some(Segment {
             to: link.index as usize,
-            descriptor: TransferDescriptor::from(&packet),
             packet,
-            is_last,
+            points: self.source.points(),
         })
     }
 
     /// Hands a packet to the engine.
     pub(super) fn accept(&mut self, packet: &Packet) -> Reception {
-        let before = self.receiver.announced();
-        let received = self.receiver.receive(SWITCH, &packet.header, packet, None);
+        let arriving = Arriving {
+            packet,
+            points: RefCell::default(),
+        };
+        let received = self
+            .receiver
+            .receive(SWITCH, &packet.header, &arriving, None);
         if received.is_err() {
             self.refused += 1;
         }
         Reception {
-            is_let_in: received.is_ok(),
-            is_announced: self.receiver.announced() != before,
+            points: arriving.points.into_inner(),
+        }
+    }
+
+    /// A notification can be seen: when the application has the message, and what it has cost.
+    pub(super) fn told(
+        &mut self,
+        machine: &Machine,
+        now: Time,
+        mut times: ComponentTimes,
+    ) -> (Time, ComponentTimes) {
+        let software = self.listens.software(machine);
+        let mut wake_up = Span::ZERO;
+        if self.is_asleep {
+            self.is_asleep = false;
+            wake_up = machine.wake_up();
+            self.processor.work(now, wake_up);
+            times.add(Component::WakeUp, wake_up);
+        }
+        let at_hand = self.processor.receive(now, software);
+        times.add(Component::HostSoftware, software.receive());
+        let taken = at_hand.since(now);
+        times.add(Component::Waiting, taken - software.receive() - wake_up);
+        (at_hand, times)
+    }
+
+    pub(super) fn noticed(&mut self, now: Time, times: ComponentTimes) {
+        if let Ok(Some(notification)) = self.reader.pop() {
+            self.arrivals.push_back(Arrival {
+                at: now,
+                times,
+                notification,
+            });
         }
     }
 

@@ -1,0 +1,49 @@
+//! A machine under the world's programs: the points that the library's code passes take time of the task that passes them,
+//! and occupy what the machine's file says.
+//!
+//! A program's own task is the machine's `processor`; a task that the library began beside it, such as its network processor, is the
+//! `interface`, if the file has one, and shares the processor otherwise. So strategies run as they are.
+
+use std::collections::BTreeMap;
+
+use hamlyn_engine::point::Point;
+
+use super::machine_file::Machine;
+use crate::time::{Span, Time};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Charges {
+    pub(crate) machine: Machine,
+    /// By node and resource: until when it is occupied.
+    occupied: BTreeMap<(u32, usize), Time>,
+}
+
+impl Charges {
+    pub(crate) fn new(machine: Machine) -> Self {
+        Self {
+            machine,
+            occupied: BTreeMap::new(),
+        }
+    }
+
+    /// What passing a point takes from `now` on, for a task of that node, waiting for others included.
+    pub(crate) fn pass(&mut self, node: u32, is_beside: bool, point: Point, now: Time) -> Span {
+        let actor = if is_beside && self.machine.has_actor("interface") {
+            "interface"
+        } else {
+            "processor"
+        };
+        let mut at = now;
+        if let Point::RequestWritten { pieces, data_bytes } = point {
+            at += self.machine.stores(pieces.into(), data_bytes.into());
+        }
+        for step in self.machine.steps(actor, point) {
+            let free = self.occupied.entry((node, step.resource)).or_default();
+            let done = at.max(*free) + step.span;
+            *free = done;
+            at = done + step.then;
+        }
+        at.since(now)
+    }
+}
