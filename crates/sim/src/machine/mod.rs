@@ -4,7 +4,7 @@
 //! down: the engine passes a point beside each access that it makes ([`hamlyn_engine::point`]), the file says what is occupied at
 //! each point, and who had to wait for whom follows.
 //!
-//! Parts: a [`machine_file`] is read, its numbers by [`number`] and its scripts as [`step`]s; a [`resource::Resource`] serves
+//! Parts: a [`machine_file`] is read, its numbers by [`number`] and its scripts as steps; a [`resource::Resource`] serves
 //! one at a time; `boards` has the steps' turns and the wire; a [`system`] is the applications, and the clock. `charges` has the
 //! world's programs take what a machine says.
 //!
