@@ -128,7 +128,55 @@ fn programs_that_fail_or_wait_for_nothing_are_named() {
     let mut world = Simulation::new(Settings::default());
     let node = world.node(1);
     world.process(node, "wrong", || panic!("that was wrong"));
-    assert_eq!(world.run(Time::NEVER).failures, ["wrong: that was wrong"]);
+    let failures = world.run(Time::NEVER).failures;
+    assert!(
+        failures[0].starts_with("wrong: that was wrong"),
+        "{failures:?}"
+    );
+}
+
+/// The failure of a world with that program.
+fn failure_of(program: impl FnOnce() + Send) -> String {
+    let mut world = Simulation::new(Settings::default());
+    let node = world.node(1);
+    world.process(node, "endless", program);
+    let failures = world.run(Time::NEVER).failures;
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    failures.into_iter().next().unwrap()
+}
+
+/// Or a run of many seeds would stand still at one, and say nothing of it.
+#[test]
+fn a_program_that_never_waits_is_caught() {
+    let looks = failure_of(|| {
+        loop {
+            std::hint::black_box(world::now());
+        }
+    });
+    assert!(looks.starts_with("endless: it has done"), "{looks}");
+    let pauses = failure_of(|| {
+        loop {
+            world::pause(Span::ZERO);
+        }
+    });
+    assert!(pauses.starts_with("endless: it has done"), "{pauses}");
+    // It waits, and no time passes.
+    let computes = failure_of(|| {
+        loop {
+            world::compute(Span::ZERO);
+        }
+    });
+    assert!(computes.contains("no time passes"), "{computes}");
+    assert!(computes.contains("endless"), "{computes}");
+}
+
+#[test]
+fn failures_say_where_their_panics_were() {
+    world::remember_panic_places(true);
+    let line = line!() + 1;
+    let failure = failure_of(|| panic!("that was wrong"));
+    let place = format!("endless: that was wrong (at crates/sim/tests/programs.rs:{line}:");
+    assert!(failure.starts_with(&place), "{failure}");
 }
 
 /// Or one seed would end a run of many, and be lost.
@@ -140,7 +188,11 @@ fn a_panic_outside_of_programs_ends_its_world_only() {
     world.at(Time::ZERO + Span::from_us(5), || panic!("that was wrong"));
     let outcome = world.run(Time::NEVER);
     let first = outcome.failures.first().map(String::as_str);
-    assert_eq!(first, Some("outside of programs: that was wrong"));
+    let first = first.unwrap_or_default();
+    assert!(
+        first.starts_with("outside of programs: that was wrong"),
+        "{first}"
+    );
     assert_eq!(outcome.at, Time::ZERO + Span::from_us(5));
     // The thread is free for another.
     let world = Simulation::new(Settings::default());

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use hamlyn_sim::scenario::{self, Outcome, Plan};
@@ -46,9 +46,29 @@ pub(crate) struct Arguments {
     /// Scenarios at the same time; as many as there are processors, unless told otherwise.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// A scenario that takes longer than that has something that never ends: it is named, and the run ends.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    stuck_after: u64,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+}
+
+/// What each thread runs, and since when.
+struct Running(Mutex<Vec<Option<(u64, Instant)>>>);
+
+impl Running {
+    fn set(&self, thread: usize, scenario: Option<(u64, Instant)>) {
+        let mut all = self.0.lock().unwrap_or_else(|error| error.into_inner());
+        all[thread] = scenario;
+    }
+
+    /// The seed of a scenario that runs for longer than that.
+    fn longer_than(&self, limit: Duration, now: Instant) -> Option<u64> {
+        let all = self.0.lock().unwrap_or_else(|error| error.into_inner());
+        let late = |(_, begun): &&(u64, Instant)| now.saturating_duration_since(*begun) > limit;
+        all.iter().flatten().find(late).map(|(seed, _)| *seed)
+    }
 }
 
 /// What all scenarios came to.
@@ -90,6 +110,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         (None, true) => u64::MAX - first,
         (None, false) => arguments.scenarios,
     };
+    // A panic's place stands in the failure; by the thousand they would flood the terminal.
+    hamlyn_sim::world::remember_panic_places(true);
     let sums = Sums::default();
     let begun = Instant::now();
     let failed = match plans {
@@ -126,17 +148,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             "messages": get(&sums.messages),
             "seconds": took_s,
             "events_per_s": events as f64 / took_s,
+            "messages_per_s": get(&sums.messages) as f64 / took_s,
             "failures": failures.iter().map(Failure::json).collect::<Vec<_>>(),
         });
         println!("{}", serde_json::to_string_pretty(&object)?);
     } else {
         failures.iter().for_each(Failure::show);
         println!(
-            "{} scenarios, {} messages, {:.1} million events in {took_s:.1} s: {:.2} million a second; {}",
+            "{} scenarios, {} messages, {:.1} million events in {took_s:.1} s: {:.2} million events and {:.0} messages a second; {}",
             get(&sums.scenarios),
             get(&sums.messages),
             events as f64 / 1e6,
             events as f64 / took_s / 1e6,
+            get(&sums.messages) as f64 / took_s,
             match failures.len() {
                 0 => "nothing is wrong".to_owned(),
                 failed => format!("{failed} failed"),
@@ -161,9 +185,14 @@ fn hunt(arguments: &Arguments, first: u64, count: u64, sums: &Sums) -> BTreeMap<
     };
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let failed = Mutex::new(BTreeMap::new());
+    let running = &Running(Mutex::new(vec![None; threads]));
+    let limit = Duration::from_secs(arguments.stuck_after);
+    let is_done = &(Mutex::new(0), Condvar::new());
     std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
+        scope.spawn(|| watch(running, limit, is_done, threads));
+        for thread in 0..threads {
+            let (next, stop, failed, bar) = (&next, &stop, &failed, &bar);
+            scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= count {
@@ -171,15 +200,19 @@ fn hunt(arguments: &Arguments, first: u64, count: u64, sums: &Sums) -> BTreeMap<
                     }
                     let seed = first + number;
                     let plan = Plan::of_seed(seed);
+                    running.set(thread, Some((seed, Instant::now())));
                     let outcome = scenario::run(&plan, false);
+                    running.set(thread, None);
                     sums.count(&outcome);
-                    tell(&bar, sums, seed);
+                    tell(bar, sums, seed);
                     if !outcome.violations.is_empty() {
                         let mut failed = failed.lock().unwrap_or_else(|error| error.into_inner());
                         failed.insert(seed, plan);
                         stop.fetch_or(arguments.soak, Ordering::Relaxed);
                     }
                 }
+                *is_done.0.lock().unwrap_or_else(|error| error.into_inner()) += 1;
+                is_done.1.notify_all();
             });
         }
     });
@@ -187,6 +220,23 @@ fn hunt(arguments: &Arguments, first: u64, count: u64, sums: &Sums) -> BTreeMap<
     failed
         .into_inner()
         .unwrap_or_else(|error| error.into_inner())
+}
+
+/// Until all threads are done: ends the run if a scenario never does. What computes without a call of its world cannot be
+/// interrupted from within.
+fn watch(running: &Running, limit: Duration, is_done: &(Mutex<usize>, Condvar), threads: usize) {
+    let mut done = is_done.0.lock().unwrap_or_else(|error| error.into_inner());
+    while *done < threads {
+        let waited = is_done.1.wait_timeout(done, Duration::from_secs(1));
+        done = waited.unwrap_or_else(|error| error.into_inner()).0;
+        if let Some(seed) = running.longer_than(limit, Instant::now()) {
+            eprintln!(
+                "seed {seed} has not ended after {} s: a program computes without end. To see it again: hamlyn simulate --seed {seed} --scenarios 1",
+                limit.as_secs()
+            );
+            std::process::exit(1);
+        }
+    }
 }
 
 fn tell(bar: &ProgressBar, sums: &Sums, seed: u64) {
@@ -241,7 +291,10 @@ impl Failure {
     }
 
     fn show(&self) {
-        println!("seed {} fails:", self.seed);
+        println!(
+            "seed {} fails (hamlyn simulate --seed {} --scenarios 1):",
+            self.seed, self.seed
+        );
         for violation in &self.violations {
             println!("  {violation}");
         }
@@ -250,5 +303,24 @@ impl Failure {
             self.plan
         );
         println!("with this at the end of its history:\n\n{}\n", self.history);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_that_takes_too_long_is_named() {
+        let running = Running(Mutex::new(vec![None; 3]));
+        let (begun, limit) = (Instant::now(), Duration::from_secs(10));
+        running.set(0, Some((7, begun)));
+        running.set(2, Some((9, begun + Duration::from_secs(5))));
+        let after = |seconds| running.longer_than(limit, begun + Duration::from_secs(seconds));
+        assert_eq!(after(9), None);
+        assert_eq!(after(11), Some(7));
+        running.set(0, None);
+        assert_eq!(after(11), None);
+        assert_eq!(after(16), Some(9));
     }
 }

@@ -16,9 +16,12 @@ use crate::link::frames::Frames;
 use crate::machine::charges::Charges;
 use crate::random::Random;
 use crate::time::{Span, Time};
-use crate::world::task::{PendingTask, Tasks};
+use crate::world::task::{OPERATIONS_MAX, PendingTask, Tasks};
 use crate::world::trace::Trace;
 use crate::world::{Node, Process, Settings};
+
+/// More events at one instant than that, and the world ends: no scenario has a thousandth of it.
+const EVENTS_AT_ONCE_MAX: u64 = 1 << 22;
 
 /// What an entry of the queue is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +49,8 @@ pub(crate) struct Kernel {
     now: Time,
     queue: EventQueue<What>,
     happened: u64,
+    /// How many of them at this instant.
+    at_this_instant: u64,
     pub(crate) tasks: Tasks,
     pub(crate) pending_tasks: Vec<PendingTask<'static>>,
     pub(crate) nodes: Vec<Node>,
@@ -73,6 +78,7 @@ impl Kernel {
             now: Time::ZERO,
             queue: EventQueue::new(),
             happened: 0,
+            at_this_instant: 0,
             tasks: Tasks::default(),
             pending_tasks: Vec::new(),
             nodes: Vec::new(),
@@ -152,6 +158,18 @@ impl Kernel {
     /// The next event, unless it is later than that. Time goes on to it.
     pub(crate) fn next(&mut self, until: Time) -> Option<What> {
         let (at, what) = self.queue.take(until)?;
+        self.at_this_instant = if at == self.now {
+            self.at_this_instant + 1
+        } else {
+            0
+        };
+        if self.at_this_instant > EVENTS_AT_ONCE_MAX {
+            let names = self.tasks.unended().join(", ");
+            self.fail(format!(
+                "{EVENTS_AT_ONCE_MAX} events at {at:?}, and no time passes: programs wake each other without end, among {names}"
+            ));
+            return None;
+        }
         self.now = at;
         self.happened += 1;
         Some(what)
@@ -190,12 +208,19 @@ thread_local! {
 
 /// Uses the kernel of the world that runs on this thread. Nothing that waits may be called inside.
 pub(crate) fn with<R>(act: impl FnOnce(&mut Kernel) -> R) -> R {
-    KERNEL.with_borrow_mut(|kernel| {
+    let (result, is_endless) = KERNEL.with_borrow_mut(|kernel| {
         let kernel = kernel
             .as_mut()
             .expect("a simulated host is used in its world only");
-        act(kernel)
-    })
+        (act(kernel), kernel.tasks.count_operation())
+    });
+    // What unwinds already has been told.
+    if is_endless && !std::thread::panicking() {
+        panic!(
+            "it has done {OPERATIONS_MAX} things without waiting, and no time passes: have it wait, or call `world::pause`"
+        );
+    }
+    result
 }
 
 /// The same, unless the world has ended: for what is dropped late.

@@ -16,6 +16,7 @@ use crate::machine::Machine;
 use crate::machine::charges::Charges;
 use crate::time::{Span, Time};
 use kernel::{Kernel, What};
+pub use task::remember_panic_places;
 use task::{Coroutine, PendingTask};
 
 /// What a world is made of.
@@ -241,9 +242,12 @@ impl<'a> Simulation<'a> {
         }
         let stuck = kernel::with(|kernel| kernel.tasks.unended());
         let late = kernel::with(|kernel| kernel.is_live());
+        let has_failed = kernel::with(|kernel| !kernel.failures.is_empty());
         // Coroutines that are left unwind while there is a kernel to tell.
         run.end_all();
         let mut kernel = kernel::remove().expect("it was installed above");
+        // A world that a failure has ended leaves all of its programs where they were, which says nothing.
+        let stuck = if has_failed { Vec::new() } else { stuck };
         for name in stuck {
             let why = if late {
                 "has not ended in time"

@@ -1,12 +1,17 @@
 //! Tasks: the coroutines in which programs run, and how they wait.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Once;
 
 use generator::{Generator, Gn};
 
 use crate::time::{Span, Time};
 use crate::world::kernel::{self, What};
+
+/// A program that calls its world so often without waiting never will.
+pub(crate) const OPERATIONS_MAX: u64 = 1 << 24;
 
 /// Of each task, in words: debug builds of the library are deep.
 const STACK_WORDS: usize = 256 * 1024 / size_of::<usize>();
@@ -50,6 +55,8 @@ pub(crate) struct Tasks {
     debt: Span,
     /// Its looks since it last waited.
     looks: u64,
+    /// Calls of the world in this turn.
+    operations: u64,
 }
 
 impl Tasks {
@@ -83,6 +90,12 @@ impl Tasks {
     pub(crate) fn look(&mut self) -> u64 {
         self.looks += 1;
         self.looks
+    }
+
+    /// The running task has done something. Whether it has done so much in this turn that it will never wait; said once.
+    pub(crate) fn count_operation(&mut self) -> bool {
+        self.operations += 1;
+        self.running.is_some() && self.operations == OPERATIONS_MAX
     }
 
     /// The task that runs; none outside of all.
@@ -138,6 +151,7 @@ impl Tasks {
         self.running = Some(task);
         self.debt = Span::ZERO;
         self.looks = 0;
+        self.operations = 0;
     }
 
     /// The turn is over: what it has cost.
@@ -189,17 +203,44 @@ impl<'a> Coroutine<'a> {
     }
 }
 
-/// What a panic says; nothing for the end of a killed process.
+thread_local! {
+    /// Where this thread panicked last, if that is to be remembered.
+    static PANIC_PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// From now on failures say where their panics were, which only a hook of the process learns. The hook that was set before
+/// is called as well, unless `is_quiet`.
+pub fn remember_panic_places(is_quiet: bool) {
+    static HOOKED: Once = Once::new();
+    HOOKED.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if let Some(place) = panic.location() {
+                // A thread that ends has no place for it.
+                let _ = PANIC_PLACE.try_with(|last| *last.borrow_mut() = Some(place.to_string()));
+            }
+            if !is_quiet {
+                before(panic);
+            }
+        }));
+    });
+}
+
+/// What a panic says, and where it was if that is remembered; nothing for the end of a killed process.
 pub(crate) fn message_of(payload: Box<dyn Any + Send>) -> Option<String> {
     if payload.is::<Killed>() {
         return None;
     }
-    Some(match payload.downcast::<String>() {
+    let message = match payload.downcast::<String>() {
         Ok(message) => *message,
         Err(payload) => match payload.downcast::<&str>() {
             Ok(message) => (*message).to_owned(),
             Err(_) => "it panicked".to_owned(),
         },
+    };
+    Some(match PANIC_PLACE.take() {
+        Some(place) => format!("{message} (at {place})"),
+        None => message,
     })
 }
 
