@@ -1,4 +1,4 @@
-# Two commands do nearly everything: `make demo` and `make test`. `make mutations` shows that the tests can fail.
+# Two commands do nearly everything: `make demo` and `make test`. `make mutations` shows that the tests can fail, `make mutants` how much they see.
 # Each builds, or installs with rustup, what it still lacks, and says so. No system package is needed
 # besides a Rust toolchain (1.88 or later) and a C linker; what else a target has use for, it installs for root.
 
@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-show check-compare check-licences check-advisories check-publish tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark fmt clippy docs bare papers planted mutations tests
+.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-show check-compare check-licences check-advisories check-publish tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark fmt clippy docs bare papers planted mutations mutants tests
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -153,6 +153,13 @@ mutations: tool-fmt
 	  rustfmt --check --edition 2024 crates/engine/tests/transport_mutations.rs crates/sim/tests/mutations.rs; \
 	  $(CARGO) test --locked --target-dir target -p hamlyn-engine --test transport_mutations; \
 	  $(CARGO) test --locked --target-dir target -p hamlyn-sim --test mutations
+
+# A sample of small changes of the product, of which tests and scenarios must notice 95 % (decision 0032): one build of a copy
+# that has them all, and hours of tests. `make mutants MUTANTS="--seed 7 --count 50"`.
+MUTANTS ?=
+mutants: tools
+	@echo "== a copy of the tree with a sample of mutants, each of which a test or a scenario should kill"
+	nice -n 10 $(CARGO) run -q -p xtask --locked -- mutants $(MUTANTS)
 
 tests: tools tool-valgrind tool-ip tool-tshark
 	@echo "== tests"

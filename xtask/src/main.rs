@@ -1,15 +1,17 @@
 //! Checks of the repository itself: `cargo run -p xtask -- check-papers | check-engine | check-planted`; and `plant`
-//! makes a copy of the tree with all planted bugs (decision 0016).
+//! makes a copy of the tree with all planted bugs (decision 0016), `mutants` one with a sample of mutants, which it runs
+//! (decision 0032).
 //!
 //! Each check is a pure function of texts, so its tests can show that it fails.
 #![forbid(unsafe_code)]
 
+mod copy;
 mod engine;
+mod mutants;
 mod papers;
 mod planted;
 mod source;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -47,10 +49,9 @@ const SECURITY: &str = "docs/security.md";
 const ENGINE: &str = "crates/engine";
 /// The planted bugs, the module of their switch, and the tests that must find them.
 const PLANTED: &str = "planted";
-/// The tree that has them: these parts of ours,
+/// The tree that has them,
 const COPY: &str = "target/planted";
-const COPIED: [&str; 5] = ["crates", "docs", "examples", "faces", "xtask"];
-/// and their tests among those of two crates.
+/// with their tests among those of two crates.
 const TESTS: [(&str, &str); 2] = [
     ("planted/tests/engine", "crates/engine/tests"),
     ("planted/tests/sim", "crates/sim/tests"),
@@ -81,8 +82,10 @@ fn run() -> Result<bool> {
         ["check-engine"] => check_engine(&root),
         ["check-planted"] => Ok(planted(&root)?.is_some()),
         ["plant"] => plant(&root),
+        ["mutants", options @ ..] => mutants::run(&root, options),
         _ => bail!(
-            "usage: cargo run -p xtask -- check-papers | check-engine | check-planted | plant"
+            "usage: cargo run -p xtask -- check-papers | check-engine | check-planted | plant | mutants {}",
+            mutants::USAGE
         ),
     }
 }
@@ -171,10 +174,10 @@ fn planted(root: &Path) -> Result<Option<Planted>> {
         .collect::<Result<_>>()?;
     names.sort();
     for name in names {
-        if name
+        let is_list = name
             .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
+            .is_some_and(|extension| extension == "toml");
+        if is_list && !name.ends_with("survivors.toml") {
             let text = std::fs::read_to_string(&name)?;
             bugs.extend(planted::parse(&name.display().to_string(), &text)?);
         }
@@ -203,47 +206,7 @@ fn plant(root: &Path) -> Result<bool> {
     let Some(planted) = planted(root)? else {
         return Ok(false);
     };
-    let copy = root.join(COPY);
-    let mut texts: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
-    let mut add = |from: &Path, to: &Path| -> Result<()> {
-        let mut files = Vec::new();
-        collect(from, &mut |_| true, &mut files)?;
-        for file in files {
-            let bytes = std::fs::read(&file)?;
-            texts.insert(to.join(file.strip_prefix(from)?), bytes);
-        }
-        Ok(())
-    };
-    for part in COPIED {
-        add(&root.join(part), Path::new(part))?;
-    }
-    for (tests, of) in TESTS {
-        add(&root.join(tests), Path::new(of))?;
-    }
-    for name in ["Cargo.toml", "Cargo.lock", "rustfmt.toml"] {
-        texts.insert(PathBuf::from(name), std::fs::read(root.join(name))?);
-    }
-    for (name, text) in planted.files {
-        texts.insert(PathBuf::from(name), text.into_bytes());
-    }
-    let mut stale = Vec::new();
-    if copy.exists() {
-        collect(&copy, &mut |_| true, &mut stale)?;
-    }
-    for file in stale {
-        if !texts.contains_key(file.strip_prefix(&copy)?) {
-            std::fs::remove_file(file)?;
-        }
-    }
-    // A file that is as before is left alone, so that cargo builds only what changed.
-    for (name, bytes) in texts {
-        let file = copy.join(name);
-        if std::fs::read(&file).is_ok_and(|found| found == bytes) {
-            continue;
-        }
-        std::fs::create_dir_all(file.parent().context("a file lies in a directory")?)?;
-        std::fs::write(&file, bytes).with_context(|| format!("writing {}", file.display()))?;
-    }
+    copy::write(root, Path::new(COPY), &TESTS, planted.files)?;
     println!("{COPY}: the tree with all of them");
     Ok(true)
 }

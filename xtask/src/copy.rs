@@ -1,0 +1,63 @@
+//! A copy of the tree in which some files have other texts.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::collect;
+
+/// What of the tree is copied, besides the files at its root.
+const COPIED: [&str; 5] = ["crates", "docs", "examples", "faces", "xtask"];
+
+/// Makes the copy at `to`, or brings it up to date. `more` names directories whose files the copy has elsewhere as well;
+/// `files` are the texts that differ.
+pub(crate) fn write(
+    root: &Path,
+    to: &Path,
+    more: &[(&str, &str)],
+    files: BTreeMap<String, String>,
+) -> Result<()> {
+    let copy = root.join(to);
+    let mut texts: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
+    let mut add = |from: &Path, to: &Path| -> Result<()> {
+        let mut files = Vec::new();
+        collect(from, &mut |_| true, &mut files)?;
+        for file in files {
+            let bytes = std::fs::read(&file)?;
+            texts.insert(to.join(file.strip_prefix(from)?), bytes);
+        }
+        Ok(())
+    };
+    for part in COPIED {
+        add(&root.join(part), Path::new(part))?;
+    }
+    for (from, to) in more {
+        add(&root.join(from), Path::new(to))?;
+    }
+    for name in ["Cargo.toml", "Cargo.lock", "rustfmt.toml"] {
+        texts.insert(PathBuf::from(name), std::fs::read(root.join(name))?);
+    }
+    for (name, text) in files {
+        texts.insert(PathBuf::from(name), text.into_bytes());
+    }
+    let mut stale = Vec::new();
+    if copy.exists() {
+        collect(&copy, &mut |_| true, &mut stale)?;
+    }
+    for file in stale {
+        if !texts.contains_key(file.strip_prefix(&copy)?) {
+            std::fs::remove_file(file)?;
+        }
+    }
+    // A file that is as before is left alone, so that cargo builds only what changed.
+    for (name, bytes) in texts {
+        let file = copy.join(name);
+        if std::fs::read(&file).is_ok_and(|found| found == bytes) {
+            continue;
+        }
+        std::fs::create_dir_all(file.parent().context("a file lies in a directory")?)?;
+        std::fs::write(&file, bytes).with_context(|| format!("writing {}", file.display()))?;
+    }
+    Ok(())
+}
