@@ -201,5 +201,15 @@ mod tests {
         assert_eq!(share, expected);
         assert_eq!(part(&lived.file), "transport");
         assert_eq!(part("crates/hamlyn/src/error.rs"), "library");
+        for json in ["--seed", "--json"] {
+            let given: &[&str] = if json == "--json" {
+                &[json]
+            } else {
+                &[json, "1"]
+            };
+            let options = Options::parse(given).expect("options");
+            assert!(print(&options, std::slice::from_ref(&lived), &survivors));
+            assert!(!print(&options, std::slice::from_ref(&lived), &[]));
+        }
     }
 }

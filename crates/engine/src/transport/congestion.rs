@@ -299,4 +299,15 @@ mod tests {
         }
         assert!(window.milliframes() < 200_000, "{}", window.milliframes());
     }
+
+    #[test]
+    fn a_path_that_is_slow_by_itself_may_take_an_eighth_longer_than_it_does() {
+        let mut window = Window::new(256, 256, 250_000);
+        assert_eq!(window.target_delay_ns(), 250_000);
+        window.own_ns = Some(800_000);
+        assert_eq!(window.target_delay_ns(), 900_000);
+        // One that is quicker than all must be.
+        window.own_ns = Some(100_000);
+        assert_eq!(window.target_delay_ns(), 250_000);
+    }
 }

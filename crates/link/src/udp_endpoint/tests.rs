@@ -475,3 +475,14 @@ fn reports_count_no_more_than_what_was_sent() {
         theirs.receive(|_, _| ()).unwrap().is_some()
     });
 }
+
+#[test]
+fn the_number_of_a_link_is_never_zero_and_not_given_twice() {
+    let [endpoint, _] = endpoints();
+    let numbers = [(); 3].map(|()| endpoint.reserve(0).unwrap());
+    assert!(numbers.iter().all(|number| *number != 0), "{numbers:?}");
+    assert!(numbers[0] != numbers[1] && numbers[1] != numbers[2] && numbers[0] != numbers[2]);
+    // Given back, its place is the next one's.
+    endpoint.release(numbers[1]);
+    assert_eq!(endpoint.reserve(0), Some(numbers[1]));
+}

@@ -135,3 +135,22 @@ fn busy_links_have_equal_turns() {
     let (least, most) = (had.iter().min().unwrap(), had.iter().max().unwrap());
     assert!(most - least <= 1, "{had:?}");
 }
+
+#[test]
+fn a_link_is_silent_after_so_many_turns_in_a_row() {
+    let mut poll_set = PollSet::new();
+    for index in 0..=ALWAYS_ACTIVE {
+        poll_set.insert(index);
+    }
+    // One turn that is not silent begins the count anew.
+    for _ in 0..2 {
+        for turn in 1..SILENT_TURNS {
+            assert!(!poll_set.had_turn(true), "turn {turn}");
+        }
+        assert!(!poll_set.had_turn(false));
+    }
+    for turn in 1..SILENT_TURNS {
+        assert!(!poll_set.had_turn(true), "turn {turn}");
+    }
+    assert!(poll_set.had_turn(true));
+}
