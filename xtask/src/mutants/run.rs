@@ -192,7 +192,13 @@ fn judge(number: usize, programs: &[Runnable], options: &Options) -> Result<Verd
         let mut command = command(&program.program, options);
         command.env(ON_VARIABLE, number.to_string());
         let name = program.program.name.clone();
-        match end(&mut command, program.takes * 4 + Duration::from_secs(15))? {
+        let limit = program.takes * 4 + Duration::from_secs(15);
+        let mut found = end(&mut command, limit)?;
+        if found == End::Hung {
+            // Other work may have kept the processors busy.
+            found = end(&mut command, limit * 4)?;
+        }
+        match found {
             End::Passed => {}
             End::Failed => return Ok(Verdict::Killed(name)),
             End::Hung => return Ok(Verdict::Hung(name)),
