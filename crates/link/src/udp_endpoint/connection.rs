@@ -120,6 +120,8 @@ struct State<S> {
     control: Vec<u8>,
     /// The transmit backlog: datagrams for which the socket of that path had no room.
     backlog: Option<(u8, Batch)>,
+    /// When the socket was found full.
+    full_ns: u64,
     unreachable_reports: u32,
     /// Datagrams that had been sent when the peer was heard last.
     answered: u64,
@@ -187,6 +189,7 @@ impl<S: DatagramSocket> Connection<S> {
                 spare: Spare::default(),
                 control: vec![0; datagram_bytes],
                 backlog: None,
+                full_ns: 0,
                 unreachable_reports: 0,
                 answered: 0,
                 received_ns: now_ns,
@@ -416,7 +419,7 @@ impl<S: DatagramSocket> Connection<S> {
         }
         // If full frames wait for more, nothing is due yet: the sender that fills these frames sends them soon, with the acknowledgements.
         state.follow(now_ns);
-        let due_ns = state.due_ns(now_ns);
+        let due_ns = state.due_ns();
         if due_ns <= now_ns || state.is_closing {
             self.run_timers_locked(state, endpoint, now_ns);
         } else {
@@ -428,7 +431,7 @@ impl<S: DatagramSocket> Connection<S> {
     /// To be called before the lock is given back.
     fn leave(&self, state: &mut State<S>, endpoint: &UdpEndpoint<S>, now_ns: u64) {
         state.follow(now_ns);
-        let due_ns = state.due_ns(now_ns);
+        let due_ns = state.due_ns();
         self.leave_until(state, endpoint, now_ns, due_ns);
     }
 
@@ -539,7 +542,7 @@ impl<S: DatagramSocket> State<S> {
     }
 
     /// When it wants to be looked after, at the latest.
-    fn due_ns(&self, now_ns: u64) -> u64 {
+    fn due_ns(&self) -> u64 {
         let mut due_ns = self.association.deadline_ns().unwrap_or(u64::MAX);
         if self.association.close_reason().is_none() {
             due_ns = due_ns.min(self.probing.deadline_ns());
@@ -548,7 +551,8 @@ impl<S: DatagramSocket> State<S> {
             due_ns = due_ns.max(held_ns + HELD_NS);
         }
         if self.backlog.is_some() {
-            due_ns = due_ns.min(now_ns + FULL_NS);
+            // Nothing else is sent before: whoever waits for what is due already would try again without a pause.
+            due_ns = self.full_ns + FULL_NS;
         }
         due_ns
     }

@@ -284,6 +284,7 @@ impl<S: DatagramSocket> State<S> {
                 None => {}
                 Some(SendError::Full) => {
                     self.backlog = Some((path, batch));
+                    self.full_ns = now_ns;
                     return false;
                 }
                 Some(SendError::Refused) => self.note_unreachable(),
