@@ -221,6 +221,12 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         }
     }
 
+    /// Closes a link whose ends the application may still hold, or never got.
+    pub fn close(&self, connection: &Connection<S>) {
+        connection.close();
+        self.request_wakeup(0);
+    }
+
     /// The link of that number.
     pub fn link(self: &Arc<Self>, number: u32, parts: ConnectionConfig<S>) -> UdpLink<S> {
         let queued_bytes = Arc::clone(&self.queued_bytes);

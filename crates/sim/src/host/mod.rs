@@ -18,7 +18,7 @@ use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
 pub use driver::SimDriver;
 
-use crate::link::SimLink;
+use crate::link::{SimLink, wire};
 use crate::time::{Span, Time};
 use crate::world::{self, kernel, task};
 use registry::Found;
@@ -121,16 +121,16 @@ impl SimConnector {
             settings.costs.connect * 2 + settings.far.delay * 2
         });
         world::pause(takes);
-        let linked = kernel::with(|kernel| {
-            if !kernel.registry.is_open(peer) || !kernel.registry.is_open(self.0) {
-                return None;
-            }
-            if let Some(token) = kernel.registry.token_between(self.0, peer) {
-                return Some(Connected::Already { token });
-            }
-            let (peer, link) = kernel.link(self.0, peer)?;
-            Some(Connected::New(peer, link))
+        let (is_open, known) = kernel::with(|kernel| {
+            let registry = &kernel.registry;
+            let is_open = registry.is_open(peer) && registry.is_open(self.0);
+            (is_open, registry.token_between(self.0, peer))
         });
+        let linked = match known {
+            _ if !is_open => None,
+            Some(token) => Some(Connected::Already { token }),
+            None => wire::link(self.0, peer).map(|(peer, link)| Connected::New(peer, link)),
+        };
         linked.ok_or_else(|| match to {
             Address::Name(_) => ConnectError::Absent { to: shown(to) },
             Address::Destination(_) => ConnectError::Gone { to: shown(to) },

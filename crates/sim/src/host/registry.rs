@@ -10,8 +10,8 @@ use hamlyn_host::offers::Offers;
 use hamlyn_host::process::name::Name;
 use hamlyn_host::{Destination, Event, HostError, LossCause, Peer, Supply};
 
-use crate::link::SimLink;
 use crate::link::channel::AtRest;
+use crate::link::{ChannelLink, SimLink};
 use crate::time::Time;
 use crate::world::kernel::Kernel;
 
@@ -31,8 +31,8 @@ enum Medium {
         into: u32,
         out_of: u32,
     },
-    /// An association.
-    Connection(u32),
+    /// A link of the UDP endpoint.
+    Wire,
 }
 
 /// Pages that wait for their borrower.
@@ -120,7 +120,7 @@ impl Registry {
         found.next().map(|(token, _)| *token)
     }
 
-    fn new_token(&mut self) -> u64 {
+    pub(crate) fn new_token(&mut self) -> u64 {
         self.tokens += 1;
         self.tokens
     }
@@ -201,51 +201,73 @@ impl Kernel {
         let channel = self.channels.open(interface, interface, path, room);
         self.registry.get_mut(interface)?.loopback = Some(token);
         let payload = self.settings.packet_payload_bytes;
-        Some(Ok((peer, SimLink::new(channel, channel, payload, room))))
+        let link = ChannelLink::new(channel, channel, payload, room);
+        Some(Ok((peer, SimLink::Channel(link))))
     }
 
-    /// A link between two interfaces that have none: this side's end; the other is told.
-    pub(crate) fn link(&mut self, from: u32, to: u32) -> Option<(Peer, SimLink)> {
+    /// Whether a link between these two goes over a network.
+    pub(crate) fn are_on_a_network(&self, one: u32, other: u32) -> bool {
+        let node_of = |interface| {
+            let known = self.registry.get(interface);
+            known.map(|known| known.identity.node)
+        };
+        self.frames.is_some() && node_of(one) != node_of(other)
+    }
+
+    /// A link between two interfaces that have none, within a node, or between nodes without a network: this side's end; the other is told.
+    pub(crate) fn link_by_channels(&mut self, from: u32, to: u32) -> Option<(Peer, SimLink)> {
         let (room, payload) = (
             self.settings.link_packets,
             self.settings.packet_payload_bytes,
         );
         let node_of = |interface| {
-            self.registry
-                .get(interface)
-                .map(|known| known.identity.node)
+            let known = self.registry.get(interface);
+            known.map(|known| known.identity.node)
         };
         let is_near = node_of(from)? == node_of(to)?;
-        let (here, there) = (self.registry.new_token(), self.registry.new_token());
-        let media = if is_near || self.frames.is_none() {
-            let path = if is_near {
-                self.settings.near
-            } else {
-                self.settings.far
-            };
-            let out = self.channels.open(from, to, path, room);
-            let back = self.channels.open(to, from, path, room);
-            let medium = |peer_token, into, out_of| Medium::Channels {
-                peer_token,
-                into,
-                out_of,
-            };
-            [medium(there, out, back), medium(here, back, out)]
+        let tokens = [self.registry.new_token(), self.registry.new_token()];
+        let path = if is_near {
+            self.settings.near
         } else {
-            self.open_connections([(from, here), (to, there)])?
-                .map(Medium::Connection)
+            self.settings.far
         };
+        let out = self.channels.open(from, to, path, room);
+        let back = self.channels.open(to, from, path, room);
+        let medium = |peer_token, into, out_of| Medium::Channels {
+            peer_token,
+            into,
+            out_of,
+        };
+        let media = [medium(tokens[1], out, back), medium(tokens[0], back, out)];
+        let [ours, theirs] = [(out, back), (back, out)]
+            .map(|(into, out_of)| SimLink::Channel(ChannelLink::new(into, out_of, payload, room)));
+        self.enter_link([from, to], tokens, media, ours, theirs)
+    }
+
+    /// The two ends of a link over a network.
+    pub(crate) fn enter_far_link(
+        &mut self,
+        ends: [u32; 2],
+        tokens: [u64; 2],
+        ours: SimLink,
+        theirs: SimLink,
+    ) -> Option<(Peer, SimLink)> {
+        self.enter_link(ends, tokens, [Medium::Wire; 2], ours, theirs)
+    }
+
+    fn enter_link(
+        &mut self,
+        [from, to]: [u32; 2],
+        [here, there]: [u64; 2],
+        media: [Medium; 2],
+        ours: SimLink,
+        theirs: SimLink,
+    ) -> Option<(Peer, SimLink)> {
         let ends = [(from, here, to), (to, there, from)];
         for ((interface, token, peer), medium) in ends.into_iter().zip(media) {
             let joints = &mut self.registry.get_mut(interface)?.joints;
             joints.insert(token, Joint { peer, medium });
         }
-        let [ours, theirs] = media.map(|medium| match medium {
-            Medium::Channels { into, out_of, .. } => SimLink::new(into, out_of, payload, room),
-            Medium::Connection(connection) => {
-                SimLink::far(connection, self.connection_payload_max_bytes(connection))
-            }
-        });
         let ours = (self.peer(to, here)?, ours);
         let peer = self.peer(from, there)?;
         self.send_event(to, Event::Linked(peer, theirs));
@@ -318,10 +340,8 @@ impl Kernel {
                 into,
                 out_of,
             } => (peer_token, into, out_of),
-            Medium::Connection(connection) if cause == LossCause::Died => {
-                return self.fall_silent(connection);
-            }
-            Medium::Connection(connection) => return self.close_connection(connection),
+            Medium::Wire if cause == LossCause::Died => return self.fall_silent(interface),
+            Medium::Wire => return self.leave_link(interface, token),
         };
         self.channels.deafen(out_of);
         let left = self

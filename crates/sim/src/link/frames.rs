@@ -1,35 +1,36 @@
 //! Frames: what far links put on a network that may lose, double, damage and overtake.
 //!
-//! On a network of parts a frame is bytes of an association ([`crate::link::connection`]); one that was damaged is thrown away, as its
-//! tag would not fit.
+//! On a network of parts a frame is a datagram of a socket ([`crate::link::socket`]), which comes damaged if it was.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
-use crate::link::connection::Connections;
+use crate::link::socket::Datagram;
+use crate::link::wire::Wires;
 use crate::network::{Event, Frame, HostId, Network, Payload, Refusal};
-use crate::time::{Span, Time};
+use crate::random::Random;
+use crate::time::Time;
 use crate::world::kernel::{self, Kernel, What};
 
 /// What is in a frame of the world; nobody else can look inside.
 #[derive(Clone, Debug)]
-pub struct Parcel {
-    connection: u32,
-    bytes: Rc<[u8]>,
-}
+pub struct Parcel(Datagram);
 
-impl Payload for Parcel {}
+impl Payload for Parcel {
+    fn damage(&mut self, random: &mut Random) {
+        self.0.damage(random);
+    }
+}
 
 /// A network that carries frames of the world.
 pub type Carrier = Box<dyn Network<Parcel>>;
 
-/// Bytes of a datagram before and behind its frame: packet header and tag (decision 12).
-const WRAPPING_BYTES: usize = 32;
+/// Headers of IPv6 and UDP.
+const HEADERS_BYTES: usize = 48;
 
 /// The frames of a world.
 pub(crate) struct Frames {
     network: Carrier,
-    pub(crate) connections: Connections,
+    pub(crate) wires: Wires,
     /// Refused for want of room, by host, in order.
     waiting: BTreeMap<HostId, Vec<Frame<Parcel>>>,
     numbers: u64,
@@ -39,16 +40,20 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// A peer that answers nothing for `timeout` is given up on.
-    pub(crate) fn new(network: Carrier, timeout: Span) -> Self {
+    pub(crate) fn new(network: Carrier, wires: Wires) -> Self {
         Self {
             network,
-            connections: Connections::new(timeout),
+            wires,
             waiting: BTreeMap::new(),
             numbers: 0,
             due: None,
             told: Vec::new(),
         }
+    }
+
+    /// How many frames of a host wait for room.
+    pub(crate) fn waiting_of(&self, node: u32) -> usize {
+        self.waiting.get(&HostId(node)).map_or(0, Vec::len)
     }
 
     /// Sends what waits for room, as far as there is some.
@@ -83,16 +88,11 @@ impl Kernel {
         frame
     }
 
-    /// Gives a frame for that connection to the network, then.
-    pub(crate) fn send_frame(
-        &mut self,
-        at: Time,
-        ends: [u32; 2],
-        connection: u32,
-        bytes: Rc<[u8]>,
-    ) {
-        let length_bytes = bytes.len() + WRAPPING_BYTES;
-        let frame = self.frame(ends, connection, length_bytes, Parcel { connection, bytes });
+    /// Gives a datagram to the network, then.
+    pub(super) fn send_frame(&mut self, at: Time, ends: [u32; 2], datagram: Datagram) {
+        let length_bytes = datagram.bytes.len() + HEADERS_BYTES;
+        let flow = ends[0].wrapping_mul(31).wrapping_add(ends[1]);
+        let frame = self.frame(ends, flow, length_bytes, Parcel(datagram));
         self.hand_over_at(at, frame);
     }
 
@@ -172,9 +172,13 @@ impl Kernel {
         if frame.damaged {
             self.trace
                 .note(now, || format!("frame {number} is damaged"));
+        }
+        // The system's checksum, which every datagram has, finds damage; where frames are encrypted it comes through all the same, as if it
+        // were the work of an attacker.
+        if frame.damaged && !self.settings.wire.is_encrypted {
             return;
         }
-        let Parcel { connection, bytes } = frame.payload;
-        self.frame_came_to(connection, number, &bytes);
+        let Parcel(datagram) = frame.payload;
+        self.datagram_came(number, datagram);
     }
 }

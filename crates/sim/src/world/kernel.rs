@@ -34,8 +34,8 @@ pub(crate) enum What {
     Look { channel: u32 },
     /// The network is to be asked what happened.
     Network,
-    /// The association of a connection wants to be looked after.
-    Connection { connection: u32 },
+    /// The UDP endpoint of an interface is polled by its host.
+    Endpoint { interface: u32 },
     /// A number of the world's own actions is due.
     Act { number: u32 },
 }

@@ -10,8 +10,9 @@ pub(crate) mod trace;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::link::Carrier;
 use crate::link::frames::Frames;
+use crate::link::wire::{self, Wires};
+use crate::link::{Carrier, WireSettings};
 use crate::machine::Machine;
 use crate::machine::charges::Charges;
 use crate::time::{Span, Time};
@@ -40,6 +41,8 @@ pub struct Settings {
     pub link_packets: u32,
     /// The largest payload of a packet, in bytes: 256 to 65,536.
     pub packet_payload_bytes: usize,
+    /// What links over a network are like.
+    pub wire: WireSettings,
 }
 
 impl Default for Settings {
@@ -62,6 +65,7 @@ impl Default for Settings {
             spin: Span::from_us(2),
             link_packets: 64,
             packet_payload_bytes: 16 << 10,
+            wire: WireSettings::default(),
         }
     }
 }
@@ -177,7 +181,12 @@ impl<'a> Simulation<'a> {
     /// again. A link ends whose peer answers nothing for `timeout`, or takes nothing for ten times that; it should be
     /// far longer than a round trip.
     pub fn set_network(&mut self, network: Carrier, timeout: Span) {
-        self.kernel.frames = Some(Frames::new(network, timeout));
+        let wires = Wires::new(
+            timeout,
+            self.kernel.settings.wire,
+            self.kernel.random.fork(),
+        );
+        self.kernel.frames = Some(Frames::new(network, wires));
     }
 
     /// Has programs take what that machine says: at the points that the library's code passes, on the wire between nodes, for a
@@ -288,9 +297,7 @@ impl Run<'_> {
                     kernel::with(|kernel| kernel.ring_if_asleep(channel));
                 }
                 What::Network => kernel::with(Kernel::advance_network),
-                What::Connection { connection } => {
-                    kernel::with(|kernel| kernel.look_after(connection))
-                }
+                What::Endpoint { interface } => wire::drive(interface),
                 What::Act { number } => {
                     if let Some(act) = kernel::with(|kernel| kernel.take_act(number)) {
                         act();
@@ -474,6 +481,15 @@ pub fn after(span: Span, act: impl FnOnce() + 'static) {
     kernel::with(|kernel| {
         let at = kernel.local() + span;
         kernel.act_at(at, Box::new(act));
+    });
+}
+
+/// From now on the network carries datagrams of up to so many bytes, and says so to nobody.
+pub fn set_way_bytes_max(bytes: usize) {
+    kernel::with(|kernel| {
+        if let Some(frames) = &mut kernel.frames {
+            frames.wires.set_way_bytes_max(bytes);
+        }
     });
 }
 

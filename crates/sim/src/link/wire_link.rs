@@ -1,0 +1,254 @@
+//! Links over a wire of the world: the product's own ends, which are told the time before each call.
+
+use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
+use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::point::Point;
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::transport::Return;
+use hamlyn_link::udp_endpoint::{
+    ConnectionState, ReceivedPayload, UdpLink, UdpReceive, UdpTransmit,
+};
+use hamlyn_link::{Link, LinkFault, ReceiveEnd, Refused, TransmitEnd};
+use hamlyn_ring::area::Area;
+
+use super::socket::SimSocket;
+use super::wire::enter;
+use crate::world::kernel;
+
+/// See the module.
+pub struct WireLink {
+    interface: u32,
+    link: UdpLink<SimSocket>,
+}
+
+impl WireLink {
+    /// Of that interface.
+    pub(super) fn new(interface: u32, link: UdpLink<SimSocket>) -> Self {
+        Self { interface, link }
+    }
+
+    pub(super) fn split(self) -> (WireTransmit, WireReceive) {
+        let (transmit, receive) = self.link.split();
+        let interface = self.interface;
+        let transmit = WireTransmit {
+            interface,
+            end: transmit,
+        };
+        let receive = WireReceive {
+            interface,
+            end: receive,
+        };
+        (transmit, receive)
+    }
+}
+
+/// The transmitting end.
+pub struct WireTransmit {
+    interface: u32,
+    end: UdpTransmit<SimSocket>,
+}
+
+/// What unwinds was killed: it says no last words.
+fn is_dying() -> bool {
+    kernel::with(|kernel| kernel.is_dying())
+}
+
+/// So many packets were sent.
+fn charge_sending(packets: usize) {
+    kernel::with(|kernel| {
+        let takes = kernel.settings.costs.send;
+        for _ in 0..packets {
+            kernel.charge(takes);
+        }
+    });
+}
+
+impl WireTransmit {
+    fn end(&mut self) -> &mut UdpTransmit<SimSocket> {
+        enter(self.interface);
+        &mut self.end
+    }
+
+    pub(super) fn payload_max_bytes(&self) -> usize {
+        self.end.payload_max_bytes()
+    }
+
+    pub(super) fn try_send(
+        &mut self,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, Area>],
+    ) -> Result<(), Unsent> {
+        if is_dying() {
+            return Err(Unsent::Full);
+        }
+        self.end().try_send(header, metadata, parts)?;
+        charge_sending(1);
+        Ok(())
+    }
+
+    pub(super) fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize {
+        if is_dying() {
+            return 0;
+        }
+        let sent = self.end().try_send_shorts(next);
+        charge_sending(sent);
+        sent
+    }
+
+    pub(super) fn holds(&self) -> bool {
+        self.end.holds()
+    }
+
+    pub(super) fn hand_over(&mut self) {
+        self.end().hand_over();
+    }
+
+    pub(super) fn await_credit(&mut self, is_needed: bool, fence: Option<u64>) {
+        self.end().await_credit(is_needed, fence);
+    }
+
+    pub(super) fn credit_came(&self) -> bool {
+        self.end.credit_came()
+    }
+
+    pub(super) fn give_back(&mut self) -> usize {
+        self.end().give_back()
+    }
+
+    pub(super) fn has_spare(&self) -> bool {
+        self.end.has_spare()
+    }
+
+    pub(super) fn sent(&self) -> u64 {
+        self.end.sent()
+    }
+
+    pub(super) fn fence(&mut self) -> Result<u64, Unsent> {
+        self.end().fence()
+    }
+
+    pub(super) fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent> {
+        self.end().is_answered(fence)
+    }
+
+    pub(super) fn may_be_answered(&self, fence: u64) -> bool {
+        enter(self.interface);
+        self.end.may_be_answered(fence)
+    }
+
+    pub(super) fn is_all_taken(&mut self) -> bool {
+        self.end().is_all_taken()
+    }
+
+    pub(super) fn refused(&mut self) -> Refused {
+        self.end().refused()
+    }
+
+    pub(super) fn next_returned(&mut self) -> Option<(Header, Return)> {
+        self.end().next_returned()
+    }
+
+    pub(super) fn forgotten(&self) -> u64 {
+        self.end.forgotten()
+    }
+
+    pub(super) fn connection_state(&self) -> Option<ConnectionState> {
+        self.end.connection_state()
+    }
+}
+
+/// The receiving end.
+pub struct WireReceive {
+    interface: u32,
+    end: UdpReceive<SimSocket>,
+}
+
+impl WireReceive {
+    fn end(&mut self) -> &mut UdpReceive<SimSocket> {
+        enter(self.interface);
+        &mut self.end
+    }
+
+    pub(super) fn taken(&self) -> u64 {
+        self.end.taken()
+    }
+
+    pub(super) fn receive<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> R,
+    ) -> Result<Option<R>, LinkFault> {
+        let taken = self.end().receive(take)?;
+        if taken.is_some() {
+            kernel::with(|kernel| kernel.charge(kernel.settings.costs.receive));
+        }
+        Ok(taken)
+    }
+
+    pub(super) fn receive_or_refuse<R>(
+        &mut self,
+        take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> Result<R, Refusal>,
+    ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
+        let taken = self.end().receive_or_refuse(take)?;
+        if taken.is_some() {
+            kernel::with(|kernel| kernel.charge(kernel.settings.costs.receive));
+        }
+        Ok(taken)
+    }
+
+    pub(super) fn is_pending(&self) -> bool {
+        enter(self.interface);
+        self.end.is_pending()
+    }
+
+    pub(super) fn return_credit(&mut self) {
+        self.end().return_credit();
+    }
+
+    pub(super) fn enable_events(&mut self) -> bool {
+        self.end().enable_events()
+    }
+}
+
+impl Drop for WireReceive {
+    fn drop(&mut self) {
+        // The end that is dropped next closes its link.
+        enter(self.interface);
+    }
+}
+
+/// The bytes that came with a packet, by a link of either kind.
+pub enum Carried<'a> {
+    /// By a channel.
+    Channel(super::channel_link::Carried<'a>),
+    /// By a wire.
+    Wire(ReceivedPayload<'a>),
+}
+
+impl Payload<Area> for Carried<'_> {
+    fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
+        match self {
+            Self::Channel(payload) => payload.metadata(into, length_bytes),
+            Self::Wire(payload) => payload.metadata(into, length_bytes),
+        }
+    }
+
+    fn metadata_word(&self) -> Option<u64> {
+        match self {
+            Self::Channel(payload) => payload.metadata_word(),
+            Self::Wire(payload) => payload.metadata_word(),
+        }
+    }
+
+    fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
+        match self {
+            Self::Channel(payload) => payload.deposit(area, offset),
+            Self::Wire(payload) => payload.deposit(area, offset),
+        }
+    }
+
+    fn passes(&self, point: Point) {
+        kernel::with(|kernel| kernel.pass(point));
+    }
+}
