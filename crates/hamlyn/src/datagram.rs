@@ -237,7 +237,8 @@ impl<H: Host> Receiver<H> {
             None => inbox.receive_slowly(&mut manager, wait)?,
         };
         drop(manager);
-        Ok(came.then_some(Datagram {
+        // Made only if there is one: its drop makes the receiver ready.
+        Ok(came.then(|| Datagram {
             inbox,
             manager: &self.manager,
         }))

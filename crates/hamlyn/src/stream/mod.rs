@@ -139,7 +139,8 @@ impl<H: Host> Receiver<H> {
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Record<'_, H>>, ReceiveError> {
         let is_delivered = self.end.receive(&mut self.manager.enter(), wait)?;
-        Ok(is_delivered.then_some(Record { stream: self }))
+        // Made only if there is one: its drop gives the record's memory back.
+        Ok(is_delivered.then(|| Record { stream: self }))
     }
 
     /// As [`Receiver::recv`], for a task: it is woken when there may be a record ([`Manager::register_waker`]). Does not

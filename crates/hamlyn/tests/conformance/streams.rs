@@ -132,6 +132,46 @@ pub(crate) fn small_records_are_packed_and_flushed(world: &World) {
     ]);
 }
 
+/// A look that finds nothing gives nothing back: its sender would write over a record that is kept.
+pub(crate) fn a_look_that_finds_nothing_leaves_kept_records_alone(world: &World) {
+    const PIECES: u32 = 4;
+    world.run(&[
+        &|peer| {
+            let mut receiver = receiver(peer, options(PIECES, 256, 1024));
+            for length in [1, 8, 200] {
+                let record = next(peer, &mut receiver);
+                for _ in 0..3 {
+                    let nothing =
+                        peer.with(|_| receiver.recv(Wait::Poll).map(|came| came.is_none()));
+                    assert_eq!(nothing, Ok(true));
+                    assert_eq!(receiver.view(&record), Some(&*pattern(7, length)));
+                }
+                peer.put(&format!("kept {length}"), &[]);
+                let more: Vec<Kept> = (1..PIECES).map(|_| next(peer, &mut receiver)).collect();
+                assert_eq!(receiver.view(&record), Some(&*pattern(7, length)));
+                drop(more);
+                release(peer, &mut receiver, record);
+                peer.put(&format!("given back {length}"), &[]);
+            }
+            ended(peer, &mut receiver);
+        },
+        &|peer| {
+            let mut sender = sender(peer);
+            for length in [1, 8, 200] {
+                send(peer, &mut sender, &pattern(7, length));
+                flush(peer, &mut sender);
+                peer.get(&format!("kept {length}"));
+                for number in 1..PIECES {
+                    send(peer, &mut sender, &pattern(number.into(), length));
+                    flush(peer, &mut sender);
+                }
+                peer.get(&format!("given back {length}"));
+            }
+            close(peer, sender);
+        },
+    ]);
+}
+
 pub(crate) fn a_receiver_that_holds_everything_gets_more_memory(world: &World) {
     const RECORDS: u64 = 60;
     world.run(&[

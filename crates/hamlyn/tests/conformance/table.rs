@@ -98,6 +98,7 @@ macro_rules! everything {
             groups::accumulators_of_64_bits_divide_further
             streams::records_of_every_size_arrive_in_order
             streams::small_records_are_packed_and_flushed
+            streams::a_look_that_finds_nothing_leaves_kept_records_alone
             streams::a_receiver_that_holds_everything_gets_more_memory
             streams::a_record_longer_than_the_extent_enlarges_it
             streams::a_record_of_exactly_the_limit_arrives
