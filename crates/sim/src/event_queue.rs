@@ -1,9 +1,14 @@
-//! The event queue: entries by time; entries of one instant in the order in which they were made.
+//! The event queue: entries by time; entries of one instant by their turns, and in the order in which they were made.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::time::Time;
+
+/// The turn of entries that have none.
+const MIDDLE_TURN: u16 = 1 << 15;
+/// Enough to count all entries of a run.
+const MADE_BITS: u32 = 48;
 
 /// The one queue of events of a world, a network or a machine.
 #[derive(Clone, Debug)]
@@ -15,14 +20,15 @@ pub(crate) struct EventQueue<T> {
 #[derive(Clone, Debug)]
 struct Entry<T> {
     at: Time,
-    made: u64,
+    /// Among the entries of its instant: a turn in the upper bits, and when it was made in the lower.
+    order: u64,
     what: T,
 }
 
 impl<T> Entry<T> {
     fn key(&self) -> u128 {
         // One comparison instead of two.
-        u128::from(self.at.as_ps()) << 64 | u128::from(self.made)
+        u128::from(self.at.as_ps()) << 64 | u128::from(self.order)
     }
 }
 
@@ -55,9 +61,14 @@ impl<T> EventQueue<T> {
     }
 
     pub(crate) fn enter(&mut self, at: Time, what: T) {
+        self.enter_in_turn(at, MIDDLE_TURN, what);
+    }
+
+    /// As [`EventQueue::enter`], before entries of the same instant that have a later turn.
+    pub(crate) fn enter_in_turn(&mut self, at: Time, turn: u16, what: T) {
         self.made += 1;
-        let made = self.made;
-        self.heap.push(Reverse(Entry { at, made, what }));
+        let order = u64::from(turn) << MADE_BITS | self.made;
+        self.heap.push(Reverse(Entry { at, order, what }));
     }
 
     pub(crate) fn next(&self) -> Option<Time> {

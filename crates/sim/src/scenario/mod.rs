@@ -50,6 +50,8 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
         seed: plan.seed,
         records,
         ring_delay: Span::from_ns(plan.ring_delay_ns.into()),
+        shuffles: plan.shuffled,
+        point_max: Span::from_ns(plan.point_ns.into()),
         link_packets: plan.link_packets,
         packet_payload_bytes: plan.packet_payload_bytes as usize,
         near: world::Path {

@@ -212,6 +212,12 @@ pub struct Plan {
     pub near_jitter_ns: u32,
     /// By how much senders may be late to ring for a receiver that sleeps.
     pub ring_delay_ns: u32,
+    /// Whether programs that are ready at the same instant go on in a random order.
+    #[serde(default)]
+    pub shuffled: bool,
+    /// How long a step of an interface's work may take.
+    #[serde(default)]
+    pub point_ns: u32,
     /// The processes.
     pub processes: Vec<Process>,
     /// The flows.
@@ -319,6 +325,8 @@ impl Plan {
         }
         with(&|plan| plan.near_jitter_ns = 0);
         with(&|plan| plan.ring_delay_ns = 0);
+        with(&|plan| plan.shuffled = false);
+        with(&|plan| plan.point_ns = 0);
         with(&|plan| plan.link_packets = 64);
         with(&|plan| plan.packet_payload_bytes = 4096);
         for flow in 0..self.flows.len() {

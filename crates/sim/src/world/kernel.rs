@@ -115,6 +115,11 @@ impl Kernel {
     /// The running task passes that point of an interface's work, which takes time on a machine.
     pub(crate) fn pass(&mut self, point: Point) {
         let local = self.local();
+        let most = self.settings.point_max;
+        if most != Span::ZERO {
+            let takes = Span::from_ps(self.random.below(most.as_ps() + 1));
+            self.charge(takes);
+        }
         let Some(charges) = &mut self.charges else {
             return;
         };
@@ -135,8 +140,16 @@ impl Kernel {
 
     /// Has that happen then, or now if that is past; not at all if it is never.
     pub(crate) fn schedule(&mut self, at: Time, what: What) {
-        if at != Time::NEVER {
-            self.queue.enter(at.max(self.now), what);
+        if at == Time::NEVER {
+            return;
+        }
+        let at = at.max(self.now);
+        // Which of those that are ready goes first is anybody's guess.
+        if self.settings.shuffles && matches!(what, What::Wake { .. }) {
+            let turn = self.random.bits() as u16;
+            self.queue.enter_in_turn(at, turn, what);
+        } else {
+            self.queue.enter(at, what);
         }
     }
 

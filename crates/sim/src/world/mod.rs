@@ -35,6 +35,11 @@ pub struct Settings {
     pub far: Path,
     /// Up to so long after a packet has come, its sender looks whether the receiver sleeps, and rings.
     pub ring_delay: Span,
+    /// Whether tasks that are ready at the same instant go on in a random order; otherwise in that in which they were woken.
+    pub shuffles: bool,
+    /// A point of an interface's work takes a random time up to this, so that what happens elsewhere falls between the
+    /// steps of a call.
+    pub point_max: Span,
     /// How long a program polls before it sleeps.
     pub spin: Span,
     /// Packets that a link holds, before its sender must wait; over a network, frames that are not acknowledged.
@@ -62,6 +67,8 @@ impl Default for Settings {
                 per_byte: Span::from_ps(80),
             },
             ring_delay: Span::ZERO,
+            shuffles: false,
+            point_max: Span::ZERO,
             spin: Span::from_us(2),
             link_packets: 64,
             packet_payload_bytes: 16 << 10,

@@ -264,8 +264,11 @@ impl StreamReceiver {
         let Some((record, expected)) = released else {
             return Ok(false);
         };
-        if self.receiver.view(&record) != Some(expected.as_slice()) {
-            return Err("a record changed in its receiver's hands".to_owned());
+        let seen = self.receiver.view(&record);
+        if seen != Some(expected.as_slice()) {
+            return Err(format!(
+                "a record changed in its receiver's hands: {seen:?} instead of {expected:?}"
+            ));
         }
         Ok(true)
     }

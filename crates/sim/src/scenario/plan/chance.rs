@@ -51,6 +51,8 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
             _ => 0,
         },
         ring_delay_ns: *random.one_of(&[0, 500, 20_000]).unwrap_or(&0),
+        shuffled: random.below(2) == 0,
+        point_ns: *random.one_of(&[0, 0, 100, 3_000]).unwrap_or(&0),
         processes,
         flows,
         faults,
