@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hamlyn_sim::network::Impairment;
 use hamlyn_sim::scenario::{Outcome, Plan, run, shrink};
+use hamlyn_sim::time::Time;
 
 const SEEDS: u64 = 300;
 const THREADS: usize = 2;
@@ -49,6 +50,17 @@ fn nothing_goes_wrong_in_some_hundreds() {
     assert_eq!(wrong.into_inner().unwrap(), Vec::new());
     let messages = messages.into_inner();
     assert!(messages > 20 * SEEDS, "{messages} messages say little");
+}
+
+#[test]
+fn a_thousand_hosts_share_one_world() {
+    let plan = Plan::of_hosts(1, 1_000);
+    let sent: usize = plan.flows.iter().map(|flow| flow.items.len()).sum();
+    let outcome = run(&plan, false);
+    assert_eq!(outcome.violations, Vec::<String>::new());
+    assert_eq!(outcome.messages, sent as u64);
+    // A program that hears nothing of its messages would wait for the end of the world.
+    assert!(outcome.at < Time::from_ns(100_000_000), "{:?}", outcome.at);
 }
 
 #[test]

@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
     /// How many.
     #[arg(long, default_value_t = 1_000, value_name = "N")]
     scenarios: u64,
+    /// Scenarios of so many hosts each, with a program each, that are not made smaller if they fail.
+    #[arg(long, value_name = "N", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    hosts: Option<u32>,
     /// Go on until one fails or somebody stops it, however many that are.
     #[arg(long, conflicts_with = "scenarios")]
     soak: bool,
@@ -52,6 +55,22 @@ pub(crate) struct Arguments {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+}
+
+impl Arguments {
+    fn plan_of(&self, seed: u64) -> Plan {
+        match self.hosts {
+            Some(hosts) => Plan::of_hosts(seed, hosts),
+            None => Plan::of_seed(seed),
+        }
+    }
+
+    /// How a scenario is seen again.
+    fn command(&self, seed: u64) -> String {
+        let hosts = self.hosts.map(|hosts| format!(" --hosts {hosts}"));
+        let hosts = hosts.unwrap_or_default();
+        format!("hamlyn simulate --seed {seed} --scenarios 1{hosts}")
+    }
 }
 
 /// What each thread runs, and since when.
@@ -101,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.print {
         print!(
             "{}",
-            toml::to_string(&Plan::of_seed(first)).context("writing the plan")?
+            toml::to_string(&arguments.plan_of(first)).context("writing the plan")?
         );
         return Ok(ExitCode::SUCCESS);
     }
@@ -130,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.trace && count == 1 {
         let plan = match failed.first_key_value() {
             Some((_, plan)) => plan.clone(),
-            None => Plan::of_seed(first),
+            None => arguments.plan_of(first),
         };
         print!("{}", scenario::run(&plan, true).trace);
     }
@@ -186,10 +205,9 @@ fn hunt(arguments: &Arguments, first: u64, count: u64, sums: &Sums) -> BTreeMap<
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let failed = Mutex::new(BTreeMap::new());
     let running = &Running(Mutex::new(vec![None; threads]));
-    let limit = Duration::from_secs(arguments.stuck_after);
     let is_done = &(Mutex::new(0), Condvar::new());
     std::thread::scope(|scope| {
-        scope.spawn(|| watch(running, limit, is_done, threads));
+        scope.spawn(|| watch(arguments, running, is_done, threads));
         for thread in 0..threads {
             let (next, stop, failed, bar) = (&next, &stop, &failed, &bar);
             scope.spawn(move || {
@@ -199,7 +217,7 @@ fn hunt(arguments: &Arguments, first: u64, count: u64, sums: &Sums) -> BTreeMap<
                         break;
                     }
                     let seed = first + number;
-                    let plan = Plan::of_seed(seed);
+                    let plan = arguments.plan_of(seed);
                     running.set(thread, Some((seed, Instant::now())));
                     let outcome = scenario::run(&plan, false);
                     running.set(thread, None);
@@ -224,15 +242,22 @@ fn hunt(arguments: &Arguments, first: u64, count: u64, sums: &Sums) -> BTreeMap<
 
 /// Until all threads are done: ends the run if a scenario never does. What computes without a call of its world cannot be
 /// interrupted from within.
-fn watch(running: &Running, limit: Duration, is_done: &(Mutex<usize>, Condvar), threads: usize) {
+fn watch(
+    arguments: &Arguments,
+    running: &Running,
+    is_done: &(Mutex<usize>, Condvar),
+    threads: usize,
+) {
+    let limit = Duration::from_secs(arguments.stuck_after);
     let mut done = is_done.0.lock().unwrap_or_else(|error| error.into_inner());
     while *done < threads {
         let waited = is_done.1.wait_timeout(done, Duration::from_secs(1));
         done = waited.unwrap_or_else(|error| error.into_inner()).0;
         if let Some(seed) = running.longer_than(limit, Instant::now()) {
             eprintln!(
-                "seed {seed} has not ended after {} s: a program computes without end. To see it again: hamlyn simulate --seed {seed} --scenarios 1",
-                limit.as_secs()
+                "seed {seed} has not ended after {} s: a program computes without end. To see it again: {}",
+                limit.as_secs(),
+                arguments.command(seed)
             );
             std::process::exit(1);
         }
@@ -248,13 +273,14 @@ fn tell(bar: &ProgressBar, sums: &Sums, seed: u64) {
 /// A scenario that failed.
 struct Failure {
     seed: u64,
+    command: String,
     violations: Vec<String>,
     plan: String,
     history: String,
 }
 
 fn explain(arguments: &Arguments, seed: u64, plan: Plan) -> Result<Failure> {
-    let plan = if arguments.no_shrink {
+    let plan = if arguments.no_shrink || arguments.hosts.is_some() {
         plan
     } else {
         let bar = terminal::spinner(arguments.json);
@@ -274,6 +300,7 @@ fn explain(arguments: &Arguments, seed: u64, plan: Plan) -> Result<Failure> {
     let shown = lines.len().saturating_sub(LINES_SHOWN);
     Ok(Failure {
         seed,
+        command: arguments.command(seed),
         violations: outcome.violations,
         plan: toml::to_string(&plan).context("writing the plan")?,
         history: lines[shown..].join("\n"),
@@ -291,10 +318,7 @@ impl Failure {
     }
 
     fn show(&self) {
-        println!(
-            "seed {} fails (hamlyn simulate --seed {} --scenarios 1):",
-            self.seed, self.seed
-        );
+        println!("seed {} fails ({}):", self.seed, self.command);
         for violation in &self.violations {
             println!("  {violation}");
         }

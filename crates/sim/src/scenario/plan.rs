@@ -2,6 +2,8 @@
 
 mod chance;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::network::Impairment;
@@ -234,6 +236,11 @@ impl Plan {
         chance::plan(&mut Random::new(seed), seed)
     }
 
+    /// A plan of so many hosts, at least one, with a program each that sends to two others.
+    pub fn of_hosts(seed: u64, hosts: u32) -> Self {
+        chance::plan_of_hosts(&mut Random::new(seed), seed, hosts.max(1))
+    }
+
     /// Whether everything that is sent must come: nobody is killed, and no two nodes are apart for so long that they give
     /// each other up. Whatever else the network does, what is lost is sent again.
     pub fn is_lossless(&self) -> bool {
@@ -274,6 +281,13 @@ impl Plan {
         let killed = |process: &usize| !self.killed().any(|killed| killed == *process);
         let all = self.faults.iter().filter(restarts).map(Fault::process);
         all.filter(killed)
+    }
+
+    /// The processes with which that one has a flow in common.
+    pub(crate) fn peers_of(&self, process: usize) -> BTreeSet<usize> {
+        let flows = self.flows.iter().filter(|flow| flow.concerns(process));
+        let ends = |flow: &Flow| [flow.from, flow.to].into_iter().chain(flow.with.clone());
+        flows.flat_map(ends).collect()
     }
 
     /// Plans that are a little smaller, the greatest steps first.

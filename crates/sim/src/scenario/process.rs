@@ -56,7 +56,9 @@ struct Process<'a> {
     random: Random,
     incoming: Vec<Incoming<'a>>,
     outgoing: Vec<Outgoing<'a>>,
-    /// Other processes that were linked.
+    /// Those with which it has a flow in common.
+    peers: BTreeSet<usize>,
+    /// Which of them were linked.
     known: BTreeSet<usize>,
 }
 
@@ -126,6 +128,7 @@ impl<'a> Process<'a> {
                     due: Time::ZERO,
                 })
                 .collect(),
+            peers: plan.peers_of(number),
             known: BTreeSet::new(),
         })
     }
@@ -354,7 +357,7 @@ impl<'a> Process<'a> {
 
     /// Ends flows between this process and peers that are lost.
     fn end_lost(&mut self) -> Result<(), String> {
-        for other in 0..self.plan.processes.len() {
+        for &other in &self.peers {
             let name = name(other);
             let named = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
             let interface = self.program.interface();

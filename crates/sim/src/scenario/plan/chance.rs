@@ -60,6 +60,65 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
     }
 }
 
+/// What programs of many hosts say to each other: no two of one host, and nothing that takes many packets a message.
+const OF_HOSTS: [Kind; 6] = [
+    Kind::Fast,
+    Kind::Counted,
+    Kind::Datagram,
+    Kind::Tagged,
+    Kind::Stream,
+    Kind::Silent,
+];
+
+/// A program on each of so many hosts, which sends to its neighbour and to somebody else, over a network that loses a few
+/// frames.
+pub(super) fn plan_of_hosts(random: &mut Random, seed: u64, hosts: u32) -> Plan {
+    let processes = (0..hosts)
+        .map(|node| Process {
+            node,
+            driven: Driven::Proc,
+            work_queue: WORK_QUEUE,
+        })
+        .collect();
+    let mut flows = Vec::new();
+    for from in 0..hosts as usize {
+        let neighbour = (from + 1) % hosts as usize;
+        let somebody = random.below(hosts.into()) as usize;
+        for to in [neighbour, somebody] {
+            let kind = *random.one_of(&OF_HOSTS).unwrap_or(&Kind::Fast);
+            let longest = u64::from(kind.longest_bytes().min(1_500));
+            let items = (0..random.within(1..9)).map(|_| Item {
+                length_bytes: random.below(longest + 1) as u32,
+                after_us: random.below(40) as u32,
+            });
+            flows.push(Flow {
+                kind,
+                from,
+                to,
+                with: Vec::new(),
+                renewed_after: 0,
+                items: items.collect(),
+            });
+        }
+    }
+    let lose = Impairment::Lose {
+        per_million: 1_000,
+        run_frames: 1,
+    };
+    Plan {
+        seed,
+        nodes: hosts,
+        packet_payload_bytes: 1_024,
+        link_packets: 16,
+        processes,
+        flows,
+        faults: Vec::new(),
+        network: vec![delay(random), lose],
+        // How the world goes about it is drawn as for any plan.
+        ..plan(random, seed)
+    }
+}
+
 fn flow(random: &mut Random, processes: usize) -> Flow {
     let kind = *random.one_of(&Kind::ALL).unwrap_or(&Kind::Fast);
     let longest = u64::from(kind.longest_bytes());
