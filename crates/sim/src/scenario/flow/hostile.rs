@@ -1,7 +1,6 @@
 //! Senders with wrong keys, stale names, and bounds and rights that are not theirs; and their victim, where nothing may
 //! change, nothing be announced, and every packet be counted with its reason.
 
-use hamlyn::engine::counting::packets_needed;
 use hamlyn::engine::key::Key;
 use hamlyn::engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
 use hamlyn::engine::metadata::Permission;
@@ -22,6 +21,9 @@ const GUARD_BYTES: u64 = 64;
 const FILL: u8 = 0x5a;
 const ENTRIES: u64 = 4;
 const ENTRY_BYTES: u64 = SLOT_BYTES / ENTRIES;
+/// Bytes of a message that is one packet on any path: the smallest carries datagrams of 1,232 bytes (decision 0012).
+const FAR_BYTES_MAX: u32 = 1_000;
+
 /// The entry of the one-shot slot that is spent.
 const SPENT: u16 = 2;
 
@@ -383,7 +385,12 @@ impl FlowSender for Attacker {
         if !turn.is_due || !left || oracle.is_ended() {
             return Ok(Step::Nothing);
         }
-        let payload = oracle.plan.packet_payload_bytes as usize;
+        let node_of = |process: usize| oracle.plan.processes.get(process).map(|one| one.node);
+        let is_far = node_of(oracle.known().from) != node_of(oracle.known().to);
+        // Between hosts the largest packet changes with what the path is found to carry, so there a message is one packet
+        // on any path.
+        let most = if is_far { FAR_BYTES_MAX } else { u32::MAX };
+        let payload = oracle.plan.packet_payload_bytes.min(most) as usize;
         // Such that one packet suffices, and an entry's limits.
         let single_bytes = (payload - USER_METADATA_BYTES).min(ENTRY_BYTES as usize) as u64;
         let mut length = match turn.random.below(5) {
@@ -398,10 +405,10 @@ impl FlowSender for Attacker {
         let is_fast = attack.ticket.metadata_index == FAST_INDEX;
         length = match is_fast {
             true => length.min(payload as u64),
-            false => length.min(u64::from(Kind::Hostile.longest_bytes())),
+            false => length.min(u64::from(Kind::Hostile.longest_bytes().min(most))),
         };
         let metadata_bytes = match turn.random.below(4) {
-            _ if is_fast => 0,
+            _ if is_fast || is_far => 0,
             0 => 0,
             1 => 13,
             _ => 8,
@@ -417,7 +424,7 @@ impl FlowSender for Attacker {
             length_bytes: length,
             ..attack.ticket
         };
-        let packets = packets_needed(length, metadata_bytes, payload);
+        let packets = packets_of(length, metadata_bytes as u64, payload as u64);
         let Some(target) = self.targets[0].with_ticket(ticket) else {
             return Err("tickets of one process lead to several".to_owned());
         };
@@ -473,4 +480,15 @@ impl FlowSender for Attacker {
         let is_back = from == to || self.back == self.packets;
         oracle.is_ended() || self.fired == oracle.known().items.len() && is_back
     }
+}
+
+/// So many packets a message needs: the first carries all metadata, and each as many data as it has room for.
+fn packets_of(length: u64, metadata_bytes: u64, payload: u64) -> u64 {
+    let mut left = length.saturating_sub(payload - metadata_bytes);
+    let mut packets = 1;
+    while left > 0 {
+        left = left.saturating_sub(payload);
+        packets += 1;
+    }
+    packets
 }
