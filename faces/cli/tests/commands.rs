@@ -322,6 +322,11 @@ fn the_papers_measurements_are_reproduced() {
     assert_eq!(of("H-294")["verdict"], "reached");
     assert_eq!(of("H-360")["verdict"], "cited");
     assert_eq!(of("H-294")["figures"][0]["origin"], "calibrated");
+    assert_eq!(of("H-353")["figures"][0]["verdict"], "predicted-hit");
+    let headline = |name: &str| report["headline"][name].as_u64().expect("a count");
+    assert!(headline("calibrated") <= headline("independent"));
+    assert!(headline("predicted_hit") > headline("predicted_missed"));
+    assert!(headline("inputs") > 0);
     for figure in 7..=10 {
         let plot = std::fs::read_to_string(directory.join(format!("figure-{figure}.svg")));
         let plot = plot.expect("a plot");
@@ -361,7 +366,7 @@ fn what_lies_beyond_the_paper_is_measured() {
     std::fs::remove_dir_all(&directory).expect("the plots are ours to remove");
 
     let shown = text(&run(&["reproduce", "beyond", "--quick"]).stdout);
-    for word in ["assumption", "Table 4", "bit reversal", "over receiver"] {
+    for word in ["assumed", "Table 4", "bit reversal", "over receiver"] {
         assert!(shown.contains(word), "{word}");
     }
 }

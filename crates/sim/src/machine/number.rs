@@ -35,6 +35,15 @@ const PROVENANCES: [(&str, Provenance); 3] = [
     ("assumed", Provenance::Assumed),
 ];
 
+impl Provenance {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        let mut all = PROVENANCES.iter();
+        all.find(|(_, one)| *one == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
 /// A number of a machine's file, as it stands there.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Number {

@@ -86,6 +86,8 @@ pub struct Comparison {
     pub deviation_percent: f64,
     /// Whether that is little enough.
     pub is_within: bool,
+    /// Where ours comes from.
+    pub origin: Origin,
     /// What that is worth.
     pub verdict: FigureVerdict,
 }
@@ -365,6 +367,7 @@ fn compare(figure: &Figure, ours: f64) -> Comparison {
         ours: rounded,
         deviation_percent: (deviation * 100.0).round() / 100.0,
         is_within,
+        origin: figure.is,
         verdict: match (figure.is, &figure.same_as) {
             (Origin::Input, _) => FigureVerdict::Input,
             (Origin::Calibrated, _) => FigureVerdict::Calibrated,

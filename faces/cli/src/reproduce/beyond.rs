@@ -56,12 +56,17 @@ pub(super) fn show(beyond: &Beyond) {
 }
 
 fn show_pair(pair: &Pair) {
-    let mut assumed = table(&["parameter of today", "value", "from"]);
+    let mut assumed = table(&["number of today", "value", "is", "from"]);
     for parameter in &pair.parameters {
         let value = format!("{} {}", amount(parameter.value), parameter.unit);
-        assumed.add_row([&parameter.path, value.trim_end(), &parameter.source]);
+        assumed.add_row([
+            &*parameter.path,
+            value.trim_end(),
+            parameter.provenance.name(),
+            &parameter.source,
+        ]);
     }
-    set_width(&mut assumed, 2);
+    set_width(&mut assumed, 3);
     println!("{assumed}\n");
     for machine in &pair.machines {
         println!("{}: {}", machine.name, machine.what);

@@ -55,7 +55,9 @@ fn draw(plot: &Plot, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     }
     // What the paper prints, as circles with the row that prints it.
     for anchor in &plot.anchors {
-        let label = Text::new(anchor.id, (8, -6), ("sans-serif", 13).into_font());
+        // At the right edge it would be cut off.
+        let across = if anchor.point.0 > 0.9 * right { -48 } else { 8 };
+        let label = Text::new(anchor.id, (across, -6), ("sans-serif", 13).into_font());
         let mark =
             EmptyElement::at(anchor.point) + Circle::new((0, 0), 5, BLACK.stroke_width(2)) + label;
         chart.draw_series(std::iter::once(mark))?;
