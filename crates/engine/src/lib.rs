@@ -23,6 +23,8 @@ pub mod key;
 pub mod limits;
 pub mod memory;
 pub mod metadata;
+#[cfg(test)]
+mod metadata_tests;
 pub mod notification;
 pub mod packet;
 pub mod point;

@@ -315,3 +315,60 @@ fn what_is_right_is_let_in() {
         assert_eq!(plain_world.area.contents()[place], bytes[..length]);
     }
 }
+
+/// A slot and an entry to which everything is let in, and a short packet under that key.
+fn open_to(mode: Mode, key: u64, has_metadata: bool, length_bytes: u8) -> (World, Short) {
+    let world = World::new(&State {
+        mode,
+        rights: Rights::WRITE,
+        revoked: false,
+        lapsed: false,
+        closed: false,
+        armed: true,
+        in_use: false,
+        high: HIGH,
+    });
+    let index = if has_metadata { 1 } else { FAST_INDEX };
+    let short = Short {
+        to: Address::new(world.slot, index),
+        key: Key::from_bits(key),
+        offset: LOW,
+        word: 7,
+        has_metadata,
+        length_bytes,
+        data: [1, 2, 0, 0],
+    };
+    (world, short)
+}
+
+/// A key that is wrong in one bit is wrong.
+#[test]
+fn every_bit_of_a_key_counts() {
+    for wrong in (0..64).map(|bit| 1_u64 << bit).chain([0]) {
+        let is_right = wrong == 0;
+        let (mut world, short) = open_to(Mode::Normal, SLOT_KEY ^ wrong, false, 16);
+        assert_eq!(world.fast(&short).is_some(), is_right, "{wrong:x}");
+        assert_eq!(world.ordinary(&short).is_some(), is_right, "{wrong:x}");
+        for mode in [Mode::Paranoid, Mode::ParanoidOneShot] {
+            let (mut world, short) = open_to(mode, ENTRY_KEY ^ wrong, true, 16);
+            assert_eq!(world.ordinary(&short).is_some(), is_right, "{wrong:x}");
+        }
+        let (mut world, short) = open_to(Mode::ParanoidOneShot, ENTRY_KEY ^ wrong, true, 16);
+        assert_eq!(world.fast(&short).is_some(), is_right, "{wrong:x}");
+        let (mut world, short) = open_to(Mode::ParanoidOneShot, ENTRY_KEY ^ wrong, true, 16);
+        assert_eq!(world.awaited(&short, HIGH).is_some(), is_right, "{wrong:x}");
+    }
+}
+
+/// No piece has the data of a message without any, so it is for the general path.
+#[test]
+fn an_awaited_message_without_data_is_left() {
+    for length_bytes in [0, 1] {
+        let (mut world, short) = open_to(Mode::ParanoidOneShot, ENTRY_KEY, true, length_bytes);
+        let before = world.trace();
+        let is_taken = world.awaited(&short, HIGH).is_some();
+        assert_eq!(is_taken, length_bytes > 0);
+        assert_eq!(world.trace() == before, !is_taken);
+        assert_eq!(world.ordinary(&short).is_some(), !is_taken);
+    }
+}

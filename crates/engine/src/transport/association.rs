@@ -444,4 +444,6 @@ impl Association {
 }
 
 #[cfg(test)]
+mod answer_tests;
+#[cfg(test)]
 mod tests;

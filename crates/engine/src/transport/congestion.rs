@@ -310,4 +310,119 @@ mod tests {
         window.own_ns = Some(100_000);
         assert_eq!(window.target_delay_ns(), 250_000);
     }
+
+    fn at(frames: u64) -> Window {
+        let mut window = Window::new(16, 256, 250_000);
+        window.size = frames * ONE;
+        window
+    }
+
+    /// Only after several round trips in a row; and its own round trip is the shortest of these.
+    #[test]
+    fn a_path_is_slow_by_itself_if_its_window_stays_tiny() {
+        let mut window = at(1);
+        window.size = ONE / 8;
+        for took_ns in [500_000, 900_000, 700_000] {
+            window.missed_by(took_ns);
+        }
+        // In between it was not tiny.
+        window.size = ONE;
+        window.missed_by(400_000);
+        window.size = ONE / 4;
+        for took_ns in [900_000, 700_000, 800_000] {
+            window.missed_by(took_ns);
+            assert_eq!(window.own_ns, None);
+        }
+        window.missed_by(1_000_000);
+        assert_eq!(window.own_ns, Some(700_000));
+        assert_eq!((window.size, window.start_until), (8 * ONE, u64::MAX));
+    }
+
+    /// After it collapsed, a window doubles up to half of what it was, and then grows by a frame.
+    #[test]
+    fn a_collapsed_window_comes_back_by_half() {
+        let round_trip = RoundTripEstimator::new();
+        let mut window = at(64);
+        window.collapse();
+        assert_eq!(window.size, ONE);
+        for _ in 0..31 {
+            window.acknowledged(0, 1, 10_000, &round_trip, true);
+        }
+        assert_eq!(window.size, 32 * ONE);
+        window.acknowledged(0, 1, 10_000, &round_trip, true);
+        assert_eq!(window.size, 32 * ONE + ONE / 32);
+        // If nothing was lost, it is what it was, once.
+        window.restore();
+        assert_eq!(window.size, 64 * ONE);
+        window.size = ONE;
+        window.restore();
+        assert_eq!(window.size, ONE);
+    }
+
+    #[test]
+    fn a_path_that_is_tried_again_begins_anew() {
+        let mut window = at(64);
+        window.collapse();
+        window.lost = 5;
+        window.restart();
+        assert_eq!((window.size, window.lost), (16 * ONE, 0));
+        window.restore();
+        assert_eq!(window.size, 16 * ONE);
+    }
+
+    #[test]
+    fn a_window_has_a_greatest_size_and_a_least() {
+        let mut round_trip = RoundTripEstimator::new();
+        round_trip.measured(0, 10_000);
+        let mut window = at(255);
+        for at in 0..9 {
+            window.acknowledged(at, 100, 10_000, &round_trip, true);
+        }
+        assert_eq!(
+            (window.size, window.room(0, 255), window.room(0, 256)),
+            (256 * ONE, 1, 0)
+        );
+        for at in 1..100 {
+            window.shrink(at * 20_000, &round_trip, ONE);
+        }
+        assert_eq!(window.size, LEAST);
+    }
+
+    #[test]
+    fn a_window_shrinks_once_in_a_round_trip() {
+        let mut round_trip = RoundTripEstimator::new();
+        round_trip.measured(0, 10_000);
+        let mut window = at(64);
+        for now_ns in [100_000, 100_001, 109_999] {
+            window.shrink(now_ns, &round_trip, ONE / 4);
+            assert_eq!(window.size, 48 * ONE);
+        }
+        window.shrink(110_000, &round_trip, ONE / 4);
+        assert_eq!(window.size, 36 * ONE);
+    }
+
+    /// Below one frame a window is a pace; after a process was stopped for long, too, one frame follows in time.
+    #[test]
+    fn a_pace_has_a_longest_pause() {
+        let mut round_trip = RoundTripEstimator::new();
+        round_trip.measured(0, 10_000);
+        let mut window = at(1);
+        window.size = ONE / 4;
+        window.sent(1_000, &round_trip);
+        assert_eq!(window.next_ns(0), Some(41_000));
+        assert_eq!(
+            (
+                window.room(40_999, 0),
+                window.room(41_000, 0),
+                window.room(41_000, 1)
+            ),
+            (0, 1, 0)
+        );
+        round_trip.measured(1, 60_000_000_000);
+        window.size = LEAST;
+        window.sent(0, &round_trip);
+        let longest_ns = window.target_delay_ns() * ONE / LEAST;
+        assert_eq!(window.next_ns(0), Some(longest_ns));
+        assert!(longest_ns < 200_000_000);
+    }
 }

@@ -128,7 +128,8 @@ impl Path {
             .inactive
             .is_some_and(|inactive| sent_ns > inactive.since_ns)
         {
-            self.reactivate();
+            self.inactive = None;
+            self.lost_in_a_row = 0;
             self.window.restart();
         }
         self.echoed.replace(stamp) != Some(stamp)
@@ -174,12 +175,6 @@ impl Path {
         });
     }
 
-    /// Reactivates the path because no other path is better.
-    pub(super) fn reactivate(&mut self) {
-        self.inactive = None;
-        self.lost_in_a_row = 0;
-    }
-
     /// Time of the next probe.
     pub(super) fn probe_ns(&self) -> Option<u64> {
         self.inactive.map(|inactive| inactive.probe_ns)
@@ -220,3 +215,6 @@ impl Path {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

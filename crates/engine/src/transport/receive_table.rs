@@ -374,3 +374,6 @@ impl ReceiveTable {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

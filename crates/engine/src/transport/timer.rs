@@ -200,10 +200,6 @@ impl Association {
         {
             self.fail(CloseReason::NoProgress);
         }
-        // The worst path is better than none.
-        if self.paths.iter().all(Path::is_inactive) {
-            self.paths.iter_mut().for_each(Path::reactivate);
-        }
     }
 
     fn expire_path(&mut self, now_ns: u64, path: u8) {
@@ -231,7 +227,7 @@ impl Association {
         }
     }
 
-    /// The frame is given up on, and perhaps its path.
+    /// The frame is given up on, and perhaps its path, if another one is active: the worst path is better than none.
     fn lose(&mut self, now_ns: u64, path: u8, channel: u16, entry: &Entry, loss: Loss) {
         // What was sent again already comes first, so that its retries run out before those of others begin.
         if entry.is_retransmitted {

@@ -8,7 +8,7 @@ use crate::packet::SlotName;
 use crate::transport::frame::{ASK, Frame, FrameHeader, HEADER_BYTES, NO_CHANNEL};
 use crate::transport::{Incoming, Packets};
 
-fn short(number: u64) -> Short {
+pub(super) fn short(number: u64) -> Short {
     Short {
         to: Address::new(SlotName::new(1, 1), u16::MAX),
         key: Key::from_bits(9),
@@ -20,12 +20,12 @@ fn short(number: u64) -> Short {
     }
 }
 
-fn new(settings: Settings) -> Association {
+pub(super) fn new(settings: Settings) -> Association {
     Association::new(settings).unwrap()
 }
 
 /// All that an end sends at this time.
-fn frames(end: &mut Association, now_ns: u64) -> Vec<Vec<u8>> {
+pub(super) fn frames(end: &mut Association, now_ns: u64) -> Vec<Vec<u8>> {
     let mut bytes = vec![0; end.settings.frame_bytes];
     let mut all = Vec::new();
     while let Some(outgoing) = end.next_frame(now_ns, &mut bytes) {
@@ -35,7 +35,7 @@ fn frames(end: &mut Association, now_ns: u64) -> Vec<Vec<u8>> {
 }
 
 /// Takes a frame; the words of its packets.
-fn take(end: &mut Association, now_ns: u64, frame: &[u8]) -> Vec<u64> {
+pub(super) fn take(end: &mut Association, now_ns: u64, frame: &[u8]) -> Vec<u64> {
     match end.take_frame(now_ns, 0, frame) {
         Incoming::Nothing => vec![],
         Incoming::Packets(token) => {

@@ -1,0 +1,73 @@
+use super::*;
+
+/// The first channels of the runs that are written into so many bytes.
+fn told(table: &mut ReceiveTable, bytes: usize) -> Vec<u16> {
+    let mut into = vec![0; bytes];
+    let written = table.write_acknowledgements(&mut into);
+    let runs = into[..usize::from(written.runs) * RUN_BYTES].chunks_exact(RUN_BYTES);
+    runs.map(|run| u16::from_le_bytes([run[0], run[1]]))
+        .collect()
+}
+
+/// When a frame has no room for all, the next frame goes on behind what was told: nothing waits for channels before it.
+#[test]
+fn telling_goes_on_where_it_stopped() {
+    let mut table = ReceiveTable::new(8);
+    for channel in [0, 2, 4, 6] {
+        table.deliver(channel);
+        table.take(0, channel, 1);
+    }
+    assert_eq!(told(&mut table, 2 * RUN_BYTES - 1), [0]);
+    assert!(table.waiting() > 0);
+    assert_eq!(told(&mut table, RUN_BYTES), [2]);
+    assert_eq!(told(&mut table, 3 * RUN_BYTES), [4, 6, 0]);
+    assert_eq!(table.waiting(), 0, "all was told once");
+    // And each a second time, with what comes next.
+    table.take(0, 7, 1);
+    assert_eq!(told(&mut table, 9 * RUN_BYTES), [2, 4, 6]);
+    assert_eq!(table.run_from(7).count, 1);
+}
+
+/// What waits to be answered is bounded; the peer sends such frames again.
+#[test]
+fn nacks_that_wait_are_bounded() {
+    let mut table = ReceiveTable::new(8);
+    for stamp in 0..2 * NACKS_MAX as u32 {
+        table.push_nack(0, 1, 1, stamp, NackReason::NoRoom);
+    }
+    let mut into = vec![0; 300 * NACK_BYTES];
+    let written = table.write_acknowledgements(&mut into);
+    assert_eq!(usize::from(written.nacks), NACKS_MAX);
+    assert_eq!((table.waiting(), table.waiting_since_ns()), (0, None));
+}
+
+/// An acknowledgement waits no longer because others follow.
+#[test]
+fn what_waits_waits_since_the_first_came() {
+    let mut table = ReceiveTable::new(8);
+    for (now_ns, channel) in [(5, 0), (7, 1), (9, 2)] {
+        table.deliver(channel);
+        table.take(now_ns, channel, 1);
+        assert_eq!(table.waiting_since_ns(), Some(5));
+    }
+    assert_eq!(told(&mut table, RUN_BYTES), [0]);
+    table.acknowledge(20, 0);
+    assert_eq!(table.waiting_since_ns(), Some(20));
+}
+
+/// Whether a frame is new, while the one before it of its channel is being taken, too.
+#[test]
+fn a_channel_takes_one_frame_at_a_time_and_only_newer_ones() {
+    let mut table = ReceiveTable::new(2);
+    table.set_taken(u32::MAX);
+    let standing = |table: &ReceiveTable, sequence| table.standing(1, sequence);
+    assert_eq!(standing(&table, u32::MAX), Standing::Taken);
+    assert_eq!(standing(&table, u32::MAX - 1), Standing::Stale);
+    assert_eq!(standing(&table, 0), Standing::Fresh);
+    table.deliver(1);
+    assert_eq!(standing(&table, 0), Standing::Delivering);
+    assert_eq!(standing(&table, u32::MAX), Standing::Stale);
+    table.take(0, 1, 0);
+    assert_eq!(standing(&table, 0), Standing::Taken);
+    assert_eq!(table.standing(2, 0), Standing::NoSuchChannel);
+}
