@@ -91,14 +91,20 @@ fn clients_connect_faster_than_lanes_are_offered() {
 #[test]
 fn a_client_that_leaves_before_it_was_heard_gives_its_lane_back() {
     let namespace = namespace();
-    let server = named(&namespace, "server");
+    // Room for a few lanes: what one had is the next one's.
+    let with = ManagerOptions {
+        queue_entries: 64,
+        ..ManagerOptions::default()
+    };
+    let server = Options::named("server").in_namespace(&namespace);
+    let server = hamlyn::open_with(server, with).unwrap();
     let options = ServiceOptions {
         clients: 2,
         ..ServiceOptions::default()
     };
     let mut service = server.bind_service("service", options).unwrap();
     let there = open(&namespace);
-    for _ in 0..6 {
+    for _ in 0..40 {
         let client = there.connect_service("server/service", LONG).unwrap();
         drop(client);
         assert_eq!(there.flush(LONG), Ok(true));

@@ -196,3 +196,41 @@ fn ends_and_demands_that_cannot_be_break_the_stream() {
         assert_eq!(scene.here.interface().slots_open(), 0);
     }
 }
+
+/// What a piece says of itself is checked before a byte of it is looked at.
+#[test]
+fn pieces_that_cannot_be_break_the_stream() {
+    const BYTES: [u8; 64] = [1; 64];
+    // Kind, and length: of no kind, longer than their piece, first ones of records that are not, and a later one without a first.
+    let lies = [
+        (0, 5),
+        (6, 5),
+        (1, 65),
+        (4, 65),
+        (2, 64),
+        (2, 0),
+        (3, 64),
+        // Beyond the last piece.
+        (2, 2 * 64 + 1),
+        (2, 4 * 64 + 1),
+        (2, u32::MAX),
+        // Records that share a piece and do not fit it.
+        (4, 0),
+        (4, 3),
+        (4, 64),
+    ];
+    for (kind, length_bytes) in lies {
+        let mut scene = Scene::new();
+        scene.sender.hello();
+        for index in 0..2 {
+            scene.sender.fill(index, b"right");
+            scene.record(b"right");
+        }
+        for index in 2..4 {
+            scene.sender.put(index, &BYTES, kind, length_bytes);
+        }
+        scene.breaks();
+        drop(scene.receiver);
+        assert_eq!(scene.here.interface().slots_open(), 0);
+    }
+}

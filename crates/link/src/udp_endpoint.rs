@@ -594,4 +594,6 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
 }
 
 #[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
 mod tests;

@@ -197,15 +197,20 @@ impl HandSender {
 
     /// Fills a piece of the first extent with one record.
     pub(crate) fn fill(&self, index: u16, record: &[u8]) {
+        self.put(index, record, 1, record.len() as u32);
+    }
+
+    /// Fills a piece of the first extent, and says of what kind it is and how long.
+    pub(crate) fn put(&self, index: u16, bytes: &[u8], kind: u32, length_bytes: u32) {
         let ticket = seed_ticket(&self.seed);
-        let bytes = self.seed.to_bytes();
-        let piece_bytes = u32::from_le_bytes(bytes[56..60].try_into().unwrap());
+        let seed = self.seed.to_bytes();
+        let piece_bytes = u32::from_le_bytes(seed[56..60].try_into().unwrap());
         let target = self.target.with_ticket(Ticket {
             metadata_index: index,
             ..ticket
         });
-        let word = (record.len() as u64 | 1 << 32).to_le_bytes();
-        let message = Message::new(record)
+        let word = (u64::from(length_bytes) | u64::from(kind) << 32).to_le_bytes();
+        let message = Message::new(bytes)
             .at(u64::from(index) * u64::from(piece_bytes))
             .metadata(&word);
         assert!(raw(&self.manager, &target.unwrap(), &message));

@@ -36,7 +36,7 @@ use crate::udp::socket::Socket;
 /// Bytes of frames that wait to be taken; for more the sender is told that there is no room. Twice what one of our kind may have under way.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 /// The same for all links of a wire, but for what each may keep in any case.
-const POOL_BYTES: usize = 256 << 20;
+pub(super) const POOL_BYTES: usize = 256 << 20;
 const SHARE_BYTES: usize = 64 << 10;
 /// How long full frames wait for more of their kind, unless nothing follows.
 const HELD_NS: u64 = 10_000;

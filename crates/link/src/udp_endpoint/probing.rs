@@ -117,3 +117,88 @@ impl Probing {
         core::mem::take(&mut self.has_narrowed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The next message of that path's, as time passes. Any of other paths are answered.
+    fn next_of(probing: &mut Probing, now_ns: &mut u64, path: u8) -> Trial {
+        loop {
+            *now_ns = probing.deadline_ns().max(*now_ns);
+            match probing.next(*now_ns) {
+                Some(trial @ (Trial::Probe(of, _) | Trial::Answer(of, _))) if of == path => {
+                    return trial;
+                }
+                Some(Trial::Probe(of, bytes)) => {
+                    probing.answered(*now_ns, of, &(bytes as u16).to_le_bytes());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn frames_are_as_long_as_the_narrowest_path_carries() {
+        let (mut probing, mut now_ns) = (Probing::new(2, 8_000, 0), 0);
+        // The other path's probes are answered, this one's are lost.
+        for _ in 0..3 {
+            let probe = next_of(&mut probing, &mut now_ns, 1);
+            assert_eq!(probe, Trial::Probe(1, 8_000));
+            assert_eq!(probing.datagram_bytes(), DATAGRAM_BYTES_MIN);
+        }
+        let Trial::Probe(_, bytes) = next_of(&mut probing, &mut now_ns, 1) else {
+            panic!("a shorter one is tried");
+        };
+        assert!(bytes < 8_000);
+        probing.answered(now_ns, 1, &(bytes as u16).to_le_bytes());
+        assert_eq!(probing.datagram_bytes(), bytes);
+    }
+
+    /// A probe that was cut to pieces or joined on the way shows nothing.
+    #[test]
+    fn a_probe_is_answered_if_it_came_as_long_as_it_says() {
+        let mut probing = Probing::new(2, 8_000, 0);
+        let said = 1_400_u16.to_le_bytes();
+        for (plain, datagram_bytes) in [(&said[..], 1_399), (&said, 1_401), (&said[..1], 1_400)] {
+            probing.came(1, plain, datagram_bytes);
+            assert!(!matches!(probing.next(0), Some(Trial::Answer(..))));
+        }
+        probing.came(2, &said, 1_400);
+        assert!(!matches!(probing.next(0), Some(Trial::Answer(..))));
+        probing.came(1, &said, 1_400);
+        assert_eq!(
+            (probing.deadline_ns(), probing.next(0)),
+            (0, Some(Trial::Answer(1, 1_400)))
+        );
+        assert!(!matches!(probing.next(0), Some(Trial::Answer(..))));
+    }
+
+    #[test]
+    fn a_path_becomes_narrower_when_the_system_says_so_or_losses_show_it() {
+        let (mut probing, mut now_ns) = (Probing::new(1, 8_000, 0), 0);
+        let wide = |probing: &mut Probing, now_ns: &mut u64| {
+            while probing.datagram_bytes() < 7_000 {
+                if let Trial::Probe(_, bytes) = next_of(probing, now_ns, 0) {
+                    probing.answered(*now_ns, 0, &(bytes as u16).to_le_bytes());
+                }
+            }
+            assert!(!probing.has_narrowed());
+        };
+        wide(&mut probing, &mut now_ns);
+        probing.too_long(now_ns, 0, 7_900);
+        assert!(probing.has_narrowed() && !probing.has_narrowed());
+        assert_eq!(probing.datagram_bytes(), DATAGRAM_BYTES_MIN);
+        wide(&mut probing, &mut now_ns);
+        now_ns += 1_000_000_000;
+        // Too few, or too short to say anything.
+        probing.lost(now_ns, 0, LOST_MAX - 1, 5_000);
+        probing.lost(now_ns, 0, LOST_MAX, DATAGRAM_BYTES_MIN);
+        assert_eq!(probing.next(now_ns), None);
+        probing.lost(now_ns, 0, LOST_MAX, 5_000);
+        while probing.datagram_bytes() > DATAGRAM_BYTES_MIN {
+            next_of(&mut probing, &mut now_ns, 0);
+        }
+        assert!(probing.has_narrowed());
+    }
+}

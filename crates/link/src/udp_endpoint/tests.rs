@@ -17,14 +17,14 @@ use crate::{Link as _, ReceiveEnd as _, TransmitEnd as _};
 
 const FRAME_BYTES: usize = 8_900;
 /// What must happen happens far sooner.
-const TIMEOUT_NS: u64 = 20_000_000_000;
+pub(super) const TIMEOUT_NS: u64 = 20_000_000_000;
 
-fn clock() -> u64 {
+pub(super) fn clock() -> u64 {
     static BEGUN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     BEGUN.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-fn endpoints() -> [Arc<UdpEndpoint>; 2] {
+pub(super) fn endpoints() -> [Arc<UdpEndpoint>; 2] {
     [0; 2].map(|_| {
         let at = (Ipv4Addr::LOCALHOST, 0).into();
         let endpoint = UdpEndpoint::open(at, &SocketSettings::default(), clock, Box::new(|| {}));
@@ -33,7 +33,7 @@ fn endpoints() -> [Arc<UdpEndpoint>; 2] {
 }
 
 /// In the clear.
-fn link(endpoints: &[Arc<UdpEndpoint>; 2]) -> [UdpLink; 2] {
+pub(super) fn link(endpoints: &[Arc<UdpEndpoint>; 2]) -> [UdpLink; 2] {
     let numbers = [0, 1].map(|at| endpoints[at].reserve(0x5000_0000).unwrap());
     let links = [0, 1].map(|at| {
         let socket = endpoints[at].socket_to(endpoints[1 - at].local(), &SocketSettings::default());
@@ -62,7 +62,7 @@ fn link(endpoints: &[Arc<UdpEndpoint>; 2]) -> [UdpLink; 2] {
 }
 
 /// Looks at both, until it is so.
-fn until(endpoints: &[Arc<UdpEndpoint>; 2], mut is_so: impl FnMut() -> bool) {
+pub(super) fn until(endpoints: &[Arc<UdpEndpoint>; 2], mut is_so: impl FnMut() -> bool) {
     let begun_ns = clock();
     while !is_so() {
         assert!(clock() - begun_ns < TIMEOUT_NS, "it did not come");

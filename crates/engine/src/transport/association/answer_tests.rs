@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::tests::{frames, new, short, take};
 use super::*;
+use crate::refusal::Refusal;
 use crate::transport::Incoming;
 use crate::transport::close_reason::NackReason;
 use crate::transport::frame::{
@@ -546,5 +547,34 @@ fn a_refusal_that_is_told_twice_counts_once() {
         back.push(returned.header.word);
     }
     assert_eq!((back, sender.statistics().refused), (vec![0, 1, 3], 3));
+    assert!(sender.is_idle());
+}
+
+/// An end is idle when nothing is left to be sent, taken, answered or fetched, and not before.
+#[test]
+fn an_end_is_idle_when_nothing_is_left_to_do() {
+    let (mut sender, mut receiver) = (new(settings()), new(settings()));
+    sender.offer_short(&short(1)).unwrap();
+    assert!(!sender.is_idle(), "a frame is open");
+    sender.flush();
+    assert!(!sender.is_idle(), "a frame is ready");
+    let frame = frames(&mut sender, START_NS).remove(0);
+    assert!(!sender.is_idle(), "a frame is in flight");
+    let Incoming::Packets(token) = receiver.take_frame(START_NS, 0, &frame) else {
+        panic!("it is fresh");
+    };
+    assert!(!receiver.is_idle(), "a frame is being taken");
+    receiver.refused(&token, 0, Refusal::BadKey);
+    receiver.taken(START_NS, token);
+    assert!(!receiver.is_idle(), "a frame waits to be acknowledged");
+    let answer = frames(&mut receiver, START_NS + MILLISECOND_NS).remove(0);
+    assert!(receiver.is_idle());
+    take(&mut sender, START_NS + MILLISECOND_NS, &answer);
+    assert!(!sender.is_idle(), "a packet came back");
+    assert!(sender.next_return().is_some() && sender.next_return().is_none());
+    assert!(sender.is_idle());
+    sender.close();
+    assert!(!sender.is_idle(), "the peer is not told");
+    frames(&mut sender, START_NS + MILLISECOND_NS);
     assert!(sender.is_idle());
 }

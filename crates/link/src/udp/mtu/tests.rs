@@ -137,6 +137,35 @@ fn ordinary_loss_is_no_black_hole() {
     assert!(path.probes.iter().all(|bytes| *bytes == 8_972));
 }
 
+/// A length is given up after so many probes, and a shorter one that passes says nothing of a longer one that is suspected.
+#[test]
+fn a_length_is_tried_so_often_and_a_suspicion_ends_with_that_length() {
+    let mut path = Path::new(1_472);
+    path.mtu.route(0, 8_972);
+    path.settle(|| false);
+    let tries = path.probes.iter().filter(|bytes| **bytes == 8_972).count();
+    assert_eq!(tries, usize::from(MtuSettings::default().probes_max));
+    path.mtu.suspect(path.now_ns);
+    assert!(!path.mtu.is_settled());
+    assert_eq!(path.mtu.poll(path.now_ns), Some(1_472));
+    path.mtu.probe_arrived(path.now_ns, 1_471);
+    assert!(!path.mtu.is_settled());
+    path.mtu.probe_arrived(path.now_ns, 1_472);
+    assert!(path.mtu.is_settled());
+}
+
+/// What the system believes in may be on its way as a probe already: then nothing is left to be tried.
+#[test]
+fn a_length_that_passes_is_not_tried_again() {
+    let mut mtu = PathMtu::new(MtuSettings::default(), 0);
+    let bytes = mtu.poll(0).unwrap();
+    mtu.route(0, bytes);
+    mtu.probe_arrived(0, bytes);
+    assert_eq!(mtu.datagram_bytes(), bytes);
+    assert!(mtu.is_settled());
+    assert_eq!(mtu.poll(1), None);
+}
+
 /// A sender that sends no longer datagrams has another reason to lose them.
 #[test]
 fn the_least_is_no_black_hole() {

@@ -168,6 +168,19 @@ fn a_refusal_is_for_records_as_long_and_is_said_once() {
     assert!(!account.take_refusal(1000));
 }
 
+/// What was refused in an extent that is left says nothing of the one that came: the record may fit there.
+#[test]
+fn a_refusal_that_comes_after_an_extent_is_void() {
+    let mut account = filled(4, 0);
+    request_growth(&mut account, 1000, 9);
+    assert!(account.go_over(&note(1, 20, 0)));
+    account.apply_credit(Credit {
+        denied: true,
+        ..credit(0, 1, 1)
+    });
+    assert!(!account.is_held() && !account.take_refusal(1000));
+}
+
 #[test]
 fn a_stream_that_was_closed_stays_closed() {
     let mut account = Account::new(4);
