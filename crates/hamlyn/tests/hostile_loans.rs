@@ -74,6 +74,11 @@ struct Reader {
 
 impl Reader {
     fn connect(namespace: &str) -> Self {
+        Self::connect_as(namespace, None)
+    }
+
+    /// Says that its list is that one, or its own.
+    fn connect_as(namespace: &str, list_of: Option<Ticket>) -> Self {
         let manager = open(namespace);
         let name = Address::Name("publisher");
         let offer = manager.interface().ask(name, "frames", LONG).unwrap();
@@ -93,12 +98,16 @@ impl Reader {
             _list: list,
             queue,
         };
-        let ticket = reader._list.fast_ticket(0, 4096).unwrap();
+        let ticket = list_of.unwrap_or_else(|| reader._list.fast_ticket(0, 4096).unwrap());
         let mut greeting = [0; SEED_BYTES];
         greeting[..TICKET_BYTES].copy_from_slice(&ticket.to_bytes());
         let greeting = Message::new(&greeting).at(GREETING_OFFSET).word(1);
         send(&reader.manager, &reader.door, &greeting).unwrap();
         reader
+    }
+
+    fn say(&self, word: u64) {
+        send(&self.manager, &self.door, &Message::new(&[]).word(word)).unwrap();
     }
 
     /// Writes anywhere on the board, and beyond.
@@ -243,6 +252,62 @@ fn greetings_that_are_none_and_second_ones_cost_the_lane() {
         assert_eq!(sample.number(), round);
     }
     all_come_back(&mut publisher);
+}
+
+/// Readers go, politely or not; what they lost stays counted, what they had comes back, and one in another's name is not let in.
+#[test]
+fn readers_that_go_are_counted_as_they_went() {
+    const FETCHED: u64 = 4;
+    const FAREWELL: u64 = 3;
+    let namespace = namespace();
+    let manager = named(&namespace);
+    let options = options(SlowReaders::Lose);
+    let mut publisher = manager.bind_publisher("frames", options).unwrap();
+    let (mut lost, mut misbehaved) = (0, 0);
+    for words in [
+        &[FETCHED, FETCHED][..],
+        &[FETCHED, FAREWELL],
+        &[FAREWELL],
+        &[9],
+    ] {
+        let reader = Reader::connect(&namespace);
+        assert_eq!(publisher.await_readers(1, LONG), Ok(1));
+        for _ in 0..10 {
+            let loan = publisher.loan(9, Wait::Poll).unwrap();
+            loan.publish(LONG).unwrap();
+        }
+        lost += 10 - u64::from(DEPTH);
+        assert_eq!(publisher.lost(), lost);
+        // All is said, and the pool not fetched.
+        assert_eq!(publisher.flush(Wait::Poll), Ok(false));
+        let (last, before) = words.split_last().unwrap();
+        for word in before {
+            reader.say(*word);
+            assert_eq!(publisher.flush(LONG), Ok(true));
+            assert_eq!(publisher.readers(), 1);
+        }
+        reader.say(*last);
+        until("its end", || {
+            publisher.poll();
+            (publisher.readers() == 0).then_some(())
+        });
+        misbehaved += u64::from(*last != FAREWELL);
+        assert_eq!(
+            (publisher.lost(), publisher.misbehaved()),
+            (lost, misbehaved)
+        );
+        all_come_back(&mut publisher);
+    }
+    let other = open(&namespace);
+    let area = other.interface().allocate(4096).unwrap();
+    let slot = other.interface().open_slot(NewSlot::new(&area)).unwrap();
+    let ticket = slot.fast_ticket(0, 4096).unwrap();
+    let _liar = Reader::connect_as(&namespace, Some(ticket));
+    until("the lie", || {
+        publisher.poll();
+        (publisher.misbehaved() == misbehaved + 1).then_some(())
+    });
+    assert_eq!(publisher.readers(), 0);
 }
 
 /// A publisher by hand.

@@ -219,9 +219,12 @@ fn lanes_that_nobody_uses_are_taken_back() {
     let second = |count: u64| Wait::millis(count * 1000);
     world.process(node, "server", || {
         let server = open(Some("server"));
-        let mut service = server
-            .bind_service("service", ServiceOptions::default())
-            .unwrap();
+        // Others are offered when these are taken back, and not before.
+        let options = ServiceOptions {
+            clients: 4,
+            ..ServiceOptions::default()
+        };
+        let mut service = server.bind_service("service", options).unwrap();
         let call = service.next(second(60)).unwrap().expect("a call");
         call.reply(b"welcome").unwrap();
         server.fence(second(1)).unwrap();
@@ -275,4 +278,81 @@ fn a_request_of_another_length_than_its_type_is_dropped() {
         assert_eq!(call.reply(&answer), Ok(Answered::Sent));
         assert_eq!(asking.join().unwrap(), 21);
     });
+}
+
+/// The keys of a lane in other hands: what comes over another link than the client's is none of its requests, before and after its
+/// greeting, and no good-bye of its.
+#[test]
+fn what_comes_over_another_link_costs_the_lane() {
+    let namespace = namespace();
+    let server = named(&namespace, "server");
+    let options = ServiceOptions::default();
+    let mut service = server.bind_service("service", options).unwrap();
+    let (client, other) = (open(&namespace), open(&namespace));
+    let own = client.interface().allocate(64).unwrap();
+    let own = client
+        .interface()
+        .open_slot(hamlyn::NewSlot::new(&own))
+        .unwrap();
+    let own = own.fast_ticket(0, 64).unwrap().to_bytes();
+    let greeting = options.outstanding;
+    let request = 4_u64.to_le_bytes();
+    for (number, (index, is_early)) in [(0, true), (0, false), (greeting + 1, false)]
+        .into_iter()
+        .enumerate()
+    {
+        let lane = lane(&client);
+        let mut say =
+            |by: &hamlyn::Manager<ProcessHost>, index: u16, data: &[u8], metadata: &[u8]| {
+                let target = by.interface().target(&lane, LONG).unwrap();
+                let target = target.with_ticket(Ticket {
+                    metadata_index: index,
+                    ..lane
+                });
+                let message = Message::new(data).metadata(metadata);
+                let terminus = by.terminus();
+                let sent = by
+                    .interface()
+                    .send_msg(terminus, &target.unwrap(), &message, LONG);
+                sent.unwrap();
+                assert_eq!(by.flush(LONG), Ok(true));
+                for _ in 0..10 {
+                    assert!(service.next(Wait::Poll).unwrap().is_none(), "{number}");
+                }
+            };
+        if is_early {
+            say(&other, index, b"four", &request);
+            say(&client, greeting, b"", &own);
+        } else {
+            say(&client, greeting, b"", &own);
+            let data: &[u8] = if index == 0 { b"four" } else { b"" };
+            say(&other, index, data, &request);
+        }
+        until("the lane", || {
+            assert!(service.next(Wait::Poll).unwrap().is_none(), "{number}");
+            (service.misbehaved() == number as u64 + 1).then_some(())
+        });
+    }
+}
+
+/// What a client asked before it vanished is not asked any more, though it waits here already.
+#[test]
+fn nobody_is_given_the_requests_of_a_client_that_is_gone() {
+    let namespace = namespace();
+    let server = named(&namespace, "server");
+    let options = ServiceOptions::default();
+    let mut service = server.bind_service("service", options).unwrap();
+    let there = open(&namespace);
+    let mut client = there.connect_service("server/service", LONG).unwrap();
+    let calls = [(); 3].map(|()| client.start(b"?", LONG).unwrap());
+    assert_eq!(there.flush(LONG), Ok(true));
+    let first = service.next(LONG).unwrap().expect("a call").defer();
+    // The others wait in the server by now.
+    drop((calls, client, there));
+    until("the departure", || {
+        server.interface().poll();
+        server.interface().peers().next().is_none().then_some(())
+    });
+    assert!(service.next(Wait::Poll).unwrap().is_none());
+    assert_eq!(service.reply(first, b"to nobody"), Ok(Answered::ClientGone));
 }
