@@ -183,6 +183,30 @@ fn packet_is_checked_against_one_permission_and_never_a_mixture() {
     });
 }
 
+/// The same for the fast path, which looks up the permission the shortest way: a packet under the permission before is not let in by the
+/// arming that followed the next one.
+#[test]
+fn short_packet_is_let_in_by_one_permission_and_its_own_arming() {
+    explore(|| {
+        let area = MetadataArea::new(1).unwrap();
+        let entry = area.entry(0).unwrap();
+        entry.permit(permission(1));
+        let applications = area.clone();
+        let changing = thread::spawn(move || {
+            let entry = applications.entry(0).unwrap();
+            entry.permit(permission(2));
+            entry.arm();
+        });
+        let admitted = |of: Permission| entry.admit_once(of.key, of.low, 1);
+        assert_eq!(admitted(permission(1)), None, "it was spent");
+        let limits = Some((permission(2).low, permission(2).high));
+        let early = admitted(permission(2));
+        assert!(early.is_none() || early == limits, "{early:?}");
+        changing.join().unwrap();
+        assert_eq!(admitted(permission(2)), limits);
+    });
+}
+
 /// Eight bytes in one word of loom's, so that the application can read while the interface writes.
 #[derive(Clone, Debug)]
 struct WordArea(Arc<AtomicU64>);
