@@ -92,6 +92,8 @@ pub struct UdpEndpoint<S = Socket> {
     signalled: AtomicBool,
     /// How often the application polled.
     polls: AtomicU64,
+    /// Bytes of frames that each link keeps at most until they are taken.
+    waiting_bytes_max: usize,
     /// The number of the link whose receiving half polls for all; zero if there is none.
     poller: AtomicU32,
     /// How often [`Connections`] changed.
@@ -170,9 +172,15 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
             asleep: AtomicBool::new(false),
             signalled: AtomicBool::new(false),
             polls: AtomicU64::new(0),
+            waiting_bytes_max: usize::MAX,
             poller: AtomicU32::new(0),
             changes: AtomicU64::new(0),
         }
+    }
+
+    /// No link keeps more bytes of frames than that until they are taken; for more the sender is told that there is no room.
+    pub fn limit_waiting(&mut self, bytes: usize) {
+        self.waiting_bytes_max = bytes;
     }
 
     /// The address of its socket.

@@ -1,6 +1,7 @@
 //! Random programs in random worlds: nothing goes wrong, a seed is one history, and a plan in which something goes
 //! wrong is made smaller.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -10,6 +11,38 @@ use hamlyn_sim::time::Time;
 
 const SEEDS: u64 = 300;
 const THREADS: usize = 2;
+
+/// What some hundreds of scenarios must have seen: reasons of refusals, states and ends of links, limits of sockets.
+const SEEN: [&str; 28] = [
+    "a datagram lost with its path",
+    "a datagram that finds no room",
+    "a datagram that finds nobody",
+    "a datagram too long for its way",
+    "a frame of an earlier use",
+    "a frame sent again",
+    "a frame that came twice",
+    "a frame with a refused packet",
+    "a full socket",
+    "a link ended: the peer closed the association",
+    "a link ended: the peer does not answer",
+    "a link in the clear",
+    "a link of several paths",
+    "a link that is encrypted",
+    "a packet came back: refused: wrong key",
+    "a packet came back: the peer does not answer",
+    "a packet was refused: fast mode to a paranoid slot",
+    "a packet was refused: no such metadata entry",
+    "a packet was refused: outside the entry's limits",
+    "a packet was refused: outside the slot's bounds",
+    "a packet was refused: placed without a grant",
+    "a packet was refused: the one-shot entry is spent",
+    "a packet was refused: the slot does not grant this",
+    "a packet was refused: the slot was closed",
+    "a packet was refused: the slot was revoked",
+    "a packet was refused: wrong key",
+    "a packet was refused: wrong key for the entry",
+    "a receiver that is not ready",
+];
 
 /// A plan of which no network can be made.
 fn broken() -> Plan {
@@ -30,6 +63,7 @@ fn nothing_goes_wrong_in_some_hundreds() {
     let next = AtomicU64::new(0);
     let wrong = Mutex::new(Vec::new());
     let messages = AtomicU64::new(0);
+    let seen = Mutex::new(BTreeSet::new());
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
@@ -40,6 +74,7 @@ fn nothing_goes_wrong_in_some_hundreds() {
                     }
                     let outcome = run(&Plan::of_seed(seed), false);
                     messages.fetch_add(outcome.messages, Relaxed);
+                    seen.lock().unwrap().extend(outcome.seen);
                     if !outcome.violations.is_empty() {
                         wrong.lock().unwrap().push((seed, outcome.violations));
                     }
@@ -50,6 +85,11 @@ fn nothing_goes_wrong_in_some_hundreds() {
     assert_eq!(wrong.into_inner().unwrap(), Vec::new());
     let messages = messages.into_inner();
     assert!(messages > 20 * SEEDS, "{messages} messages say little");
+    // What a scenario cannot reach is not checked by any.
+    let seen = seen.into_inner().unwrap();
+    let unseen = SEEN.iter().filter(|what| !seen.contains(**what));
+    let unseen: Vec<_> = unseen.collect();
+    assert!(unseen.is_empty(), "{unseen:?} of {seen:#?}");
 }
 
 #[test]

@@ -401,7 +401,8 @@ impl<S: DatagramSocket> Connection<S> {
     ) -> bool {
         let mut state = lock(&self.state);
         let state = &mut *state;
-        state.share_bytes = share_bytes(self.queued_bytes.load(Ordering::Relaxed));
+        state.share_bytes =
+            share_bytes(self.queued_bytes.load(Ordering::Relaxed)).min(endpoint.waiting_bytes_max);
         while let Some(datagram) = inbox.next() {
             state.take_in(endpoint, now_ns, late_ns, datagram);
             if inbox.peek().and_then(association_of) != Some(self.number) {

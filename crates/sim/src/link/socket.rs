@@ -7,7 +7,7 @@
 //!
 //! Datagrams of one source and length that wait together come together, as the system joins them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::IoSlice;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::rc::Rc;
@@ -16,6 +16,7 @@ use hamlyn_link::udp::batch::{BATCH_DATAGRAMS, Batch, Inbox};
 use hamlyn_link::udp::datagram_socket::DatagramSocket;
 use hamlyn_link::udp::socket::{CallFailed, SendError, SocketSettings};
 use hamlyn_link::udp::{DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN};
+use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
 use crate::world::kernel::{self, Kernel, What};
@@ -26,7 +27,8 @@ const INTERRUPTED_PER_MILLION: u32 = 20_000;
 const MARK: u64 = 1 << 40;
 
 /// What sockets and the ways between them are like.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct SocketLimits {
     /// The longest datagram that a host can send, in bytes; it is told of longer ones.
     pub out_bytes_max: usize,
@@ -36,6 +38,8 @@ pub struct SocketLimits {
     pub waiting_frames_max: usize,
     /// Bytes of datagrams that wait in a port; more are lost.
     pub unread_bytes_max: usize,
+    /// Bytes of frames that a link keeps until they are taken; of more their sender is told.
+    pub waiting_bytes_max: usize,
 }
 
 impl Default for SocketLimits {
@@ -45,6 +49,7 @@ impl Default for SocketLimits {
             way_bytes_max: DATAGRAM_BYTES_MAX,
             waiting_frames_max: 256,
             unread_bytes_max: 4 << 20,
+            waiting_bytes_max: 4 << 20,
         }
     }
 }
@@ -97,6 +102,8 @@ struct Port {
 pub(crate) struct Ports {
     pub(super) limits: SocketLimits,
     by_interface: BTreeMap<u32, Port>,
+    /// Paths that carry nothing at present.
+    paths_down: BTreeSet<u8>,
     random: Random,
 }
 
@@ -105,8 +112,16 @@ impl Ports {
         Self {
             limits,
             by_interface: BTreeMap::new(),
+            paths_down: BTreeSet::new(),
             random,
         }
+    }
+
+    pub(super) fn set_path(&mut self, path: u8, is_up: bool) {
+        match is_up {
+            true => self.paths_down.remove(&path),
+            false => self.paths_down.insert(path),
+        };
     }
 
     pub(super) fn open(&mut self, interface: u32) {
@@ -161,6 +176,8 @@ impl Ports {
 pub(crate) struct SimSocket {
     local: SocketAddr,
     peer: Option<SocketAddr>,
+    /// Which path of its connection it is.
+    path: u8,
     /// The network may cut what it sends.
     cuts: bool,
     single_bytes_max: usize,
@@ -172,13 +189,23 @@ impl SimSocket {
         Self {
             local: address(node, interface),
             peer: None,
+            path: 0,
             cuts: false,
             single_bytes_max: DATAGRAM_BYTES_MIN,
         }
     }
 
+    /// The same as another path of its connection.
+    pub(super) fn on_path(self, path: u8) -> Self {
+        Self { path, ..self }
+    }
+
     fn give(&self, datagram: &[u8], to: SocketAddr) -> Result<(), SendError> {
-        kernel::with(|kernel| kernel.send_datagram(self.local, to, datagram, self.cuts))
+        kernel::with(|kernel| {
+            kernel.may_send(self.local, datagram.len(), self.cuts)?;
+            kernel.put_on_its_way(self, to, datagram);
+            Ok(())
+        })
     }
 }
 
@@ -238,7 +265,7 @@ impl DatagramSocket for SimSocket {
             }
             kernel.may_send(self.local, segment_bytes.into(), self.cuts)?;
             for datagram in datagrams {
-                kernel.put_on_its_way(self.local, to, datagram, self.cuts);
+                kernel.put_on_its_way(self, to, datagram);
             }
             Ok(true)
         })
@@ -281,40 +308,38 @@ fn mark_of(bytes: &[u8]) -> u64 {
 
 impl Kernel {
     /// Whether a datagram of so many bytes may be sent from there now.
-    fn may_send(&self, from: SocketAddr, bytes: usize, cuts: bool) -> Result<(), SendError> {
+    fn may_send(&mut self, from: SocketAddr, bytes: usize, cuts: bool) -> Result<(), SendError> {
         let Some(frames) = &self.frames else {
             return Ok(());
         };
         let limits = &frames.wires.ports.limits;
         if bytes > limits.out_bytes_max && !cuts {
+            self.saw("a datagram too long for its host");
             return Err(SendError::TooLong { bytes });
         }
         let known = self.registry.get(interface_at(from));
         let node = known.map_or(0, |known| known.identity.node);
         if frames.waiting_of(node) >= limits.waiting_frames_max {
+            self.saw("a full socket");
             return Err(SendError::Full);
         }
         Ok(())
     }
 
-    fn send_datagram(
-        &mut self,
-        from: SocketAddr,
-        to: SocketAddr,
-        bytes: &[u8],
-        cuts: bool,
-    ) -> Result<(), SendError> {
-        self.may_send(from, bytes.len(), cuts)?;
-        self.put_on_its_way(from, to, bytes, cuts);
-        Ok(())
-    }
-
-    fn put_on_its_way(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8], cuts: bool) {
+    fn put_on_its_way(&mut self, socket: &SimSocket, to: SocketAddr, bytes: &[u8]) {
+        let &SimSocket {
+            local: from,
+            path,
+            cuts,
+            ..
+        } = socket;
         let ends = [interface_at(from), interface_at(to)];
         let Some(frames) = &self.frames else {
             return;
         };
-        let is_too_long = bytes.len() > frames.wires.ports.limits.way_bytes_max && !cuts;
+        let ports = &frames.wires.ports;
+        let is_too_long = bytes.len() > ports.limits.way_bytes_max && !cuts;
+        let is_down = ports.paths_down.contains(&path);
         if frames.wires.ports.is_closed(ends[0]) {
             return;
         }
@@ -326,7 +351,12 @@ impl Kernel {
             self.trace.note(at, || {
                 format!("a datagram of {length_bytes} bytes is too long for the way")
             });
-            return;
+            return self.saw("a datagram too long for its way");
+        }
+        if is_down {
+            self.trace
+                .note(at, || format!("a datagram is lost with path {path}"));
+            return self.saw("a datagram lost with its path");
         }
         let bytes = Rc::from(bytes);
         self.send_frame(at, ends, Datagram { from, to, bytes });
@@ -348,9 +378,9 @@ impl Kernel {
         let mark = mark_of(&datagram.bytes);
         let port = by_interface.get_mut(&interface);
         let fate = match port.filter(|port| !port.is_closed) {
-            None => "finds nobody",
+            None => "a datagram that finds nobody",
             Some(port) if port.unread_bytes + length_bytes > limits.unread_bytes_max => {
-                "finds no room"
+                "a datagram that finds no room"
             }
             Some(port) => {
                 port.unread_bytes += length_bytes;
@@ -361,13 +391,14 @@ impl Kernel {
         self.trace
             .count(now, [MARK | u64::from(interface) << 8 | 3, mark]);
         self.trace.note(now, || {
-            format!("frame {frame}, {length_bytes} bytes for interface {interface}, {fate}")
+            format!("frame {frame}, {length_bytes} bytes for interface {interface}: {fate}")
         });
-        if fate == "comes" {
-            self.wake_interface(interface);
-            let at = self.driver_looks_at(now);
-            self.schedule(at, What::Endpoint { interface });
+        if fate != "comes" {
+            return self.saw(fate);
         }
+        self.wake_interface(interface);
+        let at = self.driver_looks_at(now);
+        self.schedule(at, What::Endpoint { interface });
     }
 
     /// When the driver of a host sees what has come now.

@@ -23,6 +23,7 @@ use hamlyn_link::udp::protection::{OVERHEAD_BYTES_MAX, RxProtection, TxProtectio
 use hamlyn_link::udp::randomness::{NoRandom, Randomness};
 use hamlyn_link::udp::socket::SocketSettings;
 use hamlyn_link::udp_endpoint::{Connection, ConnectionConfig, UdpEndpoint, UdpLink};
+use serde::{Deserialize, Serialize};
 
 use super::SimLink;
 use super::socket::{Ports, SimSocket, SocketLimits, address};
@@ -41,7 +42,8 @@ const BEGIN_MS: u64 = 1_790_000_000_000;
 type Endpoint = Arc<UdpEndpoint<SimSocket>>;
 
 /// What the links between hosts are like.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct WireSettings {
     /// Frames are encrypted; otherwise they are in the clear, with a checksum.
     pub is_encrypted: bool,
@@ -128,6 +130,10 @@ impl Wires {
 
     pub(crate) fn set_way_bytes_max(&mut self, bytes: usize) {
         self.ports.limits.way_bytes_max = bytes;
+    }
+
+    pub(crate) fn set_path(&mut self, path: u8, is_up: bool) {
+        self.ports.set_path(path, is_up);
     }
 
     /// The time of an endpoint.
@@ -256,7 +262,10 @@ pub(crate) fn link(from: u32, to: u32) -> Option<(Peer, SimLink)> {
         enter(interface);
         let endpoint = &prepared.endpoints[at];
         let peer = prepared.endpoints[1 - at].local();
-        let socket = |_| endpoint.socket_to(peer, &SocketSettings::default()).ok()?;
+        let socket = |path| {
+            let socket = endpoint.socket_to(peer, &SocketSettings::default());
+            Some(socket.ok()??.on_path(path))
+        };
         let parts = ConnectionConfig {
             association: Association::new(prepared.settings).ok()?,
             tx_protection: TxProtection::new(&keys.send, numbers[1 - at]),
@@ -306,11 +315,13 @@ impl Kernel {
         let node = self.registry.get(interface)?.identity.node;
         let clock_now = self.local();
         let wires = &mut self.frames.as_mut()?.wires;
+        let waiting_bytes_max = wires.settings.limits.waiting_bytes_max;
         wires.ports.open(interface);
         let wire = wires.by_interface.entry(interface).or_insert_with(|| {
             let notify = move || kernel::with_if_any(|kernel| kernel.look_at_endpoint(interface));
             let socket = SimSocket::of(node, interface);
-            let endpoint = UdpEndpoint::over(socket, clock, Box::new(notify));
+            let mut endpoint = UdpEndpoint::over(socket, clock, Box::new(notify));
+            endpoint.limit_waiting(waiting_bytes_max);
             // So that it says whenever it wants to be polled.
             endpoint.note_asleep(true);
             Wire {
@@ -404,6 +415,7 @@ impl Kernel {
             self.wake_interface(interface);
         }
         for (token, reason) in ended {
+            self.saw(format!("a link ended: {reason}"));
             self.trace.note(now, || {
                 format!("the link {token} of interface {interface} has ended: {reason}")
             });

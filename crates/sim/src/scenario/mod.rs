@@ -10,7 +10,8 @@ mod history;
 pub mod plan;
 mod process;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use crate::network::Mesh;
@@ -39,6 +40,8 @@ pub struct Outcome {
     pub at: Time,
     /// The same whenever the plan is run.
     pub sum: u64,
+    /// What happened that not every scenario sees: ends of links, refusals, full sockets.
+    pub seen: BTreeSet<Cow<'static, str>>,
     /// What happened, if that was asked for.
     pub trace: String,
 }
@@ -54,6 +57,7 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
         point_max: Span::from_ns(plan.point_ns.into()),
         link_packets: plan.link_packets,
         packet_payload_bytes: plan.packet_payload_bytes as usize,
+        wire: plan.wire,
         near: world::Path {
             jitter: Span::from_ns(plan.near_jitter_ns.into()),
             ..Settings::default().near
@@ -100,6 +104,12 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
     for fault in &plan.faults {
         inject_fault(&mut world, &ids, fault);
     }
+    for cut in &plan.path_cuts {
+        let (path, from) = (cut.path, Time::ZERO + Span::from_us(cut.from_us.into()));
+        world.at(from, move || world::set_path(path, false));
+        let until = from + Span::from_us(cut.for_us.into());
+        world.at(until, move || world::set_path(path, true));
+    }
     let outcome = world.run(END);
     let mut history = history.into_inner().unwrap_or_else(PoisonError::into_inner);
     for process in plan.killed() {
@@ -119,6 +129,7 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
         events: outcome.events,
         at: outcome.at,
         sum: outcome.sum,
+        seen: outcome.seen,
         trace: outcome.trace,
     }
 }

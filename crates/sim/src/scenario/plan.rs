@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::link::{SocketLimits, WireSettings};
 use crate::network::Impairment;
 use crate::random::Random;
 use crate::time::{Span, Time};
@@ -198,6 +199,18 @@ impl Fault {
     }
 }
 
+/// One of several paths that carries nothing for a while.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathCut {
+    /// Which.
+    pub path: u8,
+    /// When.
+    pub from_us: u32,
+    /// How long.
+    pub for_us: u32,
+}
+
 /// A scenario.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -220,6 +233,12 @@ pub struct Plan {
     /// How long a step of an interface's work may take.
     #[serde(default)]
     pub point_ns: u32,
+    /// What links between hosts are like.
+    #[serde(default)]
+    pub wire: WireSettings,
+    /// When paths of links between hosts are down.
+    #[serde(default)]
+    pub path_cuts: Vec<PathCut>,
     /// The processes.
     pub processes: Vec<Process>,
     /// The flows.
@@ -254,6 +273,13 @@ impl Plan {
         };
         let apart_ps = self.network.iter().map(apart_ps);
         let apart_ps = apart_ps.fold(0, u64::saturating_add);
+        // As long as one path is up, nobody is apart.
+        let is_cut = |path| self.path_cuts.iter().any(|cut| cut.path == path);
+        let cut_us = match (0..self.wire.paths.max(1)).all(is_cut) {
+            true => self.path_cuts.iter().map(|cut| u64::from(cut.for_us)).sum(),
+            false => 0,
+        };
+        let apart_ps = apart_ps.saturating_add(Span::from_us(cut_us).as_ps());
         !self.faults.iter().any(kills) && apart_ps < TIMEOUT.as_ps()
     }
 
@@ -341,6 +367,11 @@ impl Plan {
         with(&|plan| plan.ring_delay_ns = 0);
         with(&|plan| plan.shuffled = false);
         with(&|plan| plan.point_ns = 0);
+        with(&|plan| plan.wire = WireSettings::default());
+        with(&|plan| plan.wire.is_encrypted = false);
+        with(&|plan| plan.wire.paths = 1);
+        with(&|plan| plan.wire.limits = SocketLimits::default());
+        with(&|plan| plan.path_cuts.clear());
         with(&|plan| plan.link_packets = 64);
         with(&|plan| plan.packet_payload_bytes = 4096);
         for flow in 0..self.flows.len() {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hamlyn::engine::terminus::TerminusOptions;
 use hamlyn::host::{Address, Supply};
-use hamlyn::{ManagerOptions, Wait};
+use hamlyn::{ConnectionState, ManagerOptions, Wait};
 
 use crate::host;
 use crate::random::Random;
@@ -14,7 +14,7 @@ use crate::scenario::flow::{self, FlowReceiver, FlowSender, Program, Step, Turn}
 use crate::scenario::history::{History, Oracle};
 use crate::scenario::plan::{Plan, TIMEOUT};
 use crate::time::{Span, Time};
-use crate::world;
+use crate::world::{self, kernel};
 
 /// After the last fault everything must come within this; far longer than it takes, also where half of all frames are lost and one
 /// packet of 256 bytes is in flight at a time.
@@ -288,6 +288,7 @@ impl<'a> Process<'a> {
         let mut moved = false;
         while let Some(packet) = self.program.interface().next_undelivered() {
             moved = true;
+            kernel::with(|kernel| kernel.saw(format!("a packet came back: {}", packet.reason)));
             for Outgoing { oracle, sender, .. } in &mut self.outgoing {
                 if let Some(sender) = sender {
                     sender.came_back(&packet, oracle).map_err(of_flow(oracle))?;
@@ -389,7 +390,42 @@ impl<'a> Process<'a> {
         Ok(())
     }
 
+    /// What a world has seen, as far as this process knows.
+    fn tell_what_it_saw(&self) {
+        let interface = self.program.interface();
+        let refusals = interface.refusals();
+        let peers = interface.peers();
+        let states = peers.filter_map(|(link, _)| interface.connection_state(link));
+        let states: Vec<_> = states.collect();
+        kernel::with(|kernel| {
+            for (refusal, _) in refusals.iter() {
+                kernel.saw(format!("a packet was refused: {refusal}"));
+            }
+            for state in states {
+                let ConnectionState {
+                    transport, paths, ..
+                } = &state;
+                let seen = [
+                    (state.is_encrypted, "a link that is encrypted"),
+                    (!state.is_encrypted, "a link in the clear"),
+                    (paths.len() > 1, "a link of several paths"),
+                    (transport.retransmitted > 0, "a frame sent again"),
+                    (transport.refused > 0, "a frame with a refused packet"),
+                    (
+                        transport.receiver_not_ready > 0,
+                        "a receiver that is not ready",
+                    ),
+                    (transport.duplicates > 0, "a frame that came twice"),
+                    (transport.stale > 0, "a frame of an earlier use"),
+                ];
+                let seen = seen.into_iter().filter(|(is_seen, _)| *is_seen);
+                seen.for_each(|(_, what)| kernel.saw(what));
+            }
+        });
+    }
+
     fn end(mut self) -> Result<(), String> {
+        self.tell_what_it_saw();
         let _ = self.program.interface().flush(Wait::millis(1));
         for outgoing in std::mem::take(&mut self.outgoing) {
             if let Some(sender) = outgoing.sender {

@@ -4,6 +4,7 @@
 //! entries of one instant, so a seed decides all. A program that runs is at an instant of its own: what its calls cost is
 //! put down as a debt, and paid when it next waits.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -67,6 +68,8 @@ pub(crate) struct Kernel {
     pub(crate) trace: Trace,
     acts: Vec<Option<Act>>,
     acts_free: Vec<u32>,
+    /// See [`crate::world::Outcome::seen`].
+    pub(crate) seen: BTreeSet<Cow<'static, str>>,
     /// What was found wrong. The first is what the world ends with.
     pub(crate) failures: Vec<String>,
 }
@@ -92,6 +95,7 @@ impl Kernel {
             trace: Trace::new(settings.records),
             acts: Vec::new(),
             acts_free: Vec::new(),
+            seen: BTreeSet::new(),
             failures: Vec::new(),
             settings,
         }
@@ -206,6 +210,11 @@ impl Kernel {
         if let Some((epoch, not_before)) = self.tasks.woken(task) {
             self.schedule(at.max(not_before), What::Wake { task, epoch });
         }
+    }
+
+    /// That happened.
+    pub(crate) fn saw(&mut self, what: impl Into<Cow<'static, str>>) {
+        self.seen.insert(what.into());
     }
 
     /// Notes that something is wrong with the world.

@@ -7,7 +7,8 @@ pub(crate) mod kernel;
 pub(crate) mod task;
 pub(crate) mod trace;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::link::frames::Frames;
@@ -165,6 +166,8 @@ pub struct Outcome {
     pub sum: u64,
     /// What happened, a line each, if it was to be written down.
     pub trace: String,
+    /// What happened that not every world sees: ends of links, refusals, full sockets.
+    pub seen: BTreeSet<Cow<'static, str>>,
     /// What went wrong: panics first, of programs or of what carries for them, then programs that nothing can wake any more.
     pub failures: Vec<String>,
 }
@@ -277,6 +280,7 @@ impl<'a> Simulation<'a> {
             events: kernel.happened(),
             sum: kernel.trace.sum(),
             trace: kernel.trace.take_text(),
+            seen: kernel.seen,
             failures: kernel.failures,
         }
     }
@@ -496,6 +500,15 @@ pub fn set_way_bytes_max(bytes: usize) {
     kernel::with(|kernel| {
         if let Some(frames) = &mut kernel.frames {
             frames.wires.set_way_bytes_max(bytes);
+        }
+    });
+}
+
+/// From now on that path of all links over a network carries nothing, or does again.
+pub fn set_path(path: u8, is_up: bool) {
+    kernel::with(|kernel| {
+        if let Some(frames) = &mut kernel.frames {
+            frames.wires.set_path(path, is_up);
         }
     });
 }

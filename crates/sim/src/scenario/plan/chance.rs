@@ -1,9 +1,12 @@
 //! The plan of a seed: how often what is chosen.
 
-use crate::network::impairment::Cut;
+use crate::link::{SocketLimits, WireSettings};
+use crate::network::impairment::{Cut, WhenFull};
 use crate::network::{HostId, Impairment};
 use crate::random::Random;
-use crate::scenario::plan::{Driven, Fault, Flow, Item, Kind, Plan, Process, TIMEOUT, WORK_QUEUE};
+use crate::scenario::plan::{
+    Driven, Fault, Flow, Item, Kind, PathCut, Plan, Process, TIMEOUT, WORK_QUEUE,
+};
 
 /// Most drive themselves, as most programs do.
 const DRIVEN: [Driven; 5] = [
@@ -41,9 +44,13 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
     } else {
         (faults(random, processes.len()), impairments(random, nodes))
     };
+    let wire = wire(random);
+    let path_cuts = path_cuts(random, wire.paths);
     Plan {
         seed,
         nodes,
+        wire,
+        path_cuts,
         packet_payload_bytes: *random.one_of(&[256, 300, 1024, 4096]).unwrap_or(&256),
         link_packets: *random.one_of(&[1, 2, 5, 16, 64]).unwrap_or(&64),
         near_jitter_ns: match random.one_of(&[0, 0, 200, 5_000]) {
@@ -114,9 +121,41 @@ pub(super) fn plan_of_hosts(random: &mut Random, seed: u64, hosts: u32) -> Plan 
         flows,
         faults: Vec::new(),
         network: vec![delay(random), lose],
+        wire: WireSettings::default(),
+        path_cuts: Vec::new(),
         // How the world goes about it is drawn as for any plan.
         ..plan(random, seed)
     }
+}
+
+/// Most sockets and ways are wide; the others are narrow in one thing or several.
+fn wire(random: &mut Random) -> WireSettings {
+    let wide = SocketLimits::default();
+    let mut one_of = |choices: [usize; 4]| *random.one_of(&choices).unwrap_or(&choices[0]);
+    let limits = SocketLimits {
+        out_bytes_max: one_of([wide.out_bytes_max, wide.out_bytes_max, 8_952, 1_452]),
+        way_bytes_max: one_of([wide.way_bytes_max, wide.way_bytes_max, 4_100, 1_452]),
+        waiting_frames_max: one_of([wide.waiting_frames_max, 1, 2, 16]),
+        unread_bytes_max: one_of([wide.unread_bytes_max, wide.unread_bytes_max, 50_000, 10_000]),
+        waiting_bytes_max: one_of([wide.waiting_bytes_max, wide.waiting_bytes_max, 8_000, 1]),
+    };
+    WireSettings {
+        is_encrypted: random.below(3) == 0,
+        paths: *random.one_of(&[1, 1, 2, 3]).unwrap_or(&1),
+        limits,
+    }
+}
+
+/// One of several paths goes down, and comes back.
+fn path_cuts(random: &mut Random, paths: u8) -> Vec<PathCut> {
+    if paths < 2 || random.below(2) == 0 {
+        return Vec::new();
+    }
+    vec![PathCut {
+        path: random.below(paths.into()) as u8,
+        from_us: random.below(1_000) as u32,
+        for_us: random.below(50_000) as u32,
+    }]
 }
 
 fn flow(random: &mut Random, processes: usize) -> Flow {
@@ -192,7 +231,7 @@ fn impairments(random: &mut Random, nodes: u32) -> Vec<Impairment> {
     let mut impairments = vec![delay(random)];
     for _ in 0..random.below(5) {
         let per_million = *random.one_of(&[1_000, 20_000, 200_000]).unwrap_or(&1_000);
-        impairments.push(match random.below(10) {
+        let impairment = match random.below(11) {
             0 => Impairment::Jitter {
                 up_to_ps: random.within(1..10_000_000),
             },
@@ -212,8 +251,21 @@ fn impairments(random: &mut Random, nodes: u32) -> Vec<Impairment> {
                 }
             }
             7 => Impairment::Damage { per_million },
+            8 => {
+                let when_full = match random.below(2) {
+                    0 => WhenFull::Drop,
+                    _ => WhenFull::Refuse,
+                };
+                impairments.push(Impairment::Buffer {
+                    limit_bytes: random.within(1_500..20_000),
+                    when_full,
+                });
+                let ps_per_byte = random.within(1_000..13_000);
+                Impairment::Bandwidth { ps_per_byte }
+            }
             _ => partition(random, nodes),
-        });
+        };
+        impairments.push(impairment);
     }
     impairments
 }
