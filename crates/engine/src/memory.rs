@@ -202,6 +202,9 @@ pub enum Unsent {
 
 /// Where outgoing packets go: the host's links.
 pub trait TxLinks<A: Area> {
+    /// Whether they ever take a packet. Otherwise messages are only queued, and nothing is done to send them.
+    const TAKES: bool = true;
+
     /// The largest payload (metadata and data together) of a packet for `link`,
     /// or nothing if there is no such link any more.
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize>;

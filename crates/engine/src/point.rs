@@ -9,6 +9,8 @@
 //! A point says what was done, not what it costs, and not where. Work on a packet that a link then does not take, and on a
 //! message that a full queue then refuses, has been done all the same. A link's own fast path for short packets
 //! ([`TxLinks::offer_short`](crate::memory::TxLinks::offer_short)) passes their points itself.
+//!
+//! The last ones are not the engine's: those who drive it pass them, between an application and its interface.
 
 /// A step in the work of an interface. Bytes are those of the packet or message at hand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -53,4 +55,12 @@ pub enum Point {
     Notified,
     /// It has refused a packet.
     Refused,
+    /// The application has left a request to another processor, which is to send it.
+    HandedOver,
+    /// The application has taken a message that was announced.
+    Taken,
+    /// It has looked for something that has not come.
+    Looked,
+    /// It slept, and goes on.
+    Woken,
 }

@@ -239,6 +239,10 @@ impl<A: Area> Transmitter<A> {
         if data.len() <= SHORT_BYTES_MAX {
             return None;
         }
+        tx_links.passes(Point::RequestWritten {
+            pieces: 0,
+            data_bytes: data.len() as u32,
+        });
         let offered = self.offer_bytes(id, &message(), &[], data, tx_links)?;
         offered.ok()?;
         Some(posted(id, self.accept(1), true).handle)
@@ -316,6 +320,7 @@ impl<A: Area> Transmitter<A> {
             data_bytes: data_bytes as u32,
         });
         let offered = match source {
+            _ if !O::TAKES => None,
             Source::Bytes(data) => self.offer_bytes(id, &message(), metadata, data, tx_links),
             Source::Placed(bytes) => self.offer_placed(id, &message(), metadata, bytes, tx_links),
             Source::Pieces(_) => self.offer_gathered(id, &message(), metadata, &source, tx_links),
@@ -360,7 +365,7 @@ impl<A: Area> Transmitter<A> {
             return Err(PostError::TooLongToQueue {
                 length_bytes: data_bytes,
             });
-        } else if offered.is_none() {
+        } else if offered.is_none() && O::TAKES {
             loop {
                 let payload_max_bytes = tx_links
                     .payload_max_bytes(link)

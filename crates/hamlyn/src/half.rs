@@ -2,7 +2,7 @@
 //! (ARCHITECTURE.md, strategies).
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The transmit or the receive half. With a tag of its own, which is told in fewer instructions than a value
 /// that the half itself never has.
@@ -25,13 +25,20 @@ impl<T> Half<T> {
     }
 
     /// A half; and if it is to be lent, what the network processor gets of it.
-    pub(crate) fn new(half: T, lent: bool) -> (Self, Option<Arc<HandoffLock<T>>>) {
+    ///
+    /// `lets_others` is [`hamlyn_host::Host::LETS_OTHERS`].
+    pub(crate) fn new(
+        half: T,
+        lent: bool,
+        lets_others: Option<fn()>,
+    ) -> (Self, Option<Arc<HandoffLock<T>>>) {
         if !lent {
             return (Half::Own(half), None);
         }
         let handoff_lock = Arc::new(HandoffLock {
             half: Mutex::new(half),
             wanted: AtomicU32::new(0),
+            lets_others,
         });
         (Half::Shared(Arc::clone(&handoff_lock)), Some(handoff_lock))
     }
@@ -60,10 +67,17 @@ pub(crate) struct HandoffLock<T> {
     half: Mutex<T>,
     /// Threads of the application that want it, or are about to have it.
     wanted: AtomicU32,
+    /// How to wait for it, where that is not the system's business.
+    lets_others: Option<fn()>,
 }
 
 impl<T> HandoffLock<T> {
     fn lock(&self) -> MutexGuard<'_, T> {
+        if let Some(lets_others) = self.lets_others {
+            while let Err(TryLockError::WouldBlock) = self.half.try_lock() {
+                lets_others();
+            }
+        }
         // A half is whole after each of its calls, whatever became of the caller.
         self.half.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,7 +104,7 @@ impl<T> HandoffLock<T> {
     /// For the network processor: lets those who want it go first.
     pub(crate) fn lock_in_background(&self) -> MutexGuard<'_, T> {
         while self.is_wanted() {
-            std::thread::yield_now();
+            self.lets_others.unwrap_or(std::thread::yield_now)();
         }
         self.lock()
     }

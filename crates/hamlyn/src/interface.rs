@@ -125,8 +125,10 @@ impl<H: Host> Interface<H> {
         })?;
         let adaptive_spin = AdaptiveSpin::new(host.spin_ns());
         let inbound = Inbound::new(receiver, host.ready_bitmap());
-        let (inbound, lent_inbound) = Half::new(inbound, strategy != Strategy::Proc);
-        let (outbound, lent_outbound) = Half::new(Outbound::new(), strategy == Strategy::Np);
+        let (inbound, lent_inbound) =
+            Half::new(inbound, strategy != Strategy::Proc, H::LETS_OTHERS);
+        let (outbound, lent_outbound) =
+            Half::new(Outbound::new(), strategy == Strategy::Np, H::LETS_OTHERS);
         let mut interface = Self {
             processor: None,
             attention: Arc::clone(driver.attention()),

@@ -511,11 +511,12 @@ impl<T: TransmitEnd> TxLinks<Area> for TxRoutes<T> {
     }
 }
 
-/// The links as seen by an application that only queues: there is never room. The network processor sends what
-/// is queued.
+/// The links as seen by an application that only queues. The network processor sends what is queued.
 pub(crate) struct Withheld<'a, T>(pub(crate) &'a TxRoutes<T>);
 
 impl<T: TransmitEnd> TxLinks<Area> for Withheld<'_, T> {
+    const TAKES: bool = false;
+
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize> {
         self.0.payload_max_bytes(link)
     }

@@ -235,7 +235,7 @@ impl Tags {
         if let Some(tag) = self.passed.pop_front() {
             return Ok(Some(tag));
         }
-        match manager.interface_mut().rcv_slowly(&mut self.queue)? {
+        match manager.interface_mut().next_slowly(&mut self.queue)? {
             Some(notification) => Ok(Some(Tag::of(&notification))),
             None => self.await_tag(manager, None, wait),
         }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::waiter::Waiter;
+use hamlyn_engine::point::Point;
 use hamlyn_engine::transport::CloseReason;
 use hamlyn_link::Link;
 use hamlyn_link::udp::socket::CallFailed;
@@ -159,6 +160,10 @@ pub trait Host: std::fmt::Debug + 'static {
     /// See [`Connector`].
     type Connector: Connector;
 
+    /// How a thread waits for what another of its interface holds. None: as the system has it. In the simulator, where all
+    /// programs are one thread's, a call that lets the others go on.
+    const LETS_OTHERS: Option<fn()> = None;
+
     /// What connects for this host.
     fn connector(&self) -> Self::Connector;
 
@@ -261,6 +266,12 @@ pub trait Host: std::fmt::Debug + 'static {
     /// without a call that blocks waits a moment here.
     #[inline(always)]
     fn looks(&mut self) {}
+
+    /// The library passes that point of an application's work with its interface. Nothing, unless somebody listens.
+    #[inline(always)]
+    fn passes(point: Point) {
+        let _ = point;
+    }
 
     /// How long a blocking call polls at most before it sleeps, in nanoseconds.
     fn spin_ns(&self) -> u64;

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use hamlyn_sim::machine::Machine;
-use hamlyn_sim::reproduce::{Comparison, Entry, FigureVerdict, Plot, Report, Verdict, hamlyn};
+use hamlyn_sim::reproduce::{
+    Comparison, Entry, FigureVerdict, Plot, Report, Verdict, first_look, hamlyn,
+};
 
 use crate::terminal::table;
 
@@ -34,19 +36,26 @@ pub(crate) struct Arguments {
 enum What {
     /// The paper: An implementation of the Hamlyn sender-managed interface architecture, 1996.
     Hamlyn,
+    /// One experiment on each of the other papers' machines: the round trip of virtual networks, a null message of two-case
+    /// delivery by polling and by interrupt, the messages of Split-C's Table 1.
+    FirstLook,
     /// The same experiments on an assumed host pair of today, and the saturation of networks with 8, 64 and 1,024 hosts.
     Beyond,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match arguments.what {
-        What::Hamlyn if arguments.quick => {
-            bail!("--quick is for `beyond`; `hamlyn` takes a few seconds at most")
+        What::Hamlyn | What::FirstLook if arguments.quick => {
+            bail!("--quick is for `beyond`; the others take a few seconds at most")
+        }
+        What::FirstLook if arguments.plot.is_some() => {
+            bail!("--plot is for `hamlyn` and `beyond`; a first look has no curves")
         }
         What::Hamlyn => {
             let report = hamlyn::report(&Machine::hamlyn())?;
             print(arguments, &report, &report.plots, show)?;
         }
+        What::FirstLook => print(arguments, &first_look::reports()?, &[], show_first_look)?,
         What::Beyond => {
             let beyond = beyond::measure(arguments.quick)?;
             print(arguments, &beyond, &beyond.plots, beyond::show)?;
@@ -91,6 +100,43 @@ fn show(report: &Report) {
     }
     println!("{times}\n");
 
+    show_numbers(report);
+
+    let mut rest = table(&["id", "source", "the paper", "verdict", "why"]);
+    for entry in report
+        .entries
+        .iter()
+        .filter(|entry| entry.figures.is_empty())
+    {
+        rest.add_row([
+            entry.id.clone(),
+            entry.source.clone(),
+            entry.says.clone(),
+            verdict(entry.verdict).to_owned(),
+            entry.remark.clone(),
+        ]);
+    }
+    set_width(&mut rest, 2);
+    set_width(&mut rest, 4);
+    println!("{rest}\n");
+
+    remarks(&report.entries);
+    readings(report);
+    summary(report);
+}
+
+/// Every machine: its figures, and what they come to.
+fn show_first_look(reports: &Vec<Report>) {
+    for report in reports {
+        println!("{}", report.machine);
+        show_numbers(report);
+        remarks(&report.entries);
+        summary(report);
+        println!();
+    }
+}
+
+fn show_numbers(report: &Report) {
     let mut numbers = table(&["id", "what", "paper", "ours", "deviation", "verdict"]);
     for entry in &report.entries {
         for (at, figure) in entry.figures.iter().enumerate() {
@@ -114,28 +160,6 @@ fn show(report: &Report) {
     }
     set_width(&mut numbers, 1);
     println!("{numbers}\n");
-
-    let mut rest = table(&["id", "source", "the paper", "verdict", "why"]);
-    for entry in report
-        .entries
-        .iter()
-        .filter(|entry| entry.figures.is_empty())
-    {
-        rest.add_row([
-            entry.id.clone(),
-            entry.source.clone(),
-            entry.says.clone(),
-            verdict(entry.verdict).to_owned(),
-            entry.remark.clone(),
-        ]);
-    }
-    set_width(&mut rest, 2);
-    set_width(&mut rest, 4);
-    println!("{rest}\n");
-
-    remarks(&report.entries);
-    readings(report);
-    summary(report);
 }
 
 /// What must be said of numbers.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
+use hamlyn_engine::point::Point;
 use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_host::{Driver, Host, HostError};
@@ -37,18 +38,22 @@ impl<H: Host> Interface<H> {
         mut each: impl FnMut(Notification),
     ) -> Result<usize, ReceiveError> {
         let mut count = 0;
+        let mut taken = |notification| {
+            H::passes(Point::Taken);
+            each(notification);
+        };
         while count < most {
             if let Half::Own(inbound) = &mut self.inbound
                 && queue.empty_at == inbound.receiver.announced()
             {
-                count += inbound.take_many_handed(queue.id, most - count, &mut each);
+                count += inbound.take_many_handed(queue.id, most - count, &mut taken);
                 if count == most || inbound.continues_turn() {
                     continue;
                 }
             }
             match self.rcv_slowly(queue)? {
                 Some(notification) => {
-                    each(notification);
+                    taken(notification);
                     count += 1;
                 }
                 None => break,
@@ -56,7 +61,7 @@ impl<H: Host> Interface<H> {
             if let Half::Own(inbound) = &mut self.inbound
                 && queue.empty_at == inbound.receiver.announced()
             {
-                count += inbound.take_more(queue.id, most - count, &mut each);
+                count += inbound.take_more(queue.id, most - count, &mut taken);
             }
         }
         Ok(count)
@@ -70,7 +75,7 @@ impl<H: Host> Interface<H> {
     ) -> Result<Option<Notification>, Overrun> {
         match self.take_at_hand(queue) {
             Some(notification) => Ok(Some(notification)),
-            None => self.rcv_slowly(queue),
+            None => self.next_slowly(queue),
         }
     }
 
@@ -82,9 +87,27 @@ impl<H: Host> Interface<H> {
             && queue.empty_at == inbound.receiver.announced()
             && inbound.may_look()
         {
-            return inbound.take_handed(queue.id);
+            return Self::taken(inbound.take_handed(queue.id));
         }
         None
+    }
+
+    /// As [`Interface::next_notification`], after a message that was not at hand.
+    #[inline(always)]
+    pub(crate) fn next_slowly(
+        &mut self,
+        queue: &mut Queue,
+    ) -> Result<Option<Notification>, Overrun> {
+        self.rcv_slowly(queue).map(Self::taken)
+    }
+
+    /// What was found, if anything was: the application has it.
+    #[inline(always)]
+    fn taken<T>(found: Option<T>) -> Option<T> {
+        if found.is_some() {
+            H::passes(Point::Taken);
+        }
+        found
     }
 
     /// As [`Interface::next_notification`], the fast path for messages to one-shot entries. Written out
@@ -99,9 +122,9 @@ impl<H: Host> Interface<H> {
             && inbound.may_look()
             && let Some(notification) = inbound.take_one_shot(queue.id)
         {
-            return Ok(Some(notification));
+            return Ok(Self::taken(Some(notification)));
         }
-        self.rcv_slowly(queue)
+        self.next_slowly(queue)
     }
 
     /// The message that is awaited, if it is the next thing to be received at all and can take the fast path. It is not announced in the queue, which its slot names.
@@ -115,7 +138,7 @@ impl<H: Host> Interface<H> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
         {
-            return inbound.take_awaited(&queue.id, awaited, entry);
+            return Self::taken(inbound.take_awaited(&queue.id, awaited, entry));
         }
         None
     }
@@ -129,12 +152,9 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// As [`Interface::rcv`], after a message that was not at hand.
+    /// As [`Interface::rcv`], after a message that was not at hand. The caller passes [`Point::Taken`].
     #[inline(never)]
-    pub(crate) fn rcv_slowly(
-        &mut self,
-        queue: &mut Queue,
-    ) -> Result<Option<Notification>, Overrun> {
+    fn rcv_slowly(&mut self, queue: &mut Queue) -> Result<Option<Notification>, Overrun> {
         self.host.looks();
         // Still empty, so what is next may be handed over. First, as it need not be asked then whether there is nothing.
         if let Half::Own(inbound) = &mut self.inbound

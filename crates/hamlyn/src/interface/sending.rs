@@ -2,6 +2,7 @@
 
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::point::Point;
 use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::{Completion, PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::{self, Message as EngineMessage, Transmitter};
@@ -296,9 +297,13 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
     ) -> Result<SendHandle, PostError> {
         let (metadata, data) = (message.metadata, message.data);
+        let is_left = data.len() <= DIRECT_BYTES_MAX;
+        if is_left {
+            H::passes(Point::HandedOver);
+        }
         let posted = self.outbound.lock(|outbound| {
             let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            if data.len() <= DIRECT_BYTES_MAX {
+            if is_left {
                 transmitter.post(terminus, posting, metadata, data, &mut Withheld(tx_links))
             } else {
                 transmitter.post(terminus, posting, metadata, data, tx_links)

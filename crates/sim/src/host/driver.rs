@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use hamlyn_engine::point::Point;
 use hamlyn_host::{Driver, Event, HostError};
 
 use crate::link::SimLink;
@@ -61,6 +62,7 @@ impl Driver for SimDriver {
         if kernel::with(|kernel| kernel.fall_asleep(self.interface)) {
             task::wait(deadline_ns.map(Time::from_ns));
             kernel::with(|kernel| kernel.wake_up(self.interface));
+            kernel::pass(Point::Woken);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use hamlyn::{Manager, ManagerOptions, OpenError};
+use hamlyn_engine::point::Point;
 use hamlyn_host::process::name::Name;
 use hamlyn_host::waiter::{Parker, Waiter};
 use hamlyn_host::{
@@ -202,6 +203,8 @@ impl Host for SimHost {
     type Driver = SimDriver;
     type Connector = SimConnector;
 
+    const LETS_OTHERS: Option<fn()> = Some(world::let_others);
+
     fn connector(&self) -> SimConnector {
         SimConnector(self.interface)
     }
@@ -308,7 +311,12 @@ impl Host for SimHost {
         relax(self.interface);
     }
 
+    fn passes(point: Point) {
+        kernel::pass(point);
+    }
+
     fn looks(&mut self) {
+        kernel::pass(Point::Looked);
         let waits = kernel::with(|kernel| {
             kernel.charge(kernel.settings.costs.look);
             kernel.tasks.look() >= LOOKS_PER_MOMENT
@@ -348,6 +356,7 @@ impl Parker for TaskParker {
     fn sleep(&self, deadline_ns: Option<u64>) {
         self.set(kernel::with(|kernel| kernel.tasks.running()));
         task::wait(deadline_ns.map(Time::from_ns));
+        kernel::pass(Point::Woken);
         self.set(None);
     }
 

@@ -59,8 +59,8 @@ pub(crate) struct Interface {
     rung: bool,
     /// Who sleeps until it is rung for.
     sleeper: Option<u32>,
-    /// Who waits a moment for anything at all.
-    relaxing: Option<u32>,
+    /// Who wait a moment for anything at all: the program, and its network processor.
+    relaxing: Vec<u32>,
 }
 
 /// See the module.
@@ -160,7 +160,7 @@ impl Kernel {
             lendings: BTreeMap::new(),
             rung: false,
             sleeper: None,
-            relaxing: None,
+            relaxing: Vec::new(),
         });
         self.wake_expectant();
         Some((number, self.registry.get(number)?))
@@ -415,12 +415,20 @@ impl Kernel {
 
     /// Something happened that who looks often has seen at once.
     pub(crate) fn wake_interface(&mut self, interface: u32) {
-        let relaxing = self
-            .registry
-            .get_mut(interface)
-            .and_then(|known| known.relaxing.take());
-        if let Some(task) = relaxing {
+        let known = self.registry.get_mut(interface);
+        let relaxing = known.map(|known| std::mem::take(&mut known.relaxing));
+        for task in relaxing.into_iter().flatten() {
             self.wake(task);
+        }
+    }
+
+    /// A task of that process does something: others of it that look often see it as soon as it is done.
+    pub(crate) fn wake_interfaces_of(&mut self, process: u32) {
+        for interface in 0..self.registry.interfaces.len() as u32 {
+            let known = &self.registry.interfaces[interface as usize];
+            if known.process == process && !known.relaxing.is_empty() {
+                self.wake_interface(interface);
+            }
         }
     }
 
@@ -457,15 +465,16 @@ impl Kernel {
         let until = self.local() + moment;
         let running = self.tasks.running();
         if let Some(known) = self.registry.get_mut(interface) {
-            known.relaxing = running;
+            known.relaxing.extend(running);
         }
         until
     }
 
     /// The moment is over.
     pub(crate) fn end_relax(&mut self, interface: u32) {
+        let running = self.tasks.running();
         if let Some(known) = self.registry.get_mut(interface) {
-            known.relaxing = None;
+            known.relaxing.retain(|&task| Some(task) != running);
         }
     }
 

@@ -260,6 +260,10 @@ impl Kernel {
     pub(crate) fn send(&mut self, number: u32, mut packet: Packet) -> Result<(), Unsent> {
         self.charge(self.settings.costs.send);
         let local = self.local();
+        let header_bytes = match &self.charges {
+            Some(charges) => charges.machine.link().header.0,
+            None => HEADER_BYTES,
+        };
         let Channels { all, random, .. } = &mut self.channels;
         let Some(channel) = all.get_mut(number as usize) else {
             return Err(Unsent::Gone);
@@ -270,7 +274,7 @@ impl Kernel {
         channel.sent += 1;
         packet.number = channel.sent;
         channel.on_the_way += 1;
-        let length_bytes = HEADER_BYTES + packet.bytes.len() as u64;
+        let length_bytes = header_bytes + packet.bytes.len() as u64;
         let offset = packet.header.offset;
         self.trace
             .count(local, [u64::from(number) << 8 | 2, offset]);

@@ -195,7 +195,7 @@ impl ChannelTransmit {
 }
 
 fn pass(point: Point) {
-    kernel::with(|kernel| kernel.pass(point));
+    kernel::pass(point);
 }
 
 fn packet_of(short: &Short) -> Packet {

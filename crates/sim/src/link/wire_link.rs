@@ -249,6 +249,6 @@ impl Payload<Area> for Carried<'_> {
     }
 
     fn passes(&self, point: Point) {
-        kernel::with(|kernel| kernel.pass(point));
+        kernel::pass(point);
     }
 }

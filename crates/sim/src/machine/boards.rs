@@ -370,7 +370,7 @@ impl Boards {
 
     /// Whether the sending half has something to do.
     pub(super) fn consider_sending(&mut self, host: usize) {
-        let outgoing_max = self.machine.link().outgoing_max.0;
+        let outgoing_max = self.machine.board().outgoing_max.0;
         let board = &mut self.boards[host];
         if board.sending.is_some() {
             return;
@@ -439,7 +439,7 @@ impl Boards {
         let link = self.machine.link();
         let (start, bytes) = (link.start.0, link.header.0 + payload_bytes);
         let receiver = &self.boards[to];
-        let is_full = receiver.arriving_bytes + bytes > link.arrivals_max.0;
+        let is_full = receiver.arriving_bytes + bytes > self.machine.board().arrivals_max.0;
         if self.boards[host].link_taken || receiver.port_taken || is_full {
             return;
         }

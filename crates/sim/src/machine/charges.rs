@@ -34,9 +34,16 @@ impl Charges {
         } else {
             "processor"
         };
+        let raw = self.machine.software("raw");
         let mut at = now;
-        if let Point::RequestWritten { pieces, data_bytes } = point {
-            at += self.machine.stores(pieces.into(), data_bytes.into());
+        match point {
+            Point::RequestWritten { pieces, data_bytes } => {
+                at += raw.send() + self.machine.stores(pieces.into(), data_bytes.into());
+            }
+            Point::Taken => at += raw.receive(),
+            // A board has no interrupts to take.
+            Point::Woken if actor == "processor" => at += self.machine.wake_up(),
+            _ => {}
         }
         for step in self.machine.steps(actor, point) {
             let free = self.occupied.entry((node, step.resource)).or_default();

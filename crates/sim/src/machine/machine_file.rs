@@ -112,20 +112,25 @@ impl Bus {
     }
 }
 
-/// Between two boards.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Between two boards. No time at all, where a file says nothing of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct LinkSection {
     /// Starting a network DMA unit, on each side.
-    #[serde(default)]
     pub(crate) start: Time,
     pub(crate) byte: Time,
     pub(crate) header: Count,
     /// From port to port of the switch.
     pub(crate) switch: Time,
-    /// Packets on a board on their way out; the one after is not fetched before there is room.
+}
+
+/// The memory of a board.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BoardSection {
+    /// Packets on their way out; the one after is not fetched before there is room.
     pub(crate) outgoing_max: Count,
-    /// Bytes of packets that wait on a board; when there are more the wire stands still.
+    /// Bytes of packets that wait; when there are more the wire stands still.
     pub(crate) arrivals_max: Count,
 }
 
@@ -185,14 +190,6 @@ struct Crossing {
     wire: Time,
 }
 
-/// What software takes that does not pass the engine's points.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Library {
-    /// A look at something that has not come.
-    poll: Time,
-}
-
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sections {
@@ -202,7 +199,10 @@ struct Sections {
     #[serde(default)]
     resource: Vec<ResourceEntry>,
     bus: Option<Bus>,
+    #[serde(default)]
     link: LinkSection,
+    #[serde(default)]
+    board: BoardSection,
     store: Option<StoreSection>,
     #[serde(default)]
     software: BTreeMap<String, Software>,
@@ -210,8 +210,6 @@ struct Sections {
     wake: Wake,
     #[serde(default)]
     crossing: Crossing,
-    #[serde(default)]
-    library: Library,
     at: BTreeMap<String, BTreeMap<PointName, Vec<RawStep>>>,
 }
 
@@ -262,18 +260,24 @@ impl Machine {
         Ok(machine)
     }
 
+    /// The machine of a file that is in the program, by its name: those of the papers, and one of today.
+    pub fn named(name: &str) -> Option<Self> {
+        static MACHINES: LazyLock<Vec<Machine>> =
+            LazyLock::new(|| FILES.into_iter().map(built_in).collect());
+        MACHINES
+            .iter()
+            .find(|machine| machine.name() == name)
+            .cloned()
+    }
+
     /// The machine of the Hamlyn paper.
     pub fn hamlyn() -> Self {
-        static MACHINE: LazyLock<Machine> =
-            LazyLock::new(|| built_in(include_str!("../../machines/hamlyn.toml")));
-        MACHINE.clone()
+        Self::named("hamlyn").expect("a file that is in the program")
     }
 
     /// A host pair of today: an assumption, and no claim about any machine.
     pub fn pair_of_today() -> Self {
-        static MACHINE: LazyLock<Machine> =
-            LazyLock::new(|| built_in(include_str!("../../machines/pair-of-today.toml")));
-        MACHINE.clone()
+        Self::named("pair-of-today").expect("a file that is in the program")
     }
 
     /// What it is called in files and options.
@@ -406,6 +410,10 @@ impl Machine {
         &self.sections.link
     }
 
+    pub(crate) fn board(&self) -> &BoardSection {
+        &self.sections.board
+    }
+
     /// What a packet with so much payload occupies a link.
     pub(crate) fn wire(&self, payload_bytes: u64) -> Span {
         let link = &self.sections.link;
@@ -442,11 +450,6 @@ impl Machine {
         self.sections.wake.context_switch.0
     }
 
-    /// A look at something that has not come.
-    pub(crate) fn poll(&self) -> Span {
-        self.sections.library.poll.0
-    }
-
     /// From a store of the processor until the board sees it.
     pub(crate) fn store_crosses(&self) -> Span {
         self.sections.crossing.store.0
@@ -467,6 +470,19 @@ impl Machine {
         self.sections.crossing.wire.0
     }
 }
+
+/// The files that are in the program.
+const FILES: [&str; 9] = [
+    include_str!("../../machines/hamlyn.toml"),
+    include_str!("../../machines/pair-of-today.toml"),
+    include_str!("../../machines/now-virtual-networks.toml"),
+    include_str!("../../machines/fugu.toml"),
+    include_str!("../../machines/cm5.toml"),
+    include_str!("../../machines/paragon.toml"),
+    include_str!("../../machines/cs2.toml"),
+    include_str!("../../machines/t3d.toml"),
+    include_str!("../../machines/now.toml"),
+];
 
 /// A machine whose file is in the program, which a test reads.
 fn built_in(text: &str) -> Machine {

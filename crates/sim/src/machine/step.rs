@@ -41,6 +41,10 @@ pub enum PointName {
     AccumulatorWritten,
     Notified,
     Refused,
+    HandedOver,
+    Taken,
+    Looked,
+    Woken,
 }
 
 impl PointName {
@@ -64,6 +68,10 @@ impl PointName {
             Point::AccumulatorWritten => (Self::AccumulatorWritten, 0),
             Point::Notified => (Self::Notified, 0),
             Point::Refused => (Self::Refused, 0),
+            Point::HandedOver => (Self::HandedOver, 0),
+            Point::Taken => (Self::Taken, 0),
+            Point::Looked => (Self::Looked, 0),
+            Point::Woken => (Self::Woken, 0),
         }
     }
 }

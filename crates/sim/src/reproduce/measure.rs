@@ -28,6 +28,9 @@ pub enum Failure {
         /// How long it was.
         data_bytes: usize,
     },
+    /// A program of the world failed.
+    #[error("a program failed: {0}")]
+    World(String),
     /// A network was not loaded.
     #[error(transparent)]
     Network(#[from] crate::network::saturation::ExperimentError),

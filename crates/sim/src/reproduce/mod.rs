@@ -6,8 +6,10 @@
 //! changes the figures. [`beyond`] has what the Hamlyn paper could not measure.
 
 pub mod beyond;
+pub mod first_look;
 pub mod hamlyn;
 pub mod measure;
+pub mod primitive;
 pub mod report;
 pub mod rows;
 

@@ -242,11 +242,16 @@ impl Report {
     }
 }
 
-/// Identifiers in a text: what looks like `H-316`.
+/// Identifiers in a text: what looks like `H-316`, or like `G-TAB1.gap.store.CM5` for a cell of a table.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+    let words =
+        text.split(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '.'));
+    let words = words.map(|word| word.trim_end_matches('.'));
     words.filter(|word| {
-        word.split_once('-').is_some_and(|(paper, number)| {
+        word.split_once('-').is_some_and(|(paper, rest)| {
+            let number = rest.strip_prefix("TAB").map_or(rest, |cell| {
+                cell.split_once('.').map_or("", |(table, _)| table)
+            });
             !paper.is_empty()
                 && paper.chars().all(|letter| letter.is_ascii_uppercase())
                 && !number.is_empty()

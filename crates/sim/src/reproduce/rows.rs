@@ -70,6 +70,8 @@ pub struct Figure {
 pub struct Row {
     /// Its identifier.
     pub id: String,
+    /// The machine that it is about, if the paper has several or there is only a first look at it.
+    pub machine: Option<String>,
     /// Its kind.
     pub kind: Kind,
     /// How it is dealt with.

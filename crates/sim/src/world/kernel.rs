@@ -17,7 +17,7 @@ use crate::link::frames::Frames;
 use crate::machine::charges::Charges;
 use crate::random::Random;
 use crate::time::{Span, Time};
-use crate::world::task::{OPERATIONS_MAX, PendingTask, Tasks};
+use crate::world::task::{self, OPERATIONS_MAX, PendingTask, Tasks};
 use crate::world::trace::Trace;
 use crate::world::{Node, Process, Settings};
 
@@ -116,25 +116,34 @@ impl Kernel {
         self.tasks.charge(span);
     }
 
-    /// The running task passes that point of an interface's work, which takes time on a machine.
-    pub(crate) fn pass(&mut self, point: Point) {
+    /// The running task passes that point of an interface's work, which takes time on a machine, or a random time. Whether it
+    /// took any.
+    fn charge_point(&mut self, point: Point) -> bool {
         let local = self.local();
+        let mut takes = Span::ZERO;
         let most = self.settings.point_max;
         if most != Span::ZERO {
-            let takes = Span::from_ps(self.random.below(most.as_ps() + 1));
-            self.charge(takes);
+            takes += Span::from_ps(self.random.below(most.as_ps() + 1));
         }
-        let Some(charges) = &mut self.charges else {
-            return;
-        };
-        let Some(task) = self.tasks.running() else {
-            return;
-        };
-        let process = self.tasks.process_of(task);
-        let node = process.and_then(|process| self.processes.get(process as usize));
-        let node = node.map_or(0, |process| process.node);
-        let takes = charges.pass(node, self.beside.contains(&task), point, local);
+        if let (Some(charges), Some(task)) = (&mut self.charges, self.tasks.running()) {
+            let process = self.tasks.process_of(task);
+            let node = process.and_then(|process| self.processes.get(process as usize));
+            let node = node.map_or(0, |process| process.node);
+            takes += charges.pass(node, self.beside.contains(&task), point, local);
+        }
         self.charge(takes);
+        takes != Span::ZERO && self.tasks.running().is_some()
+    }
+
+    /// On a machine, those of the running task's process that look all the time see what it does as soon as it is done.
+    fn wake_lookers(&mut self) {
+        if self.charges.is_none() {
+            return;
+        }
+        let task = self.tasks.running();
+        if let Some(process) = task.and_then(|task| self.tasks.process_of(task)) {
+            self.wake_interfaces_of(process);
+        }
     }
 
     /// Events so far.
@@ -254,6 +263,16 @@ pub(crate) fn with_if_any(act: impl FnOnce(&mut Kernel)) {
             act(kernel);
         }
     });
+}
+
+/// The running task passes that point. If it takes time, others go on before the next step of the task's call.
+pub(crate) fn pass(point: Point) {
+    if with(|kernel| kernel.charge_point(point)) && !std::thread::panicking() {
+        task::pay();
+    }
+    if point != Point::Looked {
+        with(Kernel::wake_lookers);
+    }
 }
 
 /// Whether there is a world on this thread.

@@ -153,6 +153,8 @@ pub(crate) struct Process {
     pub(crate) killed: bool,
     /// Wake-ups that came while it was stopped; nothing while it is not.
     held: Option<Vec<(u32, u32)>>,
+    /// Its tasks that want something which another of them holds.
+    wanting: Vec<u32>,
 }
 
 /// How a world ended.
@@ -199,8 +201,8 @@ impl<'a> Simulation<'a> {
         self.kernel.frames = Some(Frames::new(network, wires));
     }
 
-    /// Has programs take what that machine says: at the points that the library's code passes, on the wire between nodes, for a
-    /// look at what has not come, and for a wake-up. Nothing else that programs do takes time then.
+    /// Has programs take what that machine says, at the points that the library's code passes and on the wire between nodes.
+    /// Nothing else that programs do takes time then.
     pub fn set_machine(&mut self, machine: Machine) {
         let link = machine.link();
         self.kernel.settings.far = Path {
@@ -208,11 +210,7 @@ impl<'a> Simulation<'a> {
             jitter: Span::ZERO,
             per_byte: link.byte.0,
         };
-        self.kernel.settings.costs = Costs {
-            look: machine.poll(),
-            sleep: machine.wake_up(),
-            ..Costs::NOTHING
-        };
+        self.kernel.settings.costs = Costs::NOTHING;
         self.kernel.charges = Some(Charges::new(machine));
     }
 
@@ -355,7 +353,11 @@ impl Run<'_> {
                 process.killed = true;
             }
         });
-        while let Some((task, mut coroutine)) = self.coroutines.pop_first() {
+        // Those beside programs first, as they may hold what the programs' ends need.
+        let (first, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.coroutines)
+            .into_iter()
+            .partition(|(task, _)| kernel::with(|kernel| kernel.beside.contains(task)));
+        for (task, mut coroutine) in first.into_iter().chain(rest) {
             if kernel::with(|kernel| kernel.tasks.has_begun(task)) {
                 coroutine.turn(task);
                 kernel::with(|kernel| {
@@ -385,7 +387,11 @@ impl Kernel {
         let now = self.now();
         let process = self.processes.get_mut(number)?;
         if process.killed {
-            // It only unwinds.
+            // It only unwinds. What is beside a program goes first, as it may hold what the program's end needs.
+            if !self.beside.contains(&task) && self.unwinds_beside(number as u32) {
+                self.schedule(now, What::Wake { task, epoch });
+                return None;
+            }
             return Some(usize::MAX);
         }
         if let Some(held) = &mut process.held {
@@ -406,13 +412,28 @@ impl Kernel {
         Some(processor)
     }
 
+    /// Whether a killed process has tasks beside its program that are still to unwind.
+    fn unwinds_beside(&self, process: u32) -> bool {
+        let mut all = self.tasks.of_process(process).into_iter();
+        all.any(|task| self.beside.contains(&task) && self.tasks.has_begun(task))
+    }
+
     fn end_turn(&mut self, task: u32, processor: usize) {
         let debt = self.tasks.end_turn();
         let now = self.now();
         let Some(process) = self.tasks.process_of(task) else {
             return;
         };
-        let node = self.processes[process as usize].node as usize;
+        let known = &mut self.processes[process as usize];
+        let node = known.node as usize;
+        // It may have let go of what others want. The task itself may be one of them, and waits on.
+        let (own, others): (Vec<u32>, Vec<u32>) = std::mem::take(&mut known.wanting)
+            .into_iter()
+            .partition(|&one| one == task);
+        known.wanting = own;
+        for other in others {
+            self.wake_at(other, now + debt);
+        }
         if let Some(free) = self.nodes[node].processors.get_mut(processor) {
             *free = now + debt;
         }
@@ -426,6 +447,7 @@ fn enter_process(kernel: &mut Kernel, node: NodeId, name: &str) -> (ProcessId, u
         user: 1000,
         killed: false,
         held: None,
+        wanting: Vec::new(),
     });
     let task = enter_task(kernel, number, name);
     (ProcessId(number), task)
@@ -468,6 +490,22 @@ pub fn pause(span: Span) {
                 return;
             }
         }
+    }
+}
+
+/// The running task waits until another of its process has had a turn: that holds what this one needs.
+pub(crate) fn let_others() {
+    kernel::with(|kernel| {
+        let task = kernel.tasks.running();
+        let process = task.and_then(|task| kernel.tasks.process_of(task));
+        if let (Some(task), Some(process)) = (task, process) {
+            kernel.processes[process as usize].wanting.push(task);
+        }
+    });
+    task::wait(None);
+    // In a process that was killed nothing waits, and what holds it may not get another turn.
+    if kernel::with(|kernel| kernel.is_dying()) {
+        task::unwind();
     }
 }
 
@@ -564,7 +602,9 @@ impl Kernel {
             self.schedule(now, What::Wake { task, epoch });
         }
         for task in self.tasks.of_process(process) {
-            if self.tasks.has_begun(task) {
+            if let Some(epoch) = self.tasks.interrupted(task) {
+                self.schedule(now, What::Wake { task, epoch });
+            } else if self.tasks.has_begun(task) {
                 self.wake(task);
             } else {
                 self.tasks.forget(task);

@@ -40,6 +40,8 @@ struct Known {
     not_before: Time,
     /// Woken while it did not wait: the next wait ends at once.
     notified: bool,
+    /// It waits for nothing but the time that a step of its call takes.
+    is_in_call: bool,
     begun: bool,
     ended: bool,
     /// Tasks that wait for its end.
@@ -69,6 +71,7 @@ impl Tasks {
             waits: true,
             not_before: Time::ZERO,
             notified: false,
+            is_in_call: false,
             begun: false,
             ended: false,
             joining: Vec::new(),
@@ -110,11 +113,17 @@ impl Tasks {
     /// Notes that it was woken: which wait that ends, if it waits, and when at the earliest.
     pub(crate) fn woken(&mut self, task: u32) -> Option<(u32, Time)> {
         let known = self.known.get_mut(task as usize)?;
-        if known.waits {
+        if known.waits && !known.is_in_call {
             return Some((known.epoch, known.not_before));
         }
         known.notified = true;
         None
+    }
+
+    /// The wait of a task whose process is killed, in whose middle or outside of a call: it ends now.
+    pub(crate) fn interrupted(&self, task: u32) -> Option<u32> {
+        let known = self.known.get(task as usize)?;
+        (known.waits && known.begun && !known.ended).then_some(known.epoch)
     }
 
     /// Whether it had its first turn.
@@ -146,6 +155,7 @@ impl Tasks {
     fn begin_turn(&mut self, task: u32) {
         if let Some(known) = self.known.get_mut(task as usize) {
             known.waits = false;
+            known.is_in_call = false;
             known.begun = true;
         }
         self.running = Some(task);
@@ -247,6 +257,15 @@ pub(crate) fn message_of(payload: Box<dyn Any + Send>) -> Option<String> {
 /// The running task waits until it is woken, or until then; what it has done so far has taken its time by the end. May
 /// end early. Does nothing in a process that was killed, whose tasks are about to end.
 pub(crate) fn wait(until: Option<Time>) {
+    wait_as(until, false);
+}
+
+/// The running task lets others go on until what it has done so far has taken its time. Ends no earlier, and by nothing else.
+pub(crate) fn pay() {
+    wait_as(Some(Time::ZERO), true);
+}
+
+fn wait_as(until: Option<Time>, is_in_call: bool) {
     let waits = kernel::with(|kernel| {
         let task = kernel.tasks.running()?;
         let process = kernel.tasks.process_of(task)?;
@@ -258,7 +277,8 @@ pub(crate) fn wait(until: Option<Time>) {
         known.epoch = known.epoch.wrapping_add(1);
         known.waits = true;
         known.not_before = local;
-        let notified = std::mem::take(&mut known.notified);
+        known.is_in_call = is_in_call;
+        let notified = !is_in_call && std::mem::take(&mut known.notified);
         let epoch = known.epoch;
         let until = if notified { Some(local) } else { until };
         if let Some(until) = until {
@@ -272,8 +292,14 @@ pub(crate) fn wait(until: Option<Time>) {
         reason = "the newer way needs a handle that the library between would have to hand down"
     )]
     generator::yield_with(());
-    let killed = kernel::with(|kernel| kernel.processes[process as usize].killed);
-    if killed && !std::thread::panicking() {
+    if kernel::with(|kernel| kernel.processes[process as usize].killed) {
+        unwind();
+    }
+}
+
+/// The running task, whose process was killed, ends; nothing if it does so already.
+pub(crate) fn unwind() {
+    if !std::thread::panicking() {
         resume_unwind(Box::new(Killed));
     }
 }

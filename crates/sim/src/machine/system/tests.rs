@@ -72,7 +72,7 @@ fn a_wrong_key_is_refused_and_nothing_is_announced() {
 #[test]
 fn back_pressure_reaches_the_senders_and_nothing_is_lost() {
     let machine = Machine::hamlyn();
-    let machine = machine.with("link.arrivals_max", |_| 2_048.0).unwrap();
+    let machine = machine.with("board.arrivals_max", |_| 2_048.0).unwrap();
     let mut system = System::new(&machine, 4, 256, 1);
     let began = system.now();
     for _ in 0..100 {

@@ -253,7 +253,7 @@ pub(in crate::reproduce) fn figures(machine: &Machine) -> Result<Vec<Span>, Fail
 /// The same of a board that is soon full, as today's memory is larger than the experiment's messages.
 pub(in crate::reproduce) fn all_figures(machine: &Machine) -> Vec<Span> {
     let full = machine
-        .with("link.arrivals_max", |bytes| (bytes / 256.0).max(8_192.0))
+        .with("board.arrivals_max", |bytes| (bytes / 256.0).max(8_192.0))
         .unwrap();
     let [mut all, more] = [machine, &full].map(|machine| figures(machine).unwrap());
     all.extend(more);

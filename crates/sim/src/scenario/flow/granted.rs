@@ -23,9 +23,10 @@ const TURNS: u64 = 12;
 /// What the sender is told: a grant, and that it is at an end.
 const BEGINS: u8 = 0;
 const ENDS: u8 = 1;
-/// What the receiver is told of a message: its data are in their place, or not after all.
+/// What the receiver is told of a message: its data are about to be put in their place; they are; they are not after all.
+const PLACING: u8 = 0;
 const PLACED: u8 = 1;
-const UNPLACED: u8 = 0;
+const UNPLACED: u8 = 2;
 
 /// Places of which the pages are granted for a while.
 pub(super) struct GrantedReceiver {
@@ -39,6 +40,8 @@ pub(super) struct GrantedReceiver {
     placed: Vec<u64>,
     /// Those of them that may not be announced any more.
     barred: Vec<u64>,
+    /// Those of these that were announced while their sender was still in its call, and may be copies.
+    doubtful: Vec<u64>,
     refused: u64,
 }
 
@@ -68,22 +71,28 @@ impl GrantedReceiver {
             heard: 0,
             placed: Vec::new(),
             barred: Vec::new(),
+            doubtful: Vec::new(),
             refused: 0,
         })
     }
 
-    fn hear(&mut self, oracle: &Oracle<'_>) {
+    fn hear(&mut self, oracle: &Oracle<'_>) -> Result<(), String> {
         while let Some(told) = oracle.told(End::Receiver, self.heard) {
             self.heard += 1;
             let number = told.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+            let Some(number) = number else { continue };
             match told.last() {
-                Some(&PLACED) => self.placed.extend(number),
+                Some(&PLACING) => self.placed.push(number),
+                Some(&PLACED) if self.doubtful.contains(&number) => return Err(too_late(number)),
+                Some(&PLACED) => {}
                 _ => {
-                    self.placed.retain(|placed| Some(*placed) != number);
-                    self.barred.retain(|barred| Some(*barred) != number);
+                    self.placed.retain(|placed| *placed != number);
+                    self.barred.retain(|barred| *barred != number);
+                    self.doubtful.retain(|doubtful| *doubtful != number);
                 }
             }
         }
+        Ok(())
     }
 
     /// Takes an announcement. Whether there was one.
@@ -93,16 +102,14 @@ impl GrantedReceiver {
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving")(error)),
         };
-        self.hear(oracle);
+        self.hear(oracle)?;
         let metadata = self.slot.metadata();
         let entry = metadata
             .and_then(|all| all.entry(notification.metadata_index))
             .ok_or("an announcement of an entry that there is not")?;
         let (number, length) = parts_of(entry.metadata_word());
         if self.barred.contains(&number) {
-            return Err(format!(
-                "message {number} was placed under a grant that is at an end, and announced"
-            ));
+            self.doubtful.push(number);
         }
         let mut bytes = vec![0; length];
         let at = PAGE_BYTES + number % PLACES * PAGE_BYTES;
@@ -152,13 +159,13 @@ impl GrantedReceiver {
         let Some(grant) = self.grant.take() else {
             return Ok(false);
         };
-        // What is announced by now is in order; from here on nothing waits until the grant is at its end.
-        while self.take(program, oracle)? {}
-        self.hear(oracle);
         match program.interface().revoke_grant(&grant) {
             Ok(()) | Err(GrantError::NoSuchGrant) => {}
             Err(error) => return Err(wrong("revoking")(error)),
         }
+        // What is in the queue by now was received before the end.
+        while self.take(program, oracle)? {}
+        self.hear(oracle)?;
         oracle.tell(End::Sender, vec![ENDS]);
         let barred = self.placed.drain(..);
         self.barred = barred.filter(|number| !oracle.has_come(*number)).collect();
@@ -182,6 +189,10 @@ impl GrantedReceiver {
         }
         Ok(())
     }
+}
+
+fn too_late(number: u64) -> String {
+    format!("message {number} was placed under a grant that is at an end, and announced")
 }
 
 impl FlowReceiver for GrantedReceiver {
@@ -291,7 +302,7 @@ impl FlowSender for GrantedSender {
             oracle.tell(End::Receiver, [number.as_slice(), &[what]].concat());
         };
         if is_placed {
-            tell(PLACED);
+            tell(PLACING);
         }
         let accepted = program.interface().grants_accepted();
         let sent = send_message(oracle, number, |data| {
@@ -302,8 +313,11 @@ impl FlowSender for GrantedSender {
         })?;
         // A grant that was found at an end is no longer there, and the message went as a copy.
         let was_placed = program.interface().grants_accepted() == accepted;
-        if is_placed && !(was_placed && matches!(sent, Sent::Yes(_))) {
-            tell(UNPLACED);
+        if is_placed {
+            tell(match was_placed && matches!(sent, Sent::Yes(_)) {
+                true => PLACED,
+                false => UNPLACED,
+            });
         }
         Ok(sent.step())
     }

@@ -118,12 +118,15 @@ impl Places {
         let bytes = place_bytes(self.kind);
         let metadata = self.slot.as_ref().and_then(Slot::metadata);
         if let Some(entry) = metadata.and_then(|all| all.entry(place as u16)) {
-            entry.permit(Permission {
-                key,
-                low: place * bytes,
-                high: (place + 1) * bytes,
+            // It may be armed, and what is left of a message that was cut on its way.
+            program.interface().between_packets(|| {
+                entry.permit(Permission {
+                    key,
+                    low: place * bytes,
+                    high: (place + 1) * bytes,
+                });
+                entry.arm();
             });
-            entry.arm();
         }
         Ok(())
     }

@@ -1,0 +1,264 @@
+//! A first look at the machines of the three other papers: one primitive experiment on each, with the library as it is.
+//!
+//! Virtual networks: the round trip of a short message, and what more clients add to it. Two-case delivery: a null message, taken
+//! by polling and after an interrupt. Global addresses: Table 1 as far as it is of messages, under the strategies that the
+//! library has; reads, writes, handlers on network processors and stores that are acknowledged one by one need the layers to come.
+
+use std::sync::LazyLock;
+
+use hamlyn::Strategy;
+
+use super::measure::Failure;
+use super::primitive::{Primitive, Waiting};
+use super::report::{Experiment, Measure, Report};
+use super::rows::Paper;
+use crate::machine::{Machine, PointName};
+use crate::time::Span;
+
+/// The machines, and the files of what their papers say.
+const MACHINES: [(&str, &str); 7] = [
+    (
+        "now-virtual-networks",
+        include_str!("../../papers/virtual-networks.toml"),
+    ),
+    ("fugu", include_str!("../../papers/two-case-delivery.toml")),
+    ("cm5", GLOBAL_ADDRESS),
+    ("paragon", GLOBAL_ADDRESS),
+    ("cs2", GLOBAL_ADDRESS),
+    ("t3d", GLOBAL_ADDRESS),
+    ("now", GLOBAL_ADDRESS),
+];
+const GLOBAL_ADDRESS: &str = include_str!("../../papers/global-address.toml");
+
+/// Clients of one server, of which the second number adds to what the first takes.
+const CLIENTS: (usize, usize) = (8, 16);
+
+/// Measures all machines.
+pub fn reports() -> Result<Vec<Report>, Failure> {
+    MACHINES
+        .iter()
+        .map(|(name, _)| report(&machine(name)))
+        .collect()
+}
+
+/// The machine of that name, whose file is in the program.
+fn machine(name: &str) -> Machine {
+    Machine::named(name).expect("a machine of the list")
+}
+
+/// Measures a machine, and reports on the rows of its paper that are about it.
+pub fn report(machine: &Machine) -> Result<Report, Failure> {
+    let mut of_it = MACHINES.iter().filter(|(name, _)| *name == machine.name());
+    let text = of_it.next().map_or("", |(_, text)| text);
+    let mut paper = Paper::parse(text).expect("a file that is in the program");
+    paper
+        .row
+        .retain(|row| row.machine.as_deref() == Some(machine.name()));
+    let experiment = |id: &str| {
+        let mut all = EXPERIMENTS.iter();
+        all.find(|(of, _)| *of == id)
+            .map(|(_, experiment)| *experiment)
+    };
+    Report::new(&paper, machine, machine, experiment)
+}
+
+type Row = (&'static str, Experiment<Machine>);
+
+/// A row of numbers.
+const fn figures(id: &'static str, measures: &'static [Measure<Machine>]) -> Row {
+    (id, Experiment::Figures(measures))
+}
+
+/// A row of one number.
+macro_rules! one {
+    ($id:literal, $measure:expr) => {
+        figures($id, &[$measure])
+    };
+}
+
+fn us(span: Span) -> f64 {
+    span.as_us_f64()
+}
+
+fn cycles(span: Span) -> f64 {
+    span.as_us_f64() * 1e3
+}
+
+fn with(machine: &Machine, strategy: Strategy) -> Primitive {
+    Primitive::new(machine, strategy)
+}
+
+fn np(machine: &Machine) -> Primitive {
+    with(machine, Strategy::Np)
+}
+
+fn proc(machine: &Machine) -> Primitive {
+    with(machine, Strategy::Proc)
+}
+
+fn round_trip(primitive: &Primitive) -> Result<f64, Failure> {
+    Ok(us(primitive.one_way()?) * 2.0)
+}
+
+fn round_trip_by_program(machine: &Machine) -> Result<f64, Failure> {
+    round_trip(&proc(machine))
+}
+
+fn round_trip_by_board(machine: &Machine) -> Result<f64, Failure> {
+    round_trip(&np(machine))
+}
+
+fn overhead_of_program(machine: &Machine) -> Result<f64, Failure> {
+    Ok(us(proc(machine).flow(1)?.overhead))
+}
+
+fn overhead_of_board(machine: &Machine) -> Result<f64, Failure> {
+    Ok(us(np(machine).flow(1)?.overhead))
+}
+
+fn gap(primitive: &Primitive, receivers: usize) -> Result<f64, Failure> {
+    Ok(us(primitive.flow(receivers)?.gap))
+}
+
+fn exchange(primitive: &Primitive) -> Result<f64, Failure> {
+    Ok(us(primitive.exchange()?))
+}
+
+/// What one client more adds to the round trip of each: the gap of the server's board.
+fn per_client(machine: &Machine) -> Result<f64, Failure> {
+    let (few, many) = CLIENTS;
+    let primitive = np(machine);
+    let (of_few, of_many) = (
+        primitive.round_trip_with(few)?,
+        primitive.round_trip_with(many)?,
+    );
+    Ok(us(of_many - of_few) / (many - few) as f64)
+}
+
+/// What is saved where the board does not do that: of the round trip, and for each client.
+fn saved(
+    machine: &Machine,
+    points: &[PointName],
+    measure: fn(&Machine) -> Result<f64, Failure>,
+) -> Result<f64, Failure> {
+    Ok(measure(machine)? - measure(&without(machine, points))?)
+}
+
+fn without(machine: &Machine, points: &[PointName]) -> Machine {
+    let all = points.iter();
+    all.fold(machine.clone(), |machine, &point| {
+        machine.without("interface", point)
+    })
+}
+
+/// What the board does to check a message's key.
+const PROTECTION: [PointName; 1] = [PointName::KeyChecked];
+/// What it does to deliver reliably.
+const RELIABILITY: [PointName; 2] = [PointName::MessageOut, PointName::HeaderRead];
+
+fn baseline(machine: &Machine) -> Machine {
+    without(&without(machine, &PROTECTION), &RELIABILITY)
+}
+
+fn null(machine: &Machine, words: usize) -> Primitive {
+    Primitive {
+        data_bytes: words * 4,
+        ..proc(machine)
+    }
+}
+
+/// From the arrival of a message for a program that sleeps until it has it. The client, which asks after a while, polls.
+fn by_interrupt(machine: &Machine, words: usize) -> Result<f64, Failure> {
+    let polling = null(machine, words);
+    let sleeping = Primitive {
+        waiting: Waiting::Sleeps,
+        ..polling.clone()
+    };
+    let longer = sleeping.rare_round_trip()? - polling.rare_round_trip()?;
+    Ok(cycles(polling.taking()? + longer))
+}
+
+static EXPERIMENTS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    vec![
+        // Virtual networks.
+        one!("V-226", overhead_of_board),
+        one!("V-227", |m| Ok(us(np(m).taking()?))),
+        one!("V-229", |m| {
+            let ends = overhead_of_board(m)? + us(np(m).taking()?);
+            Ok(us(np(m).one_way()?) - ends)
+        }),
+        one!("V-230", round_trip_by_board),
+        one!("V-278", per_client),
+        one!("V-284", |m| Ok(1e6 / per_client(m)?)),
+        figures(
+            "V-232",
+            &[
+                |m| saved(m, &PROTECTION, per_client),
+                |m| saved(m, &PROTECTION, round_trip_by_board),
+            ],
+        ),
+        figures(
+            "V-233",
+            &[
+                |m| saved(m, &RELIABILITY, per_client),
+                |m| saved(m, &RELIABILITY, round_trip_by_board),
+            ],
+        ),
+        figures(
+            "V-234",
+            &[
+                |m| per_client(&baseline(m)),
+                |m| round_trip_by_board(&baseline(m)),
+            ],
+        ),
+        // Two-case delivery.
+        figures(
+            "T-115",
+            &[
+                |m| Ok(cycles(null(m, 0).flow(1)?.overhead)),
+                |m| Ok(cycles(null(m, 0).taking()?)),
+                |m| by_interrupt(m, 0),
+            ],
+        ),
+        figures(
+            "T-243",
+            &[
+                |m| Ok(cycles(null(m, 14).flow(1)?.overhead)),
+                |m| Ok(cycles(null(m, 14).taking()?)),
+                |m| by_interrupt(m, 14),
+            ],
+        ),
+        // Global addresses, Table 1.
+        one!("G-TAB1.lat.AM.CM5", round_trip_by_program),
+        one!("G-TAB1.ovh.store.CM5", overhead_of_program),
+        one!("G-TAB1.gap.store.CM5", |m| gap(&proc(m), 1)),
+        one!("G-TAB1.gap2.store.CM5", |m| gap(&proc(m), 2)),
+        one!("G-TAB1.gapx.store.CM5", |m| exchange(&proc(m))),
+        one!("G-TAB1.lat.AM.Paragon-Proc", round_trip_by_board),
+        one!("G-TAB1.lat.AM.Paragon-NP", round_trip_by_board),
+        one!("G-TAB1.lat.AM.Paragon-Inject", |m| {
+            round_trip(&with(m, Strategy::Inject))
+        }),
+        one!("G-TAB1.lat.AM.Paragon-Receive", |m| {
+            round_trip(&with(m, Strategy::Receive))
+        }),
+        one!("G-TAB1.lat.AM.Meiko-Proc", round_trip_by_board),
+        one!("G-TAB1.ovh.store.Meiko-Proc", overhead_of_board),
+        one!("G-TAB1.gap.store.Meiko-Proc", |m| gap(&np(m), 1)),
+        one!("G-TAB1.gap2.store.Meiko-Proc", |m| gap(&np(m), 2)),
+        one!("G-TAB1.gapx.store.Meiko-Proc", |m| exchange(&np(m))),
+        one!("G-TAB1.lat.AM.T3D", round_trip_by_program),
+        one!("G-TAB1.ovh.store.T3D", overhead_of_program),
+        one!("G-TAB1.gap.store.T3D", |m| gap(&proc(m), 1)),
+        one!("G-TAB1.gap2.store.T3D", |m| gap(&proc(m), 2)),
+        one!("G-TAB1.gapx.store.T3D", |m| exchange(&proc(m))),
+        one!("G-TAB1.lat.AM.NOW-Proc", round_trip_by_board),
+        one!("G-TAB1.ovh.store.NOW-Proc", overhead_of_board),
+        one!("G-TAB1.gap.store.NOW-Proc", |m| gap(&np(m), 1)),
+        one!("G-TAB1.gap2.store.NOW-Proc", |m| gap(&np(m), 2)),
+        one!("G-TAB1.gapx.store.NOW-Proc", |m| exchange(&np(m))),
+    ]
+});
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,358 @@
+//! Primitives: what programs of the library take for a message on a machine, with a strategy as it is.
+//!
+//! The messages are those of the interface's own calls, in fast mode: one packet, announced, that the receiver takes. [`measure`]
+//! has the engine alone on the paper's boards; here are the library, its strategies and the programs' processors, in a
+//! world. Nodes have a processor for the program, and one more if the strategy uses a network processor.
+//!
+//! [`measure`]: super::measure
+
+use std::sync::{Mutex, PoisonError};
+
+use hamlyn::host::{Address, Supply};
+use hamlyn::{Interface, Manager, ManagerOptions, Message, NewSlot, Queue, Strategy, Target};
+use hamlyn::{Ticket, Wait};
+
+use super::measure::Failure;
+use crate::host::SimHost;
+use crate::machine::Machine;
+use crate::time::{Span, Time};
+use crate::world::{self, Settings, Simulation};
+
+/// Messages of a round-trip experiment, each way.
+const ROUNDS: u64 = 40;
+/// Those of them that count.
+const COUNTED: std::ops::Range<u64> = 10..30;
+/// Messages of a flow, of which the second half counts: at first, queues fill.
+const MESSAGES: u64 = 2_000;
+const AREA_BYTES: u64 = 65_536;
+const QUEUE_ENTRIES: usize = 4_096;
+/// Everything is ready by then, and nothing of it is left.
+const QUIET: Span = Span::from_us(500);
+/// No experiment lasts so long.
+const END: Time = Time::from_ns(60_000_000_000);
+
+/// How a receiver waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waiting {
+    /// It looks until something is there.
+    Polls,
+    /// It sleeps until it is woken.
+    Sleeps,
+}
+
+/// A machine, who drives its interfaces, and what is sent.
+#[derive(Clone, Debug)]
+pub struct Primitive {
+    /// The machine.
+    pub machine: Machine,
+    /// Who drives the interfaces.
+    pub strategy: Strategy,
+    /// Bytes of a message.
+    pub data_bytes: usize,
+    /// How receivers wait.
+    pub waiting: Waiting,
+}
+
+/// What a sender's part in a flow takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flow {
+    /// A call that sends, when everything is idle.
+    pub overhead: Span,
+    /// From message to message.
+    pub gap: Span,
+}
+
+/// A program's end of an experiment.
+struct Party {
+    manager: Manager<SimHost>,
+    queue: Queue,
+    data: Vec<u8>,
+}
+
+/// What a program sends to.
+struct Peer(Target);
+
+impl Party {
+    fn interface(&mut self) -> impl std::ops::DerefMut<Target = Interface<SimHost>> + '_ {
+        self.manager.interface()
+    }
+
+    /// The way to a program that offers a ticket.
+    fn peer(&mut self, name: &str) -> Peer {
+        let bytes = self
+            .interface()
+            .ask(Address::Name(name), "ticket", Wait::Forever)
+            .expect("every program of the experiment offers a ticket");
+        let ticket = Ticket::from_bytes(&bytes).expect("a ticket as it was offered");
+        let target = self.interface().target(&ticket, Wait::Forever);
+        Peer(target.expect("every program lives until all is done"))
+    }
+
+    fn send(&mut self, to: &Peer, word: u64) {
+        let terminus = self.manager.terminus();
+        let data = std::mem::take(&mut self.data);
+        let message = Message::new(&data).word(word);
+        self.interface()
+            .send_msg(terminus, &to.0, &message, Wait::Forever)
+            .expect("every program lives until all is done");
+        self.data = data;
+    }
+
+    /// Waits for a message: its word.
+    fn receive(&mut self) -> u64 {
+        let Self { manager, queue, .. } = self;
+        let came = manager.interface().rcv_block(queue, Wait::Forever);
+        came.ok().flatten().expect("a message is on its way").word
+    }
+
+    /// Takes a message if one is there.
+    fn look(&mut self) -> bool {
+        let Self { manager, queue, .. } = self;
+        let came = manager.interface().rcv(queue);
+        came.expect("the queue is long enough").is_some()
+    }
+}
+
+/// A program of an experiment: its name, and what it does.
+type Part<'a> = (&'a str, Box<dyn FnOnce(&mut Party) + Send + 'a>);
+
+impl Primitive {
+    /// Messages of 16 bytes between programs that poll.
+    pub fn new(machine: &Machine, strategy: Strategy) -> Self {
+        Self {
+            machine: machine.clone(),
+            strategy,
+            data_bytes: 16,
+            waiting: Waiting::Polls,
+        }
+    }
+
+    /// Runs programs to their ends, each on a node of its own.
+    fn run(&self, parts: Vec<Part<'_>>) -> Result<(), Failure> {
+        let mut world = Simulation::new(Settings {
+            spin: match self.waiting {
+                Waiting::Polls => END.since(Time::ZERO),
+                Waiting::Sleeps => Span::ZERO,
+            },
+            ..Settings::default()
+        });
+        world.set_machine(self.machine.clone());
+        for (name, part) in parts {
+            let processors = 1 + usize::from(self.strategy != Strategy::Proc);
+            let node = world.node(processors);
+            world.process(node, name, move || {
+                let options = ManagerOptions {
+                    strategy: self.strategy,
+                    ..ManagerOptions::default()
+                };
+                let manager =
+                    crate::host::open(Some(name), options).expect("an interface of its own");
+                let mut end = offer(manager, self.data_bytes);
+                part(&mut end);
+                let _ = end.interface().flush(Wait::Forever);
+                // Others may still answer.
+                world::pause(QUIET);
+            });
+        }
+        let failures = world.run(END).failures;
+        if failures.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::World(failures.join("; ")))
+        }
+    }
+
+    /// Half of a round trip between two programs, on average.
+    pub fn one_way(&self) -> Result<Span, Failure> {
+        Ok(Span::from_ps(self.round_trip_with(1)?.as_ps() / 2))
+    }
+
+    /// There and back, on average, where each message finds a receiver that has waited for long.
+    pub fn rare_round_trip(&self) -> Result<Span, Failure> {
+        self.round_trips(1, QUIET)
+    }
+
+    /// There and back, on average, of each of so many clients of one server, all of whom ask again as soon as they are answered.
+    pub fn round_trip_with(&self, clients: usize) -> Result<Span, Failure> {
+        self.round_trips(clients, Span::ZERO)
+    }
+
+    fn round_trips(&self, clients: usize, between: Span) -> Result<Span, Failure> {
+        let names: Vec<String> = (0..clients).map(|at| format!("client-{at}")).collect();
+        let total = Mutex::new(Span::ZERO);
+        let mut parts: Vec<Part<'_>> = Vec::new();
+        let asked = ROUNDS * clients as u64;
+        let of_server = &names;
+        parts.push((
+            "server",
+            Box::new(move |end| {
+                let peers: Vec<Peer> = of_server.iter().map(|name| end.peer(name)).collect();
+                for _ in 0..asked {
+                    let who = end.receive();
+                    end.send(&peers[who as usize], who);
+                }
+            }),
+        ));
+        for (who, name) in names.iter().enumerate() {
+            let total = &total;
+            parts.push((
+                name,
+                Box::new(move |end| {
+                    let server = end.peer("server");
+                    world::pause(QUIET);
+                    let mut took = Span::ZERO;
+                    for round in 0..ROUNDS {
+                        world::pause(between);
+                        let takes = timed(|| {
+                            end.send(&server, who as u64);
+                            end.receive();
+                        });
+                        // At first and at last not all of them ask.
+                        if COUNTED.contains(&round) {
+                            took += takes;
+                        }
+                    }
+                    *total.lock().unwrap_or_else(PoisonError::into_inner) += took;
+                }),
+            ));
+        }
+        self.run(parts)?;
+        let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let counted = (COUNTED.end - COUNTED.start) * clients as u64;
+        Ok(Span::from_ps(total.as_ps() / counted))
+    }
+
+    /// One program sends to so many others by turns, who only take what comes.
+    pub fn flow(&self, receivers: usize) -> Result<Flow, Failure> {
+        let names: Vec<String> = (0..receivers).map(|at| format!("sink-{at}")).collect();
+        let flow = Mutex::new(Flow::default());
+        let mut parts: Vec<Part<'_>> = Vec::new();
+        let (of_source, found) = (&names, &flow);
+        parts.push((
+            "source",
+            Box::new(move |end| {
+                let peers: Vec<Peer> = of_source.iter().map(|name| end.peer(name)).collect();
+                let overhead = timed(|| end.send(&peers[0], 0));
+                world::pause(QUIET);
+                let mut middle = world::now();
+                for number in 0..MESSAGES {
+                    if number == MESSAGES / 2 {
+                        middle = world::now();
+                    }
+                    end.send(&peers[number as usize % peers.len()], number);
+                }
+                let took = world::now().since(middle);
+                let gap = Span::from_ps(took.as_ps() / (MESSAGES / 2));
+                *found.lock().unwrap_or_else(PoisonError::into_inner) = Flow { overhead, gap };
+            }),
+        ));
+        for (at, name) in names.iter().enumerate() {
+            let mut left = (MESSAGES / receivers as u64) + u64::from(at == 0);
+            parts.push((
+                name,
+                Box::new(move |end| {
+                    while left != 0 {
+                        end.receive();
+                        left -= 1;
+                    }
+                }),
+            ));
+        }
+        self.run(parts)?;
+        Ok(flow.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Two programs send to each other all the time: from message to message of each.
+    pub fn exchange(&self) -> Result<Span, Failure> {
+        let gap = Mutex::new(Span::ZERO);
+        let part = |peer: &'static str| {
+            let gap = &gap;
+            move |end: &mut Party| {
+                let peer = end.peer(peer);
+                world::pause(QUIET);
+                let (mut middle, mut came) = (world::now(), 0);
+                for number in 0..MESSAGES {
+                    if number == MESSAGES / 2 {
+                        middle = world::now();
+                    }
+                    end.send(&peer, number);
+                    while end.look() {
+                        came += 1;
+                    }
+                }
+                let took = world::now().since(middle);
+                let each = Span::from_ps(took.as_ps() / (MESSAGES / 2));
+                *gap.lock().unwrap_or_else(PoisonError::into_inner) = each;
+                while came < MESSAGES {
+                    end.receive();
+                    came += 1;
+                }
+            }
+        };
+        let parts: Vec<Part<'_>> = vec![
+            ("one", Box::new(part("other"))),
+            ("other", Box::new(part("one"))),
+        ];
+        self.run(parts)?;
+        Ok(gap.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What a program takes to have a message that is there already.
+    pub fn taking(&self) -> Result<Span, Failure> {
+        let found = Mutex::new(Span::ZERO);
+        let taken = &found;
+        let parts: Vec<Part<'_>> = vec![
+            (
+                "source",
+                Box::new(|end| {
+                    let sink = end.peer("sink");
+                    end.send(&sink, 0);
+                    world::pause(QUIET);
+                    end.send(&sink, 1);
+                }),
+            ),
+            (
+                "sink",
+                Box::new(move |end| {
+                    // The first is looked for; the second comes while nobody looks.
+                    end.receive();
+                    world::pause(QUIET * 2);
+                    *taken.lock().unwrap_or_else(PoisonError::into_inner) = timed(|| {
+                        end.look();
+                    });
+                }),
+            ),
+        ];
+        self.run(parts)?;
+        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What a call takes of its program's time.
+fn timed(call: impl FnOnce()) -> Span {
+    let began = world::now();
+    call();
+    world::now().since(began)
+}
+
+/// Opens what messages land in, and offers the ticket to it.
+fn offer(manager: Manager<SimHost>, data_bytes: usize) -> Party {
+    let (queue, ticket) = {
+        let mut interface = manager.interface();
+        let area = interface.allocate(AREA_BYTES).expect("memory");
+        let queue = interface.open_queue(QUEUE_ENTRIES).expect("a queue");
+        let slot = NewSlot::new(&area).queue(&queue).entries(1);
+        let slot = interface.open_slot(slot).expect("a slot");
+        let ticket = slot.fast_ticket(0, AREA_BYTES).expect("a ticket for it");
+        (queue, ticket)
+    };
+    manager
+        .interface()
+        .offer("ticket", Supply::Always, &ticket.to_bytes())
+        .expect("an offer");
+    Party {
+        manager,
+        queue,
+        data: vec![0; data_bytes],
+    }
+}
