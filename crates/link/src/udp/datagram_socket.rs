@@ -6,8 +6,35 @@
 use std::io::IoSlice;
 use std::net::SocketAddr;
 
+use hamlyn_engine::transport::{CloseReason, Returned};
+
 use super::batch::{Batch, Inbox};
 use super::socket::{CallFailed, SendError, Socket, SocketSettings};
+
+/// What a connection does, for a simulation that checks it.
+#[derive(Clone, Copy, Debug)]
+pub enum ConnectionStep<'a> {
+    /// It gives a frame to its sockets; in the clear.
+    Sent {
+        /// By which socket.
+        path: u8,
+        /// The frame.
+        frame: &'a [u8],
+    },
+    /// A frame has come undamaged; in the clear.
+    Came(&'a [u8]),
+    /// It queues the packets of a frame that came for its interface.
+    Queued {
+        /// The channel of the frame.
+        channel: u16,
+        /// The number of the frame in its channel.
+        sequence: u32,
+    },
+    /// Its association has ended; told more than once.
+    Ended(CloseReason),
+    /// A packet comes back.
+    Returned(Returned<'a>),
+}
 
 /// See the module. [`Socket`] says what each call means.
 pub trait DatagramSocket: Send + Sized + 'static {
@@ -54,6 +81,12 @@ pub trait DatagramSocket: Send + Sized + 'static {
 
     /// See [`Socket::put_off_reports`].
     fn put_off_reports(&self);
+
+    /// The connection of that number, at the endpoint that is being used, does that. The product has no listener, and never calls `step`.
+    #[inline]
+    fn observe<'a>(number: u32, step: impl FnOnce() -> ConnectionStep<'a>) {
+        let _ = (number, step);
+    }
 }
 
 impl DatagramSocket for Socket {

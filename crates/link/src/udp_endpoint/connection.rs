@@ -28,7 +28,7 @@ use crate::Refused;
 use crate::trace::Tap;
 use crate::udp::DATAGRAM_BYTES_MAX;
 use crate::udp::batch::{BATCH_DATAGRAMS, Batch, Datagram, Inbox};
-use crate::udp::datagram_socket::DatagramSocket;
+use crate::udp::datagram_socket::{ConnectionStep, DatagramSocket};
 use crate::udp::packet_header::{Kind, PACKET_HEADER_BYTES, association_of};
 use crate::udp::protection::{RxProtection, TxProtection};
 use crate::udp::socket::Socket;
@@ -95,6 +95,7 @@ pub struct Connection<S = Socket> {
 }
 
 struct State<S> {
+    number: u32,
     association: Association,
     tx_protection: TxProtection,
     rx_protection: RxProtection,
@@ -171,6 +172,7 @@ impl<S: DatagramSocket> Connection<S> {
             held: AtomicBool::new(true),
             end: OnceLock::new(),
             state: Mutex::new(State {
+                number,
                 association,
                 tx_protection,
                 rx_protection,
@@ -444,7 +446,11 @@ impl<S: DatagramSocket> Connection<S> {
         now_ns: u64,
         due_ns: u64,
     ) {
+        if let Some(close_reason) = state.association.close_reason() {
+            S::observe(self.number, || ConnectionStep::Ended(close_reason));
+        }
         while let Some(returned) = state.association.next_return() {
+            S::observe(self.number, || ConnectionStep::Returned(returned));
             if state.returned.len() == RETURNED_MAX {
                 state.returned.pop_front();
                 state.forgotten += 1;
@@ -583,6 +589,7 @@ impl<S: DatagramSocket> State<S> {
             let to = self.own_address(endpoint, path);
             tap.came(path, datagram.source.unwrap_or(to), to, plain);
         }
+        S::observe(self.number, || ConnectionStep::Came(plain));
         let association = &mut self.association;
         let incoming = association.take_delayed_frame(now_ns, late_ns, path, plain);
         let Incoming::Packets(token) = incoming else {
@@ -592,6 +599,10 @@ impl<S: DatagramSocket> State<S> {
             self.association.nack(now_ns, token, NackReason::NoRoom);
             return;
         }
+        S::observe(self.number, || ConnectionStep::Queued {
+            channel: token.channel(),
+            sequence: token.sequence(),
+        });
         let received = ReceivedFrame::new(token, datagram.at + PACKET_HEADER_BYTES);
         self.waiting_bytes += received.packet_bytes();
         self.fresh.push(received);

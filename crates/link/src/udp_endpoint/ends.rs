@@ -198,6 +198,13 @@ pub struct ReceivedPayload<'a> {
     data: &'a [u8],
 }
 
+impl<'a> ReceivedPayload<'a> {
+    /// Its metadata and its data.
+    pub fn bytes(&self) -> [&'a [u8]; 2] {
+        [self.metadata, self.data]
+    }
+}
+
 impl Payload<Area> for ReceivedPayload<'_> {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         let length_bytes = length_bytes.min(self.metadata.len());

@@ -7,6 +7,7 @@
 pub(crate) mod channel;
 mod channel_link;
 pub(crate) mod frames;
+pub(crate) mod observed;
 pub(crate) mod socket;
 pub(crate) mod wire;
 mod wire_link;

@@ -13,11 +13,12 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 
 use hamlyn_link::udp::batch::{BATCH_DATAGRAMS, Batch, Inbox};
-use hamlyn_link::udp::datagram_socket::DatagramSocket;
+use hamlyn_link::udp::datagram_socket::{ConnectionStep, DatagramSocket};
 use hamlyn_link::udp::socket::{CallFailed, SendError, SocketSettings};
 use hamlyn_link::udp::{DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN};
 use serde::{Deserialize, Serialize};
 
+use super::observed;
 use crate::random::Random;
 use crate::world::kernel::{self, Kernel, What};
 
@@ -298,6 +299,10 @@ impl DatagramSocket for SimSocket {
     }
 
     fn put_off_reports(&self) {}
+
+    fn observe<'a>(number: u32, step: impl FnOnce() -> ConnectionStep<'a>) {
+        observed::observe(number, step());
+    }
 }
 
 /// What stands for a datagram in the history: its last bytes, which depend on all of it.

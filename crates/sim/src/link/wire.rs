@@ -26,6 +26,7 @@ use hamlyn_link::udp_endpoint::{Connection, ConnectionConfig, UdpEndpoint, UdpLi
 use serde::{Deserialize, Serialize};
 
 use super::SimLink;
+use super::observed;
 use super::socket::{Ports, SimSocket, SocketLimits, address};
 use super::wire_link::WireLink;
 use crate::random::Random;
@@ -198,6 +199,7 @@ pub(super) fn enter(interface: u32) {
         {
             wire.clock = wire.clock.max(local);
             CLOCK.set(wire.clock.as_ns());
+            observed::enter(interface, wire.clock.as_ns());
         }
     });
 }
@@ -276,7 +278,10 @@ pub(crate) fn link(from: u32, to: u32) -> Option<(Peer, SimLink)> {
         links.push(endpoint.link(numbers[at], parts));
     }
     let links = <[UdpLink<SimSocket>; 2]>::try_from(links).ok()?;
-    kernel::with(|kernel| kernel.enter_links([from, to], prepared.tokens, links))
+    kernel::with(|kernel| {
+        kernel.observe_link([(from, numbers[0]), (to, numbers[1])], &prepared.settings);
+        kernel.enter_links([from, to], prepared.tokens, links)
+    })
 }
 
 /// The driver of a host polls the endpoint of an interface.

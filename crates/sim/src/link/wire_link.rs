@@ -12,8 +12,10 @@ use hamlyn_link::udp_endpoint::{
 use hamlyn_link::{Link, LinkFault, ReceiveEnd, Refused, TransmitEnd};
 use hamlyn_ring::area::Area;
 
+use super::observed::{self, ObservedEnd};
 use super::socket::SimSocket;
 use super::wire::enter;
+use crate::reference::transport::Sent;
 use crate::world::kernel;
 
 /// See the module.
@@ -29,15 +31,18 @@ impl WireLink {
     }
 
     pub(super) fn split(self) -> (WireTransmit, WireReceive) {
-        let (transmit, receive) = self.link.split();
         let interface = self.interface;
+        let observed = ObservedEnd((interface, self.link.connection().number()));
+        let (transmit, receive) = self.link.split();
         let transmit = WireTransmit {
             interface,
             end: transmit,
+            observed,
         };
         let receive = WireReceive {
             interface,
             end: receive,
+            observed,
         };
         (transmit, receive)
     }
@@ -47,11 +52,20 @@ impl WireLink {
 pub struct WireTransmit {
     interface: u32,
     end: UdpTransmit<SimSocket>,
+    observed: ObservedEnd,
 }
 
 /// What unwinds was killed: it says no last words.
 fn is_dying() -> bool {
     kernel::with(|kernel| kernel.is_dying())
+}
+
+/// A packet that came.
+fn received(header: &Header, payload: &ReceivedPayload<'_>) -> Sent {
+    Sent {
+        header: *header,
+        bytes: payload.bytes().concat(),
+    }
 }
 
 /// So many packets were sent.
@@ -83,16 +97,35 @@ impl WireTransmit {
         if is_dying() {
             return Err(Unsent::Full);
         }
-        self.end().try_send(header, metadata, parts)?;
+        let observed = self.observed;
+        observed.offer(observed::offered(header, metadata, parts));
+        let sent = self.end().try_send(header, metadata, parts);
+        if sent.is_err() {
+            observed.take_back_offer();
+        }
+        sent?;
         charge_sending(1);
         Ok(())
     }
 
-    pub(super) fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize {
+    pub(super) fn try_send_shorts(&mut self, mut next: impl FnMut() -> Option<Short>) -> usize {
         if is_dying() {
             return 0;
         }
-        let sent = self.end().try_send_shorts(next);
+        let (observed, interface) = (self.observed, self.interface);
+        let mut offered = 0;
+        let sent = self.end().try_send_shorts(|| {
+            let short = next();
+            // Others may have gone on meanwhile.
+            enter(interface);
+            let short = short?;
+            offered += 1;
+            observed.offer(observed::offered_short(&short));
+            Some(short)
+        });
+        for _ in sent..offered {
+            observed.take_back_offer();
+        }
         charge_sending(sent);
         sent
     }
@@ -126,11 +159,17 @@ impl WireTransmit {
     }
 
     pub(super) fn fence(&mut self) -> Result<u64, Unsent> {
-        self.end().fence()
+        let fence = self.end().fence()?;
+        self.observed.fenced(fence);
+        Ok(fence)
     }
 
     pub(super) fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent> {
-        self.end().is_answered(fence)
+        let is_answered = self.end().is_answered(fence)?;
+        if is_answered {
+            self.observed.fence_answered(fence);
+        }
+        Ok(is_answered)
     }
 
     pub(super) fn may_be_answered(&self, fence: u64) -> bool {
@@ -147,7 +186,11 @@ impl WireTransmit {
     }
 
     pub(super) fn next_returned(&mut self) -> Option<(Header, Return)> {
-        self.end().next_returned()
+        let returned = self.end().next_returned();
+        if let Some((header, why)) = &returned {
+            self.observed.told(header, *why);
+        }
+        returned
     }
 
     pub(super) fn forgotten(&self) -> u64 {
@@ -163,6 +206,7 @@ impl WireTransmit {
 pub struct WireReceive {
     interface: u32,
     end: UdpReceive<SimSocket>,
+    observed: ObservedEnd,
 }
 
 impl WireReceive {
@@ -179,7 +223,15 @@ impl WireReceive {
         &mut self,
         take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> R,
     ) -> Result<Option<R>, LinkFault> {
-        let taken = self.end().receive(take)?;
+        let (observed, interface) = (self.observed, self.interface);
+        let taken = self.end().receive(|header, payload| {
+            observed.receive(received(header, payload));
+            let result = take(header, payload);
+            observed.received(None);
+            // Others may have gone on meanwhile.
+            enter(interface);
+            result
+        })?;
         if taken.is_some() {
             kernel::with(|kernel| kernel.charge(kernel.settings.costs.receive));
         }
@@ -190,7 +242,15 @@ impl WireReceive {
         &mut self,
         take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
-        let taken = self.end().receive_or_refuse(take)?;
+        let (observed, interface) = (self.observed, self.interface);
+        let taken = self.end().receive_or_refuse(|header, payload| {
+            observed.receive(received(header, payload));
+            let result = take(header, payload);
+            observed.received(result.as_ref().err().copied());
+            // Others may have gone on meanwhile.
+            enter(interface);
+            result
+        })?;
         if taken.is_some() {
             kernel::with(|kernel| kernel.charge(kernel.settings.costs.receive));
         }

@@ -7,6 +7,7 @@
 //! * [`sending::Sending`]: termini. Which packets may leave, with which bytes and deltas; which completions are true.
 //! * [`receiving::Receiving`]: slots, entries, queues. Which packets are let in, what they write, what is announced.
 //! * [`delivery::Deliveries`]: messages between programs, whatever carries them: each exactly once, as it was sent.
+//! * [`transport::Transport`]: packets between nodes: each is taken or comes back, and nothing is sent again for no cause.
 //!
 //! Each event costs what it touches; `sweep` and `quiet` look at everything, when it is worth it.
 
@@ -16,6 +17,7 @@ pub mod memory;
 mod queue;
 pub mod receiving;
 pub mod sending;
+pub mod transport;
 mod violation;
 
 pub use violation::Violation;

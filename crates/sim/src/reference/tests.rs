@@ -10,12 +10,14 @@ use hamlyn_engine::receive::Received;
 use hamlyn_engine::refusal::{Refusal, Refusals};
 use hamlyn_engine::slot::Mode;
 use hamlyn_engine::terminus::Completion;
+use hamlyn_engine::transport::{CloseReason, Return};
 
 use super::Violation;
 use super::delivery::{Deliveries, Order};
 use super::memory::Memory;
 use super::receiving::{Arrival, NewSlot, Outcome, ReceiveEnable, Receiving};
 use super::sending::{Message, Sending, divided};
+use super::transport::{Limits, Sent, Transport};
 
 const KEY: Key = Key::from_bits(7);
 const NAME: SlotName = SlotName::new(0, 0);
@@ -431,4 +433,171 @@ fn messages_between_programs_come_once_and_as_they_were_sent() {
         "it may come nevertheless"
     );
     assert_eq!((model.count(kept), model.count(free)), (2, 2));
+}
+
+const LIMITS: Limits = Limits {
+    first_ns: 1_000,
+    least_ns: 100,
+    answer_ns: 50,
+};
+
+/// An association between ends 0 and 1. End 0 has accepted so many packets.
+fn transport(packets: u64) -> Transport {
+    let mut model = Transport::new();
+    model.opened([0, 1], LIMITS);
+    (0..packets).for_each(|number| model.offered(0, packet(number)));
+    model
+}
+
+fn packet(number: u64) -> Sent {
+    Sent {
+        header: header(0, number, 1),
+        bytes: vec![number as u8; 4],
+    }
+}
+
+/// Channel, reason, and the packets that were refused: index, and why.
+type Nack<'a> = (u16, u8, &'a [(u16, u8)]);
+
+/// A frame with packets, or none; with runs of acknowledgements, and NACKs.
+fn frame(packets: Option<(u16, u32)>, runs: &[[u16; 2]], nacks: &[Nack<'_>]) -> Vec<u8> {
+    let (channel, sequence) = packets.unwrap_or((u16::MAX, 0));
+    let mut bytes = vec![0; 10];
+    bytes.extend(channel.to_le_bytes());
+    bytes.extend(sequence.to_le_bytes());
+    bytes.extend([0, runs.len() as u8, nacks.len() as u8, 1]);
+    for [first, count] in runs {
+        bytes.extend(first.to_le_bytes());
+        bytes.extend(count.to_le_bytes());
+        bytes.extend(1_u32.to_le_bytes());
+    }
+    for (channel, reason, refused) in nacks {
+        bytes.extend(channel.to_le_bytes());
+        bytes.extend(1_u32.to_le_bytes());
+        bytes.extend([0, 0, 0, 0, *reason]);
+        if *reason == 0 {
+            bytes.extend((refused.len() as u16).to_le_bytes());
+        }
+        for (index, why) in *refused {
+            bytes.extend(index.to_le_bytes());
+            bytes.extend(1_u16.to_le_bytes());
+            bytes.push(*why);
+        }
+    }
+    // The packet itself is of no matter here.
+    bytes.extend(packets.map(|_| 0x5a));
+    bytes
+}
+
+/// End 0 sends the packet of that number in the first frame of the channel of that number.
+fn send(model: &mut Transport, number: u64, now_ns: u64) -> Result<(), Violation> {
+    let bytes = frame(Some((number as u16, 1)), &[], &[]);
+    model.sent(0, (now_ns, 0), &bytes, |_| vec![packet(number)])
+}
+
+fn answer(model: &mut Transport, bytes: &[u8]) -> Result<(), Violation> {
+    model.sent(1, (0, 0), bytes, |_| Vec::new())?;
+    model.came(0, 0, bytes);
+    Ok(())
+}
+
+/// The interface of end 1 gets that packet.
+fn take(model: &mut Transport, number: u64, refusal: Option<Refusal>) {
+    model.received(1, &packet(number)).unwrap();
+    model.taken(1, refusal);
+}
+
+/// What the model says, without the number of the end.
+fn what(found: Result<(), Violation>) -> String {
+    match found {
+        Err(Violation::Transport { what, .. }) => what,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_frame_is_given_once_and_acknowledged_when_it_was_taken() {
+    let mut model = transport(1);
+    send(&mut model, 0, 0).unwrap();
+    model.given(1, 0, 1).unwrap();
+    let early = answer(&mut model, &frame(None, &[[0, 1]], &[]));
+    assert!(what(early).contains("acknowledges frame 1"));
+    take(&mut model, 0, None);
+    assert!(what(model.given(1, 0, 1)).contains("is given frame 1"));
+    answer(&mut model, &frame(None, &[[0, 1]], &[])).unwrap();
+    assert!(what(send(&mut model, 0, 5_000)).contains("though it was acknowledged"));
+    model.ended(0, CloseReason::Closed);
+    let back = model.returned(0, &packet(0), Return::Ended(CloseReason::Closed), false);
+    assert!(what(back).contains("but was acknowledged"));
+}
+
+#[test]
+fn nothing_is_sent_again_without_cause() {
+    let mut model = transport(2);
+    send(&mut model, 0, 0).unwrap();
+    // Before anything is known of the way, the first timeout is long.
+    assert!(what(send(&mut model, 0, 999)).contains("without cause"));
+    send(&mut model, 0, 1_000).unwrap();
+    // A later frame that was taken is a cause, and a NACK is one.
+    send(&mut model, 1, 1_001).unwrap();
+    model.given(1, 1, 1).unwrap();
+    take(&mut model, 1, None);
+    answer(&mut model, &frame(None, &[[1, 1]], &[])).unwrap();
+    send(&mut model, 0, 1_010).unwrap();
+    assert!(what(send(&mut model, 0, 1_020)).contains("without cause"));
+    answer(&mut model, &frame(None, &[], &[(0, 1, &[])])).unwrap();
+    send(&mut model, 0, 1_030).unwrap();
+}
+
+#[test]
+fn what_comes_back_was_refused_for_that_reason_or_the_association_ended() {
+    let mut model = transport(3);
+    (0..2).for_each(|number| send(&mut model, number, 0).unwrap());
+    let back =
+        |model: &mut Transport, number, why, never| model.returned(0, &packet(number), why, never);
+    let refused = Return::Refused(Refusal::BadKey);
+    assert!(what(back(&mut model, 0, refused, false)).contains("was not taken or refused"));
+    model.given(1, 0, 1).unwrap();
+    take(&mut model, 0, Some(Refusal::BadKey));
+    let other = frame(None, &[], &[(0, 0, &[(0, Refusal::NoRight as u8)])]);
+    assert!(what(answer(&mut model, &other)).contains("answers"));
+    answer(
+        &mut model,
+        &frame(None, &[], &[(0, 0, &[(0, Refusal::BadKey as u8)])]),
+    )
+    .unwrap();
+    let other = back(&mut model, 0, Return::Refused(Refusal::NoRight), false);
+    assert!(what(other).contains("for another reason"));
+    back(&mut model, 0, refused, false).unwrap();
+    assert!(what(back(&mut model, 0, refused, false)).contains("second time"));
+    let closed = Return::Ended(CloseReason::Closed);
+    assert!(what(back(&mut model, 1, closed, false)).contains("has not ended so"));
+    model.ended(0, CloseReason::Closed);
+    back(&mut model, 1, closed, false).unwrap();
+    back(&mut model, 2, closed, true).unwrap();
+    assert!(what(back(&mut model, 2, closed, true)).contains("never sent"));
+}
+
+#[test]
+fn a_fence_is_answered_after_all_before_it() {
+    let mut model = transport(1);
+    model.fenced(0, 7);
+    assert!(what(model.fence_answered(0, 7)).contains("fence"));
+    send(&mut model, 0, 0).unwrap();
+    assert!(what(model.fence_answered(0, 7)).contains("fence"));
+    model.given(1, 0, 1).unwrap();
+    take(&mut model, 0, None);
+    answer(&mut model, &frame(None, &[[0, 1]], &[])).unwrap();
+    model.fence_answered(0, 7).unwrap();
+    // What was accepted since is of no matter.
+    model.offered(0, packet(1));
+    model.fence_answered(0, 7).unwrap();
+    assert!(
+        what(
+            model.sent(0, (0, 0), &frame(Some((0, 2)), &[], &[]), |_| vec![packet(
+                2
+            )])
+        )
+        .contains("in place of")
+    );
 }

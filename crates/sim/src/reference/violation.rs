@@ -172,4 +172,12 @@ pub enum Violation {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// The transport between nodes did what it must not.
+    #[error("end {end} of an association: {what}")]
+    Transport {
+        /// Number of the end.
+        end: u32,
+        /// What is wrong.
+        what: String,
+    },
 }

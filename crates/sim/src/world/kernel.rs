@@ -14,8 +14,10 @@ use crate::event_queue::EventQueue;
 use crate::host::registry::Registry;
 use crate::link::channel::Channels;
 use crate::link::frames::Frames;
+use crate::link::observed::Observed;
 use crate::machine::charges::Charges;
 use crate::random::Random;
+use crate::reference::Violation;
 use crate::time::{Span, Time};
 use crate::world::task::{self, OPERATIONS_MAX, PendingTask, Tasks};
 use crate::world::trace::Trace;
@@ -64,6 +66,8 @@ pub(crate) struct Kernel {
     pub(crate) charges: Option<Charges>,
     /// Tasks that the library began beside programs.
     pub(crate) beside: BTreeSet<u32>,
+    /// Judges the connections between nodes.
+    pub(crate) observed: Observed,
     pub(crate) random: Random,
     pub(crate) trace: Trace,
     acts: Vec<Option<Act>>,
@@ -91,6 +95,7 @@ impl Kernel {
             frames: None,
             charges: None,
             beside: BTreeSet::new(),
+            observed: Observed::default(),
             random,
             trace: Trace::new(settings.records),
             acts: Vec::new(),
@@ -224,6 +229,13 @@ impl Kernel {
     /// That happened.
     pub(crate) fn saw(&mut self, what: impl Into<Cow<'static, str>>) {
         self.seen.insert(what.into());
+    }
+
+    /// Notes what a model of the world found.
+    pub(crate) fn judge(&mut self, judged: Result<(), Violation>) {
+        if let Err(violation) = judged {
+            self.fail(violation.to_string());
+        }
     }
 
     /// Notes that something is wrong with the world.

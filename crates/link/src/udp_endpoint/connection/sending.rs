@@ -8,7 +8,7 @@ use super::super::UdpEndpoint;
 use super::super::probing::{PROBE_BYTES, Trial};
 use super::State;
 use crate::udp::batch::Batch;
-use crate::udp::datagram_socket::DatagramSocket;
+use crate::udp::datagram_socket::{ConnectionStep, DatagramSocket};
 use crate::udp::packet_header::{Kind, PACKET_HEADER_BYTES};
 use crate::udp::protection::{CHECKSUM_BYTES, TxProtection};
 use crate::udp::socket::SendError;
@@ -137,9 +137,10 @@ impl<S: DatagramSocket> State<S> {
         self.send_rest(endpoint, now_ns, path, batch, Some(why))
     }
 
-    /// Writes a frame to the trace, if there is one.
+    /// Shows a frame to who listens, and writes it to the trace, if there is one.
     #[inline]
     fn show(&self, path: u8, frame: &[u8]) {
+        S::observe(self.number, || ConnectionStep::Sent { path, frame });
         if let Some(tap) = &self.tap
             && let Some(socket) = self.sockets.get(usize::from(path))
             && let Some(to) = socket.peer()
