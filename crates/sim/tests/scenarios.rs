@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hamlyn_sim::network::Impairment;
+use hamlyn_sim::scenario::plan::{Driven, Fault};
 use hamlyn_sim::scenario::{Outcome, Plan, run, shrink};
 use hamlyn_sim::time::Time;
 
@@ -13,7 +14,7 @@ const SEEDS: u64 = 300;
 const THREADS: usize = 2;
 
 /// What some hundreds of scenarios must have seen: reasons of refusals, states and ends of links, limits of sockets.
-const SEEN: [&str; 28] = [
+const SEEN: [&str; 30] = [
     "a datagram lost with its path",
     "a datagram that finds no room",
     "a datagram that finds nobody",
@@ -41,6 +42,8 @@ const SEEN: [&str; 28] = [
     "a packet was refused: the slot was revoked",
     "a packet was refused: wrong key",
     "a packet was refused: wrong key for the entry",
+    "a process killed in the middle of a call",
+    "a process stopped in the middle of a call",
     "a receiver that is not ready",
 ];
 
@@ -90,6 +93,46 @@ fn nothing_goes_wrong_in_some_hundreds() {
     let unseen = SEEN.iter().filter(|what| !seen.contains(**what));
     let unseen: Vec<_> = unseen.collect();
     assert!(unseen.is_empty(), "{unseen:?} of {seen:#?}");
+}
+
+/// At many of the first points, whatever drives the interface: nobody waits for what a killed process held, and what a stopped
+/// one has begun goes on.
+#[test]
+fn a_process_is_killed_or_stopped_at_any_point_of_its_calls() {
+    const POINTS: u32 = 60;
+    const STEP: usize = 4;
+    const DRIVEN: [Driven; 4] = [Driven::Proc, Driven::Np, Driven::Inject, Driven::Receive];
+    let plans = (0..SEEDS).map(Plan::of_seed);
+    let is_lively = |plan: &Plan| plan.faults.is_empty() && plan.flows.len() > 3;
+    let items = |plan: &Plan| {
+        plan.flows
+            .iter()
+            .map(|flow| flow.items.len())
+            .sum::<usize>()
+    };
+    let plan = plans.filter(is_lively).min_by_key(items).expect("many are");
+    let process = plan.flows[0].from;
+    let mut seen = BTreeSet::new();
+    for (first, driven) in (1..).zip(DRIVEN) {
+        for point in (first..=POINTS).step_by(STEP) {
+            let stop = Fault::StopInside {
+                process,
+                point,
+                for_us: 50,
+            };
+            for fault in [stop, Fault::KillInside { process, point }] {
+                let mut plan = plan.clone();
+                plan.processes[process].driven = driven;
+                plan.faults.push(fault);
+                let outcome = run(&plan, false);
+                let violations = outcome.violations;
+                assert_eq!(violations, Vec::<String>::new(), "{:?}", plan.faults);
+                seen.extend(outcome.seen);
+            }
+        }
+    }
+    assert!(seen.contains("a process killed in the middle of a call"));
+    assert!(seen.contains("a process stopped in the middle of a call"));
 }
 
 #[test]

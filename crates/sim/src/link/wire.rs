@@ -91,6 +91,8 @@ pub(crate) struct Wires {
 thread_local! {
     /// The time of the endpoint that is being used, in nanoseconds.
     static CLOCK: Cell<u64> = const { Cell::new(0) };
+    /// Whose that is.
+    static ENTERED: Cell<u32> = const { Cell::new(u32::MAX) };
 }
 
 fn clock() -> u64 {
@@ -191,7 +193,8 @@ impl Wires {
 }
 
 /// The time of the endpoint of that interface is that of the running task, or of the world. To be called before the endpoint is.
-pub(super) fn enter(interface: u32) {
+pub(crate) fn enter(interface: u32) {
+    ENTERED.set(interface);
     kernel::with_if_any(|kernel| {
         let local = kernel.local();
         let frames = kernel.frames.as_mut();
@@ -202,6 +205,17 @@ pub(super) fn enter(interface: u32) {
             observed::enter(interface, wire.clock.as_ns());
         }
     });
+}
+
+/// None is in use: another world begins.
+pub(crate) fn leave() {
+    ENTERED.set(u32::MAX);
+    CLOCK.set(0);
+}
+
+/// Which endpoint is in use.
+pub(crate) fn entered() -> u32 {
+    ENTERED.get()
 }
 
 /// The keys that two sides agree on.

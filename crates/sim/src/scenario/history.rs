@@ -12,7 +12,7 @@ use crate::random::Random;
 use crate::reference::delivery::{Deliveries, Order};
 use crate::scenario::plan::{Flow, Kind, Plan};
 use crate::time::Time;
-use crate::world;
+use crate::world::{self, ProcessId};
 
 /// The history of one flow.
 #[derive(Clone, Debug)]
@@ -55,8 +55,8 @@ pub(crate) struct History {
     flows: Vec<Entry>,
     violations: Vec<String>,
     done: BTreeSet<usize>,
-    /// When each process is killed for good, after which nothing of it is to be waited for.
-    killed_at: Vec<Time>,
+    /// Processes that may be killed for good, after which nothing of them is to be waited for.
+    is_mortal: Vec<bool>,
 }
 
 impl History {
@@ -82,8 +82,8 @@ impl History {
             deliveries,
             violations: Vec::new(),
             done: BTreeSet::new(),
-            killed_at: (0..plan.processes.len())
-                .map(|process| plan.killed_at(process))
+            is_mortal: (0..plan.processes.len())
+                .map(|process| plan.killed().any(|killed| killed == process))
                 .collect(),
         }
     }
@@ -134,8 +134,16 @@ impl History {
     /// Whether all are that live.
     pub(crate) fn all_done(&self) -> bool {
         let now = world::now();
-        let mut processes = self.killed_at.iter().enumerate();
-        processes.all(|(process, killed_at)| self.done.contains(&process) || *killed_at <= now)
+        let mut processes = 0..self.is_mortal.len();
+        processes.all(|process| self.done.contains(&process) || self.killed_at(process) <= now)
+    }
+
+    /// When that process was killed for good; never, for most.
+    pub(crate) fn killed_at(&self, process: usize) -> Time {
+        // Processes of a scenario are the first of their world.
+        let killed_at = || world::killed_at(ProcessId(process as u32));
+        let is_mortal = self.is_mortal.get(process).copied().unwrap_or_default();
+        is_mortal.then(killed_at).flatten().unwrap_or(Time::NEVER)
     }
 
     pub(crate) fn is_clean(&self) -> bool {

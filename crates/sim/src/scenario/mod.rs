@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::network::Mesh;
 use crate::random::Random;
 use crate::time::{Span, Time};
-use crate::world::{self, ProcessId, Settings, Simulation};
+use crate::world::{self, AtPoint, ProcessId, Settings, Simulation};
 use history::History;
 pub use plan::Plan;
 use plan::{Fault, TIMEOUT};
@@ -80,7 +80,7 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
             process::run(plan, number, history);
         }));
     }
-    for (process, again) in restarts(plan) {
+    for (process, again) in revivals(plan) {
         let node = plan
             .processes
             .get(process)
@@ -104,6 +104,11 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
     for fault in &plan.faults {
         inject_fault(&mut world, &ids, fault);
     }
+    for (process, [at, _]) in plan.restarts() {
+        if let Some(&process) = ids.get(process) {
+            world.at(at, move || world::kill(process));
+        }
+    }
     for cut in &plan.path_cuts {
         let (path, from) = (cut.path, Time::ZERO + Span::from_us(cut.from_us.into()));
         world.at(from, move || world::set_path(path, false));
@@ -120,6 +125,11 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
             .for_each(|(flow, _)| history.end(flow));
     }
     let messages = history.count();
+    let mut seen = outcome.seen;
+    let crashes = |fault: &Fault| matches!(fault, Fault::Crash { .. });
+    if plan.faults.iter().any(crashes) {
+        seen.insert("a node that crashes".into());
+    }
     let mut violations = broken;
     violations.extend(outcome.failures);
     violations.extend(history.check());
@@ -129,27 +139,20 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
         events: outcome.events,
         at: outcome.at,
         sum: outcome.sum,
-        seen: outcome.seen,
+        seen,
         trace: outcome.trace,
     }
 }
 
-/// Who lives again, and when.
-fn restarts(plan: &Plan) -> BTreeMap<usize, Time> {
-    let mut restarts = BTreeMap::new();
-    for fault in &plan.faults {
-        if let Fault::Restart {
-            process,
-            at_us,
-            after_us,
-        } = *fault
-            && plan.restarted().any(|restarted| restarted == process)
-        {
-            let at = Time::ZERO + Span::from_us(at_us.into()) + Span::from_us(after_us.into());
-            restarts.entry(process).or_insert(at);
+/// Who lives again, and when first.
+fn revivals(plan: &Plan) -> BTreeMap<usize, Time> {
+    let mut revivals = BTreeMap::new();
+    for (process, [_, again]) in plan.restarts() {
+        if plan.restarted().any(|restarted| restarted == process) {
+            revivals.entry(process).or_insert(again);
         }
     }
-    restarts
+    revivals
 }
 
 fn inject_fault(world: &mut Simulation<'_>, ids: &[ProcessId], fault: &Fault) {
@@ -167,7 +170,23 @@ fn inject_fault(world: &mut Simulation<'_>, ids: &[ProcessId], fault: &Fault) {
                 });
             }
         }
-        Fault::Kill { process, at_us } | Fault::Restart { process, at_us, .. } => {
+        Fault::StopInside {
+            process,
+            point,
+            for_us,
+        } => {
+            if let Some(&process) = ids.get(process) {
+                let stop = AtPoint::Stop(Span::from_us(for_us.into()));
+                world.at_point(process, point.into(), stop);
+            }
+        }
+        Fault::KillInside { process, point } => {
+            if let Some(&process) = ids.get(process) {
+                world.at_point(process, point.into(), AtPoint::Kill);
+            }
+        }
+        Fault::Restart { .. } | Fault::Crash { .. } => {}
+        Fault::Kill { process, at_us } => {
             if let Some(&process) = ids.get(process) {
                 world.at(at(at_us), move || world::kill(process));
             }

@@ -17,6 +17,9 @@ pub(crate) const WORK_QUEUE: u16 = hamlyn::engine::limits::WORK_QUEUE_ENTRIES as
 /// A peer that answers nothing for so long is given up on.
 pub(crate) const TIMEOUT: Span = Span::from_us(20_000);
 
+/// Peers of a process that is stopped for so long may have given it up: it takes nothing.
+const STOPPED_LOST_US: u32 = (9 * TIMEOUT.as_ns() / 1_000) as u32;
+
 /// What a flow carries, and how.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -177,6 +180,31 @@ pub enum Fault {
         /// When.
         at_us: u32,
     },
+    /// It has no processor for a while, from the middle of a call of its library on.
+    StopInside {
+        /// Which process.
+        process: usize,
+        /// At the so-manieth point of its interface's work.
+        point: u32,
+        /// How long.
+        for_us: u32,
+    },
+    /// It is killed in the middle of a call of its library.
+    KillInside {
+        /// Which process.
+        process: usize,
+        /// At the so-manieth point of its interface's work.
+        point: u32,
+    },
+    /// All processes of a node are killed at once, and when it is there again new ones take their names and work.
+    Crash {
+        /// Which node.
+        node: u32,
+        /// When.
+        at_us: u32,
+        /// How long it is away.
+        after_us: u32,
+    },
     /// It is killed, and a new process takes its name and its work.
     Restart {
         /// Which process.
@@ -189,12 +217,25 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The process that it is injected into.
-    pub fn process(&self) -> usize {
+    /// The process that it is injected into; a crash is injected into a node.
+    pub fn process(&self) -> Option<usize> {
         match self {
             Self::Stop { process, .. }
+            | Self::StopInside { process, .. }
             | Self::Kill { process, .. }
-            | Self::Restart { process, .. } => *process,
+            | Self::KillInside { process, .. }
+            | Self::Restart { process, .. } => Some(*process),
+            Self::Crash { .. } => None,
+        }
+    }
+
+    /// Whether peers may have given it up when it is over.
+    fn loses_peers(&self) -> bool {
+        match self {
+            Self::Stop { for_us, .. } | Self::StopInside { for_us, .. } => {
+                *for_us >= STOPPED_LOST_US
+            }
+            _ => true,
         }
     }
 }
@@ -263,7 +304,6 @@ impl Plan {
     /// Whether everything that is sent must come: nobody is killed, and no two nodes are apart for so long that they give
     /// each other up. Whatever else the network does, what is lost is sent again.
     pub fn is_lossless(&self) -> bool {
-        let kills = |fault: &Fault| !matches!(fault, Fault::Stop { .. });
         let apart_ps = |part: &Impairment| match part {
             Impairment::Partition { cuts } => cuts
                 .iter()
@@ -280,33 +320,46 @@ impl Plan {
             false => 0,
         };
         let apart_ps = apart_ps.saturating_add(Span::from_us(cut_us).as_ps());
-        !self.faults.iter().any(kills) && apart_ps < TIMEOUT.as_ps()
+        !self.faults.iter().any(Fault::loses_peers) && apart_ps < TIMEOUT.as_ps()
     }
 
-    /// Processes that are to be killed for good.
+    /// Processes that are to be killed for good, if they come so far.
     pub fn killed(&self) -> impl Iterator<Item = usize> + '_ {
-        let kills = |fault: &&Fault| matches!(fault, Fault::Kill { .. });
-        self.faults.iter().filter(kills).map(Fault::process)
+        let kills = |fault: &&Fault| matches!(fault, Fault::Kill { .. } | Fault::KillInside { .. });
+        self.faults.iter().filter(kills).filter_map(Fault::process)
     }
 
-    /// When a process is killed for good; never, for most.
-    pub(crate) fn killed_at(&self, process: usize) -> Time {
-        let at = self.faults.iter().filter_map(|fault| match *fault {
-            Fault::Kill {
-                process: one,
-                at_us,
-            } if one == process => Some(Time::ZERO + Span::from_us(at_us.into())),
-            _ => None,
-        });
-        at.min().unwrap_or(Time::NEVER)
+    /// Which processes are killed to live again, when, and when that is.
+    pub(crate) fn restarts(&self) -> impl Iterator<Item = (usize, [Time; 2])> + '_ {
+        let span = |us: u32| Span::from_us(us.into());
+        let of_fault = move |fault: &Fault| {
+            let (at_us, after_us) = match *fault {
+                Fault::Restart {
+                    at_us, after_us, ..
+                }
+                | Fault::Crash {
+                    at_us, after_us, ..
+                } => (at_us, after_us),
+                _ => return Vec::new(),
+            };
+            let at = Time::ZERO + span(at_us);
+            let is_struck = |number: &usize| match *fault {
+                Fault::Crash { node, .. } => self.processes[*number].node == node,
+                _ => fault.process() == Some(*number),
+            };
+            let struck = (0..self.processes.len()).filter(is_struck);
+            struck
+                .map(|process| (process, [at, at + span(after_us)]))
+                .collect()
+        };
+        self.faults.iter().flat_map(of_fault)
     }
 
     /// Processes that are to be killed, and to live again.
     pub fn restarted(&self) -> impl Iterator<Item = usize> + '_ {
-        let restarts = |fault: &&Fault| matches!(fault, Fault::Restart { .. });
         let killed = |process: &usize| !self.killed().any(|killed| killed == *process);
-        let all = self.faults.iter().filter(restarts).map(Fault::process);
-        all.filter(killed)
+        let all: BTreeSet<_> = self.restarts().map(|(process, _)| process).collect();
+        all.into_iter().filter(killed)
     }
 
     /// The processes with which that one has a flow in common.
@@ -355,7 +408,8 @@ impl Plan {
         if last > 0 && !self.flows.iter().any(uses) {
             with(&|plan| {
                 plan.processes.truncate(last);
-                plan.faults.retain(|fault| fault.process() < last);
+                plan.faults
+                    .retain(|fault| fault.process().is_none_or(|process| process < last));
             });
         }
         for process in 0..self.processes.len() {

@@ -364,7 +364,7 @@ impl<'a> Process<'a> {
             let interface = self.program.interface();
             let is_linked = interface.peers().any(|(_, peer)| named(peer));
             drop(interface);
-            let killed_at = self.plan.killed_at(other);
+            let killed_at = self.lock().killed_at(other);
             if world::now() <= killed_at + IDLERS && is_linked {
                 self.known.insert(other);
                 continue;

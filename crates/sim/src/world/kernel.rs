@@ -15,6 +15,7 @@ use crate::host::registry::Registry;
 use crate::link::channel::Channels;
 use crate::link::frames::Frames;
 use crate::link::observed::Observed;
+use crate::link::wire;
 use crate::machine::charges::Charges;
 use crate::random::Random;
 use crate::reference::Violation;
@@ -277,10 +278,15 @@ pub(crate) fn with_if_any(act: impl FnOnce(&mut Kernel)) {
     });
 }
 
-/// The running task passes that point. If it takes time, others go on before the next step of the task's call.
+/// The running task passes that point, in the middle of a call. If it takes time, others go on before the next step of the
+/// task's call. There its process may be killed or stopped as a whole.
 pub(crate) fn pass(point: Point) {
-    if with(|kernel| kernel.charge_point(point)) && !std::thread::panicking() {
+    let unwinds = std::thread::panicking();
+    let waits = with(|kernel| kernel.charge_point(point) | (!unwinds && kernel.begin_fault()));
+    if waits && !unwinds {
+        let entered = wire::entered();
         task::pay();
+        wire::enter(entered);
     }
     if point != Point::Looked {
         with(Kernel::wake_lookers);
@@ -297,6 +303,7 @@ pub(crate) fn install(kernel: Kernel) -> bool {
     KERNEL.with_borrow_mut(|place| {
         let is_free = place.is_none();
         if is_free {
+            wire::leave();
             *place = Some(kernel);
         }
         is_free

@@ -3,6 +3,7 @@
 //! [`Simulation`] is made, given nodes and programs, and run. Inside a program the library is used as
 //! everywhere ([`crate::host::open`]); besides, there are [`now`], [`pause`], and what a parent may do to processes.
 
+mod fault;
 pub(crate) mod kernel;
 pub(crate) mod task;
 pub(crate) mod trace;
@@ -17,6 +18,7 @@ use crate::link::{Carrier, WireSettings};
 use crate::machine::Machine;
 use crate::machine::charges::Charges;
 use crate::time::{Span, Time};
+pub use fault::{AtPoint, kill, killed_at, resume, stop};
 use kernel::{Kernel, What};
 pub use task::remember_panic_places;
 use task::{Coroutine, PendingTask};
@@ -151,8 +153,13 @@ pub(crate) struct Process {
     pub(crate) node: u32,
     pub(crate) user: u32,
     pub(crate) killed: bool,
+    /// When that was.
+    killed_at: Option<Time>,
+    /// Points of its interfaces' work that it has passed, and what happens to it at some.
+    pub(crate) points: u64,
+    pub(crate) at_points: BTreeMap<u64, AtPoint>,
     /// Wake-ups that came while it was stopped; nothing while it is not.
-    held: Option<Vec<(u32, u32)>>,
+    pub(crate) held: Option<Vec<(u32, u32)>>,
     /// Its tasks that want something which another of them holds.
     wanting: Vec<u32>,
 }
@@ -234,6 +241,13 @@ impl<'a> Simulation<'a> {
         let body = Box::new(body);
         self.pending_tasks.push(PendingTask { task, body });
         process
+    }
+
+    /// Has that happen to a process when it passes the so-manieth point of its interfaces' work, from 1 on.
+    pub fn at_point(&mut self, process: ProcessId, point: u64, fault: AtPoint) {
+        if let Some(process) = self.kernel.processes.get_mut(process.0 as usize) {
+            process.at_points.insert(point, fault);
+        }
     }
 
     /// Has something be done to the world then.
@@ -446,6 +460,9 @@ fn enter_process(kernel: &mut Kernel, node: NodeId, name: &str) -> (ProcessId, u
         node: node.0,
         user: 1000,
         killed: false,
+        killed_at: None,
+        points: 0,
+        at_points: BTreeMap::new(),
         held: None,
         wanting: Vec::new(),
     });
@@ -551,32 +568,6 @@ pub fn set_path(path: u8, is_up: bool) {
     });
 }
 
-/// Kills a process: it does nothing any more, and its peers learn of it.
-pub fn kill(process: ProcessId) {
-    kernel::with(|kernel| kernel.kill(process.0));
-}
-
-/// Stops a process until [`resume`]: it has no processor.
-pub fn stop(process: ProcessId) {
-    kernel::with(|kernel| {
-        if let Some(process) = kernel.processes.get_mut(process.0 as usize) {
-            process.held.get_or_insert_default();
-        }
-    });
-}
-
-/// Lets a stopped process go on.
-pub fn resume(process: ProcessId) {
-    kernel::with(|kernel| {
-        let process = kernel.processes.get_mut(process.0 as usize);
-        let held = process.and_then(|process| process.held.take());
-        let now = kernel.local();
-        for (task, epoch) in held.into_iter().flatten() {
-            kernel.schedule(now, What::Wake { task, epoch });
-        }
-    });
-}
-
 impl Kernel {
     pub(crate) fn is_dying(&self) -> bool {
         let process = self
@@ -584,31 +575,5 @@ impl Kernel {
             .running()
             .and_then(|task| self.tasks.process_of(task));
         process.is_none_or(|process| self.processes[process as usize].killed)
-    }
-
-    fn kill(&mut self, process: u32) {
-        let Some(known) = self.processes.get_mut(process as usize) else {
-            return;
-        };
-        if std::mem::replace(&mut known.killed, true) {
-            return;
-        }
-        let held = known.held.take();
-        let now = self.local();
-        self.trace
-            .note(now, || format!("process {process} is killed"));
-        self.lose_interfaces_of(process);
-        for (task, epoch) in held.into_iter().flatten() {
-            self.schedule(now, What::Wake { task, epoch });
-        }
-        for task in self.tasks.of_process(process) {
-            if let Some(epoch) = self.tasks.interrupted(task) {
-                self.schedule(now, What::Wake { task, epoch });
-            } else if self.tasks.has_begun(task) {
-                self.wake(task);
-            } else {
-                self.tasks.forget(task);
-            }
-        }
     }
 }

@@ -198,15 +198,28 @@ fn faults(random: &mut Random, processes: usize) -> Vec<Fault> {
             let process = random.below(processes as u64) as usize;
             let at_us = random.below(2_000) as u32;
             let span_us = random.below(3_000) as u32;
-            match random.below(6) {
+            let point = 1 + random.below(600) as u32;
+            match random.below(10) {
                 0 => Fault::Kill { process, at_us },
                 1 => Fault::Restart {
                     process,
                     at_us,
                     after_us: span_us,
                 },
+                2 => Fault::KillInside { process, point },
+                3..=5 => Fault::StopInside {
+                    process,
+                    point,
+                    for_us: span_us,
+                },
+                // For so long that its peers may give it up, as it takes nothing.
+                6 if random.below(3) == 0 => Fault::Stop {
+                    process,
+                    at_us,
+                    for_us: 100 * span_us,
+                },
                 // Longer than the timeout of its peers: its host answers meanwhile.
-                2 if random.below(3) == 0 => Fault::Stop {
+                7 if random.below(2) == 0 => Fault::Stop {
                     process,
                     at_us,
                     for_us: 20 * span_us,
