@@ -10,7 +10,8 @@
 //! message that a full queue then refuses, has been done all the same. A link's own fast path for short packets
 //! ([`TxLinks::offer_short`](crate::memory::TxLinks::offer_short)) passes their points itself.
 //!
-//! The last ones are not the engine's: those who drive it pass them, between an application and its interface.
+//! Those of the transport are passed by the endpoint that sends its frames. The last ones are passed by those who drive the
+//! engine, between an application and its interface.
 
 /// A step in the work of an interface. Bytes are those of the packet or message at hand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -55,6 +56,10 @@ pub enum Point {
     Notified,
     /// It has refused a packet.
     Refused,
+    /// The transport has made a frame that only answers the peer: frames with packets take answers along.
+    AnswerMade,
+    /// The transport has set the time at which it wants to be looked after.
+    TimerSet,
     /// The application has left a request to another processor, which is to send it.
     HandedOver,
     /// The application has taken a message that was announced.

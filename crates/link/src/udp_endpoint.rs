@@ -10,6 +10,7 @@
 //! The sockets are a parameter ([`DatagramSocket`]) and the clock is given, so that a simulation runs the same endpoint over a network and
 //! a time of its own (decision 0033).
 
+mod announcer;
 mod connection;
 mod ends;
 mod probing;
@@ -24,13 +25,16 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use hamlyn_ring::ready_bitmap::ReadyBits;
 
 use crate::udp::batch::{Batch, Datagram, Inbox};
 use crate::udp::datagram_socket::DatagramSocket;
 use crate::udp::handshake::MESSAGE_BYTES_MAX;
 use crate::udp::packet_header::{Kind, PacketHeader, association_of};
 use crate::udp::socket::{CallFailed, SendError, Socket, SocketSettings};
+use announcer::Announcer;
 
 /// Unassociated datagrams that wait for the host at most; more are dropped.
 const UNASSOCIATED_MAX: usize = 64;
@@ -94,6 +98,8 @@ pub struct UdpEndpoint<S = Socket> {
     polls: AtomicU64,
     /// Bytes of frames that each link keeps at most until they are taken.
     waiting_bytes_max: usize,
+    /// By which the interface learns for which links something has come; each link has one.
+    ready_bits: OnceLock<ReadyBits>,
     /// The number of the link whose receiving half polls for all; zero if there is none.
     poller: AtomicU32,
     /// How often [`Connections`] changed.
@@ -173,6 +179,7 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
             signalled: AtomicBool::new(false),
             polls: AtomicU64::new(0),
             waiting_bytes_max: usize::MAX,
+            ready_bits: OnceLock::new(),
             poller: AtomicU32::new(0),
             changes: AtomicU64::new(0),
         }
@@ -181,6 +188,12 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
     /// No link keeps more bytes of frames than that until they are taken; for more the sender is told that there is no room.
     pub fn limit_waiting(&mut self, bytes: usize) {
         self.waiting_bytes_max = bytes;
+    }
+
+    /// Sets one of these bits for each link that is polled seldom and for which something has come: those of the interface's own
+    /// ready bitmap. Without, such a link is found by sweeping. To be called before there is a link.
+    pub fn mark_ready(&self, bits: ReadyBits) {
+        let _ = self.ready_bits.set(bits);
     }
 
     /// The address of its socket.
@@ -238,7 +251,9 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
     /// The link of that number.
     pub fn link(self: &Arc<Self>, number: u32, parts: ConnectionConfig<S>) -> UdpLink<S> {
         let queued_bytes = Arc::clone(&self.queued_bytes);
-        let connection = Arc::new(Connection::new(number, parts, self.now_ns(), queued_bytes));
+        let announcer = Announcer::new(self.ready_bits.get());
+        let connection = Connection::new(number, parts, self.now_ns(), queued_bytes, announcer);
+        let connection = Arc::new(connection);
         let mut connections = lock(&self.connections);
         let place = place_of(number);
         connections.reserved[place] = 0;

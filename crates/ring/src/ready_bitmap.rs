@@ -13,6 +13,10 @@ use std::sync::Arc;
 use crate::doorbell::MarkReady;
 use crate::shared::{LINE_BYTES, Mapping, OutOfRange, PAGE_BYTES, Word};
 
+mod ready_bits;
+
+pub use ready_bits::{ReadyBit, ReadyBits};
+
 /// Words of ready bits.
 const WORDS: u32 = 64;
 /// How many links have a ready bit. Others are found by sweeping.

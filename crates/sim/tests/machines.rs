@@ -63,3 +63,41 @@ fn the_same_twice() {
         assert_eq!(takes(), takes());
     }
 }
+
+/// The transport's own work: frames that only answer, and timers.
+#[test]
+fn what_the_transport_does_takes_time() {
+    const FILE: &str = include_str!("../machines/now-virtual-networks.toml");
+    let takes = |steps: &str| {
+        let text = FILE.replace("[at.interface]\n", &format!("[at.interface]\n{steps}\n"));
+        let machine = Machine::parse(&text).unwrap();
+        let primitive = Primitive::new(&machine, Strategy::Np);
+        primitive.rare_round_trip().unwrap()
+    };
+    // So much that the board is not done with it when the next message comes, a while later.
+    let step = |point: &str| {
+        format!("{point} = [{{ on = \"interface\", ns = 6000000, assumed = \"for this test\" }}]")
+    };
+    let before = takes("");
+    for point in ["answer_made", "timer_set"] {
+        let after = takes(&step(point));
+        assert!(after > before, "{point}: {after:?} and {before:?}");
+    }
+}
+
+/// A server with many clients over a network serves them by turns, so each waits for one service of all others. A client whose
+/// link was polled seldom, as nothing came over it for a while, once waited for many.
+#[test]
+fn a_server_over_a_network_serves_all_its_clients_alike() {
+    let machine = Machine::named("now-virtual-networks").unwrap();
+    let primitive = Primitive::new(&machine, Strategy::Np);
+    let each = |clients: usize| {
+        let round_trip = primitive.round_trip_with(clients).unwrap();
+        round_trip.as_us_f64() / clients as f64
+    };
+    let (few, many) = (each(8), each(24));
+    assert!(
+        (many - few).abs() < few * 0.02,
+        "{few} and {many} µs a client"
+    );
+}

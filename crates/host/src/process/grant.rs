@@ -7,7 +7,6 @@
 
 use super::codec::Offer;
 use super::exchange::DESCRIPTORS;
-use super::numbers::{Lease, Numbers};
 use super::options::Settings;
 use crate::HostError;
 use hamlyn_link::LinkError;
@@ -16,7 +15,7 @@ use hamlyn_ring::doorbell::Fence;
 use hamlyn_ring::duplex::LineOrder;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::{Memfd, MemfdError, Unsuitable};
-use hamlyn_ring::ready_bitmap::{READY_BITMAP_BYTES, ReadyBitmap, SharedBitmap};
+use hamlyn_ring::ready_bitmap::{READY_BITMAP_BYTES, ReadyBit, ReadyBitmap, ReadyBits};
 use hamlyn_ring::shared::{Access, Mapping};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::thread::{MembarrierCommand, membarrier};
@@ -29,14 +28,14 @@ pub(super) struct Lender {
     payload_max_bytes: u32,
     name: Option<super::name::Name>,
     ready_bitmap: Memfd,
-    numbers: Arc<Numbers>,
+    ready_bits: ReadyBits,
     takes_barriers: bool,
 }
 
 /// Memory in which we are to receive over one link, and the peer's number in our ready bitmap.
 pub(super) struct Lent {
     receive: Mapping,
-    ready_bit: Lease,
+    ready_bit: ReadyBit,
 }
 
 /// The file of such memory, for the peer.
@@ -76,7 +75,7 @@ impl Lender {
         let page = ready_bitmap
             .map(Access::Writable)
             .map_err(HostError::memory(READY_BITMAP_BYTES as u64))?;
-        let page = SharedBitmap::new(Arc::new(page)).map_err(|_| invalid("mmap"))?;
+        let (ready_bits, bitmap) = ReadyBits::new(Arc::new(page)).map_err(|_| invalid("mmap"))?;
         // From now on this process passes the barriers of those that go to sleep.
         let takes_barriers = membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok();
         let lender = Self {
@@ -85,10 +84,15 @@ impl Lender {
             payload_max_bytes: settings.payload_max_bytes,
             name: settings.name.clone(),
             ready_bitmap,
-            numbers: Arc::default(),
+            ready_bits,
             takes_barriers,
         };
-        Ok((lender, ReadyBitmap::new(page)))
+        Ok((lender, bitmap))
+    }
+
+    /// All bits of the bitmap.
+    pub(super) fn ready_bits(&self) -> ReadyBits {
+        self.ready_bits.clone()
     }
 
     /// Whether barriers work here, in both directions.
@@ -107,7 +111,7 @@ impl Lender {
             .map_err(HostError::memory(total_bytes as u64))?;
         let lent = Lent {
             receive: mapping,
-            ready_bit: self.numbers.lend(),
+            ready_bit: self.ready_bits.lend(),
         };
         let file = LentFile {
             file,
@@ -126,7 +130,7 @@ impl Lender {
             arena_bytes: self.geometry.arena_bytes(),
             payload_max_bytes: self.payload_max_bytes,
             takes_barriers: self.takes_barriers,
-            ready_bit: lent.ready_bit.number,
+            ready_bit: lent.ready_bit.number(),
         }
     }
 
@@ -169,7 +173,7 @@ impl Lender {
             order,
             peer_bitmap: ready_bitmap,
             bit_at_peer: offer.ready_bit,
-            ready_bit: lent.ready_bit.number,
+            ready_bit: lent.ready_bit.number(),
             ready_bit_lease: Some(Box::new(lent.ready_bit)),
             fence,
             doorbell,

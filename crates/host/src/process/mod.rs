@@ -49,7 +49,6 @@ mod exchange;
 mod grant;
 mod lendings;
 pub mod name;
-mod numbers;
 mod options;
 mod reach;
 pub(crate) mod registry;
@@ -171,7 +170,7 @@ impl<S> ProcessHost<S> {
         let user = rustix::process::geteuid().as_raw();
         let own_key = PeerKey::neighbour(interface, user);
         let registry = Registry::new(own_key, settings.links_max)?;
-        let network = match settings.network.clone() {
+        let network: Option<Network> = match settings.network.clone() {
             Some(options) => {
                 let tell = registry.control_waker();
                 let namespace = settings.namespace.clone();
@@ -179,6 +178,9 @@ impl<S> ProcessHost<S> {
             }
             None => None,
         };
+        if let Some(network) = &network {
+            network.endpoint.mark_ready(lender.ready_bits());
+        }
         let identity = Destination {
             node: network.as_ref().map_or(0, Network::node),
             user,

@@ -3,6 +3,7 @@
 //! The product has one, [`Socket`]; a simulation has another, over a network of its own (decision 0033). The type is a parameter, so
 //! the calls of the product are resolved when it is compiled. Nothing here blocks, and nothing of a socket allocates once it is made.
 
+use hamlyn_engine::point::Point;
 use std::io::IoSlice;
 use std::net::SocketAddr;
 
@@ -75,6 +76,10 @@ pub trait DatagramSocket: Send + Sized + 'static {
 
     /// See [`Socket::receive`].
     fn receive(&self, inbox: &mut Inbox) -> Result<bool, CallFailed>;
+
+    /// The endpoint passes that point of the transport's work. Sockets that do not listen do nothing.
+    #[inline(always)]
+    fn passes(_: Point) {}
 
     /// See [`Socket::next_report`].
     fn next_report(&self) -> Option<Option<SocketAddr>>;

@@ -15,12 +15,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
+use hamlyn_engine::point::Point;
 use hamlyn_engine::transport::{Association, CloseReason, Incoming, NackReason, Return};
 
 pub(super) use receive_queue::ReceivedBatch;
 use receive_queue::{ReceivedFrame, Spare};
 use run::Run;
 
+use super::announcer::Announcer;
 use super::probing::Probing;
 use super::state::ConnectionState;
 use super::{UdpEndpoint, lock};
@@ -82,6 +84,8 @@ pub struct Connection<S = Socket> {
     datagram_bytes: usize,
     /// Frames that wait.
     waiting: AtomicUsize,
+    /// Tells the interface of them.
+    pub(super) announcer: Announcer,
     /// Bytes that all links of the endpoint queue.
     queued_bytes: Arc<AtomicUsize>,
     /// Whether a packet would find room.
@@ -146,6 +150,7 @@ impl<S: DatagramSocket> Connection<S> {
         parts: ConnectionConfig<S>,
         now_ns: u64,
         queued_bytes: Arc<AtomicUsize>,
+        announcer: Announcer,
     ) -> Self {
         let ConnectionConfig {
             mut association,
@@ -165,6 +170,7 @@ impl<S: DatagramSocket> Connection<S> {
             payload_max_bytes: AtomicUsize::new(association.payload_max_bytes()),
             datagram_bytes,
             waiting: AtomicUsize::new(0),
+            announcer,
             queued_bytes,
             has_room: AtomicBool::new(true),
             // The first probe is due.
@@ -419,6 +425,7 @@ impl<S: DatagramSocket> Connection<S> {
             state.receive_queue.push_back(batch);
             self.waiting
                 .store(state.receive_queue.len(), Ordering::Release);
+            self.announcer.announce();
         }
         // If full frames wait for more, nothing is due yet: the sender that fills these frames sends them soon, with the acknowledgements.
         state.follow(now_ns);
@@ -494,6 +501,7 @@ impl<S: DatagramSocket> Connection<S> {
     }
 
     fn request_wakeup(&self, endpoint: &UdpEndpoint<S>, due_ns: u64) {
+        S::passes(Point::TimerSet);
         self.deadline_ns.store(due_ns, Ordering::Release);
         endpoint.request_wakeup(due_ns);
     }

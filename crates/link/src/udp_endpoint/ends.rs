@@ -9,7 +9,6 @@ use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{Association, Packet, Return};
 use hamlyn_ring::area::Area;
-use hamlyn_ring::ready_bitmap::READY_BITS_MAX;
 
 use super::connection::{Connection, ReceivedBatch};
 use super::{ConnectionState, UdpEndpoint};
@@ -313,16 +312,29 @@ impl<S: DatagramSocket> ReceiveEnd for UdpReceive<S> {
     fn return_arena_credit(&mut self) {}
 
     fn ready_bit(&self) -> u32 {
-        READY_BITS_MAX
+        self.connection.announcer.bit()
     }
 
-    fn suppress_events(&mut self) {}
+    #[cold]
+    #[inline(never)]
+    fn suppress_events(&mut self) {
+        self.connection.announcer.set_wanted(false);
+    }
 
     #[cold]
     #[inline(never)]
     fn enable_events(&mut self) -> bool {
         // The half that polls for all links must have its turn.
-        !self.endpoint.polls_for_all(&self.connection)
+        if self.endpoint.polls_for_all(&self.connection) {
+            return false;
+        }
+        self.connection.announcer.set_wanted(true);
+        // What came before is told by nobody.
+        let has_frames = self.connection.has_frames();
+        if has_frames {
+            self.connection.announcer.set_wanted(false);
+        }
+        !has_frames
     }
 
     fn announce_sleep(&mut self) {

@@ -8,6 +8,8 @@ use hamlyn_engine::packet::Header;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{Association, CloseReason, Return, Settings};
 use hamlyn_ring::area::Area;
+use hamlyn_ring::ready_bitmap::{READY_BITMAP_BYTES, ReadyBits};
+use hamlyn_ring::shared::Mapping;
 
 use super::*;
 use crate::carrier::tests::header;
@@ -126,6 +128,50 @@ fn room_that_somebody_finds_is_told() {
         assert_eq!(is_told, transmit.credit_came());
     }
     assert!(!endpoints[0].poll(), "it is told once");
+}
+
+/// Of many links most are polled seldom. What comes for one of them sets its bit in the interface's ready bitmap.
+#[test]
+fn what_comes_for_a_link_that_is_polled_seldom_is_announced() {
+    let endpoints = endpoints();
+    let page = Mapping::anonymous(READY_BITMAP_BYTES).unwrap();
+    let (bits, mut bitmap) = ReadyBits::new(Arc::new(page)).unwrap();
+    endpoints[1].mark_ready(bits);
+    let mut ready = move || {
+        let mut ready = Vec::new();
+        bitmap.take(u32::MAX, |bit| ready.push(bit));
+        ready
+    };
+    let [(mut first, _a), (_b, mut polling)] = link(&endpoints).map(UdpLink::split);
+    let [(mut second, _c), (_d, mut seldom)] = link(&endpoints).map(UdpLink::split);
+    assert_ne!(polling.ready_bit(), seldom.ready_bit());
+    let send = |transmit: &mut UdpTransmit| {
+        let sent = transmit.try_send(&header(0, 4), &[], &[Part::Bytes(&[1; 4])]);
+        sent.unwrap();
+        transmit.hand_over();
+    };
+    // One of them polls for both, and neither is announced before its interface asks for that.
+    send(&mut first);
+    send(&mut second);
+    until(&endpoints, || polling.is_pending() && seldom.is_pending());
+    assert_eq!(ready(), []);
+    // Where something waits already, nothing would announce it.
+    assert!(!seldom.enable_events());
+    while seldom.receive(|_, _| ()).unwrap().is_some() {}
+    while polling.receive(|_, _| ()).unwrap().is_some() {}
+    assert!(!polling.enable_events(), "this one polls for all");
+    assert!(seldom.enable_events());
+    assert_eq!(ready(), []);
+    send(&mut first);
+    send(&mut second);
+    until(&endpoints, || polling.is_pending() && seldom.is_pending());
+    assert_eq!(ready(), [seldom.ready_bit()]);
+    // Polled often again.
+    seldom.suppress_events();
+    while seldom.receive(|_, _| ()).unwrap().is_some() {}
+    send(&mut second);
+    until(&endpoints, || seldom.is_pending());
+    assert_eq!(ready(), []);
 }
 
 /// A side that closes says so, even if only acknowledgements were left to send.

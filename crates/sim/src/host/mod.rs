@@ -304,7 +304,7 @@ impl Host for SimHost {
     }
 
     fn ready_bitmap(&mut self) -> Option<ReadyBitmap> {
-        None
+        wire::ready_bitmap(self.interface)
     }
 
     fn relax(&mut self, _: bool) {

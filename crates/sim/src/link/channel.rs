@@ -322,6 +322,7 @@ impl Kernel {
             )
         });
         if heard {
+            self.count_arrival(to);
             self.wake_interface(to);
             let delay = self.settings.ring_delay;
             if delay == Span::ZERO {

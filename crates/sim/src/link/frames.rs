@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::link::socket::Datagram;
 use crate::link::wire::Wires;
+use crate::machine::charges::Charges;
 use crate::network::{Event, Frame, HostId, Network, Payload, Refusal};
 use crate::random::Random;
 use crate::time::Time;
@@ -24,7 +25,7 @@ impl Payload for Parcel {
 /// A network that carries frames of the world.
 pub type Carrier = Box<dyn Network<Parcel>>;
 
-/// Headers of IPv6 and UDP.
+/// Headers of IPv6 and UDP. A machine has its own.
 const HEADERS_BYTES: usize = 48;
 
 /// The frames of a world.
@@ -90,7 +91,9 @@ impl Kernel {
 
     /// Gives a datagram to the network, then.
     pub(super) fn send_frame(&mut self, at: Time, ends: [u32; 2], datagram: Datagram) {
-        let length_bytes = datagram.bytes.len() + HEADERS_BYTES;
+        let charges = self.charges.as_ref();
+        let headers = charges.map_or(HEADERS_BYTES, Charges::frame_header_bytes);
+        let length_bytes = datagram.bytes.len() + headers;
         let flow = ends[0].wrapping_mul(31).wrapping_add(ends[1]);
         let frame = self.frame(ends, flow, length_bytes, Parcel(datagram));
         self.hand_over_at(at, frame);

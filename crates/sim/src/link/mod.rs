@@ -254,18 +254,22 @@ impl ReceiveEnd for SimReceive {
     fn return_arena_credit(&mut self) {}
 
     fn ready_bit(&self) -> u32 {
-        hamlyn_ring::ready_bitmap::READY_BITS_MAX
+        match self {
+            Self::Channel(_) => hamlyn_ring::ready_bitmap::READY_BITS_MAX,
+            Self::Wire(end) => end.ready_bit(),
+        }
     }
 
     fn suppress_events(&mut self) {
-        if let Self::Channel(end) = self {
-            end.announce(false);
+        match self {
+            Self::Channel(end) => end.announce(false),
+            Self::Wire(end) => end.suppress_events(),
         }
     }
 
     fn enable_events(&mut self) -> bool {
         match self {
-            // There are no ready bits here.
+            // It has no ready bit.
             Self::Channel(_) => false,
             Self::Wire(end) => end.enable_events(),
         }

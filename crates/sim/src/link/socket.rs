@@ -12,6 +12,7 @@ use std::io::IoSlice;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 
+use hamlyn_engine::point::Point;
 use hamlyn_link::udp::batch::{BATCH_DATAGRAMS, Batch, Inbox};
 use hamlyn_link::udp::datagram_socket::{ConnectionStep, DatagramSocket};
 use hamlyn_link::udp::socket::{CallFailed, SendError, SocketSettings};
@@ -292,6 +293,10 @@ impl DatagramSocket for SimSocket {
             None => inbox.empty(),
         }
         Ok(from.is_some())
+    }
+
+    fn passes(point: Point) {
+        kernel::with_if_any(|kernel| kernel.charge_transport(point));
     }
 
     fn next_report(&self) -> Option<Option<SocketAddr>> {

@@ -23,6 +23,8 @@ use hamlyn_link::udp::protection::{OVERHEAD_BYTES_MAX, RxProtection, TxProtectio
 use hamlyn_link::udp::randomness::{NoRandom, Randomness};
 use hamlyn_link::udp::socket::SocketSettings;
 use hamlyn_link::udp_endpoint::{Connection, ConnectionConfig, UdpEndpoint, UdpLink};
+use hamlyn_ring::ready_bitmap::{READY_BITMAP_BYTES, ReadyBitmap, ReadyBits};
+use hamlyn_ring::shared::Mapping;
 use serde::{Deserialize, Serialize};
 
 use super::SimLink;
@@ -50,6 +52,8 @@ pub struct WireSettings {
     pub is_encrypted: bool,
     /// Sockets of each connection, and so paths.
     pub paths: u8,
+    /// The delay that the congestion control of a path aims at, in nanoseconds.
+    pub delay_target_ns: u64,
     /// Of sockets and ways.
     pub limits: SocketLimits,
 }
@@ -59,6 +63,7 @@ impl Default for WireSettings {
         Self {
             is_encrypted: false,
             paths: 1,
+            delay_target_ns: Settings::default().delay_target_ns,
             limits: SocketLimits::default(),
         }
     }
@@ -161,6 +166,7 @@ impl Wires {
             channels,
             frame_bytes,
             paths: self.settings.paths.max(1),
+            delay_target_ns: self.settings.delay_target_ns,
             buffer_bytes_max: Settings::one_buffer_bytes(frame_bytes)
                 * usize::from(channels.max(2)),
             ready_frames_max: (channels / 2).max(1),
@@ -296,6 +302,15 @@ pub(crate) fn link(from: u32, to: u32) -> Option<(Peer, SimLink)> {
         kernel.observe_link([(from, numbers[0]), (to, numbers[1])], &prepared.settings);
         kernel.enter_links([from, to], prepared.tokens, links)
     })
+}
+
+/// The bitmap by which an interface learns for which of its links something has come, if they go over a network.
+pub(crate) fn ready_bitmap(interface: u32) -> Option<ReadyBitmap> {
+    let endpoint = kernel::with(|kernel| kernel.endpoint_of(interface))?;
+    let page = Mapping::anonymous(READY_BITMAP_BYTES).ok()?;
+    let (bits, bitmap) = ReadyBits::new(Arc::new(page)).ok()?;
+    endpoint.mark_ready(bits);
+    Some(bitmap)
 }
 
 /// The driver of a host polls the endpoint of an interface.

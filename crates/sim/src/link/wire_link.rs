@@ -266,6 +266,14 @@ impl WireReceive {
         self.end().return_credit();
     }
 
+    pub(super) fn ready_bit(&self) -> u32 {
+        self.end.ready_bit()
+    }
+
+    pub(super) fn suppress_events(&mut self) {
+        self.end().suppress_events();
+    }
+
     pub(super) fn enable_events(&mut self) -> bool {
         self.end().enable_events()
     }

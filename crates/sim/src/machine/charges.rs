@@ -27,9 +27,19 @@ impl Charges {
         }
     }
 
+    /// Whether what is beside programs runs on a board.
+    pub(crate) fn has_board(&self) -> bool {
+        self.machine.has_actor("interface")
+    }
+
+    /// What stands before each frame on the wire.
+    pub(crate) fn frame_header_bytes(&self) -> usize {
+        self.machine.link().header.0 as usize
+    }
+
     /// What passing a point takes from `now` on, for a task of that node, waiting for others included.
     pub(crate) fn pass(&mut self, node: u32, is_beside: bool, point: Point, now: Time) -> Span {
-        let actor = if is_beside && self.machine.has_actor("interface") {
+        let actor = if is_beside && self.has_board() {
             "interface"
         } else {
             "processor"

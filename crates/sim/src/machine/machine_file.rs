@@ -14,7 +14,9 @@ use toml::{Table, Value};
 use super::component::Component;
 use super::number::{self, Count, Number, Time};
 use super::step::{Direction, PointName, RawStep, Step};
+use crate::network::topology::{Subclusters, Topology, TopologyError};
 use crate::time::Span;
+use crate::world::Schedule;
 
 /// What is wrong with a machine's file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -28,6 +30,9 @@ pub enum MachineError {
         /// What it names.
         name: String,
     },
+    /// Its switches cannot be connected so.
+    #[error("the machine's network: {0}")]
+    Network(#[from] TopologyError),
     /// There is no number at that path.
     #[error("the machine has no number at {path:?}")]
     NoSuchNumber {
@@ -180,6 +185,43 @@ struct Wake {
     context_switch: Time,
 }
 
+/// The switches between hosts, where they are more than a wire.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NetworkSection {
+    hosts: Count,
+    switches: Count,
+    ports: Count,
+    subclusters: Count,
+    joining_switches: Count,
+    joining_cables: Count,
+}
+
+impl NetworkSection {
+    fn topology(&self, link: &LinkSection) -> Result<Topology, TopologyError> {
+        let count = |count: Count| u16::try_from(count.0).unwrap_or(u16::MAX);
+        let shape = Subclusters {
+            hosts: count(self.hosts),
+            switches: count(self.switches),
+            ports: count(self.ports),
+            clusters: count(self.subclusters),
+            joining: count(self.joining_switches),
+            joining_cables: count(self.joining_cables),
+        };
+        let topology = Topology::subclusters(&shape)?.rates(link.byte.0.as_ps(), link.switch.0);
+        topology.check()?;
+        Ok(topology)
+    }
+}
+
+/// Jobs that share processors by turns. No file but one of such a machine has it.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScheduleSection {
+    slice: Time,
+    jobs: Count,
+}
+
 /// Latencies during which nothing is occupied: others use the same way meanwhile.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -210,6 +252,9 @@ struct Sections {
     wake: Wake,
     #[serde(default)]
     crossing: Crossing,
+    #[serde(default)]
+    schedule: ScheduleSection,
+    network: Option<NetworkSection>,
     at: BTreeMap<String, BTreeMap<PointName, Vec<RawStep>>>,
 }
 
@@ -218,6 +263,7 @@ struct Sections {
 pub struct Machine {
     file: Arc<Value>,
     sections: Arc<Sections>,
+    topology: Option<Arc<Topology>>,
     /// By who does it and at which point: what is occupied.
     scripts: Arc<BTreeMap<(String, PointName), Vec<RawStep>>>,
 }
@@ -242,7 +288,10 @@ impl Machine {
                 scripts.insert((actor.clone(), *point), steps.clone());
             }
         }
+        let network = sections.network.as_ref();
+        let topology = network.map(|network| network.topology(&sections.link));
         let machine = Self {
+            topology: topology.transpose()?.map(Arc::new),
             file: Arc::new(file),
             sections: Arc::new(sections),
             scripts: Arc::new(scripts),
@@ -412,6 +461,21 @@ impl Machine {
 
     pub(crate) fn board(&self) -> &BoardSection {
         &self.sections.board
+    }
+
+    /// The network between hosts, if it is more than a wire.
+    pub(crate) fn topology(&self) -> Option<Topology> {
+        self.topology.as_deref().cloned()
+    }
+
+    /// By whose turns jobs have processors, where nodes are so late.
+    pub(crate) fn schedule(&self, late: Vec<Span>) -> Schedule {
+        let section = &self.sections.schedule;
+        Schedule {
+            slice: section.slice.0,
+            jobs: u32::try_from(section.jobs.0).unwrap_or(u32::MAX),
+            late,
+        }
     }
 
     /// What a packet with so much payload occupies a link.

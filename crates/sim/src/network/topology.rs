@@ -8,6 +8,8 @@ use crate::time::Span;
 
 mod generate;
 
+pub use generate::Subclusters;
+
 /// Time of a byte on a cable of the paper's network: 80 MB/s (Hamlyn 4).
 pub const PAPER_PS_PER_BYTE: u64 = 12_500;
 /// Time of a packet's head in a switch of the paper's network (Hamlyn 4).

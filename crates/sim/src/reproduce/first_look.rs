@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use hamlyn::Strategy;
 
+use super::gang::{Gang, Program};
 use super::measure::Failure;
 use super::primitive::{Primitive, Waiting};
 use super::report::{Experiment, Measure, Report};
@@ -48,12 +49,17 @@ fn machine(name: &str) -> Machine {
 
 /// Measures a machine, and reports on the rows of its paper that are about it.
 pub fn report(machine: &Machine) -> Result<Report, Failure> {
+    report_of(machine, |_| true)
+}
+
+/// The same of some rows only.
+fn report_of(machine: &Machine, is_asked: impl Fn(&str) -> bool) -> Result<Report, Failure> {
     let mut of_it = MACHINES.iter().filter(|(name, _)| *name == machine.name());
     let text = of_it.next().map_or("", |(_, text)| text);
     let mut paper = Paper::parse(text).expect("a file that is in the program");
     paper
         .row
-        .retain(|row| row.machine.as_deref() == Some(machine.name()));
+        .retain(|row| row.machine.as_deref() == Some(machine.name()) && is_asked(&row.id));
     let experiment = |id: &str| {
         let mut all = EXPERIMENTS.iter();
         all.find(|(of, _)| *of == id)
@@ -178,6 +184,33 @@ fn by_interrupt(machine: &Machine, words: usize) -> Result<f64, Failure> {
     Ok(cycles(polling.taking()? + longer))
 }
 
+/// Cycles between a node's messages (T-TAB6), less what sending and taking one costs (T-115).
+fn barrier(machine: &Machine) -> Gang {
+    Gang {
+        machine: machine.clone(),
+        program: Program::Barrier,
+        between: Span::from_ns(615 - 7 - 9),
+    }
+}
+
+fn scatter(machine: &Machine) -> Gang {
+    Gang {
+        machine: machine.clone(),
+        program: Program::Scatter,
+        between: Span::from_ns(953 - 7 - 9),
+    }
+}
+
+/// How much longer a program takes with that skew than without.
+fn slowdown(gang: &Gang, skew: f64) -> Result<f64, Failure> {
+    Ok(gang.shared(0.0)?.rate / gang.shared(skew)?.rate)
+}
+
+/// How many times as many messages come out of turn with 20 % skew as with 10 %.
+fn out_of_turn(gang: &Gang) -> Result<f64, Failure> {
+    Ok(gang.shared(0.2)?.out_of_turn / gang.shared(0.1)?.out_of_turn)
+}
+
 static EXPERIMENTS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     vec![
         // Virtual networks.
@@ -226,6 +259,21 @@ static EXPERIMENTS: LazyLock<Vec<Row>> = LazyLock::new(|| {
                 |m| Ok(cycles(null(m, 14).flow(1)?.overhead)),
                 |m| Ok(cycles(null(m, 14).taking()?)),
                 |m| by_interrupt(m, 14),
+            ],
+        ),
+        one!("T-199", |m| {
+            let gang = barrier(m);
+            Ok(gang.alone()?.rate / gang.shared(0.0)?.rate)
+        }),
+        one!("T-193", |m| out_of_turn(&barrier(m))),
+        one!("T-194", |m| out_of_turn(&scatter(m))),
+        figures(
+            "T-253",
+            &[
+                |m| slowdown(&barrier(m), 0.01),
+                |m| slowdown(&barrier(m), 0.1),
+                |m| slowdown(&barrier(m), 0.2),
+                |m| slowdown(&barrier(m), 0.5),
             ],
         ),
         // Global addresses, Table 1.

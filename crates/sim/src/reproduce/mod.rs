@@ -7,6 +7,7 @@
 
 pub mod beyond;
 pub mod first_look;
+pub mod gang;
 pub mod hamlyn;
 pub mod measure;
 pub mod primitive;

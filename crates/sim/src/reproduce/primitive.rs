@@ -14,9 +14,12 @@ use hamlyn::{Ticket, Wait};
 
 use super::measure::Failure;
 use crate::host::SimHost;
+use crate::link::WireSettings;
 use crate::machine::Machine;
+use crate::network::{Fabric, Routing};
+use crate::random::Random;
 use crate::time::{Span, Time};
-use crate::world::{self, Settings, Simulation};
+use crate::world::{self, Arrivals, NodeId, Settings, Simulation};
 
 /// Messages of a round-trip experiment, each way.
 const ROUNDS: u64 = 40;
@@ -27,7 +30,11 @@ const MESSAGES: u64 = 2_000;
 const AREA_BYTES: u64 = 65_536;
 const QUEUE_ENTRIES: usize = 4_096;
 /// Everything is ready by then, and nothing of it is left.
-const QUIET: Span = Span::from_us(500);
+const QUIET: Span = Span::from_us(5_000);
+/// Between the beginnings of clients.
+const APART: Span = Span::from_us(50);
+/// Of links over a network: far longer than any message takes.
+const TIMEOUT: Span = Span::from_us(1_000_000);
 /// No experiment lasts so long.
 const END: Time = Time::from_ns(60_000_000_000);
 
@@ -51,6 +58,8 @@ pub struct Primitive {
     pub data_bytes: usize,
     /// How receivers wait.
     pub waiting: Waiting,
+    /// How late each node changes from job to job, if jobs share processors by the machine's time slices.
+    pub late: Option<Vec<Span>>,
 }
 
 /// What a sender's part in a flow takes.
@@ -63,14 +72,14 @@ pub struct Flow {
 }
 
 /// A program's end of an experiment.
-struct Party {
+pub(super) struct Party {
     manager: Manager<SimHost>,
     queue: Queue,
     data: Vec<u8>,
 }
 
 /// What a program sends to.
-struct Peer(Target);
+pub(super) struct Peer(Target);
 
 impl Party {
     fn interface(&mut self) -> impl std::ops::DerefMut<Target = Interface<SimHost>> + '_ {
@@ -78,7 +87,7 @@ impl Party {
     }
 
     /// The way to a program that offers a ticket.
-    fn peer(&mut self, name: &str) -> Peer {
+    pub(super) fn peer(&mut self, name: &str) -> Peer {
         let bytes = self
             .interface()
             .ask(Address::Name(name), "ticket", Wait::Forever)
@@ -88,7 +97,7 @@ impl Party {
         Peer(target.expect("every program lives until all is done"))
     }
 
-    fn send(&mut self, to: &Peer, word: u64) {
+    pub(super) fn send(&mut self, to: &Peer, word: u64) {
         let terminus = self.manager.terminus();
         let data = std::mem::take(&mut self.data);
         let message = Message::new(&data).word(word);
@@ -99,14 +108,14 @@ impl Party {
     }
 
     /// Waits for a message: its word.
-    fn receive(&mut self) -> u64 {
+    pub(super) fn receive(&mut self) -> u64 {
         let Self { manager, queue, .. } = self;
         let came = manager.interface().rcv_block(queue, Wait::Forever);
         came.ok().flatten().expect("a message is on its way").word
     }
 
     /// Takes a message if one is there.
-    fn look(&mut self) -> bool {
+    pub(super) fn look(&mut self) -> bool {
         let Self { manager, queue, .. } = self;
         let came = manager.interface().rcv(queue);
         came.expect("the queue is long enough").is_some()
@@ -114,7 +123,7 @@ impl Party {
 }
 
 /// A program of an experiment: its name, and what it does.
-type Part<'a> = (&'a str, Box<dyn FnOnce(&mut Party) + Send + 'a>);
+pub(super) type Part<'a> = (&'a str, Box<dyn FnOnce(&mut Party) + Send + 'a>);
 
 impl Primitive {
     /// Messages of 16 bytes between programs that poll.
@@ -124,22 +133,41 @@ impl Primitive {
             strategy,
             data_bytes: 16,
             waiting: Waiting::Polls,
+            late: None,
         }
     }
 
-    /// Runs programs to their ends, each on a node of its own.
-    fn run(&self, parts: Vec<Part<'_>>) -> Result<(), Failure> {
+    /// Runs programs to their ends, each on a node of its own, and says what came how.
+    pub(super) fn run(&self, parts: Vec<Part<'_>>) -> Result<Arrivals, Failure> {
         let mut world = Simulation::new(Settings {
             spin: match self.waiting {
                 Waiting::Polls => END.since(Time::ZERO),
                 Waiting::Sleeps => Span::ZERO,
             },
+            wire: WireSettings {
+                // Boards of these machines send as fast as they can.
+                delay_target_ns: TIMEOUT.as_ns() / 100,
+                ..WireSettings::default()
+            },
             ..Settings::default()
         });
         world.set_machine(self.machine.clone());
-        for (name, part) in parts {
-            let processors = 1 + usize::from(self.strategy != Strategy::Proc);
-            let node = world.node(processors);
+        let topology = self.machine.topology();
+        if let Some(topology) = &topology {
+            let fabric = Fabric::new(topology, Routing::Pair, &mut Random::new(0));
+            let fabric = fabric.expect("it was checked when the machine's file was read");
+            world.set_network(Box::new(fabric), TIMEOUT);
+        }
+        if let Some(late) = &self.late {
+            world.set_schedule(self.machine.schedule(late.clone()));
+        }
+        let processors = 1 + usize::from(self.strategy != Strategy::Proc);
+        let hosts = topology.map_or(parts.len(), |topology| topology.host_count());
+        let nodes: Vec<NodeId> = (0..hosts).map(|_| world.node(processors)).collect();
+        // A prime apart, so that they are not all neighbours where there are more hosts.
+        let apart = if hosts > parts.len() { 37 } else { 1 };
+        for (place, (name, part)) in parts.into_iter().enumerate() {
+            let node = nodes[place * apart % hosts];
             world.process(node, name, move || {
                 let options = ManagerOptions {
                     strategy: self.strategy,
@@ -154,11 +182,11 @@ impl Primitive {
                 world::pause(QUIET);
             });
         }
-        let failures = world.run(END).failures;
-        if failures.is_empty() {
-            Ok(())
+        let outcome = world.run(END);
+        if outcome.failures.is_empty() {
+            Ok(outcome.arrivals)
         } else {
-            Err(Failure::World(failures.join("; ")))
+            Err(Failure::World(outcome.failures.join("; ")))
         }
     }
 
@@ -199,7 +227,8 @@ impl Primitive {
                 name,
                 Box::new(move |end| {
                     let server = end.peer("server");
-                    world::pause(QUIET);
+                    // One after the other: a network takes long to get over a beginning of all at once.
+                    world::pause(QUIET + APART * who as u64);
                     let mut took = Span::ZERO;
                     for round in 0..ROUNDS {
                         world::pause(between);

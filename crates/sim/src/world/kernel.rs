@@ -22,7 +22,7 @@ use crate::reference::Violation;
 use crate::time::{Span, Time};
 use crate::world::task::{self, OPERATIONS_MAX, PendingTask, Tasks};
 use crate::world::trace::Trace;
-use crate::world::{Node, Process, Settings};
+use crate::world::{Arrivals, Node, Process, Schedule, Settings};
 
 /// More events at one instant than that, and the world ends: no scenario has a thousandth of it.
 const EVENTS_AT_ONCE_MAX: u64 = 1 << 22;
@@ -75,6 +75,10 @@ pub(crate) struct Kernel {
     acts_free: Vec<u32>,
     /// See [`crate::world::Outcome::seen`].
     pub(crate) seen: BTreeSet<Cow<'static, str>>,
+    /// See [`crate::world::Outcome::arrivals`].
+    pub(crate) arrivals: Arrivals,
+    /// By whose turns jobs have processors, if several share them.
+    pub(crate) time_slices: Option<Schedule>,
     /// What was found wrong. The first is what the world ends with.
     pub(crate) failures: Vec<String>,
 }
@@ -102,6 +106,8 @@ impl Kernel {
             acts: Vec::new(),
             acts_free: Vec::new(),
             seen: BTreeSet::new(),
+            arrivals: Arrivals::default(),
+            time_slices: None,
             failures: Vec::new(),
             settings,
         }
@@ -115,11 +121,6 @@ impl Kernel {
     /// The instant of the running task: its work since it last waited has taken time.
     pub(crate) fn local(&self) -> Time {
         self.now + self.tasks.debt()
-    }
-
-    /// Puts the cost of what the running task does to its account.
-    pub(crate) fn charge(&mut self, span: Span) {
-        self.tasks.charge(span);
     }
 
     /// The running task passes that point of an interface's work, which takes time on a machine, or a random time. Whether it
@@ -139,6 +140,18 @@ impl Kernel {
         }
         self.charge(takes);
         takes != Span::ZERO && self.tasks.running().is_some()
+    }
+
+    /// The transport of an interface passes a point. It is locked meanwhile, so what this takes is paid at the task's next point. A
+    /// host that looks after the transport for want of a task occupies its machine.
+    pub(crate) fn charge_transport(&mut self, point: Point) {
+        if self.tasks.running().is_some() {
+            self.charge_point(point);
+        } else if let Some(charges) = &mut self.charges {
+            let known = self.registry.get(wire::entered());
+            let node = known.map_or(0, |known| known.identity.node);
+            charges.pass(node, true, point, self.now);
+        }
     }
 
     /// On a machine, those of the running task's process that look all the time see what it does as soon as it is done.
@@ -236,6 +249,20 @@ impl Kernel {
     pub(crate) fn judge(&mut self, judged: Result<(), Violation>) {
         if let Err(violation) = judged {
             self.fail(violation.to_string());
+        }
+    }
+
+    /// A packet is there for that interface.
+    pub(crate) fn count_arrival(&mut self, interface: u32) {
+        let Some(slices) = &self.time_slices else {
+            return;
+        };
+        let known = self.registry.get(interface);
+        let process = known.and_then(|known| self.processes.get(known.process as usize));
+        if let Some(process) = process {
+            let is_on = slices.is_on(process.node, process.job, self.now);
+            self.arrivals.all += 1;
+            self.arrivals.out_of_turn += u64::from(!is_on);
         }
     }
 

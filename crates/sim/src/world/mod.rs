@@ -5,6 +5,7 @@
 
 mod fault;
 pub(crate) mod kernel;
+mod schedule;
 pub(crate) mod task;
 pub(crate) mod trace;
 
@@ -19,7 +20,8 @@ use crate::machine::Machine;
 use crate::machine::charges::Charges;
 use crate::time::{Span, Time};
 pub use fault::{AtPoint, kill, killed_at, resume, stop};
-use kernel::{Kernel, What};
+use kernel::{Act, Kernel, What};
+pub use schedule::Schedule;
 pub use task::remember_panic_places;
 use task::{Coroutine, PendingTask};
 
@@ -141,14 +143,25 @@ pub struct NodeId(pub(crate) u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ProcessId(pub(crate) u32);
 
-/// What is known of a node: when each of its processors is free.
+/// What is known of a node.
 #[derive(Debug)]
 pub(crate) struct Node {
-    processors: Vec<Time>,
+    processors: usize,
+    /// When each of its processors is free, by the job that has it: jobs have them at different times.
+    free: Vec<Vec<Time>>,
+}
+
+impl Node {
+    fn free(&mut self, job: u32) -> &mut Vec<Time> {
+        let job = job as usize;
+        if self.free.len() <= job {
+            self.free.resize(job + 1, vec![Time::ZERO; self.processors]);
+        }
+        &mut self.free[job]
+    }
 }
 
 /// What is known of a process.
-#[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) node: u32,
     pub(crate) user: u32,
@@ -162,6 +175,12 @@ pub(crate) struct Process {
     pub(crate) held: Option<Vec<(u32, u32)>>,
     /// Its tasks that want something which another of them holds.
     wanting: Vec<u32>,
+    /// Which of the jobs it is of that share the node's processors.
+    job: u32,
+    /// For how long it has had processors so far.
+    user_time: Span,
+    /// Rings when that time is this.
+    user_timer: Option<(Span, Act)>,
 }
 
 /// How a world ended.
@@ -177,8 +196,19 @@ pub struct Outcome {
     pub trace: String,
     /// What happened that not every world sees: ends of links, refusals, full sockets.
     pub seen: BTreeSet<Cow<'static, str>>,
+    /// Packets that came over links without a network, counted where jobs share processors.
+    pub arrivals: Arrivals,
     /// What went wrong: panics first, of programs or of what carries for them, then programs that nothing can wake any more.
     pub failures: Vec<String>,
+}
+
+/// Packets that came.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Arrivals {
+    /// All of them.
+    pub all: u64,
+    /// While another job had their receiver's processors.
+    pub out_of_turn: u64,
 }
 
 /// A world with programs whose borrows outlive it.
@@ -221,11 +251,24 @@ impl<'a> Simulation<'a> {
         self.kernel.charges = Some(Charges::new(machine));
     }
 
+    /// Has several jobs share the processors of all nodes. Programs are of job 0 unless [`Self::set_job`] says otherwise.
+    pub fn set_schedule(&mut self, schedule: Schedule) {
+        self.kernel.time_slices = Some(schedule);
+    }
+
+    /// Which job a process is of.
+    pub fn set_job(&mut self, process: ProcessId, job: u32) {
+        if let Some(process) = self.kernel.processes.get_mut(process.0 as usize) {
+            process.job = job;
+        }
+    }
+
     /// A node with so many processors, at least one.
     pub fn node(&mut self, processors: usize) -> NodeId {
         let nodes = &mut self.kernel.nodes;
         nodes.push(Node {
-            processors: vec![Time::ZERO; processors.max(1)],
+            processors: processors.max(1),
+            free: Vec::new(),
         });
         NodeId(nodes.len() as u32 - 1)
     }
@@ -293,6 +336,7 @@ impl<'a> Simulation<'a> {
             sum: kernel.trace.sum(),
             trace: kernel.trace.take_text(),
             seen: kernel.seen,
+            arrivals: kernel.arrivals,
             failures: kernel.failures,
         }
     }
@@ -412,7 +456,15 @@ impl Kernel {
             held.push((task, epoch));
             return None;
         }
-        let processors = &self.nodes.get(process.node as usize)?.processors;
+        let (node, job) = (process.node, process.job);
+        let slices = self.time_slices.as_ref();
+        let slices = slices.filter(|_| !self.is_on_board(task));
+        let next = slices.map_or(now, |slices| slices.next_on(node, job, now));
+        if next > now {
+            self.schedule(next, What::Wake { task, epoch });
+            return None;
+        }
+        let processors = self.nodes.get_mut(node as usize)?.free(job);
         let (processor, free) = processors
             .iter()
             .copied()
@@ -439,7 +491,7 @@ impl Kernel {
             return;
         };
         let known = &mut self.processes[process as usize];
-        let node = known.node as usize;
+        let (node, job) = (known.node as usize, known.job);
         // It may have let go of what others want. The task itself may be one of them, and waits on.
         let (own, others): (Vec<u32>, Vec<u32>) = std::mem::take(&mut known.wanting)
             .into_iter()
@@ -448,7 +500,7 @@ impl Kernel {
         for other in others {
             self.wake_at(other, now + debt);
         }
-        if let Some(free) = self.nodes[node].processors.get_mut(processor) {
+        if let Some(free) = self.nodes[node].free(job).get_mut(processor) {
             *free = now + debt;
         }
     }
@@ -465,6 +517,9 @@ fn enter_process(kernel: &mut Kernel, node: NodeId, name: &str) -> (ProcessId, u
         at_points: BTreeMap::new(),
         held: None,
         wanting: Vec::new(),
+        job: 0,
+        user_time: Span::ZERO,
+        user_timer: None,
     });
     let task = enter_task(kernel, number, name);
     (ProcessId(number), task)
@@ -532,6 +587,30 @@ pub fn compute(span: Span) {
     task::wait(Some(Time::ZERO));
 }
 
+/// For how long the calling program has had processors so far.
+pub fn user_time() -> Span {
+    kernel::with(|kernel| kernel.own().map_or(Span::ZERO, |own| own.user_time))
+}
+
+/// Has something be done when the calling program has had processors for so long from now on, unless that is taken back before. Time
+/// in which it sleeps, or another job has its processors, does not count. A program has one such timer: the last that it set.
+pub fn set_user_timer(after: Span, act: impl FnOnce() + 'static) {
+    kernel::with(|kernel| {
+        if let Some(own) = kernel.own() {
+            own.user_timer = Some((own.user_time + after, Box::new(act)));
+        }
+    });
+}
+
+/// Takes the calling program's timer back.
+pub fn clear_user_timer() {
+    kernel::with(|kernel| {
+        if let Some(own) = kernel.own() {
+            own.user_timer = None;
+        }
+    });
+}
+
 /// Begins another process on that node.
 pub fn begin_process(node: NodeId, name: &str, body: impl FnOnce() + Send + 'static) -> ProcessId {
     kernel::with(|kernel| {
@@ -569,6 +648,47 @@ pub fn set_path(path: u8, is_up: bool) {
 }
 
 impl Kernel {
+    /// The running task's process.
+    fn own(&mut self) -> Option<&mut Process> {
+        let task = self.tasks.running()?;
+        let process = self.tasks.process_of(task)?;
+        self.processes.get_mut(process as usize)
+    }
+
+    /// Whether a task runs on a board beside the processors.
+    fn is_on_board(&self, task: u32) -> bool {
+        let has_board = self.charges.as_ref().is_some_and(Charges::has_board);
+        has_board && self.beside.contains(&task)
+    }
+
+    /// Puts the cost of what the running task does to its account, other jobs' slices included.
+    pub(crate) fn charge(&mut self, span: Span) {
+        let Some(task) = self.tasks.running().filter(|_| span != Span::ZERO) else {
+            return;
+        };
+        if self.is_on_board(task) {
+            return self.tasks.charge(span);
+        }
+        let local = self.local();
+        let slices = self.time_slices.as_ref();
+        let process = self.tasks.process_of(task);
+        let process = process.and_then(|process| self.processes.get_mut(process as usize));
+        let Some(process) = process else { return };
+        let (node, job) = (process.node, process.job);
+        let after = |busy| match slices {
+            Some(slices) => slices.after(node, job, local, busy),
+            None => local + busy,
+        };
+        let had = process.user_time;
+        process.user_time += span;
+        let rings = process.user_timer.take_if(|(at, _)| *at <= had + span);
+        let rings = rings.map(|(at, act)| (after(at - had), act));
+        self.tasks.charge(after(span).since(local));
+        if let Some((at, act)) = rings {
+            self.act_at(at, act);
+        }
+    }
+
     pub(crate) fn is_dying(&self) -> bool {
         let process = self
             .tasks

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use hamlyn_engine::point::Point;
 use hamlyn_engine::transport::{CloseReason, InFlightFrame, Outgoing};
 
 use super::super::UdpEndpoint;
@@ -50,6 +51,7 @@ impl<S: DatagramSocket> State<S> {
                 Some(kept) => self.add(endpoint, now_ns, next.path, kept),
                 None => {
                     controls += 1;
+                    S::passes(Point::AnswerMade);
                     self.send_control(endpoint, now_ns, next)
                 }
             };

@@ -1,11 +1,30 @@
 //! Common topologies, of the paper's switches and cables unless changed afterwards.
 
+use crate::time::Span;
+
 use super::{
     Cable, End, Host, PAPER_PORTS, PAPER_SWITCH_LATENCY, Switch, Switching, Topology, TopologyError,
 };
 
 /// More than this is not built: tables of ways grow with hosts times switches.
 const HOSTS_MAX: u64 = 1 << 12;
+
+/// How [`Topology::subclusters`] is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Subclusters {
+    /// Hosts.
+    pub hosts: u16,
+    /// Switches in all.
+    pub switches: u16,
+    /// Ports of each.
+    pub ports: u16,
+    /// Subclusters.
+    pub clusters: u16,
+    /// Those of the switches that join them.
+    pub joining: u16,
+    /// Cables to these, spread over the subclusters.
+    pub joining_cables: u16,
+}
 
 impl Topology {
     /// One crossbar with all hosts on it; with 8 hosts or fewer, the paper's.
@@ -119,6 +138,98 @@ impl Topology {
             }
         }
         Ok(topology)
+    }
+
+    /// Subclusters of two layers each, joined by further switches, all of so many ports: half of a subcluster's switches, rounded
+    /// up, have the hosts, and every two of these have one above them in common if there are ports enough.
+    pub fn subclusters(shape: &Subclusters) -> Result<Self, TopologyError> {
+        let wrong = |remedy| TopologyError::Shape {
+            shape: "subclusters",
+            remedy,
+        };
+        let Subclusters {
+            hosts,
+            switches,
+            ports,
+            clusters,
+            joining,
+            joining_cables,
+        } = *shape;
+        let inside = switches.checked_sub(joining).filter(|_| joining > 0);
+        let inside = inside.filter(|&inside| clusters > 0 && inside >= 2 * clusters);
+        let inside = inside.ok_or(wrong("each subcluster has at least two switches"))?;
+        if joining_cables / clusters < joining {
+            return Err(wrong("each subcluster has a cable to every joining switch"));
+        }
+        let mut topology = Self::default();
+        let mut used = vec![0; usize::from(switches)];
+        let mut next_port = |switch: u32| {
+            let port = used.get_mut(switch as usize)?;
+            *port += 1;
+            (*port <= ports).then(|| End::Switch(switch, *port - 1))
+        };
+        let full = wrong("a switch has fewer ports than cables: take more switches or ports");
+        // Of each subcluster its first switch, how many of its switches have hosts, and how many are above them.
+        let mut parts = Vec::new();
+        for cluster in 0..clusters {
+            let size = inside / clusters + u16::from(cluster < inside % clusters);
+            let first = topology.switches.len() as u32;
+            for at in 0..size {
+                topology.add_switch(format!("c{cluster}.{at}"), ports);
+            }
+            parts.push((first, size.div_ceil(2), size / 2));
+        }
+        let first_joining = topology.switches.len() as u32;
+        for at in 0..joining {
+            topology.add_switch(format!("j{at}"), ports);
+        }
+        let edges: Vec<u32> = parts
+            .iter()
+            .flat_map(|&(first, edges, _)| first..first + u32::from(edges))
+            .collect();
+        for host in 0..hosts {
+            let edge = edges[usize::from(host) * edges.len() / usize::from(hosts.max(1))];
+            topology.add_host(next_port(edge).ok_or(full.clone())?);
+        }
+        let per_edge = hosts.div_ceil(edges.len().try_into().unwrap_or(u16::MAX));
+        let up = ports.saturating_sub(per_edge);
+        for &(first, edges, above) in &parts {
+            for edge in 0..u32::from(edges) {
+                for cable in 0..u32::from(up) {
+                    // Triangular numbers: the differences of two edges' cables are many.
+                    let step = edge + cable * (cable + 1) / 2;
+                    let to = first + u32::from(edges) + step % u32::from(above);
+                    let ends = (next_port(first + edge), next_port(to));
+                    let (Some(one), Some(other)) = ends else {
+                        return Err(full);
+                    };
+                    topology.connect(one, other);
+                }
+            }
+        }
+        for cable in 0..u32::from(joining_cables) {
+            let (first, edges, above) = parts[cable as usize % parts.len()];
+            let turn = cable / u32::from(clusters);
+            let from = first + u32::from(edges) + turn % u32::from(above);
+            let to = first_joining + turn % u32::from(joining);
+            let (Some(one), Some(other)) = (next_port(from), next_port(to)) else {
+                return Err(full);
+            };
+            topology.connect(one, other);
+        }
+        Ok(topology)
+    }
+
+    /// The same with that time of a byte on every cable, and that of a head in every switch.
+    #[must_use]
+    pub fn rates(mut self, ps_per_byte: u64, latency: Span) -> Self {
+        for cable in &mut self.cables {
+            cable.ps_per_byte = ps_per_byte;
+        }
+        for switch in &mut self.switches {
+            switch.latency = latency;
+        }
+        self
     }
 
     /// The same with another way of passing frames on, in every switch.

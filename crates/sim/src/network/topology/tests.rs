@@ -1,3 +1,7 @@
+use crate::network::{Event, Fabric, Frame, HostId, Network, Routing};
+use crate::random::Random;
+use crate::time::Time;
+
 use super::*;
 
 /// Alice and Bob at a switch each, and a cable between the switches.
@@ -120,6 +124,64 @@ fn generators_make_what_they_say() {
     assert!(Topology::folded_clos(0, 1, 1, 1).is_err());
     assert!(Topology::folded_clos(60_000, 1, 1, 2).is_err());
     assert!(Topology::folded_clos(1, 60_000, 300, 300).is_err());
+}
+
+/// The network of the virtual networks, as far as its paper describes it, and one that cannot be.
+#[test]
+fn subclusters_join_all_hosts() {
+    let shape = Subclusters {
+        hosts: 100,
+        switches: 40,
+        ports: 8,
+        clusters: 3,
+        joining: 2,
+        joining_cables: 11,
+    };
+    let topology = Topology::subclusters(&shape).unwrap();
+    topology.check().unwrap();
+    assert_eq!((topology.hosts.len(), topology.switches.len()), (100, 40));
+    let joining = |end: &End| matches!(end, End::Switch(at, _) if *at >= 38);
+    let cables = topology.cables.iter();
+    let joined = cables.filter(|cable| cable.ends.iter().any(joining));
+    assert_eq!(joined.count(), 11);
+    for from in (0..100).step_by(7) {
+        let mut fabric = Fabric::new(&topology, Routing::Pair, &mut Random::new(1)).unwrap();
+        let mut came = 0;
+        for to in (0..100).filter(|&to| to != from) {
+            let frame = Frame::new(to.into(), HostId(from), HostId(to), 40, ());
+            let at = Time::from_ns(u64::from(to) * 10_000);
+            assert!(fabric.send(at, frame).is_ok(), "{from} to {to}");
+            fabric.advance(at + Span::from_us(10), &mut |event| {
+                came += u32::from(matches!(event, Event::Delivered { .. }));
+            });
+        }
+        assert_eq!(came, 99, "from {from}");
+    }
+    let wrong = [
+        Subclusters {
+            joining: 5,
+            ..shape
+        },
+        Subclusters {
+            clusters: 0,
+            ..shape
+        },
+        Subclusters {
+            clusters: 20,
+            ..shape
+        },
+        Subclusters {
+            hosts: 300,
+            ..shape
+        },
+        Subclusters {
+            switches: 2,
+            ..shape
+        },
+    ];
+    for shape in wrong {
+        assert!(Topology::subclusters(&shape).is_err(), "{shape:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the machines' files say is in force, nothing of it is idle, and the document says what comes out.
 
 use super::*;
+use crate::machine::MachineError;
 use crate::reproduce::report::FigureVerdict;
 
 static REPORTS: LazyLock<Vec<Report>> = LazyLock::new(|| reports().unwrap());
@@ -33,18 +34,39 @@ fn what_was_given_or_calibrated_comes_out() {
 
 #[test]
 fn every_number_of_every_machine_has_a_part() {
-    for (name, _) in MACHINES {
+    for (name, text) in MACHINES {
         let machine = machine(name);
-        let before = ours(&report(&machine).unwrap());
+        let row = |of: &Machine, id: &str| ours(&report_of(of, |asked| asked == id).unwrap());
+        // Single messages first: most numbers show in them, and programs of many take their time.
+        let mut ids: Vec<String> = Paper::parse(text)
+            .unwrap()
+            .row
+            .into_iter()
+            .filter(|row| row.machine.as_deref() == Some(name))
+            .map(|row| row.id)
+            .collect();
+        ids.sort_by_key(|id| OF_MANY.contains(&id.as_str()));
+
+        let before: Vec<_> = ids.iter().map(|id| row(&machine, id)).collect();
         for number in machine.numbers() {
-            let changed = machine
-                .with(&number.path, |value| value * 2.0 + 1.0)
-                .unwrap();
-            let after = ours(&report(&changed).unwrap());
-            assert_ne!(after, before, "{name}: {}", number.path);
+            let has_part = match machine.with(&number.path, |value| value * 2.0 + 1.0) {
+                Ok(changed) => ids
+                    .iter()
+                    .zip(&before)
+                    .any(|(id, before)| row(&changed, id) != *before),
+                // A network that cannot be built so.
+                Err(error) => matches!(error, MachineError::Network(_)),
+            };
+
+            assert!(has_part, "{name}: {}", number.path);
         }
     }
 }
+
+/// Rows that many messages are sent for.
+const OF_MANY: [&str; 9] = [
+    "V-232", "V-233", "V-234", "V-278", "V-284", "T-193", "T-194", "T-199", "T-253",
+];
 
 /// `docs/reproduce-first-look.md` lists all figures.
 #[test]

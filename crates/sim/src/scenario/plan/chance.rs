@@ -140,6 +140,9 @@ fn wire(random: &mut Random) -> WireSettings {
         waiting_bytes_max: one_of([wide.waiting_bytes_max, wide.waiting_bytes_max, 8_000, 1]),
     };
     WireSettings {
+        delay_target_ns: *random
+            .one_of(&[250_000, 250_000, 20_000, 10_000_000])
+            .unwrap_or(&250_000),
         is_encrypted: random.below(3) == 0,
         paths: *random.one_of(&[1, 1, 2, 3]).unwrap_or(&1),
         limits,
