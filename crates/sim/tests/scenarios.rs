@@ -14,7 +14,7 @@ const SEEDS: u64 = 300;
 const THREADS: usize = 2;
 
 /// What some hundreds of scenarios must have seen: reasons of refusals, states and ends of links, limits of sockets.
-const SEEN: [&str; 30] = [
+const SEEN: [&str; 31] = [
     "a datagram lost with its path",
     "a datagram that finds no room",
     "a datagram that finds nobody",
@@ -29,6 +29,7 @@ const SEEN: [&str; 30] = [
     "a link in the clear",
     "a link of several paths",
     "a link that is encrypted",
+    "a node that crashes",
     "a packet came back: refused: wrong key",
     "a packet came back: the peer does not answer",
     "a packet was refused: fast mode to a paranoid slot",

@@ -298,6 +298,11 @@ impl<'a> Oracle<'a> {
         let entry = &mut history.flows[self.flow];
         entry.sent += 1;
         history.deliveries.sent(entry.channel, bytes);
+        // The flow ended, or began anew, while the call that is to send was under way.
+        if entry.ended || entry.life != self.life {
+            entry.report(&mut history.deliveries);
+            entry.base = entry.sent;
+        }
     }
 
     /// It was not sent after all.

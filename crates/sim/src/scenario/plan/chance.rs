@@ -42,7 +42,10 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
     let (faults, network) = if is_calm {
         (Vec::new(), vec![delay(random)])
     } else {
-        (faults(random, processes.len()), impairments(random, nodes))
+        (
+            faults(random, processes.len(), nodes),
+            impairments(random, nodes),
+        )
     };
     let wire = wire(random);
     let path_cuts = path_cuts(random, wire.paths);
@@ -195,7 +198,7 @@ fn flow(random: &mut Random, processes: usize) -> Flow {
     }
 }
 
-fn faults(random: &mut Random, processes: usize) -> Vec<Fault> {
+fn faults(random: &mut Random, processes: usize, nodes: u32) -> Vec<Fault> {
     (0..random.below(4))
         .map(|_| {
             let process = random.below(processes as u64) as usize;
@@ -210,7 +213,12 @@ fn faults(random: &mut Random, processes: usize) -> Vec<Fault> {
                     after_us: span_us,
                 },
                 2 => Fault::KillInside { process, point },
-                3..=5 => Fault::StopInside {
+                3 => Fault::Crash {
+                    node: random.below(nodes.into()) as u32,
+                    at_us,
+                    after_us: span_us,
+                },
+                4 | 5 => Fault::StopInside {
                     process,
                     point,
                     for_us: span_us,
