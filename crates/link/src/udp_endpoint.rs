@@ -283,6 +283,9 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
                 first.map_or(0, |connection| connection.number()),
                 Ordering::Relaxed,
             );
+            if let Some(connection) = first {
+                connection.announcer.announce();
+            }
         }
     }
 

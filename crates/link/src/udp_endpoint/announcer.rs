@@ -2,7 +2,7 @@
 //! near peer would set it (decision 0005).
 //!
 //! One link polls for all; the others are asked for what has come. An interface with many peers asks most of them seldom, and
-//! without the bit a message waits for as many polls as there are such links.
+//! without the bit a message waits for eight times as many polls as there are such links.
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
@@ -33,13 +33,18 @@ impl Announcer {
         self.bit.as_ref().map_or(READY_BITS_MAX, ReadyBit::number)
     }
 
-    /// From now on, or no longer. Who wants it must look once afterwards for what came before.
+    /// The link is polled seldom from now on, or often. In the first case the caller must look once for what came before.
     pub(super) fn set_wanted(&self, is_wanted: bool) {
         self.is_wanted.store(is_wanted, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
-    /// Something has come, and whoever looks for it finds it.
+    /// Whether the link is polled seldom.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Something has come, and a look at the link finds it.
     pub(super) fn announce(&self) {
         fence(Ordering::SeqCst);
         if self.is_wanted.load(Ordering::SeqCst) {

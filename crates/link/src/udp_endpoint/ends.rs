@@ -299,8 +299,9 @@ impl<S: DatagramSocket> ReceiveEnd for UdpReceive<S> {
         if self.current.is_some() || self.connection.has_frames() {
             return true;
         }
-        // One of the links polls for all.
-        self.endpoint.poll_for_all(&self.connection) && self.connection.has_frames()
+        // One of the links polls for all. If that was polled seldom before, it must be polled often now, whatever came.
+        self.endpoint.poll_for_all(&self.connection)
+            && (self.connection.has_frames() || self.connection.announcer.is_wanted())
     }
 
     #[cold]

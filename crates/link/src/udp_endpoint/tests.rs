@@ -174,6 +174,30 @@ fn what_comes_for_a_link_that_is_polled_seldom_is_announced() {
     assert_eq!(ready(), []);
 }
 
+/// When the link that polls for all ends, one that was polled seldom may have to take its place, and says that it must be polled.
+#[test]
+fn a_link_that_begins_to_poll_for_all_is_announced() {
+    let endpoints = endpoints();
+    let page = Mapping::anonymous(READY_BITMAP_BYTES).unwrap();
+    let (bits, mut bitmap) = ReadyBits::new(Arc::new(page)).unwrap();
+    endpoints[1].mark_ready(bits);
+    let [first, polling] = link(&endpoints).map(UdpLink::split);
+    let [_second, (_kept, mut seldom)] = link(&endpoints).map(UdpLink::split);
+    assert!(seldom.enable_events());
+    assert!(!seldom.is_pending());
+    drop((first, polling));
+    let mut ready = Vec::new();
+    until(&endpoints, || {
+        bitmap.take(1, |bit| ready.push(bit));
+        !ready.is_empty()
+    });
+    assert_eq!(ready, [seldom.ready_bit()]);
+    assert!(seldom.is_pending(), "it must be polled");
+    seldom.suppress_events();
+    assert!(!seldom.is_pending(), "there is nothing else");
+    assert!(!seldom.enable_events());
+}
+
 /// A side that closes says so, even if only acknowledgements were left to send.
 #[test]
 fn an_end_that_leaves_says_so() {
