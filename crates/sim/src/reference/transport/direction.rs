@@ -251,12 +251,15 @@ impl Direction {
                 Answer::InPart => (frame.is_answered, frame.in_parts) = (true, true),
                 Answer::NotTaken => frame.not_taken = true,
             }
-            self.answered = self.answered.max(frame.number);
-            // Its timeout may have passed before, and others been taken for lost with it.
-            if now_ns.saturating_sub(frame.sent_ns) >= least_ns {
+            // It may have been taken for lost before, as its timeout passed or a later one was answered, and others with it.
+            let is_late = now_ns.saturating_sub(frame.sent_ns) >= least_ns;
+            if is_late {
                 self.timed_out_ns = Some(now_ns);
+            }
+            if is_late || self.answered > frame.number {
                 self.lost_ns.insert(frame.path, now_ns);
             }
+            self.answered = self.answered.max(frame.number);
         }
     }
 
