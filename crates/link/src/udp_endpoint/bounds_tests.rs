@@ -21,11 +21,7 @@ fn a_link_queues_no_more_than_its_share() {
     let length = transmit.payload_max_bytes();
     let data = vec![1; length];
     let (sent, mut offered) = (60, 0);
-    let not_ready = |transmit: &UdpTransmit| {
-        let state = transmit.connection_state().unwrap();
-        state.transport.receiver_not_ready
-    };
-    until(&endpoints, || {
+    let mut offer = |transmit: &mut UdpTransmit| {
         while offered < sent
             && transmit
                 .try_send(&header(0, length), &[], &[Part::Bytes(&data)])
@@ -33,6 +29,13 @@ fn a_link_queues_no_more_than_its_share() {
         {
             offered += 1;
         }
+    };
+    let not_ready = |transmit: &UdpTransmit| {
+        let state = transmit.connection_state().unwrap();
+        state.transport.receiver_not_ready
+    };
+    until(&endpoints, || {
+        offer(&mut transmit);
         not_ready(&transmit) > 0
     });
     // One frame may be begun while a byte is left, and one call brings several.
@@ -45,13 +48,7 @@ fn a_link_queues_no_more_than_its_share() {
     queued_bytes.fetch_sub(POOL_BYTES, Ordering::Relaxed);
     let mut taken = 0;
     until(&endpoints, || {
-        while offered < sent
-            && transmit
-                .try_send(&header(0, length), &[], &[Part::Bytes(&data)])
-                .is_ok()
-        {
-            offered += 1;
-        }
+        offer(&mut transmit);
         taken += usize::from(receive.receive(|_, _| ()).unwrap().is_some());
         taken == sent
     });

@@ -325,17 +325,14 @@ impl<S: DatagramSocket> ReceiveEnd for UdpReceive<S> {
     #[cold]
     #[inline(never)]
     fn enable_events(&mut self) -> bool {
-        // The half that polls for all links must have its turn.
-        if self.endpoint.polls_for_all(&self.connection) {
-            return false;
-        }
         self.connection.announcer.set_wanted(true);
-        // What came before is told by nobody.
-        let has_frames = self.connection.has_frames();
-        if has_frames {
+        // What was so before is announced by nobody. The half that polls for all links must have its turn.
+        let is_idle =
+            !self.connection.has_frames() && !self.endpoint.polls_for_all(&self.connection);
+        if !is_idle {
             self.connection.announcer.set_wanted(false);
         }
-        !has_frames
+        is_idle
     }
 
     fn announce_sleep(&mut self) {

@@ -103,19 +103,7 @@ impl ChannelTransmit {
         if !self.has_room() {
             return Err(Unsent::Full);
         }
-        let mut bytes = SmallVec::from_slice(metadata);
-        for part in parts {
-            let begin = bytes.len();
-            match part {
-                Part::Bytes(data) => bytes.extend_from_slice(data),
-                Part::Area { area, offset, .. } => {
-                    bytes.resize(begin + part.length_bytes(), 0);
-                    // The engine has checked that it lies inside.
-                    area.read_at(*offset, &mut bytes[begin..])
-                        .map_err(|_| Unsent::Gone)?;
-                }
-            }
-        }
+        let bytes = gathered(metadata, parts)?;
         // What is sent is what is here, whatever the header says.
         let placed = header.flags.is_placed();
         let length_bytes = (bytes.len() - metadata.len()) as u32;
@@ -196,6 +184,27 @@ impl ChannelTransmit {
 
 fn pass(point: Point) {
     kernel::pass(point);
+}
+
+/// The metadata of a packet, and after it the data of all parts.
+pub(super) fn gathered(
+    metadata: &[u8],
+    parts: &[Part<'_, Area>],
+) -> Result<SmallVec<[u8; 24]>, Unsent> {
+    let mut bytes = SmallVec::from_slice(metadata);
+    for part in parts {
+        let begin = bytes.len();
+        match part {
+            Part::Bytes(data) => bytes.extend_from_slice(data),
+            Part::Area { area, offset, .. } => {
+                bytes.resize(begin + part.length_bytes(), 0);
+                // The engine has checked that it lies inside.
+                area.read_at(*offset, &mut bytes[begin..])
+                    .map_err(|_| Unsent::Gone)?;
+            }
+        }
+    }
+    Ok(bytes)
 }
 
 fn packet_of(short: &Short) -> Packet {

@@ -12,7 +12,9 @@ use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{self, Packets, Return, Settings};
 use hamlyn_link::udp::datagram_socket::ConnectionStep;
 use hamlyn_ring::area::Area;
+use smallvec::SmallVec;
 
+use super::channel_link::gathered;
 use crate::reference::Violation;
 use crate::reference::transport::{Limits, Sent, Transport};
 use crate::world::kernel::{self, Kernel};
@@ -169,18 +171,8 @@ impl ObservedEnd {
 
 /// What is handed over in parts.
 pub(super) fn offered(header: &Header, metadata: &[u8], parts: &[Part<'_, Area>]) -> Sent {
-    let mut bytes = metadata.to_vec();
-    for part in parts {
-        let begin = bytes.len();
-        match part {
-            Part::Bytes(data) => bytes.extend_from_slice(data),
-            Part::Area { area, offset, .. } => {
-                bytes.resize(begin + part.length_bytes(), 0);
-                // The engine has checked that it lies inside.
-                let _ = area.read_at(*offset, &mut bytes[begin..]);
-            }
-        }
-    }
+    // The engine has checked that all lies inside.
+    let bytes = gathered(metadata, parts).map_or_else(|_| Vec::new(), SmallVec::into_vec);
     let header = Header {
         length_bytes: (bytes.len() - metadata.len()) as u32,
         metadata_length_bytes: metadata.len() as u8,

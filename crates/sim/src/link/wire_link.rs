@@ -112,13 +112,10 @@ impl WireTransmit {
         if is_dying() {
             return 0;
         }
-        let (observed, interface) = (self.observed, self.interface);
+        let observed = self.observed;
         let mut offered = 0;
         let sent = self.end().try_send_shorts(|| {
-            let short = next();
-            // Others may have gone on meanwhile.
-            enter(interface);
-            let short = short?;
+            let short = next()?;
             offered += 1;
             observed.offer(observed::offered_short(&short));
             Some(short)
@@ -223,13 +220,11 @@ impl WireReceive {
         &mut self,
         take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> R,
     ) -> Result<Option<R>, LinkFault> {
-        let (observed, interface) = (self.observed, self.interface);
+        let observed = self.observed;
         let taken = self.end().receive(|header, payload| {
             observed.receive(received(header, payload));
             let result = take(header, payload);
             observed.received(None);
-            // Others may have gone on meanwhile.
-            enter(interface);
             result
         })?;
         if taken.is_some() {
@@ -242,13 +237,11 @@ impl WireReceive {
         &mut self,
         take: impl FnOnce(&Header, &ReceivedPayload<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault> {
-        let (observed, interface) = (self.observed, self.interface);
+        let observed = self.observed;
         let taken = self.end().receive_or_refuse(|header, payload| {
             observed.receive(received(header, payload));
             let result = take(header, payload);
             observed.received(result.as_ref().err().copied());
-            // Others may have gone on meanwhile.
-            enter(interface);
             result
         })?;
         if taken.is_some() {

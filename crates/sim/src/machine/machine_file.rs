@@ -464,8 +464,8 @@ impl Machine {
     }
 
     /// The network between hosts, if it is more than a wire.
-    pub(crate) fn topology(&self) -> Option<Topology> {
-        self.topology.as_deref().cloned()
+    pub(crate) fn topology(&self) -> Option<&Topology> {
+        self.topology.as_deref()
     }
 
     /// By whose turns jobs have processors, where nodes are so late.

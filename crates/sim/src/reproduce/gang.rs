@@ -2,7 +2,7 @@
 //!
 //! The paper asks how many messages come while their program has no processor, and how much longer programs take. Here the
 //! programs are those whose messages the paper describes: one synchronises all the time, one hardly ever. Messages of the
-//! library land in their program's memory whoever has the processor, so none is buffered; what is counted is how many would be.
+//! library land in their program's memory also while another job has the processor, so none is buffered; what is counted is how many would be.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use super::measure::Failure;
 use super::primitive::{Part, Party, Peer, Primitive};
 use crate::machine::Machine;
 use crate::time::{Span, Time};
-use crate::world::{self, Arrivals};
+use crate::world::{self, Arrivals, Schedule};
 
 /// Of the paper's simulated system (T-178).
 const NODES: usize = 8;
@@ -65,7 +65,7 @@ impl Gang {
     }
 
     fn run(&self, late: Option<Vec<Span>>) -> Result<Ran, Failure> {
-        let slice = self.machine.schedule(Vec::new()).slice;
+        let Schedule { slice, jobs, .. } = self.machine.schedule(Vec::new());
         // As many as in so many slices if they took no time of their own, and some for the beginning.
         let own = slice * (WARM_UP_SLICES + MEASURED_SLICES + 1);
         let messages = own.as_ps() / self.between.as_ps().max(1);
@@ -92,9 +92,7 @@ impl Gang {
                 }),
             ));
         }
-        let jobs = late
-            .as_ref()
-            .map_or(1, |_| self.machine.schedule(Vec::new()).jobs);
+        let jobs = late.as_ref().map_or(1, |_| jobs);
         let primitive = Primitive {
             data_bytes: 0,
             late,

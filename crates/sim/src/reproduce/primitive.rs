@@ -16,7 +16,7 @@ use super::measure::Failure;
 use crate::host::SimHost;
 use crate::link::WireSettings;
 use crate::machine::Machine;
-use crate::network::{Fabric, Routing};
+use crate::network::{Fabric, Routing, Topology};
 use crate::random::Random;
 use crate::time::{Span, Time};
 use crate::world::{self, Arrivals, NodeId, Settings, Simulation};
@@ -153,7 +153,7 @@ impl Primitive {
         });
         world.set_machine(self.machine.clone());
         let topology = self.machine.topology();
-        if let Some(topology) = &topology {
+        if let Some(topology) = topology {
             let fabric = Fabric::new(topology, Routing::Pair, &mut Random::new(0));
             let fabric = fabric.expect("it was checked when the machine's file was read");
             world.set_network(Box::new(fabric), TIMEOUT);
@@ -162,7 +162,7 @@ impl Primitive {
             world.set_schedule(self.machine.schedule(late.clone()));
         }
         let processors = 1 + usize::from(self.strategy != Strategy::Proc);
-        let hosts = topology.map_or(parts.len(), |topology| topology.host_count());
+        let hosts = topology.map_or(parts.len(), Topology::host_count);
         let nodes: Vec<NodeId> = (0..hosts).map(|_| world.node(processors)).collect();
         // A prime apart, so that they are not all neighbours where there are more hosts.
         let apart = if hosts > parts.len() { 37 } else { 1 };

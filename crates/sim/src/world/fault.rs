@@ -48,8 +48,7 @@ impl Kernel {
     /// What is to happen to the running task's process at this point begins: from now on none of its tasks has a processor.
     /// Whether anything does.
     pub(super) fn begin_fault(&mut self) -> bool {
-        let task = self.tasks.running();
-        let process = task.and_then(|task| self.tasks.process_of(task));
+        let process = self.tasks.running_process();
         let Some(number) = process.filter(|_| !self.is_dying()) else {
             return false;
         };
@@ -75,17 +74,15 @@ impl Kernel {
     }
 
     fn kill(&mut self, process: u32) {
+        let now = self.local();
         let Some(known) = self.processes.get_mut(process as usize) else {
             return;
         };
-        if std::mem::replace(&mut known.killed, true) {
+        if known.is_killed() {
             return;
         }
+        known.killed_at = Some(now);
         let held = known.held.take();
-        let now = self.local();
-        if let Some(known) = self.processes.get_mut(process as usize) {
-            known.killed_at = Some(now);
-        }
         self.trace
             .note(now, || format!("process {process} is killed"));
         self.lose_interfaces_of(process);

@@ -159,8 +159,7 @@ impl Kernel {
         if self.charges.is_none() {
             return;
         }
-        let task = self.tasks.running();
-        if let Some(process) = task.and_then(|task| self.tasks.process_of(task)) {
+        if let Some(process) = self.tasks.running_process() {
             self.wake_interfaces_of(process);
         }
     }

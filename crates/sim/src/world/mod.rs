@@ -165,8 +165,7 @@ impl Node {
 pub(crate) struct Process {
     pub(crate) node: u32,
     pub(crate) user: u32,
-    pub(crate) killed: bool,
-    /// When that was.
+    /// When it was killed, if it was.
     killed_at: Option<Time>,
     /// Points of its interfaces' work that it has passed, and what happens to it at some.
     pub(crate) points: u64,
@@ -181,6 +180,12 @@ pub(crate) struct Process {
     user_time: Span,
     /// Rings when that time is this.
     user_timer: Option<(Span, Act)>,
+}
+
+impl Process {
+    pub(crate) fn is_killed(&self) -> bool {
+        self.killed_at.is_some()
+    }
 }
 
 /// How a world ended.
@@ -407,8 +412,9 @@ impl Run<'_> {
     /// Has every task that is left unwind, as if its process were killed.
     fn end_all(&mut self) {
         kernel::with(|kernel| {
+            let now = kernel.now();
             for process in &mut kernel.processes {
-                process.killed = true;
+                process.killed_at.get_or_insert(now);
             }
         });
         // Those beside programs first, as they may hold what the programs' ends need.
@@ -444,7 +450,7 @@ impl Kernel {
         let number = self.tasks.process_of(task)? as usize;
         let now = self.now();
         let process = self.processes.get_mut(number)?;
-        if process.killed {
+        if process.is_killed() {
             // It only unwinds. What is beside a program goes first, as it may hold what the program's end needs.
             if !self.beside.contains(&task) && self.unwinds_beside(number as u32) {
                 self.schedule(now, What::Wake { task, epoch });
@@ -511,7 +517,6 @@ fn enter_process(kernel: &mut Kernel, node: NodeId, name: &str) -> (ProcessId, u
     kernel.processes.push(Process {
         node: node.0,
         user: 1000,
-        killed: false,
         killed_at: None,
         points: 0,
         at_points: BTreeMap::new(),
@@ -535,7 +540,7 @@ fn enter_task(kernel: &mut Kernel, process: u32, name: &str) -> u32 {
 /// Begins a task of the running process.
 pub(crate) fn begin_task(name: &str, body: task::Body<'static>) -> Option<u32> {
     kernel::with(|kernel| {
-        let process = kernel.tasks.process_of(kernel.tasks.running()?)?;
+        let process = kernel.tasks.running_process()?;
         let task = enter_task(kernel, process, name);
         kernel.beside.insert(task);
         kernel.pending_tasks.push(PendingTask { task, body });
@@ -569,7 +574,7 @@ pub fn pause(span: Span) {
 pub(crate) fn let_others() {
     kernel::with(|kernel| {
         let task = kernel.tasks.running();
-        let process = task.and_then(|task| kernel.tasks.process_of(task));
+        let process = kernel.tasks.running_process();
         if let (Some(task), Some(process)) = (task, process) {
             kernel.processes[process as usize].wanting.push(task);
         }
@@ -650,8 +655,7 @@ pub fn set_path(path: u8, is_up: bool) {
 impl Kernel {
     /// The running task's process.
     fn own(&mut self) -> Option<&mut Process> {
-        let task = self.tasks.running()?;
-        let process = self.tasks.process_of(task)?;
+        let process = self.tasks.running_process()?;
         self.processes.get_mut(process as usize)
     }
 
@@ -690,10 +694,7 @@ impl Kernel {
     }
 
     pub(crate) fn is_dying(&self) -> bool {
-        let process = self
-            .tasks
-            .running()
-            .and_then(|task| self.tasks.process_of(task));
-        process.is_none_or(|process| self.processes[process as usize].killed)
+        let process = self.tasks.running_process();
+        process.is_none_or(|process| self.processes[process as usize].is_killed())
     }
 }

@@ -106,6 +106,11 @@ impl Tasks {
         self.running
     }
 
+    /// The process of the task that runs.
+    pub(crate) fn running_process(&self) -> Option<u32> {
+        self.process_of(self.running?)
+    }
+
     pub(crate) fn process_of(&self, task: u32) -> Option<u32> {
         self.known.get(task as usize).map(|known| known.process)
     }
@@ -269,7 +274,7 @@ fn wait_as(until: Option<Time>, is_in_call: bool) {
     let waits = kernel::with(|kernel| {
         let task = kernel.tasks.running()?;
         let process = kernel.tasks.process_of(task)?;
-        if kernel.processes[process as usize].killed {
+        if kernel.processes[process as usize].is_killed() {
             return None;
         }
         let local = kernel.local();
@@ -292,7 +297,7 @@ fn wait_as(until: Option<Time>, is_in_call: bool) {
         reason = "the newer way needs a handle that the library between would have to hand down"
     )]
     generator::yield_with(());
-    if kernel::with(|kernel| kernel.processes[process as usize].killed) {
+    if kernel::with(|kernel| kernel.processes[process as usize].is_killed()) {
         unwind();
     }
 }
@@ -314,7 +319,7 @@ pub(crate) fn join(task: u32) {
             let killed = kernel
                 .tasks
                 .process_of(running)
-                .is_none_or(|process| kernel.processes[process as usize].killed);
+                .is_none_or(|process| kernel.processes[process as usize].is_killed());
             let Some(known) = kernel.tasks.known.get_mut(task as usize) else {
                 return false;
             };

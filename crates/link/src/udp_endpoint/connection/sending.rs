@@ -139,7 +139,7 @@ impl<S: DatagramSocket> State<S> {
         self.send_rest(endpoint, now_ns, path, batch, Some(why))
     }
 
-    /// Shows a frame to who listens, and writes it to the trace, if there is one.
+    /// Shows a frame to a socket that listens, and writes it to the trace, if there is one.
     #[inline]
     fn show(&self, path: u8, frame: &[u8]) {
         S::observe(self.number, || ConnectionStep::Sent { path, frame });
