@@ -329,7 +329,9 @@ impl ReceiveTable {
                 self.next_channel = first;
                 return self.unacknowledged.count() == 0;
             };
-            let run = self.run_from(first);
+            // A frame names each channel once, or its reader believes none of the run.
+            let end = if has_turned { start } else { u16::MAX };
+            let run = self.run_from(first, end);
             from = run.first + run.count;
             place.copy_from_slice(&run.to_bytes());
             written.length_bytes += RUN_BYTES;
@@ -337,11 +339,11 @@ impl ReceiveTable {
         }
     }
 
-    /// The run that begins at a marked channel; its marks go from one set to the other, or out.
-    fn run_from(&mut self, first: u16) -> Run {
+    /// The run that begins at a marked channel and ends before that one; its marks go from one set to the other, or out.
+    fn run_from(&mut self, first: u16, before: u16) -> Run {
         let sequence = self.taken[usize::from(first)];
         let mut end = first;
-        while self.taken.get(usize::from(end)) == Some(&sequence) {
+        while end < before && self.taken.get(usize::from(end)) == Some(&sequence) {
             if self.unacknowledged.contains(end) {
                 self.unacknowledged.remove(end);
                 self.acknowledged_once.insert(end);

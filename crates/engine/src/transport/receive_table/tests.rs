@@ -25,7 +25,7 @@ fn telling_goes_on_where_it_stopped() {
     // And each a second time, with what comes next.
     table.take(0, 7, 1);
     assert_eq!(told(&mut table, 9 * RUN_BYTES), [2, 4, 6]);
-    assert_eq!(table.run_from(7).count, 1);
+    assert_eq!(table.run_from(7, 8).count, 1);
 }
 
 /// What waits to be answered is bounded; the peer sends such frames again.
@@ -70,4 +70,37 @@ fn a_channel_takes_one_frame_at_a_time_and_only_newer_ones() {
     table.take(0, 1, 0);
     assert_eq!(standing(&table, 0), Standing::Taken);
     assert_eq!(table.standing(2, 0), Standing::NoSuchChannel);
+}
+
+/// The channels that are told, each time they are.
+fn channels_told(table: &mut ReceiveTable, bytes: usize) -> Vec<u16> {
+    let mut into = vec![0; bytes];
+    let written = table.write_acknowledgements(&mut into);
+    let runs = into[..usize::from(written.runs) * RUN_BYTES].chunks_exact(RUN_BYTES);
+    let channels = runs.flat_map(|run| {
+        let first = u16::from_le_bytes([run[0], run[1]]);
+        first..first + u16::from_le_bytes([run[2], run[3]])
+    });
+    channels.collect()
+}
+
+/// A peer believes no frame that names more channels than there are.
+#[test]
+fn a_frame_names_each_channel_once() {
+    const CHANNELS: u16 = 16;
+    let mut table = ReceiveTable::new(CHANNELS);
+    let take = |table: &mut ReceiveTable, channels: core::ops::Range<u16>, sequence| {
+        for channel in channels {
+            table.deliver(channel);
+            table.take(0, channel, sequence);
+        }
+    };
+    // One run of the two has room, so the next frame begins in the middle.
+    take(&mut table, 0..4, 1);
+    take(&mut table, 10..12, 1);
+    assert_eq!(channels_told(&mut table, RUN_BYTES), [0, 1, 2, 3]);
+    take(&mut table, 0..CHANNELS, 2);
+    let mut told = channels_told(&mut table, 9 * RUN_BYTES);
+    told.sort_unstable();
+    assert_eq!(told, (0..CHANNELS).collect::<Vec<_>>());
 }
