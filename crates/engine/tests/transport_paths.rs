@@ -28,6 +28,8 @@ struct Paths {
     offered: u64,
     /// Which paths carry nothing, in either direction.
     is_dead: [bool; 2],
+    /// The receiver does nothing: what comes waits.
+    is_stopped: bool,
     /// Which path loses the next frame with packets.
     lose_next: Option<u8>,
     /// When it arrives, at the receiver or not, over which path.
@@ -45,6 +47,7 @@ impl Paths {
             now_ns: SECOND_NS,
             offered: 0,
             is_dead: [false; 2],
+            is_stopped: false,
             lose_next: None,
             flying: Vec::new(),
             sent: Vec::new(),
@@ -91,7 +94,10 @@ impl Paths {
 
     fn arrive(&mut self) {
         let now_ns = self.now_ns;
-        let (come, flying) = self.flying.drain(..).partition(|flying| flying.0 <= now_ns);
+        let is_stopped = self.is_stopped;
+        let comes =
+            |flying: &(u64, bool, u8, Vec<u8>)| flying.0 <= now_ns && !(is_stopped && flying.1);
+        let (come, flying) = self.flying.drain(..).partition(comes);
         self.flying = flying;
         let come: Vec<_> = come;
         for (_, to_receiver, path, frame) in come {
@@ -120,7 +126,9 @@ impl Paths {
                 self.offered += 1;
             }
             self.send(true);
-            self.send(false);
+            if !self.is_stopped {
+                self.send(false);
+            }
         }
     }
 
@@ -215,6 +223,39 @@ fn what_a_path_lost_goes_over_the_other() {
         paths.run(200_000, true);
     }
     assert_eq!(paths.sender.statistics().retransmitted, 20);
+}
+
+/// A path on which an answer is late for once is not left for one that has delivered nothing for much longer.
+#[test]
+fn a_slow_path_is_not_left_for_a_dead_one() {
+    // Whichever timeout passes first.
+    for turn in 0..40 {
+        let mut paths = Paths::new(two_paths());
+        paths.run(5_000_000, true);
+        paths.is_dead[0] = true;
+        while !paths.is_inactive(0) {
+            paths.run(STEP_NS, true);
+        }
+        // Of the other one, nothing is heard any more either, so its timeouts grow: but the worst path is better than none.
+        paths.run(turn * 50_000, true);
+        paths.is_dead[1] = true;
+        paths.run(SECOND_NS / 4, true);
+        paths.is_dead[0] = false;
+        while paths.is_inactive(0) {
+            paths.run(STEP_NS, true);
+        }
+        let lost = |paths: &Paths| paths.sender.path_statistics(0).unwrap().lost;
+        let before = lost(&paths);
+        paths.is_stopped = true;
+        while lost(&paths) == before {
+            paths.run(STEP_NS, true);
+        }
+        assert!(!paths.is_inactive(0), "turn {turn}");
+        paths.is_stopped = false;
+        paths.run(SECOND_NS, false);
+        assert!(paths.is_inactive(1) && paths.sender.is_idle());
+        assert_eq!(paths.taken, paths.offered);
+    }
 }
 
 /// When all paths have failed, all are tried: the worst is better than none.

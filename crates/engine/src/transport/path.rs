@@ -164,6 +164,11 @@ impl Path {
         self.inactive.is_none() && self.lost_in_a_row >= LOST_IN_A_ROW
     }
 
+    /// Frames that it lost since it last delivered one, or was heard again.
+    pub(super) fn lost_in_a_row(&self) -> u32 {
+        self.lost_in_a_row
+    }
+
     /// Deactivates the path; it is probed from time to time.
     pub(super) fn deactivate(&mut self, now_ns: u64) {
         let pause_ns = (4 * self.round_trip.smooth_ns()).max(FIRST_PROBE_NS);

@@ -236,11 +236,15 @@ impl Association {
             self.send.enlist(channel, ListId::LOST);
         }
         let is_bad = self.paths[usize::from(path)].lost(now_ns, entry.length_bytes);
-        let has_timed_out = loss == Loss::TimedOut && !self.paths[usize::from(path)].is_inactive();
+        let this = &self.paths[usize::from(path)];
+        let has_timed_out = loss == Loss::TimedOut && !this.is_inactive();
+        let lost_in_a_row = this.lost_in_a_row();
+        // A path that has lost more since it last delivered is no better, though it may be late to say so.
         let is_better = |(at, known): (usize, &Path)| {
             at != usize::from(path)
                 && !known.is_inactive()
-                && (has_timed_out || known.acknowledged_sent_ns > entry.sent_ns)
+                && (has_timed_out && known.lost_in_a_row() < lost_in_a_row
+                    || known.acknowledged_sent_ns > entry.sent_ns)
         };
         if (is_bad || has_timed_out) && self.paths.iter().enumerate().any(is_better) {
             self.paths[usize::from(path)].deactivate(now_ns);
