@@ -46,6 +46,9 @@ pub(crate) struct Arguments {
     /// Show a scenario that fails as it is.
     #[arg(long)]
     no_shrink: bool,
+    /// How many of the scenarios that fail are made smaller and shown; of the others, what is wrong is said as soon as it is found.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    explained: usize,
     /// Scenarios at the same time; as many as there are processors, unless told otherwise.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -137,10 +140,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Some(plan) => {
             let outcome = scenario::run(&plan, false);
             sums.count(&outcome);
-            if outcome.violations.is_empty() {
-                BTreeMap::new()
-            } else {
-                BTreeMap::from([(plan.seed, plan)])
+            match outcome.violations.is_empty() {
+                true => BTreeMap::new(),
+                false => BTreeMap::from([(plan.seed, (plan, outcome.violations))]),
             }
         }
         None => hunt(arguments, first, count, &sums),
@@ -148,14 +150,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let took_s = begun.elapsed().as_secs_f64();
     if arguments.trace && count == 1 {
         let plan = match failed.first_key_value() {
-            Some((_, plan)) => plan.clone(),
+            Some((_, (plan, _))) => plan.clone(),
             None => arguments.plan_of(first),
         };
         print!("{}", scenario::run(&plan, true).trace);
     }
     let failures = failed
         .into_iter()
-        .map(|(seed, plan)| explain(arguments, seed, plan))
+        .enumerate()
+        .map(
+            |(number, (seed, (plan, violations)))| match number < arguments.explained {
+                true => explain(arguments, seed, plan),
+                false => Ok(Failure::named(arguments, seed, violations)),
+            },
+        )
         .collect::<Result<Vec<_>>>()?;
     let get = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
     let events = get(&sums.events);
@@ -194,7 +202,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Runs the scenarios of all these seeds, several at a time; those that fail. A soak ends with the first of them.
-fn hunt(arguments: &Arguments, first: u64, count: u64, sums: &Sums) -> BTreeMap<u64, Plan> {
+fn hunt(
+    arguments: &Arguments,
+    first: u64,
+    count: u64,
+    sums: &Sums,
+) -> BTreeMap<u64, (Plan, Vec<String>)> {
     let available = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = arguments.threads.unwrap_or(available).max(1);
     let bar = if arguments.soak {
@@ -223,9 +236,10 @@ fn hunt(arguments: &Arguments, first: u64, count: u64, sums: &Sums) -> BTreeMap<
                     running.set(thread, None);
                     sums.count(&outcome);
                     tell(bar, sums, seed);
-                    if !outcome.violations.is_empty() {
+                    if let Some(violation) = outcome.violations.first() {
+                        bar.suspend(|| eprintln!("seed {seed} fails: {violation}"));
                         let mut failed = failed.lock().unwrap_or_else(|error| error.into_inner());
-                        failed.insert(seed, plan);
+                        failed.insert(seed, (plan, outcome.violations));
                         stop.fetch_or(arguments.soak, Ordering::Relaxed);
                     }
                 }
@@ -275,8 +289,8 @@ struct Failure {
     seed: u64,
     command: String,
     violations: Vec<String>,
-    plan: String,
-    history: String,
+    /// Unless it is one of many: its plan and the end of its history.
+    shown: Option<(String, String)>,
 }
 
 fn explain(arguments: &Arguments, seed: u64, plan: Plan) -> Result<Failure> {
@@ -302,18 +316,30 @@ fn explain(arguments: &Arguments, seed: u64, plan: Plan) -> Result<Failure> {
         seed,
         command: arguments.command(seed),
         violations: outcome.violations,
-        plan: toml::to_string(&plan).context("writing the plan")?,
-        history: lines[shown..].join("\n"),
+        shown: Some((
+            toml::to_string(&plan).context("writing the plan")?,
+            lines[shown..].join("\n"),
+        )),
     })
 }
 
 impl Failure {
+    fn named(arguments: &Arguments, seed: u64, violations: Vec<String>) -> Self {
+        Self {
+            seed,
+            command: arguments.command(seed),
+            violations,
+            shown: None,
+        }
+    }
+
     fn json(&self) -> serde_json::Value {
+        let shown = self.shown.as_ref();
         json!({
             "seed": self.seed,
             "violations": self.violations,
-            "plan": self.plan,
-            "history": self.history,
+            "plan": shown.map(|(plan, _)| plan),
+            "history": shown.map(|(_, history)| history),
         })
     }
 
@@ -322,11 +348,11 @@ impl Failure {
         for violation in &self.violations {
             println!("  {violation}");
         }
-        println!(
-            "\nin this plan (save it, and run it with --plan):\n\n{}",
-            self.plan
-        );
-        println!("with this at the end of its history:\n\n{}\n", self.history);
+        let Some((plan, history)) = &self.shown else {
+            return;
+        };
+        println!("\nin this plan (save it, and run it with --plan):\n\n{plan}");
+        println!("with this at the end of its history:\n\n{history}\n");
     }
 }
 

@@ -431,6 +431,44 @@ fn scenarios_are_the_same_whenever_they_run_and_can_be_saved() {
     );
 }
 
+#[test]
+fn a_scenario_that_fails_is_named_and_shown() {
+    use hamlyn_sim::network::Impairment;
+    use hamlyn_sim::scenario::Plan;
+    let plans = (0..100).map(Plan::of_seed);
+    let mut calm = plans.filter(|plan| plan.is_lossless() && plan.flows.len() > 2);
+    let mut plan = calm.next().expect("most plans are");
+    // Nothing ever comes.
+    plan.network.push(Impairment::Lose {
+        per_million: 2_000_000,
+        run_frames: 1,
+    });
+    let file = std::env::temp_dir().join(format!("hamlyn-broken-{}.toml", std::process::id()));
+    std::fs::write(&file, toml::to_string(&plan).expect("a plan is TOML")).unwrap();
+    let path = file.to_str().unwrap();
+    let simulate = |explained: &str| {
+        let output = run(&[
+            "simulate",
+            "--plan",
+            path,
+            "--no-shrink",
+            "--explained",
+            explained,
+            "--json",
+        ]);
+        assert_eq!(output.status.code(), Some(1));
+        json(&output)["failures"][0].clone()
+    };
+    let (named, shown) = (simulate("0"), simulate("1"));
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(named["seed"], plan.seed);
+    assert_eq!(named["violations"], shown["violations"]);
+    assert!(named["plan"].is_null(), "{named}");
+    assert!(!named["violations"].as_array().expect("a list").is_empty());
+    let again: Plan = toml::from_str(shown["plan"].as_str().expect("a text")).unwrap();
+    assert_eq!(again, plan);
+}
+
 /// A pipe that nobody reads.
 fn unread() -> std::io::PipeWriter {
     std::io::pipe().expect("a pipe").1
