@@ -11,6 +11,7 @@ use crate::memory::{Area, LinkId, Part, TxLinks, Unsent};
 use crate::packet::Header;
 use crate::point::Point;
 use crate::segment::{Segment, Segmenter};
+use crate::send_observer::{SendEvent, SendObserver};
 use crate::terminus::{Completion, GatherPiece, PostError, SendTag, Terminus, TerminusId};
 
 /// Where the data of a message are.
@@ -98,41 +99,106 @@ impl<'a, A: Area> PartList<'a, A> {
         list
     }
 
-    fn as_slice(&self) -> &[Part<'a, A>] {
+    /// The parts of all of a gathered message.
+    pub(crate) fn of_all(terminus: &'a Terminus<A>, pieces: &[GatherPiece]) -> Self {
+        let mut list = Self {
+            parts: [const { Part::Bytes(&[]) }; GATHER_PIECES_MAX],
+            count: 0,
+        };
+        for (part, piece) in list.parts.iter_mut().zip(pieces) {
+            if let Ok((area, offset)) = terminus.locate(piece) {
+                *part = Part::Area {
+                    area,
+                    offset,
+                    length_bytes: piece.length_bytes as u32,
+                };
+            }
+            list.count += 1;
+        }
+        list
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Part<'a, A>] {
         &self.parts[..self.count]
     }
 }
 
-/// Offers the link the packet that the segment says.
-#[inline(always)]
-pub(crate) fn offer<A: Area, O: TxLinks<A>>(
-    tx_links: &mut O,
-    link: LinkId,
-    terminus: &Terminus<A>,
-    source: &Source<'_>,
-    segment: &Segment,
-    metadata: &[u8],
-) -> Result<(), Unsent> {
-    let header = &segment.header;
-    let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
-    let is_fetched = matches!(source, Source::Pieces(_));
-    pass_cut(tx_links, header, segment.start == 0, is_fetched);
-    match source {
-        Source::Bytes(bytes) => {
-            let start = segment.start as usize;
-            let bytes = &bytes[start..start + header.length_bytes as usize];
-            tx_links.offer(link, header, metadata, &[Part::Bytes(bytes)])
+/// What a packet of a terminus is offered to, and who watches.
+pub(crate) struct Offered<'a, A: Area, S> {
+    id: TerminusId,
+    pub(crate) link: LinkId,
+    terminus: &'a Terminus<A>,
+    observer: &'a mut S,
+}
+
+impl<'a, A: Area, S: SendObserver<A>> Offered<'a, A, S> {
+    #[inline(always)]
+    pub(crate) fn new(
+        id: TerminusId,
+        link: LinkId,
+        terminus: &'a Terminus<A>,
+        observer: &'a mut S,
+    ) -> Self {
+        Self {
+            id,
+            link,
+            terminus,
+            observer,
         }
-        Source::Placed(_) => tx_links.offer(link, header, metadata, &[]),
-        Source::Pieces(pieces) => {
-            let parts = PartList::of_pieces(terminus, pieces, segment);
-            tx_links.offer(link, header, metadata, parts.as_slice())
-        }
-    }?;
-    if segment.last {
-        tx_links.passes(Point::MessageOut);
     }
-    Ok(())
+
+    /// Offers the link the packet that the segment says.
+    #[inline(always)]
+    pub(crate) fn offer<O: TxLinks<A>>(
+        self,
+        tx_links: &mut O,
+        source: &Source<'_>,
+        segment: &Segment,
+        metadata: &[u8],
+    ) -> Result<(), Unsent> {
+        let header = &segment.header;
+        let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
+        let is_fetched = matches!(source, Source::Pieces(_));
+        pass_cut(tx_links, header, segment.start == 0, is_fetched);
+        match source {
+            Source::Bytes(bytes) => {
+                let start = segment.start as usize;
+                let bytes = &bytes[start..start + header.length_bytes as usize];
+                self.offer_parts(tx_links, header, metadata, &[Part::Bytes(bytes)])
+            }
+            Source::Placed(_) => self.offer_parts(tx_links, header, metadata, &[]),
+            Source::Pieces(pieces) => {
+                let parts = PartList::of_pieces(self.terminus, pieces, segment);
+                self.offer_parts(tx_links, header, metadata, parts.as_slice())
+            }
+        }?;
+        if segment.last {
+            tx_links.passes(Point::MessageOut);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn offer_parts<O: TxLinks<A>>(
+        self,
+        tx_links: &mut O,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, A>],
+    ) -> Result<(), Unsent> {
+        let link = self.link;
+        tx_links.offer(link, header, metadata, parts)?;
+        if S::LISTENS {
+            self.observer.observe(SendEvent::Left {
+                terminus: self.id,
+                link,
+                header,
+                metadata,
+                parts,
+            });
+        }
+        Ok(())
+    }
 }
 
 /// Passes what is done for a packet before a link is offered it.
@@ -205,11 +271,10 @@ impl Work {
     }
 
     /// Offers the link the packet that the segment says.
-    pub(crate) fn offer<A: Area, O: TxLinks<A>>(
+    pub(crate) fn offer<A: Area, S: SendObserver<A>, O: TxLinks<A>>(
         &self,
+        offered: Offered<'_, A, S>,
         tx_links: &mut O,
-        link: LinkId,
-        terminus: &Terminus<A>,
         segment: &Segment,
     ) -> Result<(), Unsent> {
         let source = match &self.data {
@@ -217,7 +282,7 @@ impl Work {
             Data::Placed => Source::Placed(0),
             Data::Pieces { .. } => Source::Pieces(self.pieces()),
         };
-        offer(tx_links, link, terminus, &source, segment, &self.metadata)
+        offered.offer(tx_links, &source, segment, &self.metadata)
     }
 
     fn pieces(&self) -> &[GatherPiece] {

@@ -3,63 +3,25 @@
 //!
 //! Reception never waits for anything: not for transmission, and not for the application.
 
-use core::marker::PhantomData;
-use core::ops::{Deref, Range};
+use core::ops::Range;
 
 pub use crate::awaited::Awaited;
+use crate::entry_access::EntryAccess;
 use crate::grant::{GrantId, GrantRefused};
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, QUEUES_MAX, USER_METADATA_BYTES};
 use crate::memory::{Area, Denied, LinkId, Payload, Window};
-use crate::metadata::{MetadataEntry, Permission};
+use crate::metadata::MetadataEntry;
 use crate::notification::{
     Notification, NotificationReader, NotificationWriter, QueueError, queue,
 };
-use crate::packet::{Address, Flags, Header, Kind, ShortInPlace, SlotName};
+use crate::packet::{Flags, Header, Kind, ShortInPlace, SlotName};
 use crate::point::Point;
+use crate::receive_observer::{ReceiveEvent, ReceiveObserver, SlotChange, Unobserved};
+pub use crate::received::{Received, ShortReceived};
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
 use crate::table::Table;
-
-/// What became of a packet that was let in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Received {
-    /// Deposited; more of its message or group is to come.
-    Deposited,
-    /// Deposited, and its message or group is complete; announced, if it was to be.
-    Complete,
-    /// Complete, and the announcement is here instead of in the queue: see [`Receiver::receive`].
-    Handed(Notification),
-}
-
-/// A short packet that came the fast path ([`Receiver::receive_short`]): deposited, complete, and to be announced.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ShortReceived {
-    /// Its address.
-    pub to: Address,
-    /// What its notification says: in fast mode its word, otherwise its entry's receive class. Zero if it was awaited:
-    /// then nothing is announced.
-    pub word: u64,
-    /// Its metadata, unless it is in fast mode.
-    pub metadata: u64,
-    /// Where in the slot its data begin, unless it is in fast mode.
-    pub offset: u64,
-    /// How many bytes of data, unless it is in fast mode.
-    pub length_bytes: usize,
-}
-
-impl ShortReceived {
-    /// Its notification, if it came over that link.
-    #[inline(always)]
-    pub const fn notification(&self, from: LinkId) -> Notification {
-        Notification {
-            slot: self.to.slot(),
-            metadata_index: self.to.metadata_index(),
-            word: self.word,
-            from,
-        }
-    }
-}
 
 /// Whether the interface takes packets (`Hamlyn 2.8`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,8 +37,10 @@ enum ReceiveEnable {
 ///   `slot_info`, `open_queue`, `close_queue`, `refusals`, `grant`, `end_grant`, `end_grants_of`.
 /// * For the host: `set_up`, `handshake`, `tick`.
 /// * For the links: `receive`, and beside it the one fast path, `receive_short`.
+///
+/// `O` watches it; see [`crate::receive_observer`].
 #[derive(Debug)]
-pub struct Receiver<A: Area> {
+pub struct Receiver<A: Area, O = Unobserved> {
     slots: SlotTable<A>,
     queues: Table<NotificationWriter>,
     refusals: Refusals,
@@ -86,6 +50,7 @@ pub struct Receiver<A: Area> {
     handshake_period_ns: Option<u64>,
     handshake_ns: u64,
     grants_made: u64,
+    observer: O,
 }
 
 impl<A: Area> Receiver<A> {
@@ -93,7 +58,15 @@ impl<A: Area> Receiver<A> {
     /// `handshake_period_ns` is given, it falls back to that whenever
     /// the host has been silent for longer.
     pub fn new(handshake_period_ns: Option<u64>) -> Self {
+        Self::observed(handshake_period_ns, Unobserved)
+    }
+}
+
+impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
+    /// As [`Receiver::new`], of a half that somebody watches.
+    pub fn observed(handshake_period_ns: Option<u64>, observer: O) -> Self {
         Self {
+            observer,
             slots: SlotTable::new(),
             queues: Table::new(QUEUES_MAX, u32::MAX - 1),
             refusals: Refusals::default(),
@@ -103,6 +76,33 @@ impl<A: Area> Receiver<A> {
             handshake_ns: 0,
             grants_made: 0,
         }
+    }
+
+    /// Tells who watches.
+    #[inline(always)]
+    fn tell<'a>(&mut self, event: impl FnOnce() -> ReceiveEvent<'a, A>)
+    where
+        A: 'a,
+    {
+        if O::LISTENS {
+            self.observer.observe(event());
+        }
+    }
+
+    /// Makes a change of a slot, and tells who watches.
+    fn change_slot<R>(
+        &mut self,
+        name: SlotName,
+        change: SlotChange,
+        make: impl FnOnce(&mut SlotTable<A>) -> Result<R, SlotError>,
+    ) -> Result<R, SlotError> {
+        let made = make(&mut self.slots);
+        self.tell(|| ReceiveEvent::SlotChanged {
+            name,
+            change,
+            was_open: made.is_ok(),
+        });
+        made
     }
 
     /// The host is ready: packets are let in from now on.
@@ -130,8 +130,9 @@ impl<A: Area> Receiver<A> {
 
     fn set_receive_enable(&mut self, receive_enable: ReceiveEnable) {
         self.receive_enable = receive_enable;
-        self.slots
-            .set_receive_enable(receive_enable == ReceiveEnable::Open);
+        let is_open = receive_enable == ReceiveEnable::Open;
+        self.slots.set_receive_enable(is_open);
+        self.tell(|| ReceiveEvent::Enabled(is_open));
     }
 
     /// Opens a notification queue of at least `entries` entries. Allocates.
@@ -156,25 +157,34 @@ impl<A: Area> Receiver<A> {
         {
             return Err(SlotError::NoSuchQueue);
         }
-        self.slots.open(options)
+        let told = O::LISTENS.then(|| options.clone());
+        let name = self.slots.open(options)?;
+        if let Some(options) = told {
+            self.tell(|| ReceiveEvent::SlotOpened { name, options });
+        }
+        Ok(name)
     }
 
     /// Closes a slot: its name will never be good again.
     pub fn close_slot(&mut self, name: SlotName) -> Result<(), SlotError> {
-        self.slots.close(name)
+        self.change_slot(name, SlotChange::Closed, |slots| slots.close(name))
     }
 
     /// Changes a slot's key; messages with the old one are refused. Undoes a revocation.
     pub fn rekey_slot(&mut self, name: SlotName, key: Key) -> Result<(), SlotError> {
-        self.slots.change(name, |slot| {
-            slot.key = key;
-            slot.revoked = false;
+        self.change_slot(name, SlotChange::Rekeyed(key), |slots| {
+            slots.change(name, |slot| {
+                slot.key = key;
+                slot.revoked = false;
+            })
         })
     }
 
     /// Refuses all messages to the slot until it is re-keyed.
     pub fn revoke_slot(&mut self, name: SlotName) -> Result<(), SlotError> {
-        self.slots.change(name, |slot| slot.revoked = true)
+        self.change_slot(name, SlotChange::Revoked, |slots| {
+            slots.change(name, |slot| slot.revoked = true)
+        })
     }
 
     /// Lets the peer of that link store into that range of the slot by itself. Allocates.
@@ -192,9 +202,17 @@ impl<A: Area> Receiver<A> {
             return Err(GrantRefused::Paranoid(name));
         }
         let serial = self.grants_made;
-        slot.grants.add(slot.length_bytes, range, holder, serial)?;
+        slot.grants
+            .add(slot.length_bytes, range.clone(), holder, serial)?;
         self.grants_made += 1;
-        Ok(GrantId { slot: name, serial })
+        let grant = GrantId { slot: name, serial };
+        self.tell(|| ReceiveEvent::Granted {
+            grant,
+            slot: name,
+            range,
+            holder,
+        });
+        Ok(grant)
     }
 
     /// The area of a slot, and where in it the slot begins.
@@ -209,6 +227,7 @@ impl<A: Area> Receiver<A> {
     /// Ends a grant: placed packets that come from now on are refused. False if it had ended,
     /// with its slot or by itself.
     pub fn end_grant(&mut self, grant: GrantId) -> bool {
+        self.tell(|| ReceiveEvent::GrantEnded(grant));
         self.slots
             .get_mut(grant.slot)
             .is_some_and(|slot| slot.grants.end(grant.serial))
@@ -216,6 +235,7 @@ impl<A: Area> Receiver<A> {
 
     /// Ends all grants of a peer that is gone.
     pub fn end_grants_of(&mut self, holder: LinkId) {
+        self.tell(|| ReceiveEvent::GrantsEndedOf(holder));
         for slot in self.slots.iter_mut() {
             slot.grants.end_all_of(holder);
         }
@@ -257,7 +277,13 @@ impl<A: Area> Receiver<A> {
         payload: &P,
         waiting: Option<QueueId>,
     ) -> Result<Received, Refusal> {
-        match self.admit(from, header, payload, waiting) {
+        self.tell(|| ReceiveEvent::Came {
+            header,
+            payload,
+            from,
+            waiting,
+        });
+        let reception = match self.admit(from, header, payload, waiting) {
             Ok(received) => Ok(received),
             Err(reason) => {
                 payload.passes(Point::Refused);
@@ -265,7 +291,14 @@ impl<A: Area> Receiver<A> {
                 let header = *header;
                 Err(self.refuse(&header, reason))
             }
+        };
+        if O::LISTENS {
+            self.observer.observe(ReceiveEvent::Done {
+                reception,
+                refusals: &self.refusals,
+            });
         }
+        reception
     }
 
     /// The fast path, for a short packet that is announced in the empty queue `waiting`: in fast mode to a slot whose
@@ -277,6 +310,24 @@ impl<A: Area> Receiver<A> {
     /// the entry as `awaited`; then only whether it is armed is looked up, and a packet to another entry is left.
     #[inline(always)]
     pub fn receive_short<P: ShortInPlace>(
+        &mut self,
+        short: &P,
+        waiting: QueueId,
+        awaited: Option<(&Awaited, &MetadataEntry)>,
+    ) -> Option<ShortReceived> {
+        self.tell(|| ReceiveEvent::CameShort {
+            short: short.copied(),
+            waiting,
+            is_awaited: awaited.is_some(),
+        });
+        let received = self.take_short(short, waiting, awaited);
+        self.tell(|| ReceiveEvent::DoneShort(received));
+        received
+    }
+
+    /// See [`Receiver::receive_short`].
+    #[inline(always)]
+    fn take_short<P: ShortInPlace>(
         &mut self,
         short: &P,
         waiting: QueueId,
@@ -516,6 +567,7 @@ impl<A: Area> Receiver<A> {
             payload.passes(Point::Notified);
             writer.push(notification);
             self.announced += 1;
+            self.tell(|| ReceiveEvent::Announced(queue, notification));
         }
         Ok(Received::Complete)
     }
@@ -533,68 +585,4 @@ fn pass_short<P: ShortInPlace>(short: &P, length_bytes: usize) {
     }
     short.passes(Point::Deposited(length_bytes as u32));
     short.passes(Point::Notified);
-}
-
-/// A metadata entry on behalf of a packet: each access is a point that the packet's payload is told of.
-struct EntryAccess<'a, A, P> {
-    entry: &'a MetadataEntry,
-    payload: &'a P,
-    area: PhantomData<fn(A)>,
-}
-
-/// What is no access that takes time: fields of the line that was read.
-impl<A, P> Deref for EntryAccess<'_, A, P> {
-    type Target = MetadataEntry;
-
-    #[inline(always)]
-    fn deref(&self) -> &MetadataEntry {
-        self.entry
-    }
-}
-
-impl<'a, A: Area, P: Payload<A>> EntryAccess<'a, A, P> {
-    #[inline(always)]
-    fn new(entry: &'a MetadataEntry, payload: &'a P) -> Self {
-        payload.passes(Point::EntryRead);
-        Self {
-            entry,
-            payload,
-            area: PhantomData,
-        }
-    }
-
-    #[inline(always)]
-    fn admission(&self, once: bool) -> Option<(Permission, bool)> {
-        self.payload.passes(Point::PermissionRead);
-        self.entry.admission(once)
-    }
-
-    #[inline(always)]
-    fn accumulator(&self) -> u64 {
-        self.payload.passes(Point::AccumulatorRead);
-        self.entry.accumulator()
-    }
-
-    #[inline(always)]
-    fn set_accumulator(&self, sum: u64) {
-        self.payload.passes(Point::AccumulatorWritten);
-        self.entry.set_accumulator(sum);
-    }
-
-    #[inline(always)]
-    fn store_metadata_word(&self, word: u64, length_bytes: usize) {
-        self.payload
-            .passes(Point::MetadataStored(length_bytes as u32));
-        self.entry.store_metadata_word(word, length_bytes);
-    }
-
-    /// Metadata that did not come as one word.
-    #[inline(always)]
-    fn store_metadata(&self, length_bytes: usize) {
-        self.payload
-            .passes(Point::MetadataStored(length_bytes as u32));
-        let mut metadata = [0; USER_METADATA_BYTES];
-        self.payload.metadata(&mut metadata, length_bytes);
-        self.entry.store_metadata(&metadata, length_bytes);
-    }
 }

@@ -8,19 +8,20 @@
 //! stands [`Transmitter::post_short`], which sends or does nothing.
 
 mod offering;
+mod posting;
 mod pump;
 mod streaming;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::backlog::{Backlog, Source, Work, offer};
+use crate::backlog::{Backlog, Work};
 use crate::counting::Share;
-use crate::limits::{MESSAGE_BYTES_MAX, SHORT_BYTES_MAX, TERMINI_MAX, USER_METADATA_BYTES};
-use crate::memory::{Area, LinkId, TxLinks, Unsent};
-use crate::packet::{Flags, Header, Short};
-use crate::point::Point;
-use crate::segment::Segmenter;
+use crate::limits::{TERMINI_MAX, USER_METADATA_BYTES};
+use crate::memory::{Area, LinkId, TxLinks};
+use crate::packet::{Header, Short};
+use crate::receive_observer::Unobserved;
+use crate::send_observer::{SendEvent, SendObserver};
 use crate::table::Table;
 use crate::terminus::{
     Completion, GatherPiece, PostError, SendHandle, SendTag, Terminus, TerminusError, TerminusId,
@@ -64,8 +65,10 @@ pub struct Pumped {
 /// * For the application: `open_terminus`, `close_terminus`, `bind_area`, `unbind_area`,
 ///   `post`, `post_placed`, `post_gather`, `begin_streaming`, `continue_streaming`, `finish_streaming`, `completion`.
 /// * For the host: `pump`, `link_ended`, `shrink`.
+///
+/// `S` watches it; see [`crate::send_observer`].
 #[derive(Debug)]
-pub struct Transmitter<A> {
+pub struct Transmitter<A, S = Unobserved> {
     termini: Table<Terminus<A>>,
     /// The terminus that was used last, as long as it is open and no message waits for any link: then what is posted
     /// there goes at once.
@@ -79,6 +82,7 @@ pub struct Transmitter<A> {
     /// Messages that wait for all links.
     waiting: usize,
     pumps: u32,
+    observer: S,
 }
 
 impl<A: Area> Default for Transmitter<A> {
@@ -90,7 +94,15 @@ impl<A: Area> Default for Transmitter<A> {
 impl<A: Area> Transmitter<A> {
     /// A half without termini.
     pub fn new() -> Self {
+        Self::observed(Unobserved)
+    }
+}
+
+impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
+    /// The same, of a half that somebody watches.
+    pub fn observed(observer: S) -> Self {
         Self {
+            observer,
             // The last generation is nobody's.
             termini: Table::new(TERMINI_MAX, u32::MAX - 1),
             at_hand: TerminusId::NOBODY,
@@ -102,13 +114,31 @@ impl<A: Area> Transmitter<A> {
         }
     }
 
+    /// Tells who watches.
+    #[inline(always)]
+    fn tell<'a>(&mut self, event: impl FnOnce() -> SendEvent<'a, A>)
+    where
+        A: 'a,
+    {
+        if S::LISTENS {
+            self.observer.observe(event());
+        }
+    }
+
     /// Opens a terminus.
     pub fn open_terminus(&mut self, options: TerminusOptions) -> Result<TerminusId, TerminusError> {
         let terminus = Terminus::new(options)?;
-        self.termini
+        let queue_entries = terminus.queue_entries;
+        let name = self
+            .termini
             .insert(terminus)
-            .map(TerminusId::new)
-            .ok_or(TerminusError::TooMany)
+            .ok_or(TerminusError::TooMany)?;
+        let terminus = TerminusId::new(name);
+        self.tell(|| SendEvent::TerminusOpened {
+            terminus,
+            queue_entries,
+        });
+        Ok(terminus)
     }
 
     /// Closes a terminus; what is still queued is dropped.
@@ -116,6 +146,7 @@ impl<A: Area> Transmitter<A> {
         self.termini
             .remove(id.name())
             .ok_or(TerminusError::NoSuchTerminus)?;
+        self.tell(|| SendEvent::TerminusClosed(id));
         self.at_hand = TerminusId::NOBODY;
         for backlog in &mut self.backlogs {
             self.waiting -= backlog.drop_lane(id);
@@ -147,6 +178,14 @@ impl<A: Area> Transmitter<A> {
     /// What became of a message: whether its buffers may be used again. A failure is remembered until as many later
     /// messages to the same destination failed as the queue holds.
     pub fn completion(&self, handle: SendHandle) -> Result<Completion, TerminusError> {
+        let completion = self.found(handle)?;
+        if S::LISTENS {
+            self.observer.told(handle, completion);
+        }
+        Ok(completion)
+    }
+
+    fn found(&self, handle: SendHandle) -> Result<Completion, TerminusError> {
         let (id, sequence) = (handle.terminus, handle.sequence);
         if !self.termini.contains(id.name()) {
             return Err(TerminusError::NoSuchTerminus);
@@ -198,89 +237,6 @@ impl<A: Area> Transmitter<A> {
         (backlog.link == link && backlog.waiting() != 0).then_some(backlog)
     }
 
-    /// Sends a message of bytes at hand (direct I/O). If the link has no room, or messages wait for it,
-    /// up to [`DIRECT_BYTES_MAX`](crate::limits::DIRECT_BYTES_MAX) bytes are copied into the work queue; longer
-    /// ones are refused. Never blocks; allocates only as a queue grows.
-    #[inline]
-    pub fn post<O: TxLinks<A>>(
-        &mut self,
-        id: TerminusId,
-        message: &Message,
-        metadata: &[u8],
-        data: &[u8],
-        tx_links: &mut O,
-    ) -> Result<Posted, PostError> {
-        self.post_made(id, || *message, metadata, data, tx_links)
-    }
-
-    /// As [`Transmitter::post`], of a message that is made when it is looked at, and so need not lie in memory.
-    #[inline(always)]
-    pub fn post_made<O: TxLinks<A>>(
-        &mut self,
-        id: TerminusId,
-        message: impl Fn() -> Message,
-        metadata: &[u8],
-        data: &[u8],
-        tx_links: &mut O,
-    ) -> Result<Posted, PostError> {
-        self.dispatch(id, message, metadata, Source::Bytes(data), tx_links)
-    }
-
-    /// As [`Transmitter::post`], for a message without metadata that is too long for a short packet, if it can go at once
-    /// and as one packet. Otherwise nothing was sent, and [`Transmitter::post`] must decide.
-    #[inline(always)]
-    pub fn post_at_once<O: TxLinks<A>>(
-        &mut self,
-        id: TerminusId,
-        message: impl FnOnce() -> Message,
-        data: &[u8],
-        tx_links: &mut O,
-    ) -> Option<SendHandle> {
-        if data.len() <= SHORT_BYTES_MAX {
-            return None;
-        }
-        tx_links.passes(Point::RequestWritten {
-            pieces: 0,
-            data_bytes: data.len() as u32,
-        });
-        let offered = self.offer_bytes(id, &message(), &[], data, tx_links)?;
-        offered.ok()?;
-        Some(posted(id, self.accept(1), true).handle)
-    }
-
-    /// Sends a message whose data, and metadata if wanted, are gathered from
-    /// send-buffer areas. What the link does not take waits. Never blocks; allocates only as a queue grows.
-    pub fn post_gather<O: TxLinks<A>>(
-        &mut self,
-        id: TerminusId,
-        message: &Message,
-        metadata: &[u8],
-        pieces: &[GatherPiece],
-        tx_links: &mut O,
-    ) -> Result<Posted, PostError> {
-        self.dispatch(id, || *message, metadata, Source::Pieces(pieces), tx_links)
-    }
-
-    /// Announces a message of `data_bytes` bytes that are in their place already, by a grant of
-    /// the receiver (decision 0006): one packet without data. It waits if it cannot go at
-    /// once. The stores to the place must come before. Never blocks; allocates only as a queue grows.
-    #[inline(always)]
-    pub fn post_placed<O: TxLinks<A>>(
-        &mut self,
-        id: TerminusId,
-        message: impl Fn() -> Message,
-        metadata: &[u8],
-        data_bytes: u32,
-        tx_links: &mut O,
-    ) -> Result<Posted, PostError> {
-        let placed = || {
-            let mut message = message();
-            message.header.flags = message.header.flags.with(Flags::PLACED);
-            message
-        };
-        self.dispatch(id, placed, metadata, Source::Placed(data_bytes), tx_links)
-    }
-
     /// Whether the queue of a terminus for that link has room.
     #[inline]
     pub fn has_room(&self, id: TerminusId, link: LinkId) -> Result<bool, PostError> {
@@ -298,90 +254,6 @@ impl<A: Area> Transmitter<A> {
                 .map_or(0, |backlog| backlog.waiting_of(id)),
         };
         Ok(waiting < terminus.queue_entries)
-    }
-
-    /// The one way of a message: refused, sent as far as its link takes it, and what is left of it queued.
-    #[inline(always)]
-    fn dispatch<O: TxLinks<A>>(
-        &mut self,
-        id: TerminusId,
-        message: impl Fn() -> Message,
-        metadata: &[u8],
-        source: Source<'_>,
-        tx_links: &mut O,
-    ) -> Result<Posted, PostError> {
-        let (pieces, data_bytes) = match source {
-            Source::Bytes(data) => (0, metadata.len() + data.len()),
-            Source::Placed(_) => (0, metadata.len()),
-            Source::Pieces(pieces) => (pieces.len() + usize::from(!metadata.is_empty()), 0),
-        };
-        tx_links.passes(Point::RequestWritten {
-            pieces: pieces as u32,
-            data_bytes: data_bytes as u32,
-        });
-        let offered = match source {
-            _ if !O::TAKES => None,
-            Source::Bytes(data) => self.offer_bytes(id, &message(), metadata, data, tx_links),
-            Source::Placed(bytes) => self.offer_placed(id, &message(), metadata, bytes, tx_links),
-            Source::Pieces(_) => self.offer_gathered(id, &message(), metadata, &source, tx_links),
-        };
-        let (sequence, sent) = if offered == Some(Ok(())) {
-            (self.accept(1), true)
-        } else {
-            self.dispatch_rest(id, &message(), metadata, source, offered, tx_links)?
-        };
-        Ok(posted(id, sequence, sent))
-    }
-
-    /// As [`Transmitter::dispatch`], for a message that did not go at once; if it was `offered`, there was no room for it.
-    #[inline(never)]
-    fn dispatch_rest<O: TxLinks<A>>(
-        &mut self,
-        id: TerminusId,
-        message: &Message,
-        metadata: &[u8],
-        source: Source<'_>,
-        offered: Option<Result<(), Unsent>>,
-        tx_links: &mut O,
-    ) -> Result<(u64, bool), PostError> {
-        let link = message.link;
-        let terminus = self
-            .termini
-            .get(id.name())
-            .ok_or(PostError::NoSuchTerminus)?;
-        let data_bytes = source.length_bytes(terminus)?;
-        if offered == Some(Err(Unsent::Gone)) {
-            return Err(PostError::LinkGone);
-        }
-        let payload_max_bytes = tx_links.payload_max_bytes(link);
-        let payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
-        let mut segmenter = segmenter(message, metadata, data_bytes, payload_max_bytes)?;
-        if self.is_waiting_for(link) {
-            if !source.can_wait() || !self.has_room(id, link)? {
-                return Err(PostError::QueueFull);
-            }
-        } else if !source.can_wait() {
-            // If the link filled up half-way, the rest would have to wait in a buffer that is not ours.
-            return Err(PostError::TooLongToQueue {
-                length_bytes: data_bytes,
-            });
-        } else if offered.is_none() && O::TAKES {
-            loop {
-                let payload_max_bytes = tx_links
-                    .payload_max_bytes(link)
-                    .ok_or(PostError::LinkGone)?;
-                let segment = segmenter.next(payload_max_bytes);
-                match offer(tx_links, link, terminus, &source, &segment, metadata) {
-                    Ok(()) if segment.last => return Ok((self.accept(1), true)),
-                    Ok(()) => segmenter.advance(&segment),
-                    Err(Unsent::Full) => break,
-                    Err(Unsent::Gone) => return Err(PostError::LinkGone),
-                }
-            }
-        }
-        let sequence = self.accept(1);
-        self.enqueue(id, link, Work::new(sequence, segmenter, metadata, &source));
-        Ok((sequence, false))
     }
 
     /// Puts a message behind the others for its link.
@@ -435,10 +307,42 @@ impl<A: Area> Transmitter<A> {
         if !self.sends_at_once(id, link) {
             return None;
         }
-        tx_links.offer_short(link, short).then(|| SendHandle {
+        let mut told = None;
+        let is_sent = tx_links.offer_short(link, || {
+            let short = short();
+            if S::LISTENS {
+                told = Some(short);
+            }
+            short
+        });
+        if !is_sent {
+            return None;
+        }
+        Some(self.short_left(id, link, told, 1))
+    }
+
+    /// Short packets left, the last of which is `told`, if somebody watches.
+    #[inline(always)]
+    fn short_left(
+        &mut self,
+        id: TerminusId,
+        link: LinkId,
+        told: Option<Short>,
+        count: usize,
+    ) -> SendHandle {
+        let handle = SendHandle {
             terminus: id,
-            sequence: self.accept(1),
-        })
+            sequence: self.accept(count),
+        };
+        if let Some(short) = told {
+            self.tell(|| SendEvent::LeftShort {
+                short,
+                count,
+                link,
+                handle,
+            });
+        }
+        handle
     }
 
     /// As [`Transmitter::post_short`], for one after the other, each asked for only when it can go at once. How
@@ -448,21 +352,24 @@ impl<A: Area> Transmitter<A> {
         &mut self,
         id: TerminusId,
         link: LinkId,
-        next: impl FnMut() -> Option<Short>,
+        mut next: impl FnMut() -> Option<Short>,
         tx_links: &mut O,
     ) -> Option<(usize, SendHandle)> {
         if !self.sends_at_once(id, link) {
             return None;
         }
-        let count = tx_links.offer_shorts(link, next);
+        let mut told = None;
+        let count = tx_links.offer_shorts(link, || {
+            let short = next();
+            if S::LISTENS && short.is_some() {
+                told = short;
+            }
+            short
+        });
         if count == 0 {
             return None;
         }
-        let handle = SendHandle {
-            terminus: id,
-            sequence: self.accept(count),
-        };
-        Some((count, handle))
+        Some((count, self.short_left(id, link, told, count)))
     }
 
     /// The area that a piece of a gather list lies in, and where in it.
@@ -493,6 +400,7 @@ impl<A: Area> Transmitter<A> {
 
     /// A link is gone: all that waits for it fails.
     pub fn link_ended(&mut self, link: LinkId) {
+        self.tell(|| SendEvent::LinkEnded(link));
         if let Some(backlog) = self.backlogs.get_mut(link.index as usize)
             && backlog.link == link
         {
@@ -536,39 +444,4 @@ fn backlog_of<'a>(
         backlog.link = link;
     }
     backlog
-}
-
-/// Checks a message and makes it ready to be cut.
-#[inline(always)]
-fn segmenter(
-    message: &Message,
-    metadata: &[u8],
-    data_bytes: u64,
-    payload_max_bytes: usize,
-) -> Result<Segmenter, PostError> {
-    if metadata.len() > USER_METADATA_BYTES {
-        return Err(PostError::MetadataTooLong {
-            length_bytes: metadata.len(),
-        });
-    }
-    if data_bytes > MESSAGE_BYTES_MAX || message.header.offset.checked_add(data_bytes).is_none() {
-        return Err(PostError::TooLong);
-    }
-    let too_long = data_bytes > payload_max_bytes as u64 && !message.header.flags.is_placed();
-    if message.header.is_fast() && (too_long || !metadata.is_empty()) {
-        return Err(PostError::FastTooLong {
-            length_bytes: data_bytes,
-            payload_max_bytes,
-        });
-    }
-    let header = Header {
-        metadata_length_bytes: metadata.len() as u8,
-        ..message.header
-    };
-    Ok(Segmenter::new(
-        header,
-        message.share,
-        data_bytes,
-        payload_max_bytes,
-    )?)
 }

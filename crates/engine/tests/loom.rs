@@ -20,6 +20,8 @@ mod atomic {
 mod awaited;
 #[path = "../src/counting.rs"]
 mod counting;
+#[path = "../src/entry_access.rs"]
+mod entry_access;
 #[path = "../src/grant.rs"]
 mod grant;
 #[path = "../src/key.rs"]
@@ -38,6 +40,10 @@ mod packet;
 mod point;
 #[path = "../src/receive.rs"]
 mod receive;
+#[path = "../src/receive_observer.rs"]
+mod receive_observer;
+#[path = "../src/received.rs"]
+mod received;
 #[path = "../src/refusal.rs"]
 mod refusal;
 #[path = "../src/slot.rs"]

@@ -7,6 +7,7 @@ use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::{Address, Header};
 use hamlyn_engine::receive::{Awaited, Received, Receiver, ShortReceived};
+use hamlyn_engine::receive_observer::ReceiveObserver;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_host::LossCause;
@@ -32,8 +33,8 @@ const BAD_KEYS_MAX: u32 = 65_536;
 const RING_AGAIN_NS: u64 = 1_000_000;
 
 /// See the module.
-pub(crate) struct Inbound<R> {
-    pub(crate) receiver: Receiver<Area>,
+pub(crate) struct Inbound<R, O> {
+    pub(crate) receiver: Receiver<Area, O>,
     rx_links: RxLinks<R>,
     active_links: ActiveLinks,
     /// How many packets had been taken from the link whose turn it is when its turn began.
@@ -74,8 +75,8 @@ enum Reception {
     Nothing,
 }
 
-impl<R: ReceiveEnd> Inbound<R> {
-    pub(crate) fn new(receiver: Receiver<Area>, ready_bitmap: Option<ReadyBitmap>) -> Self {
+impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
+    pub(crate) fn new(receiver: Receiver<Area, O>, ready_bitmap: Option<ReadyBitmap>) -> Self {
         Self {
             receiver,
             rx_links: RxLinks::new(),
@@ -252,7 +253,7 @@ impl<R: ReceiveEnd> Inbound<R> {
     pub(crate) fn take_one_shot(&mut self, queue: QueueId) -> Option<Notification> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
-        let received = take_short::<_, true>(rx_link, &mut self.receiver, queue, None)?;
+        let received = take_short::<_, _, true>(rx_link, &mut self.receiver, queue, None)?;
         Some(received.notification(from))
     }
 
@@ -280,7 +281,7 @@ impl<R: ReceiveEnd> Inbound<R> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
         let awaited = Some((awaited, entry));
-        let received = take_short::<_, true>(rx_link, &mut self.receiver, *queue, awaited)?;
+        let received = take_short::<_, _, true>(rx_link, &mut self.receiver, *queue, awaited)?;
         Some(ShortArrival {
             word: received.metadata,
             offset: received.offset,
@@ -506,9 +507,9 @@ fn is_silent<R: ReceiveEnd>(rx_link: &mut RxLink<R>) -> bool {
 
 /// The next packet of that link, if it is short and can take the fast path; see [`Receiver::receive_short`].
 #[inline(always)]
-fn take_short<R: ReceiveEnd, const HAS_METADATA: bool>(
+fn take_short<R: ReceiveEnd, O: ReceiveObserver<Area>, const HAS_METADATA: bool>(
     rx_link: &mut RxLink<R>,
-    receiver: &mut Receiver<Area>,
+    receiver: &mut Receiver<Area, O>,
     queue: QueueId,
     awaited: Option<(&Awaited, &MetadataEntry)>,
 ) -> Option<ShortReceived> {
@@ -522,13 +523,13 @@ fn take_short<R: ReceiveEnd, const HAS_METADATA: bool>(
 }
 
 #[inline(always)]
-fn take_plain<R: ReceiveEnd>(
+fn take_plain<R: ReceiveEnd, O: ReceiveObserver<Area>>(
     rx_link: &mut RxLink<R>,
-    receiver: &mut Receiver<Area>,
+    receiver: &mut Receiver<Area, O>,
     queue: QueueId,
 ) -> Option<Notification> {
     let from = rx_link.id;
-    let received = take_short::<_, false>(rx_link, receiver, queue, None)?;
+    let received = take_short::<_, _, false>(rx_link, receiver, queue, None)?;
     Some(received.notification(from))
 }
 

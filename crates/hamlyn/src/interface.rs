@@ -28,6 +28,7 @@ use hamlyn_engine::slot::{QueueId, SlotError, SlotInfo, SlotOptions};
 use hamlyn_engine::terminus::{
     Completion, SendHandle, SendTag, TerminusError, TerminusId, TerminusOptions,
 };
+use hamlyn_engine::transmit::Transmitter;
 use hamlyn_host::{Destination, Driver, Host, HostError};
 use hamlyn_link::Link;
 use hamlyn_ring::area::{Area, HandoverReader};
@@ -68,6 +69,7 @@ impl Queue {
     }
 }
 
+type TransmitterOf<H> = Transmitter<Area, <H as Host>::SendObserver>;
 type TransmitEndOf<H> = <<H as Host>::Link as Link>::Transmit;
 type ReceiveEndOf<H> = <<H as Host>::Link as Link>::Receive;
 
@@ -77,8 +79,8 @@ pub struct Interface<H: Host> {
     processor: Option<Processor<TransmitEndOf<H>>>,
     /// What the application drives with, if it does.
     driver: Option<H::Driver>,
-    inbound: Half<Inbound<ReceiveEndOf<H>>>,
-    outbound: Half<Outbound<TransmitEndOf<H>>>,
+    inbound: Half<Inbound<ReceiveEndOf<H>, H::ReceiveObserver>>,
+    outbound: Half<Outbound<TransmitEndOf<H>, H::SendObserver>>,
     links: Links,
     /// Set when there is something to hear of: events of the host, or news of the processor.
     attention: Arc<AtomicBool>,
@@ -116,7 +118,7 @@ impl<H: Host> Interface<H> {
     /// An interface on that host, ready for packets. All strategies but [`Strategy::Proc`]
     /// start a thread, which ends with the interface.
     pub fn with_strategy(mut host: H, strategy: Strategy) -> Result<Self, OpenError> {
-        let mut receiver = Receiver::new(None);
+        let mut receiver = Receiver::observed(None, host.receive_observer());
         receiver.set_up(host.now_ns());
         let driver = host.take_driver().ok_or(OpenError::Setting {
             setting: "the number of interfaces of a host",
@@ -127,8 +129,9 @@ impl<H: Host> Interface<H> {
         let inbound = Inbound::new(receiver, host.ready_bitmap());
         let (inbound, lent_inbound) =
             Half::new(inbound, strategy != Strategy::Proc, H::LETS_OTHERS);
+        let outbound = Outbound::new(host.send_observer());
         let (outbound, lent_outbound) =
-            Half::new(Outbound::new(), strategy == Strategy::Np, H::LETS_OTHERS);
+            Half::new(outbound, strategy == Strategy::Np, H::LETS_OTHERS);
         let mut interface = Self {
             processor: None,
             attention: Arc::clone(driver.attention()),
@@ -162,7 +165,10 @@ impl<H: Host> Interface<H> {
         Ok(interface)
     }
 
-    fn start(&mut self, driver_state: DriverState<H::Driver>) -> Result<(), OpenError> {
+    fn start(
+        &mut self,
+        driver_state: DriverState<H::Driver, H::ReceiveObserver, H::SendObserver>,
+    ) -> Result<(), OpenError> {
         let processor = processor::start(&mut self.host, driver_state)?;
         self.attention = Arc::clone(&processor.exchange.attention);
         self.leaving = Leaving::new(Arc::clone(&self.attention));

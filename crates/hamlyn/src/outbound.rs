@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use hamlyn_engine::memory::{LinkId, Part, TxLinks, Unsent};
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::point::Point;
+use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_engine::transport::Return;
 use hamlyn_host::Destination;
@@ -22,15 +23,15 @@ const BURST_PACKETS: usize = 64;
 const SPARE_NS: u64 = 100_000_000;
 
 /// See the module.
-pub(crate) struct Outbound<T> {
-    pub(crate) transmitter: Transmitter<Area>,
+pub(crate) struct Outbound<T, S> {
+    pub(crate) transmitter: Transmitter<Area, S>,
     pub(crate) tx_links: TxRoutes<T>,
 }
 
-impl<T: TransmitEnd> Outbound<T> {
-    pub(crate) fn new() -> Self {
+impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
+    pub(crate) fn new(observer: S) -> Self {
         Self {
-            transmitter: Transmitter::new(),
+            transmitter: Transmitter::observed(observer),
             tx_links: TxRoutes {
                 routes: CachedTable::new(),
                 broken: Vec::new(),

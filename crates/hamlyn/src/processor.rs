@@ -10,9 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::receive_observer::ReceiveObserver;
+use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_host::waiter::Waiter;
 use hamlyn_host::{Driver, Event, Host, HostError, LossCause, Peer, ThreadHandle};
 use hamlyn_link::Link;
+use hamlyn_ring::area::Area;
 
 use crate::half::HandoffLock;
 use crate::inbound::Inbound;
@@ -77,8 +80,8 @@ pub(crate) enum DriverEvent<T> {
 }
 
 /// Takes an event of the host in.
-pub(crate) fn take_event<L: Link>(
-    inbound: &mut Inbound<L::Receive>,
+pub(crate) fn take_event<L: Link, O: ReceiveObserver<Area>>(
+    inbound: &mut Inbound<L::Receive, O>,
     event: Event<L>,
 ) -> Option<DriverEvent<L::Transmit>> {
     match event {
@@ -203,25 +206,25 @@ impl<T> Drop for Processor<T> {
 }
 
 /// A receive half that is lent, by the links of its host.
-type LentInbound<L> = Arc<HandoffLock<Inbound<<L as Link>::Receive>>>;
+type LentInbound<L, O> = Arc<HandoffLock<Inbound<<L as Link>::Receive, O>>>;
 /// A transmit half that is lent, by the links of its host.
-type LentOutbound<L> = Arc<HandoffLock<Outbound<<L as Link>::Transmit>>>;
+type LentOutbound<L, S> = Arc<HandoffLock<Outbound<<L as Link>::Transmit, S>>>;
 
 /// What the thread works on.
-pub(crate) struct DriverState<D: Driver> {
+pub(crate) struct DriverState<D: Driver, O, S> {
     pub(crate) strategy: Strategy,
     /// How long it polls before it sleeps.
     pub(crate) spin_ns: u64,
     pub(crate) driver: D,
-    pub(crate) inbound: LentInbound<D::Link>,
+    pub(crate) inbound: LentInbound<D::Link, O>,
     /// With [`Strategy::Np`].
-    pub(crate) outbound: Option<LentOutbound<D::Link>>,
+    pub(crate) outbound: Option<LentOutbound<D::Link, S>>,
 }
 
 /// Starts the thread.
 pub(crate) fn start<H: Host>(
     host: &mut H,
-    driver_state: DriverState<H::Driver>,
+    driver_state: DriverState<H::Driver, H::ReceiveObserver, H::SendObserver>,
 ) -> Result<Processor<<H::Link as Link>::Transmit>, HostError> {
     let waiter = host.new_waiter()?;
     let exchange = Arc::new(Exchange {
@@ -261,8 +264,8 @@ fn supervise<T>(exchange: &Exchange<T>, run: impl FnOnce()) {
     resume_unwind(payload);
 }
 
-fn run<D: Driver>(
-    mut driver_state: DriverState<D>,
+fn run<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>>(
+    mut driver_state: DriverState<D, O, S>,
     exchange: &Exchange<<D::Link as Link>::Transmit>,
 ) {
     let mut polls_seen = exchange.polls.load(Ordering::Relaxed);
@@ -300,7 +303,7 @@ fn run<D: Driver>(
     }
 }
 
-impl<D: Driver> DriverState<D> {
+impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, O, S> {
     /// Moves what there is to move. Whether there was anything.
     fn poll(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>, polls: u32) -> bool {
         let mut moved = false;

@@ -19,9 +19,12 @@ use std::sync::atomic::AtomicBool;
 
 use crate::waiter::Waiter;
 use hamlyn_engine::point::Point;
+use hamlyn_engine::receive_observer::ReceiveObserver;
+use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::transport::CloseReason;
 use hamlyn_link::Link;
 use hamlyn_link::udp::socket::CallFailed;
+use hamlyn_ring::area::Area;
 use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use std::os::fd::OwnedFd;
@@ -159,6 +162,10 @@ pub trait Host: std::fmt::Debug + 'static {
     type Driver: Driver<Link = Self::Link> + Send + 'static;
     /// See [`Connector`].
     type Connector: Connector;
+    /// Who watches an interface on it receive: nobody, but in the simulator.
+    type ReceiveObserver: ReceiveObserver<Area> + Send + 'static;
+    /// Who watches it send.
+    type SendObserver: SendObserver<Area> + Send + 'static;
 
     /// How a thread waits for what another of its interface holds. None: as the system has it. In the simulator, where all
     /// programs are one thread's, a call that lets the others go on.
@@ -169,6 +176,12 @@ pub trait Host: std::fmt::Debug + 'static {
 
     /// Where tickets to this interface point.
     fn identity(&self) -> Destination;
+
+    /// Who watches the interface on this host receive.
+    fn receive_observer(&self) -> Self::ReceiveObserver;
+
+    /// Who watches it send.
+    fn send_observer(&self) -> Self::SendObserver;
 
     /// Time since an arbitrary start, in nanoseconds; never goes back.
     fn now_ns(&self) -> u64;

@@ -14,7 +14,8 @@ const SEEDS: u64 = 300;
 const THREADS: usize = 2;
 
 /// What some hundreds of scenarios must have seen: reasons of refusals, states and ends of links, limits of sockets.
-const SEEN: [&str; 31] = [
+const SEEN: [&str; 44] = [
+    "a call of a terminus judged",
     "a datagram lost with its path",
     "a datagram that finds no room",
     "a datagram that finds nobody",
@@ -32,6 +33,10 @@ const SEEN: [&str; 31] = [
     "a node that crashes",
     "a packet came back: refused: wrong key",
     "a packet came back: the peer does not answer",
+    "a packet judged",
+    "a packet judged in whose middle others went on",
+    "a packet judged that left at once",
+    "a packet judged that left later",
     "a packet was refused: fast mode to a paranoid slot",
     "a packet was refused: no such metadata entry",
     "a packet was refused: outside the entry's limits",
@@ -43,9 +48,17 @@ const SEEN: [&str; 31] = [
     "a packet was refused: the slot was revoked",
     "a packet was refused: wrong key",
     "a packet was refused: wrong key for the entry",
+    "a part of a message judged",
+    "a placed packet judged",
     "a process killed in the middle of a call",
     "a process stopped in the middle of a call",
     "a receiver that is not ready",
+    "a refused packet judged",
+    "a short packet judged",
+    "a short packet judged as it left",
+    "a short packet that the fast path left, judged",
+    "a streaming send judged",
+    "an awaited message judged",
 ];
 
 /// A plan of which no network can be made.

@@ -64,10 +64,6 @@ const OUT_OF_REACH: &[(Mutation, &str)] = &[
         "an attacker's message has seldom just the length of a short packet",
     ),
     (
-        Mutation::MetadataKept,
-        "all messages of the library to an entry have metadata",
-    ),
-    (
         Mutation::GrantSkipped,
         "the library places nothing outside of its grants",
     ),

@@ -1,15 +1,17 @@
 //! Messages that are one packet and go at once: nothing is made ready to be cut, or to wait.
 
-use crate::backlog::{Source, offer, pass_cut};
+use crate::backlog::{Offered, Source, pass_cut};
 use crate::limits::USER_METADATA_BYTES;
-use crate::memory::{Area, Part, TxLinks, Unsent};
+use crate::memory::{Area, LinkId, Part, TxLinks, Unsent};
 use crate::packet::Header;
 use crate::point::Point;
+use crate::send_observer::{SendEvent, SendObserver};
 use crate::terminus::TerminusId;
 
-use super::{Message, Transmitter, segmenter};
+use super::posting::segmenter;
+use super::{Message, Transmitter};
 
-impl<A: Area> Transmitter<A> {
+impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
     /// Offers the link a message that is one packet, if it may go at once; whatever else it may be is left to
     /// [`Transmitter::dispatch_rest`].
     #[inline(always)]
@@ -30,8 +32,10 @@ impl<A: Area> Transmitter<A> {
         }
         let header = &whole(message, metadata, data.len() as u32)?;
         pass_cut(tx_links, header, true, false);
-        let offered = tx_links.offer(link, header, metadata, &[Part::Bytes(data)]);
+        let parts = &[Part::Bytes(data)];
+        let offered = tx_links.offer(link, header, metadata, parts);
         if offered.is_ok() {
+            self.tell_left(id, link, header, metadata, parts);
             tx_links.passes(Point::MessageOut);
         }
         Some(offered)
@@ -55,15 +59,35 @@ impl<A: Area> Transmitter<A> {
         pass_cut(tx_links, header, true, false);
         let offered = tx_links.offer(link, header, metadata, &[]);
         if offered.is_ok() {
+            self.tell_left(id, link, header, metadata, &[]);
             tx_links.passes(Point::MessageOut);
         }
         Some(offered)
     }
 
+    /// Tells who watches of a packet that left.
+    #[inline(always)]
+    fn tell_left(
+        &mut self,
+        terminus: TerminusId,
+        link: LinkId,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, A>],
+    ) {
+        self.tell(|| SendEvent::Left {
+            terminus,
+            link,
+            header,
+            metadata,
+            parts,
+        });
+    }
+
     /// The same of a message that is gathered.
     #[inline(always)]
     pub(super) fn offer_gathered<O: TxLinks<A>>(
-        &self,
+        &mut self,
         id: TerminusId,
         message: &Message,
         metadata: &[u8],
@@ -76,8 +100,11 @@ impl<A: Area> Transmitter<A> {
         let payload_max_bytes = tx_links.payload_max_bytes(link)?;
         let segmenter = segmenter(message, metadata, data_bytes, payload_max_bytes).ok()?;
         let segment = segmenter.next(payload_max_bytes);
-        (segment.last && !self.is_waiting_for(link))
-            .then(|| offer(tx_links, link, terminus, source, &segment, metadata))
+        if !segment.last || self.is_waiting_for(link) {
+            return None;
+        }
+        let offered = Offered::new(id, link, terminus, &mut self.observer);
+        Some(offered.offer(tx_links, source, &segment, metadata))
     }
 }
 

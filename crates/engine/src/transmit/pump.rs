@@ -1,12 +1,14 @@
 //! What waits is sent as its links have room: links take turns, and on each link termini.
 
+use crate::backlog::Offered;
 use crate::limits::{BACKLOG_BURST, BACKLOGS_BLOCKED_MAX, PUMPS_PER_TRIAL};
 use crate::memory::{Area, TxLinks, Unsent};
+use crate::send_observer::{SendEvent, SendObserver};
 
 use super::streaming::{SendProgress, StreamingSend};
 use super::{Pumped, Transmitter};
 
-impl<A: Area> Transmitter<A> {
+impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
     /// Offers queued packets to the links, at most `packets_max`. Links take turns, of [`BACKLOG_BURST`] packets; on each,
     /// termini take turns, each of as many packets as its priority says: so a message waits at most for one
     /// turn of every other terminus that sends to its link, and never for what is sent to another. Each
@@ -90,7 +92,8 @@ impl<A: Area> Transmitter<A> {
             if let Some(streaming_send) = &mut streaming_send
                 && streaming_send.id == lane.terminus
             {
-                let taken = streaming_send.send_one(terminus, link, tx_links);
+                let offered = Offered::new(lane.terminus, link, terminus, &mut self.observer);
+                let taken = streaming_send.send_one(offered, tx_links);
                 if taken {
                     packets += 1;
                     backlog.sent(place, None);
@@ -105,15 +108,22 @@ impl<A: Area> Transmitter<A> {
             };
             let Some(payload_max_bytes) = tx_links.payload_max_bytes(link) else {
                 self.waiting -= backlog.fail_all();
+                self.tell(|| SendEvent::LinkEnded(link));
                 break;
             };
             if !work.segmenter.fits(payload_max_bytes) {
+                let terminus = lane.terminus;
                 backlog.fail_first(place);
                 self.waiting -= 1;
+                if S::LISTENS {
+                    let failed = SendEvent::FirstFailed { terminus, link };
+                    self.observer.observe(failed);
+                }
                 continue;
             }
             let segment = work.segmenter.next(payload_max_bytes);
-            match work.offer(tx_links, link, terminus, &segment) {
+            let offered = Offered::new(lane.terminus, link, terminus, &mut self.observer);
+            match work.offer(offered, tx_links, &segment) {
                 Ok(()) => {
                     packets += 1;
                     self.waiting -= usize::from(segment.last);
@@ -122,6 +132,7 @@ impl<A: Area> Transmitter<A> {
                 Err(Unsent::Full) => break,
                 Err(Unsent::Gone) => {
                     self.waiting -= backlog.fail_all();
+                    self.tell(|| SendEvent::LinkEnded(link));
                     break;
                 }
             }

@@ -1,12 +1,14 @@
 //! Messages that are sent from where they lie, as far as their link takes them, in the turns of their terminus.
 
-use crate::backlog::{Source, offer};
+use crate::backlog::{Offered, Source};
 use crate::limits::STREAMING_BURST;
 use crate::memory::{Area, LinkId, TxLinks, Unsent};
 use crate::segment::Segmenter;
-use crate::terminus::{PostError, SendHandle, Terminus, TerminusId};
+use crate::send_observer::{SendEvent, SendObserver};
+use crate::terminus::{PostError, SendHandle, TerminusId};
 
-use super::{Message, Transmitter, backlog_of, posted, segmenter};
+use super::posting::segmenter;
+use super::{Message, Transmitter, backlog_of, posted};
 
 /// How a streaming send stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,19 +37,18 @@ pub(super) struct StreamingSend<'a> {
 
 impl StreamingSend<'_> {
     /// Offers one packet of it; whether the link took it.
-    pub(super) fn send_one<A: Area, O: TxLinks<A>>(
+    pub(super) fn send_one<A: Area, S: SendObserver<A>, O: TxLinks<A>>(
         &mut self,
-        terminus: &Terminus<A>,
-        link: LinkId,
+        offered: Offered<'_, A, S>,
         tx_links: &mut O,
     ) -> bool {
-        let Some(payload_max_bytes) = tx_links.payload_max_bytes(link) else {
+        let Some(payload_max_bytes) = tx_links.payload_max_bytes(offered.link) else {
             self.state = SendProgress::Gone;
             return false;
         };
         let segment = self.segmenter.next(payload_max_bytes);
         let source = Source::Bytes(self.data);
-        match offer(tx_links, link, terminus, &source, &segment, self.metadata) {
+        match offered.offer(tx_links, &source, &segment, self.metadata) {
             Ok(()) => {
                 self.segmenter.advance(&segment);
                 self.burst_left -= 1;
@@ -67,7 +68,7 @@ impl StreamingSend<'_> {
     }
 }
 
-impl<A: Area> Transmitter<A> {
+impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
     /// Begins a message whose bytes stay the caller's and are sent from where
     /// they are, by calls of [`Transmitter::continue_streaming`]. Nothing of the terminus may wait for
     /// the same link, as their order is kept.
@@ -88,7 +89,13 @@ impl<A: Area> Transmitter<A> {
         }
         let payload_max_bytes = tx_links.payload_max_bytes(message.link);
         let payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
-        segmenter(message, metadata, data_bytes, payload_max_bytes)
+        let segmenter = segmenter(message, metadata, data_bytes, payload_max_bytes)?;
+        self.tell(|| SendEvent::StreamingBegun {
+            terminus: id,
+            message,
+            metadata,
+        });
+        Ok(segmenter)
     }
 
     /// Sends as many packets of a streaming send as the link takes, at most
@@ -103,6 +110,11 @@ impl<A: Area> Transmitter<A> {
         data: &[u8],
         tx_links: &mut O,
     ) -> Result<SendProgress, PostError> {
+        self.tell(|| SendEvent::StreamingContinued {
+            terminus: id,
+            link,
+            data,
+        });
         let terminus = self
             .termini
             .get(id.name())
@@ -127,7 +139,8 @@ impl<A: Area> Transmitter<A> {
             backlog_of(&mut self.backlogs, &mut self.waiting, link).enter(id, terminus);
             self.serve(link.index, usize::MAX, Some(&mut streaming_send), tx_links);
         } else {
-            while streaming_send.send_one(terminus, link, tx_links)
+            let observer = &mut self.observer;
+            while streaming_send.send_one(Offered::new(id, link, terminus, observer), tx_links)
                 && streaming_send.state == SendProgress::Full
             {}
         }
@@ -139,6 +152,8 @@ impl<A: Area> Transmitter<A> {
         if !self.termini.contains(id.name()) {
             return Err(PostError::NoSuchTerminus);
         }
-        Ok(posted(id, self.accept(1), true).handle)
+        let handle = posted(id, self.accept(1), true).handle;
+        self.tell(|| SendEvent::StreamingFinished(handle));
+        Ok(handle)
     }
 }

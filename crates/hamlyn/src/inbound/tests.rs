@@ -1,5 +1,6 @@
 //! Names of links, and losses that are heard of early or late.
 
+use hamlyn_engine::receive_observer::Unobserved;
 use hamlyn_host::process::{Options, ProcessHost};
 use hamlyn_host::{Address, Connected, Host};
 use hamlyn_link::Link;
@@ -8,7 +9,7 @@ use super::*;
 
 type End = <<ProcessHost as Host>::Link as Link>::Receive;
 
-fn inbound() -> Inbound<End> {
+fn inbound() -> Inbound<End, Unobserved> {
     Inbound::new(Receiver::new(None), None)
 }
 
@@ -23,7 +24,7 @@ fn end() -> End {
 }
 
 /// What the application is told after a poll.
-fn ended(inbound: &mut Inbound<End>) -> Option<(LinkId, LinkEnd)> {
+fn ended(inbound: &mut Inbound<End, Unobserved>) -> Option<(LinkId, LinkEnd)> {
     inbound.poll(None);
     inbound.next_ended()
 }

@@ -5,7 +5,10 @@
 //! and holds up nothing else.
 
 use hamlyn_engine::memory::{LinkId, Unsent};
+use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_host::{Destination, Host};
+use hamlyn_link::TransmitEnd;
+use hamlyn_ring::area::Area;
 
 use super::Interface;
 use crate::drop_list::DropList;
@@ -190,7 +193,7 @@ impl<H: Host> Interface<H> {
     pub(crate) fn end_fence(&mut self, mut fence: Fence) -> Result<(), FenceError> {
         let (mut count, mut last) = (0, None);
         if fence.is_to_all {
-            let ended = |outbound: &mut Outbound<_>| outbound.tx_links.ended.take_refused();
+            let ended = |outbound: &mut Outbound<_, _>| outbound.tx_links.ended.take_refused();
             let (refused, last_ended) = self.outbound.lock(ended);
             count = refused;
             last = last_ended.map(|(to, header, reason)| Undelivered::new(to, &header, reason));
@@ -206,7 +209,7 @@ impl<H: Host> Interface<H> {
         }
         let lost = fence.lost.take();
         if let Some(lost) = lost.or_else(|| self.unplaced(fence.is_to_all)) {
-            let forget = |outbound: &mut Outbound<_>| outbound.tx_links.ended.forget(&lost.peer);
+            let forget = |outbound: &mut Outbound<_, _>| outbound.tx_links.ended.forget(&lost.peer);
             self.outbound.lock(forget);
             return Err(lost.into());
         }
@@ -218,7 +221,7 @@ impl<H: Host> Interface<H> {
 
     /// A peer that was gone before it had taken everything, and that no fence has told of.
     fn unplaced(&self, is_to_all: bool) -> Option<PeerLost> {
-        let unplaced = |outbound: &Outbound<_>| outbound.tx_links.ended.unplaced();
+        let unplaced = |outbound: &Outbound<_, _>| outbound.tx_links.ended.unplaced();
         let peer = self.outbound.read(unplaced).filter(|_| is_to_all)?;
         let known = self.links.recent_loss(&peer);
         let end = known.map_or(LinkEnd::ClosedHere, |lost| lost.end);
@@ -228,10 +231,10 @@ impl<H: Host> Interface<H> {
 
 impl Leg {
     /// Asks when nothing of it waits any more, then looks for the answer.
-    fn advance<T: hamlyn_link::TransmitEnd>(
+    fn advance<T: TransmitEnd, S: SendObserver<Area>>(
         &mut self,
         accepted: u64,
-        outbound: &mut Outbound<T>,
+        outbound: &mut Outbound<T, S>,
     ) -> Result<Option<crate::outbound::NewlyRefused>, Unsent> {
         let tx_links = &mut outbound.tx_links;
         let asked = match self.asked {

@@ -1,13 +1,14 @@
 //! An interface sends what lies in send-buffer areas (`Hamlyn 2.3`).
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_host::Host;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::lending::ImportedRegion;
 
-use super::Interface;
+use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::Half;
 use crate::message::{Message, Target, compose};
@@ -32,7 +33,7 @@ impl<H: Host> Interface<H> {
                 .ok_or(PostError::TooLong)?;
         }
         if self.granting.may_place(length_bytes) {
-            let store = |transmitter: &Transmitter<Area>, pages: &ImportedRegion, at| {
+            let store = |transmitter: &TransmitterOf<H>, pages: &ImportedRegion, at| {
                 store_gathered(transmitter, terminus, pieces, pages, at).is_ok()
             };
             let (length, wait) = (length_bytes, Wait::Poll);
@@ -80,8 +81,8 @@ impl<H: Host> Interface<H> {
 }
 
 /// Copies the pieces of a gather list to where they belong in granted pages.
-fn store_gathered(
-    transmitter: &Transmitter<Area>,
+fn store_gathered<S: SendObserver<Area>>(
+    transmitter: &Transmitter<Area, S>,
     terminus: TerminusId,
     pieces: &[GatherPiece],
     pages: &ImportedRegion,

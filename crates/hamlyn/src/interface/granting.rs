@@ -6,6 +6,7 @@ use std::ops::Range;
 use hamlyn_engine::grant::GrantId;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_host::{Host, HostError};
@@ -13,7 +14,7 @@ use hamlyn_link::TransmitEnd;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::lending::{ExportedRegion, ImportedRegion};
 
-use super::Interface;
+use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::grant::{
     ACCEPTED_MAX, AcceptError, GRANTS_MAX, Grant, GrantError, GrantTicket, PLACED_BYTES_MIN,
@@ -115,14 +116,14 @@ impl Granting {
     /// Has a message stored in its place, if that was granted, and announces it. Nothing if not, or if `store` says that it
     /// was not stored.
     #[inline(always)]
-    fn post<T: TransmitEnd>(
+    fn post<T: TransmitEnd, S: SendObserver<Area>>(
         &mut self,
-        outbound: &mut Outbound<T>,
+        outbound: &mut Outbound<T, S>,
         terminus: TerminusId,
         target: &Target,
         message: &Message<'_>,
         place: Range<u64>,
-        store: impl Fn(&Transmitter<Area>, &ImportedRegion, u64) -> bool,
+        store: impl Fn(&Transmitter<Area, S>, &ImportedRegion, u64) -> bool,
     ) -> Result<Option<SendHandle>, PostError> {
         let (offset, length) = (place.start, place.end - place.start);
         let (Ok(data_bytes), Some((pages, within))) = (
@@ -350,7 +351,7 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         length: u64,
         wait: Wait,
-        store: impl Fn(&Transmitter<Area>, &ImportedRegion, u64) -> bool,
+        store: impl Fn(&TransmitterOf<H>, &ImportedRegion, u64) -> bool,
     ) -> Result<Option<SendHandle>, SendError> {
         let start = target.ticket.place(message.offset, length)?;
         let place = start..start.saturating_add(length);
@@ -374,7 +375,7 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         place: Range<u64>,
         wait: Wait,
-        store: impl Fn(&Transmitter<Area>, &ImportedRegion, u64) -> bool,
+        store: impl Fn(&TransmitterOf<H>, &ImportedRegion, u64) -> bool,
     ) -> Result<Option<SendHandle>, SendError> {
         let mut wait_state = WaitState::new(wait);
         // Looked up anew after each wait, which may have ended the link or the grant.

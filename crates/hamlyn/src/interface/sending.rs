@@ -5,12 +5,11 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::point::Point;
 use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::{Completion, PostError, SendHandle, TerminusId};
-use hamlyn_engine::transmit::{self, Message as EngineMessage, Transmitter};
+use hamlyn_engine::transmit::{self, Message as EngineMessage};
 use hamlyn_host::{Host, HostError};
-use hamlyn_ring::area::Area;
 use hamlyn_ring::lending::ImportedRegion;
 
-use super::Interface;
+use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::message::{InlineForm, Message, Target, compose_at};
 use crate::outbound::{Outbound, Withheld};
@@ -265,7 +264,7 @@ impl<H: Host> Interface<H> {
 
     /// Whether a message to that link could be queued, if there is no room in the link itself.
     pub(crate) fn has_room(&self, terminus: TerminusId, link: LinkId) -> bool {
-        let has_room = |outbound: &Outbound<_>| outbound.transmitter.has_room(terminus, link);
+        let has_room = |outbound: &Outbound<_, _>| outbound.transmitter.has_room(terminus, link);
         self.outbound.read(has_room) != Ok(false)
     }
 
@@ -507,7 +506,8 @@ impl<H: Host> Interface<H> {
 
     /// Accounts for a message that was cut and is all sent now.
     pub(crate) fn finish_rest(&mut self, terminus: TerminusId) -> Result<SendHandle, SendError> {
-        let finish = |outbound: &mut Outbound<_>| outbound.transmitter.finish_streaming(terminus);
+        let finish =
+            |outbound: &mut Outbound<_, _>| outbound.transmitter.finish_streaming(terminus);
         Ok(self.outbound.lock(finish)?)
     }
 
@@ -545,7 +545,7 @@ impl<H: Host> Interface<H> {
     fn flush_until(
         &mut self,
         wait: Wait,
-        is_done: impl Fn(&Transmitter<Area>) -> bool,
+        is_done: impl Fn(&TransmitterOf<H>) -> bool,
     ) -> Result<bool, HostError> {
         let mut wait_state = WaitState::new(wait);
         loop {

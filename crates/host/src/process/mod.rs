@@ -72,6 +72,7 @@ use control_thread::ControlThread;
 use credentials::Credentials;
 use disposal::Disposal;
 use grant::Lender;
+use hamlyn_engine::receive_observer::Unobserved;
 use hamlyn_link::either::EitherLink;
 use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
@@ -295,6 +296,16 @@ impl<S: Sharing> Host for ProcessHost<S> {
     type Link = EitherLink;
     type Driver = ProcessDriver;
     type Connector = ProcessConnector;
+    type ReceiveObserver = Unobserved;
+    type SendObserver = Unobserved;
+
+    fn receive_observer(&self) -> Unobserved {
+        Unobserved
+    }
+
+    fn send_observer(&self) -> Unobserved {
+        Unobserved
+    }
 
     fn connector(&self) -> ProcessConnector {
         ProcessConnector(Arc::clone(&self.interior))

@@ -1,7 +1,9 @@
 //! The simulated host: implements the host contract in the world.
 
 mod driver;
+mod receive_judge;
 pub(crate) mod registry;
+mod send_judge;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
 pub use driver::SimDriver;
+pub use receive_judge::ReceiveJudge;
+pub use send_judge::SendJudge;
 
 use crate::link::{SimLink, wire};
 use crate::time::{Span, Time};
@@ -202,6 +206,16 @@ impl Host for SimHost {
     type Link = SimLink;
     type Driver = SimDriver;
     type Connector = SimConnector;
+    type ReceiveObserver = ReceiveJudge;
+    type SendObserver = SendJudge;
+
+    fn receive_observer(&self) -> ReceiveJudge {
+        ReceiveJudge::new()
+    }
+
+    fn send_observer(&self) -> SendJudge {
+        SendJudge::default()
+    }
 
     const LETS_OTHERS: Option<fn()> = Some(world::let_others);
 

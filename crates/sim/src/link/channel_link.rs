@@ -187,7 +187,7 @@ fn pass(point: Point) {
 }
 
 /// The metadata of a packet, and after it the data of all parts.
-pub(super) fn gathered(
+pub(crate) fn gathered(
     metadata: &[u8],
     parts: &[Part<'_, Area>],
 ) -> Result<SmallVec<[u8; 24]>, Unsent> {

@@ -27,7 +27,7 @@ use hamlyn_ring::area::Area;
 
 use crate::world::kernel;
 
-pub(crate) use channel_link::ChannelLink;
+pub(crate) use channel_link::{ChannelLink, gathered};
 use channel_link::{ChannelReceive, ChannelTransmit};
 pub(crate) use wire_link::WireLink;
 use wire_link::{Carried, WireReceive, WireTransmit};

@@ -1,10 +1,43 @@
 //! Metadata entries as they must be (`Hamlyn 2.4`, `2.7`).
 
+use std::collections::BTreeMap;
+
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::metadata::{MetadataEntry, Permission};
 
 use super::Violation;
+
+/// The entries of a metadata area, by index. Those that nobody touched are not kept.
+#[derive(Clone, Debug)]
+pub(super) struct Entries {
+    count: usize,
+    touched: BTreeMap<u16, Entry>,
+    untouched: Entry,
+}
+
+impl Entries {
+    /// So many, which nobody touched.
+    pub(super) fn new(count: usize) -> Self {
+        Self {
+            count,
+            touched: BTreeMap::new(),
+            untouched: Entry::new(),
+        }
+    }
+
+    /// That entry, if there is one.
+    pub(super) fn get(&self, index: u16) -> Option<&Entry> {
+        let exists = usize::from(index) < self.count;
+        exists.then(|| self.touched.get(&index).unwrap_or(&self.untouched))
+    }
+
+    /// The same, to change it.
+    pub(super) fn get_mut(&mut self, index: u16) -> Option<&mut Entry> {
+        let exists = usize::from(index) < self.count;
+        exists.then(|| self.touched.entry(index).or_insert_with(Entry::new))
+    }
+}
 
 /// A metadata entry as it must be.
 #[derive(Clone, Debug)]
@@ -30,6 +63,19 @@ impl Entry {
             },
             class: 0,
         }
+    }
+
+    /// As an entry is found. Nothing while its owner changes its permission.
+    pub(super) fn found(entry: &MetadataEntry) -> Option<Self> {
+        let mut metadata = [0; USER_METADATA_BYTES];
+        let metadata_bytes = entry.metadata(&mut metadata);
+        Some(Self {
+            metadata: metadata[..metadata_bytes].to_vec(),
+            accumulator: u128::from(entry.accumulator()),
+            armed: entry.is_armed(),
+            permission: entry.permission()?,
+            class: entry.receive_class(),
+        })
     }
 
     /// Whether an entry is this one; number of its area and index are for the report.

@@ -18,7 +18,7 @@ use hamlyn_engine::refusal::{Refusal, Refusals};
 use hamlyn_engine::slot::Mode;
 
 use super::Violation;
-use super::entry::Entry;
+use super::entry::{Entries, Entry};
 use super::memory::{Memory, StoreId};
 use super::queue::Queue;
 
@@ -121,7 +121,7 @@ pub struct Receiving {
     /// Whether packets are taken.
     pub receive_enable: ReceiveEnable,
     areas: Vec<Memory>,
-    entries: Vec<Vec<Entry>>,
+    entries: Vec<Entries>,
     slots: BTreeMap<SlotName, Slot>,
     names: BTreeSet<SlotName>,
     indices: BTreeSet<u16>,
@@ -158,7 +158,7 @@ impl Receiving {
 
     /// A metadata area more; its number.
     pub fn add_entries(&mut self, count: usize) -> usize {
-        self.entries.push(vec![Entry::new(); count]);
+        self.entries.push(Entries::new(count));
         self.entries.len() - 1
     }
 
@@ -242,6 +242,13 @@ impl Receiving {
         }
     }
 
+    /// It ended all grants of a peer.
+    pub fn grants_ended_of(&mut self, holder: LinkId) {
+        for slot in self.slots.values_mut() {
+            slot.grants.retain(|(_, other, _)| *other != holder);
+        }
+    }
+
     /// The holder of a grant begins to store into the slot by itself; nothing if it has no such slot.
     pub fn store_begins(
         &mut self,
@@ -255,7 +262,7 @@ impl Receiving {
     }
 
     fn entry_mut(&mut self, entries: usize, index: u16) -> Option<&mut Entry> {
-        self.entries.get_mut(entries)?.get_mut(usize::from(index))
+        self.entries.get_mut(entries)?.get_mut(index)
     }
 
     /// The owner changed what an entry permits.
@@ -279,6 +286,24 @@ impl Receiving {
         if let Some(entry) = self.entry_mut(entries, index) {
             entry.armed = false;
         }
+    }
+
+    /// The owner, who may do so at any time, has it as it is found now. Whether it could be read: not while its permission
+    /// changes.
+    pub fn found(&mut self, entries: usize, index: u16, entry: &MetadataEntry) -> bool {
+        let found = Entry::found(entry);
+        let is_read = found.is_some();
+        if let (Some(known), Some(found)) = (self.entry_mut(entries, index), found) {
+            *known = found;
+        }
+        is_read
+    }
+
+    /// Whether it is armed.
+    pub fn is_armed(&self, entries: usize, index: u16) -> bool {
+        self.entries[entries]
+            .get(index)
+            .is_some_and(|entry| entry.armed)
     }
 
     /// The owner gave it a receive class.
@@ -336,7 +361,7 @@ impl Receiving {
         }
         let is_fast = header.metadata_index == FAST_INDEX;
         let entries = slot.new.entries.map(|entries| &self.entries[entries]);
-        let entry = entries.and_then(|entries| entries.get(usize::from(header.metadata_index)));
+        let entry = entries.and_then(|entries| entries.get(header.metadata_index));
         match entry {
             _ if is_fast && is_paranoid => return Some(Refusal::FastToParanoid),
             None if !is_fast => return Some(Refusal::NoMetadataEntry),
@@ -401,7 +426,7 @@ impl Receiving {
         }
         let mut word = header.word;
         let entries = slot.entries.map(|entries| &mut self.entries[entries]);
-        let entry = entries.and_then(|entries| entries.get_mut(usize::from(header.metadata_index)));
+        let entry = entries.and_then(|entries| entries.get_mut(header.metadata_index));
         if let Some(entry) = entry {
             let delta = u128::from(header.word) % slot.modulus;
             // Metadata are a message's own: none are left of the one before.
@@ -482,7 +507,7 @@ impl Receiving {
         index: u16,
         found: &MetadataEntry,
     ) -> Result<(), Violation> {
-        let Some(expected) = self.entries[entries].get(usize::from(index)) else {
+        let Some(expected) = self.entries[entries].get(index) else {
             return Ok(());
         };
         expected.check(entries, index, found)

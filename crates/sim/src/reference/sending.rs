@@ -47,6 +47,10 @@ impl Outgoing {
         }
     }
 
+    fn is_sent(&self) -> bool {
+        self.started && self.sent_bytes == self.message.data.len()
+    }
+
     fn is_placed(&self) -> bool {
         self.message.header.flags.is_placed()
     }
@@ -115,8 +119,10 @@ struct Terminus {
     entries: usize,
     /// What waits, in the order in which it was posted; apart for each link, which no message of another holds up.
     queues: BTreeMap<LinkId, VecDeque<Outgoing>>,
-    /// A message that is sent from where it lies.
-    guest: Option<Outgoing>,
+    /// Messages that are sent from where they lie.
+    guests: Vec<Outgoing>,
+    /// How many of these are all sent, and were not reported so.
+    sent_guests: u64,
     failed: BTreeMap<LinkId, BTreeSet<u64>>,
 }
 
@@ -140,7 +146,8 @@ impl Sending {
         self.termini.push(Some(Terminus {
             entries,
             queues: BTreeMap::new(),
-            guest: None,
+            guests: Vec::new(),
+            sent_guests: 0,
             failed: BTreeMap::new(),
         }));
         self.termini.len() - 1
@@ -169,6 +176,30 @@ impl Sending {
         Ok(())
     }
 
+    /// Messages that are a packet each left as they were posted, so many, the last of them with that number and that header.
+    /// None may pass by one that waits.
+    pub fn shorts_left(
+        &mut self,
+        number: usize,
+        sequence: u64,
+        messages: u64,
+        link: LinkId,
+        header: &Header,
+    ) -> Result<(), Violation> {
+        self.posted += messages - 1;
+        count(&mut self.posted, number, sequence)?;
+        let terminus = self.termini[number].as_ref();
+        let queue = terminus.and_then(|terminus| terminus.queues.get(&link));
+        if queue.is_none_or(VecDeque::is_empty) {
+            return Ok(());
+        }
+        Err(Violation::Departed {
+            why: "before one that was posted earlier",
+            header: *header,
+            link,
+        })
+    }
+
     /// Whether all that waits for each link fits its work queue, now that packets have left.
     pub fn fits(&self, number: usize) -> Result<(), Violation> {
         let Some(terminus) = &self.termini[number] else {
@@ -187,14 +218,20 @@ impl Sending {
         Ok(())
     }
 
-    /// The terminus begins a message that is sent from where it lies.
+    /// The terminus begins a message that is sent from where it lies. If such a one was begun and nothing of it was sent, that is
+    /// given up.
     pub fn streaming(&mut self, number: usize, message: Message) {
         if let Some(terminus) = &mut self.termini[number] {
-            terminus.guest = Some(Outgoing::new(message, 0));
+            terminus.guests.retain(|guest| {
+                guest.started
+                    || guest.message.link != message.link
+                    || guest.message.header != message.header
+            });
+            terminus.guests.push(Outgoing::new(message, 0));
         }
     }
 
-    /// The streaming send ended: with that sequence number if it is all sent, or it was cut.
+    /// The streaming send ended: with that sequence number if it is all sent, or all that were begun were cut.
     pub fn streaming_ended(
         &mut self,
         number: usize,
@@ -203,18 +240,26 @@ impl Sending {
         let Some(terminus) = &mut self.termini[number] else {
             return Ok(());
         };
-        let guest = terminus.guest.take();
         let Some(sequence) = sequence else {
+            terminus.guests.clear();
             return Ok(());
         };
         count(&mut self.posted, number, sequence)?;
-        match guest {
-            Some(guest) => Err(Violation::Unfinished(format!(
-                "a streaming send is done with {} of its {} bytes sent",
-                guest.sent_bytes,
-                guest.message.data.len()
-            ))),
-            None => Ok(()),
+        match terminus.sent_guests.checked_sub(1) {
+            Some(left) => {
+                terminus.sent_guests = left;
+                Ok(())
+            }
+            None => {
+                let begun = terminus.guests.iter().map(|guest| {
+                    format!("{} of {} bytes", guest.sent_bytes, guest.message.data.len())
+                });
+                let begun: Vec<String> = begun.collect();
+                Err(Violation::Unfinished(format!(
+                    "a streaming send is done with {} sent",
+                    begun.join(", ")
+                )))
+            }
         }
     }
 
@@ -223,21 +268,45 @@ impl Sending {
         self.lost.insert(link);
     }
 
-    /// A packet left. It must be the next of a message whose turn it is.
+    /// Termini know that a link is gone: what waits for it has failed.
+    pub fn link_ended(&mut self, link: LinkId) {
+        self.link_lost(link);
+        for terminus in self.termini.iter_mut().flatten() {
+            terminus.fail(link);
+        }
+    }
+
+    /// The first message that waits there cannot be carried any more: it failed.
+    pub fn first_failed(&mut self, number: usize, link: LinkId) {
+        if let Some(terminus) = &mut self.termini[number]
+            && let Some(first) = terminus.queues.entry(link).or_default().pop_front()
+        {
+            terminus
+                .failed
+                .entry(link)
+                .or_default()
+                .insert(first.sequence);
+        }
+    }
+
+    /// A packet left, of that terminus if it is known. It must be the next of a message whose turn it is.
     pub fn departed(
         &mut self,
+        of: Option<usize>,
         link: LinkId,
         header: &Header,
         metadata: &[u8],
         data: &[u8],
     ) -> Result<(), Violation> {
         let mut why = "no message's";
-        for terminus in self.termini.iter_mut().flatten() {
+        let termini = self.termini.iter_mut().enumerate();
+        let termini = termini.filter(|(number, _)| of.is_none_or(|of| of == *number));
+        for terminus in termini.filter_map(|(_, terminus)| terminus.as_mut()) {
             let queue = terminus.queues.entry(link).or_default();
             let queued = queue.front_mut();
-            let guest = terminus.guest.as_mut();
-            let guest = guest.filter(|guest| guest.message.link == link);
-            for outgoing in queued.into_iter().chain(guest) {
+            let guests = terminus.guests.iter_mut();
+            let guests = guests.filter(|guest| guest.message.link == link);
+            for outgoing in queued.into_iter().chain(guests) {
                 match outgoing.next(header, metadata, data) {
                     Err("no message's") => {}
                     Err(found) => why = found,
@@ -245,9 +314,12 @@ impl Sending {
                         outgoing.started = true;
                         outgoing.sent_bytes += header.length_bytes as usize;
                         outgoing.sum += u128::from(header.word);
-                        let is_done = outgoing.sent_bytes == outgoing.message.data.len();
+                        let is_done = outgoing.is_sent();
                         match (is_done, outgoing.sequence == 0) {
-                            (true, true) => terminus.guest = None,
+                            (true, true) => {
+                                terminus.guests.retain(|guest| !guest.is_sent());
+                                terminus.sent_guests += 1;
+                            }
                             (true, false) => drop(queue.pop_front()),
                             (false, _) => {}
                         }
@@ -358,3 +430,6 @@ pub fn divided(share: u128, parts: &[u128]) -> Result<(), Violation> {
         found,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -75,6 +75,8 @@ pub(crate) struct Kernel {
     acts_free: Vec<u32>,
     /// See [`crate::world::Outcome::seen`].
     pub(crate) seen: BTreeSet<Cow<'static, str>>,
+    /// What of it happens all the time.
+    seen_often: Vec<&'static str>,
     /// See [`crate::world::Outcome::arrivals`].
     pub(crate) arrivals: Arrivals,
     /// By whose turns jobs have processors, if several share them.
@@ -106,6 +108,7 @@ impl Kernel {
             acts: Vec::new(),
             acts_free: Vec::new(),
             seen: BTreeSet::new(),
+            seen_often: Vec::new(),
             arrivals: Arrivals::default(),
             time_slices: None,
             failures: Vec::new(),
@@ -242,6 +245,15 @@ impl Kernel {
     /// That happened.
     pub(crate) fn saw(&mut self, what: impl Into<Cow<'static, str>>) {
         self.seen.insert(what.into());
+    }
+
+    /// The same of what happens all the time.
+    pub(crate) fn saw_often(&mut self, what: &'static str) {
+        let is_known = |known: &&str| std::ptr::eq(*known, what);
+        if !self.seen_often.iter().any(is_known) {
+            self.seen_often.push(what);
+            self.saw(what);
+        }
     }
 
     /// Notes what a model of the world found.

@@ -300,7 +300,7 @@ impl Driver {
         for (link, packet) in self.wires.left.drain(..) {
             let (header, metadata) = (&packet.header, &packet.metadata);
             self.sending
-                .departed(link, header, metadata, &packet.data)?;
+                .departed(None, link, header, metadata, &packet.data)?;
             self.under_way.push(packet);
         }
         Ok(())

@@ -169,7 +169,8 @@ impl Direction {
             } else if !has_cause {
                 "without cause"
             } else {
-                if !frame.not_taken {
+                // A NACK may be of an earlier transmission, and its timeout have passed as well.
+                if !frame.not_taken || is_late {
                     self.lost_ns.insert(frame.path, now_ns);
                 }
                 (frame.sent_ns, frame.number, frame.not_taken) = (now_ns, number, false);
@@ -290,6 +291,7 @@ impl Direction {
                     (Return::Refused(why), Taking::Taken(refused)) => {
                         let ours = refused.iter().find(|(at, _)| usize::from(*at) == index);
                         match ours {
+                            Some(_) if !frame.is_answered => "though its sender has not heard that",
                             Some((_, reason)) if *reason == why as u8 => "",
                             Some(_) => "for another reason than its receiver's",
                             None => "but was taken",

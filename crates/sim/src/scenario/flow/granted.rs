@@ -313,6 +313,9 @@ impl FlowSender for GrantedSender {
         })?;
         // A grant that was found at an end is no longer there, and the message went as a copy.
         let was_placed = program.interface().grants_accepted() == accepted;
+        if !was_placed {
+            self.grant = None;
+        }
         if is_placed {
             tell(match was_placed && matches!(sent, Sent::Yes(_)) {
                 true => PLACED,
