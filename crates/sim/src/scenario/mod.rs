@@ -22,6 +22,8 @@ use history::History;
 pub use plan::Plan;
 use plan::{Fault, TIMEOUT};
 
+/// How often somebody looks whether a process that was killed has ended.
+const UNWINDS: Span = Span::from_us(10);
 /// No scenario is in flight for longer.
 const END: Time = Time::from_ns(4 * process::SETTLES_NS);
 /// Plans that are tried to make one smaller.
@@ -88,11 +90,16 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
         let node = nodes.get(node as usize).or(nodes.first());
         let Some(&node) = node else { continue };
         let history = &history;
+        let before = ids.get(process).copied();
         world.process(
             node,
             &format!("{} again", process::name(process)),
             move || {
                 world::pause(again.since(Time::ZERO));
+                // Who begins a program again waits for the end of the one before.
+                while before.is_some_and(|before| !world::has_ended(before)) {
+                    world::pause(UNWINDS);
+                }
                 let lives = history.lock().unwrap_or_else(PoisonError::into_inner);
                 let lives = { lives }.revive(plan, process);
                 if lives {

@@ -23,6 +23,12 @@ pub fn killed_at(process: ProcessId) -> Option<Time> {
     kernel::with(|kernel| kernel.processes.get(process.0 as usize)?.killed_at)
 }
 
+/// Whether a process has come to its end and given back what it had, such as names. One that is killed in the middle of a call
+/// does so a little later.
+pub fn has_ended(process: ProcessId) -> bool {
+    kernel::with(|kernel| kernel.tasks.of_process(process.0).is_empty())
+}
+
 /// Stops a process until [`resume`]: it has no processor.
 pub fn stop(process: ProcessId) {
     kernel::with(|kernel| {

@@ -19,7 +19,7 @@ use crate::link::{Carrier, WireSettings};
 use crate::machine::Machine;
 use crate::machine::charges::Charges;
 use crate::time::{Span, Time};
-pub use fault::{AtPoint, kill, killed_at, resume, stop};
+pub use fault::{AtPoint, has_ended, kill, killed_at, resume, stop};
 use kernel::{Act, Kernel, What};
 pub use schedule::Schedule;
 pub use task::remember_panic_places;
