@@ -14,7 +14,7 @@ const SEEDS: u64 = 300;
 const THREADS: usize = 2;
 
 /// What some hundreds of scenarios must have seen: reasons of refusals, states and ends of links, limits of sockets.
-const SEEN: [&str; 44] = [
+const SEEN: [&str; 46] = [
     "a call of a terminus judged",
     "a datagram lost with its path",
     "a datagram that finds no room",
@@ -59,6 +59,8 @@ const SEEN: [&str; 44] = [
     "a short packet that the fast path left, judged",
     "a streaming send judged",
     "an awaited message judged",
+    "numbers of frames that begin anew",
+    "timestamps that begin anew",
 ];
 
 /// A plan of which no network can be made.

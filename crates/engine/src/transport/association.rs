@@ -127,6 +127,21 @@ impl Association {
         Ok(Self::with_checked(settings))
     }
 
+    /// As [`Association::new`], but the first frame of each channel has that number, which must be the same on both sides: for
+    /// tests of what happens when numbers begin anew. Otherwise it is 1.
+    pub fn beginning_at(settings: Settings, first_sequence: u32) -> Result<Self, BadSettings> {
+        let mut association = Self::new(settings)?;
+        let before = first_sequence.wrapping_sub(1);
+        association
+            .send
+            .go_to(before, association.settings.channels);
+        association.receive.set_taken(before);
+        for path in &mut association.paths {
+            path.begin_after(before);
+        }
+        Ok(association)
+    }
+
     pub(super) fn with_checked(settings: Settings) -> Self {
         Self {
             frame_bytes: settings.frame_bytes,

@@ -103,6 +103,11 @@ impl Path {
         }
     }
 
+    /// Its frames are counted from the one after that.
+    pub(super) fn begin_after(&mut self, order: u32) {
+        (self.order, self.acknowledged_order) = (order, order);
+    }
+
     /// A frame with that timestamp came on it.
     pub(super) fn stamp_received(&mut self, now_ns: u64, stamp: u32) {
         let is_newer = self.newest_stamp.is_none_or(|(newest, at_ns)| {

@@ -93,7 +93,6 @@ impl ReceiveTable {
     }
 
     /// Every channel took the frame of that number last.
-    #[cfg(test)]
     pub(super) fn set_taken(&mut self, sequence: u32) {
         self.taken.fill(sequence);
     }

@@ -9,7 +9,7 @@ use hamlyn_host::{Driver, Event, HostError};
 
 use crate::link::SimLink;
 use crate::time::{Span, Time};
-use crate::world::{self, kernel, task};
+use crate::world::{clock, kernel, task};
 
 /// See the module.
 pub struct SimDriver {
@@ -60,7 +60,7 @@ impl Driver for SimDriver {
 
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
         if kernel::with(|kernel| kernel.fall_asleep(self.interface)) {
-            task::wait(deadline_ns.map(Time::from_ns));
+            task::wait(deadline_ns.map(clock::time_of));
             kernel::with(|kernel| kernel.wake_up(self.interface));
             kernel::pass(Point::Woken);
         }
@@ -75,7 +75,7 @@ impl Driver for SimDriver {
     }
 
     fn now_ns(&self) -> u64 {
-        world::now().as_ns()
+        clock::clock_ns()
     }
 
     fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
@@ -85,7 +85,7 @@ impl Driver for SimDriver {
     fn park(&mut self, span_ns: u64) {
         match span_ns {
             0 => super::relax(self.interface),
-            _ => task::wait(Some(world::now() + Span::from_ns(span_ns))),
+            _ => task::wait(Some(clock::time_of(clock::clock_ns() + span_ns))),
         }
     }
 }

@@ -24,8 +24,8 @@ pub use receive_judge::ReceiveJudge;
 pub use send_judge::SendJudge;
 
 use crate::link::{SimLink, wire};
-use crate::time::{Span, Time};
-use crate::world::{self, kernel, task};
+use crate::time::Span;
+use crate::world::{self, clock, kernel, task};
 use registry::Found;
 
 /// How long a program that waits for anything at all looks at nothing else.
@@ -98,10 +98,10 @@ impl SimConnector {
         deadline_ns: u64,
         late: impl FnOnce() -> ConnectError,
     ) -> Result<(), ConnectError> {
-        if world::now().as_ns() >= deadline_ns || kernel::with(|kernel| kernel.is_dying()) {
+        if clock::clock_ns() >= deadline_ns || kernel::with(|kernel| kernel.is_dying()) {
             return Err(late());
         }
-        task::wait(Some(Time::from_ns(deadline_ns)));
+        task::wait(Some(clock::time_of(deadline_ns)));
         Ok(())
     }
 
@@ -228,7 +228,7 @@ impl Host for SimHost {
     }
 
     fn now_ns(&self) -> u64 {
-        world::now().as_ns()
+        clock::clock_ns()
     }
 
     fn random_bits(&mut self) -> Result<u64, HostError> {
@@ -369,7 +369,7 @@ impl TaskParker {
 impl Parker for TaskParker {
     fn sleep(&self, deadline_ns: Option<u64>) {
         self.set(kernel::with(|kernel| kernel.tasks.running()));
-        task::wait(deadline_ns.map(Time::from_ns));
+        task::wait(deadline_ns.map(clock::time_of));
         kernel::pass(Point::Woken);
         self.set(None);
     }

@@ -94,6 +94,9 @@ fn tell<R: Into<Told>>(name: Name, act: impl FnOnce(&mut Observed, u32) -> R) {
         if let Some(&end) = kernel.observed.ends.get(&name) {
             let Told(judged) = act(&mut kernel.observed, end).into();
             kernel.judge(judged);
+            if kernel.observed.transport.has_begun_anew() {
+                kernel.saw_often("numbers of frames that begin anew");
+            }
         }
     });
 }

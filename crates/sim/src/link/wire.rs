@@ -33,6 +33,7 @@ use super::socket::{Ports, SimSocket, SocketLimits, address};
 use super::wire_link::WireLink;
 use crate::random::Random;
 use crate::time::{Span, Time};
+use crate::world::clock::Clock;
 use crate::world::kernel::{self, Kernel, What};
 
 /// Times of an association are at most this, in nanoseconds.
@@ -52,6 +53,8 @@ pub struct WireSettings {
     pub is_encrypted: bool,
     /// Sockets of each connection, and so paths.
     pub paths: u8,
+    /// Number of the first frame of each channel.
+    pub first_sequence: u32,
     /// The delay that the congestion control of a path aims at, in nanoseconds.
     pub delay_target_ns: u64,
     /// Of sockets and ways.
@@ -63,6 +66,7 @@ impl Default for WireSettings {
         Self {
             is_encrypted: false,
             paths: 1,
+            first_sequence: 1,
             delay_target_ns: Settings::default().delay_target_ns,
             limits: SocketLimits::default(),
         }
@@ -203,12 +207,14 @@ pub(crate) fn enter(interface: u32) {
     ENTERED.set(interface);
     kernel::with_if_any(|kernel| {
         let local = kernel.local();
+        let clock = kernel.clock_of(interface);
         let frames = kernel.frames.as_mut();
         if let Some(wire) = frames.and_then(|frames| frames.wires.by_interface.get_mut(&interface))
         {
             wire.clock = wire.clock.max(local);
-            CLOCK.set(wire.clock.as_ns());
-            observed::enter(interface, wire.clock.as_ns());
+            let shown_ns = clock.shows_ns(wire.clock);
+            CLOCK.set(shown_ns);
+            observed::enter(interface, shown_ns);
         }
     });
 }
@@ -225,8 +231,8 @@ pub(crate) fn entered() -> u32 {
 }
 
 /// The keys that two sides agree on.
-fn shake_hands(random: &Arc<Seeded>, credentials: &Credentials, now: Time) -> Option<[Keys; 2]> {
-    let (now_ns, wall_ms) = (now.as_ns(), BEGIN_MS + now.as_ns() / 1_000_000);
+fn shake_hands(random: &Arc<Seeded>, credentials: &Credentials, now_ns: u64) -> Option<[Keys; 2]> {
+    let wall_ms = BEGIN_MS + now_ns / 1_000_000;
     let given = || Arc::clone(random) as Arc<dyn Randomness>;
     let interface = random.bits();
     let mut initiator =
@@ -257,6 +263,7 @@ struct Prepared {
     endpoints: [Endpoint; 2],
     settings: Settings,
     paths: u8,
+    first_sequence: u32,
     credentials: Credentials,
     random: Arc<Seeded>,
     tokens: [u64; 2],
@@ -269,11 +276,7 @@ pub(crate) fn link(from: u32, to: u32) -> Option<(Peer, SimLink)> {
     }
     let prepared = kernel::with(|kernel| kernel.prepare_link(from, to))?;
     enter(from);
-    let keys = shake_hands(
-        &prepared.random,
-        &prepared.credentials,
-        Time::from_ns(clock()),
-    )?;
+    let keys = shake_hands(&prepared.random, &prepared.credentials, clock())?;
     let numbers = prepared.endpoints.each_ref().map(|endpoint| {
         let bits = prepared.random.bits();
         endpoint.reserve(bits as u32)
@@ -289,7 +292,8 @@ pub(crate) fn link(from: u32, to: u32) -> Option<(Peer, SimLink)> {
             Some(socket.ok()??.on_path(path))
         };
         let parts = ConnectionConfig {
-            association: Association::new(prepared.settings).ok()?,
+            association: Association::beginning_at(prepared.settings, prepared.first_sequence)
+                .ok()?,
             tx_protection: TxProtection::new(&keys.send, numbers[1 - at]),
             rx_protection: RxProtection::new(&keys.receive, numbers[at]),
             sockets: (0..prepared.paths).map_while(socket).collect(),
@@ -327,6 +331,14 @@ pub(crate) fn drive(interface: u32) {
 }
 
 impl Kernel {
+    /// The clock of an interface's node.
+    fn clock_of(&self, interface: u32) -> Clock {
+        let known = self.registry.get(interface);
+        known.map_or(Clock::default(), |known| {
+            self.clock_of_node(known.identity.node)
+        })
+    }
+
     fn prepare_link(&mut self, from: u32, to: u32) -> Option<Prepared> {
         let endpoints = [self.endpoint_of(from)?, self.endpoint_of(to)?];
         let tokens = [self.registry.new_token(), self.registry.new_token()];
@@ -338,6 +350,7 @@ impl Kernel {
                 self.settings.packet_payload_bytes,
             ),
             paths: wires.settings.paths.max(1),
+            first_sequence: wires.settings.first_sequence,
             credentials: wires.credentials()?,
             random: Arc::clone(&wires.random),
             tokens,
@@ -425,6 +438,7 @@ impl Kernel {
 
     fn end_turn_of_driver(&mut self, interface: u32, came: bool) {
         let now = self.now();
+        let clock = self.clock_of(interface);
         let Some(frames) = &mut self.frames else {
             return;
         };
@@ -437,7 +451,7 @@ impl Kernel {
             ended.extend(end.map(|reason| (*token, reason)));
             end.is_none()
         });
-        let wanted = wire.endpoint.deadline_ns().map(Time::from_ns);
+        let wanted = wire.endpoint.deadline_ns().map(|at| clock.time_of(at));
         let wanted = wanted.map(|at| if at <= now { now + AGAIN } else { at });
         let wanted = wanted.filter(|at| wire.due.is_none_or(|due| *at < due));
         wire.due = wanted.or(wire.due);

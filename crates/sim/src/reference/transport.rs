@@ -43,6 +43,7 @@ pub struct Limits {
 #[derive(Clone, Debug, Default)]
 pub struct Transport {
     ends: BTreeMap<u32, Direction>,
+    has_begun_anew: bool,
 }
 
 impl Transport {
@@ -56,6 +57,11 @@ impl Transport {
         for (end, peer) in [(ends[0], ends[1]), (ends[1], ends[0])] {
             self.ends.insert(end, Direction::new(peer, limits));
         }
+    }
+
+    /// Whether the numbers of frames were used up, and began anew.
+    pub fn has_begun_anew(&self) -> bool {
+        self.has_begun_anew
     }
 
     /// Frames that were sent again so far.
@@ -91,6 +97,7 @@ impl Transport {
             return wrong(end, "sent bytes that are no frame".to_owned());
         };
         self.answers(end, &words)?;
+        self.has_begun_anew |= words.packets.is_some_and(|(_, sequence, _)| sequence == 0);
         let Some(sender) = self.ends.get_mut(&end) else {
             return Ok(());
         };

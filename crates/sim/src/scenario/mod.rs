@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::network::Mesh;
 use crate::random::Random;
 use crate::time::{Span, Time};
-use crate::world::{self, AtPoint, ProcessId, Settings, Simulation};
+use crate::world::{self, AtPoint, Clock, ProcessId, Settings, Simulation};
 use history::History;
 pub use plan::Plan;
 use plan::{Fault, TIMEOUT};
@@ -68,6 +68,9 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
     };
     let mut world = Simulation::new(settings);
     let nodes: Vec<_> = (0..plan.nodes).map(|_| world.node(2)).collect();
+    for (&node, &clock) in nodes.iter().zip(&plan.clocks) {
+        world.set_clock(node, clock);
+    }
     let mut broken = Vec::new();
     match Mesh::new(plan.nodes, &plan.network, &mut Random::new(plan.seed)) {
         Ok(network) => world.set_network(Box::new(network), TIMEOUT),
@@ -133,6 +136,14 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
     }
     let messages = history.count();
     let mut seen = outcome.seen;
+    let begins_anew = |clock: &Clock| {
+        let [first, last] =
+            [Time::ZERO, outcome.at].map(|at| clock.shows_ns(at) >> plan::STAMP_NS_BITS);
+        first != last
+    };
+    if plan.clocks.iter().any(begins_anew) {
+        seen.insert("timestamps that begin anew".into());
+    }
     let crashes = |fault: &Fault| matches!(fault, Fault::Crash { .. });
     if plan.faults.iter().any(crashes) {
         seen.insert("a node that crashes".into());

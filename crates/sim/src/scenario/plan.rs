@@ -10,7 +10,10 @@ use crate::link::{SocketLimits, WireSettings};
 use crate::network::Impairment;
 use crate::random::Random;
 use crate::time::{Span, Time};
+use crate::world::Clock;
 
+/// Timestamps of frames begin anew after so many nanoseconds, as a power of two.
+pub(crate) const STAMP_NS_BITS: u32 = 38;
 /// What a work queue holds unless the plan says otherwise (Hamlyn 2.3).
 pub(crate) const WORK_QUEUE: u16 = hamlyn::engine::limits::WORK_QUEUE_ENTRIES as u16;
 
@@ -277,6 +280,9 @@ pub struct Plan {
     /// What links between hosts are like.
     #[serde(default)]
     pub wire: WireSettings,
+    /// How the clocks of the nodes go; those that are not named like the time of the world.
+    #[serde(default)]
+    pub clocks: Vec<Clock>,
     /// When paths of links between hosts are down.
     #[serde(default)]
     pub path_cuts: Vec<PathCut>,
@@ -425,6 +431,8 @@ impl Plan {
         with(&|plan| plan.wire.is_encrypted = false);
         with(&|plan| plan.wire.paths = 1);
         with(&|plan| plan.wire.limits = SocketLimits::default());
+        with(&|plan| plan.wire.first_sequence = 1);
+        with(&|plan| plan.clocks.clear());
         with(&|plan| plan.path_cuts.clear());
         with(&|plan| plan.link_packets = 64);
         with(&|plan| plan.packet_payload_bytes = 4096);

@@ -3,6 +3,7 @@
 //! [`Simulation`] is made, given nodes and programs, and run. Inside a program the library is used as
 //! everywhere ([`crate::host::open`]); besides, there are [`now`], [`pause`], and what a parent may do to processes.
 
+pub(crate) mod clock;
 mod fault;
 pub(crate) mod kernel;
 mod schedule;
@@ -19,6 +20,7 @@ use crate::link::{Carrier, WireSettings};
 use crate::machine::Machine;
 use crate::machine::charges::Charges;
 use crate::time::{Span, Time};
+pub use clock::Clock;
 pub use fault::{AtPoint, has_ended, kill, killed_at, resume, stop};
 use kernel::{Act, Kernel, What};
 pub use schedule::Schedule;
@@ -149,6 +151,7 @@ pub(crate) struct Node {
     processors: usize,
     /// When each of its processors is free, by the job that has it: jobs have them at different times.
     free: Vec<Vec<Time>>,
+    clock: Clock,
 }
 
 impl Node {
@@ -274,8 +277,16 @@ impl<'a> Simulation<'a> {
         nodes.push(Node {
             processors: processors.max(1),
             free: Vec::new(),
+            clock: Clock::default(),
         });
         NodeId(nodes.len() as u32 - 1)
+    }
+
+    /// Has the clock of a node go like that.
+    pub fn set_clock(&mut self, node: NodeId, clock: Clock) {
+        if let Some(node) = self.kernel.nodes.get_mut(node.0 as usize) {
+            node.clock = clock;
+        }
     }
 
     /// A process of that node, which begins with the world.

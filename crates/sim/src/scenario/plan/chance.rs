@@ -5,10 +5,17 @@ use crate::network::impairment::{Cut, WhenFull};
 use crate::network::{HostId, Impairment};
 use crate::random::Random;
 use crate::scenario::plan::{
-    Driven, Fault, Flow, Item, Kind, PathCut, Plan, Process, TIMEOUT, WORK_QUEUE,
+    Driven, Fault, Flow, Item, Kind, PathCut, Plan, Process, STAMP_NS_BITS, TIMEOUT, WORK_QUEUE,
 };
+use crate::world::Clock;
 
 /// Most drive themselves, as most programs do.
+/// Tells the clocks of a seed from the rest of its plan.
+const CLOCKS: u64 = 0x636c_6f63_6b73;
+const STAMPS_NS: u64 = 1 << STAMP_NS_BITS;
+/// Most worlds have not ended so soon.
+const SOON_NS: u64 = 3_000_000;
+
 const DRIVEN: [Driven; 5] = [
     Driven::Proc,
     Driven::Proc,
@@ -47,12 +54,19 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
             impairments(random, nodes),
         )
     };
-    let wire = wire(random);
+    // Drawn apart, so that the rest of a plan is what its seed gave before there were clocks.
+    let apart = &mut Random::new(seed ^ CLOCKS);
+    let clocks = clocks(apart, nodes);
+    let wire = WireSettings {
+        first_sequence: first_sequence(apart),
+        ..wire(random)
+    };
     let path_cuts = path_cuts(random, wire.paths);
     Plan {
         seed,
         nodes,
         wire,
+        clocks,
         path_cuts,
         packet_payload_bytes: *random.one_of(&[256, 300, 1024, 4096]).unwrap_or(&256),
         link_packets: *random.one_of(&[1, 2, 5, 16, 64]).unwrap_or(&64),
@@ -125,6 +139,7 @@ pub(super) fn plan_of_hosts(random: &mut Random, seed: u64, hosts: u32) -> Plan 
         faults: Vec::new(),
         network: vec![delay(random), lose],
         wire: WireSettings::default(),
+        clocks: Vec::new(),
         path_cuts: Vec::new(),
         // How the world goes about it is drawn as for any plan.
         ..plan(random, seed)
@@ -149,7 +164,37 @@ fn wire(random: &mut Random) -> WireSettings {
         is_encrypted: random.below(3) == 0,
         paths: *random.one_of(&[1, 1, 2, 3]).unwrap_or(&1),
         limits,
+        ..WireSettings::default()
     }
+}
+
+/// The numbers of frames begin anew soon, or change their sign, or neither.
+fn first_sequence(random: &mut Random) -> u32 {
+    match random.below(3) {
+        0 => u32::MAX - random.below(20) as u32,
+        1 => (1 << 31) - random.below(20) as u32,
+        _ => 1,
+    }
+}
+
+/// Half of all worlds have clocks that go like their time. Those of the others begin anywhere, many of them soon before timestamps begin anew,
+/// or their sign changes.
+fn clocks(random: &mut Random, nodes: u32) -> Vec<Clock> {
+    if random.below(2) == 0 {
+        return Vec::new();
+    }
+    let clock = |_| Clock {
+        begins_ns: match random.below(4) {
+            0 => 0,
+            1 => random.below(1 << 50),
+            2 => (random.below(64) << STAMP_NS_BITS) + STAMPS_NS - random.below(SOON_NS),
+            _ => (random.below(64) << STAMP_NS_BITS) + STAMPS_NS / 2 - random.below(SOON_NS),
+        },
+        fast_per_million: *random
+            .one_of(&[0, -100, 100, -10_000, 10_000])
+            .unwrap_or(&0),
+    };
+    (0..nodes).map(clock).collect()
 }
 
 /// One of several paths goes down, and comes back.
