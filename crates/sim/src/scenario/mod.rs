@@ -244,9 +244,18 @@ fn shrink_by(
     }
 }
 
-/// What a violation says, whatever process, message or time it names.
+/// What a violation says, whatever process, message or time it names: without numbers, fields of headers, and bytes.
 fn kind(violation: &str) -> String {
-    violation.chars().filter(|c| !c.is_ascii_digit()).collect()
+    let mut depth = 0_usize;
+    let says = |c: &char| {
+        match c {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && !c.is_ascii_digit()
+    };
+    violation.chars().filter(says).collect()
 }
 
 #[cfg(test)]

@@ -33,3 +33,20 @@ fn a_plan_in_which_nothing_is_wrong_stays_as_it_is() {
     );
     assert_eq!(small, plan);
 }
+
+/// Violations of one kind differ in numbers, headers and bytes; others differ in what they say.
+#[test]
+fn a_kind_has_no_numbers_headers_or_bytes() {
+    let left = |flags| format!("a packet left that is no message's: Header {{ flags: {flags} }}");
+    assert_eq!(kind(&left("SILENT")), kind(&left("NONE")));
+    let entry = |number, bytes: &[u8]| format!("entry {number}: its metadata is {bytes:?}");
+    assert_eq!(kind(&entry(1, &[1])), kind(&entry(12, &[1, 2, 3])));
+    assert_ne!(
+        kind("entry 1: its metadata is [1]"),
+        kind("entry 1: its arming is true")
+    );
+    let found = |what| {
+        format!("Ok(Handed(Notification {{ slot: 3 }})), but it must be Err({what}): Header {{ }}")
+    };
+    assert_ne!(kind(&found("NoRight")), kind(&found("BadKey")));
+}
