@@ -14,6 +14,9 @@ use crate::scenario::plan::{Flow, Kind, Plan};
 use crate::time::Time;
 use crate::world::{self, ProcessId};
 
+/// Fewest bytes of a message that is known by nothing but its bytes: fewer lie in its place by chance.
+const SILENT_BYTES_MIN: usize = 8;
+
 /// The history of one flow.
 #[derive(Clone, Debug)]
 struct Entry {
@@ -233,7 +236,11 @@ impl<'a> Oracle<'a> {
     /// Bytes of a message.
     pub(crate) fn length(&self, number: u64) -> usize {
         let item = self.known().items.get(number as usize);
-        item.map_or(0, |item| item.length_bytes as usize)
+        let length = item.map_or(0, |item| item.length_bytes as usize);
+        match self.known().kind {
+            Kind::Silent => length.max(SILENT_BYTES_MIN),
+            _ => length,
+        }
     }
 
     /// The bytes of a message.
