@@ -13,6 +13,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Area, Denied, LinkId, NoWindow, Payload};
 use hamlyn_engine::metadata::{MetadataArea, Permission};
+use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
@@ -62,11 +63,16 @@ impl Area for Memory {
     }
 }
 
+#[derive(Clone)]
 struct Bytes<'a>(&'a [u8]);
 
 impl Payload<Memory> for Bytes<'_> {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         into[..length_bytes].fill(0xEE);
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        leading_words(self.0)
     }
 
     fn deposit(&self, area: &Memory, offset: u64) -> Result<(), Denied> {

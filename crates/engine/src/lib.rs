@@ -27,12 +27,15 @@ pub mod metadata;
 #[cfg(test)]
 mod metadata_tests;
 pub mod notification;
+pub mod operation;
 pub mod packet;
 pub mod point;
 pub mod receive;
 pub mod receive_observer;
+mod receive_operations;
 mod received;
 pub mod refusal;
+mod responder;
 pub mod segment;
 pub mod send_observer;
 pub mod slot;

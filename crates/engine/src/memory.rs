@@ -3,6 +3,7 @@
 //! copying itself is done by the host, which lends the memory.
 
 use crate::limits::{SHORT_WORDS, USER_METADATA_BYTES};
+use crate::operation::{Atomic, REQUEST_WORDS};
 use crate::packet::{Header, Short, short_bytes};
 use crate::point::Point;
 
@@ -62,6 +63,18 @@ pub trait Area: Clone {
 
     /// Copies out of the area.
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Denied>;
+
+    /// Changes a word, which lies at a multiple of its width, and returns what it was. An area that others access meanwhile
+    /// makes the change atomic.
+    fn change(&self, offset: u64, atomic: &Atomic) -> Result<u64, Denied> {
+        let mut bytes = [0; 8];
+        let width = atomic.width.bytes() as usize;
+        self.read(offset, &mut bytes[..width])?;
+        let before = u64::from_le_bytes(bytes);
+        let after = atomic.changed(before).to_le_bytes();
+        self.write(offset, &after[..width])?;
+        Ok(before)
+    }
 
     /// Told when a message that was guarded by a one-shot entry is complete:
     /// nothing more is written between `low` and `high` until the application
@@ -153,6 +166,9 @@ pub trait Payload<A: Area> {
     fn metadata_word(&self) -> Option<u64> {
         None
     }
+
+    /// The first words of the packet's data, lowest byte first; zero beyond its data.
+    fn words(&self) -> [u64; REQUEST_WORDS];
 
     /// Copies the packet's data, all of it, to its place.
     fn deposit(&self, area: &A, offset: u64) -> Result<(), Denied>;

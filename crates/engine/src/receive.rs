@@ -20,6 +20,7 @@ use crate::point::Point;
 use crate::receive_observer::{ReceiveEvent, ReceiveObserver, SlotChange, Unobserved};
 pub use crate::received::{Received, ShortReceived};
 use crate::refusal::{Refusal, Refusals};
+use crate::responder::Responder;
 use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
 use crate::table::Table;
 
@@ -36,12 +37,12 @@ enum ReceiveEnable {
 /// * For the owner: `open_slot`, `close_slot`, `rekey_slot`, `revoke_slot`,
 ///   `slot_info`, `open_queue`, `close_queue`, `refusals`, `grant`, `end_grant`, `end_grants_of`.
 /// * For the host: `set_up`, `handshake`, `tick`.
-/// * For the links: `receive`, and beside it the one fast path, `receive_short`.
+/// * For the links: `receive`, and beside it the one fast path, `receive_short`; `answer`, `link_ended`.
 ///
 /// `O` watches it; see [`crate::receive_observer`].
 #[derive(Debug)]
 pub struct Receiver<A: Area, O = Unobserved> {
-    slots: SlotTable<A>,
+    pub(crate) slots: SlotTable<A>,
     queues: Table<NotificationWriter>,
     refusals: Refusals,
     /// Notifications put into queues, all together.
@@ -50,6 +51,8 @@ pub struct Receiver<A: Area, O = Unobserved> {
     handshake_period_ns: Option<u64>,
     handshake_ns: u64,
     grants_made: u64,
+    /// What one-sided operations are answered.
+    pub(crate) responder: Responder,
     observer: O,
 }
 
@@ -75,6 +78,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             handshake_period_ns,
             handshake_ns: 0,
             grants_made: 0,
+            responder: Responder::default(),
         }
     }
 
@@ -270,7 +274,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
     /// A caller who just found the queue `waiting` empty, and would take the notification out of it at once, has it
     /// handed over without the detour.
     #[inline(always)]
-    pub fn receive<P: Payload<A>>(
+    pub fn receive<P: Payload<A> + Clone>(
         &mut self,
         from: LinkId,
         header: &Header,
@@ -286,10 +290,9 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         let reception = match self.admit(from, header, payload, waiting) {
             Ok(received) => Ok(received),
             Err(reason) => {
-                payload.passes(Point::Refused);
-                // A copy, so that on the way above the header need not be in memory.
-                let header = *header;
-                Err(self.refuse(&header, reason))
+                // Copies, so that on the way above neither need be in memory.
+                let (header, payload) = (*header, payload.clone());
+                self.turn_down(from, &header, &payload, reason)
             }
         };
         if O::LISTENS {
@@ -409,12 +412,26 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         })
     }
 
+    /// A packet is no message that may come in: perhaps it is a request, which is no message.
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, header: &Header, reason: Refusal) -> Refusal {
+    fn turn_down<P: Payload<A>>(
+        &mut self,
+        from: LinkId,
+        header: &Header,
+        payload: &P,
+        mut reason: Refusal,
+    ) -> Result<Received, Refusal> {
+        if header.kind.is_request() && self.slots.is_receive_enabled() {
+            match self.receive_request(from, header, payload) {
+                Ok(received) => return Ok(received),
+                Err(found) => reason = found,
+            }
+        }
+        payload.passes(Point::Refused);
         self.refusals.add(reason);
         self.slots.count_refusal(header, reason);
-        reason
+        Err(reason)
     }
 
     #[inline(always)]

@@ -13,6 +13,9 @@ pub enum Received {
     Complete,
     /// Complete, and the announcement is here instead of in the queue: see [`Receiver::receive`](crate::receive::Receiver::receive).
     Handed(Notification),
+    /// A one-sided operation was asked for, and its answer waits to be sent
+    /// ([`Receiver::answer`](crate::receive::Receiver::answer)).
+    Asked,
 }
 
 /// A short packet that came the fast path ([`Receiver::receive_short`](crate::receive::Receiver::receive_short)): deposited, complete, and to be announced.

@@ -61,6 +61,14 @@ refusals! {
     PlaceInUse = "the place is in use";
     /// The packet says that its data were placed, but its sender has no grant for all of that place.
     NotGranted = "placed without a grant";
+    /// A request whose data or metadata are not those of its kind.
+    BadRequest = "malformed request";
+    /// An atomic operation that this version does not know.
+    NoSuchOperation = "no such atomic operation";
+    /// An atomic operation on a word that is not at a multiple of its width.
+    Misaligned = "the word is not aligned to its width";
+    /// More requests of one link than are answered at a time.
+    TooManyRequests = "too many requests without answer";
 }
 
 const COUNT: usize = Refusal::ALL.len();

@@ -14,7 +14,7 @@ use crate::packet::{Address, Header, SlotName};
 use crate::refusal::{Refusal, Refusals};
 use crate::table::{Name, Table};
 
-/// What holders of the key may do. Reading and atomic operations will join.
+/// What holders of the key may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rights(u8);
 
@@ -23,6 +23,25 @@ impl Rights {
     pub const NONE: Rights = Rights(0);
     /// Deposit data.
     pub const WRITE: Rights = Rights(1);
+    /// Read what is there (decision 0037).
+    pub const READ: Rights = Rights(2);
+    /// Change words atomically, and so learn what they were.
+    pub const ATOMIC: Rights = Rights(4);
+    /// All of these.
+    pub const ALL: Rights = Rights(7);
+
+    /// These and those.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, others: Rights) -> Rights {
+        Rights(self.0 | others.0)
+    }
+
+    /// Whether any of those is granted.
+    #[inline]
+    pub const fn grant_any(self, of: Rights) -> bool {
+        self.0 & of.0 != 0
+    }
 
     /// Whether all of `wanted` is granted.
     #[inline]

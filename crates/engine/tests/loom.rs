@@ -34,6 +34,8 @@ mod memory;
 mod metadata;
 #[path = "../src/notification.rs"]
 mod notification;
+#[path = "../src/operation.rs"]
+mod operation;
 #[path = "../src/packet.rs"]
 mod packet;
 #[path = "../src/point.rs"]
@@ -42,10 +44,14 @@ mod point;
 mod receive;
 #[path = "../src/receive_observer.rs"]
 mod receive_observer;
+#[path = "../src/receive_operations.rs"]
+mod receive_operations;
 #[path = "../src/received.rs"]
 mod received;
 #[path = "../src/refusal.rs"]
 mod refusal;
+#[path = "../src/responder.rs"]
+mod responder;
 #[path = "../src/slot.rs"]
 mod slot;
 #[path = "../src/table.rs"]
@@ -63,6 +69,7 @@ use limits::USER_METADATA_BYTES;
 use memory::{Area, Denied, LinkId, NoWindow, Payload};
 use metadata::{MetadataArea, Permission};
 use notification::{Notification, NotificationReader, queue};
+use operation::{REQUEST_WORDS, leading_words};
 use packet::{Flags, Header, Kind, SlotName};
 use receive::{Received, Receiver};
 use refusal::Refusal;
@@ -238,11 +245,20 @@ impl Area for WordArea {
     }
 }
 
+#[derive(Clone, Clone)]
 struct Bytes(u8);
 
 impl Payload<WordArea> for Bytes {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         into[..length_bytes].fill(self.0);
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        leading_words(&[self.0])
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        leading_words(&[self.0])
     }
 
     fn deposit(&self, area: &WordArea, offset: u64) -> Result<(), Denied> {

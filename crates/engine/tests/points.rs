@@ -9,6 +9,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{Denied, LinkId, Part, Payload, TxLinks, Unsent};
 use hamlyn_engine::metadata::{MetadataArea, Permission};
+use hamlyn_engine::operation::REQUEST_WORDS;
 use hamlyn_engine::packet::{Flags, Header};
 use hamlyn_engine::point::Point::{self, *};
 use hamlyn_engine::receive::Receiver;
@@ -17,11 +18,16 @@ use hamlyn_engine::terminus::GatherPiece;
 use host::{PEER, Packet, VecArea, Wires, header, message, one, options, ready};
 
 /// A packet that writes down the points it is told of.
-struct Heard<'a>(&'a Packet, RefCell<Vec<Point>>);
+#[derive(Clone)]
+struct Heard<'a>(&'a Packet, Rc<RefCell<Vec<Point>>>);
 
 impl Payload<VecArea> for Heard<'_> {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         self.0.metadata(into, length_bytes);
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        self.0.words()
     }
 
     fn deposit(&self, area: &VecArea, offset: u64) -> Result<(), Denied> {
@@ -41,9 +47,9 @@ fn points(
     data: &[u8],
 ) -> Vec<Point> {
     let packet = Packet::new(header, metadata, data);
-    let heard = Heard(&packet, RefCell::default());
+    let heard = Heard(&packet, Rc::default());
     let _ = receiver.receive(PEER, &packet.header, &heard, None);
-    heard.1.into_inner()
+    heard.1.take()
 }
 
 #[test]

@@ -578,7 +578,9 @@ fn the_histories_reach_every_refusal_and_every_mode() {
                         fast += u32::from(packet.header.is_fast());
                         silent += u32::from(packet.header.flags.is_silent());
                     }
-                    Ok(Received::Handed(_)) => unreachable!("nobody waits at the model's queues"),
+                    Ok(Received::Handed(_) | Received::Asked) => {
+                        unreachable!("nobody waits or asks")
+                    }
                     Err(_) => {}
                 }
             }

@@ -158,7 +158,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     fn take_out(&mut self, index: usize) -> Option<LinkId> {
         self.end_turn();
         let id = self.rx_links.remove_at(index);
-        if id.is_some() {
+        if let Some(id) = id {
+            self.receiver.link_ended(id);
             self.active_links.remove(index);
         }
         if self.rx_links.current().is_none() {

@@ -8,6 +8,7 @@
 mod fencing;
 mod gathering;
 mod granting;
+mod operating;
 mod peers;
 mod pooling;
 mod receiving;
@@ -99,6 +100,7 @@ pub struct Interface<H: Host> {
     /// When to look again whether memory can be given back.
     spare_due_ns: Option<u64>,
     granting: granting::Granting,
+    operating: operating::Operating,
     pub(crate) sleepers: sleepers::Sleepers,
     adaptive_spin: AdaptiveSpin,
     host: H,
@@ -148,6 +150,7 @@ impl<H: Host> Interface<H> {
             cut: None,
             spare_due_ns: None,
             granting: granting::Granting::default(),
+            operating: operating::Operating::default(),
             sleepers: sleepers::Sleepers::default(),
             adaptive_spin,
             host,
@@ -300,6 +303,7 @@ impl<H: Host> Interface<H> {
 
     fn close_slot_named(&mut self, name: SlotName) -> Result<(), SlotError> {
         self.end_grants_on(name);
+        self.operating.forget(name);
         self.inbound
             .lock(|inbound| inbound.receiver.close_slot(name))
     }

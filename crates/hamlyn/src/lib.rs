@@ -27,7 +27,7 @@
 //!
 //! **Two layers** (`Hamlyn 3`). The upper one is [`Manager`] with its protocols: [`datagram`], [`stream`], [`tagged_write`],
 //! [`group`], [`service`], [`loans`]; [`typed`] end points carry values. The lower one is [`Interface`]: slots, termini, queues, `send_msg`
-//! and `rcv`, and tickets, which may be handed to chosen peers.
+//! and `rcv`, [`one_sided`] operations, and tickets, which may be handed to chosen peers.
 //!
 //! **Threads.** A manager and its end points stay in the thread that opened it, and cost no lock; open one for each thread that
 //! communicates. [`Manager::detach`] moves one that has no end points. Those that [`open_shared`] opens may be used by any thread,
@@ -68,6 +68,7 @@ mod look_interval;
 pub mod manager;
 pub mod message;
 mod one_shot;
+pub mod one_sided;
 mod outbound;
 mod processor;
 mod receive_buffer;

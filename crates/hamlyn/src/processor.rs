@@ -108,6 +108,8 @@ pub(crate) struct Exchange<T> {
     pub(crate) waiter: Waiter,
     /// Messages were queued since the network processor last looked.
     posted: AtomicBool,
+    /// One-sided operations of others were carried out by the network processor, and the application sends the answers.
+    owed: AtomicBool,
     /// How often the application received by itself.
     polls: AtomicU64,
     asleep: AtomicBool,
@@ -147,6 +149,16 @@ impl<T> Exchange<T> {
     pub(crate) fn post(&self) {
         self.posted.store(true, Ordering::Release);
         self.wake();
+    }
+
+    /// Answers are to be sent by the application.
+    pub(crate) fn owe(&self) {
+        self.owed.store(true, Ordering::Release);
+    }
+
+    /// Whether answers are to be sent by the application, which sees to it now.
+    pub(crate) fn takes_owed(&self) -> bool {
+        self.owed.load(Ordering::Relaxed) && self.owed.swap(false, Ordering::Acquire)
     }
 
     /// The application receives by itself.
@@ -233,6 +245,7 @@ pub(crate) fn start<H: Host>(
         activity: AtomicU64::new(0),
         waiter,
         posted: AtomicBool::new(false),
+        owed: AtomicBool::new(false),
         polls: AtomicU64::new(0),
         asleep: AtomicBool::new(false),
         stop: AtomicBool::new(false),
@@ -327,12 +340,32 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
                 moved = true;
                 exchange.note_activity(packets);
             }
+            if inbound.receiver.owes_answers() {
+                moved |= self.answer(&mut inbound, exchange);
+            }
             moved |= self.pump(exchange);
             if self.inbound.is_wanted() {
                 break;
             }
         }
         moved
+    }
+
+    /// Sends what others are to be answered, or has the application do it. Whether anything went.
+    fn answer(
+        &self,
+        inbound: &mut Inbound<<D::Link as Link>::Receive, O>,
+        exchange: &Exchange<<D::Link as Link>::Transmit>,
+    ) -> bool {
+        let Some(outbound) = &self.outbound else {
+            if !exchange.owed.swap(true, Ordering::AcqRel) {
+                exchange.note_activity(1);
+            }
+            return false;
+        };
+        let sent = outbound.lock_in_background().answer(inbound);
+        exchange.note_activity(sent as u64);
+        sent > 0
     }
 
     /// Sends what the application queued. Whether there was anything to send and room for it.

@@ -79,6 +79,13 @@ impl NewSlot {
         self
     }
 
+    /// With those rights of key holders.
+    #[must_use]
+    pub fn rights(mut self, rights: Rights) -> Self {
+        self.rights = rights;
+        self
+    }
+
     /// In that mode.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {

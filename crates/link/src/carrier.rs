@@ -12,6 +12,7 @@ use hamlyn_engine::limits::{
     PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, SHORT_BYTES_MAX, SHORT_WORDS, USER_METADATA_BYTES,
 };
 use hamlyn_engine::memory::{self, Area as _, Denied, Part, ShortData, Unsent};
+use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::{Address, Header, Short, short_words};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
@@ -680,6 +681,7 @@ impl Incoming {
 
 /// The bytes that came with a packet: in the copy of its cell, or in the payload arena,
 /// where the peer may still change them.
+#[derive(Clone, Copy)]
 pub struct Carried<'a> {
     mapping: &'a Mapping,
     arena_offset: usize,
@@ -708,6 +710,21 @@ impl memory::Payload<Area> for Carried<'_> {
         match self.placement.metadata {
             Metadata::Word(word) => Some(word),
             Metadata::PayloadArena(_) => None,
+        }
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        match self.placement.data {
+            Data::Cell(words) => [words[0], words[1], words[2]],
+            Data::PayloadArena(at) => {
+                let mut bytes = [0; REQUEST_WORDS * size_of::<u64>()];
+                let length = (self.length as usize).min(bytes.len());
+                let into = &mut bytes[..length];
+                let copied = self.mapping.copy_out(self.arena_offset + at as usize, into);
+                debug_assert!(copied.is_ok(), "the placement was checked");
+                leading_words(&bytes)
+            }
+            Data::Placed => [0; REQUEST_WORDS],
         }
     }
 

@@ -6,6 +6,7 @@
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
+use hamlyn_engine::operation::REQUEST_WORDS;
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
@@ -190,6 +191,7 @@ impl TransmitEnd for EitherTransmit {
 }
 
 /// The bytes that came with a packet.
+#[derive(Clone, Copy)]
 pub enum EitherPayload<'a> {
     /// In a ring.
     Pair(&'a Carried<'a>),
@@ -206,6 +208,10 @@ impl Payload<Area> for EitherPayload<'_> {
     #[inline(always)]
     fn metadata_word(&self) -> Option<u64> {
         either!(self, payload => payload.metadata_word())
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        either!(self, payload => payload.words())
     }
 
     #[inline(always)]

@@ -199,7 +199,7 @@ pub trait TransmitEnd {
 /// The receiving end of a link.
 pub trait ReceiveEnd {
     /// The bytes that came with a packet.
-    type Payload<'a>: Payload<Area>
+    type Payload<'a>: Payload<Area> + Clone
     where
         Self: 'a;
 

@@ -14,6 +14,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use hamlyn_engine::memory::{self, Denied, ShortData, ShortSource};
+use hamlyn_engine::operation::Atomic;
 
 use crate::Errno;
 use crate::handover::{ReleaseToken, WriteToken};
@@ -126,6 +127,13 @@ impl Area {
             .store_u64(self.write_token.as_ref(), place(offset)?, value)
     }
 
+    /// Changes the word at `offset`, which must be a multiple of its width, and returns what it was; nobody sees a part of
+    /// the change, and changes of others are not lost.
+    pub fn change_at(&self, offset: u64, atomic: &Atomic) -> Result<u64, Denied> {
+        self.memory
+            .change(self.write_token.as_ref(), place(offset)?, atomic)
+    }
+
     /// Fills a range with one value.
     pub fn fill(&self, offset: u64, len: u64, value: u8) -> Result<(), Denied> {
         self.memory.fill(
@@ -209,6 +217,10 @@ impl memory::Area for Area {
     #[inline]
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Denied> {
         self.read_at(offset, into)
+    }
+
+    fn change(&self, offset: u64, atomic: &Atomic) -> Result<u64, Denied> {
+        self.change_at(offset, atomic)
     }
 
     #[inline(always)]

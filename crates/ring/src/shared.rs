@@ -11,6 +11,7 @@
 //! Refused here: any access outside the mapping, and any write to a mapping
 //! that was made read-only.
 
+mod changes;
 mod loaned;
 mod memory;
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]

@@ -17,6 +17,7 @@ use hamlyn_engine::memory::{
     Area, Denied, LinkId, Part, Payload, ShortSource, TxLinks, Unsent, Window,
 };
 use hamlyn_engine::metadata::MetadataArea;
+use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
@@ -195,6 +196,10 @@ impl Packet {
 impl Payload<VecArea> for Packet {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         into[..length_bytes].copy_from_slice(&self.metadata[..length_bytes]);
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        leading_words(&self.data)
     }
 
     fn deposit(&self, area: &VecArea, offset: u64) -> Result<(), Denied> {

@@ -197,6 +197,7 @@ impl<H: Host> Interface<H> {
             return false;
         };
         queue.empty_at == inbound.receiver.announced()
+            && !inbound.receiver.owes_answers()
             && inbound.is_silent()
             && !outbound.transmitter.is_waiting()
             && !outbound.tx_links.has_broken()
@@ -267,6 +268,7 @@ impl<H: Host> Interface<H> {
         if polled.has_ended {
             self.end_ended();
         }
+        self.answer();
         if let Half::Own(outbound) = &mut self.outbound {
             self.other_activity += outbound.pump() as u64;
             if outbound.tx_links.has_broken() {

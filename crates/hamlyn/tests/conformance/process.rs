@@ -18,6 +18,7 @@ mod managers;
 mod many;
 mod modes;
 mod names;
+mod one_sided;
 mod peer;
 mod placing;
 mod services;
@@ -69,6 +70,9 @@ among_several!(several_processes_np, Processes, Np);
 among_several!(several_hosts, SealedHosts, Proc);
 among_several!(several_hosts_np, SealedHosts, Np);
 among_several!(several_clear_hosts, ClearHosts, Proc);
+with_processor!(attentive_threads, Threads);
+with_processor!(attentive_processes, Processes);
+with_processor!(attentive_hosts, SealedHosts);
 while_nobody_receives!(full_threads, Threads, Proc);
 while_nobody_receives!(full_processes, Processes, Proc);
 

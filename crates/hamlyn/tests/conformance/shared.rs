@@ -20,6 +20,7 @@ mod managers;
 mod many;
 mod modes;
 mod names;
+mod one_sided;
 mod peer;
 mod services;
 mod stream_races;

@@ -16,6 +16,7 @@ mod managers;
 mod many;
 mod modes;
 mod names;
+mod one_sided;
 mod peer;
 mod placing;
 mod services;
@@ -52,6 +53,7 @@ between_interfaces!(placing_simulated_receive, Near, Receive);
 among_several!(several_simulated, Apart, Proc);
 among_several!(several_simulated_np, Apart, Np);
 among_several!(several_near_simulated, Near, Proc);
+with_processor!(attentive_simulated, Apart);
 while_nobody_receives!(full_simulated, Near, Proc);
 
 /// How long a peer blocks at a time.

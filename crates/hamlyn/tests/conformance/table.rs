@@ -51,6 +51,12 @@ macro_rules! everything {
             gathering::metadata_are_gathered_too
             gathering::a_completion_says_when_a_buffer_is_free
             gathering::bad_gather_lists_are_refused
+            one_sided::bytes_of_all_sizes_are_read_and_put
+            one_sided::every_change_is_made_and_tells_what_was_there
+            one_sided::many_are_outstanding_and_each_has_its_own_answer
+            one_sided::what_is_not_granted_is_refused
+            one_sided::additions_of_several_initiators_are_all_counted
+            one_sided::an_initiator_that_is_dropped_leaves_nothing
             datagrams::datagrams_arrive_and_a_receiver_must_be_ready
             datagrams::a_reply_ticket_makes_a_round_trip
             datagrams::datagrams_of_many_packets_arrive
@@ -145,6 +151,15 @@ macro_rules! among_several {
         in_world! { $name, $layout, $strategy,
             independence::a_peer_that_takes_nothing_holds_up_no_other
             fences::a_stopped_peer_is_named_and_no_other_waits
+        }
+    };
+}
+
+/// Where a network processor has both halves of the target.
+macro_rules! with_processor {
+    ($name:ident, $layout:ident) => {
+        in_world! { $name, $layout, Np,
+            one_sided::a_target_that_does_nothing_answers
         }
     };
 }

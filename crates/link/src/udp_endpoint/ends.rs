@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
+use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{Association, Packet, Return};
@@ -208,6 +209,10 @@ impl Payload<Area> for ReceivedPayload<'_> {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         let length_bytes = length_bytes.min(self.metadata.len());
         into[..length_bytes].copy_from_slice(&self.metadata[..length_bytes]);
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        leading_words(self.data)
     }
 
     fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {

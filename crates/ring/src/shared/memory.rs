@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hamlyn_engine::limits::SHORT_BYTES_MAX;
 use hamlyn_engine::memory::{Denied, ShortData, ShortSource};
+use hamlyn_engine::operation::Atomic;
 
 use super::{Mapping, OutOfRange, StoreKind, store_short};
 use crate::Errno;
@@ -245,6 +246,21 @@ impl Memory {
         self.store(write_token, offset, 8, move |mapping| {
             mapping.store_u64(offset, value)
         })
+    }
+
+    pub(crate) fn change(
+        &self,
+        write_token: Option<&WriteToken>,
+        offset: usize,
+        atomic: &Atomic,
+    ) -> Result<u64, Denied> {
+        let mut before = 0;
+        let bytes = atomic.width.bytes() as usize;
+        self.store(write_token, offset, bytes, |mapping| {
+            before = mapping.change(offset, atomic)?;
+            Ok(())
+        })?;
+        Ok(before)
     }
 
     #[inline]

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{SHORT_BYTES_WITH_WORD, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{Denied, Part, Payload, ShortSource, Unsent};
+use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, short_words};
 use hamlyn_engine::point::Point;
 use hamlyn_engine::refusal::Refusal;
@@ -389,6 +390,10 @@ impl Payload<Area> for Carried<'_> {
             word[..metadata.len()].copy_from_slice(metadata);
             u64::from_le_bytes(word)
         })
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        leading_words(self.0.data())
     }
 
     fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {

@@ -2,6 +2,7 @@
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
+use hamlyn_engine::operation::REQUEST_WORDS;
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::point::Point;
 use hamlyn_engine::refusal::Refusal;
@@ -280,6 +281,7 @@ impl Drop for WireReceive {
 }
 
 /// The bytes that came with a packet, by a link of either kind.
+#[derive(Clone, Copy)]
 pub enum Carried<'a> {
     /// By a channel.
     Channel(super::channel_link::Carried<'a>),
@@ -299,6 +301,13 @@ impl Payload<Area> for Carried<'_> {
         match self {
             Self::Channel(payload) => payload.metadata_word(),
             Self::Wire(payload) => payload.metadata_word(),
+        }
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        match self {
+            Self::Channel(payload) => payload.words(),
+            Self::Wire(payload) => payload.words(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! One host: its processor, its memory, its board, and the two halves of the engine in it.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::key::Key;
@@ -248,7 +248,7 @@ impl Host {
     pub(super) fn accept(&mut self, packet: &Packet) -> Reception {
         let arriving = Arriving {
             packet,
-            points: RefCell::default(),
+            points: Rc::default(),
         };
         let received = self
             .receiver
@@ -257,7 +257,7 @@ impl Host {
             self.refused += 1;
         }
         Reception {
-            points: arriving.points.into_inner(),
+            points: arriving.points.take(),
         }
     }
 

@@ -8,6 +8,7 @@ use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{
     Area, Denied, LinkId, NoWindow, Part, Payload, TxLinks, Unsent, Window,
 };
+use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::Header;
 use hamlyn_engine::point::Point;
 
@@ -78,15 +79,19 @@ impl Packet {
 }
 
 /// A packet that is received, and the points that its reception passed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Arriving<'a> {
     pub(super) packet: &'a Packet,
-    pub(super) points: RefCell<Vec<Point>>,
+    pub(super) points: Rc<RefCell<Vec<Point>>>,
 }
 
 impl Payload<Memory> for Arriving<'_> {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         into[..length_bytes].copy_from_slice(&self.packet.metadata[..length_bytes]);
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        leading_words(&self.packet.data)
     }
 
     fn deposit(&self, area: &Memory, offset: u64) -> Result<(), Denied> {

@@ -3,6 +3,7 @@
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Area, Denied, LinkId, Part, Payload, TxLinks, Unsent};
+use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::Header;
 
 /// What the engine's own tests lend to it. Its areas and packets in place serve here, too; its links assert.
@@ -41,6 +42,10 @@ impl Payload<VecArea> for Packet {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         let length = length_bytes.min(self.metadata.len()).min(into.len());
         into[..length].copy_from_slice(&self.metadata[..length]);
+    }
+
+    fn words(&self) -> [u64; REQUEST_WORDS] {
+        leading_words(&self.data)
     }
 
     fn deposit(&self, area: &VecArea, offset: u64) -> Result<(), Denied> {

@@ -1,0 +1,149 @@
+//! The receiving half checks and carries out one-sided operations (decision 0037), apart from the way of messages.
+//!
+//! The order of the checks is that of messages: interface, slot, key, right, the request itself, place.
+
+use crate::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use crate::memory::{Area, Denied, LinkId, Payload, TxLinks};
+use crate::operation::{PUT_METADATA_BYTES, Request, leading_words};
+use crate::packet::{Flags, Header, SlotName};
+use crate::point::Point;
+use crate::receive::{Received, Receiver};
+use crate::receive_observer::ReceiveObserver;
+use crate::refusal::Refusal;
+use crate::responder::{Answer, Response};
+use crate::slot::{Mode, Rights, Slot};
+
+impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
+    /// A request came. It is answered in any case in which it says where to, and there is room for the answer.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn receive_request<P: Payload<A>>(
+        &mut self,
+        from: LinkId,
+        header: &Header,
+        payload: &P,
+    ) -> Result<Received, Refusal> {
+        if !self.responder.has_room(from) {
+            return Err(Refusal::TooManyRequests);
+        }
+        let words = payload.words();
+        let (back, request) = Request::decode(header, words, metadata_word(header, payload));
+        let done = request.and_then(|request| self.carry_out(header, payload, request));
+        let response = done.unwrap_or_else(|reason| {
+            Response::Refused(reason, Request::answered_bytes(header, words))
+        });
+        if let Some(to) = back {
+            self.responder.push(from, Answer { to, response });
+        }
+        done.map(|_| Received::Asked)
+    }
+
+    fn carry_out<P: Payload<A>>(
+        &self,
+        header: &Header,
+        payload: &P,
+        request: Request,
+    ) -> Result<Response, Refusal> {
+        let slot = self.slots.named(header.slot)?;
+        payload.passes(Point::SlotRead);
+        if slot.revoked {
+            return Err(Refusal::SlotRevoked);
+        }
+        // Its entries guard deposits of whole messages, which operations are not.
+        if slot.mode != Mode::Normal {
+            return Err(Refusal::FastToParanoid);
+        }
+        payload.passes(Point::KeyChecked);
+        if slot.key != header.key {
+            return Err(Refusal::BadKey);
+        }
+        if header.metadata_index != FAST_INDEX {
+            return Err(Refusal::NoMetadataEntry);
+        }
+        if header.flags != Flags::NONE {
+            return Err(Refusal::UnknownFlag);
+        }
+        let (right, length_bytes) = match request {
+            Request::Read(length_bytes) => (Rights::READ, u64::from(length_bytes)),
+            Request::Put => (Rights::WRITE, u64::from(header.length_bytes)),
+            Request::Atomic(atomic) => (Rights::ATOMIC, atomic.width.bytes()),
+        };
+        if !slot.rights.grant(right) {
+            return Err(Refusal::NoRight);
+        }
+        let at = place(slot, header.offset, length_bytes)?;
+        Ok(match request {
+            Request::Read(length_bytes) => Response::Bytes {
+                slot: header.slot,
+                offset: header.offset,
+                length_bytes,
+            },
+            Request::Put => {
+                payload.deposit(&slot.area, at).map_err(denied)?;
+                payload.passes(Point::Deposited(header.length_bytes));
+                Response::Put(header.length_bytes)
+            }
+            Request::Atomic(atomic) => {
+                if at % atomic.width.bytes() != 0 {
+                    return Err(Refusal::Misaligned);
+                }
+                let before = slot.area.change(at, &atomic).map_err(denied)?;
+                payload.passes(Point::Deposited(atomic.width.bytes() as u32));
+                Response::Value(before, atomic.width.bytes() as u32)
+            }
+        })
+    }
+
+    /// Whether answers to one-sided operations wait to be sent.
+    #[inline]
+    pub fn owes_answers(&self) -> bool {
+        self.responder.is_waiting()
+    }
+
+    /// Sends answers to one-sided operations, as far as there is room, a turn for each link. How many packets went.
+    pub fn answer<L: TxLinks<A>>(&mut self, tx_links: &mut L) -> usize {
+        let (slots, is_open) = (&self.slots, self.slots.is_receive_enabled());
+        let bytes_of = |name: SlotName, offset: u64, length_bytes: u32| {
+            let slot = slots.named(name)?;
+            if slot.revoked || !is_open {
+                return Err(Refusal::SlotRevoked);
+            }
+            Ok((&slot.area, place(slot, offset, u64::from(length_bytes))?))
+        };
+        self.responder.pump(tx_links, bytes_of)
+    }
+
+    /// A link is gone: what it was to be answered is dropped.
+    pub fn link_ended(&mut self, link: LinkId) {
+        self.responder.link_ended(link);
+    }
+}
+
+/// Where in the area a range of the slot lies.
+fn place<A>(slot: &Slot<A>, offset: u64, length_bytes: u64) -> Result<u64, Refusal> {
+    let end = offset.checked_add(length_bytes);
+    match end {
+        // The slot fits its area.
+        Some(end) if end <= slot.length_bytes => Ok(slot.base + offset),
+        _ => Err(Refusal::OutOfBounds),
+    }
+}
+
+fn denied(denied: Denied) -> Refusal {
+    match denied {
+        Denied::InUse => Refusal::PlaceInUse,
+        Denied::OutOfArea => Refusal::OutOfBounds,
+    }
+}
+
+/// The first word of a packet's metadata, if that is all there is.
+fn metadata_word<A: Area, P: Payload<A>>(header: &Header, payload: &P) -> u64 {
+    if header.metadata_length_bytes != PUT_METADATA_BYTES {
+        return 0;
+    }
+    payload.metadata_word().unwrap_or_else(|| {
+        let mut metadata = [0; USER_METADATA_BYTES];
+        payload.metadata(&mut metadata, usize::from(header.metadata_length_bytes));
+        leading_words(&metadata)[0]
+    })
+}

@@ -1,0 +1,220 @@
+//! Answers to one-sided operations that wait to be sent (decision 0037): a line for each link, no longer than
+//! [`RESPONSES_PER_LINK`].
+//!
+//! A link that has no room holds up no other link. A line has memory from its link's first request on.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::limits::FAST_INDEX;
+use crate::memory::{Area, LinkId, Part, TxLinks, Unsent};
+use crate::operation::{AnswerWord, RESPONSES_PER_LINK, ReturnPlace};
+use crate::packet::{Flags, Header, Kind, SlotName};
+use crate::refusal::Refusal;
+
+/// Answers of one link that are sent before the next link has its turn.
+const TURN_ANSWERS: usize = 16;
+
+/// What a request gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Response {
+    /// These bytes of a slot, from where the next packet goes on.
+    Bytes {
+        slot: SlotName,
+        offset: u64,
+        length_bytes: u32,
+    },
+    /// So many bytes were put.
+    Put(u32),
+    /// What the word was, and how many bytes it has.
+    Value(u64, u32),
+    /// No, and so many bytes will not come.
+    Refused(Refusal, u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    pub(crate) to: ReturnPlace,
+    pub(crate) response: Response,
+}
+
+#[derive(Debug)]
+struct Line {
+    link: LinkId,
+    answers: VecDeque<Answer>,
+}
+
+/// The lines of all links.
+#[derive(Debug, Default)]
+pub(crate) struct Responder {
+    /// By the link's index.
+    lines: Vec<Option<Line>>,
+    /// Indices of lines that are not empty, in the order in which they are served.
+    listed: VecDeque<u32>,
+}
+
+impl Responder {
+    /// Whether any answer waits.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.listed.is_empty()
+    }
+
+    /// Whether that link may have one more answer.
+    pub(crate) fn has_room(&self, link: LinkId) -> bool {
+        let line = self.lines.get(link.index as usize);
+        line.and_then(Option::as_ref)
+            .is_none_or(|line| line.link != link || line.answers.len() < RESPONSES_PER_LINK)
+    }
+
+    /// Puts an answer into the line of its link, which has room.
+    pub(crate) fn push(&mut self, link: LinkId, answer: Answer) {
+        let index = link.index as usize;
+        if self.lines.len() <= index {
+            self.lines.resize_with(index + 1, || None);
+        }
+        let line = self.lines[index].get_or_insert_with(|| Line {
+            link,
+            answers: VecDeque::with_capacity(RESPONSES_PER_LINK),
+        });
+        if line.link != link {
+            line.link = link;
+            line.answers.clear();
+        }
+        line.answers.push_back(answer);
+        if line.answers.len() == 1 && !self.listed.contains(&link.index) {
+            self.listed.push_back(link.index);
+        }
+    }
+
+    /// A link is gone, and what waits for it.
+    pub(crate) fn link_ended(&mut self, link: LinkId) {
+        if let Some(line) = self.lines.get_mut(link.index as usize)
+            && line.as_ref().is_some_and(|line| line.link == link)
+        {
+            *line = None;
+            self.listed.retain(|&listed| listed != link.index);
+        }
+    }
+
+    /// Sends what waits, as far as there is room: each line has one turn. How many packets went. `bytes_of` says where the bytes of a
+    /// slot lie, or why they may not be read any more.
+    pub(crate) fn pump<'a, A: Area + 'a, O: TxLinks<A>>(
+        &mut self,
+        tx_links: &mut O,
+        bytes_of: impl Fn(SlotName, u64, u32) -> Result<(&'a A, u64), Refusal>,
+    ) -> usize {
+        let mut sent = 0;
+        for _ in 0..self.listed.len() {
+            let Some(index) = self.listed.pop_front() else {
+                break;
+            };
+            let Some(Some(line)) = self.lines.get_mut(index as usize) else {
+                continue;
+            };
+            for _ in 0..TURN_ANSWERS {
+                let Some(answer) = line.answers.front_mut() else {
+                    break;
+                };
+                match send_one(line.link, answer, tx_links, &bytes_of) {
+                    Ok(is_whole) => {
+                        sent += 1;
+                        if is_whole {
+                            line.answers.pop_front();
+                        }
+                    }
+                    Err(Unsent::Full) => break,
+                    Err(Unsent::Gone) => line.answers.clear(),
+                }
+            }
+            if !line.answers.is_empty() {
+                self.listed.push_back(index);
+            }
+        }
+        sent
+    }
+}
+
+/// Sends one packet of an answer; whether it was the last one.
+fn send_one<'a, A: Area + 'a, O: TxLinks<A>>(
+    link: LinkId,
+    answer: &mut Answer,
+    tx_links: &mut O,
+    bytes_of: &impl Fn(SlotName, u64, u32) -> Result<(&'a A, u64), Refusal>,
+) -> Result<bool, Unsent> {
+    let to = answer.to;
+    match answer.response {
+        Response::Bytes {
+            slot,
+            offset,
+            length_bytes,
+        } => {
+            let payload_max = tx_links.payload_max_bytes(link).ok_or(Unsent::Gone)?;
+            let now = length_bytes.min(payload_max as u32);
+            // Looked up anew for each packet: a slot that was closed or revoked meanwhile is not read.
+            let (area, at) = match bytes_of(slot, offset, now) {
+                Ok(found) => found,
+                Err(reason) => {
+                    let header = to.header(0, length_bytes, true, Some(reason));
+                    tx_links.offer(link, &header, &[], &[])?;
+                    return Ok(true);
+                }
+            };
+            let part = Part::Area {
+                area,
+                offset: at,
+                length_bytes: now,
+            };
+            let is_last = now == length_bytes;
+            tx_links.offer(link, &to.header(now, now, is_last, None), &[], &[part])?;
+            answer.to.offset = to.offset.wrapping_add(u64::from(now));
+            answer.response = Response::Bytes {
+                slot,
+                offset: offset + u64::from(now),
+                length_bytes: length_bytes - now,
+            };
+            return Ok(is_last);
+        }
+        Response::Put(bytes) => {
+            tx_links.offer(link, &to.header(0, bytes, true, None), &[], &[])?;
+        }
+        Response::Value(value, width) => {
+            let bytes = value.to_le_bytes();
+            let part = Part::Bytes(&bytes[..width as usize]);
+            tx_links.offer(link, &to.header(width, width, true, None), &[], &[part])?;
+        }
+        Response::Refused(reason, bytes) => {
+            tx_links.offer(link, &to.header(0, bytes, true, Some(reason)), &[], &[])?;
+        }
+    }
+    Ok(true)
+}
+
+impl ReturnPlace {
+    /// The header of a packet of an answer, with so many bytes of data.
+    fn header(
+        &self,
+        length_bytes: u32,
+        answered_bytes: u32,
+        is_last: bool,
+        refused: Option<Refusal>,
+    ) -> Header {
+        let word = AnswerWord {
+            token: self.token,
+            bytes: answered_bytes,
+            is_last,
+            refused: refused.map(|reason| reason as u8),
+        };
+        Header {
+            slot: self.slot,
+            metadata_index: FAST_INDEX,
+            key: self.key,
+            offset: self.offset,
+            length_bytes,
+            word: word.to_bits(),
+            metadata_length_bytes: 0,
+            flags: Flags::NONE,
+            kind: Kind::WRITE,
+        }
+    }
+}

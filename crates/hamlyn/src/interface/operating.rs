@@ -1,0 +1,487 @@
+//! An interface begins one-sided operations and waits for their answers, and answers those of others ([`crate::one_sided`]).
+
+use hamlyn_engine::limits::FAST_INDEX;
+use hamlyn_engine::memory::{LinkId, Part, TxLinks as _, Unsent};
+use hamlyn_engine::operation::{
+    PUT_METADATA_BYTES, READ_REQUEST_BYTES, REQUEST_WORDS, RESPONSES_PER_LINK, ReturnPlace,
+};
+use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_host::Host;
+
+use super::Interface;
+use crate::error::OpenError;
+use crate::half::Half;
+use crate::message::Target;
+use crate::one_sided::{
+    ANSWERS_MAX, Atomic, Change, Initiator, InitiatorOptions, LANDING_START, Operation,
+    OperationError, Operations, REQUEST_BYTES_MAX, Width,
+};
+use crate::slot::NewSlot;
+use crate::wait::{Wait, WaitState};
+
+/// What an interface knows of its initiators.
+#[derive(Debug, Default)]
+pub(super) struct Operating {
+    /// By the index of their slots.
+    initiators: Vec<Option<Box<Operations>>>,
+    /// Requests under way over each link, by its index: never more than its peer keeps answers for.
+    windows: Vec<(Option<LinkId>, u32)>,
+}
+
+impl Operating {
+    fn insert(&mut self, operations: Operations) {
+        let index = usize::from(operations.slot.name.index());
+        if self.initiators.len() <= index {
+            self.initiators.resize_with(index + 1, || None);
+        }
+        self.initiators[index] = Some(Box::new(operations));
+    }
+
+    fn of(&mut self, initiator: &Initiator) -> Result<&mut Operations, OperationError> {
+        self.initiators
+            .get_mut(usize::from(initiator.slot.index()))
+            .and_then(Option::as_deref_mut)
+            .filter(|operations| operations.slot.name == initiator.slot)
+            .ok_or(OperationError::NotOutstanding)
+    }
+
+    /// A slot is closed; perhaps it was an initiator's.
+    pub(super) fn forget(&mut self, slot: SlotName) {
+        if let Some(place) = self.initiators.get_mut(usize::from(slot.index())) {
+            place.take_if(|operations| operations.slot.name == slot);
+        }
+    }
+
+    fn window(&mut self, link: LinkId) -> &mut u32 {
+        let index = link.index as usize;
+        if self.windows.len() <= index {
+            self.windows.resize(index + 1, (None, 0));
+        }
+        let (of, requests) = &mut self.windows[index];
+        if *of != Some(link) {
+            (*of, *requests) = (Some(link), 0);
+        }
+        requests
+    }
+}
+
+/// What is asked for.
+enum Asking<'a> {
+    /// To read to that place of the slot for answers.
+    Read(u64),
+    Put(&'a [u8]),
+    Atomic(Atomic),
+}
+
+impl<H: Host> Interface<H> {
+    /// Opens access to what a ticket names, for reading, putting and changing it. The ticket must be one for fast mode. Allocates.
+    pub fn open_initiator(
+        &mut self,
+        target: Target,
+        options: InitiatorOptions,
+    ) -> Result<Initiator, OpenError> {
+        if target.ticket.metadata_index != FAST_INDEX {
+            return Err(OpenError::Setting {
+                setting: "the metadata index of an initiator's ticket",
+                value: u64::from(target.ticket.metadata_index),
+                reason: "operations name no entry: make a fast ticket",
+            });
+        }
+        let landing_bytes = options.landing_bytes;
+        if landing_bytes > u64::from(u32::MAX) - LANDING_START {
+            return Err(OpenError::Setting {
+                setting: "landing_bytes",
+                value: landing_bytes,
+                reason: "an initiator has less than 4 GiB: open several",
+            });
+        }
+        let area = self.allocate(LANDING_START + landing_bytes)?;
+        let queue = self.open_queue(ANSWERS_MAX)?;
+        // Its key is told to the one target only, whose answers can reach nothing else.
+        let slot = match self.open_slot(NewSlot::new(&area).queue(&queue)) {
+            Ok(slot) => slot,
+            Err(error) => {
+                self.close_queue(queue);
+                return Err(error);
+            }
+        };
+        let operations = Operations::new(slot, target.link, queue);
+        let leaving = self.leaving.clone();
+        let initiator = Initiator::new(target, &operations, area, landing_bytes, leaving);
+        self.operating.insert(operations);
+        Ok(initiator)
+    }
+
+    /// Begins to read `length_bytes` bytes at `offset` of the ticket's place, into the initiator's landing memory
+    /// ([`Initiator::landed`]). Waits for room as long as `wait` says, and takes in arriving packets meanwhile. Nothing is asked if the
+    /// length is zero.
+    pub fn begin_read(
+        &mut self,
+        initiator: &mut Initiator,
+        offset: u64,
+        landing_offset: u64,
+        length_bytes: u64,
+        wait: Wait,
+    ) -> Result<Operation, OperationError> {
+        let to = initiator.landing(landing_offset, length_bytes)?;
+        self.begin(initiator, offset, length_bytes, |_| Asking::Read(to), wait)
+    }
+
+    /// Begins to put `bytes` to `offset` of the ticket's place. When this returns, the bytes were copied; when the operation is
+    /// complete, all of them are in their place. They appear there in any order. Waits as [`Interface::begin_read`] does.
+    pub fn begin_put(
+        &mut self,
+        initiator: &mut Initiator,
+        offset: u64,
+        bytes: &[u8],
+        wait: Wait,
+    ) -> Result<Operation, OperationError> {
+        let length_bytes = bytes.len() as u64;
+        self.begin(
+            initiator,
+            offset,
+            length_bytes,
+            |_| Asking::Put(bytes),
+            wait,
+        )
+    }
+
+    /// Begins to change the word at `offset` of the ticket's place, which must lie at a multiple of its width in the owner's area.
+    /// [`Interface::finish_word`] tells what the word was before. Waits as [`Interface::begin_read`] does.
+    pub fn begin_atomic(
+        &mut self,
+        initiator: &mut Initiator,
+        offset: u64,
+        atomic: Atomic,
+        wait: Wait,
+    ) -> Result<Operation, OperationError> {
+        let length_bytes = atomic.width.bytes();
+        self.begin(
+            initiator,
+            offset,
+            length_bytes,
+            |_| Asking::Atomic(atomic),
+            wait,
+        )
+    }
+
+    /// Begins to read the eight bytes at `offset` of the ticket's place, for [`Interface::finish_word`].
+    pub fn begin_read_word(
+        &mut self,
+        initiator: &mut Initiator,
+        offset: u64,
+        wait: Wait,
+    ) -> Result<Operation, OperationError> {
+        let to = |operation: Operation| Asking::Read(ReturnPlace::value_offset(operation.token));
+        self.begin(initiator, offset, size_of::<u64>() as u64, to, wait)
+    }
+
+    fn begin<'a>(
+        &mut self,
+        initiator: &mut Initiator,
+        offset: u64,
+        length_bytes: u64,
+        asking: impl FnOnce(Operation) -> Asking<'a>,
+        wait: Wait,
+    ) -> Result<Operation, OperationError> {
+        let from = initiator.target.ticket.place(offset, length_bytes)?;
+        let operations = self.operating.of(initiator)?;
+        let operation = operations.begin(length_bytes)?;
+        let asking = asking(operation);
+        if let Asking::Atomic(_) = asking {
+            // A value of 32 bits is the lower half of the word that is returned.
+            let place = ReturnPlace::value_offset(operation.token);
+            let cleared = initiator.area.store_u64(place, 0);
+            debug_assert!(cleared.is_ok(), "values have places in the area");
+        }
+        let mut wait_state = WaitState::new(wait);
+        let mut asked_bytes = 0;
+        while asked_bytes < length_bytes {
+            let left_bytes = length_bytes - asked_bytes;
+            let error =
+                match self.request(initiator, operation, from, asked_bytes, left_bytes, &asking) {
+                    Ok(bytes) => {
+                        asked_bytes += bytes;
+                        continue;
+                    }
+                    Err(Unsent::Gone) => {
+                        self.end_broken();
+                        OperationError::PeerLost(self.lost(&initiator.target))
+                    }
+                    Err(Unsent::Full) => {
+                        self.take_answers_of_link(initiator.target.link);
+                        match self.pause(&mut wait_state) {
+                            Ok(true) => continue,
+                            Ok(false) => OperationError::WouldBlock,
+                            Err(error) => error.into(),
+                        }
+                    }
+                };
+            self.operating.of(initiator)?.give_up(operation, left_bytes);
+            return Err(error);
+        }
+        self.operating.of(initiator)?.all_asked(operation);
+        Ok(operation)
+    }
+
+    /// Sends the next request of an operation; for how many bytes.
+    fn request(
+        &mut self,
+        initiator: &Initiator,
+        operation: Operation,
+        from: u64,
+        asked_bytes: u64,
+        left_bytes: u64,
+        asking: &Asking<'_>,
+    ) -> Result<u64, Unsent> {
+        let Target { link, ticket, .. } = &initiator.target;
+        if *self.operating.window(*link) >= RESPONSES_PER_LINK as u32 {
+            return Err(Unsent::Full);
+        }
+        let operations = self.operating.of(initiator).map_err(|_| Unsent::Gone)?;
+        let return_key = operations.slot.key.to_bits();
+        let return_slot = u64::from(operations.slot.name.to_bits());
+        let header = |kind, bytes, metadata_bytes| Header {
+            slot: ticket.slot,
+            metadata_index: FAST_INDEX,
+            key: ticket.key,
+            offset: from + asked_bytes,
+            length_bytes: bytes,
+            word: return_slot << 32 | u64::from(operation.token),
+            metadata_length_bytes: metadata_bytes,
+            flags: Flags::NONE,
+            kind,
+        };
+        let sent = self.outbound.lock(|outbound| {
+            let tx_links = &mut outbound.tx_links;
+            let payload_max = tx_links.payload_max_bytes(*link).ok_or(Unsent::Gone)?;
+            let room = payload_max.min(REQUEST_BYTES_MAX) - usize::from(PUT_METADATA_BYTES);
+            let bytes = left_bytes.min(room as u64);
+            match asking {
+                Asking::Read(to) => {
+                    let place = (to + asked_bytes) | bytes << 32;
+                    let data = request_data([return_key, place, 0]);
+                    let data = Part::Bytes(&data[..READ_REQUEST_BYTES as usize]);
+                    let header = header(Kind::READ, READ_REQUEST_BYTES, 0);
+                    tx_links.offer(*link, &header, &[], &[data])?;
+                }
+                Asking::Put(all) => {
+                    let piece = &all[asked_bytes as usize..(asked_bytes + bytes) as usize];
+                    let metadata = return_key.to_le_bytes();
+                    let header = header(Kind::PUT, bytes as u32, PUT_METADATA_BYTES);
+                    tx_links.offer(*link, &header, &metadata, &[Part::Bytes(piece)])?;
+                }
+                Asking::Atomic(atomic) => {
+                    let data = request_data([return_key, atomic.operand, atomic.expected]);
+                    let length_bytes = atomic.request_bytes();
+                    let data = Part::Bytes(&data[..length_bytes as usize]);
+                    let header = header(atomic.kind(), length_bytes, 0);
+                    tx_links.offer(*link, &header, &[], &[data])?;
+                }
+            }
+            tx_links.hand_over();
+            Ok(bytes)
+        })?;
+        *self.operating.window(*link) += 1;
+        if let Ok(operations) = self.operating.of(initiator) {
+            operations.asked(operation);
+        }
+        Ok(sent)
+    }
+
+    /// Waits until an operation is complete, and fetches its result. Its place is free then; after [`OperationError::TimedOut`] it is
+    /// still outstanding.
+    pub fn finish(
+        &mut self,
+        initiator: &mut Initiator,
+        operation: Operation,
+        wait: Wait,
+    ) -> Result<(), OperationError> {
+        let mut wait_state = WaitState::new(wait);
+        loop {
+            let link = initiator.target.link;
+            // Asked before the look, so that what came before the end of the link is seen.
+            let is_gone = self.is_drained(link) && self.link_end(link).is_some();
+            self.take_answers(initiator.slot);
+            let operations = self.operating.of(initiator)?;
+            if let Some(result) = operations.fetch(operation) {
+                return result;
+            }
+            if is_gone {
+                operations.forget(operation);
+                return Err(self.lost(&initiator.target).into());
+            }
+            if !self.pause(&mut wait_state)? {
+                return Err(OperationError::TimedOut);
+            }
+        }
+    }
+
+    /// As [`Interface::finish`], for an operation with a word: what it was before the change, or what was read.
+    pub fn finish_word(
+        &mut self,
+        initiator: &mut Initiator,
+        operation: Operation,
+        wait: Wait,
+    ) -> Result<u64, OperationError> {
+        self.finish(initiator, operation, wait)?;
+        // Its place is used again by the next operation at the earliest.
+        let place = ReturnPlace::value_offset(operation.token);
+        let loaded = initiator.area.load_u64(place);
+        loaded.map_err(|_| OperationError::NotOutstanding)
+    }
+
+    /// Waits until all operations that are outstanding are complete. Of several that failed, one is told of. Values of words are
+    /// not kept.
+    pub fn finish_all(
+        &mut self,
+        initiator: &mut Initiator,
+        wait: Wait,
+    ) -> Result<(), OperationError> {
+        let mut wait_state = WaitState::new(wait);
+        let mut result = Ok(());
+        while let Some(operation) = self.operating.of(initiator)?.any() {
+            let left = self.left(&mut wait_state);
+            match self.finish(initiator, operation, left) {
+                Ok(()) => {}
+                Err(OperationError::TimedOut) => return Err(OperationError::TimedOut),
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        result
+    }
+
+    /// Reads the eight bytes at `offset` of the ticket's place. Blocks as long as `wait` says.
+    pub fn read_word(
+        &mut self,
+        initiator: &mut Initiator,
+        offset: u64,
+        wait: Wait,
+    ) -> Result<u64, OperationError> {
+        let operation = self.begin_read_word(initiator, offset, wait)?;
+        self.finish_or_give_up(initiator, operation, wait)
+    }
+
+    /// Changes the eight bytes at `offset` of the ticket's place, and returns what they were. Blocks as long as `wait` says; if
+    /// that was too short, the change may be made later. [`Change::CompareSwap`] needs what is expected, and so
+    /// [`Interface::begin_atomic`].
+    pub fn change(
+        &mut self,
+        initiator: &mut Initiator,
+        offset: u64,
+        change: Change,
+        operand: u64,
+        wait: Wait,
+    ) -> Result<u64, OperationError> {
+        let atomic = Atomic {
+            change,
+            width: Width::Bits64,
+            operand,
+            expected: 0,
+        };
+        let operation = self.begin_atomic(initiator, offset, atomic, wait)?;
+        self.finish_or_give_up(initiator, operation, wait)
+    }
+
+    /// Puts `bytes` to `offset` of the ticket's place, and waits until they are there, as long as `wait` says.
+    pub fn put(
+        &mut self,
+        initiator: &mut Initiator,
+        offset: u64,
+        bytes: &[u8],
+        wait: Wait,
+    ) -> Result<(), OperationError> {
+        let operation = self.begin_put(initiator, offset, bytes, wait)?;
+        self.finish_or_give_up(initiator, operation, wait).map(drop)
+    }
+
+    fn finish_or_give_up(
+        &mut self,
+        initiator: &mut Initiator,
+        operation: Operation,
+        wait: Wait,
+    ) -> Result<u64, OperationError> {
+        let finished = self.finish_word(initiator, operation, wait);
+        if finished == Err(OperationError::TimedOut) {
+            self.operating.of(initiator)?.give_up(operation, 0);
+        }
+        finished
+    }
+
+    /// How many operations of an initiator are outstanding. Does not look at what has come.
+    pub fn outstanding(&mut self, initiator: &Initiator) -> usize {
+        let operations = self.operating.of(initiator);
+        operations.map_or(0, |operations| operations.outstanding())
+    }
+
+    /// Takes the answers that have come for an initiator, and moves packets.
+    fn take_answers(&mut self, slot: SlotName) {
+        let place = usize::from(slot.index());
+        let taken = self.operating.initiators.get_mut(place);
+        let Some(mut operations) = taken.and_then(Option::take) else {
+            return;
+        };
+        // A turn: what comes faster than it is taken keeps nobody here for ever.
+        for _ in 0..ANSWERS_MAX {
+            match self.next_notification(&mut operations.queue) {
+                Ok(Some(notification)) => {
+                    if operations.answered(notification.word) {
+                        let window = self.operating.window(operations.link);
+                        *window = window.saturating_sub(1);
+                    }
+                }
+                Ok(None) => break,
+                Err(_) => operations.note_flood(),
+            }
+        }
+        // Nothing that is called meanwhile forgets initiators or opens one: their slots are closed by calls of the program, and
+        // those of dropped ones when events are looked at, which leaves an empty place empty.
+        self.operating.initiators[place] = Some(operations);
+    }
+
+    /// The same for all initiators over that link: their requests share its window.
+    fn take_answers_of_link(&mut self, link: LinkId) {
+        for index in 0..self.operating.initiators.len() {
+            let operations = self.operating.initiators[index].as_ref();
+            if let Some(operations) = operations.filter(|operations| operations.link == link) {
+                let slot = operations.slot.name;
+                self.take_answers(slot);
+            }
+        }
+    }
+
+    /// Sends what others are to be answered, as far as there is room.
+    #[inline]
+    pub(super) fn answer(&mut self) {
+        let sent = match (&mut self.inbound, &self.processor) {
+            (Half::Own(inbound), _) => {
+                if !inbound.receiver.owes_answers() {
+                    return;
+                }
+                self.outbound.lock(|outbound| outbound.answer(inbound))
+            }
+            (Half::Shared(handoff_lock), Some(processor)) => {
+                if !processor.exchange.takes_owed() {
+                    return;
+                }
+                let mut inbound = handoff_lock.enter();
+                let sent = self.outbound.lock(|outbound| outbound.answer(&mut inbound));
+                if inbound.receiver.owes_answers() {
+                    processor.exchange.owe();
+                }
+                sent
+            }
+            (Half::Shared(_), None) => 0,
+        };
+        self.other_activity += sent as u64;
+    }
+}
+
+/// The words of a request's data as they travel.
+fn request_data(words: [u64; REQUEST_WORDS]) -> [u8; 8 * REQUEST_WORDS] {
+    let mut data = [0; 8 * REQUEST_WORDS];
+    for (into, word) in data.as_chunks_mut().0.iter_mut().zip(words) {
+        *into = word.to_le_bytes();
+    }
+    data
+}

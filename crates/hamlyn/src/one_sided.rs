@@ -1,0 +1,397 @@
+//! One-sided operations (decision 0037; `Split-C 2`): a program reads, puts and changes memory of a slot whose owner grants it,
+//! and the owner's program does nothing.
+//!
+//! An operation is carried out by whichever thread takes the packets of the target: with [`Strategy::Proc`](crate::Strategy::Proc) its
+//! program, in its calls; with [`Strategy::Np`](crate::Strategy::Np) its network processor, while the program computes; with the other
+//! strategies the network processor carries it out, and the program sends the answer in its next call, for which it is woken.
+//!
+//! An [`Initiator`] is a program's access to one ticket. Its operations complete in any order, also those to the same place:
+//! wait for one before another that depends on it. Each is carried out once, also between hosts. What the owner does not grant
+//! ([`NewSlot::rights`](crate::NewSlot::rights)) is refused, and so is what does not lie in the slot.
+//!
+//! ```
+//! use hamlyn::engine::slot::Rights;
+//! use hamlyn::one_sided::{Change, InitiatorOptions};
+//! use hamlyn::{NewSlot, Wait};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let manager = hamlyn::open_unnamed()?;
+//! let mut interface = manager.interface();
+//! let area = interface.allocate(4096)?;
+//! let slot = interface.open_slot(NewSlot::new(&area).rights(Rights::ALL))?;
+//!
+//! // The ticket would travel to another program; here the interface asks itself.
+//! let target = interface.target(&slot.fast_ticket(0, 4096)?, Wait::millis(1000))?;
+//! let mut counter = interface.open_initiator(target, InitiatorOptions::default())?;
+//! assert_eq!(interface.change(&mut counter, 8, Change::Add, 5, Wait::Forever)?, 0);
+//! assert_eq!(interface.read_word(&mut counter, 8, Wait::Forever)?, 5);
+//! # Ok(())
+//! # }
+//! ```
+
+use hamlyn_engine::limits::PACKET_PAYLOAD_MAX;
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::operation::{ANSWER_BYTES_MAX, AnswerWord, RESPONSES_PER_LINK};
+use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::slot::QueueId;
+use hamlyn_host::HostError;
+use hamlyn_ring::area::Area;
+
+pub use hamlyn_engine::operation::{Atomic, Change, Width};
+
+use crate::error::PeerLost;
+use crate::interface::Queue;
+use crate::message::Target;
+use crate::remains::{Leaving, Remains};
+use crate::slot::Slot;
+use crate::ticket::OutsideTicket;
+
+/// Operations that an initiator may have outstanding: those that were begun, and whose result was not fetched.
+pub const OPERATIONS_MAX: usize = 64;
+/// Requests longer than this are made in several packets, so that long ones and short ones share a link.
+pub(crate) const REQUEST_BYTES_MAX: usize = 8 * 1024;
+/// Where in an initiator's memory landing places begin; before them are the places of values.
+pub(crate) const LANDING_START: u64 = 8 * OPERATIONS_MAX as u64;
+/// Answers that have come and were not looked at: those of all requests that may be under way, each in several packets.
+pub(crate) const ANSWERS_MAX: usize = 16 * RESPONSES_PER_LINK;
+
+const _: () =
+    assert!(REQUEST_BYTES_MAX <= PACKET_PAYLOAD_MAX && REQUEST_BYTES_MAX <= ANSWER_BYTES_MAX);
+// The low 16 bits of a token name an operation.
+const _: () = assert!(OPERATIONS_MAX <= 1 << 16);
+
+/// What an initiator is opened with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InitiatorOptions {
+    /// Bytes of memory into which [`Interface::begin_read`](crate::Interface::begin_read) reads: enough for all reads that are
+    /// outstanding at a time.
+    pub landing_bytes: u64,
+}
+
+impl Default for InitiatorOptions {
+    /// 64 KiB.
+    fn default() -> Self {
+        Self {
+            landing_bytes: 64 * 1024,
+        }
+    }
+}
+
+/// An operation that was begun. It stays outstanding until [`Interface::finish`](crate::Interface::finish) or
+/// [`Interface::finish_all`](crate::Interface::finish_all) has told of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[must_use = "an operation that nobody finishes keeps its place"]
+pub struct Operation {
+    pub(crate) token: u32,
+}
+
+impl Operation {
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.token as u16)
+    }
+}
+
+/// An operation was not carried out, or it is not known whether it was.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperationError {
+    /// The target refused it: it had no effect, or, of a long one, a part of it had none.
+    #[error("the target refused the operation: {0}")]
+    Refused(Refusal),
+    /// The target refused it for a reason that this version does not know.
+    #[error(
+        "the target refused the operation for a reason of a later version ({0}): update this program"
+    )]
+    RefusedOtherwise(u8),
+    /// It does not lie in the ticket's bounds.
+    #[error(transparent)]
+    OutsideTicket(#[from] OutsideTicket),
+    /// It does not lie in the memory for landing.
+    #[error(
+        "{length_bytes} bytes at {offset} do not lie in the {landing_bytes} bytes for landing: open the initiator with more"
+    )]
+    OutsideLanding {
+        /// Where it was to land.
+        offset: u64,
+        /// How many bytes.
+        length_bytes: u64,
+        /// How many there are.
+        landing_bytes: u64,
+    },
+    /// There was no room within the wait. Of a long operation a part may have been carried out.
+    #[error("no room at present for one more operation: try again, or wait longer")]
+    WouldBlock,
+    /// The wait was over before the operation was; it is still outstanding.
+    #[error("the target has not answered yet: wait longer, or see whether it still takes packets")]
+    TimedOut,
+    /// As many operations as there may be are outstanding.
+    #[error("{OPERATIONS_MAX} operations are outstanding: finish one")]
+    TooMany,
+    /// There is no such operation, or its result was fetched before.
+    #[error("the operation is not outstanding: it was finished, or is another initiator's")]
+    NotOutstanding,
+    /// The target sent more answers than it was asked for.
+    #[error(
+        "the target sent answers that nobody asked for: open another initiator, or disconnect it"
+    )]
+    Flooded,
+    /// The target is gone; whether the operation was carried out is not known.
+    #[error(transparent)]
+    PeerLost(#[from] PeerLost),
+    /// Waiting failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// An operation of an initiator.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    /// Which use of the place.
+    generation: u16,
+    is_used: bool,
+    /// Nobody fetches its result.
+    is_given_up: bool,
+    /// Requests were all sent.
+    is_all_sent: bool,
+    /// Bytes for which no answer has come.
+    left_bytes: u64,
+    /// Requests of which the last packet of the answer has not come.
+    requests: u32,
+    refused: Option<u8>,
+}
+
+impl Pending {
+    fn is_done(&self) -> bool {
+        self.is_all_sent && self.left_bytes == 0 && self.requests == 0
+    }
+}
+
+/// A program's access to the memory that a ticket names, opened by
+/// [`Interface::open_initiator`](crate::Interface::open_initiator). When it is dropped, answers that are under way reach nothing.
+#[derive(Debug)]
+pub struct Initiator {
+    pub(crate) target: Target,
+    /// The slot to which answers come.
+    pub(crate) slot: SlotName,
+    pub(crate) area: Area,
+    landing_bytes: u64,
+    queue: QueueId,
+    leaving: Leaving,
+}
+
+impl Drop for Initiator {
+    fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            slots: vec![self.slot],
+            queue: Some(self.queue),
+            ..Remains::default()
+        });
+    }
+}
+
+impl Initiator {
+    pub(crate) fn new(
+        target: Target,
+        operations: &Operations,
+        area: Area,
+        landing_bytes: u64,
+        leaving: Leaving,
+    ) -> Self {
+        Self {
+            target,
+            slot: operations.slot.name,
+            area,
+            landing_bytes,
+            queue: operations.queue.id,
+            leaving,
+        }
+    }
+
+    /// Whom it asks.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Copies out of the memory into which reads land.
+    pub fn landed(&self, offset: u64, into: &mut [u8]) -> Result<(), OperationError> {
+        let length_bytes = into.len() as u64;
+        let at = self.landing(offset, length_bytes)?;
+        let read = self.area.read_at(at, into);
+        read.map_err(|_| self.outside(offset, length_bytes))
+    }
+
+    /// Where in the slot a landing place is.
+    pub(crate) fn landing(&self, offset: u64, length_bytes: u64) -> Result<u64, OperationError> {
+        let end = offset.checked_add(length_bytes);
+        match end {
+            Some(end) if end <= self.landing_bytes => Ok(LANDING_START + offset),
+            _ => Err(self.outside(offset, length_bytes)),
+        }
+    }
+
+    fn outside(&self, offset: u64, length_bytes: u64) -> OperationError {
+        OperationError::OutsideLanding {
+            offset,
+            length_bytes,
+            landing_bytes: self.landing_bytes,
+        }
+    }
+}
+
+/// What the interface keeps for an initiator: its slot, the queue of answers, and the operations that are outstanding.
+#[derive(Debug)]
+pub(crate) struct Operations {
+    pub(crate) slot: Slot,
+    pub(crate) link: LinkId,
+    pub(crate) queue: Queue,
+    operations: Vec<Pending>,
+    free: Vec<u16>,
+    is_flooded: bool,
+}
+
+impl Operations {
+    pub(crate) fn new(slot: Slot, link: LinkId, queue: Queue) -> Self {
+        Self {
+            slot,
+            link,
+            queue,
+            operations: vec![Pending::default(); OPERATIONS_MAX],
+            free: (0..OPERATIONS_MAX as u16).rev().collect(),
+            is_flooded: false,
+        }
+    }
+
+    /// How many are outstanding.
+    pub(crate) fn outstanding(&self) -> usize {
+        let is_it = |pending: &&Pending| pending.is_used && !pending.is_given_up;
+        self.operations.iter().filter(is_it).count()
+    }
+
+    /// A new operation, of so many bytes.
+    pub(crate) fn begin(&mut self, length_bytes: u64) -> Result<Operation, OperationError> {
+        if self.is_flooded {
+            return Err(OperationError::Flooded);
+        }
+        let index = self.free.pop().ok_or(OperationError::TooMany)?;
+        let pending = &mut self.operations[usize::from(index)];
+        let generation = pending.generation.wrapping_add(1);
+        *pending = Pending {
+            generation,
+            is_used: true,
+            left_bytes: length_bytes,
+            ..Pending::default()
+        };
+        Ok(Operation {
+            token: u32::from(generation) << 16 | u32::from(index),
+        })
+    }
+
+    /// A request of it was sent.
+    pub(crate) fn asked(&mut self, operation: Operation) {
+        if let Some(pending) = self.pending(operation) {
+            pending.requests += 1;
+        }
+    }
+
+    /// All its requests were sent.
+    pub(crate) fn all_asked(&mut self, operation: Operation) {
+        if let Some(pending) = self.pending(operation) {
+            pending.is_all_sent = true;
+        }
+    }
+
+    /// So many bytes of it are not asked for any more, and nobody fetches its result.
+    pub(crate) fn give_up(&mut self, operation: Operation, unasked_bytes: u64) {
+        if let Some(pending) = self.pending(operation) {
+            pending.left_bytes -= unasked_bytes;
+            pending.is_all_sent = true;
+            pending.is_given_up = true;
+            self.reap(operation);
+        }
+    }
+
+    fn pending(&mut self, operation: Operation) -> Option<&mut Pending> {
+        let generation = (operation.token >> 16) as u16;
+        self.operations
+            .get_mut(operation.index())
+            .filter(|pending| pending.is_used && pending.generation == generation)
+    }
+
+    /// Gives the place of a given-up operation back when nothing of it is under way.
+    fn reap(&mut self, operation: Operation) {
+        if let Some(pending) = self.pending(operation)
+            && pending.is_given_up
+            && pending.is_done()
+        {
+            pending.is_used = false;
+            self.free.push(operation.index() as u16);
+        }
+    }
+
+    /// A packet of an answer came. Whether its request is answered as a whole.
+    pub(crate) fn answered(&mut self, word: u64) -> bool {
+        let word = AnswerWord::from_bits(word);
+        let operation = Operation { token: word.token };
+        let bytes = u64::from(word.bytes);
+        let Some(pending) = self.pending(operation) else {
+            self.is_flooded = true;
+            return false;
+        };
+        if bytes > pending.left_bytes || (word.is_last && pending.requests == 0) {
+            self.is_flooded = true;
+            return false;
+        }
+        pending.left_bytes -= bytes;
+        pending.requests -= u32::from(word.is_last);
+        pending.refused = pending.refused.or(word.refused);
+        self.reap(operation);
+        word.is_last
+    }
+
+    /// Answers came that nobody asked for, or more than there is room for.
+    pub(crate) fn note_flood(&mut self) {
+        self.is_flooded = true;
+    }
+
+    /// The result of an operation, if it is there. Its place is free afterwards.
+    pub(crate) fn fetch(&mut self, operation: Operation) -> Option<Result<(), OperationError>> {
+        let is_flooded = self.is_flooded;
+        let Some(pending) = self.pending(operation) else {
+            return Some(Err(OperationError::NotOutstanding));
+        };
+        if !pending.is_done() && !is_flooded {
+            return None;
+        }
+        let refused = pending.refused;
+        let is_done = pending.is_done();
+        pending.is_used = false;
+        self.free.push(operation.index() as u16);
+        Some(match refused {
+            _ if !is_done => Err(OperationError::Flooded),
+            None => Ok(()),
+            Some(reason) => Err(Refusal::ALL
+                .get(usize::from(reason))
+                .map_or(OperationError::RefusedOtherwise(reason), |&reason| {
+                    OperationError::Refused(reason)
+                })),
+        })
+    }
+
+    /// One that is outstanding.
+    pub(crate) fn any(&self) -> Option<Operation> {
+        let is_it = |(_, pending): &(usize, &Pending)| pending.is_used && !pending.is_given_up;
+        let (index, pending) = self.operations.iter().enumerate().find(is_it)?;
+        Some(Operation {
+            token: u32::from(pending.generation) << 16 | index as u32,
+        })
+    }
+
+    /// Its link is gone: nothing comes any more.
+    pub(crate) fn forget(&mut self, operation: Operation) {
+        if let Some(pending) = self.pending(operation) {
+            pending.is_used = false;
+            self.free.push(operation.index() as u16);
+        }
+    }
+}
