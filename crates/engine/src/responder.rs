@@ -123,8 +123,8 @@ impl Responder {
                             line.answers.pop_front();
                         }
                     }
-                    Err(Unsent::Full) => break,
-                    Err(Unsent::Gone) => line.answers.clear(),
+                    // A link that is not there may not be there yet; what waits for one that ended is dropped with it.
+                    Err(Unsent::Full | Unsent::Gone) => break,
                 }
             }
             if !line.answers.is_empty() {

@@ -303,7 +303,6 @@ impl<H: Host> Interface<H> {
 
     fn close_slot_named(&mut self, name: SlotName) -> Result<(), SlotError> {
         self.end_grants_on(name);
-        self.operating.forget(name);
         self.inbound
             .lock(|inbound| inbound.receiver.close_slot(name))
     }
@@ -316,6 +315,9 @@ impl<H: Host> Interface<H> {
                 if let Err(error) = self.close_slot_named(slot) {
                     tracing::debug!(%error, "closing a slot of an end point that is gone");
                 }
+            }
+            if let Some(slot) = remains.initiator {
+                self.leave_initiator(slot);
             }
             if let Some(queue) = remains.queue {
                 self.inbound

@@ -34,7 +34,6 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::operation::{ANSWER_BYTES_MAX, AnswerWord, RESPONSES_PER_LINK};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::slot::QueueId;
 use hamlyn_host::HostError;
 use hamlyn_ring::area::Area;
 
@@ -176,15 +175,13 @@ pub struct Initiator {
     pub(crate) slot: SlotName,
     pub(crate) area: Area,
     landing_bytes: u64,
-    queue: QueueId,
     leaving: Leaving,
 }
 
 impl Drop for Initiator {
     fn drop(&mut self) {
         self.leaving.leave(Remains {
-            slots: vec![self.slot],
-            queue: Some(self.queue),
+            initiator: Some(self.slot),
             ..Remains::default()
         });
     }
@@ -203,7 +200,6 @@ impl Initiator {
             slot: operations.slot.name,
             area,
             landing_bytes,
-            queue: operations.queue.id,
             leaving,
         }
     }
@@ -248,6 +244,8 @@ pub(crate) struct Operations {
     operations: Vec<Pending>,
     free: Vec<u16>,
     is_flooded: bool,
+    /// Its initiator is gone: it stays until all that was asked is answered, so that nothing is asked too often.
+    pub(crate) is_left: bool,
 }
 
 impl Operations {
@@ -259,7 +257,13 @@ impl Operations {
             operations: vec![Pending::default(); OPERATIONS_MAX],
             free: (0..OPERATIONS_MAX as u16).rev().collect(),
             is_flooded: false,
+            is_left: false,
         }
+    }
+
+    /// How many requests have not been answered.
+    pub(crate) fn requests(&self) -> u32 {
+        self.operations.iter().map(|pending| pending.requests).sum()
     }
 
     /// How many are outstanding.

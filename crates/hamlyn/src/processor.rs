@@ -71,8 +71,8 @@ const POLLS_HELD: u32 = 64;
 
 /// What the driver of the receive half tells the application.
 pub(crate) enum DriverEvent<T> {
-    /// There is a new link.
-    Linked(LinkId, Peer, T),
+    /// There is a new link; with its transmitting end, unless the driver has that half, too.
+    Linked(LinkId, Peer, Option<T>),
     /// A peer is lost; what it sent is still to be taken.
     Lost(LinkId, LossCause),
     /// A link ended.
@@ -88,7 +88,7 @@ pub(crate) fn take_event<L: Link, O: ReceiveObserver<Area>>(
         Event::Linked(peer, link) => {
             let (transmit, receive) = link.split();
             let id = inbound.insert(peer.token, receive);
-            Some(DriverEvent::Linked(id, peer, transmit))
+            Some(DriverEvent::Linked(id, peer, Some(transmit)))
         }
         Event::Lost { token, cause } => {
             let id = inbound.lose(token, cause)?;
@@ -325,8 +325,8 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
             if self.driver.attention().load(Ordering::Relaxed) {
                 while let Some(event) = self.driver.next_event() {
                     moved = true;
-                    if let Some(events) = take_event(&mut inbound, event) {
-                        exchange.send_event(events);
+                    if let Some(event) = take_event(&mut inbound, event) {
+                        exchange.send_event(self.keep_end(event));
                     }
                 }
             }
@@ -349,6 +349,20 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
             }
         }
         moved
+    }
+
+    /// Takes the transmitting end of a new link, if it has that half: it answers before the application knows of the link.
+    fn keep_end(
+        &self,
+        event: DriverEvent<<D::Link as Link>::Transmit>,
+    ) -> DriverEvent<<D::Link as Link>::Transmit> {
+        match (event, &self.outbound) {
+            (DriverEvent::Linked(id, peer, Some(end)), Some(outbound)) => {
+                outbound.lock_in_background().tx_links.insert(id, end);
+                DriverEvent::Linked(id, peer, None)
+            }
+            (event, _) => event,
+        }
     }
 
     /// Sends what others are to be answered, or has the application do it. Whether anything went.

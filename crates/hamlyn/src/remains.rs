@@ -21,6 +21,8 @@ use crate::wait::Wait;
 pub(crate) struct Remains {
     /// Slots to be closed.
     pub(crate) slots: Vec<SlotName>,
+    /// An initiator's slot, to be closed when what it asked is answered.
+    pub(crate) initiator: Option<SlotName>,
     /// The notification queue that only they named.
     pub(crate) queue: Option<QueueId>,
     /// The receiver to be forgotten, with its room for notifications.

@@ -26,6 +26,10 @@ pub(super) struct Operating {
     initiators: Vec<Option<Box<Operations>>>,
     /// Requests under way over each link, by its index: never more than its peer keeps answers for.
     windows: Vec<(Option<LinkId>, u32)>,
+    /// Initiators that were dropped, and of which not all is answered as far as was seen.
+    left: usize,
+    /// One that was dropped while its answers were being taken.
+    left_meanwhile: Option<SlotName>,
 }
 
 impl Operating {
@@ -43,13 +47,6 @@ impl Operating {
             .and_then(Option::as_deref_mut)
             .filter(|operations| operations.slot.name == initiator.slot)
             .ok_or(OperationError::NotOutstanding)
-    }
-
-    /// A slot is closed; perhaps it was an initiator's.
-    pub(super) fn forget(&mut self, slot: SlotName) {
-        if let Some(place) = self.initiators.get_mut(usize::from(slot.index())) {
-            place.take_if(|operations| operations.slot.name == slot);
-        }
     }
 
     fn window(&mut self, link: LinkId) -> &mut u32 {
@@ -95,6 +92,7 @@ impl<H: Host> Interface<H> {
                 reason: "an initiator has less than 4 GiB: open several",
             });
         }
+        self.close_left_initiators();
         let area = self.allocate(LANDING_START + landing_bytes)?;
         let queue = self.open_queue(ANSWERS_MAX)?;
         // Its key is told to the one target only, whose answers can reach nothing else.
@@ -434,13 +432,17 @@ impl<H: Host> Interface<H> {
                 Err(_) => operations.note_flood(),
             }
         }
-        // Nothing that is called meanwhile forgets initiators or opens one: their slots are closed by calls of the program, and
-        // those of dropped ones when events are looked at, which leaves an empty place empty.
+        operations.is_left |= self
+            .operating
+            .left_meanwhile
+            .take_if(|left| *left == slot)
+            .is_some();
         self.operating.initiators[place] = Some(operations);
     }
 
     /// The same for all initiators over that link: their requests share its window.
     fn take_answers_of_link(&mut self, link: LinkId) {
+        self.close_left_initiators();
         for index in 0..self.operating.initiators.len() {
             let operations = self.operating.initiators[index].as_ref();
             if let Some(operations) = operations.filter(|operations| operations.link == link) {
@@ -448,6 +450,50 @@ impl<H: Host> Interface<H> {
                 self.take_answers(slot);
             }
         }
+    }
+
+    /// An initiator was dropped.
+    pub(super) fn leave_initiator(&mut self, slot: SlotName) {
+        let place = self.operating.initiators.get_mut(usize::from(slot.index()));
+        match place {
+            Some(Some(operations)) if operations.slot.name == slot => operations.is_left = true,
+            // Its answers are being taken just now.
+            _ => self.operating.left_meanwhile = Some(slot),
+        }
+        self.operating.left += 1;
+    }
+
+    /// Closes the slots of initiators that were dropped, and of which all that they asked is answered.
+    #[inline]
+    pub(super) fn close_left_initiators(&mut self) {
+        if self.operating.left > 0 {
+            self.close_answered_initiators();
+        }
+    }
+
+    #[cold]
+    fn close_answered_initiators(&mut self) {
+        // What is called here polls, and comes here again.
+        self.operating.left = 0;
+        for index in 0..self.operating.initiators.len() {
+            let operations = self.operating.initiators[index].as_ref();
+            let Some(operations) = operations.filter(|operations| operations.is_left) else {
+                continue;
+            };
+            let (slot, link) = (operations.slot.name, operations.link);
+            self.take_answers(slot);
+            let is_gone = self.link_end(link).is_some();
+            let is_over = |operations: &mut Box<Operations>| is_gone || operations.requests() == 0;
+            if let Some(operations) = self.operating.initiators[index].take_if(is_over) {
+                let Operations { slot, queue, .. } = *operations;
+                if let Err(error) = self.close_slot(slot) {
+                    tracing::debug!(%error, "closing the slot of an initiator that is gone");
+                }
+                self.close_queue(queue);
+            }
+        }
+        let left = self.operating.initiators.iter().flatten();
+        self.operating.left = left.filter(|operations| operations.is_left).count();
     }
 
     /// Sends what others are to be answered, as far as there is room.

@@ -77,7 +77,7 @@ impl<H: Host> Interface<H> {
                     // If it sleeps, the new peer does not know that.
                     processor.exchange.wake();
                 }
-                self.apply_event(DriverEvent::Linked(id, peer, transmit));
+                self.apply_event(DriverEvent::Linked(id, peer, Some(transmit)));
                 // It may be lost already.
                 self.drain_events();
                 Ok(id)
@@ -333,8 +333,10 @@ impl<H: Host> Interface<H> {
     fn apply_event(&mut self, event: DriverEvent<TransmitEndOf<H>>) {
         match event {
             DriverEvent::Linked(id, peer, transmit) => {
-                self.outbound
-                    .lock(|outbound| outbound.tx_links.insert(id, transmit));
+                if let Some(transmit) = transmit {
+                    self.outbound
+                        .lock(|outbound| outbound.tx_links.insert(id, transmit));
+                }
                 self.links.insert(id, peer);
             }
             DriverEvent::Lost(id, cause) => {

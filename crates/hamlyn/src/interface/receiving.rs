@@ -254,7 +254,14 @@ impl<H: Host> Interface<H> {
                 } else {
                     None
                 };
-                let polled = inbound.map_or(Polled::NOTHING, |mut inbound| inbound.poll(None));
+                let is_ours = matches!(self.outbound, Half::Own(_));
+                let polled = inbound.map_or(Polled::NOTHING, |mut inbound| {
+                    let polled = inbound.poll(None);
+                    if is_ours && inbound.receiver.owes_answers() {
+                        processor.exchange.owe();
+                    }
+                    polled
+                });
                 if polled.packets > 0 {
                     self.other_activity += polled.packets;
                     // If it sleeps, these packets may have been what it was to be woken for, and the next ones
@@ -269,6 +276,7 @@ impl<H: Host> Interface<H> {
             self.end_ended();
         }
         self.answer();
+        self.close_left_initiators();
         if let Half::Own(outbound) = &mut self.outbound {
             self.other_activity += outbound.pump() as u64;
             if outbound.tx_links.has_broken() {

@@ -84,6 +84,7 @@ impl Sender {
         if let Some(leaving) = self.leaving.take() {
             leaving.leave(Remains {
                 item: None,
+                initiator: None,
                 slots: vec![self.slot.name()],
                 queue: Some(self.queue.id()),
                 class: None,
