@@ -53,7 +53,7 @@ pub struct Receiver<A: Area, O = Unobserved> {
     grants_made: u64,
     /// What one-sided operations are answered.
     pub(crate) responder: Responder,
-    observer: O,
+    pub(crate) observer: O,
 }
 
 impl<A: Area> Receiver<A> {
@@ -84,7 +84,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
 
     /// Tells who watches.
     #[inline(always)]
-    fn tell<'a>(&mut self, event: impl FnOnce() -> ReceiveEvent<'a, A>)
+    pub(crate) fn tell<'a>(&mut self, event: impl FnOnce() -> ReceiveEvent<'a, A>)
     where
         A: 'a,
     {

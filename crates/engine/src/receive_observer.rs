@@ -72,6 +72,10 @@ pub enum ReceiveEvent<'a, A: Area> {
         /// Whether its entry is known, and its message is announced nowhere.
         is_awaited: bool,
     },
+    /// An answer to a one-sided operation was sent as a whole.
+    Answered(LinkId),
+    /// A link is gone, with the answers that waited for it.
+    LinkEnded(LinkId),
     /// A message was announced in a queue.
     Announced(QueueId, Notification),
     /// What became of the packet that came last.

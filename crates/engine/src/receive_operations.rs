@@ -8,7 +8,7 @@ use crate::operation::{PUT_METADATA_BYTES, Request, leading_words};
 use crate::packet::{Flags, Header, SlotName};
 use crate::point::Point;
 use crate::receive::{Received, Receiver};
-use crate::receive_observer::ReceiveObserver;
+use crate::receive_observer::{ReceiveEvent, ReceiveObserver};
 use crate::refusal::Refusal;
 use crate::responder::{Answer, Response};
 use crate::slot::{Mode, Rights, Slot};
@@ -110,12 +110,19 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             }
             Ok((&slot.area, place(slot, offset, u64::from(length_bytes))?))
         };
-        self.responder.pump(tx_links, bytes_of)
+        let observer = &mut self.observer;
+        let answered = |link| {
+            if O::LISTENS {
+                observer.observe(ReceiveEvent::Answered(link));
+            }
+        };
+        self.responder.pump(tx_links, bytes_of, answered)
     }
 
     /// A link is gone: what it was to be answered is dropped.
     pub fn link_ended(&mut self, link: LinkId) {
         self.responder.link_ended(link);
+        self.tell(|| ReceiveEvent::LinkEnded(link));
     }
 }
 

@@ -97,12 +97,14 @@ impl Responder {
         }
     }
 
-    /// Sends what waits, as far as there is room: each line has one turn. How many packets went. `bytes_of` says where the bytes of a
+    /// Sends what waits, as far as there is room: each line has one turn. How many packets went. `answered` is told of each answer that
+    /// is sent as a whole. `bytes_of` says where the bytes of a
     /// slot lie, or why they may not be read any more.
     pub(crate) fn pump<'a, A: Area + 'a, O: TxLinks<A>>(
         &mut self,
         tx_links: &mut O,
         bytes_of: impl Fn(SlotName, u64, u32) -> Result<(&'a A, u64), Refusal>,
+        mut answered: impl FnMut(LinkId),
     ) -> usize {
         let mut sent = 0;
         for _ in 0..self.listed.len() {
@@ -121,6 +123,7 @@ impl Responder {
                         sent += 1;
                         if is_whole {
                             line.answers.pop_front();
+                            answered(line.link);
                         }
                     }
                     // A link that is not there may not be there yet; what waits for one that ended is dropped with it.

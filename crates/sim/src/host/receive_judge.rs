@@ -17,13 +17,13 @@ use hamlyn_engine::packet::{Header, Short, SlotName};
 use hamlyn_engine::receive::{Received, ShortReceived};
 use hamlyn_engine::receive_observer::{ReceiveEvent, ReceiveObserver, SlotChange};
 use hamlyn_engine::refusal::{Refusal, Refusals};
-use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
+use hamlyn_engine::slot::{Mode, QueueId, SlotOptions};
 use hamlyn_ring::area::Area;
 
 use smallvec::SmallVec;
 
-use crate::reference::Violation;
 use crate::reference::receiving::{Arrival, NewSlot, ReceiveEnable, Receiving};
+use crate::reference::{Violation, operating};
 use crate::world::kernel;
 
 /// Bytes on both sides of a place that must stay as they are.
@@ -136,7 +136,7 @@ impl ReceiveJudge {
             base: options.base,
             length_bytes: options.length_bytes,
             key: options.key,
-            writable: options.rights.grant(Rights::WRITE),
+            rights: options.rights,
             mode: options.mode,
             entries,
             queue,
@@ -182,7 +182,11 @@ impl ReceiveJudge {
     /// The place of a packet and what is around it, as it is; nothing if it does not lie in its slot.
     fn place(&self, header: &Header) -> Option<Place> {
         let slot = self.slots.get(header.slot)?;
-        let end = header.offset.checked_add(u64::from(header.length_bytes))?;
+        let bytes = match operating::is_request(header) {
+            true => operating::changed_bytes(header),
+            false => u64::from(header.length_bytes),
+        };
+        let end = header.offset.checked_add(bytes)?;
         if end > slot.length_bytes {
             return None;
         }
@@ -226,6 +230,12 @@ impl ReceiveJudge {
         if let Some((number, entry)) = self.slots.entry(header) {
             self.model.entry_is(number, header.metadata_index, entry)?;
         }
+        if let (Ok(Received::Asked), Some(place)) = (found, &packet.place) {
+            let at = (place.at - place.low) as usize;
+            let end = at + operating::changed_bytes(header) as usize;
+            let changed = operating::changed(header, &packet.data, &place.before[at..end]);
+            return packet.check_place(&changed);
+        }
         let is_written = found.is_ok() && !header.flags.is_placed();
         packet.check_place(if is_written { &packet.data } else { &[] })
     }
@@ -268,6 +278,7 @@ impl ReceiveJudge {
             }
             ReceiveEvent::Done { reception, .. } => Some(match reception {
                 Ok(Received::Deposited) => "a part of a message judged",
+                Ok(Received::Asked) => "a one-sided operation judged",
                 Ok(_) => "a packet judged",
                 Err(_) => "a refused packet judged",
             }),
@@ -467,6 +478,14 @@ impl ReceiveObserver<Area> for ReceiveJudge {
                 is_awaited,
             } => {
                 self.came(Packet::short(&short, waiting, is_awaited));
+                Ok(())
+            }
+            ReceiveEvent::Answered(link) => {
+                self.model.answered(link);
+                Ok(())
+            }
+            ReceiveEvent::LinkEnded(link) => {
+                self.model.link_ended(link);
                 Ok(())
             }
             ReceiveEvent::Announced(queue, notification) => {

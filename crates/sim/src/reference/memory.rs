@@ -51,6 +51,12 @@ impl Memory {
         (end <= self.length_bytes()).then_some(offset as usize..end as usize)
     }
 
+    /// What those bytes are; nothing if there is no such place.
+    pub fn known(&self, offset: u64, length_bytes: u64) -> Option<Vec<u8>> {
+        let range = self.range(offset, usize::try_from(length_bytes).ok()?)?;
+        Some(self.bytes[range].to_vec())
+    }
+
     /// Those bytes are written, by the interface or the owner. False if there is no such place.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) -> bool {
         let Some(range) = self.range(offset, bytes.len()) else {

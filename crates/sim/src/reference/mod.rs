@@ -14,6 +14,7 @@
 pub mod delivery;
 mod entry;
 pub mod memory;
+pub mod operating;
 mod queue;
 pub mod receiving;
 pub mod sending;

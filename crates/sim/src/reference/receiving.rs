@@ -15,11 +15,12 @@ use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_engine::receive::Received;
 use hamlyn_engine::refusal::{Refusal, Refusals};
-use hamlyn_engine::slot::Mode;
+use hamlyn_engine::slot::{Mode, Rights};
 
 use super::Violation;
 use super::entry::{Entries, Entry};
 use super::memory::{Memory, StoreId};
+use super::operating::{self, Answers};
 use super::queue::Queue;
 
 /// What became of a packet.
@@ -36,8 +37,8 @@ pub struct NewSlot {
     pub length_bytes: u64,
     /// Its key.
     pub key: Key,
-    /// Whether holders of the key may write.
-    pub writable: bool,
+    /// What holders of the key may do.
+    pub rights: Rights,
     /// Its mode.
     pub mode: Mode,
     /// Number of its metadata area, which several slots may share.
@@ -127,6 +128,7 @@ pub struct Receiving {
     indices: BTreeSet<u16>,
     queues: Vec<Queue>,
     refusals: Counts,
+    answers: Answers,
 }
 
 impl Default for Receiving {
@@ -147,7 +149,18 @@ impl Receiving {
             indices: BTreeSet::new(),
             queues: Vec::new(),
             refusals: no_counts(),
+            answers: Answers::default(),
         }
+    }
+
+    /// An answer to a one-sided operation was sent.
+    pub fn answered(&mut self, link: LinkId) {
+        self.answers.sent(link);
+    }
+
+    /// A link is gone, with the answers that waited for it.
+    pub fn link_ended(&mut self, link: LinkId) {
+        self.answers.link_ended(link);
     }
 
     /// An area of zeros more; its number.
@@ -315,7 +328,13 @@ impl Receiving {
 
     /// A packet came in: what it must do. From now on that is how things are.
     pub fn packet_arrived(&mut self, arrival: &Arrival<'_>) -> Outcome {
-        match self.refusal(arrival) {
+        let is_request = operating::is_request(arrival.header);
+        let refusal = match is_request && self.receive_enable == ReceiveEnable::Open {
+            true => self.request_refusal(arrival),
+            false => self.refusal(arrival),
+        };
+        match refusal {
+            None if is_request => self.carry_out(arrival),
             None => self.accept(arrival),
             Some(reason) => {
                 let counted = self.slots.get_mut(&arrival.header.slot);
@@ -329,6 +348,50 @@ impl Receiving {
                     completed: None,
                 }
             }
+        }
+    }
+
+    /// Why a request is not carried out.
+    fn request_refusal(&mut self, arrival: &Arrival<'_>) -> Option<Refusal> {
+        let name = arrival.header.slot;
+        let slot = match self.slots.get(&name) {
+            Some(slot) if slot.revoked => Err(Refusal::SlotRevoked),
+            Some(slot) => Ok(&slot.new),
+            None if self.indices.contains(&name.index()) => Err(Refusal::SlotClosed),
+            None => Err(Refusal::NoSuchSlot),
+        };
+        let (header, answers) = (arrival.header, &mut self.answers);
+        let judged = operating::judge(answers, arrival.from, header, arrival.data, slot);
+        if let (Ok(()), Ok(slot)) = (judged, slot) {
+            let (at, bytes) = (slot.base + header.offset, operating::changed_bytes(header));
+            let is_held = bytes > 0 && self.areas[slot.area].is_held(at, bytes);
+            return is_held.then_some(Refusal::PlaceInUse);
+        }
+        judged.err()
+    }
+
+    /// A request changes what it names.
+    fn carry_out(&mut self, arrival: &Arrival<'_>) -> Outcome {
+        let mut written = None;
+        if let Some(slot) = self.slots.get(&arrival.header.slot) {
+            let slot = &slot.new;
+            let (at, memory) = (
+                slot.base + arrival.header.offset,
+                &mut self.areas[slot.area],
+            );
+            let bytes = operating::changed_bytes(arrival.header);
+            if let Some(before) = memory.known(at, bytes) {
+                memory.write(
+                    at,
+                    &operating::changed(arrival.header, arrival.data, &before),
+                );
+            }
+            written = (bytes > 0).then_some((slot.area, at..at + bytes));
+        }
+        Outcome {
+            reception: Ok(Received::Asked),
+            written,
+            completed: None,
         }
     }
 
@@ -386,7 +449,7 @@ impl Receiving {
         if header.flags.0 & !known != 0 {
             return Some(Refusal::UnknownFlag);
         }
-        if !slot.new.writable {
+        if !slot.new.rights.grant(Rights::WRITE) {
             return Some(Refusal::NoRight);
         }
         let metadata = usize::from(header.metadata_length_bytes);

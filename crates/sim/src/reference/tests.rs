@@ -8,7 +8,7 @@ use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_engine::receive::Received;
 use hamlyn_engine::refusal::{Refusal, Refusals};
-use hamlyn_engine::slot::Mode;
+use hamlyn_engine::slot::{Mode, Rights};
 use hamlyn_engine::transport::{CloseReason, Return};
 
 use super::Violation;
@@ -48,7 +48,7 @@ fn receiving(mode: Mode) -> Receiving {
         base: 8,
         length_bytes: 32,
         key: KEY,
-        writable: true,
+        rights: Rights::WRITE,
         mode,
         entries: Some(model.add_entries(2)),
         queue: Some(model.add_queue(2)),
@@ -268,7 +268,7 @@ fn names_are_given_once() {
         base: 0,
         length_bytes: 1,
         key: KEY,
-        writable: true,
+        rights: Rights::WRITE,
         mode: Mode::Normal,
         entries: None,
         queue: None,

@@ -261,7 +261,10 @@ impl Driver {
             base,
             length_bytes,
             key: self.key(),
-            writable: self.random.below(20) != 0,
+            rights: match self.random.below(20) {
+                0 => Rights::NONE,
+                _ => Rights::WRITE,
+            },
             mode,
             entries: has_entries.then(|| self.random.below(ENTRIES.len() as u64) as usize),
             queue: has_queue.then(|| self.random.below(QUEUE_ENTRIES.len() as u64) as usize),
@@ -272,11 +275,7 @@ impl Driver {
             base,
             length_bytes,
             key: new.key,
-            rights: if new.writable {
-                Rights::WRITE
-            } else {
-                Rights::NONE
-            },
+            rights: new.rights,
             mode,
             metadata: new.entries.map(|entries| self.entries[entries].clone()),
             queue: new.queue.map(|queue| self.queues[queue].0),

@@ -81,15 +81,16 @@ impl Strangers {
         let length_bytes = random.within(64..AREA_BYTES as u64 - base + 1);
         let mode = [Mode::Normal, Mode::Paranoid, Mode::ParanoidOneShot];
         let mode = mode[random.below(3) as usize];
-        let writable = random.below(8) != 0;
-        let mut new = NewSlot::new(&self.area)
+        let rights = match random.below(8) {
+            0 => Rights::NONE,
+            _ => Rights::WRITE,
+        };
+        let new = NewSlot::new(&self.area)
             .range(base..base + length_bytes)
             .mode(mode)
             .entries(ENTRIES)
-            .queue(&self.queue);
-        if !writable {
-            new.rights = Rights::NONE;
-        }
+            .queue(&self.queue)
+            .rights(rights);
         let slot = manager.interface().open_slot(new);
         let slot = slot.map_err(failed("opening a slot"))?;
         let entries = self.model.add_entries(ENTRIES);
@@ -98,7 +99,7 @@ impl Strangers {
             base,
             length_bytes,
             key: key(&slot)?,
-            writable,
+            rights,
             mode,
             entries: Some(entries),
             queue: Some(0),
