@@ -45,7 +45,6 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         request: Request,
     ) -> Result<Response, Refusal> {
         let slot = self.slots.named(header.slot)?;
-        payload.passes(Point::SlotRead);
         if slot.revoked {
             return Err(Refusal::SlotRevoked);
         }
@@ -53,7 +52,6 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         if slot.mode != Mode::Normal {
             return Err(Refusal::FastToParanoid);
         }
-        payload.passes(Point::KeyChecked);
         if slot.key != header.key {
             return Err(Refusal::BadKey);
         }

@@ -245,16 +245,12 @@ impl Area for WordArea {
     }
 }
 
-#[derive(Clone, Clone)]
+#[derive(Clone)]
 struct Bytes(u8);
 
 impl Payload<WordArea> for Bytes {
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         into[..length_bytes].fill(self.0);
-    }
-
-    fn words(&self) -> [u64; REQUEST_WORDS] {
-        leading_words(&[self.0])
     }
 
     fn words(&self) -> [u64; REQUEST_WORDS] {

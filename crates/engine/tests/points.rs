@@ -4,6 +4,7 @@
 mod host;
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
