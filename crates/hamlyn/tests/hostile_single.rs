@@ -8,8 +8,10 @@ use std::sync::atomic::Ordering;
 use hamlyn::engine::key::Key;
 use hamlyn::engine::limits::FAST_INDEX;
 use hamlyn::engine::refusal::Refusal;
+use hamlyn::engine::slot::Rights;
 use hamlyn::host::process::ProcessHost;
-use hamlyn::{Area, LinkEnd, Manager, NewSlot, Queue, Slot};
+use hamlyn::one_sided::{Change, InitiatorOptions};
+use hamlyn::{Area, LinkEnd, Manager, NewSlot, Queue, Slot, Wait};
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_link::LinkFault;
 use hamlyn_link::cell::{Data, Metadata, Placement, encode};
@@ -32,13 +34,17 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
+        Self::with_rights(Rights::WRITE)
+    }
+
+    fn with_rights(rights: Rights) -> Self {
         let namespace = namespace();
         let victim = open(&namespace);
         let area = victim.interface().allocate_shared(AREA_BYTES).unwrap();
         let mut queue = victim.interface().open_queue(64).unwrap();
         let slot = victim
             .interface()
-            .open_slot(NewSlot::new(&area).queue(&queue).entries(2))
+            .open_slot(NewSlot::new(&area).queue(&queue).entries(2).rights(rights))
             .unwrap();
         let destination = slot.fast_ticket(0, 1).unwrap().destination;
         let link = RawLink::connect(&namespace, destination, 0xBAD).unwrap();
@@ -93,9 +99,16 @@ impl Scene {
     }
 
     fn store(&self, byte: u8) {
+        self.store_bytes(&vec![byte; DATA_BYTES as usize]);
+    }
+
+    fn store_bytes(&self, data: &[u8]) {
         let at = self.link.to_victim_geometry.arena_offset() + PLACE as usize;
-        let data = vec![byte; DATA_BYTES as usize];
-        self.link.to_victim.copy_in(at, &data).unwrap();
+        self.link.to_victim.copy_in(at, data).unwrap();
+    }
+
+    fn cells_of_ring(&self) -> usize {
+        self.link.to_victim_geometry.cells() as usize
     }
 
     fn landed(&self) -> Vec<u8> {
@@ -243,4 +256,87 @@ fn an_offset_outside_the_payload_arena_ends_the_link() {
         assert_eq!(end, Some(LinkEnd::Fault(LinkFault::Placement)), "{place}");
         assert_eq!(scene.landed(), landed, "{place}");
     }
+}
+
+/// A request to read eight bytes whose answer goes to a slot that nobody has.
+fn request(scene: &Scene, kind: Kind) -> Header {
+    Header {
+        kind,
+        offset: 64,
+        length_bytes: 16,
+        ..scene.header()
+    }
+}
+
+#[test]
+fn a_peer_that_asks_and_takes_no_answer_keeps_nobody_waiting() {
+    let mut scene = Scene::with_rights(Rights::ALL);
+    let words = [5_u64, 8 << 32].map(u64::to_le_bytes).concat();
+    scene.store_bytes(&words);
+    let before = scene.landed();
+    let (read, refused) = (request(&scene, Kind::READ), Refusal::TooManyRequests);
+    // Answers fill the ring of the peer, which takes none, and then its line; what it asks beyond that is refused.
+    let mut asked = 0;
+    while scene.victim.interface().refusals().count(refused) == 0 {
+        scene.write(&read, PLACE);
+        assert_eq!(
+            scene.victim.interface().rcv(&mut scene.queue).unwrap(),
+            None
+        );
+        asked += 1;
+        assert!(asked < scene.cells_of_ring(), "it is never refused");
+    }
+    let refusals = scene.victim.interface().refusals();
+    assert_eq!(refusals.total(), 1, "{refusals:?}");
+    assert_eq!(scene.landed(), before);
+    // Others are served, and so is this peer's own message.
+    let loopback = scene.slot.fast_ticket(0, 4096).unwrap();
+    let mut interface = scene.victim.interface();
+    let to = interface.target(&loopback, Wait::millis(10_000)).unwrap();
+    let mut initiator = interface
+        .open_initiator(to, InitiatorOptions::default())
+        .unwrap();
+    for number in 0..1_000 {
+        let added = interface.change(&mut initiator, 0, Change::Add, 1, Wait::millis(10_000));
+        assert_eq!(added, Ok(number));
+    }
+    drop(interface);
+    let message = scene.header();
+    scene.delivered(&message, 9);
+}
+
+#[test]
+fn requests_that_nobody_may_make_are_refused_by_name() {
+    let mut scene = Scene::with_rights(Rights::WRITE);
+    let words = [5_u64, 8 << 32, 0].map(u64::to_le_bytes).concat();
+    scene.store_bytes(&words);
+    let read = request(&scene, Kind::READ);
+    scene.refused(&read, Refusal::NoRight);
+    let bad_key = Header {
+        key: Key::from_bits(!read.key.to_bits()),
+        ..read
+    };
+    scene.refused(&bad_key, Refusal::BadKey);
+    let beyond = Header {
+        offset: u64::MAX,
+        ..read
+    };
+    scene.refused(&beyond, Refusal::NoRight);
+    for (kind, reason) in [
+        (0x3f, Refusal::UnknownKind),
+        (0x50, Refusal::NoRight),
+        (0x55, Refusal::BadRequest),
+        (0x5f, Refusal::NoSuchOperation),
+        (0x60, Refusal::UnknownKind),
+        (2, Refusal::BadMetadata),
+        (3, Refusal::UnknownKind),
+    ] {
+        let header = request(&scene, Kind(kind));
+        scene.refused(&header, reason);
+    }
+    let placed = Header {
+        flags: Flags::PLACED,
+        ..read
+    };
+    scene.refused(&placed, Refusal::UnknownFlag);
 }

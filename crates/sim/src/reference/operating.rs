@@ -173,7 +173,7 @@ pub fn judge(
         return Err(Refusal::OutOfBounds);
     }
     let is_atomic = ATOMICS.contains(&kind);
-    if is_atomic && (slot.base + header.offset) % bytes != 0 {
+    if is_atomic && !(slot.base + header.offset).is_multiple_of(bytes) {
         return Err(Refusal::Misaligned);
     }
     Ok(())
