@@ -237,7 +237,9 @@ fn malformed_requests_are_refused_and_answered_if_they_say_where() {
         metadata_index: 0,
         ..read
     };
-    let refused: [(Header, &[u8], &[u8], Refusal, bool); 9] = [
+    // Header, metadata, data, why, and whether the refusal is answered.
+    type Refused<'a> = (Header, &'a [u8], &'a [u8], Refusal, bool);
+    let refused: [Refused<'_>; 9] = [
         (read, &[], &words[..15], Refusal::BadRequest, false),
         (read, &[], &words[..24], Refusal::BadRequest, true),
         (read, &[1], &words[..16], Refusal::BadRequest, true),

@@ -30,6 +30,7 @@ fn a_panic_is_told_to_the_application_that_sleeps() {
         posted: AtomicBool::new(false),
         polls: AtomicU64::new(0),
         asleep: AtomicBool::new(false),
+        owed: AtomicBool::new(false),
         stop: AtomicBool::new(false),
         waker: Box::new(|| ()),
         failure: Mutex::default(),
