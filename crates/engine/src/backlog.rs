@@ -173,7 +173,7 @@ impl<'a, A: Area, S: SendObserver<A>> Offered<'a, A, S> {
             }
         }?;
         if segment.last {
-            tx_links.passes(Point::MessageOut);
+            pass_out(tx_links, header);
         }
         Ok(())
     }
@@ -212,13 +212,25 @@ pub(crate) fn pass_cut<A: Area, O: TxLinks<A>>(
     if is_first {
         tx_links.passes(Point::RequestRead);
     }
-    tx_links.passes(Point::PacketCut);
+    tx_links.passes(match header.kind.is_request() {
+        true => Point::Asked,
+        false => Point::PacketCut,
+    });
     if is_fetched {
         if header.metadata_length_bytes != 0 {
             tx_links.passes(Point::MetadataFetched(header.metadata_length_bytes.into()));
         }
         tx_links.passes(Point::DataFetched(header.length_bytes));
     }
+}
+
+/// Passes what is done when the last packet of a message has gone.
+#[inline(always)]
+pub(crate) fn pass_out<A: Area, O: TxLinks<A>>(tx_links: &O, header: &Header) {
+    tx_links.passes(match header.kind.is_request() {
+        true => Point::RequestOut,
+        false => Point::MessageOut,
+    });
 }
 
 /// A message that waits.

@@ -54,12 +54,35 @@ pub enum Point {
     AccumulatorWritten,
     /// It has announced a message.
     Notified,
+    /// It has announced a packet of a slot that has no entries to look up, such as the answer to a one-sided operation; the fast
+    /// path does not tell the two apart.
+    Signalled,
+    /// It has carried out a request to read so many bytes.
+    ReadServed(u32),
+    /// It has carried out a request to put so many bytes.
+    PutServed(u32),
+    /// It has carried out a request to change a word.
+    ChangeServed,
+    /// It has sent a packet of an answer with so many bytes of data.
+    Answered(u32),
     /// It has refused a packet.
     Refused,
     /// The transport has made a frame that only answers the peer: frames with packets take answers along.
     AnswerMade,
     /// The transport has set the time at which it wants to be looked after.
     TimerSet,
+    /// The application has begun a one-sided operation that reads.
+    ReadBegun,
+    /// The application has begun a one-sided operation that puts.
+    PutBegun,
+    /// The application has begun a one-sided operation that changes a word.
+    ChangeBegun,
+    /// The request of a one-sided operation goes to its link.
+    Asked,
+    /// The request has gone.
+    RequestOut,
+    /// The application has the receiving half, which it shares with its network processor, in order to look.
+    HalfTaken,
     /// The application has left a request to another processor, which is to send it.
     HandedOver,
     /// The application has taken a message that was announced.

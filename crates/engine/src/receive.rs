@@ -581,7 +581,10 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             return Ok(Received::Handed(notification));
         }
         if let Some(writer) = self.queues.get_mut(queue.name()) {
-            payload.passes(Point::Notified);
+            payload.passes(match slot.metadata {
+                Some(_) => Point::Notified,
+                None => Point::Signalled,
+            });
             writer.push(notification);
             self.announced += 1;
             self.tell(|| ReceiveEvent::Announced(queue, notification));

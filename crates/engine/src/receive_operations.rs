@@ -71,14 +71,17 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         }
         let at = place(slot, header.offset, length_bytes)?;
         Ok(match request {
-            Request::Read(length_bytes) => Response::Bytes {
-                slot: header.slot,
-                offset: header.offset,
-                length_bytes,
-            },
+            Request::Read(length_bytes) => {
+                payload.passes(Point::ReadServed(length_bytes));
+                Response::Bytes {
+                    slot: header.slot,
+                    offset: header.offset,
+                    length_bytes,
+                }
+            }
             Request::Put => {
                 payload.deposit(&slot.area, at).map_err(denied)?;
-                payload.passes(Point::Deposited(header.length_bytes));
+                payload.passes(Point::PutServed(header.length_bytes));
                 Response::Put(header.length_bytes)
             }
             Request::Atomic(atomic) => {
@@ -86,7 +89,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
                     return Err(Refusal::Misaligned);
                 }
                 let before = slot.area.change(at, &atomic).map_err(denied)?;
-                payload.passes(Point::Deposited(atomic.width.bytes() as u32));
+                payload.passes(Point::ChangeServed);
                 Response::Value(before, atomic.width.bytes() as u32)
             }
         })

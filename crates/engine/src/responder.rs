@@ -10,6 +10,7 @@ use crate::limits::FAST_INDEX;
 use crate::memory::{Area, LinkId, Part, TxLinks, Unsent};
 use crate::operation::{AnswerWord, RESPONSES_PER_LINK, ReturnPlace};
 use crate::packet::{Flags, Header, Kind, SlotName};
+use crate::point::Point;
 use crate::refusal::Refusal;
 
 /// Answers of one link that are sent before the next link has its turn.
@@ -159,7 +160,7 @@ fn send_one<'a, A: Area + 'a, O: TxLinks<A>>(
                 Ok(found) => found,
                 Err(reason) => {
                     let header = to.header(0, length_bytes, true, Some(reason));
-                    tx_links.offer(link, &header, &[], &[])?;
+                    offer(tx_links, link, &header, &[])?;
                     return Ok(true);
                 }
             };
@@ -169,7 +170,7 @@ fn send_one<'a, A: Area + 'a, O: TxLinks<A>>(
                 length_bytes: now,
             };
             let is_last = now == length_bytes;
-            tx_links.offer(link, &to.header(now, now, is_last, None), &[], &[part])?;
+            offer(tx_links, link, &to.header(now, now, is_last, None), &[part])?;
             answer.to.offset = to.offset.wrapping_add(u64::from(now));
             answer.response = Response::Bytes {
                 slot,
@@ -179,18 +180,40 @@ fn send_one<'a, A: Area + 'a, O: TxLinks<A>>(
             return Ok(is_last);
         }
         Response::Put(bytes) => {
-            tx_links.offer(link, &to.header(0, bytes, true, None), &[], &[])?;
+            offer(tx_links, link, &to.header(0, bytes, true, None), &[])?;
         }
         Response::Value(value, width) => {
             let bytes = value.to_le_bytes();
             let part = Part::Bytes(&bytes[..width as usize]);
-            tx_links.offer(link, &to.header(width, width, true, None), &[], &[part])?;
+            offer(
+                tx_links,
+                link,
+                &to.header(width, width, true, None),
+                &[part],
+            )?;
         }
         Response::Refused(reason, bytes) => {
-            tx_links.offer(link, &to.header(0, bytes, true, Some(reason)), &[], &[])?;
+            offer(
+                tx_links,
+                link,
+                &to.header(0, bytes, true, Some(reason)),
+                &[],
+            )?;
         }
     }
     Ok(true)
+}
+
+fn offer<A: Area, O: TxLinks<A>>(
+    tx_links: &mut O,
+    link: LinkId,
+    header: &Header,
+    parts: &[Part<'_, A>],
+) -> Result<(), Unsent> {
+    tx_links.passes(Point::PacketCut);
+    tx_links.offer(link, header, &[], parts)?;
+    tx_links.passes(Point::Answered(header.length_bytes));
+    Ok(())
 }
 
 impl ReturnPlace {

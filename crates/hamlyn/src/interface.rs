@@ -71,6 +71,7 @@ impl Queue {
 }
 
 type TransmitterOf<H> = Transmitter<Area, <H as Host>::SendObserver>;
+type OutboundOf<H> = Half<Outbound<TransmitEndOf<H>, <H as Host>::SendObserver>>;
 type TransmitEndOf<H> = <<H as Host>::Link as Link>::Transmit;
 type ReceiveEndOf<H> = <<H as Host>::Link as Link>::Receive;
 
@@ -81,7 +82,7 @@ pub struct Interface<H: Host> {
     /// What the application drives with, if it does.
     driver: Option<H::Driver>,
     inbound: Half<Inbound<ReceiveEndOf<H>, H::ReceiveObserver>>,
-    outbound: Half<Outbound<TransmitEndOf<H>, H::SendObserver>>,
+    outbound: OutboundOf<H>,
     links: Links,
     /// Set when there is something to hear of: events of the host, or news of the processor.
     attention: Arc<AtomicBool>,

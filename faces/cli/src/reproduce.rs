@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use hamlyn_sim::machine::Machine;
 use hamlyn_sim::reproduce::{
-    Comparison, Entry, FigureVerdict, Plot, Report, Verdict, first_look, hamlyn,
+    Comparison, Entry, FigureVerdict, Plot, Report, Verdict, first_look, hamlyn, split_c,
 };
 
 use crate::terminal::table;
@@ -36,8 +36,11 @@ pub(crate) struct Arguments {
 enum What {
     /// The paper: An implementation of the Hamlyn sender-managed interface architecture, 1996.
     Hamlyn,
-    /// One experiment on each of the other papers' machines: the round trip of virtual networks, a null message of two-case
-    /// delivery by polling and by interrupt, the messages of Split-C's Table 1.
+    /// The paper: Evaluation of architectural support for global address-based communication, 1996: Table 1 on its five
+    /// machines, and what its text concludes.
+    Splitc,
+    /// One experiment on each of the machines of the papers whose layers are to come: the round trip of virtual networks, a null
+    /// message of two-case delivery by polling and by interrupt.
     FirstLook,
     /// The same experiments on an assumed host pair of today, and the saturation of networks with 8, 64 and 1,024 hosts.
     Beyond,
@@ -45,8 +48,8 @@ enum What {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     match arguments.what {
-        What::Hamlyn | What::FirstLook if arguments.quick => {
-            bail!("--quick is for `beyond`; the others take a few seconds at most")
+        What::Hamlyn | What::Splitc | What::FirstLook if arguments.quick => {
+            bail!("--quick is for `beyond`; the others take some seconds at most")
         }
         What::FirstLook if arguments.plot.is_some() => {
             bail!("--plot is for `hamlyn` and `beyond`; a first look has no curves")
@@ -54,6 +57,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         What::Hamlyn => {
             let report = hamlyn::report(&Machine::hamlyn())?;
             print(arguments, &report, &report.plots, show)?;
+        }
+        What::Splitc => {
+            let report = split_c::report()?;
+            print(arguments, &report, &report.plots, show_split_c)?;
         }
         What::FirstLook => print(arguments, &first_look::reports()?, &[], show_first_look)?,
         What::Beyond => {
@@ -101,7 +108,14 @@ fn show(report: &Report) {
     println!("{times}\n");
 
     show_numbers(report);
+    show_claims(report);
+    remarks(&report.entries);
+    readings(report);
+    summary(report);
+}
 
+/// What is no number.
+fn show_claims(report: &Report) {
     let mut rest = table(&["id", "source", "the paper", "verdict", "why"]);
     for entry in report
         .entries
@@ -119,10 +133,48 @@ fn show(report: &Report) {
     set_width(&mut rest, 2);
     set_width(&mut rest, 4);
     println!("{rest}\n");
+}
 
+/// Table 1: a column for each version, the paper's number beside ours; what the text concludes; what it all comes to.
+fn show_split_c(report: &Report) {
+    let columns = split_c::VERSIONS.iter().map(|version| version.name);
+    let mut shown = table(
+        &std::iter::once("Table 1, µs: paper, ours")
+            .chain(columns)
+            .collect::<Vec<_>>(),
+    );
+    let of_first = format!(".{}", split_c::VERSIONS[0].name);
+    for entry in &report.entries {
+        let Some(row) = entry.id.strip_suffix(&of_first) else {
+            continue;
+        };
+        let cells = split_c::VERSIONS.iter().map(|version| {
+            let entry = report.entry(&format!("{row}.{}", version.name));
+            entry
+                .and_then(|entry| entry.figures.first())
+                .map_or_else(String::new, |figure| {
+                    let mark = match figure.verdict {
+                        FigureVerdict::Calibrated => " =",
+                        FigureVerdict::PredictedMissed => " !",
+                        _ => "",
+                    };
+                    format!("{} {}{mark}", amount(figure.paper), amount(figure.ours))
+                })
+        });
+        let name = row.strip_prefix("G-TAB1.").unwrap_or(row).to_owned();
+        shown.add_row(std::iter::once(name).chain(cells));
+    }
+    println!("{shown}");
+    println!(
+        "=: a number of the machine was chosen by it; !: predicted, and off by more than {} %.\n",
+        report.within_percent
+    );
+    show_claims(report);
     remarks(&report.entries);
-    readings(report);
     summary(report);
+    if let Some(median) = report.headline.median_deviation_predicted {
+        println!("Half of the predictions deviate by {median:.1} % or less.");
+    }
 }
 
 /// Every machine: its figures, and what they come to.

@@ -1,10 +1,9 @@
 //! Messages that are one packet and go at once: nothing is made ready to be cut, or to wait.
 
-use crate::backlog::{Offered, Source, pass_cut};
+use crate::backlog::{Offered, Source, pass_cut, pass_out};
 use crate::limits::USER_METADATA_BYTES;
 use crate::memory::{Area, LinkId, Part, TxLinks, Unsent};
 use crate::packet::Header;
-use crate::point::Point;
 use crate::send_observer::{SendEvent, SendObserver};
 use crate::terminus::TerminusId;
 
@@ -36,7 +35,7 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         let offered = tx_links.offer(link, header, metadata, parts);
         if offered.is_ok() {
             self.tell_left(id, link, header, metadata, parts);
-            tx_links.passes(Point::MessageOut);
+            pass_out(tx_links, header);
         }
         Some(offered)
     }
@@ -60,7 +59,7 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         let offered = tx_links.offer(link, header, metadata, &[]);
         if offered.is_ok() {
             self.tell_left(id, link, header, metadata, &[]);
-            tx_links.passes(Point::MessageOut);
+            pass_out(tx_links, header);
         }
         Some(offered)
     }

@@ -246,7 +246,9 @@ pub(super) fn segmenter(
         return Err(PostError::TooLong);
     }
     let too_long = data_bytes > payload_max_bytes as u64 && !message.header.flags.is_placed();
-    if message.header.is_fast() && (too_long || !metadata.is_empty()) {
+    let header = &message.header;
+    let may_have_metadata = !header.is_fast() || header.kind.is_request();
+    if header.is_fast() && too_long || !may_have_metadata && !metadata.is_empty() {
         return Err(PostError::FastTooLong {
             length_bytes: data_bytes,
             payload_max_bytes,

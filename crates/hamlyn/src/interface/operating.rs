@@ -1,14 +1,18 @@
 //! An interface begins one-sided operations and waits for their answers, and answers those of others ([`crate::one_sided`]).
 
-use hamlyn_engine::limits::FAST_INDEX;
+use hamlyn_engine::counting::{Counting, Share};
+use hamlyn_engine::limits::{DIRECT_BYTES_MAX, FAST_INDEX};
 use hamlyn_engine::memory::{LinkId, Part, TxLinks as _, Unsent};
 use hamlyn_engine::operation::{
     PUT_METADATA_BYTES, READ_REQUEST_BYTES, REQUEST_WORDS, RESPONSES_PER_LINK, ReturnPlace,
 };
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_engine::point::Point;
+use hamlyn_engine::terminus::{PostError, TerminusId, TerminusOptions};
+use hamlyn_engine::transmit::Message as EngineMessage;
 use hamlyn_host::Host;
 
-use super::Interface;
+use super::{Interface, OutboundOf};
 use crate::error::OpenError;
 use crate::half::Half;
 use crate::message::Target;
@@ -16,6 +20,7 @@ use crate::one_sided::{
     ANSWERS_MAX, Atomic, Change, Initiator, InitiatorOptions, LANDING_START, Operation,
     OperationError, Operations, REQUEST_BYTES_MAX, Width,
 };
+use crate::outbound::Withheld;
 use crate::slot::NewSlot;
 use crate::wait::{Wait, WaitState};
 
@@ -30,6 +35,8 @@ pub(super) struct Operating {
     left: usize,
     /// One that was dropped while its answers were being taken.
     left_meanwhile: Option<SlotName>,
+    /// By which requests are left to a network processor.
+    terminus: Option<TerminusId>,
 }
 
 impl Operating {
@@ -93,6 +100,9 @@ impl<H: Host> Interface<H> {
             });
         }
         self.close_left_initiators();
+        if self.operating.terminus.is_none() && matches!(self.outbound, Half::Shared(_)) {
+            self.operating.terminus = Some(self.open_terminus(TerminusOptions::default())?);
+        }
         let area = self.allocate(LANDING_START + landing_bytes)?;
         let queue = self.open_queue(ANSWERS_MAX)?;
         // Its key is told to the one target only, whose answers can reach nothing else.
@@ -186,6 +196,11 @@ impl<H: Host> Interface<H> {
         let operations = self.operating.of(initiator)?;
         let operation = operations.begin(length_bytes)?;
         let asking = asking(operation);
+        H::passes(match asking {
+            Asking::Read(_) => Point::ReadBegun,
+            Asking::Put(_) => Point::PutBegun,
+            Asking::Atomic(_) => Point::ChangeBegun,
+        });
         if let Asking::Atomic(_) = asking {
             // A value of 32 bits is the lower half of the word that is returned.
             let place = ReturnPlace::value_offset(operation.token);
@@ -250,41 +265,40 @@ impl<H: Host> Interface<H> {
             flags: Flags::NONE,
             kind,
         };
-        let sent = self.outbound.lock(|outbound| {
-            let tx_links = &mut outbound.tx_links;
-            let payload_max = tx_links.payload_max_bytes(*link).ok_or(Unsent::Gone)?;
-            let room = payload_max.min(REQUEST_BYTES_MAX) - usize::from(PUT_METADATA_BYTES);
-            let bytes = left_bytes.min(room as u64);
-            match asking {
-                Asking::Read(to) => {
-                    let place = (to + asked_bytes) | bytes << 32;
-                    let data = request_data([return_key, place, 0]);
-                    let data = Part::Bytes(&data[..READ_REQUEST_BYTES as usize]);
-                    let header = header(Kind::READ, READ_REQUEST_BYTES, 0);
-                    tx_links.offer(*link, &header, &[], &[data])?;
-                }
-                Asking::Put(all) => {
-                    let piece = &all[asked_bytes as usize..(asked_bytes + bytes) as usize];
-                    let metadata = return_key.to_le_bytes();
-                    let header = header(Kind::PUT, bytes as u32, PUT_METADATA_BYTES);
-                    tx_links.offer(*link, &header, &metadata, &[Part::Bytes(piece)])?;
-                }
-                Asking::Atomic(atomic) => {
-                    let data = request_data([return_key, atomic.operand, atomic.expected]);
-                    let length_bytes = atomic.request_bytes();
-                    let data = Part::Bytes(&data[..length_bytes as usize]);
-                    let header = header(atomic.kind(), length_bytes, 0);
-                    tx_links.offer(*link, &header, &[], &[data])?;
-                }
+        let (outbound, terminus) = (&mut self.outbound, self.operating.terminus);
+        let payload_max = outbound.read(|outbound| outbound.tx_links.payload_max_bytes(*link));
+        let room = payload_max.ok_or(Unsent::Gone)?.min(REQUEST_BYTES_MAX);
+        let bytes = left_bytes.min((room - usize::from(PUT_METADATA_BYTES)) as u64);
+        match asking {
+            Asking::Read(to) => {
+                let place = (to + asked_bytes) | bytes << 32;
+                let data = request_data([return_key, place, 0]);
+                let header = header(Kind::READ, READ_REQUEST_BYTES, 0);
+                let data = &data[..READ_REQUEST_BYTES as usize];
+                offer::<H>(outbound, terminus, *link, &header, &[], data)?;
             }
-            tx_links.hand_over();
-            Ok(bytes)
-        })?;
+            Asking::Put(all) => {
+                let piece = &all[asked_bytes as usize..(asked_bytes + bytes) as usize];
+                let metadata = return_key.to_le_bytes();
+                let header = header(Kind::PUT, bytes as u32, PUT_METADATA_BYTES);
+                offer::<H>(outbound, terminus, *link, &header, &metadata, piece)?;
+            }
+            Asking::Atomic(atomic) => {
+                let data = request_data([return_key, atomic.operand, atomic.expected]);
+                let length_bytes = atomic.request_bytes();
+                let header = header(atomic.kind(), length_bytes, 0);
+                let data = &data[..length_bytes as usize];
+                offer::<H>(outbound, terminus, *link, &header, &[], data)?;
+            }
+        }
+        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
+            processor.exchange.post();
+        }
         *self.operating.window(*link) += 1;
         if let Ok(operations) = self.operating.of(initiator) {
             operations.asked(operation);
         }
-        Ok(sent)
+        Ok(bytes)
     }
 
     /// Waits until an operation is complete, and fetches its result. Its place is free then; after [`OperationError::TimedOut`] it is
@@ -421,7 +435,7 @@ impl<H: Host> Interface<H> {
         };
         // A turn: what comes faster than it is taken keeps nobody here for ever.
         for _ in 0..ANSWERS_MAX {
-            match self.next_notification(&mut operations.queue) {
+            match self.next_answer(&mut operations.queue) {
                 Ok(Some(notification)) => {
                     if operations.answered(notification.word) {
                         let window = self.operating.window(operations.link);
@@ -521,6 +535,43 @@ impl<H: Host> Interface<H> {
         };
         self.other_activity += sent as u64;
     }
+}
+
+/// Offers a request to its link, or leaves it to the network processor that has the transmit half, if it may wait there.
+fn offer<H: Host>(
+    outbound: &mut OutboundOf<H>,
+    terminus: Option<TerminusId>,
+    link: LinkId,
+    header: &Header,
+    metadata: &[u8],
+    data: &[u8],
+) -> Result<(), Unsent> {
+    let is_left = data.len() <= DIRECT_BYTES_MAX;
+    if is_left && let (Half::Shared(_), Some(terminus)) = (&*outbound, terminus) {
+        H::passes(Point::HandedOver);
+        let message = EngineMessage {
+            link,
+            header: *header,
+            share: Share::whole(Counting::Bits32),
+        };
+        let posted = outbound.lock(|outbound| {
+            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+            transmitter.post(terminus, &message, metadata, data, &mut Withheld(tx_links))
+        });
+        return match posted {
+            Ok(_) => Ok(()),
+            Err(PostError::LinkGone) => Err(Unsent::Gone),
+            Err(_) => Err(Unsent::Full),
+        };
+    }
+    outbound.lock(|outbound| {
+        let tx_links = &mut outbound.tx_links;
+        tx_links.passes(Point::Asked);
+        tx_links.offer(link, header, metadata, &[Part::Bytes(data)])?;
+        tx_links.passes(Point::RequestOut);
+        tx_links.hand_over();
+        Ok(())
+    })
 }
 
 /// The words of a request's data as they travel.

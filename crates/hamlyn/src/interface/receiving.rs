@@ -83,13 +83,31 @@ impl<H: Host> Interface<H> {
     /// packet can change, so what is announced there need not go through it.
     #[inline(always)]
     pub(crate) fn take_at_hand(&mut self, queue: &Queue) -> Option<Notification> {
+        Self::taken(self.at_hand(queue))
+    }
+
+    #[inline(always)]
+    fn at_hand(&mut self, queue: &Queue) -> Option<Notification> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
             && inbound.may_look()
         {
-            return Self::taken(inbound.take_handed(queue.id));
+            return inbound.take_handed(queue.id);
         }
         None
+    }
+
+    /// As [`Interface::next_notification`], for the answers to one-sided operations: it says which of them was answered, and the
+    /// program has no message to take.
+    #[inline(always)]
+    pub(super) fn next_answer(
+        &mut self,
+        queue: &mut Queue,
+    ) -> Result<Option<Notification>, Overrun> {
+        match self.at_hand(queue) {
+            Some(notification) => Ok(Some(notification)),
+            None => self.rcv_slowly(queue),
+        }
     }
 
     /// As [`Interface::next_notification`], after a message that was not at hand.
@@ -250,7 +268,11 @@ impl<H: Host> Interface<H> {
                 } else if self.strategy == Strategy::Receive {
                     // The thread that is free: perhaps the network processor is at it already.
                     processor.exchange.note_poll();
-                    handoff_lock.try_enter()
+                    let inbound = handoff_lock.try_enter();
+                    if inbound.is_some() {
+                        H::passes(Point::HalfTaken);
+                    }
+                    inbound
                 } else {
                     None
                 };

@@ -57,9 +57,16 @@ impl Charges {
         }
         for step in self.machine.steps(actor, point) {
             let free = self.occupied.entry((node, step.resource)).or_default();
-            let done = at.max(*free) + step.span;
-            *free = done;
-            at = done + step.then;
+            // Nothing to do occupies nothing.
+            if step.span == Span::ZERO {
+                continue;
+            }
+            let begun = at.max(*free);
+            *free = begun + step.span;
+            at = match step.behind {
+                true => begun,
+                false => *free + step.then,
+            };
         }
         at.since(now)
     }

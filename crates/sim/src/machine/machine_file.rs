@@ -434,6 +434,7 @@ impl Machine {
                 } else {
                     Span::ZERO
                 },
+                behind: false,
             });
         }
         let each = step
@@ -443,6 +444,7 @@ impl Machine {
             resource: self.resource(step.on.as_deref()?).ok()?,
             span: step.span.0 * each,
             then: Span::ZERO,
+            behind: step.behind,
         })
     }
 
@@ -536,7 +538,7 @@ impl Machine {
 }
 
 /// The files that are in the program.
-const FILES: [&str; 9] = [
+const FILES: [&str; 11] = [
     include_str!("../../machines/hamlyn.toml"),
     include_str!("../../machines/pair-of-today.toml"),
     include_str!("../../machines/now-virtual-networks.toml"),
@@ -544,8 +546,10 @@ const FILES: [&str; 9] = [
     include_str!("../../machines/cm5.toml"),
     include_str!("../../machines/paragon.toml"),
     include_str!("../../machines/cs2.toml"),
+    include_str!("../../machines/cs2-np.toml"),
     include_str!("../../machines/t3d.toml"),
     include_str!("../../machines/now.toml"),
+    include_str!("../../machines/now-np.toml"),
 ];
 
 /// A machine whose file is in the program, which a test reads.

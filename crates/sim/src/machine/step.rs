@@ -40,9 +40,20 @@ pub enum PointName {
     AccumulatorRead,
     AccumulatorWritten,
     Notified,
+    Signalled,
+    ReadServed,
+    PutServed,
+    ChangeServed,
+    Answered,
     Refused,
     AnswerMade,
     TimerSet,
+    ReadBegun,
+    PutBegun,
+    ChangeBegun,
+    Asked,
+    RequestOut,
+    HalfTaken,
     HandedOver,
     Taken,
     Looked,
@@ -69,9 +80,20 @@ impl PointName {
             Point::AccumulatorRead => (Self::AccumulatorRead, 0),
             Point::AccumulatorWritten => (Self::AccumulatorWritten, 0),
             Point::Notified => (Self::Notified, 0),
+            Point::Signalled => (Self::Signalled, 0),
+            Point::ReadServed(bytes) => (Self::ReadServed, bytes.into()),
+            Point::PutServed(bytes) => (Self::PutServed, bytes.into()),
+            Point::ChangeServed => (Self::ChangeServed, 0),
+            Point::Answered(bytes) => (Self::Answered, bytes.into()),
             Point::Refused => (Self::Refused, 0),
             Point::AnswerMade => (Self::AnswerMade, 0),
             Point::TimerSet => (Self::TimerSet, 0),
+            Point::ReadBegun => (Self::ReadBegun, 0),
+            Point::PutBegun => (Self::PutBegun, 0),
+            Point::ChangeBegun => (Self::ChangeBegun, 0),
+            Point::Asked => (Self::Asked, 0),
+            Point::RequestOut => (Self::RequestOut, 0),
+            Point::HalfTaken => (Self::HalfTaken, 0),
             Point::HandedOver => (Self::HandedOver, 0),
             Point::Taken => (Self::Taken, 0),
             Point::Looked => (Self::Looked, 0),
@@ -92,6 +114,8 @@ pub(crate) struct RawStep {
     pub(crate) bytes: Option<Count>,
     /// Whether the next step needs what this one fetches.
     pub(crate) waits: bool,
+    /// Whether the next step need not wait for this one: only the next use of its resource does.
+    pub(crate) behind: bool,
 }
 
 impl TryFrom<toml::Table> for RawStep {
@@ -107,6 +131,7 @@ impl TryFrom<toml::Table> for RawStep {
         let on = take("on").map(read).transpose()?;
         let dma = take("dma").map(read).transpose()?;
         let waits = take("waits").map(read).transpose()?.unwrap_or(false);
+        let behind = take("behind").map(read).transpose()?.unwrap_or(false);
         let each = take("each").map(read).transpose()?;
         let rest = toml::Value::Table(table.clone());
         let (span, bytes) = match (&on, &dma) {
@@ -118,6 +143,9 @@ impl TryFrom<toml::Table> for RawStep {
         if dma.is_some() && each.is_some() || on.is_some() && waits {
             return Err("`each` is of a span, and `waits` of dma".to_owned());
         }
+        if dma.is_some() && behind {
+            return Err("`behind` is of a span".to_owned());
+        }
         Ok(Self {
             on,
             span,
@@ -125,6 +153,7 @@ impl TryFrom<toml::Table> for RawStep {
             dma,
             bytes,
             waits,
+            behind,
         })
     }
 }
@@ -138,4 +167,6 @@ pub(crate) struct Step {
     pub(crate) span: Span,
     /// So long the next step has to wait afterwards, while this one's resource is free.
     pub(crate) then: Span,
+    /// Whether what follows goes on at once.
+    pub(crate) behind: bool,
 }

@@ -1,8 +1,7 @@
-//! A first look at the machines of the three other papers: one primitive experiment on each, with the library as it is.
+//! A first look at the machines of two papers whose layers are to come: one primitive experiment on each, with the library as it is.
 //!
 //! Virtual networks: the round trip of a short message, and what more clients add to it. Two-case delivery: a null message, taken
-//! by polling and after an interrupt. Global addresses: Table 1 as far as it is of messages, under the strategies that the
-//! library has; reads, writes, handlers on network processors and stores that are acknowledged one by one need the layers to come.
+//! by polling and after an interrupt. The comparison of five machines is [`super::split_c`].
 
 use std::sync::LazyLock;
 
@@ -17,19 +16,13 @@ use crate::machine::{Machine, PointName};
 use crate::time::Span;
 
 /// The machines, and the files of what their papers say.
-const MACHINES: [(&str, &str); 7] = [
+const MACHINES: [(&str, &str); 2] = [
     (
         "now-virtual-networks",
         include_str!("../../papers/virtual-networks.toml"),
     ),
     ("fugu", include_str!("../../papers/two-case-delivery.toml")),
-    ("cm5", GLOBAL_ADDRESS),
-    ("paragon", GLOBAL_ADDRESS),
-    ("cs2", GLOBAL_ADDRESS),
-    ("t3d", GLOBAL_ADDRESS),
-    ("now", GLOBAL_ADDRESS),
 ];
-const GLOBAL_ADDRESS: &str = include_str!("../../papers/global-address.toml");
 
 /// Clients of one server, of which the second number adds to what the first takes.
 const CLIENTS: (usize, usize) = (8, 16);
@@ -106,28 +99,12 @@ fn round_trip(primitive: &Primitive) -> Result<f64, Failure> {
     Ok(us(primitive.one_way()?) * 2.0)
 }
 
-fn round_trip_by_program(machine: &Machine) -> Result<f64, Failure> {
-    round_trip(&proc(machine))
-}
-
 fn round_trip_by_board(machine: &Machine) -> Result<f64, Failure> {
     round_trip(&np(machine))
 }
 
-fn overhead_of_program(machine: &Machine) -> Result<f64, Failure> {
-    Ok(us(proc(machine).flow(1)?.overhead))
-}
-
 fn overhead_of_board(machine: &Machine) -> Result<f64, Failure> {
     Ok(us(np(machine).flow(1)?.overhead))
-}
-
-fn gap(primitive: &Primitive, receivers: usize) -> Result<f64, Failure> {
-    Ok(us(primitive.flow(receivers)?.gap))
-}
-
-fn exchange(primitive: &Primitive) -> Result<f64, Failure> {
-    Ok(us(primitive.exchange()?))
 }
 
 /// What one client more adds to the round trip of each: the gap of the server's board.
@@ -276,35 +253,6 @@ static EXPERIMENTS: LazyLock<Vec<Row>> = LazyLock::new(|| {
                 |m| slowdown(&barrier(m), 0.5),
             ],
         ),
-        // Global addresses, Table 1.
-        one!("G-TAB1.lat.AM.CM5", round_trip_by_program),
-        one!("G-TAB1.ovh.store.CM5", overhead_of_program),
-        one!("G-TAB1.gap.store.CM5", |m| gap(&proc(m), 1)),
-        one!("G-TAB1.gap2.store.CM5", |m| gap(&proc(m), 2)),
-        one!("G-TAB1.gapx.store.CM5", |m| exchange(&proc(m))),
-        one!("G-TAB1.lat.AM.Paragon-Proc", round_trip_by_board),
-        one!("G-TAB1.lat.AM.Paragon-NP", round_trip_by_board),
-        one!("G-TAB1.lat.AM.Paragon-Inject", |m| {
-            round_trip(&with(m, Strategy::Inject))
-        }),
-        one!("G-TAB1.lat.AM.Paragon-Receive", |m| {
-            round_trip(&with(m, Strategy::Receive))
-        }),
-        one!("G-TAB1.lat.AM.Meiko-Proc", round_trip_by_board),
-        one!("G-TAB1.ovh.store.Meiko-Proc", overhead_of_board),
-        one!("G-TAB1.gap.store.Meiko-Proc", |m| gap(&np(m), 1)),
-        one!("G-TAB1.gap2.store.Meiko-Proc", |m| gap(&np(m), 2)),
-        one!("G-TAB1.gapx.store.Meiko-Proc", |m| exchange(&np(m))),
-        one!("G-TAB1.lat.AM.T3D", round_trip_by_program),
-        one!("G-TAB1.ovh.store.T3D", overhead_of_program),
-        one!("G-TAB1.gap.store.T3D", |m| gap(&proc(m), 1)),
-        one!("G-TAB1.gap2.store.T3D", |m| gap(&proc(m), 2)),
-        one!("G-TAB1.gapx.store.T3D", |m| exchange(&proc(m))),
-        one!("G-TAB1.lat.AM.NOW-Proc", round_trip_by_board),
-        one!("G-TAB1.ovh.store.NOW-Proc", overhead_of_board),
-        one!("G-TAB1.gap.store.NOW-Proc", |m| gap(&np(m), 1)),
-        one!("G-TAB1.gap2.store.NOW-Proc", |m| gap(&np(m), 2)),
-        one!("G-TAB1.gapx.store.NOW-Proc", |m| exchange(&np(m))),
     ]
 });
 

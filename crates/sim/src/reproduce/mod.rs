@@ -13,6 +13,7 @@ pub mod measure;
 pub mod primitive;
 pub mod report;
 pub mod rows;
+pub mod split_c;
 
 pub use report::{Comparison, Entry, FigureVerdict, Headline, Plot, Report, Verdict};
 pub use rows::{Kind, Origin, Reading};

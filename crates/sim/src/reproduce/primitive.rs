@@ -122,8 +122,22 @@ impl Party {
     }
 }
 
-/// A program of an experiment: its name, and what it does.
-pub(super) type Part<'a> = (&'a str, Box<dyn FnOnce(&mut Party) + Send + 'a>);
+/// A program of an experiment: its name, and what it does with its end.
+pub(super) type PartOf<'a, E> = (&'a str, Box<dyn FnOnce(&mut E) + Send + 'a>);
+/// A program of an experiment with messages.
+pub(super) type Part<'a> = PartOf<'a, Party>;
+
+/// A program's end has an interface.
+pub(super) trait AsManager {
+    /// Its manager.
+    fn manager(&self) -> &Manager<SimHost>;
+}
+
+impl AsManager for Party {
+    fn manager(&self) -> &Manager<SimHost> {
+        &self.manager
+    }
+}
 
 impl Primitive {
     /// Messages of 16 bytes between programs that poll.
@@ -139,6 +153,15 @@ impl Primitive {
 
     /// Runs programs to their ends, each on a node of its own, and says what came how.
     pub(super) fn run(&self, parts: Vec<Part<'_>>) -> Result<Arrivals, Failure> {
+        self.run_ends(|manager| offer(manager, self.data_bytes), parts)
+    }
+
+    /// The same, of programs whose ends `open` makes.
+    pub(super) fn run_ends<E: AsManager>(
+        &self,
+        open: impl Fn(Manager<SimHost>) -> E + Send + Sync,
+        parts: Vec<PartOf<'_, E>>,
+    ) -> Result<Arrivals, Failure> {
         let mut world = Simulation::new(Settings {
             spin: match self.waiting {
                 Waiting::Polls => END.since(Time::ZERO),
@@ -166,6 +189,7 @@ impl Primitive {
         let nodes: Vec<NodeId> = (0..hosts).map(|_| world.node(processors)).collect();
         // A prime apart, so that they are not all neighbours where there are more hosts.
         let apart = if hosts > parts.len() { 37 } else { 1 };
+        let open = &open;
         for (place, (name, part)) in parts.into_iter().enumerate() {
             let node = nodes[place * apart % hosts];
             world.process(node, name, move || {
@@ -175,9 +199,9 @@ impl Primitive {
                 };
                 let manager =
                     crate::host::open(Some(name), options).expect("an interface of its own");
-                let mut end = offer(manager, self.data_bytes);
+                let mut end = open(manager);
                 part(&mut end);
-                let _ = end.interface().flush(Wait::Forever);
+                let _ = end.manager().interface().flush(Wait::Forever);
                 // Others may still answer.
                 world::pause(QUIET);
             });

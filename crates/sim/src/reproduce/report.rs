@@ -21,6 +21,8 @@ pub type Measure<B> = fn(&B) -> Result<f64, Failure>;
 pub enum Experiment<B: 'static> {
     /// By numbers: one for each of the row's figures.
     Figures(&'static [Measure<B>]),
+    /// By one number, which the bench has under the row's identifier.
+    Named(fn(&B, &str) -> Result<f64, Failure>),
     /// An experiment supports or contradicts it; it says with which figures.
     Judged(fn(&B) -> Result<(bool, String), Failure>),
 }
@@ -158,7 +160,7 @@ pub struct Plot {
 }
 
 /// What the report comes to, its parts counted apart.
-#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Headline {
     /// Numbers of the paper that the machine was given, or that follow from those by arithmetic.
     pub inputs: usize,
@@ -178,6 +180,8 @@ pub struct Headline {
     pub given: usize,
     /// Numbers of the machine that the paper says nothing of.
     pub assumed: usize,
+    /// By how much predictions deviate, in percent of the paper's number: half of them by less. Nothing without predictions.
+    pub median_deviation_predicted: Option<f64>,
     /// What is wrong with that.
     pub defects: Vec<String>,
 }
@@ -211,15 +215,26 @@ impl Report {
         bench: &B,
         experiments: impl Fn(&str) -> Option<Experiment<B>>,
     ) -> Result<Self, Failure> {
+        let title = machine.title().to_owned();
+        Self::on(paper, title, machine.numbers(), bench, experiments)
+    }
+
+    /// The same of a bench with several machines, whose numbers are `parameters`.
+    pub fn on<B: 'static>(
+        paper: &Paper,
+        machine: String,
+        parameters: Vec<Number>,
+        bench: &B,
+        experiments: impl Fn(&str) -> Option<Experiment<B>>,
+    ) -> Result<Self, Failure> {
         let mut entries = Vec::new();
         for row in &paper.row {
             entries.push(enter(row, bench, experiments(&row.id))?);
         }
-        let parameters = machine.numbers();
         Ok(Self {
             headline: headline(&entries, &parameters),
             within_percent: WITHIN_PERCENT,
-            machine: machine.title().to_owned(),
+            machine,
             parameters,
             readings: paper.reading.clone(),
             table4: Vec::new(),
@@ -281,13 +296,7 @@ pub(super) fn headline(entries: &[Entry], numbers: &[Number]) -> Headline {
     }
     // A row that a number was chosen by predicts nothing.
     for entry in entries.iter().filter(|entry| rows.contains(&*entry.id)) {
-        let predicted = |figure: &&Comparison| {
-            matches!(
-                figure.verdict,
-                FigureVerdict::PredictedHit | FigureVerdict::PredictedMissed
-            )
-        };
-        if entry.figures.iter().all(|figure| predicted(&figure)) {
+        if !entry.figures.is_empty() && entry.figures.iter().all(is_predicted) {
             let id = &entry.id;
             defects.push(format!("{id} is called predicted, and was calibrated on"));
         }
@@ -302,8 +311,25 @@ pub(super) fn headline(entries: &[Entry], numbers: &[Number]) -> Headline {
         repeated: count(FigureVerdict::Repeated),
         given: of(Provenance::Given).count(),
         assumed: of(Provenance::Assumed).count(),
+        median_deviation_predicted: median(figures().filter(|figure| is_predicted(figure))),
         defects,
     }
+}
+
+fn is_predicted(figure: &Comparison) -> bool {
+    matches!(
+        figure.verdict,
+        FigureVerdict::PredictedHit | FigureVerdict::PredictedMissed
+    )
+}
+
+fn median<'a>(figures: impl Iterator<Item = &'a Comparison>) -> Option<f64> {
+    let mut deviations: Vec<f64> = figures
+        .map(|figure| figure.deviation_percent.abs())
+        .collect();
+    deviations.sort_by(f64::total_cmp);
+    let (lower, upper) = (deviations.len().checked_sub(1)? / 2, deviations.len() / 2);
+    Some((deviations[lower] + deviations[upper]) / 2.0)
 }
 
 fn enter<B: 'static>(
@@ -325,6 +351,18 @@ fn enter<B: 'static>(
                 Verdict::Reached
             } else {
                 Verdict::NotReached
+            }
+        }
+        (Treatment::Measured, Some(Experiment::Named(measure))) => {
+            let [figure] = &row.figures[..] else {
+                return Err(Failure::Unmatched { id: row.id.clone() });
+            };
+            let compared = compare(figure, measure(bench, &row.id)?);
+            let is_within = compared.is_within;
+            figures.push(compared);
+            match is_within {
+                true => Verdict::Reached,
+                false => Verdict::NotReached,
             }
         }
         (Treatment::Measured, Some(Experiment::Judged(judge))) => {

@@ -1,0 +1,60 @@
+//! The comparison of five machines (`Split-C 5`): Table 1, on the machines' files, with the library as it is.
+//!
+//! The paper has ten versions of the language: a machine, and who carries out what is asked of a node ([`versions`]). A program's
+//! end of an experiment ([`end`]) has the operations of the language: by messages whose handlers run in the target's program, or
+//! by one-sided operations of the interface. [`table`] measures what Table 1 lists as the paper does, and [`claims`] asks
+//! of what was measured what the text concludes from its own numbers.
+
+mod claims;
+mod end;
+mod table;
+mod versions;
+
+use std::collections::BTreeMap;
+
+use super::measure::Failure;
+use super::report::{Experiment, Report};
+use super::rows::Paper;
+use crate::machine::Machine;
+use crate::machine::number::Number;
+
+pub use table::{Cell, Measured};
+pub use versions::{MACHINES, VERSIONS, Version};
+
+/// The paper's rows.
+const PAPER: &str = include_str!("../../../papers/global-address.toml");
+
+/// Machines under their names, so that a test can change a number of one.
+pub type Machines = BTreeMap<&'static str, Machine>;
+
+/// The machines, as their files say.
+pub fn machines() -> Machines {
+    let named = |&name| (name, Machine::named(name).expect("a machine of the list"));
+    MACHINES.iter().map(named).collect()
+}
+
+/// Measures all versions, and reports on the rows of the paper.
+pub fn report() -> Result<Report, Failure> {
+    report_on(&machines())
+}
+
+fn report_on(machines: &Machines) -> Result<Report, Failure> {
+    let paper = Paper::parse(PAPER).expect("a file that is in the program");
+    let measured = Measured::all(machines)?;
+    let numbers: Vec<Number> = machines.values().flat_map(Machine::numbers).collect();
+    let experiment = |id: &str| match claims::of(id) {
+        Some(judge) => Some(Experiment::Judged(judge)),
+        None => Cell::named(id).map(|_| Experiment::Named(cell)),
+    };
+    let title = "CM-5, CS-2, Paragon, T3D and NOW".to_owned();
+    Report::on(&paper, title, numbers, &measured, experiment)
+}
+
+/// A cell of Table 1, by the row's identifier.
+fn cell(measured: &Measured, id: &str) -> Result<f64, Failure> {
+    let cell = Cell::named(id).ok_or_else(|| Failure::Unmatched { id: id.to_owned() })?;
+    Ok(measured.of(cell))
+}
+
+#[cfg(test)]
+mod tests;
