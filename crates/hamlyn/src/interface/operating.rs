@@ -71,7 +71,8 @@ enum Asking<'a> {
 }
 
 impl<H: Host> Interface<H> {
-    /// Opens access to what a ticket names, for reading, putting and changing it. The ticket must be one for fast mode. Allocates.
+    /// Opens access to what a ticket names, for reading, putting and changing it. The ticket must be one for fast mode. If this
+    /// interface has [imported](Interface::import) the slot, the initiator has a window on its memory. Allocates.
     pub fn open_initiator(
         &mut self,
         target: Target,
@@ -105,7 +106,11 @@ impl<H: Host> Interface<H> {
         };
         let operations = Operations::new(slot, target.link, queue);
         let leaving = self.leaving.clone();
-        let initiator = Initiator::new(target, &operations, area, landing_bytes, leaving);
+        let direct = self.exporting.import_of(&target).and_then(|import| {
+            let ticket = &target.ticket;
+            import.part(ticket.base, ticket.length_bytes)
+        });
+        let initiator = Initiator::new(target, direct, &operations, area, landing_bytes, leaving);
         self.operating.insert(operations);
         Ok(initiator)
     }
