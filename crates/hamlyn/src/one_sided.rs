@@ -308,6 +308,15 @@ impl Operations {
         }
     }
 
+    /// It was carried out in memory, or refused.
+    pub(crate) fn done_at_once(&mut self, operation: Operation, refused: Option<Refusal>) {
+        if let Some(pending) = self.pending(operation) {
+            pending.left_bytes = 0;
+            pending.is_all_sent = true;
+            pending.refused = refused.map(|refused| refused as u8);
+        }
+    }
+
     /// All its requests were sent.
     pub(crate) fn all_asked(&mut self, operation: Operation) {
         if let Some(pending) = self.pending(operation) {

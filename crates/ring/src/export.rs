@@ -18,7 +18,6 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-use hamlyn_engine::memory::Area as _;
 use rustix::fd::OwnedFd;
 
 use crate::Errno;
@@ -268,26 +267,6 @@ impl ImportedArea {
     pub fn direct_window(self: &Arc<Self>, range: Range<u64>) -> Option<DirectWindow> {
         let length_bytes = range.end.checked_sub(range.start)?;
         DirectWindow::on_imported(self, range.start, length_bytes)
-    }
-
-    /// Copies from it into an area.
-    pub fn read_to(
-        &self,
-        offset: u64,
-        area: &Area,
-        to: u64,
-        length_bytes: u64,
-    ) -> Result<(), hamlyn_engine::memory::Denied> {
-        let denied = hamlyn_engine::memory::Denied::OutOfArea;
-        let inside = to.checked_add(length_bytes);
-        if inside.is_none_or(|end| end > area.length_bytes()) {
-            return Err(denied);
-        }
-        let (Ok(offset), Ok(len)) = (usize::try_from(offset), usize::try_from(length_bytes)) else {
-            return Err(denied);
-        };
-        let way = crate::shared::StoreKind::Temporal;
-        area.write_from(to, &self.mapping, offset, len, way)
     }
 
     pub(crate) fn mapping(&self) -> &Mapping {

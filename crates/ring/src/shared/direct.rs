@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use hamlyn_engine::operation::Atomic;
 
-use super::{Mapping, Memory, OutOfRange, raw};
+use super::{Mapping, Memory, OutOfRange, StoreKind, raw};
+use crate::area::Area;
 use crate::export::ImportedArea;
 
 /// What keeps the memory mapped.
@@ -113,6 +114,22 @@ impl DirectWindow {
         // SAFETY: so many bytes lie in the window, and `into` is a slice of memory that is not in a mapping of this crate.
         unsafe { raw::copy(into.as_mut_ptr(), from, into.len()) };
         Ok(())
+    }
+
+    /// Copies bytes out of the window into an area.
+    pub fn read_to(
+        &self,
+        offset: u64,
+        area: &Area,
+        to: u64,
+        length_bytes: u64,
+    ) -> Result<(), OutOfRange> {
+        self.at(offset, length_bytes, self.length_bytes)?;
+        // What lies in the window has places of that size.
+        let (from, length) = (self.start + offset as usize, length_bytes as usize);
+        let kind = StoreKind::Temporal;
+        let copied = area.write_from(to, self.mapping(), from, length, kind);
+        copied.map_err(|_| OutOfRange)
     }
 
     /// Copies bytes into the window.
