@@ -211,6 +211,9 @@ fn offer<A: Area, O: TxLinks<A>>(
     parts: &[Part<'_, A>],
 ) -> Result<(), Unsent> {
     tx_links.passes(Point::PacketCut);
+    if header.length_bytes != 0 {
+        tx_links.passes(Point::DataFetched(header.length_bytes));
+    }
     tx_links.offer(link, header, &[], parts)?;
     tx_links.passes(Point::Answered(header.length_bytes));
     Ok(())

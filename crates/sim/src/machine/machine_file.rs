@@ -437,6 +437,9 @@ impl Machine {
                 behind: false,
             });
         }
+        if step.from.is_some_and(|least| point_bytes < least.0) {
+            return None;
+        }
         let each = step
             .each
             .map_or(1, |bytes| point_bytes.div_ceil(bytes.0.max(1)));

@@ -112,6 +112,8 @@ pub(crate) struct RawStep {
     pub(crate) each: Option<Count>,
     pub(crate) dma: Option<Direction>,
     pub(crate) bytes: Option<Count>,
+    /// It is not done for fewer bytes than these.
+    pub(crate) from: Option<Count>,
     /// Whether the next step needs what this one fetches.
     pub(crate) waits: bool,
     /// Whether the next step need not wait for this one: only the next use of its resource does.
@@ -133,6 +135,7 @@ impl TryFrom<toml::Table> for RawStep {
         let waits = take("waits").map(read).transpose()?.unwrap_or(false);
         let behind = take("behind").map(read).transpose()?.unwrap_or(false);
         let each = take("each").map(read).transpose()?;
+        let from = take("from").map(read).transpose()?;
         let rest = toml::Value::Table(table.clone());
         let (span, bytes) = match (&on, &dma) {
             (Some(_), None) => (read(rest)?, None),
@@ -152,6 +155,7 @@ impl TryFrom<toml::Table> for RawStep {
             each,
             dma,
             bytes,
+            from,
             waits,
             behind,
         })

@@ -2,11 +2,12 @@
 //!
 //! A claim compares cells. It holds if each comparison holds; what is said of it names those that do not.
 
-use super::table::{Cell, Measured};
+use super::table::Cell;
+use super::{Evaluation, Transfer};
 use crate::reproduce::measure::Failure;
 
 /// Judges a claim of the paper.
-pub(super) type Judge = fn(&Measured) -> Result<(bool, String), Failure>;
+pub(super) type Judge = fn(&Evaluation) -> Result<(bool, String), Failure>;
 
 /// How two numbers are to compare.
 #[derive(Clone, Copy)]
@@ -32,13 +33,13 @@ impl Than {
 
 /// Compares cells, by names such as `gap.get.CM5`; the second number is taken so many times.
 struct Claim<'a> {
-    measured: &'a Measured,
+    measured: &'a Evaluation,
     count: usize,
     broken: Vec<String>,
 }
 
 impl<'a> Claim<'a> {
-    fn on(measured: &'a Measured) -> Self {
+    fn on(measured: &'a Evaluation) -> Self {
         Self {
             measured,
             count: 0,
@@ -46,14 +47,26 @@ impl<'a> Claim<'a> {
         }
     }
 
-    fn us(&self, name: &str) -> Result<f64, Failure> {
+    /// A number: a cell's, or the bandwidth of long stores or gets of a version.
+    fn value(&self, name: &str) -> Result<f64, Failure> {
+        let peak = |transfer, version| {
+            let id = name.to_owned();
+            let peak = self.measured.bulk.peak(transfer, version);
+            peak.ok_or(Failure::Unmatched { id })
+        };
+        if let Some(version) = name.strip_prefix("bw.store.") {
+            return peak(Transfer::Store, version);
+        }
+        if let Some(version) = name.strip_prefix("bw.get.") {
+            return peak(Transfer::Get, version);
+        }
         let id = format!("G-TAB1.{name}");
         let cell = Cell::named(&id).ok_or(Failure::Unmatched { id })?;
-        Ok(self.measured.of(cell))
+        Ok(self.measured.table.of(cell))
     }
 
     fn is(mut self, one: &str, than: Than, times: f64, other: &str) -> Result<Self, Failure> {
-        let (of_one, of_other) = (self.us(one)?, self.us(other)?);
+        let (of_one, of_other) = (self.value(one)?, self.value(other)?);
         self.count += 1;
         if !than.holds(of_one, of_other * times) {
             self.broken
@@ -92,7 +105,7 @@ const FLOWS: [&str; 3] = ["get", "put", "store"];
 const MEMORY: [&str; 2] = ["get", "put"];
 
 /// The claims of the text, by their rows.
-pub(super) static CLAIMS: [(&str, Judge); 31] = [
+pub(super) static CLAIMS: [(&str, Judge); 34] = [
     ("G-184", |m| {
         Claim::on(m)
             .each(
@@ -372,6 +385,33 @@ pub(super) static CLAIMS: [(&str, Judge); 31] = [
                 1.0,
                 "gapx.get.Paragon-Inject",
             )?
+            .judged()
+    }),
+    ("G-232", |m| {
+        Claim::on(m)
+            .is("bw.store.Meiko-Proc", Less, 1.0, "bw.store.Meiko-NP")?
+            .judged()
+    }),
+    ("G-234", |m| {
+        let mut claim = Claim::on(m);
+        for strategy in ["NP", "Inject", "Receive"] {
+            for transfer in ["get", "store"] {
+                let one = format!("bw.{transfer}.Paragon-{strategy}");
+                claim = claim.is(
+                    &one,
+                    About(5.0),
+                    1.0,
+                    &format!("bw.{transfer}.Paragon-Proc"),
+                )?;
+            }
+        }
+        claim.judged()
+    }),
+    ("G-238", |m| {
+        Claim::on(m)
+            .is("bw.store.CM5", Less, 1.0, "bw.store.Meiko-Proc")?
+            .is("bw.store.Meiko-Proc", Less, 1.0, "bw.store.Meiko-NP")?
+            .is("bw.store.Meiko-NP", Less, 1.0, "bw.store.Paragon-Proc")?
             .judged()
     }),
 ];

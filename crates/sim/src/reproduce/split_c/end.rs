@@ -6,9 +6,10 @@
 use std::collections::VecDeque;
 
 use hamlyn::engine::slot::Rights;
+use hamlyn::engine::terminus::{GatherPiece, SendTag};
 use hamlyn::host::{Address, Supply};
 use hamlyn::one_sided::{Atomic, Change, Initiator, InitiatorOptions, Operation, Width};
-use hamlyn::{Interface, Manager, Message, NewSlot, Queue, Target, Ticket, Wait};
+use hamlyn::{Interface, Manager, Message, NewSlot, Queue, SendError, Target, Ticket, Wait};
 
 use super::versions::{Server, Version};
 use crate::host::SimHost;
@@ -17,10 +18,12 @@ use crate::reproduce::primitive::AsManager;
 use crate::time::Span;
 use crate::world;
 
-const AREA_BYTES: u64 = 4_096;
+const AREA_BYTES: u64 = 1 << 16;
+/// Bulk transfers are made in pieces of so many bytes, each of which is one packet.
+pub(super) const PIECE_BYTES: u32 = 8_192;
 const QUEUE_ENTRIES: usize = 4_096;
 /// What one operation moves.
-const WORD_BYTES: usize = size_of::<u64>();
+const WORD_BYTES: u32 = size_of::<u64>() as u32;
 /// Gets and puts that are under way at a time.
 const OUTSTANDING_MAX: usize = 16;
 
@@ -35,6 +38,10 @@ pub enum Primitive {
     Put,
     /// A signaling store of a word.
     Store,
+    /// A get of so many bytes.
+    BulkGet(u32),
+    /// A signaling store of so many bytes.
+    BulkStore(u32),
 }
 
 /// What a message says, in the upper half of its word; the lower half is the number of its sender among its target's peers.
@@ -44,22 +51,37 @@ enum Said {
     Answers,
 }
 
-impl Said {
-    const ALL: [Said; 5] = [
-        Said::Answers,
-        Said::Asks(Primitive::ActiveMessage),
-        Said::Asks(Primitive::Get),
-        Said::Asks(Primitive::Put),
-        Said::Asks(Primitive::Store),
-    ];
+/// Bits of a word for the number of bytes, and for the sender.
+const BYTES_BITS: u32 = 24;
+const SENDER_BITS: u32 = 16;
 
+impl Said {
     fn word(self, sender: u32) -> u64 {
-        let code = Self::ALL.iter().position(|&one| one == self);
-        (code.expect("all of them are listed") as u64) << 32 | u64::from(sender)
+        let (code, bytes) = match self {
+            Self::Answers => (0, 0),
+            Self::Asks(Primitive::ActiveMessage) => (1, 0),
+            Self::Asks(Primitive::Get) => (2, 0),
+            Self::Asks(Primitive::Put) => (3, 0),
+            Self::Asks(Primitive::Store) => (4, 0),
+            Self::Asks(Primitive::BulkGet(bytes)) => (5, bytes),
+            Self::Asks(Primitive::BulkStore(bytes)) => (6, bytes),
+        };
+        u64::from(bytes) << SENDER_BITS | u64::from(sender) | code << (BYTES_BITS + SENDER_BITS)
     }
 
     fn of(word: u64) -> (Self, u32) {
-        (Self::ALL[(word >> 32) as usize], word as u32)
+        let sender = word as u32 & ((1 << SENDER_BITS) - 1);
+        let bytes = (word >> SENDER_BITS) as u32 & ((1 << BYTES_BITS) - 1);
+        let said = match word >> (BYTES_BITS + SENDER_BITS) {
+            1 => Self::Asks(Primitive::ActiveMessage),
+            2 => Self::Asks(Primitive::Get),
+            3 => Self::Asks(Primitive::Put),
+            4 => Self::Asks(Primitive::Store),
+            5 => Self::Asks(Primitive::BulkGet(bytes)),
+            6 => Self::Asks(Primitive::BulkStore(bytes)),
+            _ => Self::Answers,
+        };
+        (said, sender)
     }
 }
 
@@ -69,6 +91,8 @@ pub(super) struct End {
     machine: Machine,
     version: Version,
     queue: Queue,
+    /// What it shares, as it is sent from there.
+    memory: SendTag,
     /// What this program is called by its peers: its place among theirs.
     number: u32,
     peers: Vec<Peer>,
@@ -95,7 +119,8 @@ impl AsManager for End {
 impl End {
     /// Opens what a program shares, and offers it.
     pub(super) fn open(manager: Manager<SimHost>, machine: &Machine, version: Version) -> Self {
-        let queue = {
+        let terminus = manager.terminus();
+        let (queue, memory) = {
             let mut interface = manager.interface();
             let area = interface.allocate(AREA_BYTES).expect("memory");
             let queue = interface.open_queue(QUEUE_ENTRIES).expect("a queue");
@@ -117,13 +142,15 @@ impl End {
                 let offered = interface.offer(item, Supply::Always, &ticket);
                 offered.expect("an offer");
             }
-            queue
+            let tag = interface.bind_area(terminus, &area, 0..AREA_BYTES);
+            (queue, tag.expect("an area for one"))
         };
         Self {
             manager,
             machine: machine.clone(),
             version,
             queue,
+            memory,
             number: 0,
             peers: Vec::new(),
             begun: VecDeque::new(),
@@ -162,15 +189,19 @@ impl End {
     pub(super) fn begin(&mut self, primitive: Primitive, peer: usize) {
         let server = match primitive {
             Primitive::ActiveMessage => self.version.handlers,
-            Primitive::Get | Primitive::Put => self.version.memory,
-            Primitive::Store => self.version.stores,
+            Primitive::Get | Primitive::Put | Primitive::BulkGet(_) => self.version.memory,
+            Primitive::Store | Primitive::BulkStore(_) => self.version.stores,
         };
         while self.outstanding() >= OUTSTANDING_MAX {
             self.look();
         }
         match server {
             Server::Program => {
-                self.say(peer, Said::Asks(primitive), self.number);
+                let bytes = match primitive {
+                    Primitive::BulkStore(bytes) => bytes,
+                    _ => 0,
+                };
+                self.say(peer, Said::Asks(primitive), bytes);
                 self.unanswered += usize::from(self.is_answered(primitive));
             }
             Server::Interface => self.ask(primitive, peer),
@@ -178,27 +209,63 @@ impl End {
     }
 
     fn is_answered(&self, primitive: Primitive) -> bool {
-        primitive != Primitive::Store || self.version.acknowledges_stores
+        let is_store = matches!(primitive, Primitive::Store | Primitive::BulkStore(_));
+        !is_store || self.version.acknowledges_stores
     }
 
-    fn say(&mut self, peer: usize, said: Said, number: u32) {
-        let (manager, peer) = (&self.manager, &self.peers[peer]);
-        let message = Message::new(&[]).word(said.word(number));
-        let terminus = manager.terminus();
-        manager
-            .interface()
-            .send_msg(terminus, &peer.inbox, &message, Wait::Forever)
-            .expect("every program lives until all is done");
+    /// A bulk transfer, begun piece by piece.
+    pub(super) fn begin_bulk(&mut self, of: fn(u32) -> Primitive, bytes: u32, peer: usize) {
+        let mut left = bytes;
+        while left > 0 {
+            let piece = left.min(PIECE_BYTES);
+            self.begin(of(piece), peer);
+            left -= piece;
+        }
+    }
+
+    fn say(&mut self, peer: usize, said: Said, bytes: u32) {
+        let message = Message::new(&[]).word(said.word(self.number));
+        self.send(peer, |peer| &peer.inbox, &message, bytes);
+    }
+
+    /// Sends a message, with so many bytes of what this program shares.
+    fn send(&mut self, peer: usize, to: fn(&Peer) -> &Target, message: &Message<'_>, bytes: u32) {
+        let pieces = [GatherPiece {
+            tag: self.memory,
+            offset: 0,
+            length_bytes: bytes.into(),
+        }];
+        let terminus = self.manager.terminus();
+        loop {
+            let mut interface = self.manager.interface();
+            let target = to(&self.peers[peer]);
+            let sent = match bytes {
+                0 => interface.send_msg(terminus, target, message, Wait::Poll),
+                _ => interface.send_gather(terminus, target, message, &pieces),
+            };
+            drop(interface);
+            match sent {
+                Ok(_) => return,
+                // Reception goes on.
+                Err(SendError::WouldBlock { .. }) => drop(self.look()),
+                Err(error) => panic!("every program lives until all is done: {error}"),
+            }
+        }
     }
 
     fn ask(&mut self, primitive: Primitive, peer: usize) {
+        let silent = Message::new(&[]).silent();
+        match primitive {
+            Primitive::Store => return self.send(peer, |peer| &peer.counted, &silent, WORD_BYTES),
+            Primitive::BulkStore(bytes) => {
+                return self.send(peer, |peer| &peer.counted, &silent, bytes);
+            }
+            _ => {}
+        }
         let Self { manager, peers, .. } = self;
-        let terminus = manager.terminus();
         let mut interface = manager.interface();
-        let Peer {
-            memory, counted, ..
-        } = &mut peers[peer];
-        let word = [0; WORD_BYTES];
+        let memory = &mut peers[peer].memory;
+        let word = [0; WORD_BYTES as usize];
         let begun = match primitive {
             Primitive::Get => interface.begin_read_word(memory, 0, Wait::Forever),
             Primitive::Put => interface.begin_put(memory, 0, &word, Wait::Forever),
@@ -211,13 +278,10 @@ impl End {
                 };
                 interface.begin_atomic(memory, 0, add, Wait::Forever)
             }
-            Primitive::Store => {
-                let message = Message::new(&word).silent();
-                interface
-                    .send_msg(terminus, counted, &message, Wait::Forever)
-                    .expect("every program lives until all is done");
-                return;
+            Primitive::BulkGet(bytes) => {
+                interface.begin_read(memory, 0, 0, bytes.into(), Wait::Forever)
             }
+            Primitive::Store | Primitive::BulkStore(_) => return,
         };
         let begun = begun.expect("what is asked for is granted");
         self.begun.push_back((peer, begun));
@@ -276,10 +340,14 @@ impl End {
                 world::pause(match primitive {
                     Primitive::Get => self.machine.software("get_handler").receive(),
                     Primitive::Put => self.machine.software("put_handler").receive(),
-                    Primitive::ActiveMessage | Primitive::Store => Span::ZERO,
+                    _ => Span::ZERO,
                 });
+                let bytes = match primitive {
+                    Primitive::BulkGet(bytes) => bytes,
+                    _ => 0,
+                };
                 if self.is_answered(primitive) {
-                    self.say(sender as usize, Said::Answers, self.number);
+                    self.say(sender as usize, Said::Answers, bytes);
                 }
             }
         }

@@ -5,6 +5,7 @@
 //! by one-sided operations of the interface. [`table`] measures what Table 1 lists as the paper does, and [`claims`] asks
 //! of what was measured what the text concludes from its own numbers.
 
+mod bulk;
 mod claims;
 mod end;
 mod table;
@@ -18,6 +19,7 @@ use super::rows::Paper;
 use crate::machine::Machine;
 use crate::machine::number::Number;
 
+pub use bulk::{Bandwidths, Transfer};
 pub use table::{Cell, Measured};
 pub use versions::{MACHINES, VERSIONS, Version};
 
@@ -40,21 +42,44 @@ pub fn report() -> Result<Report, Failure> {
 
 fn report_on(machines: &Machines) -> Result<Report, Failure> {
     let paper = Paper::parse(PAPER).expect("a file that is in the program");
-    let measured = Measured::all(machines)?;
+    let bench = Evaluation {
+        table: Measured::all(machines)?,
+        bulk: Bandwidths::all(machines)?,
+    };
     let numbers: Vec<Number> = machines.values().flat_map(Machine::numbers).collect();
     let experiment = |id: &str| match claims::of(id) {
         Some(judge) => Some(Experiment::Judged(judge)),
-        None => Cell::named(id).map(|_| Experiment::Named(cell)),
+        None => Some(Experiment::Named(number)),
     };
     let title = "CM-5, CS-2, Paragon, T3D and NOW".to_owned();
-    Report::on(&paper, title, numbers, &measured, experiment)
+    let mut report = Report::on(&paper, title, numbers, &bench, experiment)?;
+    report.plots = bench.bulk.plots();
+    Ok(report)
 }
 
-/// A cell of Table 1, by the row's identifier.
-fn cell(measured: &Measured, id: &str) -> Result<f64, Failure> {
-    let cell = Cell::named(id).ok_or_else(|| Failure::Unmatched { id: id.to_owned() })?;
-    Ok(measured.of(cell))
+/// All that was measured.
+struct Evaluation {
+    table: Measured,
+    bulk: Bandwidths,
 }
+
+/// A number of the paper, by its row's identifier: a cell of Table 1, or the bandwidth of long transfers.
+fn number(bench: &Evaluation, id: &str) -> Result<f64, Failure> {
+    let of_bulk = PEAKS.iter().find(|(row, _)| *row == id);
+    let found = match of_bulk {
+        Some((_, version)) => bench.bulk.peak(Transfer::Store, version),
+        None => Cell::named(id).map(|cell| bench.table.of(cell)),
+    };
+    found.ok_or_else(|| Failure::Unmatched { id: id.to_owned() })
+}
+
+/// Rows that print the bandwidth of long transfers, and of which version.
+const PEAKS: [(&str, &str); 4] = [
+    ("G-230", "Meiko-NP"),
+    ("G-231", "Meiko-Proc"),
+    ("G-233", "Paragon-Proc"),
+    ("G-235", "CM5"),
+];
 
 #[cfg(test)]
 mod tests;

@@ -121,40 +121,19 @@ impl Measured {
         Self::of_cells(machines, Cell::all())
     }
 
-    /// Those cells, each in a world of its own, as many at a time as there are processors.
+    /// Those cells.
     pub fn of_cells(
         machines: &Machines,
         cells: impl Iterator<Item = Cell>,
     ) -> Result<Self, Failure> {
         let cells: Vec<Cell> = cells.collect();
-        let next = AtomicUsize::new(0);
-        let measured = Mutex::new(Ok(BTreeMap::new()));
-        let work = || {
-            while let Some(&cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let version = VERSIONS[cell.version];
-                let bench = Bench {
-                    version,
-                    machine: &machines[version.machine],
-                };
-                let span = bench.measure(cell);
-                let mut all = measured.lock().unwrap_or_else(PoisonError::into_inner);
-                match (span, &mut *all) {
-                    (Ok(span), Ok(all)) => drop(all.insert(cell, span.as_us_f64())),
-                    (Err(failure), all) => *all = Err(failure),
-                    (Ok(_), Err(_)) => {}
-                }
-            }
-        };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| {
-            for _ in 0..threads.min(cells.len()) {
-                scope.spawn(work);
-            }
-        });
-        let all = measured
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        all.map(Self)
+        let spans = side_by_side(&cells, |&cell| {
+            let version = VERSIONS[cell.version];
+            let machine = &machines[version.machine];
+            Bench { version, machine }.measure(cell)
+        })?;
+        let us = spans.iter().map(|span| span.as_us_f64());
+        Ok(Self(cells.into_iter().zip(us).collect()))
     }
 
     /// A cell of what was measured.
@@ -169,9 +148,37 @@ impl Measured {
 }
 
 /// A version on its machine.
-struct Bench<'a> {
-    version: Version,
-    machine: &'a Machine,
+pub(super) struct Bench<'a> {
+    pub(super) version: Version,
+    pub(super) machine: &'a Machine,
+}
+
+/// Does all of that, as many at a time as there are processors; each in a world of its own.
+pub(super) fn side_by_side<T: Sync, R: Send>(
+    all: &[T],
+    act: impl Fn(&T) -> Result<R, Failure> + Sync,
+) -> Result<Vec<R>, Failure> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(BTreeMap::new());
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(one) = all.get(at) else {
+                break;
+            };
+            let result = act(one);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.insert(at, result);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(all.len()) {
+            scope.spawn(work);
+        }
+    });
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.into_values().collect()
 }
 
 impl Bench<'_> {
@@ -187,7 +194,7 @@ impl Bench<'_> {
     }
 
     /// Runs `source` beside so many programs that only serve.
-    fn beside_targets(
+    pub(super) fn beside_targets(
         &self,
         targets: usize,
         source: impl Fn(&mut End) -> Span + Send + Sync,

@@ -129,3 +129,11 @@ fn lines(report: &Report) -> Vec<String> {
     }
     lines
 }
+
+#[test]
+fn zz_show() {
+    for line in lines(&REPORT) { println!("LINE {line}"); }
+    for entry in &REPORT.entries { for f in &entry.figures { if entry.id.contains("TAB1") { println!("CELLJ {} {} {} {:?}", entry.id, f.paper, f.ours, f.verdict);} else { println!("BULK {} {} {}", entry.id, f.paper, f.ours);} } }
+    println!("HEAD {:?}", REPORT.headline);
+    for p in &REPORT.plots { for c in &p.curves { println!("PLOT {} {} {:?}", p.name, c.label, c.points); } }
+}
