@@ -548,7 +548,7 @@ impl<H: Host> Interface<H> {
                 }
                 self.outbound.lock(|outbound| outbound.answer(inbound))
             }
-            (Half::Shared(handoff_lock), Some(processor)) => {
+            (Half::Shared(handoff_lock) | Half::Lent(handoff_lock), Some(processor)) => {
                 if !processor.exchange.takes_owed() {
                     return;
                 }
@@ -559,7 +559,7 @@ impl<H: Host> Interface<H> {
                 }
                 sent
             }
-            (Half::Shared(_), None) => 0,
+            (Half::Shared(_) | Half::Lent(_), None) => 0,
         };
         self.other_activity += sent as u64;
     }

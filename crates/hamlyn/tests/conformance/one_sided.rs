@@ -372,7 +372,7 @@ pub(crate) fn additions_of_several_initiators_are_all_counted(world: &World) {
     dead_code,
     reason = "peers that share an interface poll it for each other"
 )]
-/// With a network processor that has both halves, the target's program does nothing at all.
+/// With a network processor that receives, the target's program does nothing at all.
 pub(crate) fn a_target_that_does_nothing_answers(world: &World) {
     world.run(&[
         &|peer| {

@@ -57,6 +57,8 @@ macro_rules! everything {
             one_sided::what_is_not_granted_is_refused
             one_sided::additions_of_several_initiators_are_all_counted
             one_sided::an_initiator_that_is_dropped_leaves_nothing
+            stores::stores_are_counted_apart_and_are_in_their_place
+            stores::stores_that_cannot_be_counted_are_refused
             datagrams::datagrams_arrive_and_a_receiver_must_be_ready
             datagrams::a_reply_ticket_makes_a_round_trip
             datagrams::datagrams_of_many_packets_arrive
@@ -159,11 +161,12 @@ macro_rules! among_several {
     };
 }
 
-/// Where a network processor has both halves of the target.
+/// Where a network processor receives at the target.
 macro_rules! with_processor {
-    ($name:ident, $layout:ident) => {
-        in_world! { $name, $layout, Np,
+    ($name:ident, $layout:ident, $strategy:ident) => {
+        in_world! { $name, $layout, $strategy,
             one_sided::a_target_that_does_nothing_answers
+            stores::a_target_that_only_looks_sees_the_count
         }
     };
 }
