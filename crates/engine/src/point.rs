@@ -63,8 +63,8 @@ pub enum Point {
     PutServed(u32),
     /// It has carried out a request to change a word.
     ChangeServed,
-    /// It has sent a packet of an answer with so many bytes of data.
-    Answered(u32),
+    /// It has sent a packet of an answer that brings data.
+    Answered,
     /// It has refused a packet.
     Refused,
     /// The transport has made a frame that only answers the peer: frames with packets take answers along.

@@ -215,7 +215,9 @@ fn offer<A: Area, O: TxLinks<A>>(
         tx_links.passes(Point::DataFetched(header.length_bytes));
     }
     tx_links.offer(link, header, &[], parts)?;
-    tx_links.passes(Point::Answered(header.length_bytes));
+    if header.length_bytes != 0 {
+        tx_links.passes(Point::Answered);
+    }
     Ok(())
 }
 

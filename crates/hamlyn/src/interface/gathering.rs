@@ -1,6 +1,7 @@
 //! An interface sends what lies in send-buffer areas (`Hamlyn 2.3`).
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::point::Point;
 use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::Transmitter;
@@ -12,6 +13,7 @@ use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::Half;
 use crate::message::{Message, Target, compose};
+use crate::outbound::Withheld;
 use crate::wait::Wait;
 
 impl<H: Host> Interface<H> {
@@ -44,15 +46,19 @@ impl<H: Host> Interface<H> {
             }
         }
         let posting = compose(target, message, length_bytes)?;
+        let is_left = self.outbound.is_shared();
+        if is_left {
+            H::passes(Point::HandedOver);
+        }
         let posted = self.outbound.lock(|outbound| {
-            let posted = outbound.transmitter.post_gather(
-                terminus,
-                &posting,
-                message.metadata,
-                pieces,
-                &mut outbound.tx_links,
-            );
-            outbound.tx_links.hand_over();
+            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+            let metadata = message.metadata;
+            if is_left {
+                let tx_links = &mut Withheld(tx_links);
+                return transmitter.post_gather(terminus, &posting, metadata, pieces, tx_links);
+            }
+            let posted = transmitter.post_gather(terminus, &posting, metadata, pieces, tx_links);
+            tx_links.hand_over();
             posted
         });
         if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {

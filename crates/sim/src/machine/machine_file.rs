@@ -319,6 +319,21 @@ impl Machine {
             .cloned()
     }
 
+    /// The same, where the program's processor drives the network, too: its interface does besides what the file says of `sharing`.
+    pub fn sharing(&self) -> Self {
+        let mut scripts = (*self.scripts).clone();
+        for ((actor, point), steps) in self.scripts.iter() {
+            if actor == "sharing" {
+                let of_interface = scripts.entry(("interface".to_owned(), *point));
+                of_interface.or_default().extend(steps.iter().cloned());
+            }
+        }
+        Self {
+            scripts: Arc::new(scripts),
+            ..self.clone()
+        }
+    }
+
     /// The machine of the Hamlyn paper.
     pub fn hamlyn() -> Self {
         Self::named("hamlyn").expect("a file that is in the program")

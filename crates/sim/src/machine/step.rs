@@ -84,7 +84,7 @@ impl PointName {
             Point::ReadServed(bytes) => (Self::ReadServed, bytes.into()),
             Point::PutServed(bytes) => (Self::PutServed, bytes.into()),
             Point::ChangeServed => (Self::ChangeServed, 0),
-            Point::Answered(bytes) => (Self::Answered, bytes.into()),
+            Point::Answered => (Self::Answered, 0),
             Point::Refused => (Self::Refused, 0),
             Point::AnswerMade => (Self::AnswerMade, 0),
             Point::TimerSet => (Self::TimerSet, 0),

@@ -174,7 +174,10 @@ impl Primitive {
             },
             ..Settings::default()
         });
-        world.set_machine(self.machine.clone());
+        world.set_machine(match self.strategy {
+            Strategy::Inject | Strategy::Receive => self.machine.sharing(),
+            _ => self.machine.clone(),
+        });
         let topology = self.machine.topology();
         if let Some(topology) = topology {
             let fabric = Fabric::new(topology, Routing::Pair, &mut Random::new(0));

@@ -350,14 +350,14 @@ pub(super) static CLAIMS: [(&str, Judge); 34] = [
     ("G-225", |m| {
         Claim::on(m)
             .each(
-                &FLOWS,
+                &MEMORY,
                 "gapx.{}.Paragon-Receive",
                 Less,
                 1.0,
                 "gapx.{}.Paragon-Inject",
             )?
             .each(
-                &FLOWS,
+                &MEMORY,
                 "gapx.{}.Paragon-Receive",
                 Less,
                 1.0,
@@ -399,7 +399,7 @@ pub(super) static CLAIMS: [(&str, Judge); 34] = [
                 let one = format!("bw.{transfer}.Paragon-{strategy}");
                 claim = claim.is(
                     &one,
-                    About(5.0),
+                    About(12.0),
                     1.0,
                     &format!("bw.{transfer}.Paragon-Proc"),
                 )?;

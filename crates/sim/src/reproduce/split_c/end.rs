@@ -127,8 +127,7 @@ impl End {
             // With entries: what is announced to a program is looked up.
             let inbox = NewSlot::new(&area).queue(&queue).entries(1);
             let inbox = interface.open_slot(inbox).expect("a slot");
-            // One entry that never completes, whose accumulator counts.
-            let counted = interface.open_slot(NewSlot::new(&area).entries(1));
+            let counted = interface.open_slot(NewSlot::new(&area).counting_stores(1));
             let counted = counted.expect("a slot");
             let memory = NewSlot::new(&area).rights(Rights::ALL);
             let memory = interface.open_slot(memory).expect("a slot");
@@ -254,18 +253,15 @@ impl End {
     }
 
     fn ask(&mut self, primitive: Primitive, peer: usize) {
-        let silent = Message::new(&[]).silent();
-        match primitive {
-            Primitive::Store => return self.send(peer, |peer| &peer.counted, &silent, WORD_BYTES),
-            Primitive::BulkStore(bytes) => {
-                return self.send(peer, |peer| &peer.counted, &silent, bytes);
-            }
-            _ => {}
+        if let Primitive::BulkStore(bytes) = primitive {
+            let message = Message::new(&[]);
+            return self.send(peer, |peer| &peer.counted, &message, bytes);
         }
+        let terminus = self.manager.terminus();
         let Self { manager, peers, .. } = self;
         let mut interface = manager.interface();
-        let memory = &mut peers[peer].memory;
         let word = [0; WORD_BYTES as usize];
+        let memory = &mut peers[peer].memory;
         let begun = match primitive {
             Primitive::Get => interface.begin_read_word(memory, 0, Wait::Forever),
             Primitive::Put => interface.begin_put(memory, 0, &word, Wait::Forever),
@@ -281,7 +277,13 @@ impl End {
             Primitive::BulkGet(bytes) => {
                 interface.begin_read(memory, 0, 0, bytes.into(), Wait::Forever)
             }
-            Primitive::Store | Primitive::BulkStore(_) => return,
+            Primitive::Store => {
+                let counted = &peers[peer].counted;
+                return interface
+                    .store(terminus, counted, 0, &word, Wait::Forever)
+                    .expect("every program lives until all is done");
+            }
+            Primitive::BulkStore(_) => return,
         };
         let begun = begun.expect("what is asked for is granted");
         self.begun.push_back((peer, begun));

@@ -37,30 +37,38 @@ pub fn machines() -> Machines {
 
 /// Measures all versions, and reports on the rows of the paper.
 pub fn report() -> Result<Report, Failure> {
-    report_on(&machines())
-}
-
-fn report_on(machines: &Machines) -> Result<Report, Failure> {
-    let paper = Paper::parse(PAPER).expect("a file that is in the program");
-    let bench = Evaluation {
-        table: Measured::all(machines)?,
-        bulk: Bandwidths::all(machines)?,
-    };
-    let numbers: Vec<Number> = machines.values().flat_map(Machine::numbers).collect();
-    let experiment = |id: &str| match claims::of(id) {
-        Some(judge) => Some(Experiment::Judged(judge)),
-        None => Some(Experiment::Named(number)),
-    };
-    let title = "CM-5, CS-2, Paragon, T3D and NOW".to_owned();
-    let mut report = Report::on(&paper, title, numbers, &bench, experiment)?;
-    report.plots = bench.bulk.plots();
-    Ok(report)
+    let machines = machines();
+    Evaluation::of(&machines)?.report(&machines)
 }
 
 /// All that was measured.
 struct Evaluation {
     table: Measured,
     bulk: Bandwidths,
+}
+
+impl Evaluation {
+    fn of(machines: &Machines) -> Result<Self, Failure> {
+        Ok(Self {
+            table: Measured::all(machines)?,
+            bulk: Bandwidths::all(machines)?,
+        })
+    }
+
+    fn report(&self, machines: &Machines) -> Result<Report, Failure> {
+        let paper = Paper::parse(PAPER).expect("a file that is in the program");
+        let numbers: Vec<Number> = machines.values().flat_map(Machine::numbers).collect();
+        let experiment = |id: &str| {
+            Some(match claims::of(id) {
+                Some(judge) => Experiment::Judged(judge),
+                None => Experiment::Named(number),
+            })
+        };
+        let title = "CM-5, CS-2, Paragon, T3D and NOW".to_owned();
+        let mut report = Report::on(&paper, title, numbers, self, experiment)?;
+        report.plots = self.bulk.plots();
+        Ok(report)
+    }
 }
 
 /// A number of the paper, by its row's identifier: a cell of Table 1, or the bandwidth of long transfers.
@@ -77,7 +85,7 @@ fn number(bench: &Evaluation, id: &str) -> Result<f64, Failure> {
 const PEAKS: [(&str, &str); 4] = [
     ("G-230", "Meiko-NP"),
     ("G-231", "Meiko-Proc"),
-    ("G-233", "Paragon-Proc"),
+    ("G-233", "Paragon-NP"),
     ("G-235", "CM5"),
 ];
 

@@ -16,9 +16,9 @@ use crate::world;
 /// Round trips of which the second half counts.
 const ROUNDS: u64 = 16;
 /// Operations of a flow that are answered, of which the second half counts.
-const OPERATIONS: u64 = 400;
+const OPERATIONS: u64 = 160;
 /// The same of stores, at whose beginning queues fill.
-const STORES: u64 = 2_000;
+const STORES: u64 = 600;
 /// Everything is ready by then, and nothing of it is left.
 const QUIET: Span = Span::from_us(5_000);
 /// How long a program waits that has nothing to do.
