@@ -12,6 +12,7 @@ mod gathering;
 mod granting;
 mod operating;
 mod peers;
+mod pieces;
 mod pooling;
 mod receiving;
 mod sending;

@@ -13,6 +13,7 @@ use hamlyn_engine::transmit::Message as EngineMessage;
 use hamlyn_host::Host;
 
 use super::direct::carry_out;
+use super::pieces::Pieces;
 use super::{Interface, OutboundOf};
 use crate::error::OpenError;
 use crate::half::Half;
@@ -199,7 +200,21 @@ impl<H: Host> Interface<H> {
         asking: impl FnOnce(Operation) -> Asking<'a>,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
-        let from = initiator.target.ticket.place(offset, length_bytes)?;
+        initiator.target.ticket.place(offset, length_bytes)?;
+        let pieces = Pieces::one(offset, length_bytes);
+        self.begin_pieces(initiator, pieces, asking, wait)
+    }
+
+    /// Begins an operation on pieces that lie in the ticket's place.
+    #[inline]
+    pub(super) fn begin_pieces<'a>(
+        &mut self,
+        initiator: &mut Initiator,
+        pieces: Pieces<'_>,
+        asking: impl FnOnce(Operation) -> Asking<'a>,
+        wait: Wait,
+    ) -> Result<Operation, OperationError> {
+        let length_bytes = pieces.length_bytes;
         let operations = self.operating.of(initiator)?;
         let operation = operations.begin(length_bytes)?;
         let asking = asking(operation);
@@ -209,7 +224,7 @@ impl<H: Host> Interface<H> {
             Asking::Atomic(_) => Point::ChangeBegun,
         });
         if let Some(window) = self.direct(initiator) {
-            let done = carry_out(window, &asking, &initiator.area, offset, length_bytes);
+            let done = carry_out(window, &asking, &initiator.area, &pieces);
             if let (Ok(value), Asking::Atomic(_)) = (done, &asking) {
                 let place = ReturnPlace::value_offset(operation.token);
                 let stored = initiator.area.store_u64(place, value);
@@ -229,26 +244,26 @@ impl<H: Host> Interface<H> {
         let mut wait_state = WaitState::new(wait);
         let mut asked_bytes = 0;
         while asked_bytes < length_bytes {
+            let error = match self.request(initiator, operation, &pieces, asked_bytes, &asking) {
+                Ok(bytes) => {
+                    asked_bytes += bytes;
+                    continue;
+                }
+                Err(Unsent::Gone) => {
+                    self.end_broken();
+                    OperationError::PeerLost(self.lost(&initiator.target))
+                }
+                Err(Unsent::Full) => {
+                    self.outbound.lock(|outbound| outbound.tx_links.hand_over());
+                    self.take_answers_of_link(initiator.target.link);
+                    match self.pause(&mut wait_state) {
+                        Ok(true) => continue,
+                        Ok(false) => OperationError::WouldBlock,
+                        Err(error) => error.into(),
+                    }
+                }
+            };
             let left_bytes = length_bytes - asked_bytes;
-            let error =
-                match self.request(initiator, operation, from, asked_bytes, left_bytes, &asking) {
-                    Ok(bytes) => {
-                        asked_bytes += bytes;
-                        continue;
-                    }
-                    Err(Unsent::Gone) => {
-                        self.end_broken();
-                        OperationError::PeerLost(self.lost(&initiator.target))
-                    }
-                    Err(Unsent::Full) => {
-                        self.take_answers_of_link(initiator.target.link);
-                        match self.pause(&mut wait_state) {
-                            Ok(true) => continue,
-                            Ok(false) => OperationError::WouldBlock,
-                            Err(error) => error.into(),
-                        }
-                    }
-                };
             self.operating.of(initiator)?.give_up(operation, left_bytes);
             return Err(error);
         }
@@ -261,12 +276,12 @@ impl<H: Host> Interface<H> {
         &mut self,
         initiator: &Initiator,
         operation: Operation,
-        from: u64,
+        pieces: &Pieces<'_>,
         asked_bytes: u64,
-        left_bytes: u64,
         asking: &Asking<'_>,
     ) -> Result<u64, Unsent> {
         let Target { link, ticket, .. } = &initiator.target;
+        let (place, left_bytes) = pieces.at(asked_bytes);
         if *self.operating.window(*link) >= RESPONSES_PER_LINK as u32 {
             return Err(Unsent::Full);
         }
@@ -277,7 +292,8 @@ impl<H: Host> Interface<H> {
             slot: ticket.slot,
             metadata_index: FAST_INDEX,
             key: ticket.key,
-            offset: from + asked_bytes,
+            // It wraps only if the ticket was made up here; then the place is wrong, no more.
+            offset: ticket.base.wrapping_add(place),
             length_bytes: bytes,
             word: return_slot << 32 | u64::from(operation.token),
             metadata_length_bytes: metadata_bytes,
@@ -288,26 +304,33 @@ impl<H: Host> Interface<H> {
         let payload_max = outbound.read(|outbound| outbound.tx_links.payload_max_bytes(*link));
         let room = payload_max.ok_or(Unsent::Gone)?.min(REQUEST_BYTES_MAX);
         let bytes = left_bytes.min((room - usize::from(PUT_METADATA_BYTES)) as u64);
+        // What follows at once may go with this.
+        let is_last = asked_bytes + bytes == pieces.length_bytes;
+        let way = RequestWay {
+            link: *link,
+            terminus,
+            is_last,
+        };
         match asking {
             Asking::Read(to) => {
                 let place = (to + asked_bytes) | bytes << 32;
                 let data = request_data([return_key, place, 0]);
                 let header = header(Kind::READ, READ_REQUEST_BYTES, 0);
                 let data = &data[..READ_REQUEST_BYTES as usize];
-                offer::<H>(outbound, terminus, *link, &header, &[], data)?;
+                way.offer::<H>(outbound, &header, &[], data)?;
             }
             Asking::Put(all) => {
                 let piece = &all[asked_bytes as usize..(asked_bytes + bytes) as usize];
                 let metadata = return_key.to_le_bytes();
                 let header = header(Kind::PUT, bytes as u32, PUT_METADATA_BYTES);
-                offer::<H>(outbound, terminus, *link, &header, &metadata, piece)?;
+                way.offer::<H>(outbound, &header, &metadata, piece)?;
             }
             Asking::Atomic(atomic) => {
                 let data = request_data([return_key, atomic.operand, atomic.expected]);
                 let length_bytes = atomic.request_bytes();
                 let header = header(atomic.kind(), length_bytes, 0);
                 let data = &data[..length_bytes as usize];
-                offer::<H>(outbound, terminus, *link, &header, &[], data)?;
+                way.offer::<H>(outbound, &header, &[], data)?;
             }
         }
         if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
@@ -333,7 +356,7 @@ impl<H: Host> Interface<H> {
             let link = initiator.target.link;
             // Asked before the look, so that what came before the end of the link is seen.
             let is_gone = self.is_drained(link) && self.link_end(link).is_some();
-            self.take_answers(initiator.slot);
+            self.take_answers(initiator.slot, Some(operation));
             let operations = self.operating.of(initiator)?;
             if let Some(result) = operations.fetch(operation) {
                 return result;
@@ -454,8 +477,8 @@ impl<H: Host> Interface<H> {
         operations.map_or(0, |operations| operations.outstanding())
     }
 
-    /// Takes the answers that have come for an initiator, and moves packets.
-    fn take_answers(&mut self, slot: SlotName) {
+    /// Takes the answers that have come for an initiator, as far as that of an operation that is awaited, and moves packets.
+    fn take_answers(&mut self, slot: SlotName, awaited: Option<Operation>) {
         let place = usize::from(slot.index());
         let taken = self.operating.initiators.get_mut(place);
         let Some(mut operations) = taken.and_then(Option::take) else {
@@ -468,6 +491,9 @@ impl<H: Host> Interface<H> {
                     if operations.answered(notification.word) {
                         let window = self.operating.window(operations.link);
                         *window = window.saturating_sub(1);
+                        if awaited.is_some_and(|operation| operations.is_done(operation)) {
+                            break;
+                        }
                     }
                 }
                 Ok(None) => break,
@@ -489,7 +515,7 @@ impl<H: Host> Interface<H> {
             let operations = self.operating.initiators[index].as_ref();
             if let Some(operations) = operations.filter(|operations| operations.link == link) {
                 let slot = operations.slot.name;
-                self.take_answers(slot);
+                self.take_answers(slot, None);
             }
         }
     }
@@ -523,7 +549,7 @@ impl<H: Host> Interface<H> {
                 continue;
             };
             let (slot, link) = (operations.slot.name, operations.link);
-            self.take_answers(slot);
+            self.take_answers(slot, None);
             let is_gone = self.link_end(link).is_some();
             let is_over = |operations: &mut Box<Operations>| is_gone || operations.requests() == 0;
             if let Some(operations) = self.operating.initiators[index].take_if(is_over) {
@@ -565,41 +591,53 @@ impl<H: Host> Interface<H> {
     }
 }
 
-/// Offers a request to its link, or leaves it to the network processor that has the transmit half, if it may wait there.
-fn offer<H: Host>(
-    outbound: &mut OutboundOf<H>,
-    terminus: Option<TerminusId>,
+/// How a request leaves.
+struct RequestWay {
     link: LinkId,
-    header: &Header,
-    metadata: &[u8],
-    data: &[u8],
-) -> Result<(), Unsent> {
-    let is_left = data.len() <= DIRECT_BYTES_MAX;
-    if is_left && let (Half::Shared(_), Some(terminus)) = (&*outbound, terminus) {
-        H::passes(Point::HandedOver);
-        let message = EngineMessage {
-            link,
-            header: *header,
-            share: Share::whole(Counting::Bits32),
-        };
-        let posted = outbound.lock(|outbound| {
-            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            transmitter.post(terminus, &message, metadata, data, &mut Withheld(tx_links))
-        });
-        return match posted {
-            Ok(_) => Ok(()),
-            Err(PostError::LinkGone) => Err(Unsent::Gone),
-            Err(_) => Err(Unsent::Full),
-        };
+    /// By which it is left to a network processor.
+    terminus: Option<TerminusId>,
+    /// Whether no other request of its operation follows.
+    is_last: bool,
+}
+
+impl RequestWay {
+    /// Offers a request to its link, or leaves it to the network processor that has the transmit half, if it may wait there.
+    fn offer<H: Host>(
+        &self,
+        outbound: &mut OutboundOf<H>,
+        header: &Header,
+        metadata: &[u8],
+        data: &[u8],
+    ) -> Result<(), Unsent> {
+        let is_left = data.len() <= DIRECT_BYTES_MAX && outbound.is_shared();
+        if is_left && let Some(terminus) = self.terminus {
+            H::passes(Point::HandedOver);
+            let message = EngineMessage {
+                link: self.link,
+                header: *header,
+                share: Share::whole(Counting::Bits32),
+            };
+            let posted = outbound.lock(|outbound| {
+                let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+                transmitter.post(terminus, &message, metadata, data, &mut Withheld(tx_links))
+            });
+            return match posted {
+                Ok(_) => Ok(()),
+                Err(PostError::LinkGone) => Err(Unsent::Gone),
+                Err(_) => Err(Unsent::Full),
+            };
+        }
+        outbound.lock(|outbound| {
+            let tx_links = &mut outbound.tx_links;
+            tx_links.passes(Point::Asked);
+            tx_links.offer(self.link, header, metadata, &[Part::Bytes(data)])?;
+            tx_links.passes(Point::RequestOut);
+            if self.is_last {
+                tx_links.hand_over();
+            }
+            Ok(())
+        })
     }
-    outbound.lock(|outbound| {
-        let tx_links = &mut outbound.tx_links;
-        tx_links.passes(Point::Asked);
-        tx_links.offer(link, header, metadata, &[Part::Bytes(data)])?;
-        tx_links.passes(Point::RequestOut);
-        tx_links.hand_over();
-        Ok(())
-    })
 }
 
 /// The words of a request's data as they travel.

@@ -24,9 +24,19 @@ pub enum Transfer {
     Store,
 }
 
+/// How fast a version moves transfers of some lengths.
+#[derive(Clone, PartialEq, Debug)]
+struct Rates {
+    transfer: Transfer,
+    /// Its place in [`VERSIONS`].
+    version: usize,
+    /// Bytes, and MB/s.
+    points: Vec<(u32, f64)>,
+}
+
 /// Bandwidths, in MB/s.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Bandwidths(Vec<(Transfer, usize, Vec<(u32, f64)>)>);
+pub struct Bandwidths(Vec<Rates>);
 
 impl Bandwidths {
     /// Measures all versions that have a rate.
@@ -56,7 +66,12 @@ impl Bandwidths {
             let bench = Bench { version, machine };
             let rate = |&bytes: &u32| Ok((bytes, bench.bandwidth(transfer, bytes)?));
             let points: Result<Vec<_>, Failure> = lengths.iter().map(rate).collect();
-            Ok((transfer, at, points?))
+            let points = points?;
+            Ok(Rates {
+                transfer,
+                version: at,
+                points,
+            })
         })?;
         Ok(Self(curves))
     }
@@ -64,10 +79,9 @@ impl Bandwidths {
     /// The bandwidth of the longest transfers of a version.
     pub fn peak(&self, transfer: Transfer, version: &str) -> Option<f64> {
         let mut all = self.0.iter();
-        let of_it = |curve: &&(Transfer, usize, Vec<(u32, f64)>)| {
-            curve.0 == transfer && VERSIONS[curve.1].name == version
-        };
-        Some(all.find(of_it)?.2.last()?.1)
+        let of_it =
+            |rates: &&Rates| rates.transfer == transfer && VERSIONS[rates.version].name == version;
+        Some(all.find(of_it)?.points.last()?.1)
     }
 
     /// Figure 6.
@@ -80,10 +94,14 @@ impl Bandwidths {
             curves: self
                 .0
                 .iter()
-                .filter(|curve| curve.0 == transfer)
-                .map(|(_, version, points)| Curve {
-                    label: VERSIONS[*version].name.to_owned(),
-                    points: points.iter().map(|&(x, y)| (f64::from(x), y)).collect(),
+                .filter(|rates| rates.transfer == transfer)
+                .map(|rates| Curve {
+                    label: VERSIONS[rates.version].name.to_owned(),
+                    points: rates
+                        .points
+                        .iter()
+                        .map(|&(x, y)| (f64::from(x), y))
+                        .collect(),
                 })
                 .collect(),
             anchors: Vec::new(),
