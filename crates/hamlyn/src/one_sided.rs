@@ -2,8 +2,8 @@
 //! and the owner's program does nothing.
 //!
 //! An operation is carried out by whichever thread takes the packets of the target: with [`Strategy::Proc`](crate::Strategy::Proc) its
-//! program, in its calls; with [`Strategy::Np`](crate::Strategy::Np) its network processor, while the program computes; with the other
-//! strategies the network processor carries it out, and the program sends the answer in its next call, for which it is woken.
+//! program, in its calls; with the other strategies its network processor, while the program computes. In memory that the owner
+//! has [exported](crate::export), the initiator carries it out by itself, and it is complete when it has begun.
 //!
 //! An [`Initiator`] is a program's access to one ticket. Its operations complete in any order, also those to the same place:
 //! wait for one before another that depends on it. Each is carried out once, also between hosts. What the owner does not grant
