@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hamlyn::one_sided::{Atomic, Operation, OperationError};
-use hamlyn::{Host, Wait};
+use hamlyn::{DirectWindow, Host, Wait};
 
 use crate::address::GlobalAddress;
 use crate::error::Error;
@@ -81,6 +81,11 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             }
             Location::Remote { segment, offset } => {
                 self.look_now_and_then()?;
+                if let Some(window) = self.window(from.proc(), segment) {
+                    // It was found to lie in the segment.
+                    let _ = window.read(offset, into);
+                    return Ok(());
+                }
                 if let Ok(word) = <&mut [u8; 8]>::try_from(&mut *into) {
                     let begun = self.begin(WHAT, from, |runtime, wait| {
                         let peer = runtime.peers[from.proc() as usize].as_mut();
@@ -125,6 +130,11 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             }
             Location::Remote { segment, offset } => {
                 self.look_now_and_then()?;
+                if let Some(window) = self.window(to.proc(), segment) {
+                    // It was found to lie in the segment.
+                    let _ = window.write(offset, bytes);
+                    return Ok(());
+                }
                 for (index, piece) in bytes.chunks(PIECE_BYTES).enumerate() {
                     let offset = offset + (index * PIECE_BYTES) as u64;
                     let begun = self.begin(WHAT, to, |runtime, wait| {
@@ -184,6 +194,12 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let read = self.manager.interface().read_word(control, place, wait);
         let address = GlobalAddress::new(proc, place);
         read.map_err(|error| operation_error("a look at a processor", address, error))
+    }
+
+    /// The mapping of a segment of another processor, if there is one.
+    pub(crate) fn window(&self, proc: u32, segment: usize) -> Option<&DirectWindow> {
+        let peer = self.peers[proc as usize].as_ref()?;
+        peer.segments[segment].initiator.window()
     }
 
     fn look_now_and_then(&mut self) -> Result<(), Error> {

@@ -186,6 +186,17 @@ pub enum Error {
     /// The interface could not be opened.
     #[error("the interface could not be opened: {0}")]
     Open(#[from] OpenError),
+    /// Memory for the job could not be had at the place where it must lie.
+    #[error("the shared memory of this processor could not be set up: {0}")]
+    Exportable(#[from] hamlyn::export::ExportableError),
+    /// Memory could not be shared.
+    #[error("this processor could not share its memory: {0}; `--placement copied` does without")]
+    Export(#[from] hamlyn::ExportError),
+    /// Memory of another could not be mapped.
+    #[error(
+        "the memory of another processor could not be mapped: {0}; `--placement copied` does without"
+    )]
+    Import(#[from] hamlyn::ImportError),
     /// The host failed.
     #[error(transparent)]
     Host(#[from] hamlyn::host::HostError),

@@ -155,6 +155,11 @@ impl Job {
         None
     }
 
+    /// Whether this processor shares its host with others.
+    pub fn has_near_peers(&self) -> bool {
+        (0..self.procs).any(|proc| proc != self.proc && self.is_near(proc))
+    }
+
     /// Whether a processor is on the same host as this one.
     pub fn is_near(&self, proc: u32) -> bool {
         self.host_of(proc) == self.host_of(self.proc)

@@ -18,6 +18,7 @@ mod address;
 mod allocation;
 mod collective;
 mod control;
+mod direct;
 mod error;
 mod job;
 mod memory;
@@ -30,6 +31,7 @@ mod symmetric_heap;
 mod typed;
 
 pub use address::{GlobalAddress, GlobalPtr, PROCS_MAX, SpreadPtr};
+pub use direct::DirectMemory;
 pub use error::Error;
 pub use job::{
     Job, MEMORY_BYTES_DEFAULT, MEMORY_BYTES_MAX, MEMORY_BYTES_MIN, Placement, memory_bytes,

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use hamlyn::{Area, Slot, Ticket};
+use hamlyn::export::EXPORT_TICKET_BYTES;
+use hamlyn::{Area, ExportTicket, Slot, Ticket};
 
 /// A stretch of memory that a processor gives to the job: an area, and at which place of the processor's memory it begins. Rust
 /// programs choose the place; in C it is the address.
@@ -67,8 +68,53 @@ pub(crate) const SEGMENTS_MAX: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Description {
     pub(crate) procs: u32,
-    pub(crate) control: Ticket,
-    pub(crate) segments: Vec<(Span, Ticket)>,
+    pub(crate) control: Shared,
+    pub(crate) segments: Vec<(Span, Shared)>,
+}
+
+/// How others reach a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shared {
+    /// By operations.
+    Sent(Ticket),
+    /// By operations, and processors of the same host by mapping it.
+    Exported(ExportTicket),
+}
+
+impl Shared {
+    pub(crate) fn ticket(&self) -> Ticket {
+        match self {
+            Self::Sent(ticket) => *ticket,
+            Self::Exported(export) => export.ticket,
+        }
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Sent(ticket) => {
+                bytes.push(0);
+                bytes.extend(ticket.to_bytes());
+            }
+            Self::Exported(export) => {
+                bytes.push(1);
+                bytes.extend(export.to_bytes());
+            }
+        }
+    }
+
+    fn read(rest: &mut &[u8]) -> Option<Self> {
+        match take::<1>(rest)? {
+            [0] => {
+                let ticket = Ticket::from_bytes(&take::<TICKET_BYTES>(rest)?);
+                ticket.ok().map(Self::Sent)
+            }
+            [1] => {
+                let export = ExportTicket::from_bytes(&take::<EXPORT_TICKET_BYTES>(rest)?);
+                export.ok().map(Self::Exported)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The bytes of another program or version.
@@ -84,11 +130,11 @@ impl Description {
         let mut bytes = Vec::new();
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(self.procs.to_le_bytes());
-        bytes.extend(self.control.to_bytes());
-        for (span, ticket) in &self.segments {
+        self.control.write(&mut bytes);
+        for (span, shared) in &self.segments {
             bytes.extend(span.start.to_le_bytes());
             bytes.extend(span.length_bytes.to_le_bytes());
-            bytes.extend(ticket.to_bytes());
+            shared.write(&mut bytes);
         }
         bytes
     }
@@ -106,16 +152,15 @@ impl Description {
         let Some(procs) = take::<4>(&mut rest).map(u32::from_le_bytes) else {
             return Err(damaged);
         };
-        let ticket = |rest: &mut &[u8]| Ticket::from_bytes(&take::<TICKET_BYTES>(rest)?).ok();
-        let Some(control) = ticket(&mut rest) else {
+        let Some(control) = Shared::read(&mut rest) else {
             return Err(damaged);
         };
         let mut segments = Vec::new();
         while !rest.is_empty() && segments.len() < SEGMENTS_MAX {
             let start = take::<8>(&mut rest).map(u64::from_le_bytes);
             let length_bytes = take::<8>(&mut rest).map(u64::from_le_bytes);
-            let (Some(start), Some(length_bytes), Some(ticket)) =
-                (start, length_bytes, ticket(&mut rest))
+            let (Some(start), Some(length_bytes), Some(shared)) =
+                (start, length_bytes, Shared::read(&mut rest))
             else {
                 return Err(damaged);
             };
@@ -124,7 +169,7 @@ impl Description {
                     start,
                     length_bytes,
                 },
-                ticket,
+                shared,
             ));
         }
         Ok(Self {

@@ -5,15 +5,17 @@ use std::collections::VecDeque;
 use hamlyn::host::Destination;
 use hamlyn::one_sided::{Initiator, InitiatorOptions, Operation};
 use hamlyn::service::{Client, Pending};
-use hamlyn::{Host, Manager, Target};
+use hamlyn::{Host, Manager, Target, Wait};
 
 use crate::error::Error;
-use crate::memory::{Description, Span};
+use crate::memory::{Description, Shared, Span};
 
 /// Memory into which reads and gets of one stretch land before they are copied to their places.
 pub(crate) const LANDING_BYTES: u64 = 256 * 1024;
 /// Of it, the part where blocking reads land; the rest is for gets.
 pub(crate) const READ_BYTES: u64 = 64 * 1024;
+/// How long it may take to map the memory of a processor, whose control thread answers.
+const MAPPED_WITHIN: Wait = Wait::millis(10_000);
 
 /// See the module.
 pub(crate) struct Peer<H: Host> {
@@ -71,14 +73,24 @@ impl<H: Host> Peer<H> {
     pub(crate) fn open(
         manager: &Manager<H>,
         control: Target,
-        description: Description,
+        description: &Description,
+        is_direct: bool,
     ) -> Result<Self, Error> {
         let mut interface = manager.interface();
+        let shared = description.segments.iter().map(|(_, shared)| shared);
+        for shared in shared.chain([&description.control]) {
+            // Initiators that are opened afterwards use what is mapped.
+            if let (true, Shared::Exported(export)) = (is_direct, shared) {
+                interface.import(export, MAPPED_WITHIN)?;
+            }
+        }
         let mut segments = Vec::new();
-        for (span, ticket) in description.segments {
-            let target = control.with_ticket(ticket).ok_or(Error::BadOperation {
-                what: "a processor shares memory of another interface",
-            })?;
+        for &(span, shared) in &description.segments {
+            let target = control
+                .with_ticket(shared.ticket())
+                .ok_or(Error::BadOperation {
+                    what: "a processor shares memory of another interface",
+                })?;
             let options = InitiatorOptions {
                 landing_bytes: LANDING_BYTES,
             };

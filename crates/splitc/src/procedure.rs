@@ -7,6 +7,7 @@ use hamlyn::service::{CallError, Client};
 use hamlyn::{Host, Wait};
 
 use crate::address::GlobalAddress;
+use crate::control::ATTENTION;
 use crate::error::Error;
 use crate::runtime::{Awaited, CALLS_MAX, Program, Splitc};
 
@@ -101,6 +102,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 Err(error) => Err(call_error(proc, &error)),
             }
         })?;
+        self.call_attention(proc);
         if result.is_empty() {
             if let Some(peer) = &mut self.peers[proc as usize] {
                 peer.calls.push_back(call);
@@ -118,6 +120,15 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 Some(reply) => read_reply(proc, &reply, result).map(Some),
             }
         })
+    }
+
+    /// Has a processor look for procedures at its next access to memory that it reaches directly.
+    fn call_attention(&mut self, proc: u32) {
+        let peer = self.peers[proc as usize].as_mut();
+        if let Some(window) = peer.and_then(|peer| peer.control().window()) {
+            let stored = window.store_u64(ATTENTION, 1);
+            debug_assert!(stored.is_ok(), "the place of the layout lies in the area");
+        }
     }
 
     fn client(&mut self, proc: u32) -> Option<&mut Client<H>> {
@@ -185,6 +196,10 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             // One is running.
             return Ok(());
         };
+        if self.is_direct && self.own_word(ATTENTION) != 0 {
+            // Before the look, so that what is asked for after it is announced again. The place lies in the area.
+            let _ = self.control.store_u64(ATTENTION, 0);
+        }
         let attended = loop {
             let call = match service.next(Wait::Poll) {
                 Ok(Some(call)) => call,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hamlyn::engine::slot::Rights;
+use hamlyn::export::ExportableOptions;
 use hamlyn::host::process::Options;
 use hamlyn::host::{Address, Supply};
 use hamlyn::service::{Service, ServiceOptions};
@@ -10,8 +11,8 @@ use hamlyn::{Area, Event, Host, Manager, ManagerOptions, Message, NewSlot, Slot,
 
 use crate::control::{self, ENTERED, Layout};
 use crate::error::Error;
-use crate::job::Job;
-use crate::memory::{Description, OwnSegment, SEGMENTS_MAX, SharedMemory, Span};
+use crate::job::{Job, Placement};
+use crate::memory::{Description, OwnSegment, SEGMENTS_MAX, Shared, SharedMemory, Span};
 use crate::peer::Peer;
 use crate::procedure::{ATOMIC_ITEM, REPLY_BYTES_MAX, REQUEST_BYTES_MAX};
 use crate::symmetric_heap::SymmetricHeap;
@@ -22,6 +23,12 @@ pub(crate) const DESCRIPTION_ITEM: &str = "splitc";
 pub(crate) const CALLS_MAX: u16 = 8;
 /// How long one sleep lasts at most: what no packet announces is seen after it.
 const SLICE: Duration = Duration::from_millis(100);
+/// Where memory is reached directly: looks at words before the first sleep, and those after which the processor is offered to others.
+const SPINS: u32 = 4096;
+const SPINS_PER_YIELD: u32 = 64;
+/// And how long sleeps are, each twice as long as the one before.
+const SLEEP_MIN: Duration = Duration::from_micros(50);
+const SLEEP_MAX: Duration = Duration::from_millis(2);
 /// Looks that follow the loss of a processor: what it had sent before is taken in by then.
 const LAST_LOOKS: u32 = 64;
 /// Jobs of so many processors connect all of them at the start, larger ones as needed.
@@ -90,6 +97,15 @@ pub struct Splitc<H: Host, P: Program<H>> {
     lost: Option<(u32, String)>,
     pub(crate) is_finishing: bool,
     pub(crate) accesses: u32,
+    /// Whether processors of this host reach each other's memory directly.
+    pub(crate) is_direct: bool,
+}
+
+/// How far a wait has come.
+#[derive(Default)]
+struct Pauses {
+    spins: u32,
+    sleep: Duration,
 }
 
 /// What a wait is for.
@@ -140,7 +156,14 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         }
         let layout = Layout::new(job.procs);
         let mut interface = manager.interface();
-        let control = interface.allocate(layout.length_bytes())?;
+        let is_direct = job.placement == Placement::Direct && job.has_near_peers();
+        let control = match is_direct {
+            true => Area::exportable(ExportableOptions {
+                length_bytes: layout.length_bytes(),
+                address: None,
+            })?,
+            false => interface.allocate(layout.length_bytes())?,
+        };
         let control_slot = interface.open_slot(NewSlot::new(&control).rights(Rights::ALL))?;
         let mut segments = Vec::new();
         for shared in memory {
@@ -189,6 +212,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             lost: None,
             is_finishing: false,
             accesses: 0,
+            is_direct,
             job,
         };
         runtime.publish()?;
@@ -205,20 +229,27 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
 
     /// Tells the others what this processor shares. Only now do they find it, when everything is ready.
     fn publish(&mut self) -> Result<(), Error> {
-        let ticket = |slot: &Slot| {
-            slot.fast_ticket(0, slot.length_bytes())
-                .map_err(hamlyn::SendError::from)
+        let mut interface = self.manager.interface();
+        let is_direct = self.is_direct;
+        let mut share = |slot: &Slot| -> Result<Shared, Error> {
+            Ok(match is_direct {
+                // It lasts as long as the slot, which is never closed.
+                true => Shared::Exported(interface.export(slot)?.ticket()),
+                false => {
+                    let ticket = slot.fast_ticket(0, slot.length_bytes());
+                    Shared::Sent(ticket.map_err(hamlyn::SendError::from)?)
+                }
+            })
         };
         let mut segments = Vec::new();
         for segment in &self.segments {
-            segments.push((segment.span, ticket(&segment.slot)?));
+            segments.push((segment.span, share(&segment.slot)?));
         }
         let description = Description {
             procs: self.job.procs,
-            control: ticket(&self._control_slot)?,
+            control: share(&self._control_slot)?,
             segments,
         };
-        let mut interface = self.manager.interface();
         interface.offer(DESCRIPTION_ITEM, Supply::Always, &description.to_bytes())?;
         Ok(())
     }
@@ -283,9 +314,19 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     ) -> Result<T, Error> {
         let mut deadline_ns = None;
         let mut rounds = 0_u32;
+        let mut pauses = Pauses::default();
         loop {
             if let Some(found) = look(self)? {
                 return Ok(found);
+            }
+            if self.is_direct && pauses.spins < SPINS {
+                // Words may change without a packet.
+                pauses.spins += 1;
+                let yields = pauses.spins.is_multiple_of(SPINS_PER_YIELD);
+                self.manager.interface().host_mut().relax(yields);
+                if !yields {
+                    continue;
+                }
             }
             self.attend()?;
             self.advance_stores()?;
@@ -304,9 +345,22 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                     }
                 }
             }
-            let slice = self.job.barrier_timeout.map_or(SLICE, |it| it.min(SLICE));
-            self.manager.wait(Wait::For(slice))?;
+            self.pause(&mut pauses)?;
         }
+    }
+
+    /// Sleeps until a packet comes, or a while has passed after which words are looked at again.
+    fn pause(&mut self, pauses: &mut Pauses) -> Result<(), Error> {
+        let slice = self.job.barrier_timeout.map_or(SLICE, |it| it.min(SLICE));
+        if !self.is_direct {
+            return Ok(self.manager.wait(Wait::For(slice))?);
+        }
+        if pauses.spins < SPINS {
+            self.manager.interface().poll();
+            return Ok(());
+        }
+        pauses.sleep = (pauses.sleep * 2).clamp(SLEEP_MIN, SLEEP_MAX);
+        Ok(self.manager.wait(Wait::For(pauses.sleep.min(slice)))?)
     }
 
     /// A processor is gone; what it sent before may still be on its way to us.
@@ -405,7 +459,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 asked.map(|bytes| {
                     let description = Description::from_bytes(&bytes)
                         .map_err(|bad| Error::OtherProgram { proc, what: bad.0 })?;
-                    let to_control = interface.target(&description.control, Wait::millis(1000));
+                    let ticket = description.control.ticket();
+                    let to_control = interface.target(&ticket, Wait::millis(1000));
                     Ok::<_, Error>((description, to_control))
                 })
             };
@@ -429,7 +484,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         if description.procs != self.job.procs {
             return Err(Error::OtherProgram { proc, what });
         }
-        let peer = Peer::open(&self.manager, targets, description)?;
+        let is_direct = self.is_direct && self.job.is_near(proc);
+        let peer = Peer::open(&self.manager, targets, &description, is_direct)?;
         self.peers[proc as usize] = Some(Box::new(peer));
         Ok(())
     }
@@ -446,6 +502,14 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             for (index, word) in words.into_iter().enumerate() {
                 // The places of the layout lie in the area.
                 let _ = self.control.store_u64(place + 8 * index as u64, word);
+            }
+            return Ok(());
+        }
+        if let Some(window) = self.peer(to)?.control().window() {
+            // Words appear in order.
+            for (index, word) in words.into_iter().enumerate() {
+                let stored = window.store_u64(place + 8 * index as u64, word);
+                debug_assert!(stored.is_ok(), "the places of the layout lie in the area");
             }
             return Ok(());
         }

@@ -47,6 +47,20 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 Ok(())
             }
             Location::Remote { segment, offset } => {
+                if let Some(window) = self.window(from.proc(), segment) {
+                    let window = window.clone();
+                    let mut piece = [0; 4096];
+                    let mut done_bytes = 0;
+                    while done_bytes < length_bytes {
+                        let bytes = (length_bytes - done_bytes).min(piece.len() as u64);
+                        let piece = &mut piece[..bytes as usize];
+                        // It was found to lie in the segment.
+                        let _ = window.read(offset + done_bytes, piece);
+                        self.program.deliver(to + done_bytes, piece);
+                        done_bytes += bytes;
+                    }
+                    return Ok(());
+                }
                 let mut done_bytes = 0;
                 while done_bytes < length_bytes {
                     let bytes = (length_bytes - done_bytes).min(PIECE_BYTES as u64);
@@ -108,6 +122,14 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 Ok(())
             }
             Location::Remote { segment, offset } => {
+                if let Some(window) = self.window(to.proc(), segment) {
+                    // It was found to lie in the segment.
+                    let _ = window.write(offset, bytes);
+                    if queue == Queue::Stores {
+                        self.count_direct(to.proc(), bytes.len() as u64);
+                    }
+                    return Ok(());
+                }
                 for (index, piece) in bytes.chunks(PIECE_BYTES).enumerate() {
                     let offset = offset + (index * PIECE_BYTES) as u64;
                     let operation = self.begin(what, to, |runtime, wait| {
@@ -138,6 +160,16 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 self.note_busy(to.proc());
                 Ok(())
             }
+        }
+    }
+
+    /// Counts bytes that were stored directly at another processor. Only this one writes that word; it appears after the bytes.
+    fn count_direct(&mut self, proc: u32, length_bytes: u64) {
+        let counter = self.layout.stored(self.job.proc);
+        let peer = self.peers[proc as usize].as_mut();
+        if let Some(window) = peer.and_then(|peer| peer.control().window()) {
+            let stored = window.load_u64(counter).unwrap_or_default();
+            let _ = window.store_u64(counter, stored.wrapping_add(length_bytes));
         }
     }
 

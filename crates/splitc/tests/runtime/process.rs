@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use hamlyn::Strategy;
 use hamlyn::host::process::ProcessHost;
-use hamlyn_splitc::Job;
+use hamlyn_splitc::{Job, Placement};
 
 use processor::{Role, play};
 
@@ -21,6 +21,7 @@ pub(crate) type Host = ProcessHost;
 #[derive(Clone, Copy)]
 pub(crate) struct World {
     pub(crate) strategy: Strategy,
+    pub(crate) placement: Placement,
 }
 
 impl World {
@@ -38,6 +39,7 @@ impl World {
             let start = |proc| {
                 let mut job = Job::alone(&name);
                 (job.proc, job.procs, job.strategy) = (proc, procs, self.strategy);
+                job.placement = self.placement;
                 change(&mut job);
                 scope.spawn(move || {
                     let manager = hamlyn::open_with(job.host_options(), job.manager_options());
@@ -59,7 +61,11 @@ impl World {
     }
 }
 
-everything!(proc_strategy, Proc);
-everything!(np_strategy, Np);
-everything!(inject_strategy, Inject);
-everything!(receive_strategy, Receive);
+everything!(proc_strategy, Proc, Copied);
+everything!(np_strategy, Np, Copied);
+everything!(inject_strategy, Inject, Copied);
+everything!(receive_strategy, Receive, Copied);
+everything!(proc_direct, Proc, Direct);
+everything!(np_direct, Np, Direct);
+everything!(inject_direct, Inject, Direct);
+everything!(receive_direct, Receive, Direct);

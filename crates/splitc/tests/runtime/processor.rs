@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 
+use hamlyn::export::ExportableOptions;
 use hamlyn::{Area, Manager};
-use hamlyn_splitc::{Error, GlobalPtr, Job, Program, Setup, SharedMemory, Splitc};
+use hamlyn_splitc::{Error, GlobalPtr, Job, Placement, Program, Setup, SharedMemory, Splitc};
 
 use crate::Host;
 
@@ -85,7 +86,13 @@ impl Program<Host> for Test {
 
 /// Starts a processor, lets it do its part, and ends it.
 pub(crate) fn play(manager: Manager<Host>, job: Job, role: &Role<'_>) -> Result<(), Error> {
-    let area = manager.interface().allocate(LENGTH)?;
+    let area = match job.placement {
+        Placement::Direct => Area::exportable(ExportableOptions {
+            length_bytes: LENGTH,
+            address: None,
+        })?,
+        Placement::Copied => manager.interface().allocate(LENGTH)?,
+    };
     let program = Test {
         area: area.clone(),
         procedures_run: Cell::new(0),

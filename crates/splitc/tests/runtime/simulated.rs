@@ -13,7 +13,7 @@ use hamlyn::Strategy;
 use hamlyn_sim::host::SimHost;
 use hamlyn_sim::time::Time;
 use hamlyn_sim::world::{Settings, Simulation};
-use hamlyn_splitc::Job;
+use hamlyn_splitc::{Job, Placement};
 
 use processor::{Role, play};
 
@@ -26,6 +26,7 @@ const END: Time = Time::from_ns(600_000_000_000);
 #[derive(Clone, Copy)]
 pub(crate) struct World {
     pub(crate) strategy: Strategy,
+    pub(crate) placement: Placement,
 }
 
 impl World {
@@ -48,6 +49,7 @@ impl World {
             let node = world.node(2);
             let mut job = Job::alone("test");
             (job.proc, job.procs, job.strategy) = (proc, procs, self.strategy);
+            job.placement = self.placement;
             change(&mut job);
             let outcomes = Arc::clone(&outcomes);
             world.process(node, &format!("processor {proc}"), move || {
@@ -69,7 +71,7 @@ impl World {
     }
 }
 
-everything!(proc_strategy, Proc);
-everything!(np_strategy, Np);
-everything!(inject_strategy, Inject);
-everything!(receive_strategy, Receive);
+everything!(proc_strategy, Proc, Copied);
+everything!(np_strategy, Np, Copied);
+everything!(inject_strategy, Inject, Copied);
+everything!(receive_strategy, Receive, Copied);

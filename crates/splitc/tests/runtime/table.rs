@@ -1,8 +1,8 @@
 //! Which tests run for each strategy.
 
 macro_rules! everything {
-    ($module:ident, $strategy:ident) => {
-        everything!($module, $strategy;
+    ($module:ident, $strategy:ident, $placement:ident) => {
+        everything!($module, $strategy, $placement;
             cases::values_are_read_and_written,
             cases::gets_and_puts_are_complete_after_sync,
             cases::long_accesses_are_whole,
@@ -27,13 +27,14 @@ macro_rules! everything {
             failures::a_processor_that_never_starts_is_named,
         );
     };
-    ($module:ident, $strategy:ident; $($cases:ident::$case:ident,)*) => {
+    ($module:ident, $strategy:ident, $placement:ident; $($cases:ident::$case:ident,)*) => {
         mod $module {
             $(
                 #[test]
                 fn $case() {
                     let strategy = hamlyn::Strategy::$strategy;
-                    crate::$cases::$case(crate::World { strategy });
+                    let placement = hamlyn_splitc::Placement::$placement;
+                    crate::$cases::$case(crate::World { strategy, placement });
                 }
             )*
         }
