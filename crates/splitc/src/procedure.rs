@@ -192,8 +192,10 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
 
     /// Carries out the atomic procedures that others have asked for.
     pub(crate) fn attend(&mut self) -> Result<(), Error> {
+        if self.is_in_procedure {
+            return Ok(());
+        }
         let Some(mut service) = self.service.take() else {
-            // One is running.
             return Ok(());
         };
         if self.is_direct && self.own_word(ATTENTION) != 0 {
