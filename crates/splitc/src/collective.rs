@@ -3,7 +3,7 @@
 
 use hamlyn::Host;
 
-use crate::control::{CELLS, Kind, cell_value, cell_words, mark};
+use crate::control::{CELLS, ENDING, Kind, Layout, cell_value, cell_words, mark};
 use crate::error::Error;
 use crate::runtime::{Awaited, Program, Splitc};
 
@@ -27,12 +27,30 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     /// how many barriers have come so far, so one that comes early is not lost.
     pub(crate) fn barrier_rounds(&mut self, what: &'static str) -> Result<(), Error> {
         self.barriers += 1;
-        let (number, procs, proc) = (self.barriers, self.job.procs, self.job.proc);
+        self.rounds(what, Layout::barrier, self.barriers)
+    }
+
+    /// The last barrier.
+    pub(crate) fn end_barrier(&mut self) -> Result<(), Error> {
+        self.enter("the end of the program")?;
+        // The place of the layout lies in the area.
+        let _ = self.control.store_u64(ENDING, 1);
+        self.is_finishing = true;
+        self.rounds("the end of the program", Layout::end, 1)
+    }
+
+    fn rounds(
+        &mut self,
+        what: &'static str,
+        word: fn(Layout, u32) -> u64,
+        number: u64,
+    ) -> Result<(), Error> {
+        let (procs, proc) = (self.job.procs, self.job.proc);
         let (mut distance, mut round) = (1, 0);
         while distance < procs {
             let to = (proc + distance) % procs;
             let from = (proc + procs - distance) % procs;
-            let place = self.layout.barrier(round);
+            let place = word(self.layout, round);
             self.send_words(to, place, [number])?;
             let awaited = Awaited {
                 what,

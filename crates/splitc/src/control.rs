@@ -21,8 +21,12 @@ const _: () = assert!(CELLS * CELL_BYTES <= LINE_BYTES);
 pub(crate) const ENTERED: u64 = 0;
 /// Not 0: another processor has asked for an atomic procedure.
 pub(crate) const ATTENTION: u64 = LINE_BYTES;
-const BARRIER: u64 = 2 * LINE_BYTES;
-const MAILBOXES: u64 = BARRIER + (ROUNDS_MAX as u64 + 1) * LINE_BYTES;
+/// Not 0: this processor's program has come to its end.
+pub(crate) const ENDING: u64 = 2 * LINE_BYTES;
+const BARRIER: u64 = 3 * LINE_BYTES;
+/// The barrier at the end has words of its own, so that no other is taken for it.
+const END: u64 = BARRIER + (ROUNDS_MAX as u64 + 1) * LINE_BYTES;
+const MAILBOXES: u64 = END + (ROUNDS_MAX as u64 + 1) * LINE_BYTES;
 
 /// Where things lie in the control area of a job of so many processors.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +44,11 @@ impl Layout {
     /// The word that says which barriers have come to that round.
     pub(crate) fn barrier(self, round: u32) -> u64 {
         BARRIER + u64::from(round) * LINE_BYTES
+    }
+
+    /// The same of the barrier at the end.
+    pub(crate) fn end(self, round: u32) -> u64 {
+        END + u64::from(round) * LINE_BYTES
     }
 
     /// The cell for the value of that number from that processor.
@@ -127,7 +136,8 @@ mod tests {
         let mut places: Vec<u64> = (0..=ROUNDS_MAX)
             .map(|round| layout.barrier(round))
             .collect();
-        places.extend([ENTERED, ATTENTION]);
+        places.extend((0..=ROUNDS_MAX).map(|round| layout.end(round)));
+        places.extend([ENTERED, ATTENTION, ENDING]);
         for proc in 0..3 {
             places.extend([
                 layout.cell(proc, 0),

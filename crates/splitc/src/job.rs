@@ -22,7 +22,7 @@ use crate::address::PROCS_MAX;
 use crate::error::Error;
 
 /// Bytes of a segment unless something else is asked for: virtual memory, of which pages that are not touched cost nothing.
-pub const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
+pub const MEMORY_BYTES_DEFAULT: u64 = 4 << 30;
 /// The least: it holds the stack, the heap and spread arrays.
 pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
 /// The most: 1 TiB.

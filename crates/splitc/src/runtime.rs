@@ -9,7 +9,7 @@ use hamlyn::host::{Address, Supply};
 use hamlyn::service::{Service, ServiceOptions};
 use hamlyn::{Area, Event, Host, Manager, ManagerOptions, Message, NewSlot, Slot, Wait};
 
-use crate::control::{self, ENTERED, Layout};
+use crate::control::{self, ENDING, ENTERED, Layout};
 use crate::error::Error;
 use crate::job::{Job, Placement};
 use crate::memory::{Description, OwnSegment, SEGMENTS_MAX, Shared, SharedMemory, Span};
@@ -29,6 +29,8 @@ const SPINS_PER_YIELD: u32 = 64;
 /// And how long sleeps are, each twice as long as the one before.
 const SLEEP_MIN: Duration = Duration::from_micros(50);
 const SLEEP_MAX: Duration = Duration::from_millis(2);
+/// Waits for all that last so long see whether a processor has come to its end.
+const ENDING_NS: u64 = 1_000_000_000;
 /// Looks that follow the loss of a processor: what it had sent before is taken in by then.
 const LAST_LOOKS: u32 = 64;
 /// Jobs of so many processors connect all of them at the start, larger ones as needed.
@@ -106,6 +108,8 @@ pub struct Splitc<H: Host, P: Program<H>> {
 struct Pauses {
     spins: u32,
     sleep: Duration,
+    /// When to see whether a processor has come to its end.
+    ending_due_ns: Option<u64>,
 }
 
 /// What a wait is for.
@@ -258,8 +262,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     pub fn finish(mut self) -> Result<P, Error> {
         self.sync()?;
         self.finish_stores()?;
-        self.is_finishing = true;
-        self.barrier()?;
+        self.end_barrier()?;
         // What this processor sent last may be what another waits for.
         self.manager.flush(Wait::millis(1000))?;
         Ok(self.program)
@@ -336,6 +339,14 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 if let Some((proc, why)) = self.relevant_loss(&awaited) {
                     return self.look_last(proc, why, awaited.what, look);
                 }
+                if awaited.is_collective && !self.is_finishing {
+                    let now_ns = self.now_ns();
+                    let due_ns = pauses.ending_due_ns.get_or_insert(now_ns + ENDING_NS);
+                    if now_ns >= *due_ns {
+                        *due_ns = now_ns + ENDING_NS;
+                        self.see_who_has_ended(awaited.what)?;
+                    }
+                }
                 if let (true, Some(timeout)) = (awaited.is_collective, self.job.barrier_timeout) {
                     let now_ns = self.now_ns();
                     let timeout_ns = timeout.as_nanos() as u64;
@@ -402,6 +413,24 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 && self.lost.as_ref().is_none_or(|_| self.is_finishing)
             {
                 self.lost = Some((proc as u32, end.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a processor has come to its end while this one waits for all.
+    fn see_who_has_ended(&mut self, what: &'static str) -> Result<(), Error> {
+        for proc in 0..self.job.procs {
+            if proc == self.job.proc {
+                continue;
+            }
+            if let Ok(1) = self.read_control(proc, ENDING, Wait::millis(50)) {
+                let why = "it has come to its end, by exit or by returning from its main function";
+                return Err(Error::Gone {
+                    proc,
+                    why: why.to_owned(),
+                    what,
+                });
             }
         }
         Ok(())
@@ -482,6 +511,12 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         };
         let what = "it is a processor of a job of another size";
         if description.procs != self.job.procs {
+            return Err(Error::OtherProgram { proc, what });
+        }
+        let theirs = description.segments.iter().map(|(span, _)| *span);
+        if !theirs.eq(self.segments.iter().map(|segment| segment.span)) {
+            let what = "its memory lies at other addresses: link the program with -no-pie, \
+                and give all processors as much memory";
             return Err(Error::OtherProgram { proc, what });
         }
         let is_direct = self.is_direct && self.job.is_near(proc);

@@ -108,8 +108,10 @@ pub(crate) fn procedures_that_fail_are_named(world: World) {
 }
 
 pub(crate) fn a_barrier_that_one_does_not_reach_names_it(world: World) {
-    let limit =
-        |job: &mut hamlyn_splitc::Job| job.barrier_timeout = Some(Duration::from_millis(300));
+    let limit = |job: &mut hamlyn_splitc::Job| {
+        let is_late = job.proc == 1;
+        job.barrier_timeout = (!is_late).then_some(Duration::from_millis(300));
+    };
     let outcomes = world.outcomes(3, &limit, &|runtime| {
         if runtime.proc() != 1 {
             return runtime.barrier();
@@ -151,4 +153,17 @@ pub(crate) fn a_processor_that_never_starts_is_named(world: World) {
             "{message}"
         );
     }
+}
+
+pub(crate) fn a_processor_that_comes_to_its_end_early_is_named(world: World) {
+    let outcomes = world.outcomes(3, &|_| (), &|runtime| {
+        if runtime.proc() == 1 {
+            return Ok(());
+        }
+        runtime.barrier()
+    });
+    let messages = [&outcomes[0], &outcomes[2]].map(|outcome| outcome.as_ref().unwrap_err());
+    let is_named =
+        |message: &&String| message.contains("processor 1 is gone (it has come to its end");
+    assert!(messages.iter().any(is_named), "{messages:?}");
 }

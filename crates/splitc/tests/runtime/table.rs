@@ -24,6 +24,7 @@ macro_rules! everything {
             failures::procedures_that_fail_are_named,
             failures::a_barrier_that_one_does_not_reach_names_it,
             failures::a_processor_that_ends_early_is_named,
+            failures::a_processor_that_comes_to_its_end_early_is_named,
             failures::a_processor_that_never_starts_is_named,
         );
     };
