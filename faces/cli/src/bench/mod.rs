@@ -13,6 +13,7 @@ mod latency;
 mod loans;
 mod memory;
 pub(crate) mod network;
+mod one_sided;
 pub(crate) mod one_thread;
 pub(crate) mod oversubscribed;
 mod pair;
@@ -61,6 +62,9 @@ pub(crate) struct Arguments {
     /// Measure requests and their replies and nothing else.
     #[arg(long, group = "part")]
     request_reply: bool,
+    /// Measure one-sided operations and nothing else.
+    #[arg(long, group = "part")]
+    one_sided: bool,
     /// Measure the rate of short messages and nothing else.
     #[arg(long, group = "part")]
     rate: bool,
@@ -92,7 +96,7 @@ pub(crate) struct Arguments {
     mtu: u32,
     /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network, what loss costs.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "strategies", "waking", "event_loop",
-          "senders", "oversubscribed", "stopped_peer", "request_reply", "loans"])]
+          "senders", "oversubscribed", "stopped_peer", "request_reply", "loans", "one_sided"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
@@ -205,6 +209,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             + senders::steps(effort)
             + oversubscribed::STEPS
             + event_loop::STEPS
+            + one_sided::STEPS
             + stopped::STEPS,
         "measuring",
         arguments.json,
@@ -220,6 +225,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         _ if arguments.rate => throughput::measure(&mut pair, effort, &mut report, &bar)?,
         _ if arguments.strategies => {
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
+        }
+        _ if arguments.one_sided => {
+            one_sided::measure(&mut pair, &processors, effort, &mut report, &bar)?;
         }
         _ if arguments.waking => waking::measure(processors[1], effort, &mut report, &bar)?,
         Some(protocol) => latency::measure(&mut pair, &[protocol], effort, &mut report, &bar)?,
@@ -238,6 +246,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             memory::measure(&mut pair, &mut report, &bar)?;
             waking::measure(processors[1], effort, &mut report, &bar)?;
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
+            one_sided::measure(&mut pair, &processors, effort, &mut report, &bar)?;
             senders::measure(&processors, effort, &mut report, &bar)?;
             oversubscribed::measure(&processors, effort, &mut report, &bar)?;
             stopped::measure(&processors, effort, &mut report, &bar)?;
