@@ -20,10 +20,23 @@ fn sorted(bytes: &[u8]) -> Vec<String> {
 #[test]
 fn processes_know_their_part_and_lines_stay_whole() {
     let script = "echo $HAMLYN_RANK of $HAMLYN_PROCS $HAMLYN_STRATEGY; echo to stderr >&2";
-    let run = ["run", "-n", "3", "--strategy", "np", "--label", "sh", "-c", script];
+    let run = [
+        "run",
+        "-n",
+        "3",
+        "--strategy",
+        "np",
+        "--label",
+        "sh",
+        "-c",
+        script,
+    ];
     let output = hamlyn("run-parts", &run).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(sorted(&output.stdout), ["[0] 0 of 3 np", "[1] 1 of 3 np", "[2] 2 of 3 np"]);
+    assert_eq!(
+        sorted(&output.stdout),
+        ["[0] 0 of 3 np", "[1] 1 of 3 np", "[2] 2 of 3 np"]
+    );
     let errors = ["[0] to stderr", "[1] to stderr", "[2] to stderr"];
     assert_eq!(sorted(&output.stderr), errors);
 }
@@ -42,7 +55,11 @@ fn standard_input_is_that_of_the_first() {
     assert!(output.status.success());
     let lines = text(&output.stdout);
     assert_eq!(lines.lines().count(), 10_000);
-    assert!(lines.lines().all(|line| line == "[0] a line that is passed on"));
+    assert!(
+        lines
+            .lines()
+            .all(|line| line == "[0] a line that is passed on")
+    );
 }
 
 #[test]
@@ -61,7 +78,10 @@ fn the_first_that_fails_gives_the_status_and_ends_the_others() {
         let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{errors}");
         assert!(errors.contains(says), "{errors}");
-        assert!(errors.contains("the other 2 processes are ended"), "{errors}");
+        assert!(
+            errors.contains("the other 2 processes are ended"),
+            "{errors}"
+        );
     }
 }
 
@@ -102,8 +122,14 @@ fn endless(test: &str) -> (std::process::Child, Vec<Pid>) {
 
 fn await_the_end_of(processes: &[Pid]) {
     let begun = Instant::now();
-    while processes.iter().any(|process| test_kill_process(*process).is_ok()) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "a process was left behind");
+    while processes
+        .iter()
+        .any(|process| test_kill_process(*process).is_ok())
+    {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "a process was left behind"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -131,21 +157,35 @@ fn nothing_is_left_behind_when_the_launcher_is_killed() {
 fn processes_on_other_hosts_have_streams_signals_and_ends_too() {
     let directory = support::Room::new("run-remote");
     let table = directory.file("hosts");
-    std::fs::write(&table, "far-1 127.0.0.1 slots=1\nfar-2 127.0.0.1:9999 slots=2\n").unwrap();
+    std::fs::write(
+        &table,
+        "far-1 127.0.0.1 slots=1\nfar-2 127.0.0.1:9999 slots=2\n",
+    )
+    .unwrap();
     let shell = directory.file("shell");
     std::fs::write(&shell, "#!/bin/sh\nhost=$1; shift; FAR=$host exec \"$@\"\n").unwrap();
     let shell = format!("sh {shell}");
     let table = table.as_str();
     let run = |script: &str| {
-        let arguments = ["run", "-n", "3", "--label", "--hosts", table, "sh", "-c", script];
+        let arguments = [
+            "run", "-n", "3", "--label", "--hosts", table, "sh", "-c", script,
+        ];
         let mut command = hamlyn("run-remote", &arguments);
         command.env("HAMLYN_REMOTE_SHELL", &shell);
         command
     };
     let mut command = run("echo $FAR $HAMLYN_HOST $HAMLYN_JOB_HOSTS; cat; cat $HAMLYN_HOSTS >&2");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"for the first\n").unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"for the first\n")
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let expected = [
@@ -156,8 +196,14 @@ fn processes_on_other_hosts_have_streams_signals_and_ends_too() {
     ];
     assert_eq!(sorted(&output.stdout), expected);
     assert!(text(&output.stderr).contains("[2] far-2 127.0.0.1:9999"));
-    let output = run("[ $HAMLYN_RANK = 2 ] && kill -9 $$; sleep 1000").output().unwrap();
+    let output = run("[ $HAMLYN_RANK = 2 ] && kill -9 $$; sleep 1000")
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(137), "{}", text(&output.stderr));
     let says = "on far-2) was killed by signal 9";
-    assert!(text(&output.stderr).contains(says), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains(says),
+        "{}",
+        text(&output.stderr)
+    );
 }
