@@ -101,13 +101,13 @@ mod tests {
         for _ in 0..2000 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
             let choice = state >> 33;
-            if choice % 3 == 0 && !places.is_empty() {
+            if choice.is_multiple_of(3) && !places.is_empty() {
                 let place = places.swap_remove(choice as usize % places.len());
                 assert!(heaps.iter_mut().all(|heap| heap.free(place)));
             } else {
                 let [a, b] = heaps
                     .each_mut()
-                    .map(|heap| heap.allocate(choice % 9000, choice % 2 == 0));
+                    .map(|heap| heap.allocate(choice % 9000, choice.is_multiple_of(2)));
                 assert_eq!(a, b);
                 places.extend(a);
             }

@@ -279,7 +279,8 @@ pub(crate) fn reductions_are_those_of_a_serial_run(world: World) {
             let own = i64::from(runtime.proc());
             let value = |proc: i64| (proc * 37 + 11) % 17 - 8;
             let all = || (0..i64::from(procs)).map(value);
-            let reductions: [(Reduction, fn(i64, i64) -> i64); 7] = [
+            type Combine = fn(i64, i64) -> i64;
+            let reductions: [(Reduction, Combine); 7] = [
                 (Reduction::Add, |a, b| a + b),
                 (Reduction::Max, i64::max),
                 (Reduction::Min, i64::min),
