@@ -29,8 +29,9 @@ const SPINS_PER_YIELD: u32 = 64;
 /// And how long sleeps are, each twice as long as the one before.
 const SLEEP_MIN: Duration = Duration::from_micros(50);
 const SLEEP_MAX: Duration = Duration::from_millis(2);
-/// Waits for all that last so long see whether a processor has come to its end.
-const ENDING_NS: u64 = 1_000_000_000;
+/// Waits for all see whether a processor has come to its end: after so long, and again each time after twice as long.
+const ENDING_MIN_NS: u64 = 20_000_000;
+const ENDING_MAX_NS: u64 = 1_000_000_000;
 /// Looks that follow the loss of a processor: what it had sent before is taken in by then.
 const LAST_LOOKS: u32 = 64;
 /// Jobs of so many processors connect all of them at the start, larger ones as needed.
@@ -114,6 +115,7 @@ struct Pauses {
     sleep: Duration,
     /// When to see whether a processor has come to its end.
     ending_due_ns: Option<u64>,
+    ending_ns: u64,
 }
 
 /// What a wait is for.
@@ -353,9 +355,10 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 }
                 if awaited.is_collective && !self.is_finishing {
                     let now_ns = self.now_ns();
-                    let due_ns = pauses.ending_due_ns.get_or_insert(now_ns + ENDING_NS);
+                    let due_ns = pauses.ending_due_ns.get_or_insert(now_ns + ENDING_MIN_NS);
                     if now_ns >= *due_ns {
-                        *due_ns = now_ns + ENDING_NS;
+                        let again_ns = (pauses.ending_ns * 2).clamp(ENDING_MIN_NS, ENDING_MAX_NS);
+                        (*due_ns, pauses.ending_ns) = (now_ns + again_ns, again_ns);
                         self.see_who_has_ended(awaited.what)?;
                     }
                 }

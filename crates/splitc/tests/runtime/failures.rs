@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use hamlyn_splitc::{Error, GlobalAddress, GlobalPtr, Reduction};
 
-use crate::World;
 use crate::processor::{FAIL, LENGTH, MISBEHAVE, START};
+use crate::{BARRIER_TIMEOUT, World};
 
 fn bytes_at(proc: u32, place: u64) -> GlobalPtr<u64> {
     GlobalPtr::at(GlobalAddress::new(proc, place))
@@ -110,7 +110,7 @@ pub(crate) fn procedures_that_fail_are_named(world: World) {
 pub(crate) fn a_barrier_that_one_does_not_reach_names_it(world: World) {
     let limit = |job: &mut hamlyn_splitc::Job| {
         let is_late = job.proc == 1;
-        job.barrier_timeout = (!is_late).then_some(Duration::from_millis(300));
+        job.barrier_timeout = (!is_late).then_some(BARRIER_TIMEOUT);
     };
     let outcomes = world.outcomes(3, &limit, &|runtime| {
         if runtime.proc() != 1 {
@@ -121,8 +121,8 @@ pub(crate) fn a_barrier_that_one_does_not_reach_names_it(world: World) {
     });
     // The first of the two ends the job; the other may learn only that.
     let waiting = [&outcomes[0], &outcomes[2]].map(|outcome| outcome.as_ref().unwrap_err());
-    let is_named =
-        |message: &&String| message.contains("was not reached within 300ms by processor 1");
+    let says = format!("was not reached within {BARRIER_TIMEOUT:?} by processor 1");
+    let is_named = |message: &&String| message.contains(&says);
     assert!(waiting.iter().any(is_named), "{waiting:?}");
 }
 

@@ -8,6 +8,7 @@ mod failures;
 mod processor;
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use hamlyn::Strategy;
 use hamlyn::host::process::ProcessHost;
@@ -16,6 +17,9 @@ use hamlyn_splitc::{Job, Placement};
 use processor::{Role, play};
 
 pub(crate) type Host = ProcessHost;
+
+/// How long a barrier may take where it fails.
+pub(crate) const BARRIER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Where processors live.
 #[derive(Clone, Copy)]

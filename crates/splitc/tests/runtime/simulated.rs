@@ -8,6 +8,7 @@ mod failures;
 mod processor;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use hamlyn::Strategy;
 use hamlyn_sim::host::SimHost;
@@ -21,6 +22,9 @@ pub(crate) type Host = SimHost;
 
 /// Longer than any test, by the clock of the world.
 const END: Time = Time::from_ns(600_000_000_000);
+
+/// How long a barrier may take where it fails.
+pub(crate) const BARRIER_TIMEOUT: Duration = Duration::from_millis(30);
 
 /// Where processors live.
 #[derive(Clone, Copy)]
