@@ -98,8 +98,8 @@ pub struct Splitc<H: Host, P: Program<H>> {
     /// On processor 0: arrays that one processor allocates for all.
     pub(crate) lone_heap: SymmetricHeap,
     pub(crate) spread_room_bytes: u64,
-    /// The first processor that was lost, and why.
-    lost: Option<(u32, String)>,
+    /// The processors that were lost, and why.
+    lost: Vec<(u32, String)>,
     pub(crate) is_finishing: bool,
     pub(crate) accesses: u32,
     /// Whether processors of this host reach each other's memory directly.
@@ -222,7 +222,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             spread_heap,
             lone_heap,
             spread_room_bytes: spread_places.end.saturating_sub(spread_places.start),
-            lost: None,
+            lost: Vec::new(),
             is_finishing: false,
             accesses: 0,
             is_direct,
@@ -407,11 +407,11 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     }
 
     fn relevant_loss(&self, awaited: &Awaited) -> Option<(u32, String)> {
-        let (lost, why) = self.lost.as_ref()?;
-        let is_it = awaited.of == Some(*lost);
         // At the end of the job a processor goes when it has all that it needs; others may still wait for each other.
         let is_any = awaited.is_collective && !self.is_finishing;
-        (is_it || is_any).then(|| (*lost, why.clone()))
+        let mut lost = self.lost.iter();
+        let found = lost.find(|(proc, _)| is_any || awaited.of == Some(*proc));
+        found.cloned()
     }
 
     /// Hears which processors are gone.
@@ -424,10 +424,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 let known = known.as_ref();
                 known.is_some_and(|known| known.interface().is_same(&peer.interface))
             };
-            if let Some(proc) = self.peers.iter().position(is_it)
-                && self.lost.as_ref().is_none_or(|_| self.is_finishing)
-            {
-                self.lost = Some((proc as u32, end.to_string()));
+            if let Some(proc) = self.peers.iter().position(is_it) {
+                self.lost.push((proc as u32, end.to_string()));
             }
         }
         Ok(())
