@@ -292,7 +292,7 @@ SPLITC_INLINE void splitc_save(char *to, const void *from, size_t bytes)
     }
 }
 
-/* Whoever waits for an atomic procedure of this processor is served at its accesses, too. */
+/* A processor that waits for an atomic procedure of this one is served at the accesses of this one, too. */
 SPLITC_INLINE void splitc_attend(void)
 {
     if (SPLITC_UNLIKELY(*splitc_state.attention))

@@ -9,7 +9,7 @@ pub(crate) struct Arguments {
     /// How many processes. Each is a processor of the job.
     #[arg(short = 'n', long = "procs", value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) procs: u32,
-    /// Who moves packets: the program in its calls, a network processor (np), or both (inject: the program sends; receive: whoever is free
+    /// Who moves packets: the program in its calls, a network processor (np), or both (inject: the program sends; receive: the thread that is free
     /// receives).
     #[arg(long, value_enum, default_value_t = StrategyName::Proc)]
     pub(super) strategy: StrategyName,

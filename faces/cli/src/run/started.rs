@@ -159,7 +159,7 @@ fn forward(output: impl Read, label: Option<String>, is_error: bool) {
             line.push(b'\n');
         }
         let text = [label.as_deref().unwrap_or_default().as_bytes(), &line].concat();
-        // Whoever reads this may have gone; the job goes on.
+        // If nobody reads this any more, the job goes on.
         let _ = match is_error {
             true => std::io::stderr().lock().write_all(&text),
             false => {
