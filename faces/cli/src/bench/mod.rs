@@ -24,6 +24,7 @@ mod raw_stream;
 mod report;
 mod request_reply;
 pub(crate) mod senders;
+pub(crate) mod splitc;
 pub(crate) mod stopped;
 mod strategies;
 mod throughput;
@@ -86,6 +87,9 @@ pub(crate) struct Arguments {
     /// Measure what live peers get beside a stopped one and nothing else.
     #[arg(long, group = "part")]
     stopped_peer: bool,
+    /// Measure the operations of Split-C and nothing else: round trips, overhead, gaps, bandwidth, polling.
+    #[arg(long, group = "part")]
+    splitc: bool,
     /// Measure between two hosts, and nothing else: two network namespaces joined by a veth pair, which needs root;
     /// without, both are on the loopback device.
     #[arg(long, group = "part")]
@@ -172,6 +176,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             "two processors are needed to measure messages between two processes; this process may use {}",
             processors.len()
         );
+    }
+    if arguments.splitc {
+        let bar = crate::terminal::steps_bar(splitc::STEPS, "measuring", arguments.json);
+        let figures = splitc::measure(effort, &bar)?;
+        bar.finish_and_clear();
+        if let Some(directory) = &arguments.plot {
+            figures.plot(directory)?;
+        }
+        figures.print(arguments.json)?;
+        return Ok(ExitCode::SUCCESS);
     }
     if arguments.network {
         let figures = network::measure(&processors, effort, arguments.mtu, arguments.json)?;
