@@ -317,41 +317,47 @@ impl End {
         }
     }
 
-    /// Takes what has come: an answer, a message whose handler it runs, or operations that are complete.
+    /// Takes what has come: a message, an answer or one whose handler it runs; otherwise an operation that is complete.
     pub(super) fn look(&mut self) -> bool {
-        if let Some(&(peer, operation)) = self.begun.front() {
-            let memory = &mut self.peers[peer].memory;
-            let finished = self
-                .manager
-                .interface()
-                .finish(memory, operation, Wait::Poll);
-            if finished.is_ok() {
-                self.begun.pop_front();
-                return true;
-            }
+        self.take_message() || self.take_completion()
+    }
+
+    fn take_completion(&mut self) -> bool {
+        let Some(&(peer, operation)) = self.begun.front() else {
+            return false;
+        };
+        let memory = &mut self.peers[peer].memory;
+        let mut interface = self.manager.interface();
+        let finished = interface.finish(memory, operation, Wait::Poll);
+        drop(interface);
+        if finished.is_ok() {
+            self.begun.pop_front();
         }
+        finished.is_ok()
+    }
+
+    fn take_message(&mut self) -> bool {
         let Self { manager, queue, .. } = self;
         let came = manager.interface().rcv(queue);
         let Some(notification) = came.expect("the queue is long enough") else {
             return false;
         };
         let (said, sender) = Said::of(notification.word);
-        match said {
-            Said::Answers => self.unanswered -= 1,
-            Said::Asks(primitive) => {
-                world::pause(match primitive {
-                    Primitive::Get => self.machine.software("get_handler").receive(),
-                    Primitive::Put => self.machine.software("put_handler").receive(),
-                    _ => Span::ZERO,
-                });
-                let bytes = match primitive {
-                    Primitive::BulkGet(bytes) => bytes,
-                    _ => 0,
-                };
-                if self.is_answered(primitive) {
-                    self.say(sender as usize, Said::Answers, bytes);
-                }
-            }
+        let Said::Asks(primitive) = said else {
+            self.unanswered -= 1;
+            return true;
+        };
+        world::pause(match primitive {
+            Primitive::Get => self.machine.software("get_handler").receive(),
+            Primitive::Put => self.machine.software("put_handler").receive(),
+            _ => Span::ZERO,
+        });
+        let bytes = match primitive {
+            Primitive::BulkGet(bytes) => bytes,
+            _ => 0,
+        };
+        if self.is_answered(primitive) {
+            self.say(sender as usize, Said::Answers, bytes);
         }
         true
     }

@@ -155,3 +155,18 @@ fn lines(report: &Report) -> Vec<String> {
     }
     lines
 }
+
+#[test]
+fn zz_show() {
+    for line in lines(&REPORT) {
+        println!("LINE {line}");
+    }
+    for entry in &REPORT.entries {
+        for f in &entry.figures {
+            if !entry.id.contains("TAB1") {
+                println!("BULK {} {} {}", entry.id, f.paper, f.ours);
+            }
+        }
+    }
+    println!("HEAD {:?}", REPORT.headline);
+}
