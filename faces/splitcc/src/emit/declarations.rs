@@ -68,15 +68,13 @@ impl Emitter<'_> {
         if has_body {
             self.specifiers_alone(declaration);
         }
-        self.flat += 1;
         for (number, declarator) in declaration.declarators.iter().enumerate() {
-            let is_parameter = declaration.context == Context::Parameter;
-            if number > 0 && is_parameter && !self.ends_with_semicolon(declaration) {
-                self.push_text(",");
-            }
+            let start = if number == 0 { declaration.span.start } else { declarator.span.start };
+            self.token_line(start);
+            self.flat += 1;
             self.special_declarator(declaration, declarator, &storage);
+            self.flat -= 1;
         }
-        self.flat -= 1;
     }
 
     fn ends_with_semicolon(&self, declaration: &Declaration) -> bool {
@@ -181,7 +179,7 @@ impl Emitter<'_> {
         if !is_static {
             for (captured, expr) in &declarator.captures {
                 let value = self.text_of(|e| e.value(expr));
-                self.push_text(&format!(" const unsigned long {captured} = (unsigned long)({value});"));
+                self.push_text(&format!(" const unsigned long {captured} __attribute__((unused)) = (unsigned long)({value});"));
             }
             let count = self.count_text(dimensions);
             let size = self.size_text(of);
@@ -247,7 +245,7 @@ impl Emitter<'_> {
         let mut captures = String::new();
         for (captured, expr) in &function.captures {
             let value = self.text_of(|e| e.value(expr));
-            let _ = write!(captures, " const unsigned long {captured} = (unsigned long)({value});");
+            let _ = write!(captures, " const unsigned long {captured} __attribute__((unused)) = (unsigned long)({value});");
         }
         let last = if is_main && !returns_nothing { " return 0; " } else { "" };
         self.body(&function.body, &captures, last);
@@ -258,13 +256,13 @@ impl Emitter<'_> {
         if is_main {
             // The result of a main function that never returns one is an accident.
             let text = if returns_nothing || !function.returns_value {
-                "((void (*)(int, char **, char **))splitc_main)(argc, argv, environ); return 0;"
+                "((void (*)(int, char **, char **))program)(argc, argv, environ); return 0;"
             } else {
-                "return ((int (*)(int, char **, char **))splitc_main)(argc, argv, environ);"
+                "return ((int (*)(int, char **, char **))program)(argc, argv, environ);"
             };
             let _ = writeln!(
                 self.behind,
-                "int splitc_program(int argc, char **argv) {{ extern char **environ; {text} }}"
+                "int splitc_program(int argc, char **argv) {{ extern char **environ; void *program = (void *)splitc_main; {text} }}"
             );
         }
     }

@@ -225,6 +225,7 @@ impl Parser<'_> {
         for index in start..self.at {
             match &*self.tokens[index].text {
                 "gnu_inline" | "__gnu_inline__" => storage.is_gnu_inline = true,
+                "vector_size" | "__vector_size__" | "mode" | "__mode__" => storage.changes_type = true,
                 word @ ("__splitc_calls__" | "__splitc_named__") if index + 2 < self.at => {
                     *library = Some((self.tokens[index + 2].text.clone(), word == "__splitc_calls__"));
                 }
@@ -408,6 +409,11 @@ impl Parser<'_> {
             if !is_static {
                 self.capture(declarator);
             }
+        }
+        if storage.changes_type {
+            // What an attribute makes of a type, the C compiler knows.
+            let kind = if storage.is_typedef { Kind::Named(name.clone()) } else { Kind::Unknown };
+            declarator.ty = Type::new(kind);
         }
         if storage.is_typedef {
             self.declare(&name, declarator.ty.clone(), true, NameRole::Foreign, at);

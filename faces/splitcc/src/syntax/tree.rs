@@ -192,6 +192,8 @@ pub struct Storage {
     pub is_inline: bool,
     /// `__attribute__((gnu_inline))`.
     pub is_gnu_inline: bool,
+    /// An attribute makes another type of it, as `vector_size` does.
+    pub changes_type: bool,
 }
 
 /// A declaration.
