@@ -189,11 +189,6 @@ impl Emitter<'_> {
             ));
             return;
         }
-        if dimensions.iter().any(|d| matches!(d, crate::types::Dimension::Open)) {
-            let at = self.tokens[*token].at;
-            self.diagnostics.error(at, "a spread array needs the sizes of all its dimensions; write them in the brackets");
-            return;
-        }
         let count = self.count_text(dimensions);
         let size = self.size_text(of);
         let number = self.number();

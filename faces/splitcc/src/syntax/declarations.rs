@@ -154,13 +154,11 @@ impl Parser<'_> {
                         "void", "char", "int", "float", "double", "_Bool", "__int128", "_Float128", "_Float64", "_Float32",
                         "_Float64x", "_Float32x", "_Float16",
                     ];
-                    if words.base.is_some() && words.base != Some("int") && word != "int" {
+                    if words.base.is_some() {
                         let at = self.here();
                         return self.fail(at, "two types in one declaration; is a ';' missing before it?");
                     }
-                    if words.base.is_none() || word != "int" {
-                        words.base = known.into_iter().find(|known| *known == word);
-                    }
+                    words.base = known.into_iter().find(|known| *known == word);
                 }
                 "__attribute__" => {
                     self.attribute(&mut storage, &mut library)?;
@@ -403,6 +401,12 @@ impl Parser<'_> {
         declarator.special |= is_spread && !storage.is_typedef;
         let is_static = context == Context::File || storage.is_static;
         if is_spread && !storage.is_typedef && !storage.is_extern {
+            if let Kind::SpreadArray(_, dimensions) = &declarator.ty.kind {
+                if dimensions.iter().any(|d| matches!(d, crate::types::Dimension::Open)) {
+                    let text = "a spread array needs the sizes of all its dimensions; write them in the brackets";
+                    return self.fail(at, text);
+                }
+            }
             if is_static && context == Context::Block {
                 declarator.emitted = Some(self.fresh(&format!("static_{name}")));
             }
