@@ -52,7 +52,8 @@ fn obeys_the_rules(message: &Message, length: usize) {
         | Message::Mapped
         | Message::Sealed
         | Message::Claim { .. }
-        | Message::Lent { .. } => {}
+        | Message::Lent { .. }
+        | Message::Exported { .. } => {}
     }
 }
 

@@ -30,6 +30,22 @@ impl Rights {
     /// All of these.
     pub const ALL: Rights = Rights(7);
 
+    /// As one byte.
+    #[inline]
+    pub const fn to_bits(self) -> u8 {
+        self.0
+    }
+
+    /// What [`Rights::to_bits`] gave as this byte; nothing if it names rights that there are not.
+    #[inline]
+    pub const fn from_bits(bits: u8) -> Option<Rights> {
+        if bits & !Self::ALL.0 == 0 {
+            Some(Rights(bits))
+        } else {
+            None
+        }
+    }
+
     /// These and those.
     #[inline]
     #[must_use]

@@ -5,6 +5,8 @@
 //! takes `&mut self`. A program with several threads opens one for each. Who moves the packets,
 //! that thread or a network processor, is its [`Strategy`].
 
+mod direct;
+mod exporting;
 mod fencing;
 mod gathering;
 mod granting;
@@ -100,6 +102,7 @@ pub struct Interface<H: Host> {
     /// When to look again whether memory can be given back.
     spare_due_ns: Option<u64>,
     granting: granting::Granting,
+    exporting: exporting::Exporting,
     operating: operating::Operating,
     pub(crate) sleepers: sleepers::Sleepers,
     adaptive_spin: AdaptiveSpin,
@@ -150,6 +153,7 @@ impl<H: Host> Interface<H> {
             cut: None,
             spare_due_ns: None,
             granting: granting::Granting::default(),
+            exporting: exporting::Exporting::default(),
             operating: operating::Operating::default(),
             sleepers: sleepers::Sleepers::default(),
             adaptive_spin,
@@ -295,14 +299,15 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// Closes a slot. Its tickets are worthless from now on, and its grants are revoked, which
-    /// takes as long as [`Interface::revoke_grant`].
+    /// Closes a slot. Its tickets are worthless from now on, and its grants and its export are revoked, which
+    /// takes as long as [`Interface::revoke_grant`] and [`Interface::revoke_export`].
     pub fn close_slot(&mut self, slot: Slot) -> Result<(), SlotError> {
         self.close_slot_named(slot.name)
     }
 
     fn close_slot_named(&mut self, name: SlotName) -> Result<(), SlotError> {
         self.end_grants_on(name);
+        self.end_exports_on(name);
         self.inbound
             .lock(|inbound| inbound.receiver.close_slot(name))
     }

@@ -54,6 +54,7 @@ pub mod engine;
 pub mod error;
 pub mod event;
 pub mod event_loop;
+pub mod export;
 mod fences;
 pub mod grant;
 pub mod group;
@@ -89,6 +90,7 @@ pub use error::{
 };
 pub use event::Event;
 pub use event_loop::{Look, Sleep, Waiting};
+pub use export::{DirectWindow, Export, ExportError, ExportTicket, Import, ImportError};
 pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
 pub use hamlyn_host::{Address, Destination, Host};
 pub use hamlyn_link::udp_endpoint::ConnectionState;

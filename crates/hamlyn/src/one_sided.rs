@@ -36,6 +36,7 @@ use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_host::HostError;
 use hamlyn_ring::area::Area;
+use hamlyn_ring::shared::DirectWindow;
 
 pub use hamlyn_engine::operation::{Atomic, Change, Width};
 
@@ -174,6 +175,8 @@ pub struct Initiator {
     /// The slot to which answers come.
     pub(crate) slot: SlotName,
     pub(crate) area: Area,
+    /// The ticket's place, if it is imported.
+    pub(crate) direct: Option<DirectWindow>,
     landing_bytes: u64,
     leaving: Leaving,
 }
@@ -190,6 +193,7 @@ impl Drop for Initiator {
 impl Initiator {
     pub(crate) fn new(
         target: Target,
+        direct: Option<DirectWindow>,
         operations: &Operations,
         area: Area,
         landing_bytes: u64,
@@ -199,9 +203,15 @@ impl Initiator {
             target,
             slot: operations.slot.name,
             area,
+            direct,
             landing_bytes,
             leaving,
         }
+    }
+
+    /// A window on the ticket's place, if it was imported when this was opened and that lasts.
+    pub fn window(&self) -> Option<&DirectWindow> {
+        self.direct.as_ref().filter(|window| window.lasts())
     }
 
     /// Whom it asks.
@@ -295,6 +305,15 @@ impl Operations {
     pub(crate) fn asked(&mut self, operation: Operation) {
         if let Some(pending) = self.pending(operation) {
             pending.requests += 1;
+        }
+    }
+
+    /// It was carried out in memory, or refused.
+    pub(crate) fn done_at_once(&mut self, operation: Operation, refused: Option<Refusal>) {
+        if let Some(pending) = self.pending(operation) {
+            pending.left_bytes = 0;
+            pending.is_all_sent = true;
+            pending.refused = refused.map(|refused| refused as u8);
         }
     }
 

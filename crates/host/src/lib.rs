@@ -25,8 +25,10 @@ use hamlyn_engine::transport::CloseReason;
 use hamlyn_link::Link;
 use hamlyn_link::udp::socket::CallFailed;
 use hamlyn_ring::area::Area;
+use hamlyn_ring::export::{ExportFiles, ImportedArea};
 use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
+use hamlyn_ring::shared::Access;
 use std::os::fd::OwnedFd;
 
 /// Where an interface is: what a ticket needs in order to be usable anywhere.
@@ -205,6 +207,23 @@ pub trait Host: std::fmt::Debug + 'static {
         adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
         deadline_ns: u64,
     ) -> Result<R, ConnectError>;
+
+    /// Holds an exported area ready for all peers that are linked to this interface, which fetch it with the number that is
+    /// returned, which is random, until it is withdrawn.
+    fn export(&mut self, files: ExportFiles, length_bytes: u64) -> Result<u64, HostError>;
+
+    /// An exported area cannot be fetched any more. Peers that have fetched it keep it.
+    fn withdraw_export(&mut self, secret: u64);
+
+    /// Fetches an area that another interface exports, and maps it if the kernel confirms what must hold of it. Blocks until
+    /// `deadline_ns`.
+    fn import(
+        &mut self,
+        from: Destination,
+        secret: u64,
+        access: Access,
+        deadline_ns: u64,
+    ) -> Result<ImportedArea, ConnectError>;
 
     /// Connects to another interface, or to itself. Blocks until `deadline_ns` (by [`Host::now_ns`]).
     fn connect(
@@ -426,6 +445,12 @@ pub enum HostError {
         /// How many there can be.
         allowed: u32,
     },
+    /// As many areas as there can be are exported.
+    #[error("{allowed} areas are exported here already: revoke some exports")]
+    ExportsFull {
+        /// How many there can be.
+        allowed: u32,
+    },
     /// The network cannot be used as was said.
     #[error(transparent)]
     Network(#[from] Box<network::NetworkError>),
@@ -499,7 +524,7 @@ pub enum ConnectError {
     },
     /// It is there, but lends us nothing under that number. Trying again cannot help.
     #[error(
-        "{to} has no pages for this interface under that number: they were fetched already, the grant ended, or it is for another process"
+        "{to} has no pages for this interface under that number: they were fetched already, the grant or export ended, or it is for another process"
     )]
     NotLent {
         /// Whom we asked.

@@ -71,6 +71,14 @@ impl Area {
         })
     }
 
+    /// An area without pieces.
+    pub(crate) fn of_memory(memory: Memory) -> Self {
+        Self {
+            memory: Arc::new(memory),
+            write_token: None,
+        }
+    }
+
     pub(crate) fn memory(&self) -> &Arc<Memory> {
         &self.memory
     }
@@ -200,7 +208,7 @@ impl memory::Area for Area {
     }
 
     fn is_private(&self) -> bool {
-        !self.memory.is_lendable()
+        !self.memory.is_lendable() && !self.memory.is_in_file()
     }
 
     #[inline]

@@ -13,6 +13,7 @@
 //! * [`memfd`]: sealed memory files, made and checked.
 //! * [`area`]: message areas and send-buffer areas (`Hamlyn 2.2`).
 //! * [`lending`]: pages of an area that a peer stores into by itself.
+//! * [`export`]: areas that any number of peers map.
 //! * [`pool`]: memory that its owner writes in place and others only read.
 //! * [`producer`], [`consumer`]: the two ends of one direction.
 //! * [`reports`]: what the receiving end refused.
@@ -30,6 +31,7 @@ pub mod cells;
 pub mod consumer;
 pub mod doorbell;
 pub mod duplex;
+pub mod export;
 pub mod geometry;
 mod handover;
 pub mod lending;

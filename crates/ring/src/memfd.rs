@@ -11,13 +11,13 @@ use core::ops::Range;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, fstat,
-    fstatfs, ftruncate, memfd_create,
+    FallocateFlags, MemfdFlags, SealFlags, SeekFrom, fallocate, fcntl_add_seals, fcntl_get_seals,
+    fstat, fstatfs, ftruncate, memfd_create, seek,
 };
 
 use crate::Errno;
 use crate::geometry::Geometry;
-use crate::shared::{Access, Mapping};
+use crate::shared::{Access, Mapping, PAGE_BYTES};
 
 /// `TMPFS_MAGIC`: memory files of ordinary pages lie in the kernel's own tmpfs.
 const ORDINARY_PAGES: u64 = 0x0102_1994;
@@ -108,6 +108,59 @@ impl Memfd {
         Ok((file, mapping))
     }
 
+    /// A file of `len` bytes, none of them present, that keeps its size and is known to nobody yet. [`Memfd::seal_exported`] is due
+    /// before that changes.
+    pub(crate) fn create_exportable(len: usize) -> Result<Self, MemfdError> {
+        let file = Self::unsealed("hamlyn-area", len, 0)?;
+        file.seal(SealFlags::SHRINK | SealFlags::GROW)?;
+        Ok(file)
+    }
+
+    /// Nobody can change the seals any more. With [`Access::ReadOnly`], nobody can write it but through mappings that there are,
+    /// nor punch holes into it.
+    pub(crate) fn seal_exported(&self, access: Access) -> Result<(), MemfdError> {
+        match access {
+            Access::Writable => self.seal(SealFlags::SEAL),
+            Access::ReadOnly => self.seal(SealFlags::FUTURE_WRITE | SealFlags::SEAL),
+        }
+    }
+
+    /// One more descriptor of it.
+    pub(crate) fn duplicate(&self) -> Result<OwnedFd, MemfdError> {
+        let duplicate = self.fd.try_clone();
+        duplicate.map_err(|error| MemfdError::System {
+            call: "fcntl(F_DUPFD_CLOEXEC)",
+            errno: Errno::from_io_error(&error).unwrap_or(Errno::MFILE),
+        })
+    }
+
+    /// The next pages that are present, from `from` on.
+    pub(crate) fn next_present(&self, from: usize) -> Result<Option<Range<usize>>, MemfdError> {
+        let find = |from| match seek(&self.fd, from) {
+            Ok(found) => Ok(Some(found as usize)),
+            // There is nothing behind.
+            Err(Errno::NXIO) => Ok(None),
+            Err(errno) => Err(MemfdError::System {
+                call: "lseek",
+                errno,
+            }),
+        };
+        if from >= self.len {
+            return Ok(None);
+        }
+        let Some(begin) = find(SeekFrom::Data(from as u64))? else {
+            return Ok(None);
+        };
+        let end = find(SeekFrom::Hole(begin as u64))?.unwrap_or(self.len);
+        // Pages, and not less than one, whatever others do with the file meanwhile.
+        let begin = begin.max(from) / PAGE_BYTES * PAGE_BYTES;
+        let end = end
+            .max(begin + 1)
+            .next_multiple_of(PAGE_BYTES)
+            .min(self.len);
+        Ok((begin < end).then_some(begin..end))
+    }
+
     /// The memory of one direction, of which what [`Geometry::reserved`] names is present. Once its peer has mapped it,
     /// [`Memfd::seal_ring`] is due.
     pub fn create_ring(
@@ -158,7 +211,7 @@ impl Memfd {
         Ok(file)
     }
 
-    fn reserve(&self, part: Range<usize>) -> Result<(), MemfdError> {
+    pub(crate) fn reserve(&self, part: Range<usize>) -> Result<(), MemfdError> {
         let needed_bytes = part.len() as u64;
         reserve(self.as_fd(), part.start, part.len()).map_err(|errno| MemfdError::Memory {
             needed_bytes,
@@ -195,6 +248,22 @@ impl Memfd {
         match file.is_present() {
             true => Ok(file),
             false => Err(Unsuitable::Holes),
+        }
+    }
+
+    /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, has that size, and can be mapped for
+    /// that. Pages may be missing. Never blocks.
+    pub(crate) fn adopt_sparse(
+        fd: OwnedFd,
+        expected_len: usize,
+        access: Access,
+    ) -> Result<Self, Unsuitable> {
+        let seals = Self::seals_of(&fd)?;
+        let is_write_sealed = seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE);
+        match (access, is_write_sealed) {
+            (Access::Writable, true) => Err(Unsuitable::WriteSealed),
+            (Access::ReadOnly, false) => Err(Unsuitable::Unsealed),
+            _ => Self::of_size(fd, expected_len),
         }
     }
 

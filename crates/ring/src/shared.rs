@@ -12,8 +12,10 @@
 //! that was made read-only.
 
 mod changes;
+mod direct;
 mod loaned;
 mod memory;
+mod placed;
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[path = "shared/atomics.rs"]
 mod raw;
@@ -22,6 +24,7 @@ mod raw;
 mod raw;
 mod window;
 
+pub use direct::DirectWindow;
 pub use loaned::{Chunk, Chunks, View};
 pub(crate) use memory::Memory;
 pub use window::Window;
@@ -32,11 +35,9 @@ use std::sync::Arc;
 
 use hamlyn_engine::limits::SHORT_BYTES_MAX;
 use hamlyn_engine::memory::{ShortData, ShortSource};
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
-use rustix::mm::{
-    Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, msync, munmap,
-};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, munmap};
 
 use crate::memfd::Memfd;
 
@@ -121,6 +122,8 @@ pub struct Mapping {
     len: usize,
     /// As long as all of it, or 0 if it is read-only: one comparison checks both.
     writable_len: usize,
+    /// It stays mapped when this is dropped, as others than we use the addresses (see `placed`).
+    is_kept: bool,
 }
 
 // SAFETY: the mapping is plain memory without affinity to a thread, and every
@@ -159,6 +162,7 @@ impl Mapping {
                 base,
                 len,
                 writable_len: 0,
+                is_kept: false,
             });
         }
         // SAFETY: the kernel chooses the address, so nothing that exists is replaced.
@@ -227,42 +231,10 @@ impl Mapping {
         file: &Memfd,
         file_mapping: &Mapping,
     ) -> Result<(), Errno> {
-        let at = self
-            .writable(offset, len)
-            .map_err(|OutOfRange| Errno::INVAL)?;
-        if len == 0
-            || !(at as usize).is_multiple_of(PAGE_BYTES)
-            || !len.is_multiple_of(PAGE_BYTES)
-            || file.len() < len
-        {
-            return Err(Errno::INVAL);
-        }
         file_mapping.populate()?;
         Self::copy_between(self, offset, file_mapping, 0, len, StoreKind::Temporal)
             .map_err(|OutOfRange| Errno::INVAL)?;
-        // SAFETY: the range is whole pages of our own mapping, into which there are no references
-        // (only areas in pieces give any out, and those are never exchanged), and every access
-        // tolerates that bytes change. The kernel replaces the pages in one step: another thread's
-        // access finds the old or the new ones. The file cannot shrink beneath us (`Memfd`).
-        let mapped = unsafe {
-            mmap(
-                at.cast(),
-                len,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED | MapFlags::FIXED,
-                file.as_fd(),
-                0,
-            )
-        };
-        if let Err(errno) = mapped {
-            // SAFETY: asks whether the range is mapped; changes nothing.
-            if unsafe { msync(at.cast(), len, MsyncFlags::ASYNC) } == Err(Errno::NOMEM) {
-                // Kernels before 6.12 may have taken the old pages away before they ran out of
-                // memory for a few hundred bytes of their own. Nothing sound can be done with a hole.
-                std::process::abort();
-            }
-            return Err(errno);
-        }
+        self.replace(offset, len, file)?;
         self.prefer_huge_pages(offset, len);
         self.lock(offset, len);
         Ok(())
@@ -305,6 +277,7 @@ impl Mapping {
             base,
             len,
             writable_len,
+            is_kept: false,
         })
     }
 
@@ -478,7 +451,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        if self.len > 0 {
+        if self.len > 0 && !self.is_kept {
             // SAFETY: the range was mapped by us with this length, and nothing
             // borrows from it any more. There is nobody to tell of an error.
             let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };

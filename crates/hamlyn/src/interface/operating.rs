@@ -9,6 +9,7 @@ use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_host::Host;
 
 use super::Interface;
+use super::direct::carry_out;
 use crate::error::OpenError;
 use crate::half::Half;
 use crate::message::Target;
@@ -63,7 +64,7 @@ impl Operating {
 }
 
 /// What is asked for.
-enum Asking<'a> {
+pub(super) enum Asking<'a> {
     /// To read to that place of the slot for answers.
     Read(u64),
     Put(&'a [u8]),
@@ -71,7 +72,9 @@ enum Asking<'a> {
 }
 
 impl<H: Host> Interface<H> {
-    /// Opens access to what a ticket names, for reading, putting and changing it. The ticket must be one for fast mode. Allocates.
+    /// Opens access to what a ticket names, for reading, putting and changing it. The ticket must be one for fast mode. If this
+    /// interface has [imported](Interface::import) the slot, operations are made in its memory, and are complete when they have begun.
+    /// Allocates.
     pub fn open_initiator(
         &mut self,
         target: Target,
@@ -105,7 +108,11 @@ impl<H: Host> Interface<H> {
         };
         let operations = Operations::new(slot, target.link, queue);
         let leaving = self.leaving.clone();
-        let initiator = Initiator::new(target, &operations, area, landing_bytes, leaving);
+        let direct = self.exporting.import_of(&target).and_then(|import| {
+            let ticket = &target.ticket;
+            import.part(ticket.base, ticket.length_bytes)
+        });
+        let initiator = Initiator::new(target, direct, &operations, area, landing_bytes, leaving);
         self.operating.insert(operations);
         Ok(initiator)
     }
@@ -186,6 +193,18 @@ impl<H: Host> Interface<H> {
         let operations = self.operating.of(initiator)?;
         let operation = operations.begin(length_bytes)?;
         let asking = asking(operation);
+        if let Some(window) = self.direct(initiator) {
+            let done = carry_out(window, &asking, &initiator.area, offset, length_bytes);
+            if let (Ok(value), Asking::Atomic(_)) = (done, &asking) {
+                let place = ReturnPlace::value_offset(operation.token);
+                let stored = initiator.area.store_u64(place, value);
+                debug_assert!(stored.is_ok(), "values have places in the area");
+            }
+            self.operating
+                .of(initiator)?
+                .done_at_once(operation, done.err());
+            return Ok(operation);
+        }
         if let Asking::Atomic(_) = asking {
             // A value of 32 bits is the lower half of the word that is returned.
             let place = ReturnPlace::value_offset(operation.token);
@@ -356,6 +375,9 @@ impl<H: Host> Interface<H> {
         offset: u64,
         wait: Wait,
     ) -> Result<u64, OperationError> {
+        if let Some(word) = self.read_word_direct(initiator, offset) {
+            return Ok(word);
+        }
         let operation = self.begin_read_word(initiator, offset, wait)?;
         self.finish_or_give_up(initiator, operation, wait)
     }
@@ -377,6 +399,9 @@ impl<H: Host> Interface<H> {
             operand,
             expected: 0,
         };
+        if let Some(before) = self.change_direct(initiator, offset, &atomic) {
+            return Ok(before);
+        }
         let operation = self.begin_atomic(initiator, offset, atomic, wait)?;
         self.finish_or_give_up(initiator, operation, wait)
     }
@@ -389,6 +414,9 @@ impl<H: Host> Interface<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<(), OperationError> {
+        if self.put_direct(initiator, offset, bytes) {
+            return Ok(());
+        }
         let operation = self.begin_put(initiator, offset, bytes, wait)?;
         self.finish_or_give_up(initiator, operation, wait).map(drop)
     }

@@ -342,6 +342,7 @@ impl<H: Host> Interface<H> {
             DriverEvent::Lost(id, cause) => {
                 let to = self.links.destination(id);
                 self.outbound.lock(|outbound| outbound.remove(id, to));
+                self.end_imports_of(id);
                 self.links.lose(id, cause);
             }
             DriverEvent::Ended(id, end) => {
@@ -350,6 +351,7 @@ impl<H: Host> Interface<H> {
                 self.outbound.lock(|outbound| outbound.remove(id, to));
                 self.inbound.lock(|inbound| inbound.release(id));
                 self.end_grants_with(id);
+                self.end_imports_of(id);
                 if let Some(peer) = self.links.end(id, end) {
                     tracing::debug!(peer = ?peer.destination, %end, "link closed");
                     self.host.disconnect(peer.token);

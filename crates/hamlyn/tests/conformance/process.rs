@@ -7,6 +7,7 @@ mod table;
 mod board;
 mod cluster;
 mod datagrams;
+mod exported;
 mod fences;
 mod gathering;
 mod groups;

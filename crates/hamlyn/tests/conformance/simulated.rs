@@ -5,6 +5,7 @@
 mod table;
 
 mod datagrams;
+mod exported;
 mod fences;
 mod gathering;
 mod groups;

@@ -141,6 +141,10 @@ macro_rules! between_interfaces {
             placing::after_revocation_messages_go_as_copies
             placing::a_closed_slot_takes_its_grants_with_it
             placing::messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
+            exported::operations_in_exported_memory_are_complete_at_once
+            exported::what_does_not_fit_exported_memory_is_refused_by_the_same_names
+            exported::after_revocation_operations_go_as_packets
+            exported::changes_of_several_importers_and_by_packets_are_all_counted
         }
     };
 }

@@ -8,10 +8,10 @@
 //! |-----|-------|-------|
 //! | 0   | 8     | `hamlyn\r\n` |
 //! | 8   | 2     | version |
-//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal, 5 ask, 6 answer, 7 not offered, 8 claim, 9 lent, 10 mapped, 11 sealed |
+//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal, 5 ask, 6 answer, 7 not offered, 8 claim, 9 lent, 10 mapped, 11 sealed, 12 exported |
 //! | 12  | 2     | reason (refusal) |
 //! | 14  | 2     | flags (hello, welcome) |
-//! | 16  | 8     | interface (greeting, hello, welcome, claim); bytes (lent) |
+//! | 16  | 8     | interface (greeting, hello, welcome, claim); bytes (lent, exported) |
 //! | 24  | 8     | number (claim) |
 //! | 24  | 4     | cells of the ring in which the sender receives (hello, welcome) |
 //! | 28  | 4     | largest payload that the sender takes (hello, welcome) |
@@ -51,6 +51,7 @@ const CLAIM: u16 = 8;
 const LENT: u16 = 9;
 const MAPPED: u16 = 10;
 const SEALED: u16 = 11;
+const EXPORTED: u16 = 12;
 const FLAG_BARRIER: u16 = 1;
 const ANSWER_AT: usize = 16;
 const NAME_AT: usize = 38;
@@ -125,6 +126,11 @@ pub enum Message {
         /// How many bytes. Not yet judged.
         length_bytes: u64,
     },
+    /// Here is an area that is exported to all peers, and the page that says whether the export lasts.
+    Exported {
+        /// How many bytes the area has. Not yet judged.
+        length_bytes: u64,
+    },
 }
 
 /// Why bytes are no message.
@@ -176,6 +182,10 @@ pub fn encode(message: &Message) -> Vec<u8> {
         Message::Lent { length_bytes } => {
             put(&mut bytes, 16, length_bytes.to_le_bytes());
             LENT
+        }
+        Message::Exported { length_bytes } => {
+            put(&mut bytes, 16, length_bytes.to_le_bytes());
+            EXPORTED
         }
     };
     put(&mut bytes, 10, kind.to_le_bytes());
@@ -243,6 +253,9 @@ fn take_fixed(kind: u16, bytes: &[u8]) -> Result<Message, NotAMessage> {
             secret: u64::from_le_bytes(take(bytes, 24)?),
         },
         LENT => Message::Lent {
+            length_bytes: u64::from_le_bytes(take(bytes, 16)?),
+        },
+        EXPORTED => Message::Exported {
             length_bytes: u64::from_le_bytes(take(bytes, 16)?),
         },
         _ => return Err(NotAMessage::Invalid("its kind is unknown")),
@@ -364,6 +377,7 @@ mod tests {
             any::<(u64, u64)>()
                 .prop_map(|(interface, secret)| Message::Claim { interface, secret }),
             any::<u64>().prop_map(|length_bytes| Message::Lent { length_bytes }),
+            any::<u64>().prop_map(|length_bytes| Message::Exported { length_bytes }),
         ]
     }
 

@@ -13,6 +13,7 @@ use super::counters::{LogBudget, Outcome};
 use super::credentials::Credentials;
 use super::exchange::{self, DESCRIPTORS, ReceiveError};
 use super::grant::{LentFile, Unlinkable};
+use super::lendings::HandOver;
 use super::name::Name;
 use super::registry::{NewLink, PeerKey};
 use super::source::Source;
@@ -21,7 +22,7 @@ use crate::network::name_service::ENDPOINT_ITEM;
 use crate::{Errno, HostError, RefusedBecause};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::net::{SocketFlags, accept_with};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -345,13 +346,22 @@ impl ControlThread {
         self.note_given(socket, credentials, given, Outcome::NotOffered);
     }
 
-    /// Hands over pages that were lent to the asker. Pages that cannot be sent stay.
+    /// Hands over pages that were lent to the asker, or an area that is exported. Pages that cannot be sent stay.
     fn lend(&mut self, socket: &OwnedFd, credentials: &Credentials, interface: u64, secret: u64) {
-        let send = |file: BorrowedFd<'_>, length_bytes| {
-            exchange::send(socket, &Message::Lent { length_bytes }, &[file])
+        let send = |handed: HandOver<'_>| match handed {
+            HandOver::Lent(file, length_bytes) => {
+                exchange::send(socket, &Message::Lent { length_bytes }, &[file])
+            }
+            HandOver::Exported(files, length_bytes) => {
+                exchange::send(socket, &Message::Exported { length_bytes }, &files)
+            }
         };
-        let lendings = &self.interior.lendings;
-        let given = lendings.hand_over(secret, interface, credentials, send);
+        let Interior {
+            lendings, registry, ..
+        } = &*self.interior;
+        let process = credentials.process;
+        let is_linked = |key| registry.is_linked(key, process);
+        let given = lendings.hand_over(secret, interface, credentials, is_linked, send);
         let given = given.map(|sent| (Outcome::Lent, sent));
         self.note_given(socket, credentials, given, Outcome::NotLent);
     }

@@ -13,7 +13,8 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 
 /// Descriptors that come with a hello or a welcome: the memory that the sender
-/// lends for receiving, and the ready bitmap of its interface.
+/// lends for receiving, and the ready bitmap of its interface. And with an exported area: its memory, and the page that says
+/// whether the export lasts.
 pub(super) const DESCRIPTORS: usize = 2;
 
 /// Sent before a socket is closed on purpose. Every other byte is a ring of the doorbell.
@@ -132,7 +133,7 @@ fn receive_once(
         return Err(ReceiveError::NotAMessage(NotAMessage::Invalid(what)));
     }
     let wanted = match message {
-        Message::Hello(_) | Message::Welcome(_) => DESCRIPTORS,
+        Message::Hello(_) | Message::Welcome(_) | Message::Exported { .. } => DESCRIPTORS,
         Message::Lent { .. } => 1,
         _ => 0,
     };

@@ -1,19 +1,24 @@
-//! Pages that are lent to a peer and wait for it to fetch them (decision 0006).
+//! Pages that are lent to a peer and wait for it to fetch them (decision 0006), and areas that are exported to all peers
+//! (decision 0037).
 //!
 //! They are fetched, never pushed: no process is sent descriptors that it did not ask for. The
 //! owner gets a random number when it lends the pages, and sends it to the peer in a message. The control thread
 //! hands the file over once, to a peer that names that number and that the kernel reports as the user and process
-//! at the other end of the link that they were lent to.
+//! at the other end of the link that they were lent to. An exported area it hands over to each peer that names its number and has a
+//! link to this interface, as often as it asks.
 
 use super::credentials::Credentials;
 use super::registry::PeerKey;
 use crate::{Errno, HostError, Peer};
+use hamlyn_ring::export::ExportFiles;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Lent pages of one interface that no peer has fetched yet.
 pub(super) const LENDINGS_MAX: usize = 256;
+/// Areas that one interface exports at a time.
+pub(crate) const EXPORTS_MAX: usize = 256;
 
 struct Lending {
     file: OwnedFd,
@@ -22,13 +27,30 @@ struct Lending {
     process: u32,
 }
 
+struct Exported {
+    files: ExportFiles,
+    length_bytes: u64,
+}
+
+#[derive(Default)]
+struct Tables {
+    lendings: HashMap<u64, Lending>,
+    exports: HashMap<u64, Exported>,
+}
+
+/// What a peer is handed.
+pub(super) enum HandOver<'a> {
+    Lent(BorrowedFd<'a>, u64),
+    Exported([BorrowedFd<'a>; 2], u64),
+}
+
 /// See the module.
 #[derive(Default)]
-pub(super) struct Lendings(Mutex<HashMap<u64, Lending>>);
+pub(super) struct Lendings(Mutex<Tables>);
 
 impl Lendings {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Lending>> {
-        // Every critical section leaves the table whole at each step that can panic.
+    fn lock(&self) -> MutexGuard<'_, Tables> {
+        // Every critical section leaves the tables whole at each step that can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -39,7 +61,7 @@ impl Lendings {
         length_bytes: u64,
         to: &Peer,
     ) -> Result<(), HostError> {
-        let mut lendings = self.lock();
+        let lendings = &mut self.lock().lendings;
         if lendings.len() >= LENDINGS_MAX {
             return Err(HostError::LendingsFull {
                 allowed: LENDINGS_MAX as u32,
@@ -56,26 +78,57 @@ impl Lendings {
     }
 
     pub(super) fn withdraw(&self, secret: u64) {
-        self.lock().remove(&secret);
+        self.lock().lendings.remove(&secret);
     }
 
-    /// Has `send` hand the file and its length over, if they are for the asker. The file stays if that fails.
+    pub(super) fn export(
+        &self,
+        secret: u64,
+        files: ExportFiles,
+        length_bytes: u64,
+    ) -> Result<(), HostError> {
+        let exports = &mut self.lock().exports;
+        if exports.len() >= EXPORTS_MAX {
+            return Err(HostError::ExportsFull {
+                allowed: EXPORTS_MAX as u32,
+            });
+        }
+        let exported = Exported {
+            files,
+            length_bytes,
+        };
+        exports.insert(secret, exported);
+        Ok(())
+    }
+
+    pub(super) fn withdraw_export(&self, secret: u64) {
+        self.lock().exports.remove(&secret);
+    }
+
+    /// Has `send` hand over what lies under that number, if it is for the asker. Lent pages stay if that fails. `is_linked` says
+    /// whether the asker has a link to this interface.
     pub(super) fn hand_over(
         &self,
         secret: u64,
         interface: u64,
         credentials: &Credentials,
-        send: impl FnOnce(BorrowedFd<'_>, u64) -> Result<(), Errno>,
+        is_linked: impl FnOnce(PeerKey) -> bool,
+        send: impl FnOnce(HandOver<'_>) -> Result<(), Errno>,
     ) -> Option<Result<(), Errno>> {
-        let mut lendings = self.lock();
-        let lending = lendings.get(&secret)?;
+        let tables = &mut *self.lock();
         let asker = PeerKey::neighbour(interface, credentials.user);
+        if let Some(exported) = tables.exports.get(&secret) {
+            let files = [exported.files.area.as_fd(), exported.files.state.as_fd()];
+            return is_linked(asker)
+                .then(|| send(HandOver::Exported(files, exported.length_bytes)));
+        }
+        let lending = tables.lendings.get(&secret)?;
         if lending.borrower != asker || lending.process != credentials.process {
             return None;
         }
-        let sent = send(lending.file.as_fd(), lending.length_bytes);
+        let sent = send(HandOver::Lent(lending.file.as_fd(), lending.length_bytes));
         if sent.is_ok() {
-            lendings.remove(&secret);
+            tables.lendings.remove(&secret);
         }
         Some(sent)
     }

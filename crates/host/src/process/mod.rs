@@ -7,7 +7,7 @@
 //! * `disposal`: closes descriptors that peers sent, without waiting for them.
 //! * `grant`: the memory that each side of a link lends to the other.
 //! * `credentials`: who the kernel says is at the other end.
-//! * `lendings`: pages that wait to be fetched by whom they were lent to.
+//! * `lendings`: pages that wait to be fetched by the peer that they were lent to, and exported areas.
 //! * `reach`, `connect`, `ask`, `borrow`: the side of a handshake that begins it.
 //! * `control_thread`: the other side; it also notices deaths.
 //! * `driver`: events and sleep, for the thread that drives the interface.
@@ -74,8 +74,10 @@ use disposal::Disposal;
 use grant::Lender;
 use hamlyn_engine::receive_observer::Unobserved;
 use hamlyn_link::either::EitherLink;
+use hamlyn_ring::export::{ExportFiles, ImportedArea};
 use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
+use hamlyn_ring::shared::Access as MemoryAccess;
 use lendings::Lendings;
 use name::Name;
 use options::Settings;
@@ -343,6 +345,28 @@ impl<S: Sharing> Host for ProcessHost<S> {
         deadline_ns: u64,
     ) -> Result<R, ConnectError> {
         borrow::borrow(&self.interior, from, secret, adopt, deadline_ns)
+    }
+
+    fn export(&mut self, files: ExportFiles, length_bytes: u64) -> Result<u64, HostError> {
+        let secret = random_bits()?;
+        self.interior
+            .lendings
+            .export(secret, files, length_bytes)
+            .map(|()| secret)
+    }
+
+    fn withdraw_export(&mut self, secret: u64) {
+        self.interior.lendings.withdraw_export(secret);
+    }
+
+    fn import(
+        &mut self,
+        from: Destination,
+        secret: u64,
+        access: MemoryAccess,
+        deadline_ns: u64,
+    ) -> Result<ImportedArea, ConnectError> {
+        borrow::import(&self.interior, from, secret, access, deadline_ns)
     }
 
     fn connect(

@@ -78,6 +78,8 @@ enum PeerHandle {
 struct Neighbour {
     control: Arc<OwnedFd>,
     process: Option<OwnedFd>,
+    /// As the kernel calls it.
+    process_number: u32,
     wake_word: WakeWord,
     /// It has said that it ends.
     goodbye: bool,
@@ -170,6 +172,7 @@ impl NewLink {
         let handle = PeerHandle::Local(Neighbour {
             control,
             process,
+            process_number: peer.process,
             wake_word: link.receive.wake_word().clone(),
             goodbye: false,
         });
@@ -335,6 +338,21 @@ impl Registry {
         state.loopback = Some((token, link.receive.wake_word().clone()));
         self.send_event(&mut state, Event::Linked(peer, EitherLink::Pair(link)));
         (token, true)
+    }
+
+    /// Whether that process is linked as that interface, or is about to be: the owner shakes hands with it, and it may have the
+    /// link already.
+    pub(crate) fn is_linked(&self, key: PeerKey, process: u32) -> bool {
+        let state = self.lock();
+        let entry = state
+            .by_key
+            .get(&key)
+            .and_then(|token| state.links.get(token));
+        let of_process = |entry: &Entry| match &entry.handle {
+            PeerHandle::Local(neighbour) => !entry.lost && neighbour.process_number == process,
+            PeerHandle::Remote(_) => false,
+        };
+        entry.is_some_and(of_process) || state.connecting.contains(&key)
     }
 
     /// Whether anything comes by rings: from other processes, or from this one.

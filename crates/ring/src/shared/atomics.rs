@@ -4,7 +4,7 @@
 //! A peer may access the same bytes in other sizes. The language does not define such a race; processors do:
 //! each byte is one that somebody stored. That peer is another process, so the compiler cannot assume that there is none.
 
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 /// Loads a byte, of memory that perhaps cannot be written: hence a reference, which the language allows relaxed loads
 /// of this size through, and not `from_ptr`, which demands memory that can be.
@@ -54,6 +54,40 @@ pub(super) unsafe fn store_u64(to: *mut u8, value: u64) {
         }
     }
 }
+
+/// Loads and stores of other sizes, with the same order; whole if they are aligned.
+macro_rules! access {
+    ($load:ident, $store:ident, $word:ty, $atomic:ty) => {
+        pub(super) unsafe fn $load(from: *const u8) -> $word {
+            let mut value = <$word>::default();
+            // SAFETY: the caller vouches for so many bytes; a relaxed load never writes.
+            unsafe {
+                if from.cast::<$word>().is_aligned() {
+                    value = (*from.cast::<$atomic>()).load(Ordering::Relaxed);
+                } else {
+                    copy((&raw mut value).cast(), from, size_of::<$word>());
+                }
+            }
+            fence(Ordering::Acquire);
+            value
+        }
+
+        pub(super) unsafe fn $store(to: *mut u8, value: $word) {
+            fence(Ordering::Release);
+            // SAFETY: the caller vouches for so many bytes.
+            unsafe {
+                if to.cast::<$word>().is_aligned() {
+                    <$atomic>::from_ptr(to.cast()).store(value, Ordering::Relaxed);
+                } else {
+                    copy(to, (&raw const value).cast(), size_of::<$word>());
+                }
+            }
+        }
+    };
+}
+access!(load_u8, store_u8, u8, AtomicU8);
+access!(load_u16, store_u16, u16, AtomicU16);
+access!(load_u32, store_u32, u32, AtomicU32);
 
 /// Copies `len` bytes.
 pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {

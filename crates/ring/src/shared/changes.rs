@@ -12,6 +12,7 @@ use super::{Mapping, OutOfRange};
 impl Mapping {
     /// Changes the word at `offset`, and returns what it was. The change is made after all that the caller did before, and before
     /// all that it does afterwards.
+    #[inline]
     pub fn change(&self, offset: usize, atomic: &Atomic) -> Result<u64, OutOfRange> {
         let at = self.writable(offset, atomic.width.bytes() as usize)?;
         match atomic.width {
@@ -39,6 +40,7 @@ impl Mapping {
 
 const ORDER: Ordering = Ordering::SeqCst;
 
+#[inline]
 fn change_64(word: &AtomicU64, atomic: &Atomic) -> u64 {
     let operand = atomic.operand;
     match atomic.change {
@@ -64,6 +66,7 @@ fn change_64(word: &AtomicU64, atomic: &Atomic) -> u64 {
     }
 }
 
+#[inline]
 fn change_32(word: &AtomicU32, atomic: &Atomic) -> u64 {
     let operand = atomic.operand as u32;
     let before = match atomic.change {

@@ -36,6 +36,55 @@ pub(super) unsafe fn store_u64(to: *mut u8, value: u64) {
     }
 }
 
+/// Loads and stores of other sizes; loads before all later loads, stores after all earlier stores.
+macro_rules! access {
+    ($load:ident, $store:ident, $word:ty, $class:ident, $read:literal, $write:literal) => {
+        #[inline(always)]
+        pub(super) unsafe fn $load(from: *const u8) -> $word {
+            let value: $word;
+            // SAFETY: the caller vouches for the address; one load, nothing else changes.
+            unsafe {
+                asm!($read, from = in(reg) from, value = lateout($class) value,
+                    options(nostack, preserves_flags));
+            }
+            value
+        }
+
+        #[inline(always)]
+        pub(super) unsafe fn $store(to: *mut u8, value: $word) {
+            // SAFETY: the caller vouches for the address; one store, nothing else changes.
+            unsafe {
+                asm!($write, to = in(reg) to, value = in($class) value,
+                    options(nostack, preserves_flags));
+            }
+        }
+    };
+}
+access!(
+    load_u8,
+    store_u8,
+    u8,
+    reg_byte,
+    "mov {value}, byte ptr [{from}]",
+    "mov byte ptr [{to}], {value}"
+);
+access!(
+    load_u16,
+    store_u16,
+    u16,
+    reg,
+    "mov {value:x}, word ptr [{from}]",
+    "mov word ptr [{to}], {value:x}"
+);
+access!(
+    load_u32,
+    store_u32,
+    u32,
+    reg,
+    "mov {value:e}, dword ptr [{from}]",
+    "mov dword ptr [{to}], {value:e}"
+);
+
 /// Fetches a line to be stored to.
 #[inline(always)]
 pub(super) fn claim(line: *const u8) {

@@ -9,8 +9,11 @@ use hamlyn_engine::limits::SHORT_BYTES_MAX;
 use hamlyn_engine::memory::{Denied, ShortData, ShortSource};
 use hamlyn_engine::operation::Atomic;
 
-use super::{Mapping, OutOfRange, StoreKind, store_short};
+use rustix::fd::OwnedFd;
+
+use super::{Access, Mapping, OutOfRange, StoreKind, store_short};
 use crate::Errno;
+use crate::export::{ExportError, ExportableError};
 use crate::handover::{Pieces, ReleaseToken, WriteToken};
 use crate::memfd::Memfd;
 
@@ -21,6 +24,14 @@ pub(crate) struct Memory {
     pieces: Pieces<AtomicU32>,
     /// Which pages are lent, if they may be exchanged for others at all; never if it has pieces.
     lent: Option<Mutex<Vec<Range<usize>>>>,
+    /// The file in which all of it lies, if it may be exported; never if it has pieces or may be lent.
+    file: Option<Mutex<ExportableFile>>,
+}
+
+/// The file of an area that can be exported.
+struct ExportableFile {
+    file: Memfd,
+    is_exported: bool,
 }
 
 impl Memory {
@@ -29,6 +40,7 @@ impl Memory {
             mapping: Mapping::anonymous(len)?,
             pieces: Pieces::none(),
             lent: None,
+            file: None,
         })
     }
 
@@ -38,7 +50,70 @@ impl Memory {
             mapping: Mapping::anonymous(len)?,
             pieces: Pieces::none(),
             lent: Some(Mutex::default()),
+            file: None,
         })
+    }
+
+    /// Plain memory that is a mapping of all of a file.
+    pub(crate) fn in_file(mapping: Mapping, file: Memfd) -> Self {
+        Self {
+            mapping,
+            pieces: Pieces::none(),
+            lent: None,
+            file: Some(Mutex::new(ExportableFile {
+                file,
+                is_exported: false,
+            })),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_in_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// A descriptor of the file, for peers, and from now on for no others than those of this export.
+    pub(crate) fn begin_export(&self, access: Access) -> Result<OwnedFd, ExportError> {
+        let Some(state) = &self.file else {
+            return Err(ExportError::NotExportable);
+        };
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.is_exported {
+            return Err(ExportError::ExportedAlready);
+        }
+        let descriptor = state.file.duplicate()?;
+        state.file.seal_exported(access)?;
+        state.is_exported = true;
+        Ok(descriptor)
+    }
+
+    /// Puts a file that nobody else knows into the place of the exported one, with the pages that are there.
+    pub(crate) fn end_export(&self) -> Result<(), ExportableError> {
+        let Some(state) = &self.file else {
+            return Ok(());
+        };
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let len = self.mapping.len();
+        let fresh = Memfd::create_exportable(len)?;
+        let fresh_mapping = fresh.map(Access::Writable).map_err(ExportableError::Map)?;
+        let mut from = 0;
+        // Each turn begins beyond the last one, so importers that punch holes meanwhile do not keep us here.
+        while let Some(present) = state.file.next_present(from)? {
+            from = present.end;
+            self.mapping.copy_present(present, &fresh, &fresh_mapping)?;
+        }
+        self.mapping
+            .replace(0, len, &fresh)
+            .map_err(ExportableError::Map)?;
+        *state = ExportableFile {
+            file: fresh,
+            is_exported: false,
+        };
+        Ok(())
+    }
+
+    pub(super) fn mapping(&self) -> &Mapping {
+        &self.mapping
     }
 
     #[inline]
@@ -98,6 +173,7 @@ impl Memory {
                 mapping,
                 pieces,
                 lent: None,
+                file: None,
             },
             release_token,
             write_token,

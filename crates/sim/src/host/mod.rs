@@ -16,8 +16,10 @@ use hamlyn_host::{
     Address, ConnectError, Connected, Connector, Destination, Errno, Event, Host, HostError, Peer,
     Supply, ThreadHandle,
 };
+use hamlyn_ring::export::{ExportFiles, ImportedArea};
 use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
+use hamlyn_ring::shared::Access;
 
 pub use driver::SimDriver;
 pub use receive_judge::ReceiveJudge;
@@ -261,6 +263,35 @@ impl Host for SimHost {
         adopt(pages, length_bytes).map_err(|_| ConnectError::Invalid {
             to: shown(to),
             what: "what it lent is not sealed memory of the size that it announced",
+        })
+    }
+
+    fn export(&mut self, files: ExportFiles, length_bytes: u64) -> Result<u64, HostError> {
+        Ok(kernel::with(|kernel| {
+            kernel.export(self.interface, files, length_bytes)
+        }))
+    }
+
+    fn withdraw_export(&mut self, secret: u64) {
+        kernel::with(|kernel| kernel.withdraw_export(self.interface, secret));
+    }
+
+    fn import(
+        &mut self,
+        from: Destination,
+        secret: u64,
+        access: Access,
+        deadline_ns: u64,
+    ) -> Result<ImportedArea, ConnectError> {
+        let to = Address::Destination(from);
+        let owner = self.connector().find(to, deadline_ns)?;
+        let (files, length_bytes) =
+            kernel::with(|kernel| kernel.fetch_export(owner, self.interface, secret))
+                .ok_or_else(|| ConnectError::NotLent { to: shown(to) })?;
+        let adopted = ImportedArea::adopt(files, length_bytes, access);
+        adopted.map_err(|_| ConnectError::Invalid {
+            to: shown(to),
+            what: "what it exports is not sealed memory of the size that it announced",
         })
     }
 

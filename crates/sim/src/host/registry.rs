@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hamlyn_host::offers::Offers;
 use hamlyn_host::process::name::Name;
 use hamlyn_host::{Destination, Event, HostError, LossCause, Peer, Supply};
+use hamlyn_ring::export::ExportFiles;
 
 use crate::link::channel::AtRest;
 use crate::link::{ChannelLink, SimLink};
@@ -55,6 +56,7 @@ pub(crate) struct Interface {
     loopback: Option<u64>,
     offers: Offers,
     lendings: BTreeMap<u64, Lending>,
+    exports: BTreeMap<u64, (ExportFiles, u64)>,
     /// Rung since a sleep was last prepared.
     rung: bool,
     /// Who sleeps until it is rung for.
@@ -158,6 +160,7 @@ impl Kernel {
             loopback: None,
             offers: Offers::default(),
             lendings: BTreeMap::new(),
+            exports: BTreeMap::new(),
             rung: false,
             sleeper: None,
             relaxing: Vec::new(),
@@ -536,6 +539,40 @@ impl Kernel {
         if let Some(known) = self.registry.get_mut(interface) {
             known.lendings.remove(&secret);
         }
+    }
+
+    pub(crate) fn export(&mut self, interface: u32, files: ExportFiles, length_bytes: u64) -> u64 {
+        let secret = self.random.bits();
+        if let Some(known) = self.registry.get_mut(interface) {
+            known.exports.insert(secret, (files, length_bytes));
+        }
+        secret
+    }
+
+    pub(crate) fn withdraw_export(&mut self, interface: u32, secret: u64) {
+        if let Some(known) = self.registry.get_mut(interface) {
+            known.exports.remove(&secret);
+        }
+    }
+
+    /// One more pair of descriptors of an exported area, and its length.
+    pub(crate) fn fetch_export(
+        &mut self,
+        from: u32,
+        by: u32,
+        secret: u64,
+    ) -> Option<(ExportFiles, u64)> {
+        let importer = self.registry.get(by)?.identity;
+        let owner = self.registry.get(from)?;
+        if owner.identity.node != importer.node {
+            return None;
+        }
+        let (files, length_bytes) = owner.exports.get(&secret)?;
+        let files = ExportFiles {
+            area: files.area.try_clone().ok()?,
+            state: files.state.try_clone().ok()?,
+        };
+        Some((files, *length_bytes))
     }
 
     pub(crate) fn fetch_lent(&mut self, from: u32, by: u32, secret: u64) -> Option<(OwnedFd, u64)> {

@@ -24,6 +24,7 @@ fn enter(registry: &Registry, key: PeerKey) -> OwnedFd {
     let neighbour = Neighbour {
         control: Arc::new(here),
         process: None,
+        process_number: 0,
         wake_word: wake_word(),
         goodbye: false,
     };

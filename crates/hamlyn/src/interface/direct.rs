@@ -1,0 +1,92 @@
+//! One-sided operations in memory that the owner has exported to this interface ([`crate::export`], decision 0037): loads, stores
+//! and locked instructions of this process. Bounds and rights are those of the ticket and of the export.
+
+use hamlyn_engine::refusal::Refusal;
+use hamlyn_host::Host;
+use hamlyn_ring::area::Area;
+use hamlyn_ring::shared::{DirectWindow, OutOfRange};
+
+use super::Interface;
+use super::operating::Asking;
+use crate::one_sided::{Atomic, Initiator, OperationError};
+
+/// What a target says of an operation that does not fit its bounds, its rights or the alignment of words.
+fn refusal(window: &DirectWindow, writes: bool, offset: u64, length_bytes: u64) -> Refusal {
+    let end = offset.checked_add(length_bytes);
+    if end.is_none_or(|end| end > window.length_bytes()) {
+        Refusal::OutOfBounds
+    } else if writes && !window.is_writable() {
+        Refusal::NoRight
+    } else {
+        Refusal::Misaligned
+    }
+}
+
+/// Carries out an operation on `length_bytes` bytes at `offset` of the window, and says what a word was.
+pub(super) fn carry_out(
+    window: &DirectWindow,
+    asking: &Asking<'_>,
+    landing: &Area,
+    offset: u64,
+    length_bytes: u64,
+) -> Result<u64, Refusal> {
+    let done = match asking {
+        Asking::Read(to) => window
+            .read_to(offset, landing, *to, length_bytes)
+            .map(|()| 0),
+        Asking::Put(bytes) => window.write(offset, bytes).map(|()| 0),
+        Asking::Atomic(atomic) => window.change(offset, atomic),
+    };
+    let writes = !matches!(asking, Asking::Read(_));
+    done.map_err(|OutOfRange| refusal(window, writes, offset, length_bytes))
+}
+
+impl<H: Host> Interface<H> {
+    /// The window through which an initiator operates, if there is one that lasts.
+    #[inline(always)]
+    pub(super) fn direct<'a>(&mut self, initiator: &'a Initiator) -> Option<&'a DirectWindow> {
+        let window = initiator.direct.as_ref()?;
+        // A program that does nothing else hears of the end of its peer here.
+        self.drain_events_if_asked();
+        window.lasts().then_some(window)
+    }
+
+    /// Reads a word, if that can be done in memory.
+    #[inline(always)]
+    pub(super) fn read_word_direct(&mut self, initiator: &Initiator, offset: u64) -> Option<u64> {
+        self.direct(initiator)?.load_u64(offset).ok()
+    }
+
+    /// Puts bytes, if that can be done in memory; whether it could.
+    #[inline(always)]
+    pub(super) fn put_direct(&mut self, initiator: &Initiator, offset: u64, bytes: &[u8]) -> bool {
+        let window = self.direct(initiator);
+        window.is_some_and(|window| window.write(offset, bytes).is_ok())
+    }
+
+    /// Changes a word, if that can be done in memory.
+    #[inline(always)]
+    pub(super) fn change_direct(
+        &mut self,
+        initiator: &Initiator,
+        offset: u64,
+        atomic: &Atomic,
+    ) -> Option<u64> {
+        self.direct(initiator)?.change(offset, atomic).ok()
+    }
+
+    /// Reads bytes at `offset` of the ticket's place to where the caller wants them, if that can be done in memory; whether it could.
+    /// Otherwise read them by [`Interface::begin_read`].
+    #[inline]
+    pub fn read_direct(
+        &mut self,
+        initiator: &Initiator,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<bool, OperationError> {
+        let length_bytes = into.len() as u64;
+        initiator.target.ticket.place(offset, length_bytes)?;
+        let window = self.direct(initiator);
+        Ok(window.is_some_and(|window| window.read(offset, into).is_ok()))
+    }
+}

@@ -1,0 +1,291 @@
+//! One-sided operations in exported memory (decision 0037): the same calls and results as by packets, complete at once, though the
+//! owner does nothing; and packets again when the export has ended.
+
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::engine::slot::Rights;
+use hamlyn::export::ExportableOptions;
+use hamlyn::one_sided::{
+    Atomic, Change, Initiator, InitiatorOptions, Operation, OperationError, Width,
+};
+use hamlyn::{Area, Export, ExportTicket, Import, NewSlot, Slot, Wait};
+
+use crate::World;
+use crate::low_level::target;
+use crate::peer::{Peer, pattern};
+
+const AREA: u64 = 80 << 12;
+
+/// A slot that others may map.
+fn exported(peer: &Peer, key: &str, rights: Rights) -> (Area, Slot, Export) {
+    let options = ExportableOptions {
+        length_bytes: AREA,
+        address: None,
+    };
+    let area = Area::exportable(options).unwrap();
+    let opened = peer.with(|manager| {
+        let mut interface = manager.interface();
+        let new = NewSlot::new(&area).rights(rights);
+        let slot = interface.open_slot(new).unwrap();
+        let export = interface.export(&slot).unwrap();
+        (slot, export)
+    });
+    peer.put(key, &opened.1.ticket().to_bytes());
+    (area, opened.0, opened.1)
+}
+
+/// Imports what was published under that key, and opens an initiator on a part of it.
+fn import(peer: &Peer, key: &str, offset: u64, length_bytes: u64) -> (Import, Initiator) {
+    let ticket = ExportTicket::from_bytes(&peer.get(key)).unwrap();
+    let to = target(peer, &ticket.ticket.narrow(offset, length_bytes).unwrap());
+    let import = peer.until("the memory", |manager, _| {
+        Some(
+            manager
+                .interface()
+                .import(&ticket, Wait::millis(5_000))
+                .unwrap(),
+        )
+    });
+    let options = InitiatorOptions {
+        landing_bytes: AREA,
+    };
+    let initiator = peer.with(|manager| manager.interface().open_initiator(to, options));
+    (import, initiator.unwrap())
+}
+
+fn finish(peer: &Peer, initiator: &mut Initiator, begun: Operation) -> Result<u64, OperationError> {
+    peer.with(|manager| {
+        let mut interface = manager.interface();
+        interface.finish_word(initiator, begun, Wait::Poll)
+    })
+}
+
+fn add(operand: u64) -> Atomic {
+    Atomic {
+        change: Change::Add,
+        width: Width::Bits64,
+        operand,
+        expected: 0,
+    }
+}
+
+pub(crate) fn operations_in_exported_memory_are_complete_at_once(world: &World) {
+    world.run(&[
+        &|peer| {
+            let (area, _slot, _export) = exported(peer, "export", Rights::ALL);
+            area.write_at(0, &pattern(3, AREA as usize)).unwrap();
+            peer.put("filled", &[]);
+            peer.linked();
+            peer.put("linked", &[]);
+            // Whoever drives this side, it does nothing from here on.
+            peer.get_without_polling("through");
+            assert_eq!(area.load_u64(8), Ok(77));
+            assert_eq!(area.load_u64(AREA - 8), Ok(78));
+        },
+        &|peer| {
+            peer.get("filled");
+            let (_import, mut initiator) = import(peer, "export", 8, AREA - 8);
+            peer.get("linked");
+            let mut model = pattern(3, AREA as usize)[8..].to_vec();
+            assert!(initiator.window().is_some());
+            for (number, length) in [0, 1, 8, 24, 1000, 8185, 70_000].into_iter().enumerate() {
+                let at = 1 + 5 * number;
+                let (begun, mut found) = peer.with(|manager| {
+                    let mut interface = manager.interface();
+                    let (offset, length_bytes) = (at as u64, length as u64);
+                    let begun =
+                        interface.begin_read(&mut initiator, offset, 3, length_bytes, Wait::Poll);
+                    (begun.unwrap(), vec![0; length])
+                });
+                finish(peer, &mut initiator, begun).unwrap();
+                initiator.landed(3, &mut found).unwrap();
+                assert!(found == model[at..at + length], "{length}");
+                let bytes = pattern(number as u64, length);
+                peer.with(|manager| {
+                    let mut interface = manager.interface();
+                    let put = interface.put(&mut initiator, at as u64, &bytes, Wait::Poll);
+                    put.unwrap();
+                    let mut again = vec![0; length];
+                    let direct = interface.read_direct(&initiator, at as u64, &mut again);
+                    assert_eq!(direct, Ok(true));
+                    assert!(again == bytes);
+                });
+                model[at..at + length].copy_from_slice(&bytes);
+            }
+            let mut word = u64::from_le_bytes(model[800..808].try_into().unwrap());
+            for kind in Change::ALL {
+                for width in [Width::Bits32, Width::Bits64] {
+                    for operand in [0, 1, 5, u64::MAX, 0x4045_0000_4045_0000] {
+                        let atomic = Atomic {
+                            change: kind,
+                            width,
+                            operand,
+                            expected: word,
+                        };
+                        let begun = peer.with(|manager| {
+                            let mut interface = manager.interface();
+                            interface.begin_atomic(&mut initiator, 800, atomic, Wait::Poll)
+                        });
+                        let before = finish(peer, &mut initiator, begun.unwrap());
+                        let kept = u64::MAX >> (64 - 8 * width.bytes());
+                        assert_eq!(before, Ok(word & kept), "{atomic:?}");
+                        word = word & !kept | atomic.changed(word & kept) & kept;
+                    }
+                }
+            }
+            let last = AREA - 16;
+            peer.with(|manager| {
+                let mut interface = manager.interface();
+                let initiator = &mut initiator;
+                assert_eq!(interface.read_word(initiator, 800, Wait::Poll), Ok(word));
+                let mut change = |offset, kind, operand| {
+                    interface.change(initiator, offset, kind, operand, Wait::Poll)
+                };
+                change(0, Change::Swap, 70).unwrap();
+                assert_eq!(change(0, Change::Add, 7), Ok(70));
+                change(last, Change::Swap, 78).unwrap();
+                assert_eq!(interface.outstanding(initiator), 0);
+            });
+            peer.put("through", &[]);
+        },
+    ]);
+}
+
+pub(crate) fn what_does_not_fit_exported_memory_is_refused_by_the_same_names(world: &World) {
+    world.run(&[
+        &|peer| {
+            let _all = exported(peer, "all", Rights::ALL);
+            let _read = exported(peer, "read", Rights::READ);
+            peer.get("through");
+        },
+        &|peer| {
+            let (import_all, mut all) = import(peer, "all", 8, 4000);
+            let (_import_read, mut read) = import(peer, "read", 0, AREA);
+            assert_eq!(import_all.window().length_bytes(), AREA);
+            peer.with(|manager| {
+                let mut interface = manager.interface();
+                let refused = |refusal| Err(OperationError::Refused(refusal));
+                let wait = Wait::millis(5_000);
+                let misaligned = refused(Refusal::Misaligned);
+                for offset in [1, 4, 7] {
+                    let changed = interface.change(&mut all, offset, Change::Add, 1, wait);
+                    assert_eq!(changed, misaligned);
+                }
+                let outside = interface.read_word(&mut all, 3993, wait);
+                assert!(matches!(outside, Err(OperationError::OutsideTicket(_))));
+                let outside = interface.put(&mut all, 4000, &[1], wait);
+                assert!(matches!(outside, Err(OperationError::OutsideTicket(_))));
+                let outside = interface.read_direct(&all, u64::MAX, &mut [0; 2]);
+                assert!(matches!(outside, Err(OperationError::OutsideTicket(_))));
+                let outside = interface.begin_read(&mut all, 0, AREA - 7, 8, wait);
+                assert!(matches!(
+                    outside,
+                    Err(OperationError::OutsideLanding { .. })
+                ));
+                assert_eq!(interface.read_word(&mut read, 0, wait), Ok(0));
+                let no_right = refused(Refusal::NoRight);
+                let changed = interface.change(&mut read, 0, Change::Add, 1, wait);
+                assert_eq!(changed, no_right);
+                let put = interface.put(&mut read, 0, &[1], wait);
+                assert_eq!(put.map(|()| 0), no_right);
+                assert_eq!(interface.read_word(&mut read, 0, wait), Ok(0));
+                for initiator in [&all, &read] {
+                    assert_eq!(interface.outstanding(initiator), 0);
+                }
+            });
+            peer.put("through", &[]);
+        },
+    ]);
+}
+
+pub(crate) fn after_revocation_operations_go_as_packets(world: &World) {
+    world.run(&[
+        &|peer| {
+            let (area, _slot, export) = exported(peer, "export", Rights::ALL);
+            peer.get("direct");
+            peer.with(|manager| manager.interface().revoke_export(&export))
+                .unwrap();
+            assert_eq!(area.load_u64(0), Ok(5));
+            peer.put("revoked", &[]);
+            peer.get("through");
+            assert_eq!(area.load_u64(0), Ok(14));
+        },
+        &|peer| {
+            let (import, mut initiator) = import(peer, "export", 0, AREA);
+            let window = import.window();
+            let change = |initiator: &mut Initiator, operand| {
+                let begun = peer.until("room", |manager, wait| {
+                    let mut interface = manager.interface();
+                    match interface.begin_atomic(initiator, 0, add(operand), wait) {
+                        Err(OperationError::WouldBlock) => None,
+                        begun => Some(begun.unwrap()),
+                    }
+                });
+                peer.until("an answer", |manager, wait| {
+                    let mut interface = manager.interface();
+                    let finished = interface.finish_word(initiator, begun, wait);
+                    (finished != Err(OperationError::TimedOut)).then_some(finished)
+                })
+            };
+            assert_eq!(change(&mut initiator, 5), Ok(0));
+            assert_eq!(window.load_u64(0), Ok(5));
+            // What was begun in memory is finished as it was.
+            let begun = peer.with(|manager| {
+                let mut interface = manager.interface();
+                interface.begin_read_word(&mut initiator, 0, Wait::Poll)
+            });
+            peer.put("direct", &[]);
+            peer.get("revoked");
+            assert!(!window.lasts() && initiator.window().is_none());
+            assert_eq!(finish(peer, &mut initiator, begun.unwrap()), Ok(5));
+            window.store_u64(0, 1000).unwrap();
+            assert_eq!(change(&mut initiator, 2), Ok(5));
+            assert_eq!(change(&mut initiator, 7), Ok(7));
+            // An initiator that is opened now asks from the beginning.
+            peer.put("through", &[]);
+        },
+    ]);
+}
+
+pub(crate) fn changes_of_several_importers_and_by_packets_are_all_counted(world: &World) {
+    const EACH: u64 = 2_000;
+    let role = |peer: &mut Peer, me: &str| {
+        let (_import, mut initiator) = import(peer, "export", 0, AREA);
+        for _ in 0..EACH {
+            peer.with(|manager| {
+                let mut interface = manager.interface();
+                let changed = interface.change(&mut initiator, 8, Change::Add, 3, Wait::Poll);
+                changed.unwrap();
+            });
+        }
+        peer.put(me, &[]);
+    };
+    world.run(&[
+        &|peer| {
+            let (area, slot, _export) = exported(peer, "export", Rights::ALL);
+            peer.put_ticket("ticket", &slot.fast_ticket(0, AREA).unwrap());
+            for key in ["one", "other", "packets"] {
+                peer.get(key);
+            }
+            assert_eq!(area.load_u64(8), Ok(2 * EACH * 3 + 100));
+        },
+        &|peer| role(peer, "one"),
+        &|peer| role(peer, "other"),
+        &|peer| {
+            let to = target(peer, &peer.get_ticket("ticket"));
+            let options = InitiatorOptions::default();
+            let mut initiator = peer
+                .with(|manager| manager.interface().open_initiator(to, options))
+                .unwrap();
+            assert!(initiator.window().is_none());
+            for _ in 0..100 {
+                peer.with(|manager| {
+                    let mut interface = manager.interface();
+                    let wait = Wait::millis(20_000);
+                    let changed = interface.change(&mut initiator, 8, Change::Add, 1, wait);
+                    changed.unwrap();
+                });
+            }
+            peer.put("packets", &[]);
+        },
+    ]);
+}

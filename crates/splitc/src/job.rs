@@ -1,0 +1,344 @@
+//! The description of a job: which processor this process is, of how many, and how the others are found.
+//!
+//! The launcher (`hamlyn run`) describes it in the environment. Without it, the description is taken from `mpirun`, `srun`, or any
+//! launcher that sets the variables of PMIx. A program that is started alone is a job of one processor.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `HAMLYN_JOB` | the name of the job; interfaces of different jobs do not find each other |
+//! | `HAMLYN_RANK`, `HAMLYN_PROCS` | which processor, of how many |
+//! | `HAMLYN_STRATEGY` | `proc`, `np`, `inject` or `receive` |
+//! | `HAMLYN_PLACEMENT` | `direct` or `copied` |
+//! | `HAMLYN_MEMORY` | bytes of the segment of each processor, with K, M, G or T |
+//! | `HAMLYN_JOB_HOSTS` | where the processors are: `host:count,host:count`, in order; an empty host is the one at hand |
+//! | `HAMLYN_BARRIER_TIMEOUT` | seconds until a wait for other processors fails; 0, the default, means never |
+//! | `HAMLYN_START_TIMEOUT` | seconds until the start fails; 60 by default |
+
+use std::time::Duration;
+
+use hamlyn::Strategy;
+
+use crate::address::PROCS_MAX;
+use crate::error::Error;
+
+/// Bytes of a segment unless something else is asked for: virtual memory, of which pages that are not touched cost nothing.
+pub const MEMORY_BYTES_DEFAULT: u64 = 4 << 30;
+/// The least: it holds the stack, the heap and spread arrays.
+pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
+/// The most: 1 TiB.
+pub const MEMORY_BYTES_MAX: u64 = 1 << 40;
+
+/// How memory of other processors is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Placement {
+    /// Memory of processors of this host is mapped, and reached by loads and stores.
+    #[default]
+    Direct,
+    /// All memory of others is reached by operations of the interface.
+    Copied,
+}
+
+/// See the module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Job {
+    /// Its name, of letters, digits, dots, underscores and hyphens.
+    pub name: String,
+    /// Which processor this process is.
+    pub proc: u32,
+    /// Of how many.
+    pub procs: u32,
+    /// Who drives the interface.
+    pub strategy: Strategy,
+    /// How memory of others is reached.
+    pub placement: Placement,
+    /// Bytes of the segment of each processor.
+    pub memory_bytes: u64,
+    /// Where the processors are: so many in turn on each host. Empty: all are here.
+    pub hosts: Vec<(Option<String>, u32)>,
+    /// How long to wait for other processors. None: for ever.
+    pub barrier_timeout: Option<Duration>,
+    /// How long to wait for them at the start.
+    pub start_timeout: Duration,
+}
+
+impl Job {
+    /// A job of one process.
+    pub fn alone(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            proc: 0,
+            procs: 1,
+            strategy: Strategy::Proc,
+            placement: Placement::default(),
+            memory_bytes: MEMORY_BYTES_DEFAULT,
+            hosts: Vec::new(),
+            barrier_timeout: None,
+            start_timeout: Duration::from_secs(60),
+        }
+    }
+
+    /// The job that the environment describes.
+    pub fn from_environment() -> Result<Self, Error> {
+        Self::from_variables(&|name| std::env::var(name).ok(), std::process::id())
+    }
+
+    fn from_variables(
+        get: &dyn Fn(&'static str) -> Option<String>,
+        process: u32,
+    ) -> Result<Self, Error> {
+        let mut job = Self::alone(&format!("alone-{process}"));
+        if let Some(member) = Membership::find(get)? {
+            job.name = member.job;
+            job.proc = member.proc;
+            job.procs = member.procs;
+        }
+        if let Some(name) = get(JOB) {
+            job.name = name;
+        }
+        check_name(&job.name)?;
+        if let Some(value) = get(STRATEGY) {
+            job.strategy = strategy(&value).ok_or_else(|| {
+                environment(STRATEGY, &value, "it is proc, np, inject or receive")
+            })?;
+        }
+        if let Some(value) = get(PLACEMENT) {
+            job.placement = match value.as_str() {
+                "direct" => Placement::Direct,
+                "copied" => Placement::Copied,
+                _ => return Err(environment(PLACEMENT, &value, "it is direct or copied")),
+            };
+        }
+        if let Some(value) = get(MEMORY) {
+            job.memory_bytes = memory_bytes(&value).ok_or_else(|| {
+                environment(
+                    MEMORY,
+                    &value,
+                    "it is 16M to 1T: a number with K, M, G or T",
+                )
+            })?;
+        }
+        if let Some(value) = get(HOSTS) {
+            job.hosts =
+                hosts(&value, job.procs).map_err(|reason| environment(HOSTS, &value, &reason))?;
+        }
+        let barrier_timeout = seconds(get, BARRIER_TIMEOUT)?;
+        job.barrier_timeout = barrier_timeout.filter(|timeout| !timeout.is_zero());
+        if let Some(timeout) = seconds(get, START_TIMEOUT)? {
+            job.start_timeout = timeout;
+        }
+        Ok(job)
+    }
+
+    /// The name of a processor's interface.
+    pub fn interface_name(&self, proc: u32) -> String {
+        format!("splitc.{}.{proc}", self.name)
+    }
+
+    /// The name by which this processor finds another's interface.
+    pub fn interface_address(&self, proc: u32) -> String {
+        let name = self.interface_name(proc);
+        match (self.host_of(proc), self.host_of(self.proc)) {
+            (Some(host), here) if here != Some(host) => format!("{host}/{name}"),
+            _ => name,
+        }
+    }
+
+    /// The host of a processor; nothing if it is the one at hand.
+    pub fn host_of(&self, proc: u32) -> Option<&str> {
+        let mut left = proc;
+        for (host, count) in &self.hosts {
+            match left.checked_sub(*count) {
+                Some(rest) => left = rest,
+                None => return host.as_deref(),
+            }
+        }
+        None
+    }
+
+    /// Whether this processor shares its host with others.
+    pub fn has_near_peers(&self) -> bool {
+        (0..self.procs).any(|proc| proc != self.proc && self.is_near(proc))
+    }
+
+    /// Whether a processor is on the same host as this one.
+    pub fn is_near(&self, proc: u32) -> bool {
+        self.host_of(proc) == self.host_of(self.proc)
+    }
+}
+
+const JOB: &str = "HAMLYN_JOB";
+const RANK: &str = "HAMLYN_RANK";
+const PROCS: &str = "HAMLYN_PROCS";
+const STRATEGY: &str = "HAMLYN_STRATEGY";
+const PLACEMENT: &str = "HAMLYN_PLACEMENT";
+const MEMORY: &str = "HAMLYN_MEMORY";
+const HOSTS: &str = "HAMLYN_JOB_HOSTS";
+const BARRIER_TIMEOUT: &str = "HAMLYN_BARRIER_TIMEOUT";
+const START_TIMEOUT: &str = "HAMLYN_START_TIMEOUT";
+
+/// Longest name of a job: the name of an interface has 64 bytes.
+const NAME_BYTES_MAX: usize = 48;
+
+/// What a launcher says of this process.
+struct Membership {
+    job: String,
+    proc: u32,
+    procs: u32,
+}
+
+/// What launchers call the number of a process, the number of processes, and the job.
+const LAUNCHERS: [[&str; 3]; 4] = [
+    [RANK, PROCS, JOB],
+    [
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "PMIX_NAMESPACE",
+    ],
+    ["SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID"],
+    ["PMI_RANK", "PMI_SIZE", "PMI_JOBID"],
+];
+
+impl Membership {
+    fn find(get: &dyn Fn(&'static str) -> Option<String>) -> Result<Option<Self>, Error> {
+        for [rank, size, job] in LAUNCHERS {
+            let (Some(rank_value), Some(size_value)) = (get(rank), get(size)) else {
+                if rank == RANK && (get(rank).is_some() || get(size).is_some()) {
+                    let value = get(rank).or_else(|| get(size)).unwrap_or_default();
+                    let reason = "HAMLYN_RANK and HAMLYN_PROCS are set together, by `hamlyn run`";
+                    return Err(environment(rank, &value, reason));
+                }
+                continue;
+            };
+            let procs = size_value.parse().ok();
+            let procs = procs.filter(|procs| (1..=PROCS_MAX).contains(procs));
+            let procs = procs.ok_or_else(|| {
+                environment(size, &size_value, "a job has 1 to 65,536 processors")
+            })?;
+            let proc = rank_value.parse().ok().filter(|&proc: &u32| proc < procs);
+            let proc = proc.ok_or_else(|| {
+                environment(
+                    rank,
+                    &rank_value,
+                    "it is less than the number of processors",
+                )
+            })?;
+            let mut name = get(job).unwrap_or_default();
+            if job == "SLURM_JOB_ID" {
+                name = format!("{name}.{}", get("SLURM_STEP_ID").unwrap_or_default());
+            }
+            let name = allowed_name(&name);
+            if name.is_empty() && procs > 1 {
+                let reason =
+                    "the launcher names no job: set HAMLYN_JOB to the same name on all processes";
+                return Err(environment(job, &name, reason));
+            }
+            return Ok(Some(Self {
+                job: if name.is_empty() {
+                    "alone".to_owned()
+                } else {
+                    name
+                },
+                proc,
+                procs,
+            }));
+        }
+        Ok(None)
+    }
+}
+
+/// The name with what a name cannot have replaced, and not too long: the end of it differs between jobs.
+fn allowed_name(name: &str) -> String {
+    let allowed = |letter: char| match letter {
+        'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '-' => letter,
+        _ => '-',
+    };
+    let letters: Vec<char> = name.chars().map(allowed).collect();
+    let start = letters.len().saturating_sub(NAME_BYTES_MAX);
+    letters[start..].iter().collect()
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    if !name.is_empty() && allowed_name(name) == name {
+        return Ok(());
+    }
+    let reason = "a job's name has 1 to 48 letters, digits, dots, underscores and hyphens";
+    Err(environment(JOB, name, reason))
+}
+
+/// A strategy by its name.
+pub fn strategy(name: &str) -> Option<Strategy> {
+    Some(match name {
+        "proc" => Strategy::Proc,
+        "np" => Strategy::Np,
+        "inject" => Strategy::Inject,
+        "receive" => Strategy::Receive,
+        _ => return None,
+    })
+}
+
+/// Bytes of a segment: a number with K, M, G or T, rounded up to whole pages.
+pub fn memory_bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let shift = match text[digits.len()..].trim_end_matches(['B', 'b', 'i']) {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" | "m" => 20,
+        "G" | "g" => 30,
+        "T" | "t" => 40,
+        _ => return None,
+    };
+    let number: u64 = digits.parse().ok()?;
+    let bytes = number
+        .checked_mul(1 << shift)?
+        .checked_next_multiple_of(4096)?;
+    (MEMORY_BYTES_MIN..=MEMORY_BYTES_MAX)
+        .contains(&bytes)
+        .then_some(bytes)
+}
+
+fn hosts(text: &str, procs: u32) -> Result<Vec<(Option<String>, u32)>, String> {
+    let mut hosts = Vec::new();
+    let mut sum = 0_u32;
+    for item in text.split(',') {
+        let (host, count) = item
+            .rsplit_once(':')
+            .ok_or("each host has a number of processors: host:count")?;
+        let count: u32 = count
+            .parse()
+            .map_err(|_| format!("{count:?} is no number"))?;
+        sum = sum.saturating_add(count);
+        hosts.push(((!host.is_empty()).then(|| host.to_owned()), count));
+    }
+    if sum != procs {
+        return Err(format!(
+            "there are {procs} processors, and places for {sum}"
+        ));
+    }
+    Ok(hosts)
+}
+
+fn seconds(
+    get: &dyn Fn(&'static str) -> Option<String>,
+    variable: &'static str,
+) -> Result<Option<Duration>, Error> {
+    let Some(value) = get(variable) else {
+        return Ok(None);
+    };
+    let seconds = value.parse().ok();
+    let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    match timeout {
+        Some(timeout) => Ok(Some(timeout)),
+        None => Err(environment(variable, &value, "it is a number of seconds")),
+    }
+}
+
+fn environment(variable: &'static str, value: &str, reason: &str) -> Error {
+    Error::Environment {
+        variable,
+        value: value.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+use super::*;
+
+fn job(variables: &[(&str, &str)]) -> Result<Job, Error> {
+    let get = |name: &'static str| {
+        let found = variables.iter().find(|(variable, _)| *variable == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    Job::from_variables(&get, 77)
+}
+
+#[test]
+fn a_program_that_is_started_alone_is_a_job_of_one() {
+    let job = job(&[]).unwrap();
+    assert_eq!((job.proc, job.procs), (0, 1));
+    assert_eq!(job.name, "alone-77");
+}
+
+#[test]
+fn launchers_are_understood() {
+    let ours = [
+        ("HAMLYN_RANK", "2"),
+        ("HAMLYN_PROCS", "3"),
+        ("HAMLYN_JOB", "j"),
+    ];
+    let mpi = [
+        ("OMPI_COMM_WORLD_RANK", "2"),
+        ("OMPI_COMM_WORLD_SIZE", "3"),
+        ("PMIX_NAMESPACE", "prterun-host-1234@1"),
+    ];
+    let slurm = [
+        ("SLURM_PROCID", "2"),
+        ("SLURM_NTASKS", "3"),
+        ("SLURM_JOB_ID", "9"),
+        ("SLURM_STEP_ID", "0"),
+    ];
+    let names = [&ours[..], &mpi, &slurm].map(|variables| {
+        let job = job(variables).unwrap();
+        assert_eq!((job.proc, job.procs), (2, 3));
+        job.name
+    });
+    assert_eq!(names, ["j", "prterun-host-1234-1", "9.0"]);
+}
+
+#[test]
+fn what_cannot_be_is_named() {
+    for (variable, value) in [
+        ("HAMLYN_RANK", "3"),
+        ("HAMLYN_RANK", "x"),
+        ("HAMLYN_PROCS", "0"),
+        ("HAMLYN_PROCS", "65537"),
+        ("HAMLYN_JOB", "a/b"),
+        ("HAMLYN_STRATEGY", "fast"),
+        ("HAMLYN_PLACEMENT", "near"),
+        ("HAMLYN_MEMORY", "1K"),
+        ("HAMLYN_MEMORY", "9E"),
+        ("HAMLYN_JOB_HOSTS", "a:1"),
+        ("HAMLYN_JOB_HOSTS", "a"),
+        ("HAMLYN_BARRIER_TIMEOUT", "-1"),
+        ("HAMLYN_START_TIMEOUT", "soon"),
+    ] {
+        let mut variables = vec![(variable, value)];
+        variables.extend([
+            ("HAMLYN_RANK", "2"),
+            ("HAMLYN_PROCS", "3"),
+            ("HAMLYN_JOB", "j"),
+        ]);
+        let error = job(&variables).unwrap_err().to_string();
+        assert!(
+            error.contains(variable) || error.contains("HAMLYN_RANK"),
+            "{error}"
+        );
+    }
+    let half = job(&[("HAMLYN_RANK", "0")]).unwrap_err().to_string();
+    assert!(half.contains("HAMLYN_PROCS"), "{half}");
+}
+
+#[test]
+fn processors_lie_on_hosts_in_turn() {
+    let job = job(&[
+        ("HAMLYN_RANK", "2"),
+        ("HAMLYN_PROCS", "5"),
+        ("HAMLYN_JOB", "j"),
+        ("HAMLYN_JOB_HOSTS", "a:2,b:3"),
+        ("HAMLYN_BARRIER_TIMEOUT", "0"),
+        ("HAMLYN_MEMORY", "64M"),
+    ])
+    .unwrap();
+    assert_eq!(job.interface_address(1), "a/splitc.j.1");
+    assert_eq!(job.interface_address(4), "splitc.j.4");
+    assert!(job.is_near(2) && !job.is_near(0));
+    assert_eq!(job.barrier_timeout, None);
+    assert_eq!(job.memory_bytes, 64 << 20);
+}

@@ -1,0 +1,592 @@
+//! A processor of a job: its start, its waits, and its end.
+
+use std::time::Duration;
+
+use hamlyn::engine::slot::Rights;
+use hamlyn::export::ExportableOptions;
+use hamlyn::host::process::Options;
+use hamlyn::host::{Address, Supply};
+use hamlyn::service::{Service, ServiceOptions};
+use hamlyn::{Area, Event, Host, Manager, ManagerOptions, Message, NewSlot, Slot, Wait};
+
+use crate::control::{self, ENDING, ENTERED, Layout};
+use crate::error::Error;
+use crate::job::{Job, Placement};
+use crate::memory::{Description, OwnSegment, SEGMENTS_MAX, Shared, SharedMemory, Span};
+use crate::peer::Peer;
+use crate::procedure::{ATOMIC_ITEM, REPLY_BYTES_MAX, REQUEST_BYTES_MAX};
+use crate::symmetric_heap::SymmetricHeap;
+
+/// The item under which a processor offers its description.
+pub(crate) const DESCRIPTION_ITEM: &str = "splitc";
+/// Atomic procedures that a processor may have asked another for without an answer.
+pub(crate) const CALLS_MAX: u16 = 8;
+/// How long one sleep lasts at most: what no packet announces is seen after it.
+const SLICE: Duration = Duration::from_millis(100);
+/// Where memory is reached directly: looks at words before the first sleep, and those after which the processor is offered to others.
+const SPINS: u32 = 4096;
+const SPINS_PER_YIELD: u32 = 64;
+/// And how long sleeps are, each twice as long as the one before.
+const SLEEP_MIN: Duration = Duration::from_micros(50);
+const SLEEP_MAX: Duration = Duration::from_millis(2);
+/// Waits for all that last so long see whether a processor has come to its end.
+const ENDING_NS: u64 = 1_000_000_000;
+/// Looks that follow the loss of a processor: what it had sent before is taken in by then.
+const LAST_LOOKS: u32 = 64;
+/// Jobs of so many processors connect all of them at the start, larger ones as needed.
+const CONNECTED_AT_START_MAX: u32 = 64;
+
+/// What the runtime asks of its program.
+pub trait Program<H: Host>: Sized {
+    /// Stores the bytes of a completed get at that place of the program's own memory, which the get named.
+    fn deliver(&mut self, to: u64, bytes: &[u8]);
+
+    /// Carries out an atomic procedure on the value at `place` of this processor, and fills `result`. May read, write, put and
+    /// store; nothing that waits for others. An error is told to the processor that asked.
+    fn procedure(
+        runtime: &mut Splitc<H, Self>,
+        procedure: u64,
+        place: u64,
+        arguments: &[u8],
+        result: &mut [u8],
+    ) -> Result<(), String>;
+}
+
+/// With what a processor starts.
+#[derive(Debug)]
+pub struct Setup<P> {
+    /// Its part in the job.
+    pub job: Job,
+    /// What it shares, 1 to 4 stretches that do not overlap.
+    pub memory: Vec<SharedMemory>,
+    /// Where in it spread arrays lie: the same places on all processors.
+    pub spread_places: std::ops::Range<u64>,
+    /// The program.
+    pub program: P,
+}
+
+/// A processor of a job, as its program has it. It belongs to one thread.
+pub struct Splitc<H: Host, P: Program<H>> {
+    pub(crate) manager: Manager<H>,
+    pub(crate) job: Job,
+    pub(crate) program: P,
+    pub(crate) segments: Vec<OwnSegment>,
+    pub(crate) control: Area,
+    /// Open as long as the runtime is there.
+    _control_slot: Slot,
+    pub(crate) layout: Layout,
+    pub(crate) peers: Vec<Option<Box<Peer<H>>>>,
+    /// Those that have operations under way; each once.
+    pub(crate) busy: Vec<u32>,
+    /// Atomic procedures that others ask for; taken out while one runs.
+    pub(crate) service: Option<Service<H>>,
+    pub(crate) request: Vec<u8>,
+    pub(crate) result: Vec<u8>,
+    pub(crate) is_in_procedure: bool,
+    /// Collective operations entered.
+    pub(crate) entered: u64,
+    pub(crate) barriers: u64,
+    /// Values of collective operations that were sent to each processor, and taken of it.
+    pub(crate) values_sent: Vec<u64>,
+    pub(crate) values_taken: Vec<u64>,
+    /// Bytes stored here that a wait for stores has accounted for.
+    pub(crate) stores_consumed_bytes: u64,
+    pub(crate) spread_heap: SymmetricHeap,
+    /// On processor 0: arrays that one processor allocates for all.
+    pub(crate) lone_heap: SymmetricHeap,
+    pub(crate) spread_room_bytes: u64,
+    /// The first processor that was lost, and why.
+    lost: Option<(u32, String)>,
+    pub(crate) is_finishing: bool,
+    pub(crate) accesses: u32,
+    /// Whether processors of this host reach each other's memory directly.
+    pub(crate) is_direct: bool,
+}
+
+/// How far a wait has come.
+#[derive(Default)]
+struct Pauses {
+    spins: u32,
+    sleep: Duration,
+    /// When to see whether a processor has come to its end.
+    ending_due_ns: Option<u64>,
+}
+
+/// What a wait is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Awaited {
+    pub(crate) what: &'static str,
+    /// The processor that has to do something.
+    pub(crate) of: Option<u32>,
+    /// Whether all processors must come: then the wait has a limit, and fails if any is gone.
+    pub(crate) is_collective: bool,
+}
+
+impl Job {
+    /// How the manager of a processor of this job is opened.
+    pub fn manager_options(&self) -> ManagerOptions {
+        // Each other processor has a lane of calls here, and this one a lane at each.
+        let lanes = 2 * (usize::from(CALLS_MAX) + 2) * self.procs as usize;
+        ManagerOptions {
+            queue_entries: (lanes + 64).next_power_of_two().clamp(4096, 1 << 20),
+            strategy: self.strategy,
+            ..ManagerOptions::default()
+        }
+    }
+
+    /// How its host is opened.
+    pub fn host_options(&self) -> Options {
+        let mut options = Options::named(&self.interface_name(self.proc));
+        options.links_max = options.links_max.max(2 * self.procs);
+        options.handshakes_max = options.handshakes_max.max(self.procs.min(1024));
+        options
+    }
+}
+
+impl<H: Host, P: Program<H>> Splitc<H, P> {
+    /// Starts this processor, whose manager was opened with [`Job::manager_options`] and the name [`Job::interface_name`] says.
+    /// Returns when all processors have started.
+    pub fn start(manager: Manager<H>, setup: Setup<P>) -> Result<Self, Error> {
+        let Setup {
+            job,
+            memory,
+            spread_places,
+            program,
+        } = setup;
+        if memory.is_empty() || memory.len() > SEGMENTS_MAX {
+            return Err(Error::BadOperation {
+                what: "a processor shares 1 to 4 stretches of memory",
+            });
+        }
+        let layout = Layout::new(job.procs);
+        let mut interface = manager.interface();
+        let is_direct = job.placement == Placement::Direct && job.has_near_peers();
+        let control = match is_direct {
+            true => Area::exportable(ExportableOptions {
+                length_bytes: layout.length_bytes(),
+                address: None,
+            })?,
+            false => interface.allocate(layout.length_bytes())?,
+        };
+        let control_slot = interface.open_slot(NewSlot::new(&control).rights(Rights::ALL))?;
+        let mut segments = Vec::new();
+        for shared in memory {
+            let span = Span {
+                start: shared.start,
+                length_bytes: shared.length_bytes,
+            };
+            let new = NewSlot::new(&shared.area).range(0..shared.length_bytes);
+            let slot = interface.open_slot(new.rights(Rights::ALL))?;
+            let area = shared.area;
+            segments.push(OwnSegment { span, area, slot });
+        }
+        drop(interface);
+        let service = manager.bind_service(
+            ATOMIC_ITEM,
+            ServiceOptions {
+                request_bytes: REQUEST_BYTES_MAX as u32,
+                reply_bytes: REPLY_BYTES_MAX as u32,
+                outstanding: CALLS_MAX,
+                clients: u16::try_from(job.procs).unwrap_or(u16::MAX),
+            },
+        )?;
+        let procs = job.procs as usize;
+        let (spread_heap, lone_heap) = crate::allocation::heaps(&spread_places);
+        let mut runtime = Self {
+            manager,
+            program,
+            segments,
+            control,
+            _control_slot: control_slot,
+            layout,
+            peers: (0..procs).map(|_| None).collect(),
+            busy: Vec::new(),
+            service: Some(service),
+            request: Vec::new(),
+            result: Vec::new(),
+            is_in_procedure: false,
+            entered: 0,
+            barriers: 0,
+            values_sent: vec![0; procs],
+            values_taken: vec![0; procs],
+            stores_consumed_bytes: 0,
+            spread_heap,
+            lone_heap,
+            spread_room_bytes: spread_places.end.saturating_sub(spread_places.start),
+            lost: None,
+            is_finishing: false,
+            accesses: 0,
+            is_direct,
+            job,
+        };
+        runtime.publish()?;
+        if runtime.job.procs <= CONNECTED_AT_START_MAX {
+            for step in 1..runtime.job.procs {
+                // Not all to one at the same time.
+                let proc = (runtime.job.proc + step) % runtime.job.procs;
+                runtime.peer(proc)?;
+            }
+        }
+        runtime.start_barrier()?;
+        Ok(runtime)
+    }
+
+    /// Tells the others what this processor shares. Only now do they find it, when everything is ready.
+    fn publish(&mut self) -> Result<(), Error> {
+        let mut interface = self.manager.interface();
+        let is_direct = self.is_direct;
+        let mut share = |slot: &Slot| -> Result<Shared, Error> {
+            Ok(match is_direct {
+                // It lasts as long as the slot, which is never closed.
+                true => Shared::Exported(interface.export(slot)?.ticket()),
+                false => {
+                    let ticket = slot.fast_ticket(0, slot.length_bytes());
+                    Shared::Sent(ticket.map_err(hamlyn::SendError::from)?)
+                }
+            })
+        };
+        let mut segments = Vec::new();
+        for segment in &self.segments {
+            segments.push((segment.span, share(&segment.slot)?));
+        }
+        let description = Description {
+            procs: self.job.procs,
+            control: share(&self._control_slot)?,
+            segments,
+        };
+        interface.offer(DESCRIPTION_ITEM, Supply::Always, &description.to_bytes())?;
+        Ok(())
+    }
+
+    /// Ends this processor's part, when all others have come to their end. What others had stored here is in its place.
+    pub fn finish(mut self) -> Result<P, Error> {
+        self.sync()?;
+        self.finish_stores()?;
+        self.end_barrier()?;
+        // What this processor sent last may be what another waits for.
+        self.manager.flush(Wait::millis(1000))?;
+        Ok(self.program)
+    }
+
+    /// Which processor this is (`MYPROC`).
+    pub fn proc(&self) -> u32 {
+        self.job.proc
+    }
+
+    /// How many there are (`PROCS`).
+    pub fn procs(&self) -> u32 {
+        self.job.procs
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// The program.
+    pub fn program(&mut self) -> &mut P {
+        &mut self.program
+    }
+
+    /// The manager, for what a program does beside.
+    pub fn manager(&self) -> &Manager<H> {
+        &self.manager
+    }
+
+    /// Time since an arbitrary start (`get_seconds`).
+    pub fn seconds(&self) -> f64 {
+        self.now_ns() as f64 / 1e9
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.manager.interface().host().now_ns()
+    }
+
+    /// Takes what has come, and carries out the atomic procedures that others asked for. Does not block.
+    pub fn poll(&mut self) -> Result<(), Error> {
+        self.manager.interface().poll();
+        self.attend()?;
+        self.advance_stores()
+    }
+
+    /// Waits until `look` finds what it looks for. Meanwhile packets are taken, and atomic procedures carried out.
+    pub(crate) fn wait_for<T>(
+        &mut self,
+        awaited: Awaited,
+        mut look: impl FnMut(&mut Self) -> Result<Option<T>, Error>,
+    ) -> Result<T, Error> {
+        let mut deadline_ns = None;
+        let mut rounds = 0_u32;
+        let mut pauses = Pauses::default();
+        loop {
+            if let Some(found) = look(self)? {
+                return Ok(found);
+            }
+            if self.is_direct && pauses.spins < SPINS {
+                // Words may change without a packet.
+                pauses.spins += 1;
+                let yields = pauses.spins.is_multiple_of(SPINS_PER_YIELD);
+                self.manager.interface().host_mut().relax(yields);
+                if !yields {
+                    continue;
+                }
+            }
+            self.attend()?;
+            self.advance_stores()?;
+            rounds = rounds.saturating_add(1);
+            if rounds > 1 {
+                self.note_losses()?;
+                if let Some((proc, why)) = self.relevant_loss(&awaited) {
+                    return self.look_last(proc, why, awaited.what, look);
+                }
+                if awaited.is_collective && !self.is_finishing {
+                    let now_ns = self.now_ns();
+                    let due_ns = pauses.ending_due_ns.get_or_insert(now_ns + ENDING_NS);
+                    if now_ns >= *due_ns {
+                        *due_ns = now_ns + ENDING_NS;
+                        self.see_who_has_ended(awaited.what)?;
+                    }
+                }
+                if let (true, Some(timeout)) = (awaited.is_collective, self.job.barrier_timeout) {
+                    let now_ns = self.now_ns();
+                    let timeout_ns = timeout.as_nanos() as u64;
+                    let until_ns = *deadline_ns.get_or_insert(now_ns.saturating_add(timeout_ns));
+                    if now_ns >= until_ns {
+                        return Err(self.who_is_missing(awaited.what, timeout));
+                    }
+                }
+            }
+            self.pause(&mut pauses)?;
+        }
+    }
+
+    /// Sleeps until a packet comes, or a while has passed after which words are looked at again.
+    fn pause(&mut self, pauses: &mut Pauses) -> Result<(), Error> {
+        let slice = self.job.barrier_timeout.map_or(SLICE, |it| it.min(SLICE));
+        if !self.is_direct {
+            return Ok(self.manager.wait(Wait::For(slice))?);
+        }
+        if pauses.spins < SPINS {
+            self.manager.interface().poll();
+            return Ok(());
+        }
+        pauses.sleep = (pauses.sleep * 2).clamp(SLEEP_MIN, SLEEP_MAX);
+        Ok(self.manager.wait(Wait::For(pauses.sleep.min(slice)))?)
+    }
+
+    /// A processor is gone; what it sent before may still be on its way to us.
+    fn look_last<T>(
+        &mut self,
+        proc: u32,
+        why: String,
+        what: &'static str,
+        mut look: impl FnMut(&mut Self) -> Result<Option<T>, Error>,
+    ) -> Result<T, Error> {
+        for _ in 0..LAST_LOOKS {
+            self.manager.interface().poll();
+            if let Some(found) = look(self)? {
+                return Ok(found);
+            }
+        }
+        Err(Error::Gone { proc, why, what })
+    }
+
+    fn relevant_loss(&self, awaited: &Awaited) -> Option<(u32, String)> {
+        let (lost, why) = self.lost.as_ref()?;
+        let is_it = awaited.of == Some(*lost);
+        // At the end of the job a processor goes when it has all that it needs; others may still wait for each other.
+        let is_any = awaited.is_collective && !self.is_finishing;
+        (is_it || is_any).then(|| (*lost, why.clone()))
+    }
+
+    /// Hears which processors are gone.
+    fn note_losses(&mut self) -> Result<(), Error> {
+        while let Some(event) = self.manager.next_event(Wait::Poll)? {
+            let Event::PeerLeft { peer, end } = event else {
+                continue;
+            };
+            let is_it = |known: &Option<Box<Peer<H>>>| {
+                let known = known.as_ref();
+                known.is_some_and(|known| known.interface().is_same(&peer.interface))
+            };
+            if let Some(proc) = self.peers.iter().position(is_it)
+                && self.lost.as_ref().is_none_or(|_| self.is_finishing)
+            {
+                self.lost = Some((proc as u32, end.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a processor has come to its end while this one waits for all.
+    fn see_who_has_ended(&mut self, what: &'static str) -> Result<(), Error> {
+        for proc in 0..self.job.procs {
+            if proc == self.job.proc {
+                continue;
+            }
+            if let Ok(1) = self.read_control(proc, ENDING, Wait::millis(50)) {
+                let why = "it has come to its end, by exit or by returning from its main function";
+                return Err(Error::Gone {
+                    proc,
+                    why: why.to_owned(),
+                    what,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks every processor how far it has come.
+    fn who_is_missing(&mut self, what: &'static str, timeout: Duration) -> Error {
+        let mut missing = Vec::new();
+        for proc in 0..self.job.procs {
+            if proc == self.job.proc {
+                continue;
+            }
+            match self.read_control(proc, ENTERED, Wait::millis(200)) {
+                Ok(entered) if entered >= self.entered => {}
+                Ok(_) => missing.push(format!("{proc}")),
+                Err(_) => missing.push(format!("{proc} (which does not answer)")),
+            }
+        }
+        Error::Missing {
+            what,
+            within: timeout,
+            missing: match missing.len() {
+                0 => "a processor that has come by now".to_owned(),
+                1 => format!("processor {}", missing[0]),
+                _ => format!("processors {}", missing.join(", ")),
+            },
+        }
+    }
+
+    /// The processor of that number, connected to if it was not.
+    pub(crate) fn peer(&mut self, proc: u32) -> Result<&mut Peer<H>, Error> {
+        if self.peers[proc as usize].is_none() {
+            self.connect(proc)?;
+        }
+        match &mut self.peers[proc as usize] {
+            Some(peer) => Ok(peer),
+            None => Err(Error::BadOperation {
+                what: "a processor was connected to while it was connected to",
+            }),
+        }
+    }
+
+    #[cold]
+    fn connect(&mut self, proc: u32) -> Result<(), Error> {
+        let name = self.job.interface_address(proc);
+        let start_timeout = self.job.start_timeout;
+        let until_ns = self
+            .now_ns()
+            .saturating_add(start_timeout.as_nanos() as u64);
+        let (description, targets) = loop {
+            let slice = Wait::millis(50);
+            let found = {
+                let mut interface = self.manager.interface();
+                let asked = interface.ask(Address::Name(&name), DESCRIPTION_ITEM, slice);
+                asked.map(|bytes| {
+                    let description = Description::from_bytes(&bytes)
+                        .map_err(|bad| Error::OtherProgram { proc, what: bad.0 })?;
+                    let ticket = description.control.ticket();
+                    let to_control = interface.target(&ticket, Wait::millis(1000));
+                    Ok::<_, Error>((description, to_control))
+                })
+            };
+            let why = match found {
+                Ok(Err(error)) => return Err(error),
+                Ok(Ok((description, Ok(target)))) => break (description, target),
+                Ok(Ok((_, Err(error)))) => error,
+                Err(error) => error,
+            };
+            self.attend()?;
+            if self.now_ns() >= until_ns {
+                return Err(Error::NotStarted {
+                    proc,
+                    procs: self.job.procs,
+                    within: start_timeout,
+                    why: why.to_string(),
+                });
+            }
+        };
+        let what = "it is a processor of a job of another size";
+        if description.procs != self.job.procs {
+            return Err(Error::OtherProgram { proc, what });
+        }
+        let theirs = description.segments.iter().map(|(span, _)| *span);
+        if !theirs.eq(self.segments.iter().map(|segment| segment.span)) {
+            let what = "its memory lies at other addresses: link the program with -no-pie, \
+                and give all processors as much memory";
+            return Err(Error::OtherProgram { proc, what });
+        }
+        let is_direct = self.is_direct && self.job.is_near(proc);
+        let peer = Peer::open(&self.manager, targets, &description, is_direct)?;
+        self.peers[proc as usize] = Some(Box::new(peer));
+        Ok(())
+    }
+
+    /// Stores words, two at most, at a place of another processor's control area, or of this one's.
+    pub(crate) fn send_words<const WORDS: usize>(
+        &mut self,
+        to: u32,
+        place: u64,
+        words: [u64; WORDS],
+    ) -> Result<(), Error> {
+        const { assert!(WORDS <= 2, "deposits of 16 bytes are not torn") };
+        if to == self.job.proc {
+            for (index, word) in words.into_iter().enumerate() {
+                // The places of the layout lie in the area.
+                let _ = self.control.store_u64(place + 8 * index as u64, word);
+            }
+            return Ok(());
+        }
+        if let Some(window) = self.peer(to)?.control().window() {
+            // Words appear in order.
+            for (index, word) in words.into_iter().enumerate() {
+                let stored = window.store_u64(place + 8 * index as u64, word);
+                debug_assert!(stored.is_ok(), "the places of the layout lie in the area");
+            }
+            return Ok(());
+        }
+        let target = self.peer(to)?.control_target();
+        let mut bytes = [0; 16];
+        for (into, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+            *into = word.to_le_bytes();
+        }
+        let message = Message::new(&bytes[..8 * WORDS]).at(place);
+        let terminus = self.manager.terminus();
+        loop {
+            let sent =
+                self.manager
+                    .interface()
+                    .send_msg(terminus, &target, &message, Wait::millis(10));
+            match sent {
+                Ok(_) => return Ok(()),
+                Err(hamlyn::SendError::WouldBlock { .. }) => self.attend()?,
+                Err(hamlyn::SendError::PeerLost(lost)) => {
+                    return Err(Error::Gone {
+                        proc: to,
+                        why: lost.end.to_string(),
+                        what: "a message to it",
+                    });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    pub(crate) fn own_word(&self, place: u64) -> u64 {
+        control::load(&self.control, place)
+    }
+
+    /// This processor enters a collective operation.
+    pub(crate) fn enter(&mut self, what: &'static str) -> Result<(), Error> {
+        if self.is_in_procedure {
+            return Err(Error::InProcedure { what });
+        }
+        self.entered += 1;
+        // The place of the layout lies in the area.
+        let _ = self.control.store_u64(ENTERED, self.entered);
+        Ok(())
+    }
+}
