@@ -85,5 +85,5 @@ fn no_mutation_makes_the_front_end_fail() {
         }
     }
     // If all were refused, the emitter would not have been tested.
-    assert!(translated > 1000, "only {translated} mutations were translated");
+    assert!(translated > 300, "only {translated} mutations were translated");
 }
