@@ -55,6 +55,12 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         }))
     }
 
+    /// Whether a processor was connected to, which this one always is. Large jobs connect as needed.
+    pub fn is_connected(&self, proc: u32) -> bool {
+        let is_there = |peer: &Option<_>| peer.is_some();
+        proc == self.job.proc || self.peers.get(proc as usize).is_some_and(is_there)
+    }
+
     /// The word that is not 0 when another processor has asked for an atomic procedure directly; nothing if nobody does so.
     pub fn attention_word(&self) -> Option<DirectWindow> {
         match self.is_direct {

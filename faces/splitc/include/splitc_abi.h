@@ -71,9 +71,20 @@ void splitc_at_start(void (*function)(void));
 /* Starts the runtime, shares the static data between the two addresses, runs `program` on a stack in the segment, ends the
  * runtime when every processor has come back from it, and returns its result. */
 int splitc_start(int argc, char **argv, int (*program)(int, char **), void *data_start, void *data_end);
-/* Ends the job with a message: "process 3: file:line: ...", exit status 1. */
-void splitc_fail(const splitc_place *place, const char *format, ...)
-    __attribute__((noreturn, cold, format(printf, 2, 3)));
+/* Ends the job with a message, "processor 3: file:line: ...", and exit status 1. */
+void splitc_fail_with(const splitc_place *place, const char *text) __attribute__((noreturn, cold));
+
+static __inline__ void splitc_fail(const splitc_place *place, const char *format, ...)
+    __attribute__((noreturn, cold, unused, format(printf, 2, 3)));
+static __inline__ void splitc_fail(const splitc_place *place, const char *format, ...)
+{
+    char text[1024];
+    __builtin_va_list arguments;
+    __builtin_va_start(arguments, format);
+    __builtin_vsnprintf(text, sizeof text, format, arguments);
+    __builtin_va_end(arguments);
+    splitc_fail_with(place, text);
+}
 
 /* --- Slow paths: called by the inline functions below ---------------------------------------------------------------------- */
 
