@@ -383,7 +383,7 @@ fn link(objects: &[OsString], options: &Options, home: &Home, scratch: &Scratch)
     let library = home.library.join("libsplitc.so");
     if !library.is_file() {
         return Err(format!(
-            "the runtime '{}' is not there; build it (cargo build -p hamlyn-splitc), or set SPLITC_HOME",
+            "the runtime '{}' is not there; build it (cargo build -p hamlyn-splitc-c), or set SPLITC_HOME",
             library.display()
         ));
     }

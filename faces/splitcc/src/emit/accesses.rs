@@ -195,18 +195,14 @@ impl Emitter<'_> {
         } else {
             let read = if self.reads_after_atomic { "splitc_read_after_atomic" } else { "splitc_read" };
             let change = if ty.is_global_pointer() {
-                let stepped = self.stepped("splitc_v", operator, &value, &ty);
+                let stepped = self.stepped("splitc_v", operator, "splitc_b", &ty);
                 format!("splitc_v = {stepped};")
             } else {
-                format!("splitc_v {operator}= {value};")
+                format!("splitc_v {operator}= splitc_b;")
             };
             // The right side comes first: it may read, and what it calls may change the place.
-            let by = if ty.is_global_pointer() {
-                String::new()
-            } else {
-                format!("__auto_type splitc_b = {value}; ")
-            };
-            let change = if by.is_empty() { change } else { format!("splitc_v {operator}= splitc_b;") };
+            let by = if is_bit_field(right) { format!("({value}) + 0") } else { value };
+            let by = format!("__auto_type splitc_b = {by}; ");
             format!(
                 " ({{ {by}splitc_global splitc_a = {address}; {declared}; \
                  {read}((void *)&splitc_v, splitc_a, sizeof splitc_v, {place}); {change} \
@@ -225,7 +221,7 @@ impl Emitter<'_> {
                 let mark = if up { "++" } else { "--" };
                 let (change, result) = match (wanted, after) {
                     (false, _) => (format!("FIELD{mark};"), "(void)0;"),
-                    (true, true) => (format!("__auto_type splitc_o = FIELD; FIELD{mark};"), "splitc_o;"),
+                    (true, true) => (format!("__auto_type splitc_o = FIELD + 0; FIELD{mark};"), "splitc_o;"),
                     (true, false) => (format!("FIELD{mark};"), "RESULT;"),
                 };
                 self.change_bit_field(operand, &change, result, index);

@@ -14,6 +14,9 @@ impl Emitter<'_> {
         }
         let has_label = declaration.declarators.iter().any(|d| !d.attributes.is_empty());
         let keep = std::mem::replace(&mut self.keep_register, has_label);
+        let specifiers = &self.tokens[declaration.specifiers.start..declaration.specifiers.end];
+        let only_storage = specifiers.iter().all(|t| matches!(&*t.text, "register" | "const" | "volatile" | "static"));
+        let int = std::mem::replace(&mut self.register_is_int, only_storage && !has_label);
         let made_static = declaration.context == Context::File
             && declaration.declarators.iter().any(|d| {
                 d.ty.is_function() && d.name.as_ref().is_some_and(|(name, _)| self.extern_inline.contains(name))
@@ -32,6 +35,7 @@ impl Emitter<'_> {
         }
         self.extern_is_static = false;
         self.keep_register = keep;
+        self.register_is_int = int;
     }
 
     /// The words of the specifiers that are no type: `static`, `extern`, attributes.

@@ -57,6 +57,8 @@ pub struct Emitter<'a> {
     /// `extern` is written as `static`.
     pub(crate) extern_is_static: bool,
     pub(crate) keep_register: bool,
+    /// `register` is the only word of the specifiers: it stands for `int`.
+    pub(crate) register_is_int: bool,
     pub(crate) in_function: bool,
     /// The function asks for atomic procedures without waiting for them: reads wait first.
     pub(crate) reads_after_atomic: bool,
@@ -85,6 +87,7 @@ impl<'a> Emitter<'a> {
             counter: 0,
             extern_is_static: false,
             keep_register: false,
+            register_is_int: false,
             in_function: false,
             reads_after_atomic: false,
             open_dimensions_as_star: false,
@@ -202,6 +205,7 @@ impl Emitter<'_> {
         if token.kind == TokenKind::Word && !is_system {
             match text {
                 // Split-phase operations take addresses; and nothing is gained by the word today.
+                "register" if self.register_is_int => text = "int",
                 "register" if !self.keep_register => return,
                 "extern" if self.extern_is_static => text = "static",
                 _ => {}

@@ -5,7 +5,7 @@ use super::tree::{
 };
 use super::{FunctionState, Parse, Parser, is_reserved};
 use crate::lex::TokenKind;
-use crate::types::{Kind, Rank, Ty, Type};
+use crate::types::{Kind, Rank, Reach, Ty, Type};
 use std::rc::Rc;
 
 /// What the specifiers of a declaration say.
@@ -499,6 +499,7 @@ impl Parser<'_> {
         if !is_foreign {
             self.defined.insert(name.clone());
         }
+        self.name_parameters(&mut declarator);
         let role = NameRole::Object(name.clone());
         self.declare(&name, declarator.ty.clone(), false, role, at);
         self.scopes.open();
@@ -566,6 +567,28 @@ impl Parser<'_> {
             library: false,
         };
         Ok(Function { declaration, old_declarations, body, captures, returns_value, has_atomic })
+    }
+
+    /// The parameters of a definition have names: `int *global` declares one that is called `global`.
+    fn name_parameters(&mut self, declarator: &mut Declarator) {
+        let mut types = Vec::new();
+        for part in &mut declarator.parts {
+            let DeclPart::Declaration(parameter) = part else { continue };
+            for inner in &mut parameter.declarators {
+                if let (None, Some(token), Kind::Pointer(to, _)) = (&inner.name, inner.reach_word, &inner.ty.kind) {
+                    inner.name = Some((self.tokens[token].text.clone(), token));
+                    inner.ty = Type::pointer(to.clone(), Reach::Local);
+                    inner.special = false;
+                    parameter.special = false;
+                }
+                types.push(inner.ty.clone());
+            }
+        }
+        if let Kind::Function(result, Some(parameters), variadic) = &declarator.ty.kind {
+            if parameters.len() == types.len() {
+                declarator.ty = Type::new(Kind::Function(result.clone(), Some(types.into()), *variadic));
+            }
+        }
     }
 
     fn function_body(&mut self) -> Parse<Stmt> {

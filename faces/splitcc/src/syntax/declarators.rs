@@ -22,6 +22,7 @@ impl Parser<'_> {
             width: None,
             emitted: None,
             special: false,
+            reach_word: None,
             captures: Vec::new(),
         };
         let ty = self.declarator_type(base, &mut declarator, context)?;
@@ -52,6 +53,9 @@ impl Parser<'_> {
                             self.diagnostics.error(at, "a pointer is either global or spread; write one of the two words");
                         }
                         reach = new;
+                        if context == Context::Parameter && matches!(&*self.ahead(1).text, "," | ")") {
+                            out.reach_word = Some(self.at);
+                        }
                         out.special = true;
                     }
                     _ => break,

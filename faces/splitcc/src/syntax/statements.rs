@@ -113,7 +113,10 @@ impl Parser<'_> {
         if token.kind != TokenKind::Word {
             return self.expression_statement();
         }
-        if self.is_name() && self.is_ahead(1, ":") && !self.is_split_phase_ahead(1) {
+        if self.is_name()
+            && self.is_ahead(1, ":")
+            && (!self.is_split_phase_ahead(1) || self.scopes.find(&token.text).is_none())
+        {
             self.next();
             self.next();
             while self.is_any(&["__attribute__", "__attribute"]) {

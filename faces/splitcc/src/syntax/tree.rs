@@ -242,6 +242,8 @@ pub struct Declarator {
     pub emitted: Option<Rc<str>>,
     /// Whether it was written with words of Split-C.
     pub special: bool,
+    /// A last word `global` or `spread` of a parameter, which may be its name: the token.
+    pub reach_word: Option<usize>,
     /// Dimensions to evaluate at the declaration, with the names of their variables.
     pub captures: Vec<(Rc<str>, Rc<Expr>)>,
 }
