@@ -6,10 +6,9 @@
 int item;
 int got;
 
-/* Computes for so long by the clock of one processor that is not interrupted: rounds are calibrated before. */
-static double spin(long rounds)
+/* So many rounds of computation, each of which needs the one before. */
+static double spin(double x, long rounds)
 {
-    double x = 1;
     long i;
 
     for (i = 0; i < rounds; i++)
@@ -22,15 +21,17 @@ int splitc_main(int argc, char **argv)
     double grain = argument(argc, argv, "-g", 100L) * 1e-6, seconds, start, sink = 0;
     int polls = argument(argc, argv, "-p", 1L), pieces = argument(argc, argv, "-k", 10L), rounds = argument(argc, argv, "-r", 2L);
     int round, busy, k;
-    long wrong = 0, length = 1000, asked = 0;
+    long wrong = 0, length, asked = 0;
     char what[120];
 
-    do {
-        length *= 2;
+    /* How fast it computes: the best of several times, as something else may run here, too. */
+    length = 100000;
+    seconds = 1;
+    for (k = 0; k < 20; k++) {
         start = get_seconds();
-        sink += spin(length);
-        seconds = get_seconds() - start;
-    } while (seconds < 0.002);
+        sink = spin(sink, length);
+        seconds = min(seconds, get_seconds() - start);
+    }
     length = length * grain / seconds + 1;
     length = all_bcast_l(length);
     item = 1000 + MYPROC;
@@ -41,7 +42,7 @@ int splitc_main(int argc, char **argv)
         for (busy = 0; busy < PROCS; busy++) {
             if (MYPROC == busy)
                 for (k = 0; k < pieces; k++) {
-                    sink += spin(length);
+                    sink = spin(sink, length);
                     if (polls)
                         splitc_poll();
                 }
@@ -50,7 +51,7 @@ int splitc_main(int argc, char **argv)
                 asked++;
                 wrong += got != 1000 + busy;
                 for (k = 0; k < pieces; k++)
-                    sink += spin(length);
+                    sink = spin(sink, length);
             }
             barrier();
         }

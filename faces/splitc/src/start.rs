@@ -113,6 +113,10 @@ unsafe fn start(data: std::ops::Range<usize>) -> Result<Division, String> {
     let data = unsafe { static_data(data) }.map_err(shared)?;
     let mut memory = vec![segment(job.memory_bytes).map_err(shared)?];
     memory.extend(data);
+    // The stack on which the program calls `exit` and its static data are used up to the end of the process.
+    for shared in &memory {
+        std::mem::forget(shared.area.clone());
+    }
     let division = Division::of(job.memory_bytes);
     // SAFETY: that part of the segment is the heap's alone.
     unsafe { heap::claim(division.heap.clone()) };

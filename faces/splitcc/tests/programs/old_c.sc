@@ -23,5 +23,5 @@ splitc_main()
     words[1] = strcpy(buffer, "two");
     counter = add(n, 4);
     on_one printf("%d %.1f %s\n", counter, scale(1.5, 2.0), second(words));
-    exit(0);
+    return 0;
 }
