@@ -106,7 +106,7 @@ int splitc_main(int argc, char **argv)
 {
     long n = argument(argc, argv, "-n", 1L << 14), here = n / PROCS, i, half, j;
     point *spread blocks, *mine, *block, *roots;
-    int bits = 0, p;
+    int bits = 0;
     double seconds;
     char what[80];
 
