@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::mem::ManuallyDrop;
 use std::ptr::{null, null_mut};
 use std::sync::Mutex;
 
@@ -23,7 +24,8 @@ static AT_START: Mutex<Vec<AtStart>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// The job that runs in this thread, until it has ended.
-    static RUNNING: RefCell<Option<Box<Running>>> = const { RefCell::new(None) };
+    // Without a destructor: `exit` runs those of threads before it calls `at_exit`.
+    static RUNNING: RefCell<Option<ManuallyDrop<Box<Running>>>> = const { RefCell::new(None) };
 }
 
 struct Running {
@@ -136,17 +138,28 @@ unsafe fn start(data: std::ops::Range<usize>) -> Result<Division, String> {
         _windows: windows,
     });
     set_current(&raw mut running.runtime);
-    RUNNING.set(Some(running));
+    RUNNING.set(Some(ManuallyDrop::new(running)));
     on_exit(at_exit, null_mut());
     Ok(division)
 }
 
 /// The program called `exit`. If that was with success, it has come to its end as if its main function had returned.
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
-    if status == 0 {
-        finish();
+    if status != 0 {
+        return;
+    }
+    // The program may be on the stack in the segment, whose pages are taken back from the others at the end: so this is done on
+    // a stack that they do not know. It is as large as that of a thread, and stays to the end of the process.
+    let stack = Vec::leak(vec![0_u8; END_STACK_BYTES]).as_mut_ptr_range();
+    // SAFETY: the stack is new, nothing else uses it, and `finish` does not unwind.
+    let ended = unsafe { stack::run_on(stack.start as u64..stack.end as u64, &mut finish) };
+    if let Err(error) = ended {
+        fail(null(), &format!("no stack could be had for the end of the program: error {error}"));
     }
 }
+
+/// The stack on which a program that calls `exit` comes to its end.
+const END_STACK_BYTES: usize = 2 << 20;
 
 /// Waits until all processors have come to their end.
 fn finish() {
@@ -156,7 +169,7 @@ fn finish() {
     set_current(null_mut());
     // SAFETY: flushing all streams of the C library is allowed at any time.
     unsafe { libc::fflush(null_mut()) };
-    let Running { runtime, _windows } = *running;
+    let Running { runtime, _windows } = *ManuallyDrop::into_inner(running);
     match catch_unwind(AssertUnwindSafe(|| runtime.finish())) {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => fail(null(), &error.to_string()),
