@@ -85,11 +85,21 @@ fn run_command(arguments: Vec<OsString>) -> Outcome<ExitCode> {
     }
     let options = parse(arguments)?;
     if options.inputs.is_empty() {
-        return Err("no input files; name at least one .sc, .c or .o file (--help shows the options)".into());
+        return Err(
+            "no input files; name at least one .sc, .c or .o file (--help shows the options)"
+                .into(),
+        );
     }
-    let sources = options.inputs.iter().filter(|input| matches!(input, Input::Source(_))).count();
+    let sources = options
+        .inputs
+        .iter()
+        .filter(|input| matches!(input, Input::Source(_)))
+        .count();
     if options.output.is_some() && options.stop != Stop::Never && sources > 1 {
-        return Err("-o with -c, -S or -E takes one source file; leave -o out, or run once for each file".into());
+        return Err(
+            "-o with -c, -S or -E takes one source file; leave -o out, or run once for each file"
+                .into(),
+        );
     }
     let home = Home::find()?;
     let scratch = Scratch::new()?;
@@ -114,7 +124,11 @@ fn run_command(arguments: Vec<OsString>) -> Outcome<ExitCode> {
 }
 
 fn parse(arguments: Vec<OsString>) -> Outcome<Options> {
-    let mut options = Options { warnings: true, split_phase: true, ..Options::default() };
+    let mut options = Options {
+        warnings: true,
+        split_phase: true,
+        ..Options::default()
+    };
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         let text = argument.to_string_lossy().into_owned();
@@ -123,7 +137,9 @@ fn parse(arguments: Vec<OsString>) -> Outcome<Options> {
             continue;
         }
         let mut value = |name: &str| {
-            arguments.next().ok_or_else(|| format!("'{name}' needs a value; write it behind the option"))
+            arguments
+                .next()
+                .ok_or_else(|| format!("'{name}' needs a value; write it behind the option"))
         };
         match &*text {
             "-c" => options.stop = Stop::Object,
@@ -157,7 +173,9 @@ fn parse(arguments: Vec<OsString>) -> Outcome<Options> {
                 options.link.push(argument);
             }
             "-static" | "-pie" | "-shared" => {
-                return Err(format!("'{text}' is not possible: a Split-C program is linked at a fixed address, with the runtime as a library"));
+                return Err(format!(
+                    "'{text}' is not possible: a Split-C program is linked at a fixed address, with the runtime as a library"
+                ));
             }
             "-s" | "-rdynamic" => options.link.push(argument),
             "-ansi" | "-traditional" | "-pedantic" => {}
@@ -172,12 +190,18 @@ fn parse(arguments: Vec<OsString>) -> Outcome<Options> {
                 options.preprocess.push(argument.clone());
                 options.compile.push(argument);
             }
-            _ if text.starts_with("-I") || text.starts_with("-D") || text.starts_with("-U") => options.preprocess.push(argument),
+            _ if text.starts_with("-I") || text.starts_with("-D") || text.starts_with("-U") => {
+                options.preprocess.push(argument)
+            }
             _ if text.starts_with("-L") || text.starts_with("-Wl,") => options.link.push(argument),
             _ if text.starts_with("-l") => options.inputs.push(Input::Link(argument)),
             // The dialect is GNU's; all that the standards before it have is in it.
             _ if text.starts_with("-std=") => {}
-            _ if text.starts_with("-g") || text.starts_with("-f") || text.starts_with("-m") || text.starts_with("-W") => {
+            _ if text.starts_with("-g")
+                || text.starts_with("-f")
+                || text.starts_with("-m")
+                || text.starts_with("-W") =>
+            {
                 options.compile.push(argument.clone());
                 if !text.starts_with("-W") {
                     options.preprocess.push(argument);
@@ -195,7 +219,9 @@ fn input(argument: OsString, text: &str) -> Outcome<Input> {
         Some("c" | "sc" | "i") => Ok(Input::Source(path.into())),
         Some("o" | "a" | "so" | "s" | "S") => Ok(Input::Link(argument)),
         _ if text.contains(".so.") => Ok(Input::Link(argument)),
-        _ => Err(format!("'{text}': unknown kind of file; sources end in .sc or .c, objects in .o, libraries in .a or .so")),
+        _ => Err(format!(
+            "'{text}': unknown kind of file; sources end in .sc or .c, objects in .o, libraries in .a or .so"
+        )),
     }
 }
 
@@ -211,26 +237,43 @@ impl Home {
             let home = PathBuf::from(home);
             let include = home.join("include");
             if !include.join("splitc_abi.h").is_file() {
-                return Err(format!("SPLITC_HOME is '{}', but there is no include/splitc_abi.h in it", home.display()));
+                return Err(format!(
+                    "SPLITC_HOME is '{}', but there is no include/splitc_abi.h in it",
+                    home.display()
+                ));
             }
-            return Ok(Self { include, library: home.join("lib") });
+            return Ok(Self {
+                include,
+                library: home.join("lib"),
+            });
         }
-        let program = std::env::current_exe().map_err(|error| format!("cannot find the program itself: {error}"))?;
+        let program = std::env::current_exe()
+            .map_err(|error| format!("cannot find the program itself: {error}"))?;
         let program = program.canonicalize().unwrap_or(program);
         let directory = program.parent().unwrap_or(Path::new("/"));
         for ancestor in directory.ancestors() {
             // In the repository: the library lies beside the program, in the target directory.
             let include = ancestor.join("faces/splitc/include");
             if include.join("splitc_abi.h").is_file() {
-                let library = if directory.ends_with("deps") { directory.parent().unwrap_or(directory) } else { directory };
-                return Ok(Self { include, library: library.into() });
+                let library = if directory.ends_with("deps") {
+                    directory.parent().unwrap_or(directory)
+                } else {
+                    directory
+                };
+                return Ok(Self {
+                    include,
+                    library: library.into(),
+                });
             }
         }
         // Installed: prefix/bin, prefix/include, prefix/lib.
         if let Some(prefix) = directory.parent() {
             let include = prefix.join("include");
             if include.join("splitc_abi.h").is_file() {
-                return Ok(Self { include, library: prefix.join("lib") });
+                return Ok(Self {
+                    include,
+                    library: prefix.join("lib"),
+                });
             }
         }
         Err("cannot find the headers of Split-C; set SPLITC_HOME to the directory that holds include/ and lib/".into())
@@ -249,10 +292,18 @@ impl Scratch {
             match std::fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(format!("cannot make the directory '{}': {error}", path.display())),
+                Err(error) => {
+                    return Err(format!(
+                        "cannot make the directory '{}': {error}",
+                        path.display()
+                    ));
+                }
             }
         }
-        Err(format!("'{}' is full of directories named splitcc-...; remove them", base.display()))
+        Err(format!(
+            "'{}' is full of directories named splitcc-...; remove them",
+            base.display()
+        ))
     }
 }
 
@@ -304,40 +355,66 @@ const OLD_C: [&str; 8] = [
 ];
 
 /// Compiles one source. `None`: there were errors, which have been shown.
-fn compile(source: &Path, number: usize, options: &Options, home: &Home, scratch: &Scratch) -> Outcome<Option<PathBuf>> {
+fn compile(
+    source: &Path,
+    number: usize,
+    options: &Options,
+    home: &Home,
+    scratch: &Scratch,
+) -> Outcome<Option<PathBuf>> {
     if !source.is_file() {
         return Err(format!("{}: no such file", source.display()));
     }
-    let stem = source.file_stem().unwrap_or(OsStr::new("program")).to_owned();
+    let stem = source
+        .file_stem()
+        .unwrap_or(OsStr::new("program"))
+        .to_owned();
     let mut command = c_compiler();
-    command.args(DIALECT).args(["-E", "-D__SPLITC__=1"]).arg("-isystem").arg(&home.include);
-    command.args(&options.preprocess).args(["-include", "split-c/compiler.h", "-x", "c"]).arg(source);
+    command
+        .args(DIALECT)
+        .args(["-E", "-D__SPLITC__=1"])
+        .arg("-isystem")
+        .arg(&home.include);
+    command
+        .args(&options.preprocess)
+        .args(["-include", "split-c/compiler.h", "-x", "c"])
+        .arg(source);
     if options.stop == Stop::Preprocessed {
         if let Some(output) = &options.output {
             command.arg("-o").arg(output);
         }
         show(&command, options);
-        let status = command.status().map_err(|error| cannot_start(&command, &error))?;
+        let status = command
+            .status()
+            .map_err(|error| cannot_start(&command, &error))?;
         return Ok(status.success().then(PathBuf::new));
     }
     command.stderr(Stdio::inherit());
     show(&command, options);
-    let output = command.output().map_err(|error| cannot_start(&command, &error))?;
+    let output = command
+        .output()
+        .map_err(|error| cannot_start(&command, &error))?;
     if !output.status.success() {
         return Ok(None);
     }
     let text = String::from_utf8(output.stdout).unwrap_or_else(|error| latin_1(error.as_bytes()));
-    let settings = Settings { split_phase: options.optimise && options.split_phase, warnings: options.warnings };
+    let settings = Settings {
+        split_phase: options.optimise && options.split_phase,
+        warnings: options.warnings,
+    };
     let translation = translate(&text, settings);
     eprint!("{}", translation.messages);
-    let Some(c_text) = translation.c_text else { return Ok(None) };
+    let Some(c_text) = translation.c_text else {
+        return Ok(None);
+    };
     let with_extension = |extension: &str| {
         let mut name = stem.clone();
         name.push(extension);
         PathBuf::from(name)
     };
     let write = |path: &Path, text: &str| {
-        std::fs::write(path, text).map_err(|error| format!("cannot write '{}': {error}", path.display()))
+        std::fs::write(path, text)
+            .map_err(|error| format!("cannot write '{}': {error}", path.display()))
     };
     if options.stop == Stop::C {
         match &options.output {
@@ -352,7 +429,11 @@ fn compile(source: &Path, number: usize, options: &Options, home: &Home, scratch
     }
     let c_file = scratch.0.join(format!("{number}.i"));
     write(&c_file, &c_text)?;
-    let (flag, extension) = if options.stop == Stop::Assembler { ("-S", ".s") } else { ("-c", ".o") };
+    let (flag, extension) = if options.stop == Stop::Assembler {
+        ("-S", ".s")
+    } else {
+        ("-c", ".o")
+    };
     let object = match (&options.output, options.stop) {
         (Some(output), Stop::Object | Stop::Assembler) => output.clone(),
         (None, Stop::Object | Stop::Assembler) => with_extension(extension),
@@ -360,15 +441,24 @@ fn compile(source: &Path, number: usize, options: &Options, home: &Home, scratch
     };
     let mut command = c_compiler();
     command.args(DIALECT).args(OLD_C).args(&options.compile);
-    command.args([flag, "-x", "cpp-output"]).arg(&c_file).arg("-o").arg(&object);
+    command
+        .args([flag, "-x", "cpp-output"])
+        .arg(&c_file)
+        .arg("-o")
+        .arg(&object);
     show(&command, options);
-    let status = command.status().map_err(|error| cannot_start(&command, &error))?;
+    let status = command
+        .status()
+        .map_err(|error| cannot_start(&command, &error))?;
     Ok(status.success().then_some(object))
 }
 
 /// A source that is no UTF-8 is read byte by byte; comments in other alphabets are the usual case.
 fn latin_1(bytes: &[u8]) -> String {
-    bytes.iter().map(|&byte| if byte < 0x80 { byte as char } else { '?' }).collect()
+    bytes
+        .iter()
+        .map(|&byte| if byte < 0x80 { byte as char } else { '?' })
+        .collect()
 }
 
 /// The main function of every program.
@@ -379,7 +469,12 @@ extern int splitc_program(int, char **);
 int main(int argc, char **argv) { return splitc_start(argc, argv, splitc_program, &__data_start, &_end); }
 "#;
 
-fn link(objects: &[OsString], options: &Options, home: &Home, scratch: &Scratch) -> Outcome<ExitCode> {
+fn link(
+    objects: &[OsString],
+    options: &Options,
+    home: &Home,
+    scratch: &Scratch,
+) -> Outcome<ExitCode> {
     let library = home.library.join("libsplitc.so");
     if !library.is_file() {
         return Err(format!(
@@ -388,16 +483,31 @@ fn link(objects: &[OsString], options: &Options, home: &Home, scratch: &Scratch)
         ));
     }
     let start = scratch.0.join("start.c");
-    std::fs::write(&start, START).map_err(|error| format!("cannot write '{}': {error}", start.display()))?;
+    std::fs::write(&start, START)
+        .map_err(|error| format!("cannot write '{}': {error}", start.display()))?;
     let output = options.output.clone().unwrap_or_else(|| "a.out".into());
     let mut command = c_compiler();
-    command.args(["-fno-pie", "-no-pie", "-w"]).arg(&start).args(objects).args(&options.link);
-    command.arg("-L").arg(&home.library).arg("-lsplitc").arg("-lm");
+    command
+        .args(["-fno-pie", "-no-pie", "-w"])
+        .arg(&start)
+        .args(objects)
+        .args(&options.link);
+    command
+        .arg("-L")
+        .arg(&home.library)
+        .arg("-lsplitc")
+        .arg("-lm");
     let mut path = OsString::from("-Wl,-rpath,");
     path.push(&home.library);
-    command.arg(path).arg("-o").arg(&output).stderr(Stdio::piped());
+    command
+        .arg(path)
+        .arg("-o")
+        .arg(&output)
+        .stderr(Stdio::piped());
     show(&command, options);
-    let result = command.output().map_err(|error| cannot_start(&command, &error))?;
+    let result = command
+        .output()
+        .map_err(|error| cannot_start(&command, &error))?;
     let messages = String::from_utf8_lossy(&result.stderr);
     eprint!("{messages}");
     if result.status.success() {

@@ -41,9 +41,9 @@ pub struct Token {
 
 /// The longest first: the lexer takes the first that fits.
 const MARKS: [&str; 46] = [
-    "...", "<<=", ">>=", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=",
-    "%=", "&=", "|=", "^=", "##", "{", "}", "(", ")", "[", "]", ";", ":", ",", ".", "?", "=", "+", "-", "*", "/", "%",
-    "<", ">", "!", "~", "&", "|",
+    "...", "<<=", ">>=", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=",
+    "-=", "*=", "/=", "%=", "&=", "|=", "^=", "##", "{", "}", "(", ")", "[", "]", ";", ":", ",",
+    ".", "?", "=", "+", "-", "*", "/", "%", "<", ">", "!", "~", "&", "|",
 ];
 
 /// Cuts `source` into tokens. The last one is [`TokenKind::End`].
@@ -52,7 +52,11 @@ pub fn tokens(source: &str, files: &mut Files, diagnostics: &mut Diagnostics) ->
         bytes: source.as_bytes(),
         source,
         offset: 0,
-        at: Position { file: files.number("<input>", false), line: 1, column: 1 },
+        at: Position {
+            file: files.number("<input>", false),
+            line: 1,
+            column: 1,
+        },
         line_start: 0,
         out: Vec::new(),
         pragmas: String::new(),
@@ -81,7 +85,10 @@ impl Lexer<'_> {
     }
 
     fn here(&self) -> Position {
-        Position { column: (self.offset - self.line_start) as u32 + 1, ..self.at }
+        Position {
+            column: (self.offset - self.line_start) as u32 + 1,
+            ..self.at
+        }
     }
 
     fn newline(&mut self) {
@@ -100,7 +107,9 @@ impl Lexer<'_> {
                     self.offset += 1;
                     self.newline();
                 }
-                b'#' if self.source[self.line_start..self.offset].trim().is_empty() => self.directive(files),
+                b'#' if self.source[self.line_start..self.offset].trim().is_empty() => {
+                    self.directive(files)
+                }
                 b'/' if self.peek(1) == b'*' => self.comment(diagnostics),
                 b'/' if self.peek(1) == b'/' => {
                     while self.offset < self.bytes.len() && self.peek(0) != b'\n' {
@@ -112,7 +121,13 @@ impl Lexer<'_> {
         }
         let at = self.here();
         let pragmas = self.take_pragmas();
-        self.out.push(Token { kind: TokenKind::End, text: "end of file".into(), at, touches: false, pragmas });
+        self.out.push(Token {
+            kind: TokenKind::End,
+            text: "end of file".into(),
+            at,
+            touches: false,
+            pragmas,
+        });
     }
 
     fn take_pragmas(&mut self) -> Option<Rc<str>> {
@@ -127,14 +142,21 @@ impl Lexer<'_> {
                 self.offset += 2;
                 return;
             }
-            if self.peek(0) == b'\n' { self.newline() } else { self.offset += 1 }
+            if self.peek(0) == b'\n' {
+                self.newline()
+            } else {
+                self.offset += 1
+            }
         }
         diagnostics.error(start, "unterminated comment; end it with '*/'");
     }
 
     /// A line that begins with `#`: a line marker or a pragma.
     fn directive(&mut self, files: &mut Files) {
-        let end = self.bytes[self.offset..].iter().position(|&b| b == b'\n').map_or(self.bytes.len(), |n| self.offset + n);
+        let end = self.bytes[self.offset..]
+            .iter()
+            .position(|&b| b == b'\n')
+            .map_or(self.bytes.len(), |n| self.offset + n);
         let line = &self.source[self.offset..end];
         let body = line[1..].trim_start();
         let body = body.strip_prefix("line").map_or(body, str::trim_start);
@@ -186,7 +208,8 @@ impl Lexer<'_> {
             b'0'..=b'9' => self.number(),
             b'.' if self.peek(1).is_ascii_digit() => self.number(),
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => {
-                while matches!(self.peek(0), b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' | 0x80..) {
+                while matches!(self.peek(0), b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' | 0x80..)
+                {
                     self.offset += 1;
                 }
                 TokenKind::Word
@@ -199,7 +222,11 @@ impl Lexer<'_> {
                     self.offset += 1;
                 } else {
                     self.offset += 1;
-                    let shown = if byte.is_ascii_graphic() { (byte as char).to_string() } else { format!("\\{byte:o}") };
+                    let shown = if byte.is_ascii_graphic() {
+                        (byte as char).to_string()
+                    } else {
+                        format!("\\{byte:o}")
+                    };
                     diagnostics.error(at, format!("stray '{shown}' in program; remove it"));
                     return;
                 }
@@ -207,11 +234,21 @@ impl Lexer<'_> {
             }
         };
         let spelling = &self.source[start..self.offset];
-        let text = self.words.entry(spelling).or_insert_with(|| spelling.into()).clone();
+        let text = self
+            .words
+            .entry(spelling)
+            .or_insert_with(|| spelling.into())
+            .clone();
         let touches = self.last_end == start;
         self.last_end = self.offset;
         let pragmas = self.take_pragmas();
-        self.out.push(Token { kind, text, at, touches, pragmas });
+        self.out.push(Token {
+            kind,
+            text,
+            at,
+            touches,
+            pragmas,
+        });
     }
 
     /// The length of `L`, `u`, `U` or `u8` if a quote follows.
@@ -234,11 +271,17 @@ impl Lexer<'_> {
                         self.newline();
                     } else {
                         self.offset += 1;
-                        self.offset += self.source[self.offset..].chars().next().map_or(1, char::len_utf8);
+                        self.offset += self.source[self.offset..]
+                            .chars()
+                            .next()
+                            .map_or(1, char::len_utf8);
                     }
                 }
                 b'\n' | 0 if self.peek(0) == b'\n' || self.offset >= self.bytes.len() => {
-                    diagnostics.error(at, format!("missing terminating {} character", quote as char));
+                    diagnostics.error(
+                        at,
+                        format!("missing terminating {} character", quote as char),
+                    );
                     break;
                 }
                 byte => {
@@ -250,13 +293,18 @@ impl Lexer<'_> {
             }
         }
         self.offset = self.offset.min(self.bytes.len());
-        if quote == b'"' { TokenKind::Text } else { TokenKind::Character }
+        if quote == b'"' {
+            TokenKind::Text
+        } else {
+            TokenKind::Character
+        }
     }
 
     fn number(&mut self) -> TokenKind {
         while self.offset < self.bytes.len() {
             let byte = self.peek(0);
-            let exponent = matches!(byte, b'e' | b'E' | b'p' | b'P') && matches!(self.peek(1), b'+' | b'-');
+            let exponent =
+                matches!(byte, b'e' | b'E' | b'p' | b'P') && matches!(self.peek(1), b'+' | b'-');
             // `0xE+1` is one number for the preprocessor, too.
             if exponent {
                 self.offset += 2;

@@ -10,12 +10,18 @@ fn lex(text: &str) -> (Vec<Token>, Files, Diagnostics) {
 fn texts(text: &str) -> Vec<String> {
     let (tokens, _, diagnostics) = lex(text);
     assert_eq!(diagnostics.errors(), 0, "{text}");
-    tokens[..tokens.len() - 1].iter().map(|token| token.text.to_string()).collect()
+    tokens[..tokens.len() - 1]
+        .iter()
+        .map(|token| token.text.to_string())
+        .collect()
 }
 
 #[test]
 fn longest_marks_come_first() {
-    assert_eq!(texts("a+++b>>=c->d...e"), ["a", "++", "+", "b", ">>=", "c", "->", "d", "...", "e"]);
+    assert_eq!(
+        texts("a+++b>>=c->d...e"),
+        ["a", "++", "+", "b", ">>=", "c", "->", "d", "...", "e"]
+    );
 }
 
 #[test]
@@ -29,17 +35,37 @@ fn colons_touch_what_follows() {
 
 #[test]
 fn numbers_and_strings() {
-    assert_eq!(texts("1.5e+3f 0x1F .5 1e5 'a' '\\'' \"a\\\"b\" L\"x\""), [
-        "1.5e+3f", "0x1F", ".5", "1e5", "'a'", "'\\''", "\"a\\\"b\"", "L\"x\""
-    ]);
+    assert_eq!(
+        texts("1.5e+3f 0x1F .5 1e5 'a' '\\'' \"a\\\"b\" L\"x\""),
+        [
+            "1.5e+3f",
+            "0x1F",
+            ".5",
+            "1e5",
+            "'a'",
+            "'\\''",
+            "\"a\\\"b\"",
+            "L\"x\""
+        ]
+    );
 }
 
 #[test]
 fn line_markers_set_the_position() {
     let (tokens, files, _) = lex("# 10 \"one.c\"\nint x;\n# 3 \"/usr/h.h\" 1 3 4\n y\n");
-    assert_eq!((files.name(tokens[0].at.file), tokens[0].at.line, tokens[0].at.column), ("one.c", 10, 1));
+    assert_eq!(
+        (
+            files.name(tokens[0].at.file),
+            tokens[0].at.line,
+            tokens[0].at.column
+        ),
+        ("one.c", 10, 1)
+    );
     let y = &tokens[3];
-    assert_eq!((files.name(y.at.file), y.at.line, y.at.column), ("/usr/h.h", 3, 2));
+    assert_eq!(
+        (files.name(y.at.file), y.at.line, y.at.column),
+        ("/usr/h.h", 3, 2)
+    );
     assert!(files.is_system(y.at.file));
 }
 

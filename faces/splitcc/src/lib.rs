@@ -81,14 +81,18 @@ pub fn translate(source: &str, settings: Settings) -> Translation {
             Err(error) => {
                 return Translation {
                     c_text: None,
-                    messages: format!("splitcc: cannot start a thread: {error}; is the limit of memory (ulimit -v) too low?\n"),
+                    messages: format!(
+                        "splitcc: cannot start a thread: {error}; is the limit of memory (ulimit -v) too low?\n"
+                    ),
                     errors: 1,
                 };
             }
         };
         result.unwrap_or_else(|| Translation {
             c_text: None,
-            messages: "splitcc: error: the compiler failed on this file; please report it with the file\n".into(),
+            messages:
+                "splitcc: error: the compiler failed on this file; please report it with the file\n"
+                    .into(),
             errors: 1,
         })
     })
@@ -107,5 +111,9 @@ fn translate_here(source: &str, settings: Settings) -> Translation {
         let text = emit::Emitter::new(&tokens, &files, &mut diagnostics, &unit).unit(&unit);
         c_text = (diagnostics.errors() == 0).then_some(text);
     }
-    Translation { c_text, messages: diagnostics.render(&files, settings.warnings), errors: diagnostics.errors() }
+    Translation {
+        c_text,
+        messages: diagnostics.render(&files, settings.warnings),
+        errors: diagnostics.errors(),
+    }
 }

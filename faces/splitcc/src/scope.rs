@@ -32,7 +32,11 @@ pub struct Scopes {
 impl Scopes {
     /// The file's scope.
     pub fn new() -> Self {
-        Self { names: vec![HashMap::new()], tag_names: vec![HashMap::new()], tags: Vec::new() }
+        Self {
+            names: vec![HashMap::new()],
+            tag_names: vec![HashMap::new()],
+            tags: Vec::new(),
+        }
     }
 
     /// Opens a scope.
@@ -93,15 +97,28 @@ impl Scopes {
     /// The tag `name`, from the inside out, or in the innermost scope only.
     pub fn find_tag(&self, name: &str, here_only: bool) -> Option<TagNumber> {
         if here_only {
-            return self.tag_names.last().and_then(|scope| scope.get(name)).copied();
+            return self
+                .tag_names
+                .last()
+                .and_then(|scope| scope.get(name))
+                .copied();
         }
-        self.tag_names.iter().rev().find_map(|scope| scope.get(name)).copied()
+        self.tag_names
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name))
+            .copied()
     }
 
     /// Makes a new tag in the innermost scope.
     pub fn declare_tag(&mut self, name: Rc<str>, word: &'static str) -> TagNumber {
         let number = self.tags.len();
-        self.tags.push(Tag { word, name: name.clone(), fields: None, at_file_scope: self.names.len() == 1 });
+        self.tags.push(Tag {
+            word,
+            name: name.clone(),
+            fields: None,
+            at_file_scope: self.names.len() == 1,
+        });
         if let Some(scope) = self.tag_names.last_mut() {
             scope.insert(name, number);
         }

@@ -46,7 +46,9 @@ impl Files {
 
     /// The name of file `number`.
     pub fn name(&self, number: u32) -> &str {
-        self.names.get(number as usize).map_or("<input>", |name| name)
+        self.names
+            .get(number as usize)
+            .map_or("<input>", |name| name)
     }
 
     /// Whether the preprocessor called it a system header.
@@ -85,19 +87,29 @@ pub struct Diagnostics {
 impl Diagnostics {
     /// Adds an error. A second error at the same place is not kept.
     pub fn error(&mut self, position: Position, message: impl Into<String>) {
-        let same_place =
-            self.list.iter().any(|d| d.severity == Severity::Error && d.position == position);
+        let same_place = self
+            .list
+            .iter()
+            .any(|d| d.severity == Severity::Error && d.position == position);
         if same_place || self.errors >= ERROR_LIMIT {
             return;
         }
         self.errors += 1;
-        self.list.push(Diagnostic { severity: Severity::Error, position, message: message.into() });
+        self.list.push(Diagnostic {
+            severity: Severity::Error,
+            position,
+            message: message.into(),
+        });
     }
 
     /// Adds a warning.
     pub fn warning(&mut self, position: Position, message: impl Into<String>) {
         if self.list.len() < 10 * ERROR_LIMIT {
-            self.list.push(Diagnostic { severity: Severity::Warning, position, message: message.into() });
+            self.list.push(Diagnostic {
+                severity: Severity::Warning,
+                position,
+                message: message.into(),
+            });
         }
     }
 
@@ -128,12 +140,24 @@ impl Diagnostics {
             };
             let Position { file, line, column } = diagnostic.position;
             let name = files.name(file);
-            let _ = writeln!(text, "{name}:{line}:{column}: {word}: {}", diagnostic.message);
+            let _ = writeln!(
+                text,
+                "{name}:{line}:{column}: {word}: {}",
+                diagnostic.message
+            );
             let lines = cache.entry(file).or_insert_with(|| {
                 let bytes = std::fs::read(name).ok()?;
-                Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+                Some(
+                    String::from_utf8_lossy(&bytes)
+                        .lines()
+                        .map(str::to_owned)
+                        .collect(),
+                )
             });
-            if let Some(source) = lines.as_ref().and_then(|lines| lines.get((line as usize).wrapping_sub(1))) {
+            if let Some(source) = lines
+                .as_ref()
+                .and_then(|lines| lines.get((line as usize).wrapping_sub(1)))
+            {
                 let _ = writeln!(text, "{line:5} | {source}");
                 let before: String = source
                     .chars()

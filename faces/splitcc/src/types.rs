@@ -125,7 +125,11 @@ pub struct Tag {
 impl Type {
     /// An unqualified type.
     pub fn new(kind: Kind) -> Ty {
-        Rc::new(Type { kind, is_const: false, is_volatile: false })
+        Rc::new(Type {
+            kind,
+            is_const: false,
+            is_volatile: false,
+        })
     }
 
     /// `int`.
@@ -135,7 +139,11 @@ impl Type {
 
     /// An integer type.
     pub fn integer(rank: Rank, unsigned: bool) -> Ty {
-        Self::new(Kind::Integer { rank, unsigned, explicit: false })
+        Self::new(Kind::Integer {
+            rank,
+            unsigned,
+            explicit: false,
+        })
     }
 
     /// `double`.
@@ -155,7 +163,11 @@ impl Type {
 
     /// The same type without qualifiers.
     pub fn unqualified(ty: &Ty) -> Ty {
-        if ty.is_const || ty.is_volatile { Self::new(ty.kind.clone()) } else { ty.clone() }
+        if ty.is_const || ty.is_volatile {
+            Self::new(ty.kind.clone())
+        } else {
+            ty.clone()
+        }
     }
 
     /// The same type with qualifiers added.
@@ -196,7 +208,10 @@ impl Type {
 
     /// Whether it is an integer type, `_Bool` or an enumeration.
     pub fn is_integer(&self) -> bool {
-        matches!(self.kind, Kind::Bool | Kind::Integer { .. } | Kind::Enumeration(_))
+        matches!(
+            self.kind,
+            Kind::Bool | Kind::Integer { .. } | Kind::Enumeration(_)
+        )
     }
 
     /// Whether it is a floating type.
@@ -237,7 +252,18 @@ pub fn common(left: &Ty, right: &Ty) -> Ty {
         }
         (Kind::Floating(..), _) if right.is_integer() => left,
         (_, Kind::Floating(..)) if left.is_integer() => right,
-        (Kind::Integer { rank: a, unsigned: u, .. }, Kind::Integer { rank: b, unsigned: v, .. }) => {
+        (
+            Kind::Integer {
+                rank: a,
+                unsigned: u,
+                ..
+            },
+            Kind::Integer {
+                rank: b,
+                unsigned: v,
+                ..
+            },
+        ) => {
             let rank = *a.max(b);
             let unsigned = (*u && *a == rank) || (*v && *b == rank);
             Type::integer(rank, unsigned)
@@ -253,20 +279,40 @@ pub fn same(left: &Ty, right: &Ty) -> bool {
         (Kind::Unknown, _) | (_, Kind::Unknown) => true,
         (Kind::Void, Kind::Void) | (Kind::Bool, Kind::Bool) => true,
         (
-            Kind::Integer { rank: a, unsigned: u, explicit: e },
-            Kind::Integer { rank: b, unsigned: v, explicit: f },
+            Kind::Integer {
+                rank: a,
+                unsigned: u,
+                explicit: e,
+            },
+            Kind::Integer {
+                rank: b,
+                unsigned: v,
+                explicit: f,
+            },
         ) => a == b && u == v && (*a != Rank::Char || e == f),
         (Kind::Floating(a, _), Kind::Floating(b, _)) => a == b,
         (Kind::Enumeration(a), Kind::Enumeration(b)) | (Kind::Record(a), Kind::Record(b)) => a == b,
-        (Kind::Enumeration(_), Kind::Integer { rank: Rank::Int, .. })
-        | (Kind::Integer { rank: Rank::Int, .. }, Kind::Enumeration(_)) => true,
+        (
+            Kind::Enumeration(_),
+            Kind::Integer {
+                rank: Rank::Int, ..
+            },
+        )
+        | (
+            Kind::Integer {
+                rank: Rank::Int, ..
+            },
+            Kind::Enumeration(_),
+        ) => true,
         (Kind::Pointer(a, r), Kind::Pointer(b, s)) => r == s && same(a, b),
         (Kind::Array(a, _), Kind::Array(b, _)) => same(a, b),
         (Kind::SpreadArray(a, d), Kind::SpreadArray(b, e)) => d.len() == e.len() && same(a, b),
         (Kind::Function(a, p, _), Kind::Function(b, q, _)) => {
             same(a, b)
                 && match (p, q) {
-                    (Some(p), Some(q)) => p.len() == q.len() && p.iter().zip(q.iter()).all(|(a, b)| same(a, b)),
+                    (Some(p), Some(q)) => {
+                        p.len() == q.len() && p.iter().zip(q.iter()).all(|(a, b)| same(a, b))
+                    }
                     _ => true,
                 }
         }

@@ -37,7 +37,10 @@ fn directory() -> PathBuf {
 
 #[test]
 fn each_program_gives_the_result_of_a_serial_run() {
-    let mut files: Vec<_> = RUNS.iter().map(|(name, ..)| directory().join(format!("{name}.sc"))).collect();
+    let mut files: Vec<_> = RUNS
+        .iter()
+        .map(|(name, ..)| directory().join(format!("{name}.sc")))
+        .collect();
     files.dedup();
     in_parallel(&files, |file| {
         let program = Program::compile(&[file], &["-O2", "-Wall"])?;
@@ -60,7 +63,10 @@ fn every_program_is_run() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "sc") {
             let name = path.file_stem().unwrap().to_str().unwrap();
-            assert!(RUNS.iter().any(|(known, ..)| *known == name), "no run of {name}");
+            assert!(
+                RUNS.iter().any(|(known, ..)| *known == name),
+                "no run of {name}"
+            );
         }
     }
 }

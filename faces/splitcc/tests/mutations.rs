@@ -16,9 +16,54 @@ impl Random {
 }
 
 const PIECES: &[&str] = &[
-    "{", "}", "(", ")", "[", "]", ";", ",", ":", "::", ":=", ":-", "*global ", "*spread ", "*", "&", "?", "struct ", "typedef ",
-    "int ", "0", "\"", "'", "sizeof ", "atomic(", "tolocal(", "return ", "if (", "else ", "for (", "->", ".", "...", "goto x;",
-    "case 1:", "extern ", "static ", "__attribute__((", "({", "})", "x", "\\", "/*", "#", "\u{e9}", "enum {", "union {", "void ",
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    ";",
+    ",",
+    ":",
+    "::",
+    ":=",
+    ":-",
+    "*global ",
+    "*spread ",
+    "*",
+    "&",
+    "?",
+    "struct ",
+    "typedef ",
+    "int ",
+    "0",
+    "\"",
+    "'",
+    "sizeof ",
+    "atomic(",
+    "tolocal(",
+    "return ",
+    "if (",
+    "else ",
+    "for (",
+    "->",
+    ".",
+    "...",
+    "goto x;",
+    "case 1:",
+    "extern ",
+    "static ",
+    "__attribute__((",
+    "({",
+    "})",
+    "x",
+    "\\",
+    "/*",
+    "#",
+    "\u{e9}",
+    "enum {",
+    "union {",
+    "void ",
 ];
 
 fn mutate(source: &str, random: &mut Random) -> String {
@@ -66,24 +111,55 @@ extern int printf(const char *, ...), MYPROC, PROCS, NEXT, LAST; extern void *ma
 #[test]
 fn no_mutation_makes_the_front_end_fail() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    let mut sources: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut sources: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     sources.sort();
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let mut translated = 0;
-    for path in sources.iter().filter(|path| path.extension().is_some_and(|e| e == "sc")) {
+    for path in sources
+        .iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "sc"))
+    {
         let text = std::fs::read_to_string(path).unwrap();
-        let body: String = text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
-        let body = body.replace("DONE();", "return 0;").replace("on_one", "if (!MYPROC)").replace("NULL", "0");
+        let body: String = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let body = body
+            .replace("DONE();", "return 0;")
+            .replace("on_one", "if (!MYPROC)")
+            .replace("NULL", "0");
         let whole = format!("{HEADER}{body}");
         for _ in 0..60 {
             let mutated = mutate(&whole, &mut random);
             let split_phase = random.below(2) == 0;
-            let translation = translate(&mutated, Settings { split_phase, warnings: true });
-            assert!(!translation.messages.contains("the compiler failed"), "{}:\n{mutated}", path.display());
-            assert_eq!(translation.c_text.is_some(), translation.errors == 0, "{}:\n{mutated}", path.display());
+            let translation = translate(
+                &mutated,
+                Settings {
+                    split_phase,
+                    warnings: true,
+                },
+            );
+            assert!(
+                !translation.messages.contains("the compiler failed"),
+                "{}:\n{mutated}",
+                path.display()
+            );
+            assert_eq!(
+                translation.c_text.is_some(),
+                translation.errors == 0,
+                "{}:\n{mutated}",
+                path.display()
+            );
             translated += usize::from(translation.c_text.is_some());
         }
     }
     // If all were refused, the emitter would not have been tested.
-    assert!(translated > 300, "only {translated} mutations were translated");
+    assert!(
+        translated > 300,
+        "only {translated} mutations were translated"
+    );
 }

@@ -15,7 +15,14 @@ fn sources(wrong: bool) -> Vec<PathBuf> {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "sc"))
-        .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("wrong_") == wrong)
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with("wrong_")
+                == wrong
+        })
         .collect();
     list.sort();
     list
@@ -23,8 +30,16 @@ fn sources(wrong: bool) -> Vec<PathBuf> {
 
 /// What the comment at the top says about `key`.
 fn said<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
-    let lines = text.lines().take_while(|line| line.starts_with("/*") || line.starts_with(" *"));
-    lines.filter_map(|line| line.strip_prefix(" * ")?.strip_prefix(key)?.strip_prefix(": ")).collect()
+    let lines = text
+        .lines()
+        .take_while(|line| line.starts_with("/*") || line.starts_with(" *"));
+    lines
+        .filter_map(|line| {
+            line.strip_prefix(" * ")?
+                .strip_prefix(key)?
+                .strip_prefix(": ")
+        })
+        .collect()
 }
 
 fn sorted(lines: impl Iterator<Item = impl Into<String>>) -> Vec<String> {
@@ -41,9 +56,16 @@ fn check_valid(source: &Path) -> Result<(), String> {
     }
     for optimisation in ["-O0", "-O2"] {
         let mut options = vec![optimisation, "-w"];
-        options.extend(said(&text, "options").iter().flat_map(|line| line.split_whitespace()));
+        options.extend(
+            said(&text, "options")
+                .iter()
+                .flat_map(|line| line.split_whitespace()),
+        );
         let program = Program::compile(&[source], &options)?;
-        for procs in said(&text, "procs").iter().flat_map(|line| line.split_whitespace()) {
+        for procs in said(&text, "procs")
+            .iter()
+            .flat_map(|line| line.split_whitespace())
+        {
             let outcome = run(&program, procs.parse().unwrap(), &[]);
             let lines = sorted(outcome.output.lines());
             if !outcome.success || lines != expected {
@@ -66,12 +88,22 @@ fn check_wrong(source: &Path) -> Result<(), String> {
             at_end = Some(rest.rsplit_once(" */").unwrap().0);
         }
     }
-    let output = splitcc().arg("-emit-c").arg(source).args(["-o", "/dev/null"]).output().unwrap();
+    let output = splitcc()
+        .arg("-emit-c")
+        .arg(source)
+        .args(["-o", "/dev/null"])
+        .output()
+        .unwrap();
     let messages = String::from_utf8_lossy(&output.stderr).into_owned();
     let name = source.to_str().unwrap();
     let mut found: BTreeMap<usize, String> = BTreeMap::new();
     for line in messages.lines() {
-        let Some(rest) = line.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')) else { continue };
+        let Some(rest) = line
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix(':'))
+        else {
+            continue;
+        };
         let mut parts = rest.splitn(3, ':');
         let number: usize = parts.next().unwrap().parse().unwrap();
         if let Some(message) = parts.nth(1).and_then(|rest| rest.strip_prefix(" error: ")) {
@@ -79,18 +111,32 @@ fn check_wrong(source: &Path) -> Result<(), String> {
         }
     }
     if output.status.code() != Some(1) {
-        return Err(format!("the exit status is {:?}, not 1: {messages}", output.status));
+        return Err(format!(
+            "the exit status is {:?}, not 1: {messages}",
+            output.status
+        ));
     }
     if let Some(end) = at_end {
-        return if messages.contains(end) { Ok(()) } else { Err(messages) };
+        return if messages.contains(end) {
+            Ok(())
+        } else {
+            Err(messages)
+        };
     }
     for (line, fragment) in &expected {
-        if !found.get(line).is_some_and(|message| message.contains(fragment)) {
-            return Err(format!("line {line} has no error '{fragment}':\n{messages}"));
+        if !found
+            .get(line)
+            .is_some_and(|message| message.contains(fragment))
+        {
+            return Err(format!(
+                "line {line} has no error '{fragment}':\n{messages}"
+            ));
         }
     }
     match found.keys().find(|line| !expected.contains_key(line)) {
-        Some(line) => Err(format!("line {line} has an error that was not expected:\n{messages}")),
+        Some(line) => Err(format!(
+            "line {line} has an error that was not expected:\n{messages}"
+        )),
         None => Ok(()),
     }
 }
@@ -98,13 +144,21 @@ fn check_wrong(source: &Path) -> Result<(), String> {
 #[test]
 fn each_construct_does_what_it_should() {
     let sources = sources(false);
-    assert!(sources.len() >= 110, "only {} programs were found", sources.len());
+    assert!(
+        sources.len() >= 110,
+        "only {} programs were found",
+        sources.len()
+    );
     in_parallel(&sources, check_valid);
 }
 
 #[test]
 fn each_error_is_reported_with_its_line() {
     let sources = sources(true);
-    assert!(sources.len() >= 40, "only {} programs were found", sources.len());
+    assert!(
+        sources.len() >= 40,
+        "only {} programs were found",
+        sources.len()
+    );
     in_parallel(&sources, check_wrong);
 }

@@ -8,7 +8,13 @@ use crate::types::{Kind, Reach, Ty, Type};
 
 impl Parser<'_> {
     /// `callee(arguments)`.
-    pub(crate) fn call(&mut self, callee: Expr, arguments: Vec<Expr>, start: usize, at: Position) -> Parse<Expr> {
+    pub(crate) fn call(
+        &mut self,
+        callee: Expr,
+        arguments: Vec<Expr>,
+        start: usize,
+        at: Position,
+    ) -> Parse<Expr> {
         if let ExprKind::Name(_, NameRole::Builtin(builtin)) = &callee.kind {
             let builtin = *builtin;
             return self.builtin_call(builtin, callee, arguments, start, at);
@@ -16,7 +22,9 @@ impl Parser<'_> {
         let value = value_type(&callee);
         let signature = match value.pointee() {
             Some((to, Reach::Local)) => match &to.kind {
-                Kind::Function(result, parameters, variadic) => Some((result.clone(), parameters.clone(), *variadic)),
+                Kind::Function(result, parameters, variadic) => {
+                    Some((result.clone(), parameters.clone(), *variadic))
+                }
                 Kind::Unknown => None,
                 _ => {
                     let text = format!("'{}' is not a function", self.type_words(&callee.ty));
@@ -40,7 +48,11 @@ impl Parser<'_> {
         if let (NameRole::Library(..), Some(parameters)) = (role_of(&callee), &parameters) {
             if arguments.len() != parameters.len() && !variadic {
                 let name = name_of(&callee);
-                let text = format!("'{name}' takes {} arguments, and here are {}", parameters.len(), arguments.len());
+                let text = format!(
+                    "'{name}' takes {} arguments, and here are {}",
+                    parameters.len(),
+                    arguments.len()
+                );
                 return self.fail(at, text);
             }
         }
@@ -53,7 +65,14 @@ impl Parser<'_> {
         }
         let special = callee.special || converted.iter().any(|argument| argument.special);
         let depth = depth_above(converted.iter().chain([&callee]));
-        self.node(ExprKind::Call(Box::new(callee), converted), result, Place::None, start, special, depth)
+        self.node(
+            ExprKind::Call(Box::new(callee), converted),
+            result,
+            Place::None,
+            start,
+            special,
+            depth,
+        )
     }
 
     fn builtin_call(
@@ -72,8 +91,13 @@ impl Parser<'_> {
         let name = name_of(&callee);
         if arguments.len() != wanted && !(builtin == Builtin::Atomic && arguments.len() > wanted) {
             let text = match builtin {
-                Builtin::Atomic => format!("'{name}' needs a function and a global pointer: {name}(f, pointer, arguments...)"),
-                _ => format!("'{name}' takes {wanted} arguments, and here are {}", arguments.len()),
+                Builtin::Atomic => format!(
+                    "'{name}' needs a function and a global pointer: {name}(f, pointer, arguments...)"
+                ),
+                _ => format!(
+                    "'{name}' takes {wanted} arguments, and here are {}",
+                    arguments.len()
+                ),
             };
             return self.fail(at, text);
         }
@@ -110,19 +134,30 @@ impl Parser<'_> {
             }
         };
         let depth = depth_above(&arguments);
-        self.node(ExprKind::Call(Box::new(callee), arguments), ty, Place::None, start, true, depth)
+        self.node(
+            ExprKind::Call(Box::new(callee), arguments),
+            ty,
+            Place::None,
+            start,
+            true,
+            depth,
+        )
     }
 
     /// Checks the function of `atomic(f, gp, ...)`, converts the arguments, and tells the type of the result.
     fn atomic_result(&mut self, name: &str, arguments: &mut Vec<Expr>) -> Parse<Ty> {
         let at = self.position(arguments[0].span);
         let value = value_type(&arguments[0]);
-        let Some((Kind::Function(result, parameters, _), Reach::Local)) = value.pointee().map(|(to, r)| (to.kind.clone(), r))
+        let Some((Kind::Function(result, parameters, _), Reach::Local)) =
+            value.pointee().map(|(to, r)| (to.kind.clone(), r))
         else {
             if value.is_unknown() {
                 return Ok(Type::unknown());
             }
-            let text = format!("'{name}' needs a function first, and this is '{}'", self.type_words(&value));
+            let text = format!(
+                "'{name}' needs a function first, and this is '{}'",
+                self.type_words(&value)
+            );
             return self.fail(at, text);
         };
         if let Some(parameters) = &parameters {

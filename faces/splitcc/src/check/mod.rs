@@ -14,7 +14,11 @@ use crate::types::{Kind, Reach, Ty, Type};
 pub fn value_type(expr: &Expr) -> Ty {
     match &expr.ty.kind {
         Kind::Array(of, _) => {
-            let reach = if expr.place == Place::Global { Reach::Global } else { Reach::Local };
+            let reach = if expr.place == Place::Global {
+                Reach::Global
+            } else {
+                Reach::Local
+            };
             Type::pointer(of.clone(), reach)
         }
         Kind::SpreadArray(of, _) => Type::pointer(of.clone(), Reach::Spread),
@@ -81,9 +85,19 @@ impl Parser<'_> {
     ) -> Parse<Expr> {
         if depth > DEPTH_LIMIT {
             let at = self.tokens[start.min(self.tokens.len() - 1)].at;
-            return self.fail(at, format!("an expression of more than {DEPTH_LIMIT} steps; take it apart"));
+            return self.fail(
+                at,
+                format!("an expression of more than {DEPTH_LIMIT} steps; take it apart"),
+            );
         }
-        Ok(Expr { kind, ty, place, span: self.span_from(start), special, depth })
+        Ok(Expr {
+            kind,
+            ty,
+            place,
+            span: self.span_from(start),
+            special,
+            depth,
+        })
     }
 
     /// Converts `expr` to `to`, as an assignment does. `what` is said in errors: "assign", "pass", "return", "initialize".
@@ -103,7 +117,10 @@ impl Parser<'_> {
                         "a global address is not known before the program starts; assign it in splitc_main",
                     );
                 } else if from.is_integer() {
-                    self.diagnostics.warning(at, format!("{what}ing an integer where a global pointer is expected"));
+                    self.diagnostics.warning(
+                        at,
+                        format!("{what}ing an integer where a global pointer is expected"),
+                    );
                 } else if !is_pointer {
                     self.diagnostics.error(
                         at,
@@ -134,7 +151,10 @@ impl Parser<'_> {
                 }
                 Kind::Bool => {}
                 Kind::Integer { .. } | Kind::Enumeration(_) => {
-                    self.diagnostics.warning(at, format!("{what}ing a global pointer where an integer is expected"));
+                    self.diagnostics.warning(
+                        at,
+                        format!("{what}ing a global pointer where an integer is expected"),
+                    );
                 }
                 Kind::Floating(..) | Kind::Record(_) => {
                     self.diagnostics.error(
@@ -162,7 +182,11 @@ impl Parser<'_> {
                     crate::types::Rank::LongLong => "long long",
                     crate::types::Rank::Int128 => "__int128",
                 };
-                if *unsigned { format!("unsigned {word}") } else { word.into() }
+                if *unsigned {
+                    format!("unsigned {word}")
+                } else {
+                    word.into()
+                }
             }
             Kind::Floating(word, _) => (*word).into(),
             Kind::Enumeration(tag) | Kind::Record(tag) => {

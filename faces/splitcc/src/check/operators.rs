@@ -36,21 +36,40 @@ impl Parser<'_> {
         let (ty, special) = (value_type(&right), left.special || right.special);
         let depth = depth_above([&left, &right]);
         let start = left.span.start;
-        self.node(ExprKind::Comma(Box::new(left), Box::new(right)), ty, Place::None, start, special, depth)
+        self.node(
+            ExprKind::Comma(Box::new(left), Box::new(right)),
+            ty,
+            Place::None,
+            start,
+            special,
+            depth,
+        )
     }
 
     /// `condition ? then : otherwise`.
-    pub(crate) fn choose(&mut self, condition: Expr, then: Option<Expr>, otherwise: Expr) -> Parse<Expr> {
+    pub(crate) fn choose(
+        &mut self,
+        condition: Expr,
+        then: Option<Expr>,
+        otherwise: Expr,
+    ) -> Parse<Expr> {
         let start = condition.span.start;
         let first = then.as_ref().unwrap_or(&condition);
         let (a, b) = (value_type(first), value_type(&otherwise));
         let ty = if a.is_global_pointer() || b.is_global_pointer() {
             let is_void = |ty: &Ty| ty.pointee().is_some_and(|(to, _)| to.is_void());
-            if a.is_global_pointer() && !(is_void(&a) && b.is_global_pointer()) { a.clone() } else { b.clone() }
+            if a.is_global_pointer() && !(is_void(&a) && b.is_global_pointer()) {
+                a.clone()
+            } else {
+                b.clone()
+            }
         } else if a.is_arithmetic() && b.is_arithmetic() {
             common(&a, &b)
         } else if matches!(a.kind, Kind::Pointer(..)) && !is_null_constant(first) {
-            if a.pointee().is_some_and(|(to, _)| to.is_void()) && b.pointee().is_some() && !is_null_constant(&otherwise) {
+            if a.pointee().is_some_and(|(to, _)| to.is_void())
+                && b.pointee().is_some()
+                && !is_null_constant(&otherwise)
+            {
                 a.clone()
             } else {
                 a.clone()
@@ -69,14 +88,22 @@ impl Parser<'_> {
         } else {
             (then, otherwise)
         };
-        let special = condition.special || otherwise.special || then.as_ref().is_some_and(|e| e.special);
+        let special =
+            condition.special || otherwise.special || then.as_ref().is_some_and(|e| e.special);
         let depth = depth_above([&condition, &otherwise].into_iter().chain(then.as_ref()));
-        let kind = ExprKind::Conditional(Box::new(condition), then.map(Box::new), Box::new(otherwise));
+        let kind =
+            ExprKind::Conditional(Box::new(condition), then.map(Box::new), Box::new(otherwise));
         self.node(kind, ty, Place::None, start, special, depth)
     }
 
     /// A binary operator.
-    pub(crate) fn operate(&mut self, operator: &'static str, left: Expr, right: Expr, at: Position) -> Parse<Expr> {
+    pub(crate) fn operate(
+        &mut self,
+        operator: &'static str,
+        left: Expr,
+        right: Expr,
+        at: Position,
+    ) -> Parse<Expr> {
         let (a, b) = (value_type(&left), value_type(&right));
         let start = left.span.start;
         let (mut left, mut right) = (left, right);
@@ -86,7 +113,11 @@ impl Parser<'_> {
             Type::int()
         } else if is_comparison {
             if any_global {
-                let to = if a.is_global_pointer() { a.clone() } else { b.clone() };
+                let to = if a.is_global_pointer() {
+                    a.clone()
+                } else {
+                    b.clone()
+                };
                 left = self.convert(left, &to, "compare");
                 right = self.convert(right, &to, "compare");
             }
@@ -99,7 +130,11 @@ impl Parser<'_> {
                 _ => Type::unknown(),
             }
         } else if a.pointee().is_some() {
-            if operator == "-" && b.pointee().is_some() { Type::integer(Rank::Long, false) } else { a.clone() }
+            if operator == "-" && b.pointee().is_some() {
+                Type::integer(Rank::Long, false)
+            } else {
+                a.clone()
+            }
         } else if b.pointee().is_some() {
             b.clone()
         } else if matches!(operator, "<<" | ">>") {
@@ -150,7 +185,13 @@ impl Parser<'_> {
     }
 
     /// `left = right`, `left += right`, ...
-    pub(crate) fn assign(&mut self, operator: &'static str, left: Expr, right: Expr, at: Position) -> Parse<Expr> {
+    pub(crate) fn assign(
+        &mut self,
+        operator: &'static str,
+        left: Expr,
+        right: Expr,
+        at: Position,
+    ) -> Parse<Expr> {
         let start = left.span.start;
         if left.place == Place::Global {
             self.check_target(&left, at)?;
@@ -162,15 +203,23 @@ impl Parser<'_> {
         } else if ty.is_global_pointer() {
             let by = value_type(&right);
             if !matches!(operator, "+" | "-") || !(by.is_integer() || by.is_unknown()) {
-                let text = format!("no operator '{operator}=' for '{}' and '{}'", self.type_words(&ty), self.type_words(&by));
+                let text = format!(
+                    "no operator '{operator}=' for '{}' and '{}'",
+                    self.type_words(&ty),
+                    self.type_words(&by)
+                );
                 return self.fail(at, text);
             }
             self.check_step(&ty, at);
         } else if value_type(&right).is_global_pointer() {
-            let text = format!("no operator '{operator}=' for '{}' and a global pointer", self.type_words(&ty));
+            let text = format!(
+                "no operator '{operator}=' for '{}' and a global pointer",
+                self.type_words(&ty)
+            );
             return self.fail(at, text);
         }
-        let special = left.special || right.special || (ty.is_global_pointer() && !operator.is_empty());
+        let special =
+            left.special || right.special || (ty.is_global_pointer() && !operator.is_empty());
         let depth = depth_above([&left, &right]);
         let kind = ExprKind::Assign(operator, Box::new(left), Box::new(right));
         self.node(kind, ty, Place::None, start, special, depth)
@@ -179,9 +228,10 @@ impl Parser<'_> {
     /// A global place that is written.
     fn check_target(&mut self, left: &Expr, at: Position) -> Parse<()> {
         match &left.ty.kind {
-            Kind::Array(..) | Kind::SpreadArray(..) => {
-                self.fail(at, "an array cannot be assigned; assign its elements, or copy it with bulk_write(...)")
-            }
+            Kind::Array(..) | Kind::SpreadArray(..) => self.fail(
+                at,
+                "an array cannot be assigned; assign its elements, or copy it with bulk_write(...)",
+            ),
             _ => {
                 if left.ty.is_const {
                     return self.fail(at, "the place on the left is const");
@@ -196,7 +246,10 @@ impl Parser<'_> {
     pub(crate) fn split_assign(&mut self, left: Expr, right: Expr, at: Position) -> Parse<Expr> {
         let start = left.span.start;
         if left.place == Place::None && !left.ty.is_unknown() {
-            return self.fail(at, "the left side of ':=' is no place; write a variable, a field or '*pointer'");
+            return self.fail(
+                at,
+                "the left side of ':=' is no place; write a variable, a field or '*pointer'",
+            );
         }
         if left.place == Place::Global {
             if is_bit_field(&left) {
@@ -233,7 +286,14 @@ impl Parser<'_> {
     }
 
     /// `++x`, `x--`, ...
-    pub(crate) fn step(&mut self, operand: Expr, up: bool, after: bool, start: usize, at: Position) -> Parse<Expr> {
+    pub(crate) fn step(
+        &mut self,
+        operand: Expr,
+        up: bool,
+        after: bool,
+        start: usize,
+        at: Position,
+    ) -> Parse<Expr> {
         let ty = Type::unqualified(&operand.ty);
         if operand.place == Place::Global {
             self.check_target(&operand, at)?;
@@ -241,10 +301,22 @@ impl Parser<'_> {
         self.check_step(&ty, at);
         let special = operand.special || ty.is_global_pointer();
         let depth = operand.depth + 1;
-        self.node(ExprKind::Step(Box::new(operand), up, after), ty, Place::None, start, special, depth)
+        self.node(
+            ExprKind::Step(Box::new(operand), up, after),
+            ty,
+            Place::None,
+            start,
+            special,
+            depth,
+        )
     }
 
-    pub(crate) fn unary_operator(&mut self, operator: &'static str, operand: Expr, start: usize) -> Parse<Expr> {
+    pub(crate) fn unary_operator(
+        &mut self,
+        operator: &'static str,
+        operand: Expr,
+        start: usize,
+    ) -> Parse<Expr> {
         let value = value_type(&operand);
         let mut place = Place::None;
         let ty = match operator {
@@ -261,7 +333,14 @@ impl Parser<'_> {
             _ => promoted(&value),
         };
         let (special, depth) = (operand.special, operand.depth + 1);
-        self.node(ExprKind::Unary(operator, Box::new(operand)), ty, place, start, special, depth)
+        self.node(
+            ExprKind::Unary(operator, Box::new(operand)),
+            ty,
+            place,
+            start,
+            special,
+            depth,
+        )
     }
 
     /// `&operand`.
@@ -276,31 +355,61 @@ impl Parser<'_> {
             _ => Type::pointer(operand.ty.clone(), Reach::Local),
         };
         let (special, depth) = (operand.special, operand.depth + 1);
-        self.node(ExprKind::Address(Box::new(operand)), ty, Place::None, start, special, depth)
+        self.node(
+            ExprKind::Address(Box::new(operand)),
+            ty,
+            Place::None,
+            start,
+            special,
+            depth,
+        )
     }
 
     /// `*operand`.
     pub(crate) fn dereference(&mut self, operand: Expr, start: usize, at: Position) -> Parse<Expr> {
         let value = value_type(&operand);
         let (ty, place) = match value.pointee() {
-            Some((to, Reach::Local)) => (to.clone(), if to.is_function() { Place::None } else { Place::Local }),
+            Some((to, Reach::Local)) => (
+                to.clone(),
+                if to.is_function() {
+                    Place::None
+                } else {
+                    Place::Local
+                },
+            ),
             Some((to, _)) => {
                 self.check_object(to, at);
                 (to.clone(), Place::Global)
             }
             None if value.is_unknown() => (Type::unknown(), Place::Local),
             None => {
-                let text = format!("'*' needs a pointer, and this is '{}'", self.type_words(&value));
+                let text = format!(
+                    "'*' needs a pointer, and this is '{}'",
+                    self.type_words(&value)
+                );
                 return self.fail(at, text);
             }
         };
         let special = operand.special || place == Place::Global;
         let depth = operand.depth + 1;
-        self.node(ExprKind::Dereference(Box::new(operand)), ty, place, start, special, depth)
+        self.node(
+            ExprKind::Dereference(Box::new(operand)),
+            ty,
+            place,
+            start,
+            special,
+            depth,
+        )
     }
 
     /// `base[index]`.
-    pub(crate) fn index(&mut self, base: Expr, index: Expr, start: usize, at: Position) -> Parse<Expr> {
+    pub(crate) fn index(
+        &mut self,
+        base: Expr,
+        index: Expr,
+        start: usize,
+        at: Position,
+    ) -> Parse<Expr> {
         let (mut base, mut index, mut swapped) = (base, index, false);
         let is_base = |expr: &Expr| value_type(expr).pointee().is_some();
         if !is_base(&base) && is_base(&index) {
@@ -309,15 +418,19 @@ impl Parser<'_> {
         }
         let by = value_type(&index);
         if by.is_global_pointer() || by.is_floating() {
-            let text = format!("an index must be an integer, and this is '{}'", self.type_words(&by));
+            let text = format!(
+                "an index must be an integer, and this is '{}'",
+                self.type_words(&by)
+            );
             let at = self.position(index.span);
             return self.fail(at, text);
         }
         let value = value_type(&base);
         let (ty, place) = match (&base.ty.kind, value.pointee()) {
-            (Kind::SpreadArray(of, dimensions), _) if dimensions.len() > 1 => {
-                (Type::new(Kind::SpreadArray(of.clone(), Rc::from(&dimensions[1..]))), Place::Global)
-            }
+            (Kind::SpreadArray(of, dimensions), _) if dimensions.len() > 1 => (
+                Type::new(Kind::SpreadArray(of.clone(), Rc::from(&dimensions[1..]))),
+                Place::Global,
+            ),
             (_, Some((to, Reach::Local))) => (to.clone(), Place::Local),
             (_, Some((to, _))) => {
                 self.check_object(to, at);
@@ -327,18 +440,35 @@ impl Parser<'_> {
             _ => match &value.kind {
                 Kind::Named(_) => (Type::unknown(), Place::Local),
                 _ => {
-                    let text = format!("'[ ]' needs an array or a pointer, and this is '{}'", self.type_words(&value));
+                    let text = format!(
+                        "'[ ]' needs an array or a pointer, and this is '{}'",
+                        self.type_words(&value)
+                    );
                     return self.fail(at, text);
                 }
             },
         };
         let special = base.special || index.special || place == Place::Global;
         let depth = depth_above([&base, &index]);
-        self.node(ExprKind::Index(Box::new(base), Box::new(index), swapped), ty, place, start, special, depth)
+        self.node(
+            ExprKind::Index(Box::new(base), Box::new(index), swapped),
+            ty,
+            place,
+            start,
+            special,
+            depth,
+        )
     }
 
     /// `base.field`, `base->field`.
-    pub(crate) fn member_of(&mut self, base: Expr, field: Rc<str>, arrow: bool, start: usize, at: Position) -> Parse<Expr> {
+    pub(crate) fn member_of(
+        &mut self,
+        base: Expr,
+        field: Rc<str>,
+        arrow: bool,
+        start: usize,
+        at: Position,
+    ) -> Parse<Expr> {
         let value = value_type(&base);
         let (record, place) = if arrow {
             match value.pointee() {
@@ -346,7 +476,10 @@ impl Parser<'_> {
                 Some((to, _)) => (to.clone(), Place::Global),
                 None if value.is_unknown() => (Type::unknown(), Place::Local),
                 None => {
-                    let text = format!("'->' needs a pointer, and this is '{}'; write '.'", self.type_words(&value));
+                    let text = format!(
+                        "'->' needs a pointer, and this is '{}'; write '.'",
+                        self.type_words(&value)
+                    );
                     return self.fail(at, text);
                 }
             }
@@ -362,26 +495,45 @@ impl Parser<'_> {
                 None => {
                     let is_known = self.scopes.tags[*tag].fields.is_some();
                     let text = if is_known {
-                        format!("'{}' has no member named '{field}'", self.type_words(&record))
+                        format!(
+                            "'{}' has no member named '{field}'",
+                            self.type_words(&record)
+                        )
                     } else {
-                        format!("'{}' is not defined here, so it has no member '{field}'", self.type_words(&record))
+                        format!(
+                            "'{}' is not defined here, so it has no member '{field}'",
+                            self.type_words(&record)
+                        )
                     };
                     return self.fail(at, text);
                 }
             },
             Kind::Unknown | Kind::Named(_) => (Type::unknown(), None),
             Kind::Pointer(..) if !arrow => {
-                let text = format!("'.' needs a structure, and this is '{}'; write '->'", self.type_words(&record));
+                let text = format!(
+                    "'.' needs a structure, and this is '{}'; write '->'",
+                    self.type_words(&record)
+                );
                 return self.fail(at, text);
             }
             _ => {
-                let text = format!("a member of something that is no structure but '{}'", self.type_words(&record));
+                let text = format!(
+                    "a member of something that is no structure but '{}'",
+                    self.type_words(&record)
+                );
                 return self.fail(at, text);
             }
         };
         let special = base.special || place == Place::Global;
         let depth = base.depth + 1;
-        self.node(ExprKind::Member(Box::new(base), field, arrow, found), ty, place, start, special, depth)
+        self.node(
+            ExprKind::Member(Box::new(base), field, arrow, found),
+            ty,
+            place,
+            start,
+            special,
+            depth,
+        )
     }
 
     /// `(T) operand`.
@@ -389,12 +541,20 @@ impl Parser<'_> {
         let from = value_type(&operand);
         let to = Type::unqualified(&name.ty);
         let at = self.tokens[start].at;
-        if to.is_global_pointer() && (from.is_floating() || matches!(from.kind, Kind::Record(_) | Kind::Void)) {
-            let text = format!("'{}' cannot be cast to a global pointer", self.type_words(&from));
+        if to.is_global_pointer()
+            && (from.is_floating() || matches!(from.kind, Kind::Record(_) | Kind::Void))
+        {
+            let text = format!(
+                "'{}' cannot be cast to a global pointer",
+                self.type_words(&from)
+            );
             return self.fail(at, text);
         }
         if from.is_global_pointer() && (to.is_floating() || matches!(to.kind, Kind::Record(_))) {
-            let text = format!("a global pointer cannot be cast to '{}'", self.type_words(&to));
+            let text = format!(
+                "a global pointer cannot be cast to '{}'",
+                self.type_words(&to)
+            );
             return self.fail(at, text);
         }
         if to.is_global_pointer()
@@ -404,15 +564,29 @@ impl Parser<'_> {
             && !is_null_constant(&operand)
             && from.pointee().is_some()
         {
-            self.diagnostics.error(at, "a global address is not known before the program starts; assign it in splitc_main");
+            self.diagnostics.error(
+                at,
+                "a global address is not known before the program starts; assign it in splitc_main",
+            );
         }
         let has_special_part = name.parts.iter().any(|part| match part {
             DeclPart::Expr(expr) => expr.special,
             DeclPart::Declaration(declaration) => declaration.special,
             DeclPart::TagName(..) => true,
         });
-        let special = operand.special || name.special || has_special_part || to.is_global_pointer() || from.is_global_pointer();
+        let special = operand.special
+            || name.special
+            || has_special_part
+            || to.is_global_pointer()
+            || from.is_global_pointer();
         let depth = operand.depth + 1;
-        self.node(ExprKind::Cast(name, Box::new(operand)), to, Place::None, start, special, depth)
+        self.node(
+            ExprKind::Cast(name, Box::new(operand)),
+            to,
+            Place::None,
+            start,
+            special,
+            depth,
+        )
     }
 }

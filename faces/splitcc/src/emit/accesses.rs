@@ -35,7 +35,8 @@ impl Emitter<'_> {
                 } else {
                     (Some(base.ty.clone()), self.address_text(base))
                 };
-                let record = record.map_or_else(String::new, |record| self.type_text(&temporary(&record)));
+                let record =
+                    record.map_or_else(String::new, |record| self.type_text(&temporary(&record)));
                 format!("({address} + __builtin_offsetof({record}, {field}))")
             }
             ExprKind::Name(_, crate::syntax::tree::NameRole::Object(text)) => text.to_string(),
@@ -66,7 +67,9 @@ impl Emitter<'_> {
         }
         indices.reverse();
         let root = bare(root);
-        let Kind::SpreadArray(of, dimensions) = &root.ty.kind else { return self.parenthesised_raw(expr) };
+        let Kind::SpreadArray(of, dimensions) = &root.ty.kind else {
+            return self.parenthesised_raw(expr);
+        };
         let (of, dimensions) = (of.clone(), dimensions.clone());
         let mut linear = String::new();
         for (number, dimension) in dimensions.iter().enumerate() {
@@ -96,11 +99,18 @@ impl Emitter<'_> {
     pub(crate) fn read(&mut self, expr: &Expr) {
         if !self.in_function {
             let at = self.tokens[expr.span.start].at;
-            self.diagnostics.error(at, "a global access outside of functions; assign it in splitc_main");
+            self.diagnostics.error(
+                at,
+                "a global access outside of functions; assign it in splitc_main",
+            );
             return;
         }
         let place = self.place(expr.span.start);
-        let function = if self.reads_after_atomic { "splitc_read_after_atomic" } else { "splitc_read" };
+        let function = if self.reads_after_atomic {
+            "splitc_read_after_atomic"
+        } else {
+            "splitc_read"
+        };
         let text = if is_bit_field(expr) {
             let (record, address, field) = self.bit_field(expr);
             format!(
@@ -109,7 +119,9 @@ impl Emitter<'_> {
         } else {
             let ty = self.declared(&temporary(&expr.ty), "splitc_v".into());
             let address = self.address_text(expr);
-            format!(" ({{ {ty}; {function}((void *)&splitc_v, {address}, sizeof splitc_v, {place}); splitc_v; }})")
+            format!(
+                " ({{ {ty}; {function}((void *)&splitc_v, {address}, sizeof splitc_v, {place}); splitc_v; }})"
+            )
         };
         self.push_text(&text);
     }
@@ -120,7 +132,10 @@ impl Emitter<'_> {
             return (String::new(), String::new(), String::new());
         };
         let (record, address) = if *arrow {
-            (value_type(base).pointee().map(|(to, _)| to.clone()), self.parenthesised(base))
+            (
+                value_type(base).pointee().map(|(to, _)| to.clone()),
+                self.parenthesised(base),
+            )
         } else {
             (Some(base.ty.clone()), self.address_text(base))
         };
@@ -147,7 +162,9 @@ impl Emitter<'_> {
 
     /// Writes an assignment.
     pub(crate) fn assignment(&mut self, expr: &Expr, wanted: bool) {
-        let ExprKind::Assign(operator, left, right) = &expr.kind else { return };
+        let ExprKind::Assign(operator, left, right) = &expr.kind else {
+            return;
+        };
         let is_pointer = left.ty.is_global_pointer();
         if left.place != Place::Global {
             if !is_pointer || operator.is_empty() {
@@ -174,7 +191,14 @@ impl Emitter<'_> {
         self.flat -= 1;
     }
 
-    fn assignment_to_global(&mut self, expr: &Expr, operator: &str, left: &Expr, right: &Expr, wanted: bool) {
+    fn assignment_to_global(
+        &mut self,
+        expr: &Expr,
+        operator: &str,
+        left: &Expr,
+        right: &Expr,
+        wanted: bool,
+    ) {
         let value = self.text_of(|e| e.value(right));
         let index = expr.span.start;
         let last = if wanted { "splitc_v;" } else { "(void)0;" };
@@ -193,7 +217,11 @@ impl Emitter<'_> {
                 " ({{ {declared} = {value}; splitc_write({address}, (void *)&splitc_v, sizeof splitc_v, {place}); {last} }})"
             )
         } else {
-            let read = if self.reads_after_atomic { "splitc_read_after_atomic" } else { "splitc_read" };
+            let read = if self.reads_after_atomic {
+                "splitc_read_after_atomic"
+            } else {
+                "splitc_read"
+            };
             let change = if ty.is_global_pointer() {
                 let stepped = self.stepped("splitc_v", operator, "splitc_b", &ty);
                 format!("splitc_v = {stepped};")
@@ -201,7 +229,11 @@ impl Emitter<'_> {
                 format!("splitc_v {operator}= splitc_b;")
             };
             // The right side comes first: it may read, and what it calls may change the place.
-            let by = if is_bit_field(right) { format!("({value}) + 0") } else { value };
+            let by = if is_bit_field(right) {
+                format!("({value}) + 0")
+            } else {
+                value
+            };
             let by = format!("__auto_type splitc_b = {by}; ");
             format!(
                 " ({{ {by}splitc_global splitc_a = {address}; {declared}; \
@@ -213,7 +245,14 @@ impl Emitter<'_> {
     }
 
     /// Writes a step of a global place or of a global pointer.
-    pub(crate) fn step_of(&mut self, operand: &Expr, up: bool, after: bool, wanted: bool, expr: &Expr) {
+    pub(crate) fn step_of(
+        &mut self,
+        operand: &Expr,
+        up: bool,
+        after: bool,
+        wanted: bool,
+        expr: &Expr,
+    ) {
         let sign = if up { "+" } else { "-" };
         let index = expr.span.start;
         if operand.place == Place::Global {
@@ -221,7 +260,10 @@ impl Emitter<'_> {
                 let mark = if up { "++" } else { "--" };
                 let (change, result) = match (wanted, after) {
                     (false, _) => (format!("FIELD{mark};"), "(void)0;"),
-                    (true, true) => (format!("__auto_type splitc_o = FIELD + 0; FIELD{mark};"), "splitc_o;"),
+                    (true, true) => (
+                        format!("__auto_type splitc_o = FIELD + 0; FIELD{mark};"),
+                        "splitc_o;",
+                    ),
                     (true, false) => (format!("FIELD{mark};"), "RESULT;"),
                 };
                 self.change_bit_field(operand, &change, result, index);
@@ -237,13 +279,21 @@ impl Emitter<'_> {
             } else {
                 format!("splitc_v {sign}= 1;")
             };
-            let read = if self.reads_after_atomic { "splitc_read_after_atomic" } else { "splitc_read" };
+            let read = if self.reads_after_atomic {
+                "splitc_read_after_atomic"
+            } else {
+                "splitc_read"
+            };
             let last = match (wanted, after) {
                 (false, _) => "(void)0;",
                 (true, true) => "splitc_o;",
                 (true, false) => "splitc_v;",
             };
-            let old = if wanted && after { format!("{old} = splitc_v; ") } else { String::new() };
+            let old = if wanted && after {
+                format!("{old} = splitc_v; ")
+            } else {
+                String::new()
+            };
             let text = format!(
                 " ({{ splitc_global splitc_a = {address}; {declared}; \
                  {read}((void *)&splitc_v, splitc_a, sizeof splitc_v, {place}); {old}{change} \
@@ -256,7 +306,9 @@ impl Emitter<'_> {
         let text = if is_simple(operand) {
             let stepped = self.stepped(&target, sign, "1", &operand.ty);
             if after && wanted {
-                format!(" ({{ splitc_global splitc_o = {target}; {target} = {stepped}; splitc_o; }})")
+                format!(
+                    " ({{ splitc_global splitc_o = {target}; {target} = {stepped}; splitc_o; }})"
+                )
             } else {
                 format!(" ({target} = {stepped})")
             }
@@ -278,19 +330,31 @@ impl Emitter<'_> {
     pub(crate) fn split_phase(&mut self, expr: &Expr, wanted: bool) {
         let index = expr.span.start;
         match &expr.kind {
-            ExprKind::Store(left, right) => self.one_way("splitc_store", left, right, index, wanted),
+            ExprKind::Store(left, right) => {
+                self.one_way("splitc_store", left, right, index, wanted)
+            }
             ExprKind::SplitAssign(left, right) if left.place == Place::Global => {
                 self.one_way("splitc_put", left, right, index, wanted);
             }
             ExprKind::SplitAssign(left, right) => {
                 let target = self.text_of(|e| e.value(left));
                 let is_get = right.place == Place::Global && is_object(&right.ty);
-                let text = if is_get && same_object(&left.ty, &right.ty) && !is_bit_field(left) && !is_bit_field(right) {
+                let text = if is_get
+                    && same_object(&left.ty, &right.ty)
+                    && !is_bit_field(left)
+                    && !is_bit_field(right)
+                {
                     let address = self.address_text(right);
                     let size = self.type_text(&temporary(&right.ty));
                     let place = self.place(index);
-                    let last = if wanted { format!(" ({target});") } else { String::new() };
-                    format!(" ({{ splitc_get((void *)&({target}), {address}, sizeof({size}), {place});{last} }})")
+                    let last = if wanted {
+                        format!(" ({target});")
+                    } else {
+                        String::new()
+                    };
+                    format!(
+                        " ({{ splitc_get((void *)&({target}), {address}, sizeof({size}), {place});{last} }})"
+                    )
                 } else {
                     // A conversion, or a value of this processor: there is nothing to wait for.
                     let value = self.text_of(|e| e.value(right));
@@ -315,7 +379,10 @@ impl Emitter<'_> {
 }
 
 fn is_object(ty: &Ty) -> bool {
-    !matches!(ty.kind, Kind::Array(..) | Kind::SpreadArray(..) | Kind::Void | Kind::Function(..))
+    !matches!(
+        ty.kind,
+        Kind::Array(..) | Kind::SpreadArray(..) | Kind::Void | Kind::Function(..)
+    )
 }
 
 /// Whether the bytes of one are a value of the other.
@@ -325,10 +392,7 @@ fn same_object(left: &Ty, right: &Ty) -> bool {
     }
     match (&left.kind, &right.kind) {
         (Kind::Pointer(_, a), Kind::Pointer(_, b)) => (*a == Reach::Local) == (*b == Reach::Local),
-        (
-            Kind::Integer { rank: a, .. },
-            Kind::Integer { rank: b, .. },
-        ) => a == b,
+        (Kind::Integer { rank: a, .. }, Kind::Integer { rank: b, .. }) => a == b,
         _ => same(left, right),
     }
 }

@@ -9,10 +9,19 @@ use std::fmt::Write as _;
 
 impl Emitter<'_> {
     /// Writes a call of an operation of Split-C.
-    pub(crate) fn special_call(&mut self, expr: &Expr, callee: &Expr, arguments: &[Expr], wanted: bool) {
+    pub(crate) fn special_call(
+        &mut self,
+        expr: &Expr,
+        callee: &Expr,
+        arguments: &[Expr],
+        wanted: bool,
+    ) {
         match role_of(callee) {
             NameRole::Library(name, with_place) => {
-                let mut texts: Vec<_> = arguments.iter().map(|a| self.text_of(|e| e.value(a))).collect();
+                let mut texts: Vec<_> = arguments
+                    .iter()
+                    .map(|a| self.text_of(|e| e.value(a)))
+                    .collect();
                 if with_place {
                     texts.push(self.place(expr.span.start));
                 }
@@ -22,7 +31,10 @@ impl Emitter<'_> {
             NameRole::Builtin(Builtin::ToLocal) => {
                 let ty = self.type_text(&expr.ty);
                 let value = self.text_of(|e| e.value(&arguments[0]));
-                let text = if value_type(&arguments[0]).pointee().is_some_and(|(_, reach)| reach == Reach::Local) {
+                let text = if value_type(&arguments[0])
+                    .pointee()
+                    .is_some_and(|(_, reach)| reach == Reach::Local)
+                {
                     format!(" (({ty})({value}))")
                 } else {
                     format!(" (({ty})splitc_to_local({value}))")
@@ -101,25 +113,38 @@ impl Emitter<'_> {
             "static void splitc_handler_{number}(void *where, const void *arguments, void *result) {{ "
         );
         if is_packed {
-            let _ = write!(handler, "const struct splitc_arguments_{number} *packed = arguments; ");
+            let _ = write!(
+                handler,
+                "const struct splitc_arguments_{number} *packed = arguments; "
+            );
         }
         let called = name.map_or("packed->function".to_owned(), |name| name.to_string());
         let passed = passed.join(", ");
         let result_type = self.type_text(&temporary(&result));
         if has_result {
-            let pointer = self.declared(&Type::pointer(temporary(&result), Reach::Local), String::new());
+            let pointer = self.declared(
+                &Type::pointer(temporary(&result), Reach::Local),
+                String::new(),
+            );
             let _ = writeln!(
                 handler,
                 "{result_type} value = {called}({passed}); if (result) *({pointer})result = value; (void)arguments; (void)where; }}"
             );
         } else {
-            let _ = writeln!(handler, "{called}({passed}); (void)arguments; (void)result; (void)where; }}");
+            let _ = writeln!(
+                handler,
+                "{called}({passed}); (void)arguments; (void)result; (void)where; }}"
+            );
         }
         self.hoisted.push_str(&handler);
         let pointer = self.text_of(|e| e.value(&arguments[1]));
         let mut text = String::from(" ({ ");
         let (packed, bytes) = if is_packed {
-            let _ = write!(text, "struct splitc_arguments_{number} splitc_p = {{ {} }}; ", values.join(", "));
+            let _ = write!(
+                text,
+                "struct splitc_arguments_{number} splitc_p = {{ {} }}; ",
+                values.join(", ")
+            );
             ("&splitc_p", "sizeof splitc_p")
         } else {
             ("(void *)0", "0")
@@ -149,7 +174,9 @@ impl Emitter<'_> {
                 format!("({text})where")
             }
             None => {
-                let to = pointer.pointee().map_or_else(|| Type::new(Kind::Void), |(to, _)| to.clone());
+                let to = pointer
+                    .pointee()
+                    .map_or_else(|| Type::new(Kind::Void), |(to, _)| to.clone());
                 let text = self.type_text(&Type::pointer(to, Reach::Local));
                 format!("({text})where")
             }

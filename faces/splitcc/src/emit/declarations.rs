@@ -2,7 +2,9 @@
 
 use super::expressions::initializer_children;
 use super::{Child, Emitter};
-use crate::syntax::tree::{Context, DeclPart, Declaration, Declarator, Function, Initializer, Span};
+use crate::syntax::tree::{
+    Context, DeclPart, Declaration, Declarator, Function, Initializer, Span,
+};
 use crate::types::{Kind, Ty};
 use std::fmt::Write as _;
 
@@ -12,14 +14,22 @@ impl Emitter<'_> {
         if declaration.library {
             return;
         }
-        let has_label = declaration.declarators.iter().any(|d| !d.attributes.is_empty());
+        let has_label = declaration
+            .declarators
+            .iter()
+            .any(|d| !d.attributes.is_empty());
         let keep = std::mem::replace(&mut self.keep_register, has_label);
         let specifiers = &self.tokens[declaration.specifiers.start..declaration.specifiers.end];
-        let only_storage = specifiers.iter().all(|t| matches!(&*t.text, "register" | "const" | "volatile" | "static"));
+        let only_storage = specifiers
+            .iter()
+            .all(|t| matches!(&*t.text, "register" | "const" | "volatile" | "static"));
         let int = std::mem::replace(&mut self.register_is_int, only_storage && !has_label);
         let made_static = declaration.context == Context::File
             && declaration.declarators.iter().any(|d| {
-                d.ty.is_function() && d.name.as_ref().is_some_and(|(name, _)| self.extern_inline.contains(name))
+                d.ty.is_function()
+                    && d.name
+                        .as_ref()
+                        .is_some_and(|(name, _)| self.extern_inline.contains(name))
             });
         if made_static {
             self.extern_is_static = declaration.storage.is_extern;
@@ -49,11 +59,15 @@ impl Emitter<'_> {
             match &*token.text {
                 "{" => braces += 1,
                 "}" => braces -= 1,
-                word @ ("typedef" | "extern" | "static" | "inline" | "__inline" | "__inline__" | "_Thread_local" | "__thread"
-                | "_Noreturn" | "__extension__")
+                word @ ("typedef" | "extern" | "static" | "inline" | "__inline" | "__inline__"
+                | "_Thread_local" | "__thread" | "_Noreturn" | "__extension__")
                     if braces == 0 =>
                 {
-                    let word = if word == "extern" && self.extern_is_static { "static" } else { word };
+                    let word = if word == "extern" && self.extern_is_static {
+                        "static"
+                    } else {
+                        word
+                    };
                     text.push_str(word);
                     text.push(' ');
                 }
@@ -73,7 +87,11 @@ impl Emitter<'_> {
             self.specifiers_alone(declaration);
         }
         for (number, declarator) in declaration.declarators.iter().enumerate() {
-            let start = if number == 0 { declaration.span.start } else { declarator.span.start };
+            let start = if number == 0 {
+                declaration.span.start
+            } else {
+                declarator.span.start
+            };
             self.token_line(start);
             self.flat += 1;
             self.special_declarator(declaration, declarator, &storage);
@@ -82,24 +100,48 @@ impl Emitter<'_> {
     }
 
     fn ends_with_semicolon(&self, declaration: &Declaration) -> bool {
-        declaration.span.end > declaration.span.start && &*self.tokens[declaration.span.end - 1].text == ";"
+        declaration.span.end > declaration.span.start
+            && &*self.tokens[declaration.span.end - 1].text == ";"
     }
 
     /// `struct s { ... };` of a declaration whose declarators are written by themselves.
     fn specifiers_alone(&mut self, declaration: &Declaration) {
         let span = declaration.specifiers;
         let mut start = span.start;
-        while start < span.end && matches!(&*self.tokens[start].text, "typedef" | "extern" | "static" | "register" | "const" | "volatile") {
+        while start < span.end
+            && matches!(
+                &*self.tokens[start].text,
+                "typedef" | "extern" | "static" | "register" | "const" | "volatile"
+            )
+        {
             start += 1;
         }
         let children = declaration.parts.iter().map(Child::Part).collect();
-        self.generic(Span { start, end: span.end }, children);
+        self.generic(
+            Span {
+                start,
+                end: span.end,
+            },
+            children,
+        );
         self.push_text(";");
     }
 
-    fn special_declarator(&mut self, declaration: &Declaration, declarator: &Declarator, storage: &str) {
-        let name = declarator.name.as_ref().map_or_else(String::new, |(name, _)| name.to_string());
-        let end = if self.ends_with_semicolon(declaration) { ";" } else { "" };
+    fn special_declarator(
+        &mut self,
+        declaration: &Declaration,
+        declarator: &Declarator,
+        storage: &str,
+    ) {
+        let name = declarator
+            .name
+            .as_ref()
+            .map_or_else(String::new, |(name, _)| name.to_string());
+        let end = if self.ends_with_semicolon(declaration) {
+            ";"
+        } else {
+            ""
+        };
         if declaration.storage.is_typedef {
             if !matches!(declarator.ty.kind, Kind::SpreadArray(..)) {
                 let text = self.declared(&declarator.ty, name);
@@ -147,7 +189,9 @@ impl Emitter<'_> {
 
     /// A function with its parameters as they were written: they may have names.
     fn function_declarator(&mut self, declarator: &Declarator, name: &str) -> String {
-        let Kind::Function(result, parameters, variadic) = &declarator.ty.kind else { return String::new() };
+        let Kind::Function(result, parameters, variadic) = &declarator.ty.kind else {
+            return String::new();
+        };
         let mut texts = Vec::new();
         if let Some(old) = &declarator.old_parameters {
             texts.extend(old.iter().map(|name| name.to_string()));
@@ -177,7 +221,9 @@ impl Emitter<'_> {
         dimensions: &[crate::types::Dimension],
         storage: &str,
     ) {
-        let Some((name, token)) = &declarator.name else { return };
+        let Some((name, token)) = &declarator.name else {
+            return;
+        };
         let place = self.place(*token);
         let is_static = declaration.context == Context::File || declaration.storage.is_static;
         if !is_static {
@@ -214,8 +260,13 @@ impl Emitter<'_> {
     /// Writes a function.
     pub(crate) fn function(&mut self, function: &Function) {
         let declaration = &function.declaration;
-        let Some(declarator) = declaration.declarators.first() else { return };
-        let name = declarator.name.as_ref().map_or_else(String::new, |(name, _)| name.to_string());
+        let Some(declarator) = declaration.declarators.first() else {
+            return;
+        };
+        let name = declarator
+            .name
+            .as_ref()
+            .map_or_else(String::new, |(name, _)| name.to_string());
         let is_outermost = !self.in_function;
         self.in_function = true;
         let before = std::mem::replace(&mut self.reads_after_atomic, function.has_atomic);
@@ -232,21 +283,38 @@ impl Emitter<'_> {
             self.push_text(&format!(" {storage}{text}"));
         } else {
             let children = declaration_children(declaration);
-            let end = function.old_declarations.first().map_or(declaration.span.end, |first| first.span.start);
-            self.generic(Span { start: declaration.span.start, end }, children);
+            let end = function
+                .old_declarations
+                .first()
+                .map_or(declaration.span.end, |first| first.span.start);
+            self.generic(
+                Span {
+                    start: declaration.span.start,
+                    end,
+                },
+                children,
+            );
         }
         self.extern_is_static = false;
         for old in &function.old_declarations {
             self.declaration(old);
         }
-        let returns_nothing = matches!(&declarator.ty.kind, Kind::Function(result, ..) if result.is_void());
+        let returns_nothing =
+            matches!(&declarator.ty.kind, Kind::Function(result, ..) if result.is_void());
         let is_main = is_outermost && name == "splitc_main";
         let mut captures = String::new();
         for (captured, expr) in &function.captures {
             let value = self.text_of(|e| e.value(expr));
-            let _ = write!(captures, " const unsigned long {captured} __attribute__((unused)) = (unsigned long)({value});");
+            let _ = write!(
+                captures,
+                " const unsigned long {captured} __attribute__((unused)) = (unsigned long)({value});"
+            );
         }
-        let last = if is_main && !returns_nothing { " return 0; " } else { "" };
+        let last = if is_main && !returns_nothing {
+            " return 0; "
+        } else {
+            ""
+        };
         self.body(&function.body, &captures, last);
         if is_outermost {
             self.in_function = false;
@@ -280,7 +348,10 @@ fn has_global(ty: &Ty) -> bool {
         Kind::Pointer(to, _) => ty.is_global_pointer() || has_global(to),
         Kind::Array(of, _) => has_global(of),
         Kind::Function(result, parameters, _) => {
-            has_global(result) || parameters.as_ref().is_some_and(|p| p.iter().any(has_global))
+            has_global(result)
+                || parameters
+                    .as_ref()
+                    .is_some_and(|p| p.iter().any(has_global))
         }
         Kind::SpreadArray(..) => true,
         _ => false,

@@ -50,15 +50,23 @@ impl Emitter<'_> {
                 self.address_of(inner);
                 self.flat -= 1;
             }
-            ExprKind::Member(base, ..) if base.place == Place::None && base.special => self.generic_parts(expr),
+            ExprKind::Member(base, ..) if base.place == Place::None && base.special => {
+                self.generic_parts(expr)
+            }
             ExprKind::Step(..) => self.flat(|e| e.step_value(expr)),
             ExprKind::Binary(..) => self.binary(expr),
             ExprKind::Assign(..) => self.assignment(expr, true),
-            ExprKind::SplitAssign(..) | ExprKind::Store(..) => self.flat(|e| e.split_phase(expr, true)),
+            ExprKind::SplitAssign(..) | ExprKind::Store(..) => {
+                self.flat(|e| e.split_phase(expr, true))
+            }
             ExprKind::Cast(name, operand) => self.cast(expr, name, operand),
             ExprKind::Convert(inner) => self.convert(inner, &expr.ty),
             ExprKind::SizeOf(word, operand) => {
-                let text = if operand.special { self.size_of(operand) } else { None };
+                let text = if operand.special {
+                    self.size_of(operand)
+                } else {
+                    None
+                };
                 match text {
                     Some(text) => {
                         let text = format!(" {word}({text})");
@@ -114,7 +122,9 @@ impl Emitter<'_> {
 
     /// All bytes of a spread array.
     fn spread_bytes(&mut self, ty: &Ty) -> String {
-        let Kind::SpreadArray(of, dimensions) = &ty.kind else { return "0".into() };
+        let Kind::SpreadArray(of, dimensions) = &ty.kind else {
+            return "0".into();
+        };
         let count = self.count_text(dimensions);
         let size = self.size_text(of);
         format!("({count} * {size})")
@@ -140,7 +150,9 @@ impl Emitter<'_> {
         let from = value_type(inner);
         if is_null_constant(inner) {
             self.push_text(" 0ul");
-        } else if from.pointee().is_some() && to.is_global_pointer() || matches!(to.kind, Kind::SpreadArray(..)) {
+        } else if from.pointee().is_some() && to.is_global_pointer()
+            || matches!(to.kind, Kind::SpreadArray(..))
+        {
             self.push_text(" splitc_mine(");
             self.value(inner);
             self.push_text(")");
@@ -210,14 +222,22 @@ impl Emitter<'_> {
 
     /// `pointer + count`, or with `-`.
     pub(crate) fn stepped(&mut self, pointer: &str, sign: &str, count: &str, ty: &Ty) -> String {
-        let Some((to, reach)) = ty.pointee().map(|(to, reach)| (to.clone(), reach)) else { return pointer.into() };
+        let Some((to, reach)) = ty.pointee().map(|(to, reach)| (to.clone(), reach)) else {
+            return pointer.into();
+        };
         let size = self.size_text(&to);
-        let function = if reach == Reach::Spread { "splitc_spread_add" } else { "splitc_step" };
+        let function = if reach == Reach::Spread {
+            "splitc_spread_add"
+        } else {
+            "splitc_step"
+        };
         format!("{function}({pointer}, {sign}(long)({count}), {size})")
     }
 
     fn binary(&mut self, expr: &Expr) {
-        let ExprKind::Binary(operator, left, right) = &expr.kind else { return };
+        let ExprKind::Binary(operator, left, right) = &expr.kind else {
+            return;
+        };
         let (a, b) = (value_type(left), value_type(right));
         let arithmetic = matches!(*operator, "+" | "-");
         let ordering = matches!(*operator, "<" | ">" | "<=" | ">=");
@@ -228,13 +248,20 @@ impl Emitter<'_> {
         let l = self.text_of(|e| e.value(left));
         let r = self.text_of(|e| e.value(right));
         let text = if arithmetic && a.is_global_pointer() && b.is_global_pointer() {
-            let size = a.pointee().map(|(to, _)| to.clone()).map_or("1ul".into(), |to| self.size_text(&to));
+            let size = a
+                .pointee()
+                .map(|(to, _)| to.clone())
+                .map_or("1ul".into(), |to| self.size_text(&to));
             match a.pointee() {
                 Some((_, Reach::Spread)) => format!(" splitc_spread_difference({l}, {r}, {size})"),
                 _ => format!(" splitc_distance({l}, {r}, {size})"),
             }
         } else if arithmetic {
-            let (pointer, count, ty) = if a.is_global_pointer() { (l, r, &a) } else { (r, l, &b) };
+            let (pointer, count, ty) = if a.is_global_pointer() {
+                (l, r, &a)
+            } else {
+                (r, l, &b)
+            };
             let sign = if *operator == "-" { "-" } else { "" };
             format!(" {}", self.stepped(&pointer, sign, &count, ty))
         } else {
@@ -262,7 +289,9 @@ impl Emitter<'_> {
                 self.push_text(")");
             }
             ExprKind::Assign(..) => self.assignment(expr, false),
-            ExprKind::SplitAssign(..) | ExprKind::Store(..) => self.flat(|e| e.split_phase(expr, false)),
+            ExprKind::SplitAssign(..) | ExprKind::Store(..) => {
+                self.flat(|e| e.split_phase(expr, false))
+            }
             ExprKind::Step(operand, up, _) => {
                 let (operand, up) = (&**operand, *up);
                 if operand.place == Place::Global || operand.ty.is_global_pointer() {
@@ -276,7 +305,12 @@ impl Emitter<'_> {
                 self.push_text(",");
                 self.discarded(right);
             }
-            ExprKind::Call(callee, arguments) if matches!(role_of(callee), NameRole::Builtin(_) | NameRole::Library(..)) => {
+            ExprKind::Call(callee, arguments)
+                if matches!(
+                    role_of(callee),
+                    NameRole::Builtin(_) | NameRole::Library(..)
+                ) =>
+            {
                 self.flat += 1;
                 self.special_call(expr, callee, arguments, false);
                 self.flat -= 1;
@@ -286,7 +320,9 @@ impl Emitter<'_> {
     }
 
     fn step_value(&mut self, expr: &Expr) {
-        let ExprKind::Step(operand, up, after) = &expr.kind else { return };
+        let ExprKind::Step(operand, up, after) = &expr.kind else {
+            return;
+        };
         if operand.place == Place::Global || operand.ty.is_global_pointer() {
             self.step_of(operand, *up, *after, true, expr);
         } else {
@@ -342,7 +378,10 @@ pub(crate) fn parts_of(expr: &Expr) -> Vec<Child<'_>> {
 }
 
 /// The expressions of an initialiser.
-pub(crate) fn initializer_children<'e>(initializer: &'e Initializer, children: &mut Vec<Child<'e>>) {
+pub(crate) fn initializer_children<'e>(
+    initializer: &'e Initializer,
+    children: &mut Vec<Child<'e>>,
+) {
     match initializer {
         Initializer::Expr(expr) => children.push(Child::Expr(expr)),
         Initializer::List(_, items) => {

@@ -67,7 +67,12 @@ pub struct Emitter<'a> {
 
 impl<'a> Emitter<'a> {
     /// An emitter for `unit`, which was read from `tokens`.
-    pub fn new(tokens: &'a [Token], files: &'a Files, diagnostics: &'a mut Diagnostics, unit: &'a Unit) -> Self {
+    pub fn new(
+        tokens: &'a [Token],
+        files: &'a Files,
+        diagnostics: &'a mut Diagnostics,
+        unit: &'a Unit,
+    ) -> Self {
         Self {
             tokens,
             files,
@@ -111,9 +116,16 @@ impl<'a> Emitter<'a> {
 
     fn finish_external(&mut self, whole: &mut String) {
         if !self.places.is_empty() {
-            let mut table = format!("\nstatic const splitc_place splitc_places_{}[] = {{", self.table);
+            let mut table = format!(
+                "\nstatic const splitc_place splitc_places_{}[] = {{",
+                self.table
+            );
             for (file, line) in &self.places {
-                let name = self.files.name(*file).replace('\\', "\\\\").replace('"', "\\\"");
+                let name = self
+                    .files
+                    .name(*file)
+                    .replace('\\', "\\\\")
+                    .replace('"', "\\\"");
                 let _ = write!(table, "{{\"{name}\", {line}}}, ");
             }
             table.push_str("};\n");
@@ -145,8 +157,16 @@ impl<'a> Emitter<'a> {
 
 impl Emitter<'_> {
     fn marker(&self, at: Position) -> String {
-        let name = self.files.name(at.file).replace('\\', "\\\\").replace('"', "\\\"");
-        let flags = if self.files.is_system(at.file) { " 3 4" } else { "" };
+        let name = self
+            .files
+            .name(at.file)
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
+        let flags = if self.files.is_system(at.file) {
+            " 3 4"
+        } else {
+            ""
+        };
         format!("# {} \"{name}\"{flags}\n", at.line)
     }
 
@@ -163,7 +183,9 @@ impl Emitter<'_> {
                     self.out.push('\n');
                 }
             }
-            Some(line) if line.file == at.file && line.line < at.line && at.line - line.line < 12 => {
+            Some(line)
+                if line.file == at.file && line.line < at.line && at.line - line.line < 12 =>
+            {
                 for _ in line.line..at.line {
                     self.out.push('\n');
                 }
@@ -260,7 +282,10 @@ impl Emitter<'_> {
             if inner.start < index || inner.end > span.end {
                 continue;
             }
-            self.copy(Span { start: index, end: inner.start });
+            self.copy(Span {
+                start: index,
+                end: inner.start,
+            });
             index = inner.end;
             match child {
                 Child::Expr(expr) => self.value(expr),
@@ -269,7 +294,10 @@ impl Emitter<'_> {
                 Child::Type(name) => self.type_name(name),
             }
         }
-        self.copy(Span { start: index, end: span.end });
+        self.copy(Span {
+            start: index,
+            end: span.end,
+        });
     }
 
     /// What `write` writes, as text without lines.
@@ -321,7 +349,10 @@ fn child_span(child: &Child<'_>) -> Span {
         Child::Stmt(statement) => statement.span,
         Child::Part(DeclPart::Declaration(declaration)) => declaration.span,
         Child::Part(DeclPart::Expr(expr)) => expr.span,
-        Child::Part(DeclPart::TagName(token, _)) => Span { start: *token, end: token + 1 },
+        Child::Part(DeclPart::TagName(token, _)) => Span {
+            start: *token,
+            end: token + 1,
+        },
         Child::Type(name) => name.span,
     }
 }

@@ -60,7 +60,11 @@ impl Emitter<'_> {
         match &ty.kind {
             Kind::Void => "void".into(),
             Kind::Bool => "_Bool".into(),
-            Kind::Integer { rank, unsigned, explicit } => {
+            Kind::Integer {
+                rank,
+                unsigned,
+                explicit,
+            } => {
                 let sign = match (unsigned, explicit) {
                     (true, _) => "unsigned ",
                     (false, true) => "signed ",

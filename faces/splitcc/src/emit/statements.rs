@@ -10,7 +10,10 @@ impl Emitter<'_> {
             StmtKind::Expr(expr) => {
                 self.token_line(statement.span.start);
                 self.discarded(expr);
-                self.copy(Span { start: expr.span.end, end: statement.span.end });
+                self.copy(Span {
+                    start: expr.span.end,
+                    end: statement.span.end,
+                });
             }
             StmtKind::Declaration(declaration) => self.declaration(declaration),
             StmtKind::Function(function) => self.function(function),
@@ -26,10 +29,16 @@ impl Emitter<'_> {
                 match step {
                     Some(step) => {
                         // The step's value is not used.
-                        let before = Span { start: statement.span.start, end: step.span.start };
+                        let before = Span {
+                            start: statement.span.start,
+                            end: step.span.start,
+                        };
                         self.generic(before, children);
                         self.discarded(step);
-                        let after = Span { start: step.span.end, end: statement.span.end };
+                        let after = Span {
+                            start: step.span.end,
+                            end: statement.span.end,
+                        };
                         self.generic(after, vec![Child::Stmt(body)]);
                     }
                     None => self.generic(statement.span, children),
@@ -44,13 +53,21 @@ impl Emitter<'_> {
 
     /// The body of a function, with text after its first and before its last brace.
     pub(crate) fn body(&mut self, body: &Stmt, first: &str, last: &str) {
-        let StmtKind::Block(statements) = &body.kind else { return };
+        let StmtKind::Block(statements) = &body.kind else {
+            return;
+        };
         self.token(body.span.start);
         self.push_text(first);
-        let inner = Span { start: body.span.start + 1, end: body.span.end.saturating_sub(1) };
+        let inner = Span {
+            start: body.span.start + 1,
+            end: body.span.end.saturating_sub(1),
+        };
         self.generic(inner, statements.iter().map(Child::Stmt).collect());
         self.push_text(last);
-        self.copy(Span { start: body.span.end.saturating_sub(1), end: body.span.end });
+        self.copy(Span {
+            start: body.span.end.saturating_sub(1),
+            end: body.span.end,
+        });
     }
 }
 
@@ -62,12 +79,19 @@ fn children_of(statement: &Stmt) -> Vec<Child<'_>> {
             children.extend(otherwise.as_deref().map(Child::Stmt));
             children
         }
-        StmtKind::While(condition, body) | StmtKind::Switch(condition, body) | StmtKind::Do(body, condition) => {
+        StmtKind::While(condition, body)
+        | StmtKind::Switch(condition, body)
+        | StmtKind::Do(body, condition) => {
             vec![Child::Expr(condition), Child::Stmt(body)]
         }
-        StmtKind::Return(value) | StmtKind::Jump(value) => value.as_ref().map(Child::Expr).into_iter().collect(),
+        StmtKind::Return(value) | StmtKind::Jump(value) => {
+            value.as_ref().map(Child::Expr).into_iter().collect()
+        }
         StmtKind::Labelled(values, body) => {
-            let mut children: Vec<_> = values.iter().map(|value: &Expr| Child::Expr(value)).collect();
+            let mut children: Vec<_> = values
+                .iter()
+                .map(|value: &Expr| Child::Expr(value))
+                .collect();
             children.push(Child::Stmt(body));
             children
         }

@@ -1,7 +1,8 @@
 //! Declarations and what stands outside of functions.
 
 use super::tree::{
-    Context, DeclPart, Declaration, Declarator, External, Function, Initializer, NameRole, Span, Stmt, StmtKind, Storage,
+    Context, DeclPart, Declaration, Declarator, External, Function, Initializer, NameRole, Span,
+    Stmt, StmtKind, Storage,
 };
 use super::{FunctionState, Parse, Parser, is_reserved};
 use crate::lex::TokenKind;
@@ -42,18 +43,31 @@ impl Words {
         Some(match self.base {
             Some("void") => Type::new(Kind::Void),
             Some("_Bool") => Type::new(Kind::Bool),
-            Some("char") => Type::new(Kind::Integer { rank: Rank::Char, unsigned: self.unsigned, explicit: self.signed }),
+            Some("char") => Type::new(Kind::Integer {
+                rank: Rank::Char,
+                unsigned: self.unsigned,
+                explicit: self.signed,
+            }),
             Some("__int128") => integer(Rank::Int128),
             Some("float") if self.complex => Type::new(Kind::Floating("_Complex float", 4)),
             Some("float") => Type::new(Kind::Floating("float", 1)),
-            Some("double") if self.complex && self.long > 0 => Type::new(Kind::Floating("_Complex long double", 6)),
+            Some("double") if self.complex && self.long > 0 => {
+                Type::new(Kind::Floating("_Complex long double", 6))
+            }
             Some("double") if self.complex => Type::new(Kind::Floating("_Complex double", 5)),
             Some("double") if self.long > 0 => Type::new(Kind::Floating("long double", 3)),
             Some("double") => Type::double(),
-            Some(name @ ("_Float128" | "_Float64" | "_Float32" | "_Float64x" | "_Float32x" | "_Float16")) => {
-                Type::new(Kind::Floating(name, 3))
-            }
-            Some("int") | None if self.base.is_some() || self.signed || self.unsigned || self.short || self.long > 0 => {
+            Some(
+                name @ ("_Float128" | "_Float64" | "_Float32" | "_Float64x" | "_Float32x"
+                | "_Float16"),
+            ) => Type::new(Kind::Floating(name, 3)),
+            Some("int") | None
+                if self.base.is_some()
+                    || self.signed
+                    || self.unsigned
+                    || self.short
+                    || self.long > 0 =>
+            {
                 if self.short {
                     integer(Rank::Short)
                 } else {
@@ -70,7 +84,12 @@ impl Words {
     }
 
     fn any(&self) -> bool {
-        self.signed || self.unsigned || self.short || self.complex || self.long > 0 || self.base.is_some()
+        self.signed
+            || self.unsigned
+            || self.short
+            || self.complex
+            || self.long > 0
+            || self.base.is_some()
     }
 }
 
@@ -103,11 +122,46 @@ impl Parser<'_> {
         }
         matches!(
             plain_word(&token.text),
-            "typedef" | "extern" | "static" | "auto" | "register" | "_Thread_local" | "inline" | "_Noreturn" | "const"
-                | "volatile" | "restrict" | "_Atomic" | "void" | "char" | "short" | "int" | "long" | "float" | "double"
-                | "signed" | "unsigned" | "_Bool" | "_Complex" | "_Float128" | "_Float64" | "_Float32" | "_Float64x"
-                | "_Float32x" | "_Float16" | "__int128" | "__builtin_va_list" | "struct" | "union" | "enum" | "typeof"
-                | "_Alignas" | "_Static_assert" | "__attribute__" | "__auto_type" | "__uint128_t"
+            "typedef"
+                | "extern"
+                | "static"
+                | "auto"
+                | "register"
+                | "_Thread_local"
+                | "inline"
+                | "_Noreturn"
+                | "const"
+                | "volatile"
+                | "restrict"
+                | "_Atomic"
+                | "void"
+                | "char"
+                | "short"
+                | "int"
+                | "long"
+                | "float"
+                | "double"
+                | "signed"
+                | "unsigned"
+                | "_Bool"
+                | "_Complex"
+                | "_Float128"
+                | "_Float64"
+                | "_Float32"
+                | "_Float64x"
+                | "_Float32x"
+                | "_Float16"
+                | "__int128"
+                | "__builtin_va_list"
+                | "struct"
+                | "union"
+                | "enum"
+                | "typeof"
+                | "_Alignas"
+                | "_Static_assert"
+                | "__attribute__"
+                | "__auto_type"
+                | "__uint128_t"
         ) || (&*token.text == "__extension__" && self.is_declaration_start(count + 1))
             || self.is_typedef_name(count)
     }
@@ -115,7 +169,10 @@ impl Parser<'_> {
     /// Whether a type name begins `count` tokens ahead.
     pub(crate) fn is_type_start(&self, count: usize) -> bool {
         self.is_declaration_start(count)
-            && !matches!(&*self.ahead(count).text, "typedef" | "extern" | "static" | "auto" | "register" | "_Static_assert")
+            && !matches!(
+                &*self.ahead(count).text,
+                "typedef" | "extern" | "static" | "auto" | "register" | "_Static_assert"
+            )
     }
 
     /// Reads specifiers; `context` decides what an unnamed structure may be.
@@ -139,7 +196,8 @@ impl Parser<'_> {
                 "extern" => storage.is_extern = true,
                 "static" => storage.is_static = true,
                 "inline" => storage.is_inline = true,
-                "auto" | "register" | "_Thread_local" | "_Noreturn" | "__extension__" | "restrict" => {}
+                "auto" | "register" | "_Thread_local" | "_Noreturn" | "__extension__"
+                | "restrict" => {}
                 "const" => is_const = true,
                 "volatile" => is_volatile = true,
                 "_Atomic" if !self.is_ahead(1, "(") => {}
@@ -148,15 +206,30 @@ impl Parser<'_> {
                 "short" => words.short = true,
                 "long" => words.long += 1,
                 "_Complex" => words.complex = true,
-                "void" | "char" | "int" | "float" | "double" | "_Bool" | "__int128" | "_Float128" | "_Float64"
-                | "_Float32" | "_Float64x" | "_Float32x" | "_Float16" => {
+                "void" | "char" | "int" | "float" | "double" | "_Bool" | "__int128"
+                | "_Float128" | "_Float64" | "_Float32" | "_Float64x" | "_Float32x"
+                | "_Float16" => {
                     let known = [
-                        "void", "char", "int", "float", "double", "_Bool", "__int128", "_Float128", "_Float64", "_Float32",
-                        "_Float64x", "_Float32x", "_Float16",
+                        "void",
+                        "char",
+                        "int",
+                        "float",
+                        "double",
+                        "_Bool",
+                        "__int128",
+                        "_Float128",
+                        "_Float64",
+                        "_Float32",
+                        "_Float64x",
+                        "_Float32x",
+                        "_Float16",
                     ];
                     if words.base.is_some() {
                         let at = self.here();
-                        return self.fail(at, "two types in one declaration; is a ';' missing before it?");
+                        return self.fail(
+                            at,
+                            "two types in one declaration; is a ';' missing before it?",
+                        );
                     }
                     words.base = known.into_iter().find(|known| *known == word);
                 }
@@ -184,13 +257,20 @@ impl Parser<'_> {
                     continue;
                 }
                 "__builtin_va_list" | "__auto_type" | "__uint128_t" => {
-                    named = Some(if word == "__auto_type" { Type::unknown() } else { Type::new(Kind::Named(word.into())) });
+                    named = Some(if word == "__auto_type" {
+                        Type::unknown()
+                    } else {
+                        Type::new(Kind::Named(word.into()))
+                    });
                 }
                 _ => {
                     if named.is_some() || words.any() || !self.is_typedef_name(0) {
                         break;
                     }
-                    named = self.scopes.find(&token.text).map(|symbol| symbol.ty.clone());
+                    named = self
+                        .scopes
+                        .find(&token.text)
+                        .map(|symbol| symbol.ty.clone());
                 }
             }
             any = true;
@@ -208,11 +288,24 @@ impl Parser<'_> {
                 parts.push(DeclPart::TagName(*index, name.clone()));
             }
         }
-        Ok(Specifiers { base, storage, parts, span: self.span_from(start), has_type, any, library, unnamed_tag })
+        Ok(Specifiers {
+            base,
+            storage,
+            parts,
+            span: self.span_from(start),
+            has_type,
+            any,
+            library,
+            unnamed_tag,
+        })
     }
 
     /// `__attribute__((...))`: skipped, but for what matters here.
-    pub(crate) fn attribute(&mut self, storage: &mut Storage, library: &mut Option<(Rc<str>, bool)>) -> Parse<()> {
+    pub(crate) fn attribute(
+        &mut self,
+        storage: &mut Storage,
+        library: &mut Option<(Rc<str>, bool)>,
+    ) -> Parse<()> {
         self.next();
         let start = self.at;
         if !self.is("(") {
@@ -223,9 +316,14 @@ impl Parser<'_> {
         for index in start..self.at {
             match &*self.tokens[index].text {
                 "gnu_inline" | "__gnu_inline__" => storage.is_gnu_inline = true,
-                "vector_size" | "__vector_size__" | "mode" | "__mode__" => storage.changes_type = true,
+                "vector_size" | "__vector_size__" | "mode" | "__mode__" => {
+                    storage.changes_type = true
+                }
                 word @ ("__splitc_calls__" | "__splitc_named__") if index + 2 < self.at => {
-                    *library = Some((self.tokens[index + 2].text.clone(), word == "__splitc_calls__"));
+                    *library = Some((
+                        self.tokens[index + 2].text.clone(),
+                        word == "__splitc_calls__",
+                    ));
                 }
                 _ => {}
             }
@@ -304,7 +402,10 @@ impl Parser<'_> {
         if !specifiers.has_type && self.is_name() && self.is_name_ahead(1) {
             let name = self.token().text.clone();
             let at = self.here();
-            return self.fail(at, format!("unknown type name '{name}'; declare it before, or include its header"));
+            return self.fail(
+                at,
+                format!("unknown type name '{name}'; declare it before, or include its header"),
+            );
         }
         let mut declarators: Vec<Declarator> = Vec::new();
         let mut library = false;
@@ -316,9 +417,11 @@ impl Parser<'_> {
                 if is_first
                     && declarator.ty.is_function()
                     && !specifiers.storage.is_typedef
-                    && (self.is("{") || (declarator.old_parameters.is_some() && self.is_old_declaration()))
+                    && (self.is("{")
+                        || (declarator.old_parameters.is_some() && self.is_old_declaration()))
                 {
-                    let function = self.function_definition(start, specifiers, declarator, context)?;
+                    let function =
+                        self.function_definition(start, specifiers, declarator, context)?;
                     return Ok(Read::Function(function));
                 }
                 library |= self.introduce(&mut declarator, &specifiers, context)?;
@@ -367,7 +470,11 @@ impl Parser<'_> {
     }
 
     /// `asm("name")` and attributes behind a declarator.
-    fn declarator_tail(&mut self, declarator: &mut Declarator, specifiers: &mut Specifiers) -> Parse<()> {
+    fn declarator_tail(
+        &mut self,
+        declarator: &mut Declarator,
+        specifiers: &mut Specifiers,
+    ) -> Parse<()> {
         loop {
             let start = self.at;
             if self.is_any(&["asm", "__asm__", "__asm"]) {
@@ -390,7 +497,12 @@ impl Parser<'_> {
     }
 
     /// Declares the name of a declarator and reads its initialiser. Says whether it is an operation of the runtime.
-    fn introduce(&mut self, declarator: &mut Declarator, specifiers: &Specifiers, context: Context) -> Parse<bool> {
+    fn introduce(
+        &mut self,
+        declarator: &mut Declarator,
+        specifiers: &Specifiers,
+        context: Context,
+    ) -> Parse<bool> {
         let storage = specifiers.storage;
         let Some((name, token)) = declarator.name.clone() else {
             let at = self.here();
@@ -402,7 +514,10 @@ impl Parser<'_> {
         let is_static = context == Context::File || storage.is_static;
         if is_spread && !storage.is_typedef && !storage.is_extern {
             if let Kind::SpreadArray(_, dimensions) = &declarator.ty.kind {
-                if dimensions.iter().any(|d| matches!(d, crate::types::Dimension::Open)) {
+                if dimensions
+                    .iter()
+                    .any(|d| matches!(d, crate::types::Dimension::Open))
+                {
                     let text = "a spread array needs the sizes of all its dimensions; write them in the brackets";
                     return self.fail(at, text);
                 }
@@ -416,7 +531,11 @@ impl Parser<'_> {
         }
         if storage.changes_type {
             // What an attribute makes of a type, the C compiler knows.
-            let kind = if storage.is_typedef { Kind::Named(name.clone()) } else { Kind::Unknown };
+            let kind = if storage.is_typedef {
+                Kind::Named(name.clone())
+            } else {
+                Kind::Unknown
+            };
             declarator.ty = Type::new(kind);
         }
         if storage.is_typedef {
@@ -439,7 +558,9 @@ impl Parser<'_> {
                     return Ok(true);
                 }
                 // An old-style declaration tells less than the prototype before it.
-                if let (Kind::Function(_, Some(_), _), Kind::Function(_, None, _)) = (&symbol.ty.kind, &declarator.ty.kind) {
+                if let (Kind::Function(_, Some(_), _), Kind::Function(_, None, _)) =
+                    (&symbol.ty.kind, &declarator.ty.kind)
+                {
                     return Ok(false);
                 }
             }
@@ -447,19 +568,32 @@ impl Parser<'_> {
             self.declare(&name, ty, false, role, at);
             return Ok(false);
         }
-        let previous = self.scopes.find_here(&name).filter(|s| !s.is_typedef).map(|s| s.ty.clone());
+        let previous = self
+            .scopes
+            .find_here(&name)
+            .filter(|s| !s.is_typedef)
+            .map(|s| s.ty.clone());
         let ty = match previous {
             // `extern int a[];` after `int a[3];` tells nothing new.
-            Some(previous) if context == Context::File && self.is_incomplete_array(&declarator.ty) => previous,
+            Some(previous)
+                if context == Context::File && self.is_incomplete_array(&declarator.ty) =>
+            {
+                previous
+            }
             _ => declarator.ty.clone(),
         };
         self.declare(&name, ty.clone(), false, role, at);
         if self.accept("=") {
             if is_spread {
-                let text = format!("the spread array '{name}' cannot have an initializer; assign to its elements, each processor to its own");
+                let text = format!(
+                    "the spread array '{name}' cannot have an initializer; assign to its elements, each processor to its own"
+                );
                 return self.fail(at, text);
             }
-            let before = std::mem::replace(&mut self.in_static_initializer, is_static || storage.is_static);
+            let before = std::mem::replace(
+                &mut self.in_static_initializer,
+                is_static || storage.is_static,
+            );
             let initializer = self.initializer(&ty);
             self.in_static_initializer = before;
             declarator.initializer = Some(initializer?);
@@ -503,12 +637,22 @@ impl Parser<'_> {
         let role = NameRole::Object(name.clone());
         self.declare(&name, declarator.ty.clone(), false, role, at);
         self.scopes.open();
-        let before = self.function.replace(FunctionState { result, returns_value: false, has_atomic: false });
+        let before = self.function.replace(FunctionState {
+            result,
+            returns_value: false,
+            has_atomic: false,
+        });
         let mut captures = Vec::new();
         let mut old_declarations = Vec::new();
         if let Some(old) = declarator.old_parameters.clone() {
             for parameter in &old {
-                self.declare(parameter, Type::int(), false, NameRole::Object(parameter.clone()), at);
+                self.declare(
+                    parameter,
+                    Type::int(),
+                    false,
+                    NameRole::Object(parameter.clone()),
+                    at,
+                );
             }
             while !self.is("{") {
                 if !self.is_declaration_start(0) {
@@ -538,23 +682,36 @@ impl Parser<'_> {
                 captures.extend(dimensions);
                 if let Some((parameter, token)) = parameter {
                     let at = self.tokens[token].at;
-                    self.declare(&parameter, ty, false, NameRole::Object(parameter.clone()), at);
+                    self.declare(
+                        &parameter,
+                        ty,
+                        false,
+                        NameRole::Object(parameter.clone()),
+                        at,
+                    );
                 }
             }
         }
         let function_text = ["__func__", "__FUNCTION__", "__PRETTY_FUNCTION__"];
         for word in function_text {
-            let ty = Type::new(Kind::Array(Type::integer(Rank::Char, false), crate::types::Dimension::Open));
+            let ty = Type::new(Kind::Array(
+                Type::integer(Rank::Char, false),
+                crate::types::Dimension::Open,
+            ));
             self.declare(&word.into(), ty, false, NameRole::Foreign, at);
         }
         let body = self.function_body()?;
         let state = std::mem::replace(&mut self.function, before);
         self.scopes.close();
         self.leave();
-        let (returns_value, has_atomic) = state.map_or((false, false), |s| (s.returns_value, s.has_atomic));
+        let (returns_value, has_atomic) =
+            state.map_or((false, false), |s| (s.returns_value, s.has_atomic));
         declarator.captures.clear();
         let special = declarator.special;
-        let span = Span { start, end: body.span.start };
+        let span = Span {
+            start,
+            end: body.span.start,
+        };
         let declaration = Declaration {
             span,
             specifiers: specifiers.span,
@@ -566,16 +723,27 @@ impl Parser<'_> {
             base: specifiers.base,
             library: false,
         };
-        Ok(Function { declaration, old_declarations, body, captures, returns_value, has_atomic })
+        Ok(Function {
+            declaration,
+            old_declarations,
+            body,
+            captures,
+            returns_value,
+            has_atomic,
+        })
     }
 
     /// The parameters of a definition have names: `int *global` declares one that is called `global`.
     fn name_parameters(&mut self, declarator: &mut Declarator) {
         let mut types = Vec::new();
         for part in &mut declarator.parts {
-            let DeclPart::Declaration(parameter) = part else { continue };
+            let DeclPart::Declaration(parameter) = part else {
+                continue;
+            };
             for inner in &mut parameter.declarators {
-                if let (None, Some(token), Kind::Pointer(to, _)) = (&inner.name, inner.reach_word, &inner.ty.kind) {
+                if let (None, Some(token), Kind::Pointer(to, _)) =
+                    (&inner.name, inner.reach_word, &inner.ty.kind)
+                {
                     inner.name = Some((self.tokens[token].text.clone(), token));
                     inner.ty = Type::pointer(to.clone(), Reach::Local);
                     inner.special = false;
@@ -586,7 +754,11 @@ impl Parser<'_> {
         }
         if let Kind::Function(result, Some(parameters), variadic) = &declarator.ty.kind {
             if parameters.len() == types.len() {
-                declarator.ty = Type::new(Kind::Function(result.clone(), Some(types.into()), *variadic));
+                declarator.ty = Type::new(Kind::Function(
+                    result.clone(),
+                    Some(types.into()),
+                    *variadic,
+                ));
             }
         }
     }
@@ -596,7 +768,10 @@ impl Parser<'_> {
         self.expect("{", "to begin the function's body")?;
         let statements = self.block_items()?;
         self.expect("}", "at the end of the function")?;
-        Ok(Stmt { kind: StmtKind::Block(statements), span: self.span_from(start) })
+        Ok(Stmt {
+            kind: StmtKind::Block(statements),
+            span: self.span_from(start),
+        })
     }
 
     fn declaration_of_old_parameters(&mut self) -> Parse<Read> {
@@ -608,7 +783,13 @@ impl Parser<'_> {
             self.adjust_parameter(&mut declarator);
             if let Some((name, token)) = declarator.name.clone() {
                 let at = self.tokens[token].at;
-                self.declare(&name, declarator.ty.clone(), false, NameRole::Object(name.clone()), at);
+                self.declare(
+                    &name,
+                    declarator.ty.clone(),
+                    false,
+                    NameRole::Object(name.clone()),
+                    at,
+                );
             }
             declarators.push(declarator);
             if !self.accept(",") {
@@ -674,7 +855,10 @@ impl Parser<'_> {
                     Kind::Record(tag) => {
                         if let Some(fields) = &self.scopes.tags[*tag].fields {
                             if let Some(name) = &named {
-                                position = fields.iter().position(|f| f.name.as_ref() == Some(name)).unwrap_or(usize::MAX - 1);
+                                position = fields
+                                    .iter()
+                                    .position(|f| f.name.as_ref() == Some(name))
+                                    .unwrap_or(usize::MAX - 1);
                             }
                             if let Some(field) = fields.get(position) {
                                 item_type = field.ty.clone();
@@ -687,7 +871,8 @@ impl Parser<'_> {
             }
             let is_aggregate = matches!(item_type.kind, Kind::Array(..) | Kind::Record(_));
             if is_aggregate && !self.is("{") {
-                followed = matches!(item_type.kind, Kind::Array(..)) && self.token().kind == TokenKind::Text;
+                followed = matches!(item_type.kind, Kind::Array(..))
+                    && self.token().kind == TokenKind::Text;
                 item_type = Type::unknown();
             }
             items.push(self.initializer(&item_type)?);

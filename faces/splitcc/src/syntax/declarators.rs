@@ -1,7 +1,9 @@
 //! Declarators: pointers of three kinds, arrays, spread arrays, functions (Split-C 2.2).
 
 use super::declarations::may_be_name;
-use super::tree::{Context, DeclPart, Declaration, Declarator, Expr, ExprKind, Span, Storage, TypeName};
+use super::tree::{
+    Context, DeclPart, Declaration, Declarator, Expr, ExprKind, Span, Storage, TypeName,
+};
 use super::{Parse, Parser};
 use crate::lex::TokenKind;
 use crate::types::{Dimension, Kind, Reach, Ty, Type};
@@ -47,13 +49,22 @@ impl Parser<'_> {
                         continue;
                     }
                     word @ ("global" | "spread") if self.is_reach_word(context) => {
-                        let new = if word == "global" { Reach::Global } else { Reach::Spread };
+                        let new = if word == "global" {
+                            Reach::Global
+                        } else {
+                            Reach::Spread
+                        };
                         if reach != Reach::Local && reach != new {
                             let at = self.here();
-                            self.diagnostics.error(at, "a pointer is either global or spread; write one of the two words");
+                            self.diagnostics.error(
+                                at,
+                                "a pointer is either global or spread; write one of the two words",
+                            );
                         }
                         reach = new;
-                        if context == Context::Parameter && matches!(&*self.ahead(1).text, "," | ")") {
+                        if context == Context::Parameter
+                            && matches!(&*self.ahead(1).text, "," | ")")
+                        {
                             out.reach_word = Some(self.at);
                         }
                         out.special = true;
@@ -80,7 +91,10 @@ impl Parser<'_> {
             self.leave();
             return Ok(ty);
         }
-        if self.token().kind == TokenKind::Word && may_be_name(&self.token().text) && !self.is_type_only(context) {
+        if self.token().kind == TokenKind::Word
+            && may_be_name(&self.token().text)
+            && !self.is_type_only(context)
+        {
             out.name = Some((self.token().text.clone(), self.at));
             self.next();
         }
@@ -125,7 +139,14 @@ impl Parser<'_> {
     fn dimensions(&mut self, out: &mut Declarator) -> Parse<Vec<Dimension>> {
         let mut dimensions = Vec::new();
         while self.accept("[") {
-            while self.is_any(&["static", "const", "volatile", "restrict", "__restrict", "__restrict__"]) {
+            while self.is_any(&[
+                "static",
+                "const",
+                "volatile",
+                "restrict",
+                "__restrict",
+                "__restrict__",
+            ]) {
                 self.next();
             }
             if self.is("]") || (self.is("*") && self.is_ahead(1, "]")) {
@@ -152,9 +173,15 @@ impl Parser<'_> {
         let left = self.dimensions(out)?;
         if !self.is_pair(":", ":") {
             if self.is("(") && !left.is_empty() {
-                return self.fail(at, "an array of functions; declare an array of pointers to functions");
+                return self.fail(
+                    at,
+                    "an array of functions; declare an array of pointers to functions",
+                );
             }
-            return Ok(left.into_iter().rev().fold(base, |of, dimension| Type::new(Kind::Array(of, dimension))));
+            return Ok(left
+                .into_iter()
+                .rev()
+                .fold(base, |of, dimension| Type::new(Kind::Array(of, dimension))));
         }
         let colons = self.here();
         self.next();
@@ -174,12 +201,21 @@ impl Parser<'_> {
             }
         }
         if base.is_void() || base.is_function() {
-            return self.fail(at, "a spread array of void or of functions; give its elements a type with a size");
+            return self.fail(
+                at,
+                "a spread array of void or of functions; give its elements a type with a size",
+            );
         }
         if context == Context::Member {
-            return self.fail(at, "a structure cannot hold a spread array; hold a spread pointer to it");
+            return self.fail(
+                at,
+                "a structure cannot hold a spread array; hold a spread pointer to it",
+            );
         }
-        let element = right.into_iter().rev().fold(base, |of, dimension| Type::new(Kind::Array(of, dimension)));
+        let element = right
+            .into_iter()
+            .rev()
+            .fold(base, |of, dimension| Type::new(Kind::Array(of, dimension)));
         Ok(Type::new(Kind::SpreadArray(element, left.into())))
     }
 
@@ -197,13 +233,19 @@ impl Parser<'_> {
             self.next();
             return Ok(Type::new(Kind::Function(base, Some(Rc::from([])), false)));
         }
-        if self.is_name() && !self.is_declaration_start(0) && matches!(&*self.ahead(1).text, "," | ")") {
+        if self.is_name()
+            && !self.is_declaration_start(0)
+            && matches!(&*self.ahead(1).text, "," | ")")
+        {
             let mut names = Vec::new();
             loop {
                 if !self.is_name() {
                     let found = self.token().text.clone();
                     let at = self.here();
-                    return self.fail(at, format!("expected the name of a parameter before '{found}'"));
+                    return self.fail(
+                        at,
+                        format!("expected the name of a parameter before '{found}'"),
+                    );
                 }
                 names.push(self.next().text.clone());
                 if !self.accept(",") {
@@ -230,7 +272,12 @@ impl Parser<'_> {
                 let found = self.token().text.clone();
                 let at = self.here();
                 if self.is_name() {
-                    return self.fail(at, format!("unknown type name '{found}'; declare it before, or include its header"));
+                    return self.fail(
+                        at,
+                        format!(
+                            "unknown type name '{found}'; declare it before, or include its header"
+                        ),
+                    );
                 }
                 return self.fail(at, format!("expected a parameter before '{found}'"));
             }
@@ -269,14 +316,20 @@ impl Parser<'_> {
         self.scopes.close_to(depth - 1);
         self.leave();
         self.expect(")", "after the parameters")?;
-        Ok(Type::new(Kind::Function(base, Some(types.into()), variadic)))
+        Ok(Type::new(Kind::Function(
+            base,
+            Some(types.into()),
+            variadic,
+        )))
     }
 
     /// Arrays and functions become pointers; dimensions of spread arrays are evaluated on entry.
     pub(crate) fn adjust_parameter(&mut self, declarator: &mut Declarator) {
         match &declarator.ty.kind {
             Kind::Array(of, _) => declarator.ty = Type::pointer(of.clone(), Reach::Local),
-            Kind::Function(..) => declarator.ty = Type::pointer(declarator.ty.clone(), Reach::Local),
+            Kind::Function(..) => {
+                declarator.ty = Type::pointer(declarator.ty.clone(), Reach::Local)
+            }
             Kind::SpreadArray(..) => {
                 declarator.special = true;
                 self.capture(declarator);
@@ -287,9 +340,14 @@ impl Parser<'_> {
 
     /// Replaces the dimensions of a spread array by variables that hold their values.
     pub(crate) fn capture(&mut self, declarator: &mut Declarator) {
-        let Kind::SpreadArray(of, dimensions) = &declarator.ty.kind else { return };
+        let Kind::SpreadArray(of, dimensions) = &declarator.ty.kind else {
+            return;
+        };
         let (of, dimensions) = (of.clone(), dimensions.clone());
-        let dimensions: Vec<_> = dimensions.iter().map(|d| self.captured(d, &mut declarator.captures)).collect();
+        let dimensions: Vec<_> = dimensions
+            .iter()
+            .map(|d| self.captured(d, &mut declarator.captures))
+            .collect();
         let of = self.captured_array(&of, &mut declarator.captures);
         declarator.ty = Type::new(Kind::SpreadArray(of, dimensions.into()));
     }
@@ -305,7 +363,11 @@ impl Parser<'_> {
         }
     }
 
-    fn captured(&mut self, dimension: &Dimension, captures: &mut Vec<(Rc<str>, Rc<Expr>)>) -> Dimension {
+    fn captured(
+        &mut self,
+        dimension: &Dimension,
+        captures: &mut Vec<(Rc<str>, Rc<Expr>)>,
+    ) -> Dimension {
         match dimension {
             Dimension::Expression(expr) if !matches!(expr.kind, ExprKind::Constant(_)) => {
                 let name = self.fresh("dimension");
@@ -333,7 +395,12 @@ impl Parser<'_> {
         }
         let mut parts = specifiers.parts;
         parts.extend(declarator.parts);
-        Ok(TypeName { ty: declarator.ty, span: self.span_from(start), special: declarator.special, parts })
+        Ok(TypeName {
+            ty: declarator.ty,
+            span: self.span_from(start),
+            special: declarator.special,
+            parts,
+        })
     }
 }
 

@@ -7,21 +7,53 @@ use crate::types::{Dimension, Kind, Rank, Ty, Type};
 use std::rc::Rc;
 
 const ASSIGNMENTS: [(&str, &str); 11] = [
-    ("=", ""), ("+=", "+"), ("-=", "-"), ("*=", "*"), ("/=", "/"), ("%=", "%"), ("&=", "&"), ("|=", "|"), ("^=", "^"),
-    ("<<=", "<<"), (">>=", ">>"),
+    ("=", ""),
+    ("+=", "+"),
+    ("-=", "-"),
+    ("*=", "*"),
+    ("/=", "/"),
+    ("%=", "%"),
+    ("&=", "&"),
+    ("|=", "|"),
+    ("^=", "^"),
+    ("<<=", "<<"),
+    (">>=", ">>"),
 ];
 
 /// Binary operators with their precedence.
 const BINARY: [(&str, u8); 18] = [
-    ("||", 1), ("&&", 2), ("|", 3), ("^", 4), ("&", 5), ("==", 6), ("!=", 6), ("<", 7), (">", 7), ("<=", 7), (">=", 7),
-    ("<<", 8), (">>", 8), ("+", 9), ("-", 9), ("*", 10), ("/", 10), ("%", 10),
+    ("||", 1),
+    ("&&", 2),
+    ("|", 3),
+    ("^", 4),
+    ("&", 5),
+    ("==", 6),
+    ("!=", 6),
+    ("<", 7),
+    (">", 7),
+    ("<=", 7),
+    (">=", 7),
+    ("<<", 8),
+    (">>", 8),
+    ("+", 9),
+    ("-", 9),
+    ("*", 10),
+    ("/", 10),
+    ("%", 10),
 ];
 
 /// Allocation of memory goes to the heap that processors share.
 const ALLOCATION: [(&str, &str); 10] = [
-    ("malloc", "splitc_malloc"), ("calloc", "splitc_calloc"), ("realloc", "splitc_realloc"), ("free", "splitc_free"),
-    ("cfree", "splitc_free"), ("memalign", "splitc_memalign"), ("valloc", "splitc_valloc"),
-    ("posix_memalign", "splitc_posix_memalign"), ("strdup", "splitc_strdup"), ("strndup", "splitc_strndup"),
+    ("malloc", "splitc_malloc"),
+    ("calloc", "splitc_calloc"),
+    ("realloc", "splitc_realloc"),
+    ("free", "splitc_free"),
+    ("cfree", "splitc_free"),
+    ("memalign", "splitc_memalign"),
+    ("valloc", "splitc_valloc"),
+    ("posix_memalign", "splitc_posix_memalign"),
+    ("strdup", "splitc_strdup"),
+    ("strndup", "splitc_strndup"),
 ];
 
 /// What Split-C calls `name`, if it is an operation whose types depend on its arguments.
@@ -30,9 +62,8 @@ fn builtin(name: &str) -> Option<Builtin> {
         "tolocal" => Builtin::ToLocal,
         "toglobal" => Builtin::ToGlobal,
         "toproc" => Builtin::ToProc,
-        "atomic" | "atomic_i" | "atomic_d" | "atomic_f" | "atomic_l" | "atomic_v" | "atomic_ui" | "atomic_ul" => {
-            Builtin::Atomic
-        }
+        "atomic" | "atomic_i" | "atomic_d" | "atomic_f" | "atomic_l" | "atomic_v" | "atomic_ui"
+        | "atomic_ul" => Builtin::Atomic,
         _ => return None,
     })
 }
@@ -51,28 +82,36 @@ impl Parser<'_> {
     /// Whether `:=` or `:-` stands `count` tokens ahead, and not a colon of C.
     pub(crate) fn is_split_phase_ahead(&self, count: usize) -> bool {
         let second = self.ahead(count + 1);
-        self.is_ahead(count, ":") && second.kind == TokenKind::Mark && second.touches && matches!(&*second.text, "=" | "-")
+        self.is_ahead(count, ":")
+            && second.kind == TokenKind::Mark
+            && second.touches
+            && matches!(&*second.text, "=" | "-")
     }
 
     pub(crate) fn assignment(&mut self) -> Parse<Expr> {
         self.enter()?;
         let left = self.conditional()?;
-        let result = if let Some((mark, operator)) = ASSIGNMENTS.iter().find(|(mark, _)| self.is(mark)) {
-            let at = self.here();
-            let _ = mark;
-            self.next();
-            let right = self.assignment()?;
-            self.assign(operator, left, right, at)?
-        } else if self.open_conditions == 0 && self.is_split_phase_ahead(0) {
-            let at = self.here();
-            self.next();
-            let is_store = self.is("-");
-            self.next();
-            let right = self.assignment()?;
-            if is_store { self.store(left, right, at)? } else { self.split_assign(left, right, at)? }
-        } else {
-            left
-        };
+        let result =
+            if let Some((mark, operator)) = ASSIGNMENTS.iter().find(|(mark, _)| self.is(mark)) {
+                let at = self.here();
+                let _ = mark;
+                self.next();
+                let right = self.assignment()?;
+                self.assign(operator, left, right, at)?
+            } else if self.open_conditions == 0 && self.is_split_phase_ahead(0) {
+                let at = self.here();
+                self.next();
+                let is_store = self.is("-");
+                self.next();
+                let right = self.assignment()?;
+                if is_store {
+                    self.store(left, right, at)?
+                } else {
+                    self.split_assign(left, right, at)?
+                }
+            } else {
+                left
+            };
         self.leave();
         Ok(result)
     }
@@ -105,7 +144,9 @@ impl Parser<'_> {
             if token.kind != TokenKind::Mark {
                 return Ok(left);
             }
-            let Some(&(operator, precedence)) = BINARY.iter().find(|(mark, _)| *mark == &*token.text) else {
+            let Some(&(operator, precedence)) =
+                BINARY.iter().find(|(mark, _)| *mark == &*token.text)
+            else {
                 return Ok(left);
             };
             if precedence < least {
@@ -134,7 +175,14 @@ impl Parser<'_> {
             let depth = super::super::check::initializer_depth(&initializer) + 1;
             let span = self.span_from(start);
             let kind = ExprKind::Compound(name, Box::new(initializer));
-            let expr = Expr { kind, ty, place: Place::Local, span, special, depth };
+            let expr = Expr {
+                kind,
+                ty,
+                place: Place::Local,
+                span,
+                special,
+                depth,
+            };
             self.postfix(expr)?
         } else {
             let operand = self.cast()?;
@@ -158,7 +206,10 @@ impl Parser<'_> {
                 self.step(operand, up, false, start, at)
             }
             (TokenKind::Mark, mark @ ("&" | "*" | "+" | "-" | "~" | "!")) => {
-                let operator = ["&", "*", "+", "-", "~", "!"].into_iter().find(|m| *m == mark).unwrap_or("+");
+                let operator = ["&", "*", "+", "-", "~", "!"]
+                    .into_iter()
+                    .find(|m| *m == mark)
+                    .unwrap_or("+");
                 self.next();
                 self.enter()?;
                 let operand = self.cast()?;
@@ -172,10 +223,18 @@ impl Parser<'_> {
             (TokenKind::Mark, "&&") => {
                 self.next();
                 self.next();
-                Ok(self.leaf(ExprKind::Other(Vec::new()), Type::pointer(Type::new(Kind::Void), crate::types::Reach::Local), start))
+                Ok(self.leaf(
+                    ExprKind::Other(Vec::new()),
+                    Type::pointer(Type::new(Kind::Void), crate::types::Reach::Local),
+                    start,
+                ))
             }
             (TokenKind::Word, word @ ("sizeof" | "_Alignof" | "__alignof__" | "__alignof")) => {
-                let word = if word == "sizeof" { "sizeof" } else { "__alignof__" };
+                let word = if word == "sizeof" {
+                    "sizeof"
+                } else {
+                    "__alignof__"
+                };
                 self.next();
                 self.enter()?;
                 let result = if self.is("(") && self.is_type_start(1) {
@@ -189,7 +248,8 @@ impl Parser<'_> {
                         self.unevaluated -= 1;
                         initializer?;
                     }
-                    let special = name.special || name.ty.is_global_pointer() || has_parts(&name.parts);
+                    let special =
+                        name.special || name.ty.is_global_pointer() || has_parts(&name.parts);
                     let kind = ExprKind::SizeOfType(word, name);
                     let mut expr = self.leaf(kind, Type::integer(Rank::Long, true), start);
                     expr.special = special;
@@ -273,7 +333,8 @@ impl Parser<'_> {
                     if self.token().kind != TokenKind::Word {
                         let found = self.token().text.clone();
                         let at = self.here();
-                        return self.fail(at, format!("expected the name of a field before '{found}'"));
+                        return self
+                            .fail(at, format!("expected the name of a field before '{found}'"));
                     }
                     let field_at = self.here();
                     let field = self.next().text.clone();
@@ -291,7 +352,14 @@ impl Parser<'_> {
 
     /// A node without parts.
     pub(crate) fn leaf(&self, kind: ExprKind, ty: Ty, start: usize) -> Expr {
-        Expr { kind, ty, place: Place::None, span: self.span_from(start), special: false, depth: 1 }
+        Expr {
+            kind,
+            ty,
+            place: Place::None,
+            span: self.span_from(start),
+            special: false,
+            depth: 1,
+        }
     }
 
     fn primary(&mut self) -> Parse<Expr> {
@@ -314,7 +382,11 @@ impl Parser<'_> {
                     wide |= matches!(self.token().text.as_bytes().first(), Some(b'L' | b'U'));
                     self.next();
                 }
-                let element = if wide { Type::int() } else { Type::integer(Rank::Char, false) };
+                let element = if wide {
+                    Type::int()
+                } else {
+                    Type::integer(Rank::Char, false)
+                };
                 let ty = Type::new(Kind::Array(element, Dimension::Open));
                 let mut expr = self.leaf(ExprKind::Text, ty, start);
                 expr.place = Place::Local;
@@ -328,10 +400,22 @@ impl Parser<'_> {
                     self.statement_expression(start)?
                 } else {
                     let inner = self.expression()?;
-                    let (ty, place, special, depth) = (inner.ty.clone(), inner.place, inner.special, inner.depth + 1);
+                    let (ty, place, special, depth) = (
+                        inner.ty.clone(),
+                        inner.place,
+                        inner.special,
+                        inner.depth + 1,
+                    );
                     self.expect(")", "to close the parenthesis")?;
                     let kind = ExprKind::Parentheses(Box::new(inner));
-                    Expr { kind, ty, place, span: self.span_from(start), special, depth }
+                    Expr {
+                        kind,
+                        ty,
+                        place,
+                        span: self.span_from(start),
+                        special,
+                        depth,
+                    }
                 };
                 self.open_conditions = conditions;
                 self.leave();
@@ -363,7 +447,14 @@ impl Parser<'_> {
         self.expect(")", "after the block")?;
         // The block may hold anything; writing its parts one by one is always right.
         let kind = ExprKind::Statement(Box::new(block));
-        Ok(Expr { kind, ty, place: Place::None, span: self.span_from(start), special: true, depth: 2 })
+        Ok(Expr {
+            kind,
+            ty,
+            place: Place::None,
+            span: self.span_from(start),
+            special: true,
+            depth: 2,
+        })
     }
 
     fn word(&mut self, start: usize) -> Parse<Expr> {
@@ -379,12 +470,20 @@ impl Parser<'_> {
                 self.expect(")", "after the type")?;
                 let ty = name.ty.clone();
                 let special = list.special || name.special;
-                let mut expr = self.leaf(ExprKind::Other(vec![Part::Expr(list), Part::Type(name)]), ty, start);
+                let mut expr = self.leaf(
+                    ExprKind::Other(vec![Part::Expr(list), Part::Type(name)]),
+                    ty,
+                    start,
+                );
                 expr.special = special;
                 Ok(expr)
             }
             "__builtin_offsetof" | "__builtin_types_compatible_p" => {
-                let ty = if token.text.ends_with("_p") { Type::int() } else { Type::integer(Rank::Long, true) };
+                let ty = if token.text.ends_with("_p") {
+                    Type::int()
+                } else {
+                    Type::integer(Rank::Long, true)
+                };
                 self.next();
                 self.expect("(", "after the name")?;
                 let mut parts = vec![Part::Type(self.type_name()?)];
@@ -403,7 +502,9 @@ impl Parser<'_> {
                     }
                 }
                 self.expect(")", "after the arguments")?;
-                let special = parts.iter().any(|part| matches!(part, Part::Type(t) if t.special || has_parts(&t.parts)));
+                let special = parts
+                    .iter()
+                    .any(|part| matches!(part, Part::Type(t) if t.special || has_parts(&t.parts)));
                 let mut expr = self.leaf(ExprKind::Other(parts), ty, start);
                 expr.special = special;
                 Ok(expr)
@@ -440,7 +541,11 @@ impl Parser<'_> {
     fn is_name_of_field(&self) -> bool {
         self.is_name() && matches!(&*self.ahead(1).text, ")" | "." | "[") && {
             let before = &self.tokens[..self.at];
-            before.iter().rev().take(64).any(|t| &*t.text == "__builtin_offsetof")
+            before
+                .iter()
+                .rev()
+                .take(64)
+                .any(|t| &*t.text == "__builtin_offsetof")
         }
     }
 
@@ -449,12 +554,20 @@ impl Parser<'_> {
         let name = token.text.clone();
         let at = token.at;
         if &*name == "__splitc_place__" {
-            let mut expr = self.leaf(ExprKind::Name(name, NameRole::CallPlace), Type::unknown(), start);
+            let mut expr = self.leaf(
+                ExprKind::Name(name, NameRole::CallPlace),
+                Type::unknown(),
+                start,
+            );
             expr.special = true;
             return Ok(expr);
         }
         let is_call = self.is("(");
-        let found = self.scopes.find(&name).filter(|symbol| !symbol.is_typedef).cloned();
+        let found = self
+            .scopes
+            .find(&name)
+            .filter(|symbol| !symbol.is_typedef)
+            .cloned();
         if found.is_none() && is_call {
             if let Some(builtin) = builtin(&name) {
                 let kind = ExprKind::Name(name, NameRole::Builtin(builtin));
@@ -465,8 +578,15 @@ impl Parser<'_> {
         }
         let symbol = match found {
             Some(symbol) => symbol,
-            None if name.starts_with("__builtin_") || name.starts_with("__sync_") || name.starts_with("__atomic_") => {
-                return Ok(self.leaf(ExprKind::Name(name, NameRole::Foreign), Type::unknown(), start));
+            None if name.starts_with("__builtin_")
+                || name.starts_with("__sync_")
+                || name.starts_with("__atomic_") =>
+            {
+                return Ok(self.leaf(
+                    ExprKind::Name(name, NameRole::Foreign),
+                    Type::unknown(),
+                    start,
+                ));
             }
             None if is_call => {
                 // An implicit declaration: a function with any parameters that returns int.
@@ -497,7 +617,9 @@ impl Parser<'_> {
             }
         }
         if let (NameRole::Library(..), false) = (&role, is_call) {
-            let text = format!("'{name}' is an operation of Split-C; call it, or call it in a function of your own and pass that");
+            let text = format!(
+                "'{name}' is an operation of Split-C; call it, or call it in a function of your own and pass that"
+            );
             return self.fail(at, text);
         }
         let special = match &role {
@@ -529,17 +651,26 @@ fn has_parts(parts: &[super::tree::DeclPart]) -> bool {
 
 fn is_zero(text: &str) -> bool {
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
-    let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")).unwrap_or(digits);
+    let digits = digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"))
+        .unwrap_or(digits);
     !digits.is_empty() && digits.bytes().all(|digit| digit == b'0')
 }
 
 fn number_type(text: &str) -> Ty {
     let lower = text.to_ascii_lowercase();
     let is_hexadecimal = lower.starts_with("0x");
-    let is_floating = if is_hexadecimal { lower.contains(['p', '.']) } else { lower.contains(['.', 'e']) };
+    let is_floating = if is_hexadecimal {
+        lower.contains(['p', '.'])
+    } else {
+        lower.contains(['.', 'e'])
+    };
     if is_floating {
         return match lower.as_bytes().last() {
-            Some(b'f') if !is_hexadecimal || lower.contains('p') => Type::new(Kind::Floating("float", 1)),
+            Some(b'f') if !is_hexadecimal || lower.contains('p') => {
+                Type::new(Kind::Floating("float", 1))
+            }
             Some(b'l') => Type::new(Kind::Floating("long double", 3)),
             Some(b'i' | b'j') => Type::unknown(),
             _ => Type::double(),
@@ -565,7 +696,11 @@ fn number_type(text: &str) -> Ty {
     };
     let is_decimal = !digits.starts_with('0');
     if rank == Rank::Int && value > u128::from(i32::MAX as u32) {
-        if !is_decimal && value <= u128::from(u32::MAX) { unsigned = true } else if !(unsigned && value <= u128::from(u32::MAX)) { rank = Rank::Long }
+        if !is_decimal && value <= u128::from(u32::MAX) {
+            unsigned = true
+        } else if !(unsigned && value <= u128::from(u32::MAX)) {
+            rank = Rank::Long
+        }
     }
     if rank == Rank::Long && value > i64::MAX as u128 {
         unsigned = true;

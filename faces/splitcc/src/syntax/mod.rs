@@ -75,11 +75,55 @@ pub struct Unit {
 }
 
 const RESERVED: &[&str] = &[
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
-    "for", "goto", "if", "int", "long", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch",
-    "typedef", "union", "unsigned", "void", "volatile", "while", "__attribute__", "__asm__", "__typeof__",
-    "__extension__", "_Static_assert", "_Generic", "_Bool", "__inline__", "__inline", "__builtin_va_arg",
-    "__builtin_offsetof", "_Noreturn", "_Alignas", "_Alignof", "_Complex", "_Thread_local", "__thread",
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "int",
+    "long",
+    "register",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+    "__attribute__",
+    "__asm__",
+    "__typeof__",
+    "__extension__",
+    "_Static_assert",
+    "_Generic",
+    "_Bool",
+    "__inline__",
+    "__inline",
+    "__builtin_va_arg",
+    "__builtin_offsetof",
+    "_Noreturn",
+    "_Alignas",
+    "_Alignof",
+    "_Complex",
+    "_Thread_local",
+    "__thread",
 ];
 
 /// Whether `word` cannot be a name.
@@ -125,7 +169,11 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        Unit { externals, scopes: self.scopes, extern_inline: self.extern_inline }
+        Unit {
+            externals,
+            scopes: self.scopes,
+            extern_inline: self.extern_inline,
+        }
     }
 
     // --- Tokens ---------------------------------------------------------------------------------------------------
@@ -179,7 +227,11 @@ impl<'a> Parser<'a> {
         }
         // What is missing is missing behind the last token.
         let found = self.token().text.clone();
-        let at = if text == ";" && self.at > 0 { self.tokens[self.at - 1].at } else { self.token().at };
+        let at = if text == ";" && self.at > 0 {
+            self.tokens[self.at - 1].at
+        } else {
+            self.token().at
+        };
         self.fail(at, format!("expected '{text}' {after} before '{found}'"))
     }
 
@@ -198,7 +250,10 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn span_from(&self, start: usize) -> Span {
-        Span { start, end: self.at.max(start) }
+        Span {
+            start,
+            end: self.at.max(start),
+        }
     }
 
     /// Whether this token can be a name.
@@ -216,7 +271,10 @@ impl<'a> Parser<'a> {
         self.nesting += 1;
         if self.nesting > NESTING_LIMIT {
             let at = self.here();
-            return self.fail(at, format!("nested more than {NESTING_LIMIT} levels deep; take it apart"));
+            return self.fail(
+                at,
+                format!("nested more than {NESTING_LIMIT} levels deep; take it apart"),
+            );
         }
         Ok(())
     }
@@ -242,7 +300,8 @@ impl<'a> Parser<'a> {
                     text @ (")" | "]" | "}") => {
                         if open.pop() != Some(text) {
                             let at = token.at;
-                            return self.fail(at, format!("'{text}' closes a bracket that is not open"));
+                            return self
+                                .fail(at, format!("'{text}' closes a bracket that is not open"));
                         }
                     }
                     _ => {}
@@ -301,16 +360,33 @@ impl<'a> Parser<'a> {
         format!("splitc_{stem}_{}", self.made_up).into()
     }
 
-    pub(crate) fn declare(&mut self, name: &Rc<str>, ty: Ty, is_typedef: bool, role: NameRole, at: Position) {
+    pub(crate) fn declare(
+        &mut self,
+        name: &Rc<str>,
+        ty: Ty,
+        is_typedef: bool,
+        role: NameRole,
+        at: Position,
+    ) {
         let is_foreign = self.files.is_system(at.file);
-        let symbol = Symbol { ty, is_typedef, role, is_enumerator: false, is_foreign };
+        let symbol = Symbol {
+            ty,
+            is_typedef,
+            role,
+            is_enumerator: false,
+            is_foreign,
+        };
         self.scopes.declare(name.clone(), symbol);
     }
 
     /// Whether the token `count` ahead names a type that was declared.
     pub(crate) fn is_typedef_name(&self, count: usize) -> bool {
         let token = self.ahead(count);
-        token.kind == TokenKind::Word && self.scopes.find(&token.text).is_some_and(|symbol| symbol.is_typedef)
+        token.kind == TokenKind::Word
+            && self
+                .scopes
+                .find(&token.text)
+                .is_some_and(|symbol| symbol.is_typedef)
     }
 }
 

@@ -9,7 +9,10 @@ use std::rc::Rc;
 
 impl Parser<'_> {
     /// `struct tag { ... }` and the like. The second part of the result: where a name would stand, and which.
-    pub(crate) fn tagged(&mut self, parts: &mut Vec<DeclPart>) -> Parse<(Ty, Option<(usize, Rc<str>)>)> {
+    pub(crate) fn tagged(
+        &mut self,
+        parts: &mut Vec<DeclPart>,
+    ) -> Parse<(Ty, Option<(usize, Rc<str>)>)> {
         let word: &'static str = match &*self.next().text {
             "struct" => "struct",
             "union" => "union",
@@ -28,7 +31,8 @@ impl Parser<'_> {
         let tag = match name {
             Some(name) => {
                 let known = self.scopes.find_tag(&name, has_body || self.is(";"));
-                let known = known.filter(|&tag| !has_body || self.scopes.tags[tag].fields.is_none());
+                let known =
+                    known.filter(|&tag| !has_body || self.scopes.tags[tag].fields.is_none());
                 match known {
                     Some(tag) => tag,
                     None => self.scopes.declare_tag(name, word),
@@ -42,19 +46,30 @@ impl Parser<'_> {
             None => {
                 let found = self.token().text.clone();
                 let at = self.here();
-                return self.fail(at, format!("expected a name or '{{' after '{word}' before '{found}'"));
+                return self.fail(
+                    at,
+                    format!("expected a name or '{{' after '{word}' before '{found}'"),
+                );
             }
         };
         if has_body {
             self.enter()?;
-            if word == "enum" { self.enumerators(tag, parts)? } else { self.fields(tag, parts)? }
+            if word == "enum" {
+                self.enumerators(tag, parts)?
+            } else {
+                self.fields(tag, parts)?
+            }
             self.leave();
         }
         while self.is_any(&["__attribute__", "__attribute"]) {
             self.next();
             self.skip_balanced()?;
         }
-        let kind = if word == "enum" { Kind::Enumeration(tag) } else { Kind::Record(tag) };
+        let kind = if word == "enum" {
+            Kind::Enumeration(tag)
+        } else {
+            Kind::Record(tag)
+        };
         Ok((Type::new(kind), unnamed))
     }
 
@@ -122,23 +137,36 @@ impl Parser<'_> {
         let specifiers = self.specifiers(Context::Member)?;
         if !specifiers.has_type && self.at > start && self.is(";") {
             // Only an assertion.
-        } else if !specifiers.any || (!specifiers.has_type && self.is_name() && self.is_name_ahead(1)) {
+        } else if !specifiers.any
+            || (!specifiers.has_type && self.is_name() && self.is_name_ahead(1))
+        {
             let found = self.token().text.clone();
             let at = self.here();
-            return self.fail(at, format!("expected a field before '{found}'; its type is unknown"));
+            return self.fail(
+                at,
+                format!("expected a field before '{found}'; its type is unknown"),
+            );
         }
         let mut declarators = Vec::new();
         if self.is(";") && specifiers.has_type {
-            let is_open = specifiers.unnamed_tag.is_some() && matches!(specifiers.base.kind, Kind::Record(_));
+            let is_open =
+                specifiers.unnamed_tag.is_some() && matches!(specifiers.base.kind, Kind::Record(_));
             if is_open {
-                fields.push(Field { name: None, ty: specifiers.base.clone(), is_bit_field: false });
+                fields.push(Field {
+                    name: None,
+                    ty: specifiers.base.clone(),
+                    is_bit_field: false,
+                });
             }
         }
         while !self.is(";") {
             let declarator_start = self.at;
             let mut declarator = if self.is(":") {
                 let mut declarator = self.declarator(specifiers.base.clone(), Context::Member)?;
-                declarator.span = Span { start: declarator_start, end: declarator_start };
+                declarator.span = Span {
+                    start: declarator_start,
+                    end: declarator_start,
+                };
                 declarator
             } else {
                 self.declarator(specifiers.base.clone(), Context::Member)?

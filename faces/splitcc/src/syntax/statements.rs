@@ -77,7 +77,10 @@ impl Parser<'_> {
         let start = self.at;
         let kind = self.statement_kind(start)?;
         self.leave();
-        Ok(Stmt { kind, span: self.span_from(start) })
+        Ok(Stmt {
+            kind,
+            span: self.span_from(start),
+        })
     }
 
     fn boxed(&mut self) -> Parse<Box<Stmt>> {
@@ -130,7 +133,11 @@ impl Parser<'_> {
                 self.next();
                 let condition = self.condition("if")?;
                 let then = self.boxed()?;
-                let otherwise = if self.accept("else") { Some(self.boxed()?) } else { None };
+                let otherwise = if self.accept("else") {
+                    Some(self.boxed()?)
+                } else {
+                    None
+                };
                 Ok(StmtKind::If(condition, then, otherwise))
             }
             "while" => {
@@ -178,8 +185,12 @@ impl Parser<'_> {
                     function.returns_value = true;
                     function.result.clone()
                 });
-                let Some(result) = result else { return self.fail(at, "'return' outside of a function") };
-                Ok(StmtKind::Return(Some(self.convert(expr, &result, "return"))))
+                let Some(result) = result else {
+                    return self.fail(at, "'return' outside of a function");
+                };
+                Ok(StmtKind::Return(Some(
+                    self.convert(expr, &result, "return"),
+                )))
             }
             "break" | "continue" => {
                 self.next();
@@ -239,8 +250,17 @@ impl Parser<'_> {
     fn labelled(&mut self, values: Vec<Expr>) -> Parse<StmtKind> {
         // A label at the end of a block labels nothing.
         if self.is("}") {
-            let span = Span { start: self.at, end: self.at };
-            return Ok(StmtKind::Labelled(values, Box::new(Stmt { kind: StmtKind::Empty, span })));
+            let span = Span {
+                start: self.at,
+                end: self.at,
+            };
+            return Ok(StmtKind::Labelled(
+                values,
+                Box::new(Stmt {
+                    kind: StmtKind::Empty,
+                    span,
+                }),
+            ));
         }
         Ok(StmtKind::Labelled(values, self.boxed()?))
     }
@@ -256,7 +276,10 @@ impl Parser<'_> {
             match self.declaration(Context::Block)? {
                 Read::Declaration(declaration) => {
                     let span = declaration.span;
-                    Some(Box::new(Stmt { kind: StmtKind::Declaration(declaration), span }))
+                    Some(Box::new(Stmt {
+                        kind: StmtKind::Declaration(declaration),
+                        span,
+                    }))
                 }
                 Read::Function(_) => {
                     let at = self.tokens[first_start].at;
@@ -266,11 +289,22 @@ impl Parser<'_> {
         } else {
             let expr = self.expression()?;
             self.expect(";", "after the first part of 'for'")?;
-            Some(Box::new(Stmt { kind: StmtKind::Expr(expr), span: self.span_from(first_start) }))
+            Some(Box::new(Stmt {
+                kind: StmtKind::Expr(expr),
+                span: self.span_from(first_start),
+            }))
         };
-        let condition = if self.is(";") { None } else { Some(self.expression()?) };
+        let condition = if self.is(";") {
+            None
+        } else {
+            Some(self.expression()?)
+        };
         self.expect(";", "after the condition of 'for'")?;
-        let step = if self.is(")") { None } else { Some(self.expression()?) };
+        let step = if self.is(")") {
+            None
+        } else {
+            Some(self.expression()?)
+        };
         self.expect(")", "after the head of 'for'")?;
         let body = self.boxed()?;
         self.scopes.close();
@@ -299,7 +333,11 @@ impl Parser<'_> {
             }
             if self.accept("(") {
                 let mut operand = self.expression()?;
-                operand.ty = if operand.special { operand.ty } else { Type::unknown() };
+                operand.ty = if operand.special {
+                    operand.ty
+                } else {
+                    Type::unknown()
+                };
                 operands.push(operand);
                 self.expect(")", "after the operand")?;
             } else {

@@ -21,23 +21,39 @@ fn type_of(declaration: &str, name: &str) -> Ty {
 
 #[test]
 fn declarators_are_read_from_the_inside_out() {
-    let Kind::Array(of, _) = &type_of("int *global p[3];", "p").kind else { panic!() };
+    let Kind::Array(of, _) = &type_of("int *global p[3];", "p").kind else {
+        panic!()
+    };
     assert!(of.is_global_pointer());
-    let Kind::Pointer(to, Reach::Spread) = &type_of("int (*spread p)[3][4];", "p").kind else { panic!() };
+    let Kind::Pointer(to, Reach::Spread) = &type_of("int (*spread p)[3][4];", "p").kind else {
+        panic!()
+    };
     assert!(matches!(to.kind, Kind::Array(..)));
-    let Kind::Pointer(to, Reach::Local) = &type_of("int *global *p;", "p").kind else { panic!() };
+    let Kind::Pointer(to, Reach::Local) = &type_of("int *global *p;", "p").kind else {
+        panic!()
+    };
     assert!(to.is_global_pointer());
-    let Kind::Pointer(to, Reach::Local) = &type_of("int *global (*f)(int *spread, char);", "f").kind else { panic!() };
-    let Kind::Function(result, Some(parameters), false) = &to.kind else { panic!() };
+    let Kind::Pointer(to, Reach::Local) =
+        &type_of("int *global (*f)(int *spread, char);", "f").kind
+    else {
+        panic!()
+    };
+    let Kind::Function(result, Some(parameters), false) = &to.kind else {
+        panic!()
+    };
     assert!(result.is_global_pointer() && parameters.len() == 2);
 }
 
 #[test]
 fn spread_arrays_have_two_sides() {
-    let Kind::SpreadArray(of, left) = &type_of("int x[2][3]::[4];", "x").kind else { panic!() };
+    let Kind::SpreadArray(of, left) = &type_of("int x[2][3]::[4];", "x").kind else {
+        panic!()
+    };
     assert_eq!(left.len(), 2);
     assert!(matches!(of.kind, Kind::Array(..)));
-    let Kind::SpreadArray(of, left) = &type_of("double x[2]::;", "x").kind else { panic!() };
+    let Kind::SpreadArray(of, left) = &type_of("double x[2]::;", "x").kind else {
+        panic!()
+    };
     assert!(left.len() == 1 && of.is_floating());
 }
 
@@ -50,10 +66,17 @@ fn reach_words_are_names_elsewhere() {
 
 #[test]
 fn places_are_found() {
-    let unit = read("struct s { int a[3]; } *global g; int f(void) { g->a[2]; return 0; }").unwrap();
-    let External::Function(function) = &unit.externals[1] else { panic!() };
-    let StmtKind::Block(statements) = &function.body.kind else { panic!() };
-    let StmtKind::Expr(expr) = &statements[0].kind else { panic!() };
+    let unit =
+        read("struct s { int a[3]; } *global g; int f(void) { g->a[2]; return 0; }").unwrap();
+    let External::Function(function) = &unit.externals[1] else {
+        panic!()
+    };
+    let StmtKind::Block(statements) = &function.body.kind else {
+        panic!()
+    };
+    let StmtKind::Expr(expr) = &statements[0].kind else {
+        panic!()
+    };
     assert!(expr.place == Place::Global && expr.ty.is_integer() && expr.special);
 }
 
@@ -82,22 +105,56 @@ fn old_c_is_read() {
 
 #[test]
 fn nesting_is_bounded() {
-    for (open, close) in [("(", ")"), ("{", "}"), ("[", "]"), ("-", ""), ("*", ""), ("!(", ")"), ("a?", ":1")] {
-        let text = format!("int a; int f() {{ a = {}1{}; }}", open.repeat(100_000), close.repeat(100_000));
+    for (open, close) in [
+        ("(", ")"),
+        ("{", "}"),
+        ("[", "]"),
+        ("-", ""),
+        ("*", ""),
+        ("!(", ")"),
+        ("a?", ":1"),
+    ] {
+        let text = format!(
+            "int a; int f() {{ a = {}1{}; }}",
+            open.repeat(100_000),
+            close.repeat(100_000)
+        );
         assert!(read(&text).is_err(), "{open}");
     }
-    assert!(read(&format!("int {}x{};", "(".repeat(50_000), ")".repeat(50_000))).is_err());
-    assert!(read(&format!("int f() {{ return 1{}; }}", " + 1".repeat(200_000))).is_err());
+    assert!(
+        read(&format!(
+            "int {}x{};",
+            "(".repeat(50_000),
+            ")".repeat(50_000)
+        ))
+        .is_err()
+    );
+    assert!(
+        read(&format!(
+            "int f() {{ return 1{}; }}",
+            " + 1".repeat(200_000)
+        ))
+        .is_err()
+    );
     assert!(read(&format!("int f() {{ return 1{}; }}", " + 1".repeat(5_000))).is_ok());
 }
 
 #[test]
 fn types_of_arithmetic() {
     let result = |text: &str| {
-        let unit = read(&format!("char c; unsigned u; long l; float f; double d; int *p; int g() {{ {text}; }}")).unwrap();
-        let External::Function(function) = unit.externals.last().unwrap() else { panic!() };
-        let StmtKind::Block(statements) = &function.body.kind else { panic!() };
-        let StmtKind::Expr(expr) = &statements[0].kind else { panic!() };
+        let unit = read(&format!(
+            "char c; unsigned u; long l; float f; double d; int *p; int g() {{ {text}; }}"
+        ))
+        .unwrap();
+        let External::Function(function) = unit.externals.last().unwrap() else {
+            panic!()
+        };
+        let StmtKind::Block(statements) = &function.body.kind else {
+            panic!()
+        };
+        let StmtKind::Expr(expr) = &statements[0].kind else {
+            panic!()
+        };
         format!("{:?}", expr.ty.kind)
     };
     assert!(result("c + c").contains("Int"));

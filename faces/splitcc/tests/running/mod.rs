@@ -19,7 +19,11 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// A name that no other test of this machine has at the moment.
 fn unique() -> String {
-    format!("splitcc-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!(
+        "splitcc-test-{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 /// A compiled program; its file goes with it.
@@ -31,9 +35,19 @@ impl Program {
     /// Compiles and links.
     pub fn compile(sources: &[&Path], options: &[&str]) -> Result<Self, String> {
         let path = std::env::temp_dir().join(unique());
-        let output = splitcc().args(options).args(sources).arg("-o").arg(&path).output().unwrap();
+        let output = splitcc()
+            .args(options)
+            .args(sources)
+            .arg("-o")
+            .arg(&path)
+            .output()
+            .unwrap();
         let messages = String::from_utf8_lossy(&output.stderr);
-        if output.status.success() { Ok(Self { path }) } else { Err(format!("it does not compile:\n{messages}")) }
+        if output.status.success() {
+            Ok(Self { path })
+        } else {
+            Err(format!("it does not compile:\n{messages}"))
+        }
     }
 
     /// The file.
@@ -79,13 +93,21 @@ pub fn run(program: &Program, procs: usize, arguments: &[&str]) -> Outcome {
                 .unwrap()
         })
         .collect();
-    let mut outcome = Outcome { success: true, output: String::new(), messages: String::new() };
+    let mut outcome = Outcome {
+        success: true,
+        output: String::new(),
+        messages: String::new(),
+    };
     // What a process writes is less than a pipe holds; so one after the other may be waited for.
     for child in children {
         let output = child.wait_with_output().unwrap();
         outcome.success &= output.status.success();
-        outcome.output.push_str(&String::from_utf8_lossy(&output.stdout));
-        outcome.messages.push_str(&String::from_utf8_lossy(&output.stderr));
+        outcome
+            .output
+            .push_str(&String::from_utf8_lossy(&output.stdout));
+        outcome
+            .messages
+            .push_str(&String::from_utf8_lossy(&output.stderr));
     }
     outcome
 }
@@ -100,12 +122,21 @@ pub fn in_parallel(files: &[PathBuf], check: impl Fn(&Path) -> Result<(), String
             scope.spawn(|| {
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if let Err(error) = check(file) {
-                        wrong.lock().unwrap().push(format!("{}: {error}", file.display()));
+                        wrong
+                            .lock()
+                            .unwrap()
+                            .push(format!("{}: {error}", file.display()));
                     }
                 }
             });
         }
     });
     let wrong = wrong.into_inner().unwrap();
-    assert!(wrong.is_empty(), "{} of {} files:\n{}", wrong.len(), files.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {} files:\n{}",
+        wrong.len(),
+        files.len(),
+        wrong.join("\n")
+    );
 }
