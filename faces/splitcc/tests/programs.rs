@@ -6,9 +6,13 @@
 
 mod running;
 
-use running::{Program, in_parallel, programs_directory, run, splitcc};
+use running::{Program, in_parallel, run, splitcc};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+fn programs_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs")
+}
 
 fn sources(wrong: bool) -> Vec<PathBuf> {
     let mut list: Vec<_> = std::fs::read_dir(programs_directory())

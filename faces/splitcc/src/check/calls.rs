@@ -45,16 +45,17 @@ impl Parser<'_> {
         };
         let (result, parameters, variadic) = signature.unwrap_or((Type::unknown(), None, true));
         let mut converted = Vec::with_capacity(arguments.len());
-        if let (NameRole::Library(..), Some(parameters)) = (role_of(&callee), &parameters) {
-            if arguments.len() != parameters.len() && !variadic {
-                let name = name_of(&callee);
-                let text = format!(
-                    "'{name}' takes {} arguments, and here are {}",
-                    parameters.len(),
-                    arguments.len()
-                );
-                return self.fail(at, text);
-            }
+        if let (NameRole::Library(..), Some(parameters)) = (role_of(&callee), &parameters)
+            && arguments.len() != parameters.len()
+            && !variadic
+        {
+            let name = name_of(&callee);
+            let text = format!(
+                "'{name}' takes {} arguments, and here are {}",
+                parameters.len(),
+                arguments.len()
+            );
+            return self.fail(at, text);
         }
         for (index, argument) in arguments.into_iter().enumerate() {
             let argument = match parameters.as_ref().and_then(|p| p.get(index)) {
@@ -169,10 +170,11 @@ impl Parser<'_> {
                 );
                 return self.fail(at, text);
             }
-            if let Some(first) = parameters.first() {
-                if first.pointee().is_none() && !first.is_unknown() {
-                    return self.fail(at, "the function of an atomic procedure takes a pointer first: the address on its processor");
-                }
+            if let Some(first) = parameters.first()
+                && first.pointee().is_none()
+                && !first.is_unknown()
+            {
+                return self.fail(at, "the function of an atomic procedure takes a pointer first: the address on its processor");
             }
             let rest: Vec<_> = arguments.drain(2..).collect();
             for (argument, to) in rest.into_iter().zip(parameters.iter().skip(1)) {
@@ -189,12 +191,11 @@ impl Parser<'_> {
 
     /// Notes what an expression statement asks for without waiting.
     pub(crate) fn note_statement(&mut self, expr: &Expr) {
-        if let ExprKind::Call(callee, _) = &bare(expr).kind {
-            if matches!(role_of(callee), NameRole::Builtin(Builtin::Atomic)) {
-                if let Some(function) = self.function.as_mut() {
-                    function.has_atomic = true;
-                }
-            }
+        if let ExprKind::Call(callee, _) = &bare(expr).kind
+            && matches!(role_of(callee), NameRole::Builtin(Builtin::Atomic))
+            && let Some(function) = self.function.as_mut()
+        {
+            function.has_atomic = true;
         }
     }
 }

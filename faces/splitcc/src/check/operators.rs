@@ -10,13 +10,13 @@ use std::rc::Rc;
 impl Parser<'_> {
     /// Arithmetic on a spread pointer needs the size of what it points to.
     fn check_step(&mut self, ty: &Ty, at: Position) {
-        if let Kind::Pointer(to, Reach::Spread) = &ty.kind {
-            if to.is_void() {
-                self.diagnostics.error(
+        if let Kind::Pointer(to, Reach::Spread) = &ty.kind
+            && to.is_void()
+        {
+            self.diagnostics.error(
                     at,
                     "arithmetic on a spread pointer to void; cast it to a spread pointer to the type of the elements",
                 );
-            }
         }
     }
 
@@ -65,16 +65,7 @@ impl Parser<'_> {
             }
         } else if a.is_arithmetic() && b.is_arithmetic() {
             common(&a, &b)
-        } else if matches!(a.kind, Kind::Pointer(..)) && !is_null_constant(first) {
-            if a.pointee().is_some_and(|(to, _)| to.is_void())
-                && b.pointee().is_some()
-                && !is_null_constant(&otherwise)
-            {
-                a.clone()
-            } else {
-                a.clone()
-            }
-        } else if a.is_void() {
+        } else if (matches!(a.kind, Kind::Pointer(..)) && !is_null_constant(first)) || a.is_void() {
             a.clone()
         } else if a.is_unknown() {
             Type::unknown()

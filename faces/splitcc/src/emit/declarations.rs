@@ -149,12 +149,13 @@ impl Emitter<'_> {
             }
             return;
         }
-        if let Kind::SpreadArray(of, dimensions) = &declarator.ty.kind {
-            if declaration.context != Context::Parameter && !declaration.storage.is_extern {
-                let (of, dimensions) = (of.clone(), dimensions.clone());
-                self.spread_array(declaration, declarator, &of, &dimensions, storage);
-                return;
-            }
+        if let Kind::SpreadArray(of, dimensions) = &declarator.ty.kind
+            && declaration.context != Context::Parameter
+            && !declaration.storage.is_extern
+        {
+            let (of, dimensions) = (of.clone(), dimensions.clone());
+            self.spread_array(declaration, declarator, &of, &dimensions, storage);
+            return;
         }
         let text = if declarator.ty.is_function() {
             self.function_declarator(declarator, &name)

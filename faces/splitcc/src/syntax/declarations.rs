@@ -422,7 +422,7 @@ impl Parser<'_> {
                 {
                     let function =
                         self.function_definition(start, specifiers, declarator, context)?;
-                    return Ok(Read::Function(function));
+                    return Ok(Read::Function(Box::new(function)));
                 }
                 library |= self.introduce(&mut declarator, &specifiers, context)?;
                 declarators.push(declarator);
@@ -462,11 +462,6 @@ impl Parser<'_> {
             base: Type::int(),
             library: false,
         }
-    }
-
-    /// Whether the declaration of a K&R parameter begins here.
-    fn is_old_declaration(&self) -> bool {
-        self.is_declaration_start(0)
     }
 
     /// `asm("name")` and attributes behind a declarator.
@@ -513,14 +508,13 @@ impl Parser<'_> {
         declarator.special |= is_spread && !storage.is_typedef;
         let is_static = context == Context::File || storage.is_static;
         if is_spread && !storage.is_typedef && !storage.is_extern {
-            if let Kind::SpreadArray(_, dimensions) = &declarator.ty.kind {
-                if dimensions
+            if let Kind::SpreadArray(_, dimensions) = &declarator.ty.kind
+                && dimensions
                     .iter()
                     .any(|d| matches!(d, crate::types::Dimension::Open))
-                {
-                    let text = "a spread array needs the sizes of all its dimensions; write them in the brackets";
-                    return self.fail(at, text);
-                }
+            {
+                let text = "a spread array needs the sizes of all its dimensions; write them in the brackets";
+                return self.fail(at, text);
             }
             if is_static && context == Context::Block {
                 declarator.emitted = Some(self.fresh(&format!("static_{name}")));
@@ -604,288 +598,6 @@ impl Parser<'_> {
     fn is_incomplete_array(&self, ty: &Ty) -> bool {
         matches!(&ty.kind, Kind::Array(_, crate::types::Dimension::Open))
     }
-
-    /// A function: specifiers and declarator have been read.
-    fn function_definition(
-        &mut self,
-        start: usize,
-        specifiers: Specifiers,
-        mut declarator: Declarator,
-        context: Context,
-    ) -> Parse<Function> {
-        let Some((name, token)) = declarator.name.clone() else {
-            let at = self.here();
-            return self.fail(at, "a function needs a name");
-        };
-        let at = self.tokens[token].at;
-        self.enter()?;
-        let mut storage = specifiers.storage;
-        let is_foreign = self.files.is_system(at.file);
-        let result = match &declarator.ty.kind {
-            Kind::Function(result, ..) => result.clone(),
-            _ => Type::int(),
-        };
-        if storage.is_extern && storage.is_inline && !storage.is_gnu_inline && !is_foreign {
-            // GNU's old meaning: for inlining only. Made static, so that it also works without optimisation.
-            self.extern_inline.insert(name.clone());
-            storage.is_static = true;
-        }
-        if !is_foreign {
-            self.defined.insert(name.clone());
-        }
-        self.name_parameters(&mut declarator);
-        let role = NameRole::Object(name.clone());
-        self.declare(&name, declarator.ty.clone(), false, role, at);
-        self.scopes.open();
-        let before = self.function.replace(FunctionState {
-            result,
-            returns_value: false,
-            has_atomic: false,
-        });
-        let mut captures = Vec::new();
-        let mut old_declarations = Vec::new();
-        if let Some(old) = declarator.old_parameters.clone() {
-            for parameter in &old {
-                self.declare(
-                    parameter,
-                    Type::int(),
-                    false,
-                    NameRole::Object(parameter.clone()),
-                    at,
-                );
-            }
-            while !self.is("{") {
-                if !self.is_declaration_start(0) {
-                    let found = self.token().text.clone();
-                    let at = self.here();
-                    return self.fail(at, format!("expected the function's body before '{found}'"));
-                }
-                if let Read::Declaration(declaration) = self.declaration_of_old_parameters()? {
-                    for d in &declaration.declarators {
-                        captures.extend(d.captures.iter().cloned());
-                    }
-                    old_declarations.push(declaration);
-                }
-            }
-        } else {
-            let parts: Vec<_> = declarator
-                .parts
-                .iter()
-                .filter_map(|part| match part {
-                    DeclPart::Declaration(d) if d.context == Context::Parameter => Some(d),
-                    _ => None,
-                })
-                .flat_map(|d| &d.declarators)
-                .map(|d| (d.name.clone(), d.ty.clone(), d.captures.clone()))
-                .collect();
-            for (parameter, ty, dimensions) in parts {
-                captures.extend(dimensions);
-                if let Some((parameter, token)) = parameter {
-                    let at = self.tokens[token].at;
-                    self.declare(
-                        &parameter,
-                        ty,
-                        false,
-                        NameRole::Object(parameter.clone()),
-                        at,
-                    );
-                }
-            }
-        }
-        let function_text = ["__func__", "__FUNCTION__", "__PRETTY_FUNCTION__"];
-        for word in function_text {
-            let ty = Type::new(Kind::Array(
-                Type::integer(Rank::Char, false),
-                crate::types::Dimension::Open,
-            ));
-            self.declare(&word.into(), ty, false, NameRole::Foreign, at);
-        }
-        let body = self.function_body()?;
-        let state = std::mem::replace(&mut self.function, before);
-        self.scopes.close();
-        self.leave();
-        let (returns_value, has_atomic) =
-            state.map_or((false, false), |s| (s.returns_value, s.has_atomic));
-        declarator.captures.clear();
-        let special = declarator.special;
-        let span = Span {
-            start,
-            end: body.span.start,
-        };
-        let declaration = Declaration {
-            span,
-            specifiers: specifiers.span,
-            parts: specifiers.parts,
-            declarators: vec![declarator],
-            storage,
-            context,
-            special,
-            base: specifiers.base,
-            library: false,
-        };
-        Ok(Function {
-            declaration,
-            old_declarations,
-            body,
-            captures,
-            returns_value,
-            has_atomic,
-        })
-    }
-
-    /// The parameters of a definition have names: `int *global` declares one that is called `global`.
-    fn name_parameters(&mut self, declarator: &mut Declarator) {
-        let mut types = Vec::new();
-        for part in &mut declarator.parts {
-            let DeclPart::Declaration(parameter) = part else {
-                continue;
-            };
-            for inner in &mut parameter.declarators {
-                if let (None, Some(token), Kind::Pointer(to, _)) =
-                    (&inner.name, inner.reach_word, &inner.ty.kind)
-                {
-                    inner.name = Some((self.tokens[token].text.clone(), token));
-                    inner.ty = Type::pointer(to.clone(), Reach::Local);
-                    inner.special = false;
-                    parameter.special = false;
-                }
-                types.push(inner.ty.clone());
-            }
-        }
-        if let Kind::Function(result, Some(parameters), variadic) = &declarator.ty.kind {
-            if parameters.len() == types.len() {
-                declarator.ty = Type::new(Kind::Function(
-                    result.clone(),
-                    Some(types.into()),
-                    *variadic,
-                ));
-            }
-        }
-    }
-
-    fn function_body(&mut self) -> Parse<Stmt> {
-        let start = self.at;
-        self.expect("{", "to begin the function's body")?;
-        let statements = self.block_items()?;
-        self.expect("}", "at the end of the function")?;
-        Ok(Stmt {
-            kind: StmtKind::Block(statements),
-            span: self.span_from(start),
-        })
-    }
-
-    fn declaration_of_old_parameters(&mut self) -> Parse<Read> {
-        let start = self.at;
-        let specifiers = self.specifiers(Context::Parameter)?;
-        let mut declarators = Vec::new();
-        while !self.is(";") {
-            let mut declarator = self.declarator(specifiers.base.clone(), Context::Parameter)?;
-            self.adjust_parameter(&mut declarator);
-            if let Some((name, token)) = declarator.name.clone() {
-                let at = self.tokens[token].at;
-                self.declare(
-                    &name,
-                    declarator.ty.clone(),
-                    false,
-                    NameRole::Object(name.clone()),
-                    at,
-                );
-            }
-            declarators.push(declarator);
-            if !self.accept(",") {
-                break;
-            }
-        }
-        self.expect(";", "after the parameter's declaration")?;
-        let special = declarators.iter().any(|d| d.special);
-        Ok(Read::Declaration(Declaration {
-            span: self.span_from(start),
-            specifiers: specifiers.span,
-            parts: specifiers.parts,
-            declarators,
-            storage: specifiers.storage,
-            context: Context::Parameter,
-            special,
-            base: specifiers.base,
-            library: false,
-        }))
-    }
-
-    /// An initialiser of something of type `ty`.
-    pub(crate) fn initializer(&mut self, ty: &Ty) -> Parse<Initializer> {
-        if !self.is("{") {
-            let expr = self.assignment()?;
-            return Ok(Initializer::Expr(self.convert(expr, ty, "initialize")));
-        }
-        self.enter()?;
-        let start = self.at;
-        let conditions = std::mem::take(&mut self.open_conditions);
-        self.next();
-        let mut items = Vec::new();
-        let mut position = 0;
-        // With braces left out, what belongs where is the C compiler's business.
-        let mut followed = true;
-        while !self.is("}") {
-            let mut item_type = Type::unknown();
-            let mut named = None;
-            // Designators, also GNU's old `field: value` and `[1 ... 3]`.
-            if self.is_name() && self.is_ahead(1, ":") {
-                named = Some(self.next().text.clone());
-                self.next();
-            }
-            let mut nested = false;
-            while self.is("[") || (self.is(".") && self.is_name_ahead(1)) {
-                if self.accept("[") {
-                    items.push(Initializer::Expr(self.conditional()?));
-                    if self.accept("...") {
-                        items.push(Initializer::Expr(self.conditional()?));
-                    }
-                    self.expect("]", "after the index")?;
-                    nested = named.is_some();
-                } else {
-                    self.next();
-                    nested = named.is_some();
-                    named = Some(self.next().text.clone());
-                }
-            }
-            self.accept("=");
-            if followed && !nested {
-                match &ty.kind {
-                    Kind::Array(of, _) => item_type = of.clone(),
-                    Kind::Record(tag) => {
-                        if let Some(fields) = &self.scopes.tags[*tag].fields {
-                            if let Some(name) = &named {
-                                position = fields
-                                    .iter()
-                                    .position(|f| f.name.as_ref() == Some(name))
-                                    .unwrap_or(usize::MAX - 1);
-                            }
-                            if let Some(field) = fields.get(position) {
-                                item_type = field.ty.clone();
-                            }
-                        }
-                    }
-                    Kind::Unknown => {}
-                    _ => item_type = ty.clone(),
-                }
-            }
-            let is_aggregate = matches!(item_type.kind, Kind::Array(..) | Kind::Record(_));
-            if is_aggregate && !self.is("{") {
-                followed = matches!(item_type.kind, Kind::Array(..))
-                    && self.token().kind == TokenKind::Text;
-                item_type = Type::unknown();
-            }
-            items.push(self.initializer(&item_type)?);
-            position = position.saturating_add(1);
-            if !self.accept(",") {
-                break;
-            }
-        }
-        self.expect("}", "after the initializers")?;
-        self.open_conditions = conditions;
-        self.leave();
-        Ok(Initializer::List(self.span_from(start), items))
-    }
 }
 
 /// What a declaration turned out to be.
@@ -893,7 +605,7 @@ pub(crate) enum Read {
     /// A declaration.
     Declaration(Declaration),
     /// A function.
-    Function(Function),
+    Function(Box<Function>),
 }
 
 /// Whether a word may be a name in a declarator.

@@ -7,6 +7,9 @@
 pub mod declarations;
 pub mod declarators;
 pub mod expressions;
+pub mod functions;
+pub mod initializers;
+pub mod primaries;
 pub mod records;
 pub mod statements;
 pub mod tree;
@@ -297,12 +300,10 @@ impl<'a> Parser<'a> {
                     "(" => open.push(")"),
                     "[" => open.push("]"),
                     "{" => open.push("}"),
-                    text @ (")" | "]" | "}") => {
-                        if open.pop() != Some(text) {
-                            let at = token.at;
-                            return self
-                                .fail(at, format!("'{text}' closes a bracket that is not open"));
-                        }
+                    text @ (")" | "]" | "}") if open.pop() != Some(text) => {
+                        let at = token.at;
+                        return self
+                            .fail(at, format!("'{text}' closes a bracket that is not open"));
                     }
                     _ => {}
                 }

@@ -7,12 +7,12 @@ use crate::scope::Symbol;
 use crate::types::{Field, Kind, Ty, Type};
 use std::rc::Rc;
 
+/// Where the name of a tag that has none would stand, and the name made up for it.
+pub(crate) type UnnamedTag = Option<(usize, Rc<str>)>;
+
 impl Parser<'_> {
     /// `struct tag { ... }` and the like. The second part of the result: where a name would stand, and which.
-    pub(crate) fn tagged(
-        &mut self,
-        parts: &mut Vec<DeclPart>,
-    ) -> Parse<(Ty, Option<(usize, Rc<str>)>)> {
+    pub(crate) fn tagged(&mut self, parts: &mut Vec<DeclPart>) -> Parse<(Ty, UnnamedTag)> {
         let word: &'static str = match &*self.next().text {
             "struct" => "struct",
             "union" => "union",
@@ -216,10 +216,10 @@ impl Parser<'_> {
             match &field.name {
                 Some(found) if &**found == name => return Some(field.clone()),
                 None => {
-                    if let Kind::Record(inner) = field.ty.kind {
-                        if let Some(found) = self.find_field(inner, name) {
-                            return Some(found);
-                        }
+                    if let Kind::Record(inner) = field.ty.kind
+                        && let Some(found) = self.find_field(inner, name)
+                    {
+                        return Some(found);
                     }
                 }
                 Some(_) => {}

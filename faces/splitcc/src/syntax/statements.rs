@@ -229,7 +229,7 @@ impl Parser<'_> {
                 let _ = start;
                 Ok(match read {
                     Read::Declaration(declaration) => StmtKind::Declaration(declaration),
-                    Read::Function(function) => StmtKind::Function(Box::new(function)),
+                    Read::Function(function) => StmtKind::Function(function),
                 })
             }
             _ => self.expression_statement(),

@@ -313,7 +313,7 @@ pub enum External {
     /// A declaration.
     Declaration(Declaration),
     /// A function.
-    Function(Function),
+    Function(Box<Function>),
     /// `asm(...)`, a lone semicolon: copied.
     Raw(Span),
 }

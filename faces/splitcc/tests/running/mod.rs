@@ -6,13 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The compiler under test.
-pub fn splitcc() -> Command {
+pub(crate) fn splitcc() -> Command {
     Command::new(env!("CARGO_BIN_EXE_splitcc"))
-}
-
-/// Where the programs are.
-pub fn programs_directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs")
 }
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -27,13 +22,13 @@ fn unique() -> String {
 }
 
 /// A compiled program; its file goes with it.
-pub struct Program {
+pub(crate) struct Program {
     path: PathBuf,
 }
 
 impl Program {
     /// Compiles and links.
-    pub fn compile(sources: &[&Path], options: &[&str]) -> Result<Self, String> {
+    pub(crate) fn compile(sources: &[&Path], options: &[&str]) -> Result<Self, String> {
         let path = std::env::temp_dir().join(unique());
         let output = splitcc()
             .args(options)
@@ -52,7 +47,7 @@ impl Program {
 
     /// The file.
     #[allow(dead_code, reason = "each test program uses a part of this module")]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -65,7 +60,7 @@ impl Drop for Program {
 
 /// What a run gave.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Whether all processes ended well.
     pub success: bool,
     /// What all of them wrote.
@@ -76,7 +71,7 @@ pub struct Outcome {
 }
 
 /// Runs `program` with so many processors, as the launcher does: a process for each, described in its environment.
-pub fn run(program: &Program, procs: usize, arguments: &[&str]) -> Outcome {
+pub(crate) fn run(program: &Program, procs: usize, arguments: &[&str]) -> Outcome {
     let job = unique();
     let children: Vec<Child> = (0..procs)
         .map(|rank| {
@@ -113,7 +108,7 @@ pub fn run(program: &Program, procs: usize, arguments: &[&str]) -> Outcome {
 }
 
 /// Checks all files, on as many threads as there are processors, and says what is wrong with each.
-pub fn in_parallel(files: &[PathBuf], check: impl Fn(&Path) -> Result<(), String> + Sync) {
+pub(crate) fn in_parallel(files: &[PathBuf], check: impl Fn(&Path) -> Result<(), String> + Sync) {
     let next = AtomicUsize::new(0);
     let wrong = Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
