@@ -14,7 +14,7 @@ pub const ERROR_LIMIT: usize = 50;
 /// A place in a source file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Index into [`Files::names`].
+    /// The number of the file, for [`Files::name`].
     pub file: u32,
     /// Line, from 1.
     pub line: u32,

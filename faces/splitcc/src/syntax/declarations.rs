@@ -1,12 +1,11 @@
 //! Declarations and what stands outside of functions.
 
 use super::tree::{
-    Context, DeclPart, Declaration, Declarator, External, Function, Initializer, NameRole, Span,
-    Stmt, StmtKind, Storage,
+    Context, DeclPart, Declaration, Declarator, External, Function, NameRole, Span, Storage,
 };
-use super::{FunctionState, Parse, Parser, is_reserved};
+use super::{Parse, Parser, is_reserved};
 use crate::lex::TokenKind;
-use crate::types::{Kind, Rank, Reach, Ty, Type};
+use crate::types::{Kind, Rank, Ty, Type};
 use std::rc::Rc;
 
 /// What the specifiers of a declaration say.

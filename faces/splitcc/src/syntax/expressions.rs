@@ -1,10 +1,9 @@
 //! Expressions. Each node gets its type when it is made (`check`).
 
-use super::tree::{Builtin, Expr, ExprKind, NameRole, Part, Place};
+use super::tree::{Expr, ExprKind, Place};
 use super::{Parse, Parser};
 use crate::lex::TokenKind;
-use crate::types::{Dimension, Kind, Rank, Ty, Type};
-use std::rc::Rc;
+use crate::types::{Kind, Rank, Ty, Type};
 
 const ASSIGNMENTS: [(&str, &str); 11] = [
     ("=", ""),

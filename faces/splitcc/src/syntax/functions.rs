@@ -5,9 +5,7 @@ use super::tree::{
     Context, DeclPart, Declaration, Declarator, Function, NameRole, Span, Stmt, StmtKind,
 };
 use super::{FunctionState, Parse, Parser};
-use crate::lex::TokenKind;
-use crate::types::{Kind, Rank, Reach, Ty, Type};
-use std::rc::Rc;
+use crate::types::{Kind, Rank, Reach, Type};
 
 impl Parser<'_> {
     /// A function: specifiers and declarator have been read.

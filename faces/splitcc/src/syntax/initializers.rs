@@ -1,10 +1,9 @@
 //! Initialisers.
 
 use super::tree::Initializer;
-use super::{FunctionState, Parse, Parser};
+use super::{Parse, Parser};
 use crate::lex::TokenKind;
-use crate::types::{Kind, Rank, Reach, Ty, Type};
-use std::rc::Rc;
+use crate::types::{Kind, Ty, Type};
 
 impl Parser<'_> {
     /// An initialiser of something of type `ty`.

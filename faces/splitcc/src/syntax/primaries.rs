@@ -1,7 +1,7 @@
 //! Names, constants, parentheses, and what looks like a call but is none.
 
 use super::expressions::has_parts;
-use super::tree::{Builtin, DeclPart, Expr, ExprKind, NameRole, Part, Place, Stmt, StmtKind};
+use super::tree::{Builtin, Expr, ExprKind, NameRole, Part, Place, Stmt, StmtKind};
 use super::{Parse, Parser};
 use crate::lex::TokenKind;
 use crate::types::{Dimension, Kind, Rank, Ty, Type};
