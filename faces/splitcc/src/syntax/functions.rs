@@ -9,7 +9,7 @@ use crate::types::{Kind, Rank, Reach, Type};
 
 impl Parser<'_> {
     /// A function: specifiers and declarator have been read.
-    fn function_definition(
+    pub(super) fn function_definition(
         &mut self,
         start: usize,
         specifiers: Specifiers,
@@ -215,7 +215,7 @@ impl Parser<'_> {
     }
 
     /// Whether the declaration of a K&R parameter begins here.
-    fn is_old_declaration(&self) -> bool {
+    pub(super) fn is_old_declaration(&self) -> bool {
         self.is_declaration_start(0)
     }
 }

@@ -34,7 +34,7 @@ fn builtin(name: &str) -> Option<Builtin> {
 }
 
 impl Parser<'_> {
-    fn primary(&mut self) -> Parse<Expr> {
+    pub(super) fn primary(&mut self) -> Parse<Expr> {
         let start = self.at;
         let token = self.token();
         let at = token.at;
