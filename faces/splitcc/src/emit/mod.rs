@@ -142,8 +142,15 @@ impl<'a> Emitter<'a> {
                 let _ = write!(whole, "\n{}", self.marker(first));
             }
         }
+        // The marker stands for the line breaks that bring the text to its line.
+        let is_placed = !self.hoisted.is_empty() && self.first_position.is_some();
+        let out = if is_placed {
+            self.out.trim_start_matches('\n')
+        } else {
+            &self.out
+        };
+        whole.push_str(out);
         self.hoisted.clear();
-        whole.push_str(&self.out);
         self.out.clear();
         if !self.behind.is_empty() {
             whole.push('\n');

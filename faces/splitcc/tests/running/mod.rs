@@ -107,6 +107,7 @@ pub(crate) fn run(program: &Program, procs: usize, arguments: &[&str]) -> Outcom
     outcome
 }
 
+#[allow(dead_code, reason = "each test program uses a part of this module")]
 /// Checks all files, on as many threads as there are processors, and says what is wrong with each.
 pub(crate) fn in_parallel(files: &[PathBuf], check: impl Fn(&Path) -> Result<(), String> + Sync) {
     let next = AtomicUsize::new(0);
