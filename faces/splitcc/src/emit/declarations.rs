@@ -87,6 +87,9 @@ impl Emitter<'_> {
             self.specifiers_alone(declaration);
         }
         for (number, declarator) in declaration.declarators.iter().enumerate() {
+            if declarator.library {
+                continue;
+            }
             let start = if number == 0 {
                 declaration.span.start
             } else {

@@ -407,7 +407,6 @@ impl Parser<'_> {
             );
         }
         let mut declarators: Vec<Declarator> = Vec::new();
-        let mut library = false;
         if !self.is(";") {
             loop {
                 let mut declarator = self.declarator(specifiers.base.clone(), context)?;
@@ -423,7 +422,7 @@ impl Parser<'_> {
                         self.function_definition(start, specifiers, declarator, context)?;
                     return Ok(Read::Function(Box::new(function)));
                 }
-                library |= self.introduce(&mut declarator, &specifiers, context)?;
+                declarator.library = self.introduce(&mut declarator, &specifiers, context)?;
                 declarators.push(declarator);
                 if !self.accept(",") {
                     break;
@@ -435,7 +434,8 @@ impl Parser<'_> {
             }
         }
         self.expect(";", "after the declaration")?;
-        let special = declarators.iter().any(|d| d.special || d.emitted.is_some());
+        let library = !declarators.is_empty() && declarators.iter().all(|d| d.library);
+        let special = declarators.iter().any(|d| d.special || d.library || d.emitted.is_some());
         Ok(Read::Declaration(Declaration {
             span: self.span_from(start),
             specifiers: specifiers.span,

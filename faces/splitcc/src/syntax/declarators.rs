@@ -24,6 +24,7 @@ impl Parser<'_> {
             width: None,
             emitted: None,
             special: false,
+            library: false,
             reach_word: None,
             captures: Vec::new(),
         };

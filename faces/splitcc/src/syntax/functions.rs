@@ -5,6 +5,7 @@ use super::tree::{
     Context, DeclPart, Declaration, Declarator, Function, NameRole, Span, Stmt, StmtKind,
 };
 use super::{FunctionState, Parse, Parser};
+use std::rc::Rc;
 use crate::types::{Kind, Rank, Reach, Type};
 
 impl Parser<'_> {
@@ -70,6 +71,7 @@ impl Parser<'_> {
                     old_declarations.push(declaration);
                 }
             }
+            self.remember_old_parameters(&name, &declarator, &old, &old_declarations);
         } else {
             let parts: Vec<_> = declarator
                 .parts
@@ -164,6 +166,28 @@ impl Parser<'_> {
                 *variadic,
             ));
         }
+    }
+
+    /// The types of K&R parameters convert arguments of later calls, as a prototype's would.
+    fn remember_old_parameters(
+        &mut self,
+        name: &Rc<str>,
+        declarator: &Declarator,
+        names: &[Rc<str>],
+        declarations: &[Declaration],
+    ) {
+        let Kind::Function(result, None, _) = &declarator.ty.kind else { return };
+        let Some(symbol) = self.scopes.find_in_file(name).cloned() else { return };
+        let declared: Vec<_> = declarations.iter().flat_map(|d| &d.declarators).collect();
+        let types: Vec<_> = names
+            .iter()
+            .map(|wanted| {
+                let found = declared.iter().find(|d| d.name.as_ref().is_some_and(|(name, _)| name == wanted));
+                found.map_or_else(Type::int, |d| d.ty.clone())
+            })
+            .collect();
+        let ty = Type::new(Kind::Function(result.clone(), Some(types.into()), true));
+        self.scopes.declare_in_file(name.clone(), crate::scope::Symbol { ty, ..symbol });
     }
 
     fn function_body(&mut self) -> Parse<Stmt> {

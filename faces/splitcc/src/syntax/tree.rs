@@ -215,7 +215,7 @@ pub struct Declaration {
     pub special: bool,
     /// The type that the specifiers name.
     pub base: Ty,
-    /// Whether it declares operations of the runtime: nothing is written.
+    /// Whether it declares operations of the runtime only: nothing is written.
     pub library: bool,
 }
 
@@ -242,6 +242,8 @@ pub struct Declarator {
     pub emitted: Option<Rc<str>>,
     /// Whether it was written with words of Split-C.
     pub special: bool,
+    /// Whether it declares an operation of the runtime: nothing is written.
+    pub library: bool,
     /// A last word `global` or `spread` of a parameter, which may be its name: the token.
     pub reach_word: Option<usize>,
     /// Dimensions to evaluate at the declaration, with the names of their variables.
