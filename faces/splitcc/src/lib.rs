@@ -10,7 +10,7 @@
 //! 3. [`syntax`] reads them into a tree. It keeps the names ([`scope`]), and gives each expression its type ([`types`]) by
 //!    the rules of [`check`]. A node knows its tokens, whether it denotes a place behind a global address, and whether it
 //!    or a part of it must be written anew.
-//! 4. [`split_phase`] marks, with optimisation, reads that may be under way at the same time and writes that may be put.
+//! 4. [`split_phase`] finds, with optimisation, accesses that may be under way at the same time.
 //! 5. [`emit`] copies what is plain C token by token, on its line and column, and writes the rest anew: accesses become
 //!    inline functions of the runtime, global types become `splitc_global`.
 //! 6. [`driver`] runs `cc` on the result, and links.
@@ -102,13 +102,11 @@ fn translate_here(source: &str, settings: Settings) -> Translation {
     let mut files = Files::default();
     let mut diagnostics = Diagnostics::default();
     let tokens = lex::tokens(source, &mut files, &mut diagnostics);
-    let mut unit = syntax::Parser::new(&tokens, &files, &mut diagnostics).unit();
+    let unit = syntax::Parser::new(&tokens, &files, &mut diagnostics).unit();
     let mut c_text = None;
     if diagnostics.errors() == 0 {
-        if settings.split_phase {
-            split_phase::run(&mut unit);
-        }
-        let text = emit::Emitter::new(&tokens, &files, &mut diagnostics, &unit).unit(&unit);
+        let emitter = emit::Emitter::new(&tokens, &files, &mut diagnostics, &unit, settings.split_phase);
+        let text = emitter.unit(&unit);
         c_text = (diagnostics.errors() == 0).then_some(text);
     }
     Translation {

@@ -29,6 +29,35 @@ SPLITC_INLINE void splitc_read_after_atomic(void *to, splitc_global from, size_t
     splitc_read(to, from, bytes, place);
 }
 
+/* Begins a read or a write. The result: whether it is still under way, until the next sync. */
+SPLITC_INLINE int splitc_begin_read(void *to, splitc_global from, size_t bytes, const splitc_place *place)
+{
+    if (SPLITC_IS_WORD(bytes)) {
+        const char *at = splitc_find(from);
+        if (__builtin_expect(at != (const char *)0, 1)) {
+            splitc_attend();
+            splitc_load(to, at, bytes);
+            return 0;
+        }
+    }
+    splitc_slow_get(to, from, bytes, place);
+    return 1;
+}
+
+SPLITC_INLINE int splitc_begin_write(splitc_global to, const void *from, size_t bytes, const splitc_place *place)
+{
+    if (SPLITC_IS_WORD(bytes)) {
+        char *at = splitc_find(to);
+        if (__builtin_expect(at != (char *)0, 1)) {
+            splitc_attend();
+            splitc_save(at, from, bytes);
+            return 0;
+        }
+    }
+    splitc_slow_put(to, from, bytes, place);
+    return 1;
+}
+
 /* A barrier, after which all that this processor has asked for is done, too. */
 SPLITC_INLINE void splitc_complete_barrier(const splitc_place *place)
 {

@@ -105,6 +105,11 @@ impl Emitter<'_> {
             );
             return;
         }
+        if let Some(name) = self.begun.get(&std::ptr::from_ref(expr)) {
+            let name = name.clone();
+            self.push_word(&name);
+            return;
+        }
         let place = self.place(expr.span.start);
         let function = if self.reads_after_atomic {
             "splitc_read_after_atomic"

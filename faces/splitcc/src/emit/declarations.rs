@@ -5,6 +5,7 @@ use super::{Child, Emitter};
 use crate::syntax::tree::{
     Context, DeclPart, Declaration, Declarator, Function, Initializer, Span,
 };
+use crate::split_phase::Variables;
 use crate::types::{Kind, Ty};
 use std::fmt::Write as _;
 
@@ -313,6 +314,9 @@ impl Emitter<'_> {
                 captures,
                 " const unsigned long {captured} __attribute__((unused)) = (unsigned long)({value});"
             );
+        }
+        if is_outermost && self.split_phase {
+            self.variables = Variables::of(&function.body);
         }
         let last = if is_main && !returns_nothing {
             " return 0; "

@@ -12,6 +12,7 @@ mod names;
 mod statements;
 
 use crate::lex::{Token, TokenKind};
+use crate::split_phase::Variables;
 use crate::source::{Diagnostics, Files, Position};
 use crate::syntax::Unit;
 use crate::syntax::tree::{DeclPart, Expr, External, Span, Stmt};
@@ -63,6 +64,12 @@ pub struct Emitter<'a> {
     /// The function asks for atomic procedures without waiting for them: reads wait first.
     pub(crate) reads_after_atomic: bool,
     pub(crate) open_dimensions_as_star: bool,
+    /// Whether accesses may be under way together.
+    pub(crate) split_phase: bool,
+    /// The variables of the function.
+    pub(crate) variables: Variables,
+    /// Reads that were begun: what holds their values.
+    pub(crate) begun: HashMap<*const Expr, String>,
 }
 
 impl<'a> Emitter<'a> {
@@ -72,6 +79,7 @@ impl<'a> Emitter<'a> {
         files: &'a Files,
         diagnostics: &'a mut Diagnostics,
         unit: &'a Unit,
+        split_phase: bool,
     ) -> Self {
         Self {
             tokens,
@@ -96,6 +104,9 @@ impl<'a> Emitter<'a> {
             in_function: false,
             reads_after_atomic: false,
             open_dimensions_as_star: false,
+            split_phase,
+            variables: Variables::default(),
+            begun: HashMap::new(),
         }
     }
 
