@@ -213,6 +213,12 @@ impl MetadataEntry {
         self.accumulator.load(Relaxed)
     }
 
+    /// The accumulator; what was counted is in its place.
+    #[inline]
+    pub fn counted(&self) -> u64 {
+        self.accumulator.load(Acquire)
+    }
+
     /// Whether the message that spent this one-shot entry wrote exactly these bytes of its slot, each once.
     /// `secret` is the slot's own key, which opens nothing in the paranoid modes and is not given away. Says
     /// nothing of messages that were awaited: [`crate::receive::Receiver::receive_short`] tells where those landed.
@@ -276,7 +282,8 @@ impl MetadataEntry {
 
     #[inline]
     pub(crate) fn set_accumulator(&self, value: u64) {
-        self.accumulator.store(value, Relaxed);
+        // Another thread that sees the sum sees what was deposited before.
+        self.accumulator.store(value, Release);
     }
 
     #[inline]

@@ -212,6 +212,14 @@ pub enum SendError {
     /// The receiving end closed the stream.
     #[error("the receiver closed the stream")]
     ClosedByReceiver,
+    /// The ticket is not one by which stores are counted.
+    #[error(
+        "the ticket of {} names no entry of 64 bits by which stores are counted: ask for one of a slot that counts stores", PeerName(*peer)
+    )]
+    NotCounted {
+        /// Whose ticket it is.
+        peer: Destination,
+    },
     /// This end point was closed, or everything of its share was sent.
     #[error("this sender is finished")]
     Finished,

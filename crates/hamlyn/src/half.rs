@@ -10,29 +10,49 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 pub(crate) enum Half<T> {
     /// The application's alone.
     Own(T),
-    /// Lent between the application and the network processor.
+    /// The network processor's, which steps aside when the application wants it.
     Shared(Arc<HandoffLock<T>>),
+    /// The application's, which the network processor borrows now and then.
+    Lent(Arc<HandoffLock<T>>),
+}
+
+/// Which thread has a half most of the time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// The application, alone.
+    Application,
+    /// The application, and the network processor borrows it.
+    Lender,
+    /// The network processor.
+    Processor,
 }
 
 impl<T> Half<T> {
-    /// The half, if it is the application's alone.
+    /// Uses the half, if it is the application's.
     #[inline(always)]
-    pub(crate) fn own(&mut self) -> Option<&mut T> {
+    pub(crate) fn own<R>(&mut self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         match self {
-            Half::Own(half) => Some(half),
+            Half::Own(half) => Some(act(half)),
+            Half::Lent(handoff_lock) => Some(use_lent(handoff_lock, act)),
             Half::Shared(_) => None,
         }
     }
 
-    /// A half; and if it is to be lent, what the network processor gets of it.
+    /// Whether the network processor has it.
+    #[inline(always)]
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Half::Shared(_))
+    }
+
+    /// A half; and if it is not the application's alone, the network processor's share in it.
     ///
     /// `lets_others` is [`hamlyn_host::Host::LETS_OTHERS`].
     pub(crate) fn new(
         half: T,
-        lent: bool,
+        holder: Holder,
         lets_others: Option<fn()>,
     ) -> (Self, Option<Arc<HandoffLock<T>>>) {
-        if !lent {
+        if holder == Holder::Application {
             return (Half::Own(half), None);
         }
         let handoff_lock = Arc::new(HandoffLock {
@@ -40,7 +60,12 @@ impl<T> Half<T> {
             wanted: AtomicU32::new(0),
             lets_others,
         });
-        (Half::Shared(Arc::clone(&handoff_lock)), Some(handoff_lock))
+        let theirs = Arc::clone(&handoff_lock);
+        let ours = match holder {
+            Holder::Processor => Half::Shared(handoff_lock),
+            _ => Half::Lent(handoff_lock),
+        };
+        (ours, Some(theirs))
     }
 
     /// Uses the half, however it is held. May wait until the network processor has finished a poll.
@@ -49,6 +74,7 @@ impl<T> Half<T> {
         match self {
             Half::Own(half) => act(half),
             Half::Shared(handoff_lock) => act(&mut handoff_lock.enter()),
+            Half::Lent(handoff_lock) => act(&mut handoff_lock.enter_soon()),
         }
     }
 
@@ -57,12 +83,19 @@ impl<T> Half<T> {
         match self {
             Half::Own(half) => read(half),
             Half::Shared(handoff_lock) => read(&handoff_lock.enter()),
+            Half::Lent(handoff_lock) => read(&handoff_lock.enter_soon()),
         }
     }
 }
 
+/// Apart, so that the way without a lock stays short.
+#[inline(never)]
+fn use_lent<T, R>(handoff_lock: &HandoffLock<T>, act: impl FnOnce(&mut T) -> R) -> R {
+    act(&mut handoff_lock.enter_soon())
+}
+
 /// A lock whose one holder, the network processor, has it nearly all the time and
-/// steps aside when it is wanted.
+/// steps aside when it is wanted; or only borrows it, when it is free.
 pub(crate) struct HandoffLock<T> {
     half: Mutex<T>,
     /// Threads of the application that want it, or are about to have it.
@@ -88,6 +121,23 @@ impl<T> HandoffLock<T> {
         let half = self.lock();
         self.wanted.fetch_sub(1, Ordering::Relaxed);
         half
+    }
+
+    /// For the application, if it is the holder: it is free nearly always.
+    fn enter_soon(&self) -> MutexGuard<'_, T> {
+        self.half.try_lock().unwrap_or_else(|_| self.enter())
+    }
+
+    /// For a network processor that borrows it: only if it can be had at once.
+    pub(crate) fn try_in_background(&self) -> Option<MutexGuard<'_, T>> {
+        let free = match self.is_wanted() {
+            true => None,
+            false => self.half.try_lock().ok(),
+        };
+        if let (None, Some(lets_others)) = (&free, self.lets_others) {
+            lets_others();
+        }
+        free
     }
 
     /// For the application: only if it can be had at once.

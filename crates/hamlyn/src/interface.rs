@@ -12,10 +12,12 @@ mod gathering;
 mod granting;
 mod operating;
 mod peers;
+mod pieces;
 mod pooling;
 mod receiving;
 mod sending;
 mod sleepers;
+mod storing;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -132,11 +134,10 @@ impl<H: Host> Interface<H> {
         })?;
         let adaptive_spin = AdaptiveSpin::new(host.spin_ns());
         let inbound = Inbound::new(receiver, host.ready_bitmap());
-        let (inbound, lent_inbound) =
-            Half::new(inbound, strategy != Strategy::Proc, H::LETS_OTHERS);
+        let (inbound, lent_inbound) = Half::new(inbound, strategy.receive_holder(), H::LETS_OTHERS);
         let outbound = Outbound::new(host.send_observer());
         let (outbound, lent_outbound) =
-            Half::new(outbound, strategy == Strategy::Np, H::LETS_OTHERS);
+            Half::new(outbound, strategy.transmit_holder(), H::LETS_OTHERS);
         let mut interface = Self {
             processor: None,
             attention: Arc::clone(driver.attention()),
@@ -256,7 +257,7 @@ impl<H: Host> Interface<H> {
     pub(crate) fn is_known_empty(&self, queue: &Queue) -> bool {
         match &self.inbound {
             Half::Own(inbound) => queue.empty_at == inbound.receiver.announced(),
-            Half::Shared(_) => !queue.reader.is_pending(),
+            Half::Shared(_) | Half::Lent(_) => !queue.reader.is_pending(),
         }
     }
 

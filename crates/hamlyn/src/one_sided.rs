@@ -78,6 +78,19 @@ impl Default for InitiatorOptions {
     }
 }
 
+/// Pieces of memory at equal distances, of one length each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Strided {
+    /// Where the first begins, in the ticket's place.
+    pub offset: u64,
+    /// How far the beginning of each is from that of the one before.
+    pub stride_bytes: u64,
+    /// How long each is.
+    pub piece_bytes: u64,
+    /// How many there are.
+    pub pieces: u64,
+}
+
 /// An operation that was begun. It stays outstanding until [`Interface::finish`](crate::Interface::finish) or
 /// [`Interface::finish_all`](crate::Interface::finish_all) has told of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -118,6 +131,14 @@ pub enum OperationError {
         length_bytes: u64,
         /// How many there are.
         landing_bytes: u64,
+    },
+    /// The bytes to be put are not as many as the pieces have.
+    #[error("{length_bytes} bytes cannot be put to pieces of {pieces_bytes} bytes together")]
+    PiecesLength {
+        /// How many were to be put.
+        length_bytes: u64,
+        /// What the pieces have.
+        pieces_bytes: u64,
     },
     /// There was no room within the wait. Of a long operation a part may have been carried out.
     #[error("no room at present for one more operation: try again, or wait longer")]

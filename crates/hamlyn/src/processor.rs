@@ -17,7 +17,7 @@ use hamlyn_host::{Driver, Event, Host, HostError, LossCause, Peer, ThreadHandle}
 use hamlyn_link::Link;
 use hamlyn_ring::area::Area;
 
-use crate::half::HandoffLock;
+use crate::half::{HandoffLock, Holder};
 use crate::inbound::Inbound;
 use crate::links::LinkEnd;
 use crate::outbound::Outbound;
@@ -57,6 +57,23 @@ impl Strategy {
             Strategy::Np => "np",
             Strategy::Inject => "inject",
             Strategy::Receive => "receive",
+        }
+    }
+
+    /// Which thread has the receive half.
+    pub(crate) const fn receive_holder(self) -> Holder {
+        match self {
+            Strategy::Proc => Holder::Application,
+            _ => Holder::Processor,
+        }
+    }
+
+    /// Which thread has the transmit half. Where the application has it, a network processor borrows it to answer.
+    pub(crate) const fn transmit_holder(self) -> Holder {
+        match self {
+            Strategy::Proc => Holder::Application,
+            Strategy::Np => Holder::Processor,
+            Strategy::Inject | Strategy::Receive => Holder::Lender,
         }
     }
 }
@@ -108,7 +125,7 @@ pub(crate) struct Exchange<T> {
     pub(crate) waiter: Waiter,
     /// Messages were queued since the network processor last looked.
     posted: AtomicBool,
-    /// One-sided operations of others were carried out by the network processor, and the application sends the answers.
+    /// One-sided operations of others were carried out by the application, which sends the answers.
     owed: AtomicBool,
     /// How often the application received by itself.
     polls: AtomicU64,
@@ -229,7 +246,7 @@ pub(crate) struct DriverState<D: Driver, O, S> {
     pub(crate) spin_ns: u64,
     pub(crate) driver: D,
     pub(crate) inbound: LentInbound<D::Link, O>,
-    /// With [`Strategy::Np`].
+    /// With [`Strategy::Np`] its own, otherwise borrowed to answer one-sided operations.
     pub(crate) outbound: Option<LentOutbound<D::Link, S>>,
 }
 
@@ -365,26 +382,42 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
         }
     }
 
-    /// Sends what others are to be answered, or has the application do it. Whether anything went.
+    /// Whether it sends messages, too, and not only answers.
+    fn drives_transmit(&self) -> bool {
+        self.strategy.transmit_holder() == Holder::Processor
+    }
+
+    /// Sends what others are to be answered. Whether anything went, or could go if the application were not at it.
     fn answer(
         &self,
         inbound: &mut Inbound<<D::Link as Link>::Receive, O>,
         exchange: &Exchange<<D::Link as Link>::Transmit>,
     ) -> bool {
         let Some(outbound) = &self.outbound else {
-            if !exchange.owed.swap(true, Ordering::AcqRel) {
-                exchange.note_activity(1);
-            }
             return false;
         };
-        let sent = outbound.lock_in_background().answer(inbound);
+        let lent = match self.drives_transmit() {
+            true => Some(outbound.lock_in_background()),
+            false => outbound.try_in_background(),
+        };
+        // The application sends something just now: there is something to do still.
+        let Some(mut outbound) = lent else {
+            return true;
+        };
+        let sent = outbound.answer(inbound);
+        let has_broken = outbound.tx_links.has_broken();
+        drop(outbound);
+        if has_broken {
+            // The application ends the link.
+            exchange.attention.store(true, Ordering::Relaxed);
+        }
         exchange.note_activity(sent as u64);
         sent > 0
     }
 
     /// Sends what the application queued. Whether there was anything to send and room for it.
     fn pump(&self, exchange: &Exchange<<D::Link as Link>::Transmit>) -> bool {
-        let Some(outbound) = &self.outbound else {
+        let Some(outbound) = self.outbound.as_ref().filter(|_| self.drives_transmit()) else {
             return false;
         };
         if !exchange.posted.load(Ordering::Relaxed) {
@@ -411,9 +444,14 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
 
     fn sleep(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>) -> Result<(), HostError> {
         let mut due_ns = None;
-        if let Some(outbound) = &self.outbound {
+        let owes_answers = self.inbound.lock_in_background().receiver.owes_answers();
+        let waits_for_credit = self.drives_transmit() || owes_answers;
+        let awaited = self.outbound.as_ref().filter(|_| waits_for_credit);
+        if let Some(outbound) = awaited {
             let mut outbound = outbound.lock_in_background();
-            due_ns = outbound.give_back_if_idle(self.driver.now_ns());
+            if self.drives_transmit() {
+                due_ns = outbound.give_back_if_idle(self.driver.now_ns());
+            }
             if outbound.tx_links.await_credit() {
                 drop(outbound);
                 exchange.posted.store(true, Ordering::Relaxed);
@@ -439,6 +477,7 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
         let credit_came = self
             .outbound
             .as_ref()
+            .filter(|_| waits_for_credit)
             .is_some_and(|outbound| outbound.lock_in_background().tx_links.credit_came());
         let result = if moved
             || credit_came

@@ -79,6 +79,16 @@ impl NewSlot {
         self
     }
 
+    /// Counts what is stored into it ([`crate::Interface::store`]), apart for as many sources as have entries. Each source is
+    /// given a ticket with an entry of its own. Such a slot has no queue: a store is announced by its count alone.
+    #[must_use]
+    pub fn counting_stores(mut self, entries: usize) -> Self {
+        self.entries = entries;
+        self.counting = Counting::Bits64;
+        self.queue = None;
+        self
+    }
+
     /// With those rights of key holders.
     #[must_use]
     pub fn rights(mut self, rights: Rights) -> Self {
@@ -122,6 +132,16 @@ impl Slot {
     /// Its metadata entries.
     pub fn metadata(&self) -> Option<&MetadataArea> {
         self.metadata.as_ref()
+    }
+
+    /// How many bytes were stored here under that entry so far ([`NewSlot::counting_stores`]); nothing if there is no such entry. When
+    /// the count has reached the sum of all bytes that a source has stored, all of them are in their place. One load; whichever
+    /// thread receives keeps the count. The source says how many bytes a store has, so a count is as good as its word.
+    #[inline]
+    pub fn stored_bytes(&self, entry: u16) -> Option<u64> {
+        let area = self.metadata.as_ref()?;
+        let entry = (usize::from(entry) < area.len()).then(|| area.entry(entry))?;
+        Some(entry?.counted())
     }
 
     /// A ticket for fast mode, for the part of the slot at `offset`.

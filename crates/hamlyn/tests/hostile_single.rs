@@ -88,9 +88,11 @@ impl Scene {
         };
         let metadata = Metadata::Word(header.word);
         let mut cell = encode(header, &Placement { data, metadata });
-        // The flag of the first generation.
-        cell[0] |= 1;
-        let at = self.link.to_victim_geometry.cells_offset() + 64 * self.cells;
+        let cells_of_ring = self.cells_of_ring();
+        let (generation, place) = (self.cells / cells_of_ring, self.cells % cells_of_ring);
+        // The flag of a cell is the number of its generation, the first one's is 1.
+        cell[0] |= generation as u64 + 1;
+        let at = self.link.to_victim_geometry.cells_offset() + 64 * place;
         for word in (0..8).rev() {
             let to = self.link.to_victim.atomic_u64(at + 8 * word).unwrap();
             to.store(cell[word], Ordering::Release);
@@ -284,7 +286,7 @@ fn a_peer_that_asks_and_takes_no_answer_keeps_nobody_waiting() {
             None
         );
         asked += 1;
-        assert!(asked < scene.cells_of_ring(), "it is never refused");
+        assert!(asked < 2 * scene.cells_of_ring(), "it is never refused");
     }
     let refusals = scene.victim.interface().refusals();
     assert_eq!(refusals.total(), 1, "{refusals:?}");

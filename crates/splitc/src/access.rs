@@ -14,7 +14,7 @@ use crate::runtime::{Awaited, Program, Splitc};
 /// How long an operation is waited for before anything else is attended to: longer than an attentive processor takes.
 const ATTENTIVE: Wait = Wait::For(Duration::from_micros(20));
 /// How long room for an operation is waited for before anything else is attended to.
-const ROOM: Wait = Wait::millis(10);
+pub(crate) const ROOM: Wait = Wait::millis(10);
 /// Of so many accesses, one looks whether an atomic procedure is asked for.
 const ACCESSES_PER_LOOK: u32 = 8;
 /// Bytes of a long access that are under way at a time.
@@ -221,7 +221,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             match begin(self, ROOM) {
                 Ok(operation) => return Ok(operation),
                 Err(OperationError::WouldBlock) => self.attend()?,
-                Err(OperationError::TooMany) => self.finish_oldest(address.proc())?,
+                Err(OperationError::TooMany) => self.finish_front(address.proc())?,
                 Err(error) => return Err(operation_error(what, address, error)),
             }
         }

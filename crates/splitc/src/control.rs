@@ -103,6 +103,7 @@ pub(crate) enum Kind {
     Broadcast = 2,
     Scan = 3,
     Allocation = 4,
+    StoreSync = 5,
 }
 
 impl Kind {
@@ -116,6 +117,7 @@ impl Kind {
             2 => "a broadcast",
             3 => "a scan",
             4 => "an allocation of a spread array",
+            5 => "all_store_sync",
             _ => "an operation of another version",
         }
     }

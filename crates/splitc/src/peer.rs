@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use hamlyn::host::Destination;
 use hamlyn::one_sided::{Initiator, InitiatorOptions, Operation};
 use hamlyn::service::{Client, Pending};
-use hamlyn::{Host, Manager, Target, Wait};
+use hamlyn::{Host, Manager, Target, Ticket, Wait};
 
 use crate::error::Error;
 use crate::memory::{Description, Shared, Span};
@@ -23,10 +23,6 @@ pub(crate) struct Peer<H: Host> {
     pub(crate) segments: Vec<RemoteSegment>,
     /// Gets and puts, in the order in which they began.
     pub(crate) outstanding: VecDeque<Outstanding>,
-    /// Stores, and counts of stores.
-    pub(crate) stores: VecDeque<Outstanding>,
-    /// Bytes of stores that are in their place, and of which the peer does not know.
-    pub(crate) uncounted_bytes: u64,
     pub(crate) is_busy: bool,
     /// For atomic procedures; connected to when the first is asked for.
     pub(crate) client: Option<Client<H>>,
@@ -38,6 +34,8 @@ pub(crate) struct Peer<H: Host> {
 pub(crate) struct RemoteSegment {
     pub(crate) span: Span,
     pub(crate) initiator: Initiator,
+    /// For stores, which the peer counts under the entry of this processor.
+    pub(crate) stores: Target,
     /// Up to where places for landing are used by gets that are under way.
     pub(crate) landed_bytes: u64,
     pub(crate) gets: u32,
@@ -61,12 +59,6 @@ pub(crate) enum Begun {
     Put {
         segment: usize,
     },
-    Store {
-        segment: usize,
-        length_bytes: u64,
-    },
-    /// Of bytes that were stored.
-    Count,
 }
 
 impl<H: Host> Peer<H> {
@@ -74,6 +66,7 @@ impl<H: Host> Peer<H> {
         manager: &Manager<H>,
         control: Target,
         description: &Description,
+        proc: u32,
         is_direct: bool,
     ) -> Result<Self, Error> {
         let mut interface = manager.interface();
@@ -91,12 +84,18 @@ impl<H: Host> Peer<H> {
                 .ok_or(Error::BadOperation {
                     what: "a processor shares memory of another interface",
                 })?;
+            let counted = Ticket {
+                metadata_index: proc as u16,
+                ..shared.ticket()
+            };
+            let stores = control.with_ticket(counted).unwrap_or(target);
             let options = InitiatorOptions {
                 landing_bytes: LANDING_BYTES,
             };
             segments.push(RemoteSegment {
                 span,
                 initiator: interface.open_initiator(target, options)?,
+                stores,
                 landed_bytes: READ_BYTES,
                 gets: 0,
             });
@@ -106,8 +105,6 @@ impl<H: Host> Peer<H> {
             control: interface.open_initiator(control, options)?,
             segments,
             outstanding: VecDeque::new(),
-            stores: VecDeque::new(),
-            uncounted_bytes: 0,
             is_busy: false,
             client: None,
             calls: VecDeque::new(),
@@ -138,10 +135,9 @@ impl<H: Host> Peer<H> {
 
     pub(crate) fn initiator_of(&mut self, kind: &Begun) -> &mut Initiator {
         match kind {
-            Begun::Get { segment, .. } | Begun::Put { segment } | Begun::Store { segment, .. } => {
+            Begun::Get { segment, .. } | Begun::Put { segment } => {
                 &mut self.segments[*segment].initiator
             }
-            Begun::Count => &mut self.control,
         }
     }
 }

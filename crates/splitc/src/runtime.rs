@@ -91,6 +91,8 @@ pub struct Splitc<H: Host, P: Program<H>> {
     pub(crate) values_taken: Vec<u64>,
     /// Bytes stored here that a wait for stores has accounted for.
     pub(crate) stores_consumed_bytes: u64,
+    /// Bytes of stores that were sent in packets.
+    pub(crate) stores_sent_bytes: u64,
     pub(crate) spread_heap: SymmetricHeap,
     /// On processor 0: arrays that one processor allocates for all.
     pub(crate) lone_heap: SymmetricHeap,
@@ -101,6 +103,8 @@ pub struct Splitc<H: Host, P: Program<H>> {
     pub(crate) accesses: u32,
     /// Whether processors of this host reach each other's memory directly.
     pub(crate) is_direct: bool,
+    /// Whether that is so of all processors of the job.
+    pub(crate) is_all_direct: bool,
 }
 
 /// How far a wait has come.
@@ -176,7 +180,9 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 length_bytes: shared.length_bytes,
             };
             let new = NewSlot::new(&shared.area).range(0..shared.length_bytes);
-            let slot = interface.open_slot(new.rights(Rights::ALL))?;
+            let entries = usize::try_from(job.procs).unwrap_or(1);
+            let new = new.rights(Rights::ALL).counting_stores(entries);
+            let slot = interface.open_slot(new)?;
             let area = shared.area;
             segments.push(OwnSegment { span, area, slot });
         }
@@ -210,6 +216,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             values_sent: vec![0; procs],
             values_taken: vec![0; procs],
             stores_consumed_bytes: 0,
+            stores_sent_bytes: 0,
             spread_heap,
             lone_heap,
             spread_room_bytes: spread_places.end.saturating_sub(spread_places.start),
@@ -217,6 +224,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             is_finishing: false,
             accesses: 0,
             is_direct,
+            is_all_direct: is_direct && (0..job.procs).all(|proc| job.is_near(proc)),
             job,
         };
         runtime.publish()?;
@@ -261,7 +269,6 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     /// Ends this processor's part, when all others have come to their end. What others had stored here is in its place.
     pub fn finish(mut self) -> Result<P, Error> {
         self.sync()?;
-        self.finish_stores()?;
         self.end_barrier()?;
         // What this processor sent last may be what another waits for.
         self.manager.flush(Wait::millis(1000))?;
@@ -305,8 +312,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     /// Takes what has come, and carries out the atomic procedures that others asked for. Does not block.
     pub fn poll(&mut self) -> Result<(), Error> {
         self.manager.interface().poll();
-        self.attend()?;
-        self.advance_stores()
+        self.attend()
     }
 
     /// Waits until `look` finds what it looks for. Meanwhile packets are taken, and atomic procedures carried out.
@@ -332,7 +338,6 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 }
             }
             self.attend()?;
-            self.advance_stores()?;
             rounds = rounds.saturating_add(1);
             if rounds > 1 {
                 self.note_losses()?;
@@ -520,7 +525,13 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             return Err(Error::OtherProgram { proc, what });
         }
         let is_direct = self.is_direct && self.job.is_near(proc);
-        let peer = Peer::open(&self.manager, targets, &description, is_direct)?;
+        let peer = Peer::open(
+            &self.manager,
+            targets,
+            &description,
+            self.job.proc,
+            is_direct,
+        )?;
         self.peers[proc as usize] = Some(Box::new(peer));
         Ok(())
     }

@@ -1,25 +1,21 @@
 //! Split-phase access (`Split-C 2.2`): gets and puts, which a sync completes, and signaling stores, which their target counts.
 
-use hamlyn::one_sided::{Atomic, Change, OperationError, Width};
-use hamlyn::{Host, Wait};
+use hamlyn::one_sided::OperationError;
+use hamlyn::{Host, SendError, Wait};
 
-use crate::access::{Location, operation_error};
+use crate::access::{Location, ROOM, operation_error};
 use crate::address::GlobalAddress;
+use crate::control::Kind;
 use crate::error::Error;
 use crate::peer::{Begun, LANDING_BYTES, Outstanding, READ_BYTES};
 use crate::runtime::{Awaited, Program, Splitc};
 
 /// Bytes of one operation of a long get, put or store: several of them are under way at a time.
 const PIECE_BYTES: usize = 32 * 1024;
+/// Stores of so many bytes are sent as a whole or not at all.
+const SHORT_BYTES: usize = 128;
 
 const _: () = assert!(PIECE_BYTES as u64 <= (LANDING_BYTES - READ_BYTES) / 4);
-
-/// Which of a processor's operations.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Queue {
-    GetsAndPuts,
-    Stores,
-}
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
     /// Begins to read `length_bytes` bytes to the place `to` of the program's own memory ([`Program::deliver`]). They are there after
@@ -95,69 +91,85 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
 
     /// Begins to write bytes, which are copied when this returns. They are in their place after the next [`Splitc::sync`].
     pub fn put_bytes(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Error> {
-        self.put_pieces("a put", to, bytes, Queue::GetsAndPuts)
-    }
-
-    /// Stores bytes, which are copied when this returns. Their owner counts them: see [`Splitc::store_sync`].
-    pub fn store_bytes(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Error> {
-        self.put_pieces("a store", to, bytes, Queue::Stores)
-    }
-
-    fn put_pieces(
-        &mut self,
-        what: &'static str,
-        to: GlobalAddress,
-        bytes: &[u8],
-        queue: Queue,
-    ) -> Result<(), Error> {
-        match self.locate(what, to, bytes.len() as u64)? {
+        const WHAT: &str = "a put";
+        match self.locate(WHAT, to, bytes.len() as u64)? {
             Location::Own { segment, offset } => {
                 // It was found to lie in the area.
                 let _ = self.segments[segment].area.write_at(offset, bytes);
-                if queue == Queue::Stores {
-                    let counter = self.layout.stored(self.job.proc);
-                    let stored = self.own_word(counter).wrapping_add(bytes.len() as u64);
-                    let _ = self.control.store_u64(counter, stored);
-                }
                 Ok(())
             }
             Location::Remote { segment, offset } => {
                 if let Some(window) = self.window(to.proc(), segment) {
                     // It was found to lie in the segment.
                     let _ = window.write(offset, bytes);
-                    if queue == Queue::Stores {
-                        self.count_direct(to.proc(), bytes.len() as u64);
-                    }
                     return Ok(());
                 }
                 for (index, piece) in bytes.chunks(PIECE_BYTES).enumerate() {
                     let offset = offset + (index * PIECE_BYTES) as u64;
-                    let operation = self.begin(what, to, |runtime, wait| {
+                    let operation = self.begin(WHAT, to, |runtime, wait| {
                         let peer = runtime.peers[to.proc() as usize].as_mut();
                         let initiator = peer.map(|peer| &mut peer.segments[segment].initiator);
                         let initiator = initiator.ok_or(OperationError::NotOutstanding)?;
                         let mut interface = runtime.manager.interface();
                         interface.begin_put(initiator, offset, piece, wait)
                     })?;
-                    let length_bytes = piece.len() as u64;
-                    let peer = self.peer(to.proc())?;
-                    let (line, kind) = match queue {
-                        Queue::GetsAndPuts => (&mut peer.outstanding, Begun::Put { segment }),
-                        Queue::Stores => {
-                            let kind = Begun::Store {
-                                segment,
-                                length_bytes,
-                            };
-                            (&mut peer.stores, kind)
-                        }
-                    };
-                    line.push_back(Outstanding {
+                    self.peer(to.proc())?.outstanding.push_back(Outstanding {
                         operation,
                         place: to.place(),
-                        kind,
+                        kind: Begun::Put { segment },
                     });
                 }
                 self.note_busy(to.proc());
+                Ok(())
+            }
+        }
+    }
+
+    /// Stores bytes, which are copied when this returns. Their owner counts them: see [`Splitc::store_sync`].
+    pub fn store_bytes(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Error> {
+        const WHAT: &str = "a store";
+        let length_bytes = bytes.len() as u64;
+        match self.locate(WHAT, to, length_bytes)? {
+            Location::Own { segment, offset } => {
+                // It was found to lie in the area.
+                let _ = self.segments[segment].area.write_at(offset, bytes);
+                let counter = self.layout.stored(self.job.proc);
+                let stored = self.own_word(counter).wrapping_add(length_bytes);
+                let _ = self.control.store_u64(counter, stored);
+                Ok(())
+            }
+            Location::Remote { segment, offset } => {
+                if let Some(window) = self.window(to.proc(), segment) {
+                    // It was found to lie in the segment.
+                    let _ = window.write(offset, bytes);
+                    self.count_direct(to.proc(), length_bytes);
+                    return Ok(());
+                }
+                let target = self.peer(to.proc())?.segments[segment].stores;
+                let terminus = self.manager.terminus();
+                // One that was sent in part cannot be sent again, so it is waited for; its target takes packets whenever it waits.
+                let wait = match bytes.len() > SHORT_BYTES {
+                    true => Wait::Forever,
+                    false => ROOM,
+                };
+                loop {
+                    let mut interface = self.manager.interface();
+                    let stored = interface.store(terminus, &target, offset, bytes, wait);
+                    drop(interface);
+                    match stored {
+                        Ok(()) => break,
+                        Err(SendError::WouldBlock { .. }) => self.attend()?,
+                        Err(SendError::PeerLost(lost)) => {
+                            return Err(Error::Gone {
+                                proc: to.proc(),
+                                why: lost.end.to_string(),
+                                what: WHAT,
+                            });
+                        }
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                self.stores_sent_bytes = self.stores_sent_bytes.wrapping_add(length_bytes);
                 Ok(())
             }
         }
@@ -185,7 +197,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 of.landed_bytes += length_bytes;
                 return Ok(landing);
             }
-            self.finish_front(proc, Queue::GetsAndPuts)?;
+            self.finish_front(proc)?;
         }
     }
 
@@ -203,7 +215,14 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         if self.is_in_procedure {
             return Err(Error::InProcedure { what: "sync" });
         }
-        self.finish_queue(Queue::GetsAndPuts)?;
+        // Atomic procedures that run meanwhile may begin more.
+        let mut index = 0;
+        while let Some(&proc) = self.busy.get(index) {
+            while self.oldest(proc).is_some() {
+                self.finish_front(proc)?;
+            }
+            index += 1;
+        }
         for index in 0..self.busy.len() {
             self.finish_calls(self.busy[index])?;
         }
@@ -217,101 +236,22 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let mut is_all = true;
         for index in 0..self.busy.len() {
             let proc = self.busy[index];
-            while self.advance_front(proc, Queue::GetsAndPuts)? {}
+            while self.advance_front(proc)? {}
             let has_calls = !self.advance_calls(proc)?;
-            is_all &= self.line(proc, Queue::GetsAndPuts).is_none() && !has_calls;
+            is_all &= self.oldest(proc).is_none() && !has_calls;
         }
         self.forget_idle();
         Ok(is_all)
     }
 
-    /// Completes all stores of this processor, and tells their targets.
-    pub(crate) fn finish_stores(&mut self) -> Result<(), Error> {
-        self.finish_queue(Queue::Stores)?;
-        for index in 0..self.busy.len() {
-            self.count_stores(self.busy[index])?;
-        }
-        self.finish_queue(Queue::Stores)?;
-        self.forget_idle();
-        Ok(())
-    }
-
-    fn finish_queue(&mut self, queue: Queue) -> Result<(), Error> {
-        // Atomic procedures that run meanwhile may begin more.
-        let mut index = 0;
-        while let Some(&proc) = self.busy.get(index) {
-            while self.line(proc, queue).is_some() {
-                self.finish_front(proc, queue)?;
-            }
-            index += 1;
-        }
-        Ok(())
-    }
-
-    /// Does what is to be done for stores that are under way. Does not block.
-    pub(crate) fn advance_stores(&mut self) -> Result<(), Error> {
-        for index in 0..self.busy.len() {
-            let proc = self.busy[index];
-            while self.advance_front(proc, Queue::Stores)? {}
-            if self.line(proc, Queue::Stores).is_none() {
-                self.count_stores(proc)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Tells the target how many more bytes are in their place.
-    fn count_stores(&mut self, proc: u32) -> Result<(), Error> {
-        let counter = self.layout.stored(self.job.proc);
-        let peer = self.peers[proc as usize].as_mut();
-        let Some(peer) = peer.filter(|peer| peer.uncounted_bytes > 0) else {
-            return Ok(());
-        };
-        let atomic = Atomic {
-            change: Change::Add,
-            width: Width::Bits64,
-            operand: peer.uncounted_bytes,
-            expected: 0,
-        };
-        let mut interface = self.manager.interface();
-        match interface.begin_atomic(peer.control(), counter, atomic, Wait::Poll) {
-            Ok(operation) => {
-                peer.uncounted_bytes = 0;
-                peer.stores.push_back(Outstanding {
-                    operation,
-                    place: counter,
-                    kind: Begun::Count,
-                });
-                Ok(())
-            }
-            // It is tried again.
-            Err(OperationError::WouldBlock | OperationError::TooMany) => Ok(()),
-            Err(error) => {
-                let address = GlobalAddress::new(proc, counter);
-                Err(operation_error("a store", address, error))
-            }
-        }
-    }
-
     /// The oldest operation of a processor, if any is under way.
-    fn line(&self, proc: u32, queue: Queue) -> Option<&Outstanding> {
-        let peer = self.peers[proc as usize].as_ref()?;
-        match queue {
-            Queue::GetsAndPuts => peer.outstanding.front(),
-            Queue::Stores => peer.stores.front(),
-        }
+    fn oldest(&self, proc: u32) -> Option<&Outstanding> {
+        self.peers[proc as usize].as_ref()?.outstanding.front()
     }
 
-    /// Completes any operation, so that there may be one more.
-    pub(crate) fn finish_oldest(&mut self, proc: u32) -> Result<(), Error> {
-        match self.line(proc, Queue::GetsAndPuts) {
-            Some(_) => self.finish_front(proc, Queue::GetsAndPuts),
-            None => self.finish_front(proc, Queue::Stores),
-        }
-    }
-
-    fn finish_front(&mut self, proc: u32, queue: Queue) -> Result<(), Error> {
-        let Some(front) = self.line(proc, queue) else {
+    /// Completes the oldest operation of a processor, so that there may be one more.
+    pub(crate) fn finish_front(&mut self, proc: u32) -> Result<(), Error> {
+        let Some(front) = self.oldest(proc) else {
             return Ok(());
         };
         let operation = front.operation;
@@ -323,27 +263,23 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         self.wait_for(awaited, |runtime| {
             // An atomic procedure that ran meanwhile may have completed it.
             let is_it = |front: &Outstanding| front.operation == operation;
-            if !runtime.line(proc, queue).is_some_and(is_it) {
+            if !runtime.oldest(proc).is_some_and(is_it) {
                 return Ok(Some(()));
             }
-            Ok(runtime.advance_front(proc, queue)?.then_some(()))
+            Ok(runtime.advance_front(proc)?.then_some(()))
         })
     }
 
     /// Takes the oldest operation of a processor if it is complete; whether it was.
-    fn advance_front(&mut self, proc: u32, queue: Queue) -> Result<bool, Error> {
+    fn advance_front(&mut self, proc: u32) -> Result<bool, Error> {
         let Some(peer) = self.peers[proc as usize].as_mut() else {
             return Ok(false);
-        };
-        let line = match queue {
-            Queue::GetsAndPuts => &mut peer.outstanding,
-            Queue::Stores => &mut peer.stores,
         };
         let Some(Outstanding {
             operation,
             place,
             kind,
-        }) = line.pop_front()
+        }) = peer.outstanding.pop_front()
         else {
             return Ok(false);
         };
@@ -355,11 +291,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         match finished {
             Ok(()) => {}
             Err(OperationError::TimedOut) => {
-                let line = match queue {
-                    Queue::GetsAndPuts => &mut peer.outstanding,
-                    Queue::Stores => &mut peer.stores,
-                };
-                line.push_front(Outstanding {
+                peer.outstanding.push_front(Outstanding {
                     operation,
                     place,
                     kind,
@@ -393,8 +325,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                     done_bytes += bytes;
                 }
             }
-            Begun::Store { length_bytes, .. } => peer.uncounted_bytes += length_bytes,
-            Begun::Put { .. } | Begun::Count => {}
+            Begun::Put { .. } => {}
         }
         Ok(true)
     }
@@ -406,10 +337,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             let Some(peer) = &mut peers[proc as usize] else {
                 return false;
             };
-            let is_idle = peer.outstanding.is_empty()
-                && peer.stores.is_empty()
-                && peer.uncounted_bytes == 0
-                && peer.calls.is_empty();
+            let is_idle = peer.outstanding.is_empty() && peer.calls.is_empty();
             peer.is_busy = !is_idle;
             !is_idle
         });
@@ -418,9 +346,20 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     /// How many bytes were stored here in all.
     fn stored_bytes(&self) -> u64 {
         let stored = |proc| self.own_word(self.layout.stored(proc));
-        (0..self.job.procs)
-            .map(stored)
-            .fold(0, |sum: u64, stored| sum.wrapping_add(stored))
+        let direct = (0..self.job.procs).map(stored);
+        direct.fold(self.stores_taken_bytes(), u64::wrapping_add)
+    }
+
+    /// How many of them came in packets.
+    fn stores_taken_bytes(&self) -> u64 {
+        if self.is_all_direct {
+            return 0;
+        }
+        let slots = self.segments.iter().map(|segment| &segment.slot);
+        let counts = slots.flat_map(|slot| {
+            (0..self.job.procs).map(move |proc| slot.stored_bytes(proc as u16).unwrap_or(0))
+        });
+        counts.fold(0, u64::wrapping_add)
     }
 
     /// Waits until `bytes` more bytes were stored here than waits before have accounted for (`store_sync`). For ever, if nobody
@@ -445,9 +384,23 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
 
     /// Waits until all stores of all processors are in their places (`all_store_sync`, collective).
     pub fn all_store_sync(&mut self) -> Result<(), Error> {
-        self.enter("all_store_sync")?;
-        self.finish_stores()?;
-        self.barrier_rounds("all_store_sync")?;
+        const WHAT: &str = "all_store_sync";
+        self.enter(WHAT)?;
+        if self.is_all_direct {
+            // What was stored before a word of the barrier appears before it.
+            self.barrier_rounds(WHAT)?;
+        }
+        // When everybody is here, nobody stores until the sums are equal.
+        while !self.is_all_direct {
+            let missing = self
+                .stores_sent_bytes
+                .wrapping_sub(self.stores_taken_bytes());
+            let missing = self.reduce_to_first(Kind::StoreSync, missing, &u64::wrapping_add)?;
+            if self.spread_from(Kind::StoreSync, 0, missing)? == 0 {
+                break;
+            }
+            self.poll()?;
+        }
         self.stores_consumed_bytes = self.stored_bytes();
         Ok(())
     }
@@ -458,7 +411,6 @@ impl Begun {
         match self {
             Self::Get { .. } => "a get",
             Self::Put { .. } => "a put",
-            Self::Store { .. } | Self::Count => "a store",
         }
     }
 }

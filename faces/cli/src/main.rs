@@ -15,6 +15,7 @@ mod partners;
 mod ping;
 mod pipe;
 mod reproduce;
+mod run;
 mod simulate;
 mod soak;
 mod terminal;
@@ -49,6 +50,8 @@ enum Command {
     Ping(ping::Arguments),
     /// Run a program, and write the packets that it exchanges with other hosts into a file.
     Trace(trace::Arguments),
+    /// Start the processes of a Split-C job, here or on several hosts, and end all when one fails.
+    Run(run::Arguments),
     /// Measure this machine and the interface on it, in one run.
     Bench(bench::Arguments),
     /// Say what this machine allows, and what to change.
@@ -61,6 +64,9 @@ enum Command {
     Simulate(simulate::Arguments),
     /// Keep several hosts busy while processes are killed and cables pulled, and see that nothing is lost.
     Soak(soak::Arguments),
+    /// A process that `run` starts, before it becomes the program.
+    #[command(hide = true)]
+    ProcessOfRun,
     /// The other processes of `demo` and `bench`.
     #[command(hide = true)]
     Actor {
@@ -80,6 +86,8 @@ fn main() -> ExitCode {
         Command::Pipe(arguments) => pipe::run(&arguments),
         Command::Ping(arguments) => ping::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::ProcessOfRun => run::process::run(),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Keygen(arguments) => keygen::run(&arguments),

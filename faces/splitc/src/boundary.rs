@@ -45,7 +45,8 @@ pub(crate) fn with<R>(
 ) -> R {
     let current = CURRENT.get();
     if current.is_null() {
-        let why = "no job runs in this thread: splitc_start must have called the program's main function";
+        let why =
+            "no job runs in this thread: splitc_start must have called the program's main function";
         fail(place, &format!("{what}: {why}"));
     }
     // SAFETY: the pointer is set by the thread that owns the runtime, for as long as it lives and no reference to it is in use: at
@@ -54,7 +55,10 @@ pub(crate) fn with<R>(
     match catch_unwind(AssertUnwindSafe(|| call(runtime))) {
         Ok(Ok(result)) => result,
         Ok(Err(error)) => fail(place, &error.to_string()),
-        Err(_) => fail(place, &format!("{what}: the runtime has a fault; please report it")),
+        Err(_) => fail(
+            place,
+            &format!("{what}: the runtime has a fault; please report it"),
+        ),
     }
 }
 
@@ -96,7 +100,9 @@ pub unsafe extern "C" fn splitc_fail_with(place: *const Place, text: *const c_ch
     let message = match text.is_null() {
         true => String::new(),
         // SAFETY: the caller's promise.
-        false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+        false => unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned(),
     };
     fail(place, &message)
 }

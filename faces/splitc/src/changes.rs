@@ -129,7 +129,11 @@ fn extreme(
 ) -> Result<u64, Error> {
     let mut known = 0;
     loop {
-        let wanted = if is_max { known.max(operand) } else { known.min(operand) };
+        let wanted = if is_max {
+            known.max(operand)
+        } else {
+            known.min(operand)
+        };
         let atomic = Atomic {
             change: Change::CompareSwap,
             width,

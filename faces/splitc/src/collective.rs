@@ -47,7 +47,11 @@ pub unsafe extern "C" fn splitc_all_reduce(
     to_one: c_int,
     place: *const Place,
 ) {
-    let form = if to_one != 0 { Form::ToOne } else { Form::ToAll };
+    let form = if to_one != 0 {
+        Form::ToOne
+    } else {
+        Form::ToAll
+    };
     with("a reduction", place, |runtime| {
         // SAFETY: the caller's promise.
         unsafe { combine_any(runtime, form, value, value_type, operation) }

@@ -89,7 +89,13 @@ fn allocate(bytes: usize, alignment: usize) -> *mut c_void {
 /// The memory was allocated here and not freed.
 unsafe fn header(memory: *mut c_void) -> Header {
     // SAFETY: the header lies before it.
-    unsafe { memory.cast::<u8>().sub(HEADER_BYTES).cast::<Header>().read() }
+    unsafe {
+        memory
+            .cast::<u8>()
+            .sub(HEADER_BYTES)
+            .cast::<Header>()
+            .read()
+    }
 }
 
 /// As `malloc`, in the shared heap; before the job has started, in that of the C library.
@@ -167,8 +173,7 @@ pub unsafe extern "C" fn splitc_free(memory: *mut c_void) {
     }
     // SAFETY: the caller's promise.
     let header = unsafe { header(memory) };
-    let layout =
-        Layout::from_size_align(header.length_bytes as usize, header.alignment as usize);
+    let layout = Layout::from_size_align(header.length_bytes as usize, header.alignment as usize);
     let start = memory.cast::<u8>().wrapping_sub(header.offset as usize);
     if let (Ok(layout), Some(start)) = (layout, NonNull::new(start)) {
         // SAFETY: it was allocated so, as its header says.
@@ -213,7 +218,11 @@ pub unsafe extern "C" fn splitc_posix_memalign(
     }
     let allocated = splitc_memalign(alignment, bytes);
     if allocated.is_null() {
-        return if alignment.is_power_of_two() { libc::ENOMEM } else { libc::EINVAL };
+        return if alignment.is_power_of_two() {
+            libc::ENOMEM
+        } else {
+            libc::EINVAL
+        };
     }
     // SAFETY: the caller's promise.
     unsafe { memory.write(allocated) };

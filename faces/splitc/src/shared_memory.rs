@@ -162,7 +162,11 @@ pub(crate) fn publish(runtime: &mut Runtime, keep: &mut Vec<DirectMemory>) -> Re
         };
         let window = window(other, &memory);
         // SAFETY: as above; the processor is less than those for which there is room.
-        unsafe { (WINDOWS_ADDRESS as *mut Window).add(other as usize).write(window) };
+        unsafe {
+            (WINDOWS_ADDRESS as *mut Window)
+                .add(other as usize)
+                .write(window)
+        };
         keep.push(memory);
     }
     Ok(())

@@ -74,7 +74,10 @@ pub unsafe extern "C" fn splitc_start(
     let division = match started {
         Ok(Ok(division)) => division,
         Ok(Err(error)) => fail(null(), &error.to_string()),
-        Err(_) => fail(null(), "the runtime did not start because of a fault; please report it"),
+        Err(_) => fail(
+            null(),
+            "the runtime did not start because of a fault; please report it",
+        ),
     };
     let mut status = 0;
     let mut body = || {
@@ -88,7 +91,10 @@ pub unsafe extern "C" fn splitc_start(
     };
     // SAFETY: the stack is a part of the segment that nothing else uses, and calls of C do not unwind.
     if let Err(error) = unsafe { stack::run_on(division.stack, &mut body) } {
-        fail(null(), &format!("no second stack could be had: error {error}"));
+        fail(
+            null(),
+            &format!("no second stack could be had: error {error}"),
+        );
     }
     if status == 0 {
         finish();
@@ -173,6 +179,9 @@ fn finish() {
     match catch_unwind(AssertUnwindSafe(|| runtime.finish())) {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => fail(null(), &error.to_string()),
-        Err(_) => fail(null(), "the runtime did not end because of a fault; please report it"),
+        Err(_) => fail(
+            null(),
+            "the runtime did not end because of a fault; please report it",
+        ),
     }
 }

@@ -8,6 +8,7 @@ use hamlyn_ring::shared::{DirectWindow, OutOfRange};
 
 use super::Interface;
 use super::operating::Asking;
+use super::pieces::Pieces;
 use crate::one_sided::{Atomic, Initiator, OperationError};
 
 /// What a target says of an operation that does not fit its bounds, its rights or the alignment of words.
@@ -22,23 +23,29 @@ fn refusal(window: &DirectWindow, writes: bool, offset: u64, length_bytes: u64) 
     }
 }
 
-/// Carries out an operation on `length_bytes` bytes at `offset` of the window, and says what a word was.
+/// Carries out an operation on pieces of the window, and says what a word was.
 pub(super) fn carry_out(
     window: &DirectWindow,
     asking: &Asking<'_>,
     landing: &Area,
-    offset: u64,
-    length_bytes: u64,
+    pieces: &Pieces<'_>,
 ) -> Result<u64, Refusal> {
-    let done = match asking {
-        Asking::Read(to) => window
-            .read_to(offset, landing, *to, length_bytes)
-            .map(|()| 0),
-        Asking::Put(bytes) => window.write(offset, bytes).map(|()| 0),
-        Asking::Atomic(atomic) => window.change(offset, atomic),
-    };
-    let writes = !matches!(asking, Asking::Read(_));
-    done.map_err(|OutOfRange| refusal(window, writes, offset, length_bytes))
+    let mut position = 0;
+    let mut before = 0;
+    while position < pieces.length_bytes {
+        let (offset, bytes) = pieces.at(position);
+        let done = match asking {
+            Asking::Read(to) => window.read_to(offset, landing, to + position, bytes),
+            Asking::Put(all) => {
+                window.write(offset, &all[position as usize..(position + bytes) as usize])
+            }
+            Asking::Atomic(atomic) => window.change(offset, atomic).map(|found| before = found),
+        };
+        let writes = !matches!(asking, Asking::Read(_));
+        done.map_err(|OutOfRange| refusal(window, writes, offset, bytes))?;
+        position += bytes;
+    }
+    Ok(before)
 }
 
 impl<H: Host> Interface<H> {

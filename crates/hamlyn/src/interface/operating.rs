@@ -10,6 +10,7 @@ use hamlyn_host::Host;
 
 use super::Interface;
 use super::direct::carry_out;
+use super::pieces::Pieces;
 use crate::error::OpenError;
 use crate::half::Half;
 use crate::message::Target;
@@ -189,12 +190,26 @@ impl<H: Host> Interface<H> {
         asking: impl FnOnce(Operation) -> Asking<'a>,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
-        let from = initiator.target.ticket.place(offset, length_bytes)?;
+        initiator.target.ticket.place(offset, length_bytes)?;
+        let pieces = Pieces::one(offset, length_bytes);
+        self.begin_pieces(initiator, pieces, asking, wait)
+    }
+
+    /// Begins an operation on pieces that lie in the ticket's place.
+    #[inline]
+    pub(super) fn begin_pieces<'a>(
+        &mut self,
+        initiator: &mut Initiator,
+        pieces: Pieces<'_>,
+        asking: impl FnOnce(Operation) -> Asking<'a>,
+        wait: Wait,
+    ) -> Result<Operation, OperationError> {
+        let length_bytes = pieces.length_bytes;
         let operations = self.operating.of(initiator)?;
         let operation = operations.begin(length_bytes)?;
         let asking = asking(operation);
         if let Some(window) = self.direct(initiator) {
-            let done = carry_out(window, &asking, &initiator.area, offset, length_bytes);
+            let done = carry_out(window, &asking, &initiator.area, &pieces);
             if let (Ok(value), Asking::Atomic(_)) = (done, &asking) {
                 let place = ReturnPlace::value_offset(operation.token);
                 let stored = initiator.area.store_u64(place, value);
@@ -214,26 +229,26 @@ impl<H: Host> Interface<H> {
         let mut wait_state = WaitState::new(wait);
         let mut asked_bytes = 0;
         while asked_bytes < length_bytes {
+            let error = match self.request(initiator, operation, &pieces, asked_bytes, &asking) {
+                Ok(bytes) => {
+                    asked_bytes += bytes;
+                    continue;
+                }
+                Err(Unsent::Gone) => {
+                    self.end_broken();
+                    OperationError::PeerLost(self.lost(&initiator.target))
+                }
+                Err(Unsent::Full) => {
+                    self.outbound.lock(|outbound| outbound.tx_links.hand_over());
+                    self.take_answers_of_link(initiator.target.link);
+                    match self.pause(&mut wait_state) {
+                        Ok(true) => continue,
+                        Ok(false) => OperationError::WouldBlock,
+                        Err(error) => error.into(),
+                    }
+                }
+            };
             let left_bytes = length_bytes - asked_bytes;
-            let error =
-                match self.request(initiator, operation, from, asked_bytes, left_bytes, &asking) {
-                    Ok(bytes) => {
-                        asked_bytes += bytes;
-                        continue;
-                    }
-                    Err(Unsent::Gone) => {
-                        self.end_broken();
-                        OperationError::PeerLost(self.lost(&initiator.target))
-                    }
-                    Err(Unsent::Full) => {
-                        self.take_answers_of_link(initiator.target.link);
-                        match self.pause(&mut wait_state) {
-                            Ok(true) => continue,
-                            Ok(false) => OperationError::WouldBlock,
-                            Err(error) => error.into(),
-                        }
-                    }
-                };
             self.operating.of(initiator)?.give_up(operation, left_bytes);
             return Err(error);
         }
@@ -246,12 +261,12 @@ impl<H: Host> Interface<H> {
         &mut self,
         initiator: &Initiator,
         operation: Operation,
-        from: u64,
+        pieces: &Pieces<'_>,
         asked_bytes: u64,
-        left_bytes: u64,
         asking: &Asking<'_>,
     ) -> Result<u64, Unsent> {
         let Target { link, ticket, .. } = &initiator.target;
+        let (place, left_bytes) = pieces.at(asked_bytes);
         if *self.operating.window(*link) >= RESPONSES_PER_LINK as u32 {
             return Err(Unsent::Full);
         }
@@ -262,7 +277,8 @@ impl<H: Host> Interface<H> {
             slot: ticket.slot,
             metadata_index: FAST_INDEX,
             key: ticket.key,
-            offset: from + asked_bytes,
+            // It wraps only if the ticket was made up here; then the place is wrong, no more.
+            offset: ticket.base.wrapping_add(place),
             length_bytes: bytes,
             word: return_slot << 32 | u64::from(operation.token),
             metadata_length_bytes: metadata_bytes,
@@ -296,7 +312,10 @@ impl<H: Host> Interface<H> {
                     tx_links.offer(*link, &header, &[], &[data])?;
                 }
             }
-            tx_links.hand_over();
+            // What follows at once may go with this.
+            if asked_bytes + bytes == pieces.length_bytes {
+                tx_links.hand_over();
+            }
             Ok(bytes)
         })?;
         *self.operating.window(*link) += 1;
@@ -534,7 +553,7 @@ impl<H: Host> Interface<H> {
                 }
                 self.outbound.lock(|outbound| outbound.answer(inbound))
             }
-            (Half::Shared(handoff_lock), Some(processor)) => {
+            (Half::Shared(handoff_lock) | Half::Lent(handoff_lock), Some(processor)) => {
                 if !processor.exchange.takes_owed() {
                     return;
                 }
@@ -545,7 +564,7 @@ impl<H: Host> Interface<H> {
                 }
                 sent
             }
-            (Half::Shared(_), None) => 0,
+            (Half::Shared(_) | Half::Lent(_), None) => 0,
         };
         self.other_activity += sent as u64;
     }

@@ -15,6 +15,7 @@ use super::{Interface, Queue};
 use crate::error::ReceiveError;
 use crate::half::Half;
 use crate::inbound::Polled;
+use crate::outbound::Outbound;
 use crate::processor::Strategy;
 use crate::receive_buffer::ShortArrival;
 use crate::wait::{Wait, WaitState, WaitStep};
@@ -148,7 +149,7 @@ impl<H: Host> Interface<H> {
     pub(crate) fn look_again(&mut self) -> bool {
         match &mut self.inbound {
             Half::Own(inbound) => inbound.continues_turn(),
-            Half::Shared(_) => false,
+            Half::Shared(_) | Half::Lent(_) => false,
         }
     }
 
@@ -174,7 +175,7 @@ impl<H: Host> Interface<H> {
                 queue.empty_at = inbound.receiver.announced();
                 true
             }
-            Half::Shared(_) => false,
+            Half::Shared(_) | Half::Lent(_) => false,
         };
         match self.poll_for(Some(queue.id)) {
             Polled {
@@ -243,7 +244,7 @@ impl<H: Host> Interface<H> {
         self.drain_events_if_asked();
         let polled = match (&mut self.inbound, &self.processor) {
             (Half::Own(inbound), _) => inbound.poll(waiting),
-            (Half::Shared(handoff_lock), Some(processor)) => {
+            (Half::Shared(handoff_lock) | Half::Lent(handoff_lock), Some(processor)) => {
                 let inbound = if insists {
                     // When this returns, either thread has taken what had come.
                     Some(handoff_lock.enter())
@@ -254,7 +255,7 @@ impl<H: Host> Interface<H> {
                 } else {
                     None
                 };
-                let is_ours = matches!(self.outbound, Half::Own(_));
+                let is_ours = !self.outbound.is_shared();
                 let polled = inbound.map_or(Polled::NOTHING, |mut inbound| {
                     let polled = inbound.poll(None);
                     if is_ours && inbound.receiver.owes_answers() {
@@ -270,23 +271,31 @@ impl<H: Host> Interface<H> {
                 }
                 polled
             }
-            (Half::Shared(_), None) => Polled::NOTHING,
+            (Half::Shared(_) | Half::Lent(_), None) => Polled::NOTHING,
         };
         if polled.has_ended {
             self.end_ended();
         }
         self.answer();
         self.close_left_initiators();
-        if let Half::Own(outbound) = &mut self.outbound {
-            self.other_activity += outbound.pump() as u64;
-            if outbound.tx_links.has_broken() {
-                self.end_broken();
-            }
-        }
+        self.pump();
         if self.sleepers.is_any() {
             self.wake_sleepers_if_active();
         }
         polled
+    }
+
+    /// Sends what is queued, if that is this thread's affair.
+    #[inline(always)]
+    fn pump(&mut self) {
+        let pump =
+            |outbound: &mut Outbound<_, _>| (outbound.pump(), outbound.tx_links.has_broken());
+        if let Some((sent, has_broken)) = self.outbound.own(pump) {
+            self.other_activity += sent as u64;
+            if has_broken {
+                self.end_broken();
+            }
+        }
     }
 
     /// What is left of a wait.
@@ -410,7 +419,7 @@ impl<H: Host> Interface<H> {
     pub(crate) fn is_at_hand(&mut self) -> bool {
         match &mut self.inbound {
             Half::Own(inbound) => inbound.is_at_hand(),
-            Half::Shared(_) => false,
+            Half::Shared(_) | Half::Lent(_) => false,
         }
     }
 
@@ -461,7 +470,7 @@ impl<H: Host> Interface<H> {
     /// could not be woken can be tried again.
     pub fn prepare_wait(&mut self) -> Option<Duration> {
         let now_ns = self.host.now_ns();
-        let is_own = matches!(self.outbound, Half::Own(_));
+        let is_own = !self.outbound.is_shared();
         let has_room = self.outbound.lock(|outbound| {
             if is_own {
                 // Otherwise the network processor sees to it.

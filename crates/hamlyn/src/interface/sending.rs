@@ -121,7 +121,6 @@ impl<H: Host> Interface<H> {
         if self.is_asked() {
             return None;
         }
-        let outbound = self.outbound.own()?;
         let mut left = SHORTS_MAX;
         let next = || {
             left = left.checked_sub(1)?;
@@ -132,10 +131,13 @@ impl<H: Host> Interface<H> {
             };
             Some(target.short(&message, form))
         };
-        let tx_links = &mut outbound.tx_links;
-        outbound
-            .transmitter
-            .post_shorts(terminus, target.link, next, tx_links)
+        let posted = self.outbound.own(|outbound| {
+            let tx_links = &mut outbound.tx_links;
+            outbound
+                .transmitter
+                .post_shorts(terminus, target.link, next, tx_links)
+        });
+        posted?
     }
 
     /// Sends a message that is one short packet, if nothing stands in its way.
@@ -161,11 +163,13 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         form: InlineForm,
     ) -> Option<SendHandle> {
-        let outbound = self.outbound.own()?;
         let short = || target.short(message, form);
-        outbound
-            .transmitter
-            .post_short(terminus, target.link, short, &mut outbound.tx_links)
+        let posted = self.outbound.own(|outbound| {
+            outbound
+                .transmitter
+                .post_short(terminus, target.link, short, &mut outbound.tx_links)
+        });
+        posted?
     }
 
     /// Sends a message that did not take the fast path. One that is a packet of bytes goes at once if nothing stands in its way:
@@ -216,14 +220,19 @@ impl<H: Host> Interface<H> {
         if self.is_asked() || !message.metadata.is_empty() {
             return None;
         }
-        let outbound = self.outbound.own()?;
+        if self.outbound.is_shared() {
+            return None;
+        }
         let offset = target
             .ticket
             .place(message.offset, data.len() as u64)
             .ok()?;
         let posting = || compose_at(target, message, offset);
-        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-        transmitter.post_at_once(terminus, posting, data, tx_links)
+        let posted = self.outbound.own(|outbound| {
+            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+            transmitter.post_at_once(terminus, posting, data, tx_links)
+        });
+        posted?
     }
 
     /// Sends a short message that found no room, or others before it, if room comes soon: a program that
@@ -240,16 +249,21 @@ impl<H: Host> Interface<H> {
         }
         let form = target.inline_form(message)?;
         // To another host no message goes that way, however long one tries.
-        if !self.outbound.own()?.tx_links.has_short_way(target.link) {
+        let link = target.link;
+        let has_short_way = |outbound: &mut Outbound<_, _>| outbound.tx_links.has_short_way(link);
+        if !self.outbound.own(has_short_way)? {
             return None;
         }
         for _ in 0..SHORT_TRIES {
-            let outbound = self.outbound.own()?;
-            if outbound.transmitter.is_waiting_for(target.link) {
-                outbound.pump();
-                if outbound.transmitter.is_waiting_for(target.link) {
-                    return None;
+            let still_waits = self.outbound.own(|outbound| {
+                if !outbound.transmitter.is_waiting_for(link) {
+                    return false;
                 }
+                outbound.pump();
+                outbound.transmitter.is_waiting_for(link)
+            });
+            if still_waits? {
+                return None;
             }
             if !self.is_asked()
                 && let Some(handle) = self.post_short(terminus, target, message, form)
@@ -278,14 +292,16 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         offset: u64,
     ) -> Result<SendHandle, PostError> {
-        let Some(outbound) = self.outbound.own() else {
-            return self.post_shared(terminus, &compose_at(target, message, offset), message);
-        };
-        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-        let posting = || compose_at(target, message, offset);
-        let (metadata, data) = (message.metadata, message.data);
-        let posted = transmitter.post_made(terminus, posting, metadata, data, tx_links)?;
-        Ok(posted.handle)
+        let posted = self.outbound.own(|outbound| {
+            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+            let posting = || compose_at(target, message, offset);
+            let (metadata, data) = (message.metadata, message.data);
+            transmitter.post_made(terminus, posting, metadata, data, tx_links)
+        });
+        match posted {
+            Some(posted) => Ok(posted?.handle),
+            None => self.post_shared(terminus, &compose_at(target, message, offset), message),
+        }
     }
 
     #[inline(never)]

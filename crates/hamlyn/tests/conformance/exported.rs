@@ -11,6 +11,7 @@ use hamlyn::{Area, Export, ExportTicket, Import, NewSlot, Slot, Wait};
 
 use crate::World;
 use crate::low_level::target;
+use crate::one_sided::pieces_of_every_shape;
 use crate::peer::{Peer, pattern};
 
 const AREA: u64 = 80 << 12;
@@ -46,7 +47,7 @@ fn import(peer: &Peer, key: &str, offset: u64, length_bytes: u64) -> (Import, In
         )
     });
     let options = InitiatorOptions {
-        landing_bytes: AREA,
+        landing_bytes: 2 * AREA,
     };
     let initiator = peer.with(|manager| manager.interface().open_initiator(to, options));
     (import, initiator.unwrap())
@@ -176,7 +177,7 @@ pub(crate) fn what_does_not_fit_exported_memory_is_refused_by_the_same_names(wor
                 assert!(matches!(outside, Err(OperationError::OutsideTicket(_))));
                 let outside = interface.read_direct(&all, u64::MAX, &mut [0; 2]);
                 assert!(matches!(outside, Err(OperationError::OutsideTicket(_))));
-                let outside = interface.begin_read(&mut all, 0, AREA - 7, 8, wait);
+                let outside = interface.begin_read(&mut all, 0, 2 * AREA - 7, 8, wait);
                 assert!(matches!(
                     outside,
                     Err(OperationError::OutsideLanding { .. })
@@ -286,6 +287,24 @@ pub(crate) fn changes_of_several_importers_and_by_packets_are_all_counted(world:
                 });
             }
             peer.put("packets", &[]);
+        },
+    ]);
+}
+
+pub(crate) fn pieces_are_read_and_put_in_exported_memory(world: &World) {
+    world.run(&[
+        &|peer| {
+            let (area, _slot, _export) = exported(peer, "export", Rights::ALL);
+            area.write_at(0, &pattern(3, AREA as usize)).unwrap();
+            peer.put("filled", &[]);
+            peer.get("through");
+        },
+        &|peer| {
+            peer.get("filled");
+            let (_import, mut initiator) = import(peer, "export", 8, AREA - 8);
+            let mut all = pattern(3, AREA as usize)[8..].to_vec();
+            pieces_of_every_shape(peer, &mut initiator, &mut all);
+            peer.put("through", &[]);
         },
     ]);
 }

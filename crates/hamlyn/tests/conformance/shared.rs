@@ -23,6 +23,7 @@ mod names;
 mod one_sided;
 mod peer;
 mod services;
+mod stores;
 mod stream_races;
 mod stream_records;
 mod streams;

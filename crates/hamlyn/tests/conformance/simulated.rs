@@ -21,6 +21,7 @@ mod one_sided;
 mod peer;
 mod placing;
 mod services;
+mod stores;
 mod stream_races;
 mod stream_records;
 mod streams;
@@ -54,7 +55,9 @@ between_interfaces!(placing_simulated_receive, Near, Receive);
 among_several!(several_simulated, Apart, Proc);
 among_several!(several_simulated_np, Apart, Np);
 among_several!(several_near_simulated, Near, Proc);
-with_processor!(attentive_simulated, Apart);
+with_processor!(attentive_simulated, Apart, Np);
+with_processor!(attentive_simulated_inject, Apart, Inject);
+with_processor!(attentive_simulated_receive, Apart, Receive);
 while_nobody_receives!(full_simulated, Near, Proc);
 
 /// How long a peer blocks at a time.

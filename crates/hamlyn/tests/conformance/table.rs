@@ -57,6 +57,10 @@ macro_rules! everything {
             one_sided::what_is_not_granted_is_refused
             one_sided::additions_of_several_initiators_are_all_counted
             one_sided::an_initiator_that_is_dropped_leaves_nothing
+            one_sided::pieces_are_read_and_put_in_one_operation
+            one_sided::pieces_that_do_not_fit_are_refused_before_anything_is_asked
+            stores::stores_are_counted_apart_and_are_in_their_place
+            stores::stores_that_cannot_be_counted_are_refused
             datagrams::datagrams_arrive_and_a_receiver_must_be_ready
             datagrams::a_reply_ticket_makes_a_round_trip
             datagrams::datagrams_of_many_packets_arrive
@@ -143,6 +147,7 @@ macro_rules! between_interfaces {
             placing::messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
             exported::operations_in_exported_memory_are_complete_at_once
             exported::what_does_not_fit_exported_memory_is_refused_by_the_same_names
+            exported::pieces_are_read_and_put_in_exported_memory
             exported::after_revocation_operations_go_as_packets
             exported::changes_of_several_importers_and_by_packets_are_all_counted
         }
@@ -159,11 +164,12 @@ macro_rules! among_several {
     };
 }
 
-/// Where a network processor has both halves of the target.
+/// Where a network processor receives at the target.
 macro_rules! with_processor {
-    ($name:ident, $layout:ident) => {
-        in_world! { $name, $layout, Np,
+    ($name:ident, $layout:ident, $strategy:ident) => {
+        in_world! { $name, $layout, $strategy,
             one_sided::a_target_that_does_nothing_answers
+            stores::a_target_that_only_looks_sees_the_count
         }
     };
 }

@@ -1,0 +1,136 @@
+//! `hamlyn run`: starts the processes of a job, here or on several hosts, and ends all of them when one fails (decision 0038).
+//!
+//! Each process is first this command again (`process`), which learns on its standard input what it is to be, and becomes the
+//! program. On another host, reached by a remote shell, it stays beside the program and ends it when the connection ends.
+
+mod event;
+mod hosts;
+mod options;
+mod plan;
+pub(crate) mod process;
+mod started;
+
+use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::Signal;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use event::{Ending, Event};
+pub(crate) use options::Arguments;
+use plan::Plan;
+use started::Started;
+
+/// How long processes have to end by themselves once they were told to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The state of a job under way.
+struct Job {
+    processes: Vec<Started>,
+    running: usize,
+    /// What is told of the first that failed, as an exit status.
+    status: Option<u8>,
+    /// When those that are left are killed.
+    kill_at: Option<Instant>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let plan = Plan::new(arguments)?;
+    let (sender, events) = channel();
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGQUIT, SIGHUP]).context("watching for signals")?;
+    let of_signals = sender.clone();
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            if of_signals.send(Event::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    });
+    let mut job = Job {
+        processes: Vec::new(),
+        running: 0,
+        status: None,
+        kill_at: None,
+    };
+    // In this thread, which lasts: processes end when the thread that started them does.
+    for part in &plan.parts {
+        match Started::start(&plan, part, &sender) {
+            Ok(started) => {
+                job.processes.push(started);
+                job.running += 1;
+            }
+            Err(error) => {
+                job.end_all(Signal::KILL);
+                return Err(error);
+            }
+        }
+    }
+    drop(sender);
+    while job.running > 0 {
+        let event = match job.kill_at {
+            Some(at) => events.recv_timeout(at.saturating_duration_since(Instant::now())),
+            None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match event {
+            Ok(Event::Ended { proc }) => job.ended(proc)?,
+            Ok(Event::Signal(signal)) => job.signalled(signal),
+            Err(RecvTimeoutError::Timeout) => {
+                job.end_all(Signal::KILL);
+                job.kill_at = None;
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    for process in &mut job.processes {
+        process.finish_output();
+    }
+    Ok(ExitCode::from(job.status.unwrap_or(0)))
+}
+
+impl Job {
+    fn ended(&mut self, proc: usize) -> Result<()> {
+        self.running -= 1;
+        let process = &mut self.processes[proc];
+        let ending = process.reap()?;
+        let Some(code) = ending.code() else {
+            return Ok(());
+        };
+        if self.status.is_some() {
+            return Ok(());
+        }
+        let what = process.what.clone();
+        let others = match self.running {
+            0 => String::new(),
+            1 => "; the other process is ended".to_owned(),
+            others => format!("; the other {others} processes are ended"),
+        };
+        // What it printed before stands before this.
+        process.finish_output();
+        eprintln!("hamlyn run: {what} {ending}{others}");
+        self.status = Some(code);
+        self.end_all(Signal::TERM);
+        self.kill_at = Some(Instant::now() + GRACE);
+        Ok(())
+    }
+
+    fn signalled(&mut self, signal: i32) {
+        let Some(signal) = Signal::from_named_raw(signal) else {
+            return;
+        };
+        self.status
+            .get_or_insert(Ending::Signal(signal.as_raw()).code().unwrap_or(1));
+        self.end_all(signal);
+        self.kill_at.get_or_insert(Instant::now() + GRACE);
+    }
+
+    /// Tells all that are left.
+    fn end_all(&mut self, signal: Signal) {
+        for process in &mut self.processes {
+            process.signal(signal);
+        }
+    }
+}
