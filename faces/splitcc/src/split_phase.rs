@@ -382,3 +382,7 @@ pub fn loop_together<'e>(
 fn same_bytes(left: &Ty, right: &Ty) -> bool {
     !left.is_unknown() && !right.is_unknown() && !left.is_volatile && crate::types::same(left, right)
 }
+
+#[cfg(test)]
+#[path = "split_phase_tests.rs"]
+mod tests;

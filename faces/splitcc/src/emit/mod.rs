@@ -112,7 +112,7 @@ impl<'a> Emitter<'a> {
 
     /// Writes everything.
     pub fn unit(mut self, unit: &Unit) -> String {
-        let mut whole = String::new();
+        let mut whole = unit.implicit.clone();
         for external in &unit.externals {
             match external {
                 External::Raw(span) => self.copy(*span),

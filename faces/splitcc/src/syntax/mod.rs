@@ -61,6 +61,8 @@ pub struct Parser<'a> {
     pub(crate) defined: HashSet<Rc<str>>,
     /// Functions that some header defines `extern inline` without an external definition.
     pub(crate) extern_inline: HashSet<Rc<str>>,
+    /// Declarations of functions that the program does not declare.
+    pub(crate) implicit: Vec<String>,
     /// Whether an initialiser of something static is being read.
     pub(crate) in_static_initializer: bool,
     /// Whether operands are not evaluated (`sizeof`, `typeof`).
@@ -75,6 +77,8 @@ pub struct Unit {
     pub scopes: Scopes,
     /// Functions to make static: defined `extern inline`.
     pub extern_inline: HashSet<Rc<str>>,
+    /// Declarations of functions that the program does not declare.
+    pub implicit: String,
 }
 
 const RESERVED: &[&str] = &[
@@ -149,6 +153,7 @@ impl<'a> Parser<'a> {
             made_up: 0,
             defined: HashSet::new(),
             extern_inline: HashSet::new(),
+            implicit: Vec::new(),
             in_static_initializer: false,
             unevaluated: 0,
         }
@@ -172,11 +177,7 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        Unit {
-            externals,
-            scopes: self.scopes,
-            extern_inline: self.extern_inline,
-        }
+        Unit { externals, scopes: self.scopes, extern_inline: self.extern_inline, implicit: self.implicit.concat() }
     }
 
     // --- Tokens ---------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ use super::expressions::has_parts;
 use super::tree::{Builtin, Expr, ExprKind, NameRole, Part, Place, Stmt, StmtKind};
 use super::{Parse, Parser};
 use crate::lex::TokenKind;
-use crate::types::{Dimension, Kind, Rank, Ty, Type};
+use crate::types::{Reach, Dimension, Kind, Rank, Ty, Type};
 use std::rc::Rc;
 
 /// Allocation of memory goes to the heap that processors share.
@@ -19,6 +19,36 @@ const ALLOCATION: [(&str, &str); 10] = [
     ("posix_memalign", "splitc_posix_memalign"),
     ("strdup", "splitc_strdup"),
     ("strndup", "splitc_strndup"),
+];
+
+/// Functions of the C library that programs call without a declaration, and whose results are no int.
+const IMPLICIT: [(&str, &str); 26] = [
+    ("getenv", "char *"),
+    ("fopen", "char *"),
+    ("fdopen", "char *"),
+    ("freopen", "char *"),
+    ("popen", "char *"),
+    ("tmpfile", "char *"),
+    ("fgets", "char *"),
+    ("gets", "char *"),
+    ("strtok", "char *"),
+    ("strerror", "char *"),
+    ("ctime", "char *"),
+    ("asctime", "char *"),
+    ("localtime", "char *"),
+    ("gmtime", "char *"),
+    ("getcwd", "char *"),
+    ("getwd", "char *"),
+    ("sbrk", "char *"),
+    ("bsearch", "char *"),
+    ("opendir", "char *"),
+    ("readdir", "char *"),
+    ("getpwnam", "char *"),
+    ("atof", "double "),
+    ("strtod", "double "),
+    ("drand48", "double "),
+    ("atol", "long "),
+    ("random", "long "),
 ];
 
 /// What Split-C calls `name`, if it is an operation whose types depend on its arguments.
@@ -262,8 +292,20 @@ impl Parser<'_> {
                 ));
             }
             None if is_call => {
-                // An implicit declaration: a function with any parameters that returns int.
-                let ty = Type::new(Kind::Function(Type::int(), None, true));
+                // An implicit declaration: a function with any parameters that returns int. On machines whose pointers
+                // were as long as int, programs got away with it for functions of the C library that return others.
+                let result = match IMPLICIT.iter().find(|(known, _)| *known == &*name) {
+                    Some((_, text)) => {
+                        self.implicit.push(format!("extern {text}{name}();\n"));
+                        match *text {
+                            "double " => Type::double(),
+                            "long " => Type::integer(Rank::Long, false),
+                            _ => Type::pointer(Type::integer(Rank::Char, false), Reach::Local),
+                        }
+                    }
+                    None => Type::int(),
+                };
+                let ty = Type::new(Kind::Function(result, None, true));
                 let symbol = crate::scope::Symbol {
                     ty,
                     is_typedef: false,
