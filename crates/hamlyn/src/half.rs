@@ -28,12 +28,21 @@ pub(crate) enum Holder {
 }
 
 impl<T> Half<T> {
-    /// Uses the half, if it is the application's.
+    /// The half, if it is the application's alone.
     #[inline(always)]
-    pub(crate) fn own<R>(&mut self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub(crate) fn own(&mut self) -> Option<&mut T> {
+        match self {
+            Half::Own(half) => Some(half),
+            Half::Shared(_) | Half::Lent(_) => None,
+        }
+    }
+
+    /// Uses the half, if it is the application's, lent or not. Not for the fast path: what is done is compiled twice, and so is
+    /// not made part of its caller.
+    pub(crate) fn with_own<R>(&mut self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         match self {
             Half::Own(half) => Some(act(half)),
-            Half::Lent(handoff_lock) => Some(use_lent(handoff_lock, act)),
+            Half::Lent(handoff_lock) => Some(act(&mut handoff_lock.enter_soon())),
             Half::Shared(_) => None,
         }
     }
@@ -88,12 +97,6 @@ impl<T> Half<T> {
     }
 }
 
-/// Apart, so that the way without a lock stays short.
-#[inline(never)]
-fn use_lent<T, R>(handoff_lock: &HandoffLock<T>, act: impl FnOnce(&mut T) -> R) -> R {
-    act(&mut handoff_lock.enter_soon())
-}
-
 /// A lock whose one holder, the network processor, has it nearly all the time and
 /// steps aside when it is wanted; or only borrows it, when it is free.
 pub(crate) struct HandoffLock<T> {
@@ -124,7 +127,7 @@ impl<T> HandoffLock<T> {
     }
 
     /// For the application, if it is the holder: it is free nearly always.
-    fn enter_soon(&self) -> MutexGuard<'_, T> {
+    pub(crate) fn enter_soon(&self) -> MutexGuard<'_, T> {
         self.half.try_lock().unwrap_or_else(|_| self.enter())
     }
 

@@ -398,6 +398,12 @@ impl Operations {
         self.is_flooded = true;
     }
 
+    /// Whether all of an operation was answered.
+    pub(crate) fn is_done(&mut self, operation: Operation) -> bool {
+        self.pending(operation)
+            .is_none_or(|pending| pending.is_done())
+    }
+
     /// The result of an operation, if it is there. Its place is free afterwards.
     pub(crate) fn fetch(&mut self, operation: Operation) -> Option<Result<(), OperationError>> {
         let is_flooded = self.is_flooded;

@@ -128,10 +128,6 @@ impl<T> GlobalPtr<T> {
 
     /// So many values further on the same processor.
     #[must_use]
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "as the method of raw pointers; indices are signed numbers"
-    )]
     pub const fn add(self, values: i64) -> Self {
         Self::at(
             self.address
@@ -162,10 +158,6 @@ impl<T> SpreadPtr<T> {
 
     /// So many elements further, cyclically over the processors.
     #[must_use]
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "as the method of raw pointers; indices are signed numbers"
-    )]
     pub const fn add(self, elements: i64) -> Self {
         let element_bytes = size_of::<T>() as u64;
         let address = self.address.spread_add(elements, element_bytes, self.procs);

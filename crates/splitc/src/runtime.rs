@@ -266,13 +266,20 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         Ok(())
     }
 
-    /// Ends this processor's part, when all others have come to their end. What others had stored here is in its place.
+    /// Ends this processor's part, when all others have come to their end, and closes its interface.
     pub fn finish(mut self) -> Result<P, Error> {
+        self.end()?;
+        Ok(self.program)
+    }
+
+    /// The same, but leaves everything open: for programs whose stack lies in the memory that they share. Nothing else may be called
+    /// afterwards.
+    pub fn end(&mut self) -> Result<(), Error> {
         self.sync()?;
         self.end_barrier()?;
         // What this processor sent last may be what another waits for.
         self.manager.flush(Wait::millis(1000))?;
-        Ok(self.program)
+        Ok(())
     }
 
     /// Which processor this is (`MYPROC`).

@@ -29,6 +29,8 @@ pub(crate) enum Role {
     Soak,
     /// A process on one of two hosts in a benchmark.
     Network,
+    /// A processor of a Split-C job in a benchmark.
+    Splitc,
 }
 
 /// Takes the next order from standard input; nothing at its end.

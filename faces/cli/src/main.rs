@@ -104,6 +104,7 @@ fn main() -> ExitCode {
             Role::Peers => bench::stopped::peers::run(),
             Role::Soak => soak::worker::run(),
             Role::Network => bench::network::process::run(),
+            Role::Splitc => bench::splitc::run_processor(),
         }
         .map(|()| ExitCode::SUCCESS),
     });

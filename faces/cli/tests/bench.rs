@@ -120,6 +120,51 @@ fn request_and_reply_have_a_row_for_each_length() {
 }
 
 #[test]
+fn one_sided_reads_stand_beside_hand_offs_and_changes_beside_locked_additions() {
+    let Some(measured) = measured(&["--one-sided"]) else {
+        return;
+    };
+    says_on_what(&measured);
+    let reads = measured["one_sided"]["reads"].as_array().expect("rows");
+    let of = |strategy: &str, target: &str, way: &str| {
+        let is_it = |row: &&Value| {
+            row["strategy"] == strategy && row["target"] == target && row["way"] == way
+        };
+        let rows: Vec<&Value> = reads.iter().filter(is_it).collect();
+        for row in &rows {
+            number(&row["read_ns"]);
+            number(&row["over_two_hand_offs"]);
+        }
+        let lengths = rows.iter().map(|row| row["length_bytes"].as_u64());
+        lengths.collect::<Option<Vec<_>>>().expect("lengths")
+    };
+    for way in ["packets", "direct"] {
+        assert_eq!(of("proc", "attends", way), [4, 8, 16, 64, 256, 4096]);
+    }
+    for strategy in ["np", "inject", "receive"] {
+        for target in ["attends", "computes"] {
+            assert_eq!(of(strategy, target, "packets"), [8]);
+        }
+    }
+    let changes = measured["one_sided"]["changes"].as_array().expect("rows");
+    let processes: Vec<_> = changes
+        .iter()
+        .map(|row| row["processes"].as_u64())
+        .collect();
+    assert_eq!(processes, [1, 2, 4, 8].map(Some));
+    for row in changes {
+        for figure in [
+            "by_packets_per_s",
+            "direct_per_s",
+            "plain_per_s",
+            "direct_over_plain",
+        ] {
+            number(&row[figure]);
+        }
+    }
+}
+
+#[test]
 fn loaned_messages_have_a_row_for_each_length_and_number_of_readers() {
     let Some(measured) = measured(&["--loans"]) else {
         return;

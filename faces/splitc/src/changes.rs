@@ -1,7 +1,6 @@
 //! Atomic changes of a word, and atomic procedures.
 
 use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use hamlyn::one_sided::{Atomic, Change, Width};
@@ -169,7 +168,7 @@ pub unsafe extern "C" fn splitc_atomic(
         // SAFETY: the caller's promise.
         bytes => unsafe { from_raw_parts(arguments.cast::<u8>(), bytes) },
     };
-    let result = match (result_bytes, result == null_mut()) {
+    let result = match (result_bytes, result.is_null()) {
         (0, _) | (_, true) => &mut [],
         // SAFETY: the caller's promise.
         (bytes, false) => unsafe { from_raw_parts_mut(result.cast::<u8>(), bytes) },

@@ -115,7 +115,7 @@ pub extern "C" fn splitc_calloc(count: usize, bytes: usize) -> *mut c_void {
         // SAFETY: as for C.
         return unsafe { libc::calloc(count, bytes) };
     }
-    let length = count.checked_mul(bytes).unwrap_or(usize::MAX);
+    let length = count.saturating_mul(bytes);
     let memory = allocate(length, ALIGNMENT_BYTES);
     if !memory.is_null() {
         // SAFETY: it has that many bytes.

@@ -83,6 +83,8 @@ pub(crate) fn segment(memory_bytes: u64) -> Result<SharedMemory, ExportableError
         length_bytes: memory_bytes,
         address: Some(SEGMENT_ADDRESS),
     })?;
+    // Mapped until the process ends, as its stack may lie there.
+    std::mem::forget(area.clone());
     Ok(SharedMemory {
         start: SEGMENT_ADDRESS as u64,
         area,

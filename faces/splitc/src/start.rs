@@ -1,13 +1,12 @@
 //! The start and the end of a processor.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::mem::ManuallyDrop;
 use std::ptr::{null, null_mut};
 use std::sync::Mutex;
 
-use hamlyn_splitc::{DirectMemory, Error, Job, Setup, Splitc};
+use hamlyn_splitc::{Error, Job, Setup, Splitc};
 
 use crate::boundary::{Runtime, fail, set_current, set_proc};
 use crate::program::CProgram;
@@ -23,19 +22,14 @@ pub type Main = unsafe extern "C" fn(c_int, *mut *mut c_char) -> c_int;
 static AT_START: Mutex<Vec<AtStart>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// The job that runs in this thread, until it has ended.
-    // Without a destructor: `exit` runs those of threads before it calls `at_exit`.
-    static RUNNING: RefCell<Option<ManuallyDrop<Box<Running>>>> = const { RefCell::new(None) };
-}
-
-struct Running {
-    runtime: Runtime,
-    /// What the windows of the inline functions lead to.
-    _windows: Vec<DirectMemory>,
+    /// The runtime of the job that runs in this thread, until it has ended; from a box. It is never dropped by the end of the
+    /// thread, which may run on the stack in the segment.
+    static RUNNING: Cell<*mut Runtime> = const { Cell::new(null_mut()) };
 }
 
 unsafe extern "C" {
     /// Of the C library: called by `exit` with its status.
+    static stdout: *mut libc::FILE;
     safe fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
@@ -107,9 +101,12 @@ pub unsafe extern "C" fn splitc_start(
 /// As [`splitc_start`].
 unsafe fn start(data: std::ops::Range<usize>) -> Result<Division, String> {
     let text = |error: Error| error.to_string();
+    // The launcher reads a pipe, to which a program that fails would otherwise leave nothing of what it printed.
+    // SAFETY: the stream is the C library's, and nothing was printed yet.
+    unsafe { libc::setvbuf(stdout, null_mut(), libc::_IOLBF, 0) };
     let job = Job::from_environment().map_err(text)?;
     set_proc(job.proc);
-    if RUNNING.with_borrow(Option::is_some) {
+    if !RUNNING.get().is_null() {
         return Err("splitc_start was called twice".to_owned());
     }
     map_state().map_err(|error| {
@@ -121,10 +118,6 @@ unsafe fn start(data: std::ops::Range<usize>) -> Result<Division, String> {
     let data = unsafe { static_data(data) }.map_err(shared)?;
     let mut memory = vec![segment(job.memory_bytes).map_err(shared)?];
     memory.extend(data);
-    // The stack on which the program calls `exit` and its static data are used up to the end of the process.
-    for shared in &memory {
-        std::mem::forget(shared.area.clone());
-    }
     let division = Division::of(job.memory_bytes);
     // SAFETY: that part of the segment is the heap's alone.
     unsafe { heap::claim(division.heap.clone()) };
@@ -139,44 +132,35 @@ unsafe fn start(data: std::ops::Range<usize>) -> Result<Division, String> {
     let mut runtime = Splitc::start(manager, setup).map_err(text)?;
     let mut windows = Vec::new();
     publish(&mut runtime, &mut windows).map_err(text)?;
-    let mut running = Box::new(Running {
-        runtime,
-        _windows: windows,
-    });
-    set_current(&raw mut running.runtime);
-    RUNNING.set(Some(ManuallyDrop::new(running)));
+    // Mapped until the process ends: the program may look at its memory even in its last handlers of exit.
+    std::mem::forget(windows);
+    let runtime = Box::into_raw(Box::new(runtime));
+    set_current(runtime);
+    RUNNING.set(runtime);
     on_exit(at_exit, null_mut());
     Ok(division)
 }
 
 /// The program called `exit`. If that was with success, it has come to its end as if its main function had returned.
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
-    if status != 0 {
-        return;
-    }
-    // The program may be on the stack in the segment, whose pages are taken back from the others at the end: so this is done on
-    // a stack that they do not know. It is as large as that of a thread, and stays to the end of the process.
-    let stack = Vec::leak(vec![0_u8; END_STACK_BYTES]).as_mut_ptr_range();
-    // SAFETY: the stack is new, nothing else uses it, and `finish` does not unwind.
-    let ended = unsafe { stack::run_on(stack.start as u64..stack.end as u64, &mut finish) };
-    if let Err(error) = ended {
-        fail(null(), &format!("no stack could be had for the end of the program: error {error}"));
+    if status == 0 {
+        finish();
     }
 }
 
-/// The stack on which a program that calls `exit` comes to its end.
-const END_STACK_BYTES: usize = 2 << 20;
-
 /// Waits until all processors have come to their end.
 fn finish() {
-    let Some(running) = RUNNING.try_with(|running| running.take()).ok().flatten() else {
+    let runtime = RUNNING.replace(null_mut());
+    if runtime.is_null() {
         return;
-    };
+    }
     set_current(null_mut());
     // SAFETY: flushing all streams of the C library is allowed at any time.
     unsafe { libc::fflush(null_mut()) };
-    let Running { runtime, _windows } = *ManuallyDrop::into_inner(running);
-    match catch_unwind(AssertUnwindSafe(|| runtime.finish())) {
+    // SAFETY: it came from a box that is never dropped, and nothing else uses it: this was called by the program, not by the
+    // runtime. It stays, with all that it has mapped: this may run on the stack in the segment.
+    let runtime = unsafe { &mut *runtime };
+    match catch_unwind(AssertUnwindSafe(|| runtime.end())) {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => fail(null(), &error.to_string()),
         Err(_) => fail(

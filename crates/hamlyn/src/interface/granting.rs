@@ -355,12 +355,13 @@ impl<H: Host> Interface<H> {
     ) -> Result<Option<SendHandle>, SendError> {
         let start = target.ticket.place(message.offset, length)?;
         let place = start..start.saturating_add(length);
-        let granting = &mut self.granting;
-        let posted = self.outbound.own(|outbound| {
-            granting.post(outbound, terminus, target, message, place.clone(), &store)
-        });
-        if let Some(Ok(placed)) = posted {
-            return Ok(placed);
+        if let Half::Own(outbound) = &mut self.outbound {
+            let granting = &mut self.granting;
+            let place = place.clone();
+            let placed = granting.post(outbound, terminus, target, message, place, &store);
+            if let Ok(placed) = placed {
+                return Ok(placed);
+            }
         }
         self.send_placed_slowly(terminus, target, message, place, wait, store)
     }

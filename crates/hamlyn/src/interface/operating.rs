@@ -338,7 +338,7 @@ impl<H: Host> Interface<H> {
             let link = initiator.target.link;
             // Asked before the look, so that what came before the end of the link is seen.
             let is_gone = self.is_drained(link) && self.link_end(link).is_some();
-            self.take_answers(initiator.slot);
+            self.take_answers(initiator.slot, Some(operation));
             let operations = self.operating.of(initiator)?;
             if let Some(result) = operations.fetch(operation) {
                 return result;
@@ -459,8 +459,8 @@ impl<H: Host> Interface<H> {
         operations.map_or(0, |operations| operations.outstanding())
     }
 
-    /// Takes the answers that have come for an initiator, and moves packets.
-    fn take_answers(&mut self, slot: SlotName) {
+    /// Takes the answers that have come for an initiator, as far as that of an operation that is awaited, and moves packets.
+    fn take_answers(&mut self, slot: SlotName, awaited: Option<Operation>) {
         let place = usize::from(slot.index());
         let taken = self.operating.initiators.get_mut(place);
         let Some(mut operations) = taken.and_then(Option::take) else {
@@ -473,6 +473,9 @@ impl<H: Host> Interface<H> {
                     if operations.answered(notification.word) {
                         let window = self.operating.window(operations.link);
                         *window = window.saturating_sub(1);
+                        if awaited.is_some_and(|operation| operations.is_done(operation)) {
+                            break;
+                        }
                     }
                 }
                 Ok(None) => break,
@@ -494,7 +497,7 @@ impl<H: Host> Interface<H> {
             let operations = self.operating.initiators[index].as_ref();
             if let Some(operations) = operations.filter(|operations| operations.link == link) {
                 let slot = operations.slot.name;
-                self.take_answers(slot);
+                self.take_answers(slot, None);
             }
         }
     }
@@ -528,7 +531,7 @@ impl<H: Host> Interface<H> {
                 continue;
             };
             let (slot, link) = (operations.slot.name, operations.link);
-            self.take_answers(slot);
+            self.take_answers(slot, None);
             let is_gone = self.link_end(link).is_some();
             let is_over = |operations: &mut Box<Operations>| is_gone || operations.requests() == 0;
             if let Some(operations) = self.operating.initiators[index].take_if(is_over) {

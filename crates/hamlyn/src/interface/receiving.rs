@@ -278,23 +278,32 @@ impl<H: Host> Interface<H> {
         }
         self.answer();
         self.close_left_initiators();
-        self.pump();
+        if let Half::Own(outbound) = &mut self.outbound {
+            self.other_activity += outbound.pump() as u64;
+            if outbound.tx_links.has_broken() {
+                self.end_broken();
+            }
+        } else {
+            self.pump_lent();
+        }
         if self.sleepers.is_any() {
             self.wake_sleepers_if_active();
         }
         polled
     }
 
-    /// Sends what is queued, if that is this thread's affair.
-    #[inline(always)]
-    fn pump(&mut self) {
+    /// Sends what is queued, if the transmit half is lent.
+    #[inline(never)]
+    fn pump_lent(&mut self) {
+        if self.outbound.is_shared() {
+            return;
+        }
         let pump =
             |outbound: &mut Outbound<_, _>| (outbound.pump(), outbound.tx_links.has_broken());
-        if let Some((sent, has_broken)) = self.outbound.own(pump) {
-            self.other_activity += sent as u64;
-            if has_broken {
-                self.end_broken();
-            }
+        let (sent, has_broken) = self.outbound.lock(pump);
+        self.other_activity += sent as u64;
+        if has_broken {
+            self.end_broken();
         }
     }
 

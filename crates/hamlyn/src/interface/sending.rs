@@ -11,6 +11,7 @@ use hamlyn_ring::lending::ImportedRegion;
 
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
+use crate::half::Half;
 use crate::message::{InlineForm, Message, Target, compose_at};
 use crate::outbound::{Outbound, Withheld};
 use crate::wait::{Wait, WaitState};
@@ -121,6 +122,7 @@ impl<H: Host> Interface<H> {
         if self.is_asked() {
             return None;
         }
+        let outbound = self.outbound.own()?;
         let mut left = SHORTS_MAX;
         let next = || {
             left = left.checked_sub(1)?;
@@ -131,13 +133,10 @@ impl<H: Host> Interface<H> {
             };
             Some(target.short(&message, form))
         };
-        let posted = self.outbound.own(|outbound| {
-            let tx_links = &mut outbound.tx_links;
-            outbound
-                .transmitter
-                .post_shorts(terminus, target.link, next, tx_links)
-        });
-        posted?
+        let tx_links = &mut outbound.tx_links;
+        outbound
+            .transmitter
+            .post_shorts(terminus, target.link, next, tx_links)
     }
 
     /// Sends a message that is one short packet, if nothing stands in its way.
@@ -163,13 +162,11 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         form: InlineForm,
     ) -> Option<SendHandle> {
+        let outbound = self.outbound.own()?;
         let short = || target.short(message, form);
-        let posted = self.outbound.own(|outbound| {
-            outbound
-                .transmitter
-                .post_short(terminus, target.link, short, &mut outbound.tx_links)
-        });
-        posted?
+        outbound
+            .transmitter
+            .post_short(terminus, target.link, short, &mut outbound.tx_links)
     }
 
     /// Sends a message that did not take the fast path. One that is a packet of bytes goes at once if nothing stands in its way:
@@ -189,6 +186,36 @@ impl<H: Host> Interface<H> {
             Some(handle) => Ok(handle),
             None => self.send_any(terminus, target, message, wait),
         }
+    }
+
+    /// Sends a message that is one packet, if nothing stands in its way, by a transmit half that is lent.
+    #[inline(never)]
+    fn send_lent(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Option<SendHandle> {
+        let Half::Lent(handoff_lock) = &self.outbound else {
+            return None;
+        };
+        if self.is_asked() {
+            return None;
+        }
+        let mut outbound = handoff_lock.enter_soon();
+        let outbound = &mut *outbound;
+        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+        if let Some(form) = target.inline_form(message) {
+            let short = || target.short(message, form);
+            return transmitter.post_short(terminus, target.link, short, tx_links);
+        }
+        if !message.metadata.is_empty() {
+            return None;
+        }
+        let length = message.data.len() as u64;
+        let offset = target.ticket.place(message.offset, length).ok()?;
+        let posting = || compose_at(target, message, offset);
+        transmitter.post_at_once(terminus, posting, message.data, tx_links)
     }
 
     /// Sends a message whose place may have been granted.
@@ -220,19 +247,14 @@ impl<H: Host> Interface<H> {
         if self.is_asked() || !message.metadata.is_empty() {
             return None;
         }
-        if self.outbound.is_shared() {
-            return None;
-        }
+        let outbound = self.outbound.own()?;
         let offset = target
             .ticket
             .place(message.offset, data.len() as u64)
             .ok()?;
         let posting = || compose_at(target, message, offset);
-        let posted = self.outbound.own(|outbound| {
-            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            transmitter.post_at_once(terminus, posting, data, tx_links)
-        });
-        posted?
+        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+        transmitter.post_at_once(terminus, posting, data, tx_links)
     }
 
     /// Sends a short message that found no room, or others before it, if room comes soon: a program that
@@ -251,11 +273,11 @@ impl<H: Host> Interface<H> {
         // To another host no message goes that way, however long one tries.
         let link = target.link;
         let has_short_way = |outbound: &mut Outbound<_, _>| outbound.tx_links.has_short_way(link);
-        if !self.outbound.own(has_short_way)? {
+        if !self.outbound.with_own(has_short_way)? {
             return None;
         }
         for _ in 0..SHORT_TRIES {
-            let still_waits = self.outbound.own(|outbound| {
+            let still_waits = self.outbound.with_own(|outbound| {
                 if !outbound.transmitter.is_waiting_for(link) {
                     return false;
                 }
@@ -265,10 +287,14 @@ impl<H: Host> Interface<H> {
             if still_waits? {
                 return None;
             }
-            if !self.is_asked()
-                && let Some(handle) = self.post_short(terminus, target, message, form)
-            {
-                return Some(handle);
+            if !self.is_asked() {
+                let sent = match &self.outbound {
+                    Half::Lent(_) => self.send_lent(terminus, target, message),
+                    _ => self.post_short(terminus, target, message, form),
+                };
+                if let Some(handle) = sent {
+                    return Some(handle);
+                }
             }
             // Reception never waits for transmission.
             self.poll();
@@ -292,16 +318,14 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         offset: u64,
     ) -> Result<SendHandle, PostError> {
-        let posted = self.outbound.own(|outbound| {
-            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            let posting = || compose_at(target, message, offset);
-            let (metadata, data) = (message.metadata, message.data);
-            transmitter.post_made(terminus, posting, metadata, data, tx_links)
-        });
-        match posted {
-            Some(posted) => Ok(posted?.handle),
-            None => self.post_shared(terminus, &compose_at(target, message, offset), message),
-        }
+        let Some(outbound) = self.outbound.own() else {
+            return self.post_shared(terminus, &compose_at(target, message, offset), message);
+        };
+        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+        let posting = || compose_at(target, message, offset);
+        let (metadata, data) = (message.metadata, message.data);
+        let posted = transmitter.post_made(terminus, posting, metadata, data, tx_links)?;
+        Ok(posted.handle)
     }
 
     #[inline(never)]
@@ -312,6 +336,13 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
     ) -> Result<SendHandle, PostError> {
         let (metadata, data) = (message.metadata, message.data);
+        if let Half::Lent(handoff_lock) = &self.outbound {
+            let mut outbound = handoff_lock.enter_soon();
+            let outbound = &mut *outbound;
+            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+            let posted = transmitter.post(terminus, posting, metadata, data, tx_links)?;
+            return Ok(posted.handle);
+        }
         let is_left = data.len() <= DIRECT_BYTES_MAX;
         if is_left {
             H::passes(Point::HandedOver);
@@ -340,6 +371,9 @@ impl<H: Host> Interface<H> {
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         self.drain_events_if_asked();
+        if let Some(handle) = self.send_lent(terminus, target, message) {
+            return Ok(handle);
+        }
         if let Some(handle) = self.send_short_soon(terminus, target, message, wait) {
             return Ok(handle);
         }

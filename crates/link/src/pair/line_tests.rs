@@ -33,6 +33,8 @@ enum Way {
     Many,
     /// With data that are too long for a short packet.
     Long,
+    /// As a request for a one-sided operation, which is no short packet.
+    Request,
 }
 
 /// Whether there was room.
@@ -43,6 +45,18 @@ fn send(side: &mut Side, number: u64, length: usize, way: Way) -> bool {
         Way::Many => {
             let mut packets = [short(number, length)].into_iter();
             transmit.try_send_shorts(|| packets.next()) == 1
+        }
+        Way::Request => {
+            let header = Header {
+                flags: Flags::NONE,
+                kind: Kind::READ,
+                word: number,
+                ..header(0, length)
+            };
+            let data = bytes(number as usize, length);
+            transmit
+                .try_send(&header, &[], &[Part::Bytes(&data)])
+                .is_ok()
         }
         Way::GeneralPath | Way::Long => {
             let length = match way {
@@ -75,7 +89,10 @@ fn take(side: &mut Side, by_fast_path: bool) -> Option<(u64, usize)> {
         }
     }
     let packet = receive(&mut side.link).unwrap()?;
-    let number = u64::from_le_bytes(packet.metadata.try_into().unwrap());
+    let number = match packet.header.kind {
+        Kind::READ => packet.header.word,
+        _ => u64::from_le_bytes(packet.metadata.try_into().unwrap()),
+    };
     assert_eq!(packet.data, bytes(number as usize, packet.data.len()));
     Some((number, packet.data.len()))
 }
@@ -85,7 +102,7 @@ proptest! {
     /// it was taken.
     #[test]
     fn each_direction_is_a_queue_over_whatever_its_packets_go(
-        steps in prop::collection::vec((0_usize..2, 0_u8..8, 0..=SHORT_BYTES_WITH_WORD), 1..300),
+        steps in prop::collection::vec((0_usize..2, 0_u8..9, 0..=SHORT_BYTES_WITH_WORD), 1..300),
     ) {
         let (left, right) = pair();
         let mut sides = [left, right];
@@ -99,6 +116,7 @@ proptest! {
                 2 => Way::GeneralPath,
                 3 => Way::Many,
                 4 => Way::Long,
+                8 => Way::Request,
                 5 | 6 => {
                     let expected = on_their_way[1 - who].pop_front();
                     prop_assert!(expected.is_none() || sides[who].link.receive.is_pending());
@@ -146,7 +164,7 @@ proptest! {
     fn a_packet_of_the_line_is_checked_as_one_of_the_ring(
         words in prop::array::uniform8(any::<u64>()),
         length in 0_u64..40,
-        placement in prop::sample::select(vec![0_u64, 2, 3, 16, 255]),
+        placement in prop::sample::select(vec![0_u64, 2, 3, 8, 16, 255]),
         is_plausible in any::<bool>(),
     ) {
         let ((mut peer, mut fast), (mut other, mut general)) = (pair(), pair());
@@ -180,7 +198,11 @@ proptest! {
             }
             // To which no entry belongs: the engine refuses it on the one way, the link on the other.
             Some(_) => prop_assert_eq!(by_general_path, Err(LinkFault::Placement)),
-            None => prop_assert!(matches!(by_general_path, Ok(None) | Err(LinkFault::Placement))),
+            // Only the general path knows requests.
+            None => match by_general_path {
+                Ok(Some(packet)) => prop_assert!(packet.header.kind.is_request()),
+                other => prop_assert!(matches!(other, Ok(None) | Err(LinkFault::Placement))),
+            },
         }
     }
 }
@@ -202,6 +224,56 @@ fn questions_and_answers_use_no_cells() {
         (left.link.transmit.sent(), left.link.receive.taken()),
         (1000, 1000)
     );
+}
+
+#[test]
+fn requests_and_their_answers_use_no_cells() {
+    let (mut left, mut right) = pair();
+    for number in 0..1000 {
+        assert!(send(&mut left, number, 16, Way::Request));
+        assert_eq!(take(&mut right, number % 3 == 0), Some((number, 16)));
+        assert!(send(&mut right, number + 5000, 8, Way::GeneralPath));
+        assert_eq!(take(&mut left, number % 2 == 0), Some((number + 5000, 8)));
+        let first_cell = |side: &Side| side.receives_in.load_u64(Geometry::DEFAULT.cells_offset());
+        assert_eq!((first_cell(&left), first_cell(&right)), (Ok(0), Ok(0)));
+    }
+    assert_eq!(left.link.transmit.outgoing.sent_over_line(), 1000);
+}
+
+/// What a peer writes into the line, if it is no short packet, must be a request with its data beside it.
+#[test]
+fn the_line_carries_nothing_but_short_packets_and_requests() {
+    let general = 8 << 56;
+    let in_arena = 1 << 56;
+    let word = 2 << 56;
+    let read = u64::from(Kind::READ.0) << 32;
+    let put = u64::from(Kind::PUT.0) << 32;
+    let placed = u64::from(Flags::PLACED.0) << 40;
+    let cells = [
+        (general | read, 16, true),
+        (general | read, 17, false),
+        (general | read | in_arena, 16, false),
+        (general | read | placed, 16, false),
+        (general | put | word | 8 << 48, 16, true),
+        (general, 16, false),
+        (general | 0x3f << 32, 16, false),
+        (general | 0x48 << 32, 16, true),
+    ];
+    for (first, length, is_good) in cells {
+        let (mut peer, mut victim) = pair();
+        assert!(send(&mut peer, 1, 0, Way::FastPath) && take(&mut victim, false).is_some());
+        // With the flag of the second message of the line.
+        let cell = [first | 3, 5 << 32, 7, 40, length, 1, 2, 3];
+        for (number, word) in cell.iter().enumerate() {
+            let at = Geometry::DEFAULT.duplex_offset() + number * 8;
+            victim.sends_to.store_u64(at, *word).unwrap();
+        }
+        let found = receive(&mut victim.link);
+        match is_good {
+            true => assert_eq!(found.unwrap().unwrap().data.len(), 16),
+            false => assert_eq!(found, Err(LinkFault::Placement), "{first:x}"),
+        }
+    }
 }
 
 /// Greetings that nobody answers leave the two ends out of step.

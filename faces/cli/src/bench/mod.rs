@@ -13,6 +13,7 @@ mod latency;
 mod loans;
 mod memory;
 pub(crate) mod network;
+mod one_sided;
 pub(crate) mod one_thread;
 pub(crate) mod oversubscribed;
 mod pair;
@@ -23,6 +24,7 @@ mod raw_stream;
 mod report;
 mod request_reply;
 pub(crate) mod senders;
+pub(crate) mod splitc;
 pub(crate) mod stopped;
 mod strategies;
 mod throughput;
@@ -61,6 +63,9 @@ pub(crate) struct Arguments {
     /// Measure requests and their replies and nothing else.
     #[arg(long, group = "part")]
     request_reply: bool,
+    /// Measure one-sided operations and nothing else.
+    #[arg(long, group = "part")]
+    one_sided: bool,
     /// Measure the rate of short messages and nothing else.
     #[arg(long, group = "part")]
     rate: bool,
@@ -82,6 +87,9 @@ pub(crate) struct Arguments {
     /// Measure what live peers get beside a stopped one and nothing else.
     #[arg(long, group = "part")]
     stopped_peer: bool,
+    /// Measure the operations of Split-C and nothing else: round trips, overhead, gaps, bandwidth, polling.
+    #[arg(long, group = "part")]
+    splitc: bool,
     /// Measure between two hosts, and nothing else: two network namespaces joined by a veth pair, which needs root;
     /// without, both are on the loopback device.
     #[arg(long, group = "part")]
@@ -92,7 +100,7 @@ pub(crate) struct Arguments {
     mtu: u32,
     /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network, what loss costs.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "strategies", "waking", "event_loop",
-          "senders", "oversubscribed", "stopped_peer", "request_reply", "loans"])]
+          "senders", "oversubscribed", "stopped_peer", "request_reply", "loans", "one_sided"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
@@ -169,6 +177,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             processors.len()
         );
     }
+    if arguments.splitc {
+        let bar = crate::terminal::steps_bar(splitc::STEPS, "measuring", arguments.json);
+        let figures = splitc::measure(effort, &bar)?;
+        bar.finish_and_clear();
+        if let Some(directory) = &arguments.plot {
+            figures.plot(directory)?;
+        }
+        figures.print(arguments.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if arguments.network {
         let figures = network::measure(&processors, effort, arguments.mtu, arguments.json)?;
         if let Some(directory) = &arguments.plot {
@@ -205,6 +223,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             + senders::steps(effort)
             + oversubscribed::STEPS
             + event_loop::STEPS
+            + one_sided::STEPS
             + stopped::STEPS,
         "measuring",
         arguments.json,
@@ -220,6 +239,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         _ if arguments.rate => throughput::measure(&mut pair, effort, &mut report, &bar)?,
         _ if arguments.strategies => {
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
+        }
+        _ if arguments.one_sided => {
+            one_sided::measure(&mut pair, &processors, effort, &mut report, &bar)?;
         }
         _ if arguments.waking => waking::measure(processors[1], effort, &mut report, &bar)?,
         Some(protocol) => latency::measure(&mut pair, &[protocol], effort, &mut report, &bar)?,
@@ -238,6 +260,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             memory::measure(&mut pair, &mut report, &bar)?;
             waking::measure(processors[1], effort, &mut report, &bar)?;
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
+            one_sided::measure(&mut pair, &processors, effort, &mut report, &bar)?;
             senders::measure(&processors, effort, &mut report, &bar)?;
             oversubscribed::measure(&processors, effort, &mut report, &bar)?;
             stopped::measure(&processors, effort, &mut report, &bar)?;

@@ -83,6 +83,14 @@ pub(crate) enum Order {
         readers: usize,
         messages: u64,
     },
+    /// Open memory for one-sided operations; answers with its export ticket.
+    ShareMemory,
+    /// Serve it, or compute, until an initiator says so; answers with the word by which it does, and again afterwards.
+    ServeMemory { attends: bool },
+    /// Change a word of the memory of another process.
+    ChangeWord {
+        order: super::one_sided::ChangeOrder,
+    },
     /// Connect that many idle interfaces to that ticket.
     Idle { ticket: String, peers: usize },
 }

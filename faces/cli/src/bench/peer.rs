@@ -9,7 +9,7 @@ use super::pair::{Order, second};
 use super::raw::Ground;
 use super::raw_stream::Stream;
 use super::request_reply::Server;
-use super::{event_loop, latency, loans, memory, strategies, throughput};
+use super::{event_loop, latency, loans, memory, one_sided, strategies, throughput};
 use crate::actor::{answer, next_order};
 
 const WAIT: Wait = Wait::millis(5_000);
@@ -38,6 +38,7 @@ pub(crate) fn run() -> Result<()> {
     let mut idle = Vec::new();
     let mut field = None;
     let mut large = [const { None }; 2];
+    let (mut memory_of_words, mut changer) = (None, None);
     while let Some(order) = next_order()? {
         match order {
             Order::Settle { .. } => bail!("settled already"),
@@ -143,6 +144,18 @@ pub(crate) fn run() -> Result<()> {
             Order::Compute { grain_ns, messages } => {
                 strategies::compute(&manager, grain_ns, messages)?;
             }
+            Order::ShareMemory => {
+                let opened = one_sided::Memory::open(&manager)?;
+                answer(&opened.ticket())?;
+                if let Some(before) = memory_of_words.replace(opened) {
+                    before.close(&manager)?;
+                }
+            }
+            Order::ServeMemory { attends } => {
+                let memory = memory_of_words.as_mut().context("no memory is open")?;
+                memory.serve(&manager, attends)?;
+            }
+            Order::ChangeWord { order } => one_sided::change(&mut changer, &ground, &order)?,
             Order::Serve { ticket, case } => event_loop::serve(&manager, &ticket, case)?,
             Order::ReadLoans {
                 address,

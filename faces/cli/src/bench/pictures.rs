@@ -28,19 +28,21 @@ const MACHINE: [RGBColor; 3] = [
 ];
 
 /// By length in bytes.
-struct Curve {
-    label: String,
-    is_machine: bool,
-    points: Vec<(usize, f64)>,
+pub(super) struct Curve {
+    pub(super) label: String,
+    pub(super) is_machine: bool,
+    pub(super) points: Vec<(usize, f64)>,
 }
 
-struct Picture {
-    file: &'static str,
-    title: &'static str,
-    unit: &'static str,
+pub(super) struct Picture {
+    pub(super) file: &'static str,
+    pub(super) title: &'static str,
+    pub(super) unit: &'static str,
+    /// What the horizontal axis shows.
+    pub(super) across: &'static str,
     /// Where no curve goes.
-    corner: SeriesLabelPosition,
-    curves: Vec<Curve>,
+    pub(super) corner: SeriesLabelPosition,
+    pub(super) curves: Vec<Curve>,
 }
 
 /// Draws what was measured into a directory.
@@ -60,7 +62,8 @@ pub(crate) fn write(report: &Report, directory: &Path) -> Result<()> {
     );
     for picture in pictures {
         let path = directory.join(picture.file);
-        draw(&picture, report, &path)
+        let machine = format!("{}, {}", super::report::processor(), report.state());
+        draw(&picture, &machine, &path)
             .map_err(|error| anyhow!("drawing {}: {error}", path.display()))?;
     }
     Ok(())
@@ -103,6 +106,7 @@ fn one_way(report: &Report) -> Picture {
         file: "one-way.svg",
         title: "One way in a ping-pong (less is better)",
         unit: "ns",
+        across: "bytes in a message",
         corner: SeriesLabelPosition::UpperLeft,
         curves,
     }
@@ -129,6 +133,7 @@ fn rates(report: &Report) -> Picture {
         file: "rate.svg",
         title: "Messages a second, one way, fast mode (more is better)",
         unit: "million a second",
+        across: "bytes in a message",
         corner: SeriesLabelPosition::UpperRight,
         curves,
     }
@@ -168,13 +173,18 @@ fn bandwidth(report: &Report, fresh: bool) -> Picture {
         file,
         title,
         unit: "GB/s",
+        across: "bytes in a message",
         corner: SeriesLabelPosition::UpperRight,
         curves,
     }
 }
 
 /// Lengths stand side by side at equal distances: so zero has a place, too.
-fn draw(picture: &Picture, report: &Report, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+pub(super) fn draw(
+    picture: &Picture,
+    machine: &str,
+    path: &Path,
+) -> Result<(), Box<dyn std::error::Error>> {
     let points = || picture.curves.iter().flat_map(|curve| &curve.points);
     let mut lengths: Vec<usize> = points().map(|point| point.0).collect();
     lengths.sort_unstable();
@@ -187,12 +197,7 @@ fn draw(picture: &Picture, report: &Report, path: &Path) -> Result<(), Box<dyn s
     };
     let area = SVGBackend::new(path, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let title = format!(
-        "{}; {}, {}",
-        picture.title,
-        super::report::processor(),
-        report.state()
-    );
+    let title = format!("{}; {machine}", picture.title);
     let mut chart = ChartBuilder::on(&area)
         .caption(title, ("sans-serif", 18))
         .margin(16)
@@ -205,7 +210,7 @@ fn draw(picture: &Picture, report: &Report, path: &Path) -> Result<(), Box<dyn s
         .light_line_style(WHITE)
         .y_label_formatter(&|figure| format!("{figure:.0}"))
         .x_labels(lengths.len())
-        .x_desc("bytes in a message")
+        .x_desc(picture.across)
         .y_desc(picture.unit)
         .x_label_formatter(&|place| {
             let length = lengths.get(place.round() as usize);

@@ -227,6 +227,11 @@ impl Ground {
         Ok(elapsed.as_nanos() as f64 / round_trips as f64 / 2.0)
     }
 
+    /// A word of one of the lines, for measurements that use them otherwise.
+    pub(super) fn word(&self, line: u64, word: usize) -> &std::sync::atomic::AtomicU64 {
+        &self.lines.line(line * LINE_BYTES as u64)[word % LINE_WORDS]
+    }
+
     #[inline]
     fn line(&self, direction: usize, number: u64) -> &[std::sync::atomic::AtomicU64; LINE_WORDS] {
         let number = (direction * LINES_PER_DIRECTION) as u64 + number;

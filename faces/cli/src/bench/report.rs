@@ -34,6 +34,7 @@ pub(crate) struct Report {
     pub(crate) idle_peer_bytes: u64,
     pub(crate) waking: Option<super::waking::Waking>,
     pub(crate) strategies: Vec<super::strategies::Figures>,
+    pub(crate) one_sided: Option<super::one_sided::Figures>,
     pub(crate) senders: Vec<super::senders::Figures>,
     pub(crate) oversubscribed: Option<super::oversubscribed::Figures>,
     pub(crate) beside_a_stopped_peer: Vec<super::stopped::Figures>,
@@ -154,6 +155,7 @@ impl Report {
             "futex_wake_ns": self.waking.as_ref().map(|waking| waking.futex_ns),
             "eventfd_wake_ns": self.waking.as_ref().map(|waking| waking.eventfd_ns),
             "strategies": self.strategies,
+            "one_sided": self.one_sided,
             "senders": self.senders.iter().map(super::senders::Figures::json).collect::<Vec<_>>(),
             "oversubscribed": self.oversubscribed.as_ref().map(super::oversubscribed::Figures::json),
             "beside_a_stopped_peer": self.beside_a_stopped_peer,
@@ -212,6 +214,9 @@ impl Report {
             );
         }
         self.print_strategies();
+        if let Some(figures) = &self.one_sided {
+            super::one_sided::print(figures);
+        }
         self.print_senders();
         self.print_oversubscribed();
         if !self.beside_a_stopped_peer.is_empty() {

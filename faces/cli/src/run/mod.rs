@@ -24,6 +24,8 @@ pub(crate) use options::Arguments;
 use plan::Plan;
 use started::Started;
 
+/// How long the others have to end before the first that failed is named: one that was killed is the cause of those that noticed.
+const CAUSE_WITHIN: Duration = Duration::from_millis(100);
 /// How long processes have to end by themselves once they were told to.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -33,6 +35,8 @@ struct Job {
     running: usize,
     /// What is told of the first that failed, as an exit status.
     status: Option<u8>,
+    /// What failed first, and when it is told.
+    first: Option<(usize, Ending, Instant)>,
     /// When those that are left are killed.
     kill_at: Option<Instant>,
 }
@@ -54,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         processes: Vec::new(),
         running: 0,
         status: None,
+        first: None,
         kill_at: None,
     };
     // In this thread, which lasts: processes end when the thread that started them does.
@@ -71,20 +76,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     drop(sender);
     while job.running > 0 {
-        let event = match job.kill_at {
+        let due = job.first.as_ref().map(|(_, _, due)| *due);
+        let due = due.into_iter().chain(job.kill_at).min();
+        let event = match due {
             Some(at) => events.recv_timeout(at.saturating_duration_since(Instant::now())),
             None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match event {
             Ok(Event::Ended { proc }) => job.ended(proc)?,
             Ok(Event::Signal(signal)) => job.signalled(signal),
-            Err(RecvTimeoutError::Timeout) => {
-                job.end_all(Signal::KILL);
-                job.kill_at = None;
-            }
+            Err(RecvTimeoutError::Timeout) => job.timed_out(),
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
+    job.tell_first();
     for process in &mut job.processes {
         process.finish_output();
     }
@@ -94,27 +99,49 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 impl Job {
     fn ended(&mut self, proc: usize) -> Result<()> {
         self.running -= 1;
-        let process = &mut self.processes[proc];
-        let ending = process.reap()?;
-        let Some(code) = ending.code() else {
-            return Ok(());
-        };
-        if self.status.is_some() {
+        let ending = self.processes[proc].reap()?;
+        if ending.code().is_none() || self.status.is_some() {
             return Ok(());
         }
-        let what = process.what.clone();
+        match &mut self.first {
+            None => self.first = Some((proc, ending, Instant::now() + CAUSE_WITHIN)),
+            Some((first, known, _)) => {
+                if let (Ending::Status(_), Ending::Signal(_)) = (*known, ending) {
+                    (*first, *known) = (proc, ending);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn timed_out(&mut self) {
+        let now = Instant::now();
+        if self.first.as_ref().is_some_and(|(_, _, due)| *due <= now) {
+            self.tell_first();
+            self.end_all(Signal::TERM);
+            self.kill_at = Some(now + GRACE);
+        }
+        if self.kill_at.is_some_and(|at| at <= now) {
+            self.end_all(Signal::KILL);
+            self.kill_at = None;
+        }
+    }
+
+    /// Says what failed first.
+    fn tell_first(&mut self) {
+        let Some((proc, ending, _)) = self.first.take() else {
+            return;
+        };
         let others = match self.running {
             0 => String::new(),
             1 => "; the other process is ended".to_owned(),
             others => format!("; the other {others} processes are ended"),
         };
+        let process = &mut self.processes[proc];
         // What it printed before stands before this.
         process.finish_output();
-        eprintln!("hamlyn run: {what} {ending}{others}");
-        self.status = Some(code);
-        self.end_all(Signal::TERM);
-        self.kill_at = Some(Instant::now() + GRACE);
-        Ok(())
+        eprintln!("hamlyn run: {} {ending}{others}", process.what);
+        self.status = ending.code();
     }
 
     fn signalled(&mut self, signal: i32) {
