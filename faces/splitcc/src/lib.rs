@@ -105,7 +105,13 @@ fn translate_here(source: &str, settings: Settings) -> Translation {
     let unit = syntax::Parser::new(&tokens, &files, &mut diagnostics).unit();
     let mut c_text = None;
     if diagnostics.errors() == 0 {
-        let emitter = emit::Emitter::new(&tokens, &files, &mut diagnostics, &unit, settings.split_phase);
+        let emitter = emit::Emitter::new(
+            &tokens,
+            &files,
+            &mut diagnostics,
+            &unit,
+            settings.split_phase,
+        );
         let text = emitter.unit(&unit);
         c_text = (diagnostics.errors() == 0).then_some(text);
     }

@@ -15,7 +15,9 @@
 //! for atomic procedures without waiting are left alone.
 
 use crate::check::{bare, is_bit_field, value_type};
-use crate::syntax::tree::{DeclPart, Declaration, Expr, ExprKind, Initializer, NameRole, Part, Place, Stmt, StmtKind};
+use crate::syntax::tree::{
+    DeclPart, Declaration, Expr, ExprKind, Initializer, NameRole, Part, Place, Stmt, StmtKind,
+};
 use crate::types::{Kind, Reach, Ty};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -52,7 +54,8 @@ impl Variables {
                 // What a function inside this one does with its variables is not followed.
                 self.statement(&function.body);
                 let names: Vec<_> = self.arrays.keys().cloned().collect();
-                self.escaped.extend(names.into_iter().map(|name| (name, ())));
+                self.escaped
+                    .extend(names.into_iter().map(|name| (name, ())));
             }
             _ => each_part(statement, &mut |part| match part {
                 StatementPart::Expr(expr) => self.expression(expr),
@@ -141,10 +144,15 @@ fn each_part<'e>(statement: &'e Stmt, visit: &mut dyn FnMut(StatementPart<'e>)) 
         }
         StmtKind::For(first, condition, step, body) => {
             first.iter().for_each(|inner| visit(Stmt(inner)));
-            condition.iter().chain(step).for_each(|expr| visit(Expr(expr)));
+            condition
+                .iter()
+                .chain(step)
+                .for_each(|expr| visit(Expr(expr)));
             visit(Stmt(body));
         }
-        StmtKind::Return(value) | StmtKind::Jump(value) => value.iter().for_each(|expr| visit(Expr(expr))),
+        StmtKind::Return(value) | StmtKind::Jump(value) => {
+            value.iter().for_each(|expr| visit(Expr(expr)))
+        }
         StmtKind::Labelled(values, body) => {
             values.iter().for_each(|expr| visit(Expr(expr)));
             visit(Stmt(body));
@@ -237,7 +245,9 @@ fn is_pure(expr: &Expr) -> bool {
 
 /// Whether a global place is read in the expression, taken as a value.
 fn reads(expr: &Expr) -> bool {
-    if expr.place == Place::Global && !matches!(expr.ty.kind, Kind::Array(..) | Kind::SpreadArray(..)) {
+    if expr.place == Place::Global
+        && !matches!(expr.ty.kind, Kind::Array(..) | Kind::SpreadArray(..))
+    {
         return true;
     }
     address_reads(expr)
@@ -249,8 +259,12 @@ fn address_reads(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::SizeOf(..) => {}
         ExprKind::Parentheses(inner) if expr.place == Place::Global => found = address_reads(inner),
-        ExprKind::Member(base, _, false, _) if expr.place == Place::Global => found = address_reads(base),
-        ExprKind::Index(base, index, _) if base.place == Place::Global => found = address_reads(base) || reads(index),
+        ExprKind::Member(base, _, false, _) if expr.place == Place::Global => {
+            found = address_reads(base)
+        }
+        ExprKind::Index(base, index, _) if base.place == Place::Global => {
+            found = address_reads(base) || reads(index)
+        }
         ExprKind::Address(inner) => found = address_reads(inner),
         _ => each_operand(expr, &mut |operand| found = found || reads(operand)),
     }
@@ -270,7 +284,9 @@ fn collect_address<'e>(expr: &'e Expr, list: &mut Vec<&'e Expr>) {
     match &expr.kind {
         ExprKind::SizeOf(..) => {}
         ExprKind::Parentheses(inner) if expr.place == Place::Global => collect_address(inner, list),
-        ExprKind::Member(base, _, false, _) if expr.place == Place::Global => collect_address(base, list),
+        ExprKind::Member(base, _, false, _) if expr.place == Place::Global => {
+            collect_address(base, list)
+        }
         ExprKind::Index(base, index, _) if base.place == Place::Global => {
             collect_address(base, list);
             collect(index, list);
@@ -282,7 +298,9 @@ fn collect_address<'e>(expr: &'e Expr, list: &mut Vec<&'e Expr>) {
 
 /// The reads of an assignment that may be begun together: two or more.
 pub fn reads_together(expr: &Expr) -> Option<Vec<&Expr>> {
-    let ExprKind::Assign(_, left, right) = &bare(expr).kind else { return None };
+    let ExprKind::Assign(_, left, right) = &bare(expr).kind else {
+        return None;
+    };
     if !is_pure(left) || !is_pure(right) {
         return None;
     }
@@ -315,7 +333,9 @@ fn mentions(expr: &Expr, name: &str) -> bool {
         return **found == *name;
     }
     let mut found = matches!(expr.kind, ExprKind::Statement(_));
-    each_operand(expr, &mut |operand| found = found || mentions(operand, name));
+    each_operand(expr, &mut |operand| {
+        found = found || mentions(operand, name)
+    });
     found
 }
 
@@ -344,13 +364,21 @@ pub fn loop_together<'e>(
     if step.is_none() || !head.iter().all(|expr| is_quiet(expr)) {
         return None;
     }
-    let StmtKind::Expr(expr) = &only(body).kind else { return None };
-    let ExprKind::Assign("", left, right) = &bare(expr).kind else { return None };
+    let StmtKind::Expr(expr) = &only(body).kind else {
+        return None;
+    };
+    let ExprKind::Assign("", left, right) = &bare(expr).kind else {
+        return None;
+    };
     if !is_pure(left) || !is_pure(right) {
         return None;
     }
-    let ExprKind::Index(base, index, false) = &bare(left).kind else { return None };
-    let ExprKind::Name(name, NameRole::Object(_)) = &bare(base).kind else { return None };
+    let ExprKind::Index(base, index, false) = &bare(left).kind else {
+        return None;
+    };
+    let ExprKind::Name(name, NameRole::Object(_)) = &bare(base).kind else {
+        return None;
+    };
     if reads(index) {
         return None;
     }
@@ -380,7 +408,10 @@ pub fn loop_together<'e>(
 
 /// Whether the bytes of one are a value of the other.
 fn same_bytes(left: &Ty, right: &Ty) -> bool {
-    !left.is_unknown() && !right.is_unknown() && !left.is_volatile && crate::types::same(left, right)
+    !left.is_unknown()
+        && !right.is_unknown()
+        && !left.is_volatile
+        && crate::types::same(left, right)
 }
 
 #[cfg(test)]

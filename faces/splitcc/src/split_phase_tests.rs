@@ -7,8 +7,16 @@ fn c_of(body: &str, split_phase: bool) -> String {
     let source = format!(
         "{HEADER}int *global g; int other[9];\nint test(int *global p, int *global q, double *spread s, int n)\n{{\n{body}\n}}\n"
     );
-    let translation = translate(&source, Settings { split_phase, warnings: true });
-    translation.c_text.unwrap_or_else(|| panic!("{body}: {}", translation.messages))
+    let translation = translate(
+        &source,
+        Settings {
+            split_phase,
+            warnings: true,
+        },
+    );
+    translation
+        .c_text
+        .unwrap_or_else(|| panic!("{body}: {}", translation.messages))
 }
 
 fn is_together(body: &str) -> bool {

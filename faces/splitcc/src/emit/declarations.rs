@@ -2,10 +2,10 @@
 
 use super::expressions::initializer_children;
 use super::{Child, Emitter};
+use crate::split_phase::Variables;
 use crate::syntax::tree::{
     Context, DeclPart, Declaration, Declarator, Function, Initializer, Span,
 };
-use crate::split_phase::Variables;
 use crate::types::{Kind, Ty};
 use std::fmt::Write as _;
 

@@ -12,8 +12,8 @@ mod names;
 mod statements;
 
 use crate::lex::{Token, TokenKind};
-use crate::split_phase::Variables;
 use crate::source::{Diagnostics, Files, Position};
+use crate::split_phase::Variables;
 use crate::syntax::Unit;
 use crate::syntax::tree::{DeclPart, Expr, External, Span, Stmt};
 use std::collections::HashMap;

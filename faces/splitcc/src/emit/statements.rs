@@ -67,7 +67,9 @@ impl Emitter<'_> {
 
     /// An assignment whose reads are begun together. Says whether it is one.
     fn reads_together(&mut self, expr: &Expr) -> bool {
-        let Some(reads) = split_phase::reads_together(expr) else { return false };
+        let Some(reads) = split_phase::reads_together(expr) else {
+            return false;
+        };
         let number = self.number();
         let mut text = format!(" {{ int splitc_open_{number} = 0;");
         let mut names = Vec::new();
@@ -96,24 +98,40 @@ impl Emitter<'_> {
 
     /// A loop of accesses that are under way together. Says whether it is one.
     fn loop_together(&mut self, statement: &Stmt) -> bool {
-        let StmtKind::For(first, condition, step, body) = &statement.kind else { return false };
-        let found = split_phase::loop_together(condition.as_ref(), step.as_ref(), body, &self.variables);
-        let (Some(found), Some(step)) = (found, step) else { return false };
+        let StmtKind::For(first, condition, step, body) = &statement.kind else {
+            return false;
+        };
+        let found =
+            split_phase::loop_together(condition.as_ref(), step.as_ref(), body, &self.variables);
+        let (Some(found), Some(step)) = (found, step) else {
+            return false;
+        };
         let number = self.number();
         self.token_line(statement.span.start);
         self.push_text(&format!(" {{ int splitc_open_{number} = 0;"));
         let mut children: Vec<_> = first.as_deref().map(Child::Stmt).into_iter().collect();
         children.extend(condition.as_ref().map(Child::Expr));
-        self.generic(Span { start: statement.span.start, end: step.span.start }, children);
+        self.generic(
+            Span {
+                start: statement.span.start,
+                end: step.span.start,
+            },
+            children,
+        );
         self.discarded(step);
-        self.copy(Span { start: step.span.end, end: body.span.start });
+        self.copy(Span {
+            start: step.span.end,
+            end: body.span.start,
+        });
         self.token_line(body.span.start);
         let access = match found {
             Loop::Reads(element, source) => {
                 let target = self.text_of(|e| e.value(element));
                 let address = self.address_text(source);
                 let place = self.place(source.span.start);
-                format!("splitc_begin_read((void *)&({target}), {address}, sizeof({target}), {place});")
+                format!(
+                    "splitc_begin_read((void *)&({target}), {address}, sizeof({target}), {place});"
+                )
             }
             Loop::Writes(target, value) => {
                 let value = self.text_of(|e| e.value(value));

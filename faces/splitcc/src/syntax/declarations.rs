@@ -435,7 +435,9 @@ impl Parser<'_> {
         }
         self.expect(";", "after the declaration")?;
         let library = !declarators.is_empty() && declarators.iter().all(|d| d.library);
-        let special = declarators.iter().any(|d| d.special || d.library || d.emitted.is_some());
+        let special = declarators
+            .iter()
+            .any(|d| d.special || d.library || d.emitted.is_some());
         Ok(Read::Declaration(Declaration {
             span: self.span_from(start),
             specifiers: specifiers.span,

@@ -5,8 +5,8 @@ use super::tree::{
     Context, DeclPart, Declaration, Declarator, Function, NameRole, Span, Stmt, StmtKind,
 };
 use super::{FunctionState, Parse, Parser};
-use std::rc::Rc;
 use crate::types::{Kind, Rank, Reach, Type};
+use std::rc::Rc;
 
 impl Parser<'_> {
     /// A function: specifiers and declarator have been read.
@@ -176,18 +176,25 @@ impl Parser<'_> {
         names: &[Rc<str>],
         declarations: &[Declaration],
     ) {
-        let Kind::Function(result, None, _) = &declarator.ty.kind else { return };
-        let Some(symbol) = self.scopes.find_in_file(name).cloned() else { return };
+        let Kind::Function(result, None, _) = &declarator.ty.kind else {
+            return;
+        };
+        let Some(symbol) = self.scopes.find_in_file(name).cloned() else {
+            return;
+        };
         let declared: Vec<_> = declarations.iter().flat_map(|d| &d.declarators).collect();
         let types: Vec<_> = names
             .iter()
             .map(|wanted| {
-                let found = declared.iter().find(|d| d.name.as_ref().is_some_and(|(name, _)| name == wanted));
+                let found = declared
+                    .iter()
+                    .find(|d| d.name.as_ref().is_some_and(|(name, _)| name == wanted));
                 found.map_or_else(Type::int, |d| d.ty.clone())
             })
             .collect();
         let ty = Type::new(Kind::Function(result.clone(), Some(types.into()), true));
-        self.scopes.declare_in_file(name.clone(), crate::scope::Symbol { ty, ..symbol });
+        self.scopes
+            .declare_in_file(name.clone(), crate::scope::Symbol { ty, ..symbol });
     }
 
     fn function_body(&mut self) -> Parse<Stmt> {

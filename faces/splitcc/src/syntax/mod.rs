@@ -177,7 +177,12 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        Unit { externals, scopes: self.scopes, extern_inline: self.extern_inline, implicit: self.implicit.concat() }
+        Unit {
+            externals,
+            scopes: self.scopes,
+            extern_inline: self.extern_inline,
+            implicit: self.implicit.concat(),
+        }
     }
 
     // --- Tokens ---------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ use super::expressions::has_parts;
 use super::tree::{Builtin, Expr, ExprKind, NameRole, Part, Place, Stmt, StmtKind};
 use super::{Parse, Parser};
 use crate::lex::TokenKind;
-use crate::types::{Reach, Dimension, Kind, Rank, Ty, Type};
+use crate::types::{Dimension, Kind, Rank, Reach, Ty, Type};
 use std::rc::Rc;
 
 /// Allocation of memory goes to the heap that processors share.
