@@ -4,7 +4,7 @@
 //! reads them itself. What it does not know it hands to the C compiler if it begins with `-f`, `-m`, `-W` or `-g`, and
 //! refuses otherwise. Nothing is left behind in the directory for temporary files.
 
-use crate::{Settings, translate};
+use crate::{Settings, Translation, translate};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -354,6 +354,66 @@ const OLD_C: [&str; 8] = [
     "-Wno-builtin-declaration-mismatch",
 ];
 
+/// The command that preprocesses a source.
+fn preprocessor(source: &Path, options: &Options, home: &Home) -> Command {
+    let mut command = c_compiler();
+    command
+        .args(DIALECT)
+        .args(["-E", "-D__SPLITC__=1"])
+        .arg("-isystem")
+        .arg(&home.include);
+    command
+        .args(&options.preprocess)
+        .args(["-include", "split-c/compiler.h", "-x", "c"])
+        .arg(source);
+    command
+}
+
+/// What came of reading a source.
+struct Attempt {
+    /// What the preprocessor and the front end said.
+    messages: String,
+    /// The preprocessed text, if there is one.
+    text: Option<String>,
+    translation: Option<Translation>,
+}
+
+impl Attempt {
+    fn is_good(&self) -> bool {
+        self.translation
+            .as_ref()
+            .is_some_and(|translation| translation.c_text.is_some())
+    }
+}
+
+/// Preprocesses and translates.
+fn read(mut command: Command, options: &Options) -> Outcome<Attempt> {
+    show(&command, options);
+    let output = command
+        .output()
+        .map_err(|error| cannot_start(&command, &error))?;
+    let mut messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        return Ok(Attempt {
+            messages,
+            text: None,
+            translation: None,
+        });
+    }
+    let text = decode(output.stdout);
+    let settings = Settings {
+        split_phase: options.optimise && options.split_phase,
+        warnings: options.warnings,
+    };
+    let translation = translate(&text, settings);
+    messages.push_str(&translation.messages);
+    Ok(Attempt {
+        messages,
+        text: Some(text),
+        translation: Some(translation),
+    })
+}
+
 /// Compiles one source. `None`: there were errors, which have been shown.
 fn compile(
     source: &Path,
@@ -369,17 +429,8 @@ fn compile(
         .file_stem()
         .unwrap_or(OsStr::new("program"))
         .to_owned();
-    let mut command = c_compiler();
-    command
-        .args(DIALECT)
-        .args(["-E", "-D__SPLITC__=1"])
-        .arg("-isystem")
-        .arg(&home.include);
-    command
-        .args(&options.preprocess)
-        .args(["-include", "split-c/compiler.h", "-x", "c"])
-        .arg(source);
     if options.stop == Stop::Preprocessed {
+        let mut command = preprocessor(source, options, home);
         if let Some(output) = &options.output {
             command.arg("-o").arg(output);
         }
@@ -389,21 +440,29 @@ fn compile(
             .map_err(|error| cannot_start(&command, &error))?;
         return Ok(status.success().then(PathBuf::new));
     }
-    command.stderr(Stdio::inherit());
-    show(&command, options);
-    let output = command
-        .output()
-        .map_err(|error| cannot_start(&command, &error))?;
-    if !output.status.success() {
-        return Ok(None);
+    let mut attempt = read(preprocessor(source, options, home), options)?;
+    if attempt.messages.contains("missing terminating") && !attempt.is_good() {
+        // A literal over several lines, as compilers of the 1990s took it?
+        let original = std::fs::read(source).unwrap_or_default();
+        if let Some(continued) = crate::old_strings::continued(&decode(original)) {
+            let copy = scratch.0.join(format!("{number}.c"));
+            let text = format!("# 1 \"{}\"\n{continued}", source.display());
+            std::fs::write(&copy, text)
+                .map_err(|error| format!("cannot write '{}': {error}", copy.display()))?;
+            let mut command = preprocessor(&copy, options, home);
+            command
+                .arg("-iquote")
+                .arg(source.parent().unwrap_or(Path::new("")).join("."));
+            let second = read(command, options)?;
+            if second.is_good() {
+                attempt = second;
+            }
+        }
     }
-    let text = String::from_utf8(output.stdout).unwrap_or_else(|error| latin_1(error.as_bytes()));
-    let settings = Settings {
-        split_phase: options.optimise && options.split_phase,
-        warnings: options.warnings,
+    eprint!("{}", attempt.messages);
+    let (Some(text), Some(translation)) = (attempt.text, attempt.translation) else {
+        return Ok(None);
     };
-    let translation = translate(&text, settings);
-    eprint!("{}", translation.messages);
     let Some(c_text) = translation.c_text else {
         return Ok(None);
     };
@@ -454,6 +513,10 @@ fn compile(
 }
 
 /// A source that is no UTF-8 is read byte by byte; comments in other alphabets are the usual case.
+fn decode(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| latin_1(error.as_bytes()))
+}
+
 fn latin_1(bytes: &[u8]) -> String {
     bytes
         .iter()

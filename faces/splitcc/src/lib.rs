@@ -5,7 +5,7 @@
 //!
 //! # How a file goes through
 //!
-//! 1. [`driver`] runs `cc -E` with `split-c/compiler.h` included first.
+//! 1. [`driver`] runs `cc -E` with `split-c/compiler.h` included first; [`old_strings`] helps with literals over several lines.
 //! 2. [`lex`] cuts the text into tokens with positions ([`source`]).
 //! 3. [`syntax`] reads them into a tree. It keeps the names ([`scope`]), and gives each expression its type ([`types`]) by
 //!    the rules of [`check`]. A node knows its tokens, whether it denotes a place behind a global address, and whether it
@@ -34,10 +34,13 @@
 //! `extern inline` has its old meaning, "for inlining only": such functions are made static, so that they work without
 //! optimisation. `register` is not written, because split-phase operations take addresses.
 
+#![forbid(unsafe_code)]
+
 pub mod check;
 pub mod driver;
 pub mod emit;
 pub mod lex;
+pub mod old_strings;
 pub mod scope;
 pub mod source;
 pub mod split_phase;

@@ -1,5 +1,7 @@
 //! `splitcc`: see the library.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
