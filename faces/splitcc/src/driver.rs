@@ -255,14 +255,9 @@ impl Home {
             // In the repository: the library lies beside the program, in the target directory.
             let include = ancestor.join("faces/splitc/include");
             if include.join("splitc_abi.h").is_file() {
-                let library = if directory.ends_with("deps") {
-                    directory.parent().unwrap_or(directory)
-                } else {
-                    directory
-                };
                 return Ok(Self {
                     include,
-                    library: library.into(),
+                    library: Self::newest_library(directory),
                 });
             }
         }
@@ -277,6 +272,22 @@ impl Home {
             }
         }
         Err("cannot find the headers of Split-C; set SPLITC_HOME to the directory that holds include/ and lib/".into())
+    }
+}
+
+impl Home {
+    /// Cargo puts a library beside the program, or into `deps` if it was built for another package: the newer counts.
+    fn newest_library(directory: &Path) -> PathBuf {
+        let built = |directory: &Path| {
+            let file = std::fs::metadata(directory.join("libsplitc.so")).ok()?;
+            file.modified().ok()
+        };
+        let deps = directory.join("deps");
+        if built(&deps) > built(directory) {
+            deps
+        } else {
+            directory.into()
+        }
     }
 }
 
