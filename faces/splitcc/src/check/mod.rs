@@ -52,6 +52,25 @@ pub fn bare(expr: &Expr) -> &Expr {
     expr
 }
 
+/// Makes a place of `(T *) p`, as old compilers did: `((char *) p)++`, `(int *) p = q`. Both are local pointers.
+pub fn make_cast_a_place(expr: &mut Expr) {
+    match &mut expr.kind {
+        ExprKind::Parentheses(inner) => {
+            make_cast_a_place(inner);
+            expr.place = inner.place;
+            expr.special |= inner.special;
+        }
+        ExprKind::Cast(name, operand) => {
+            let is_local = |ty: &Ty| matches!(ty.pointee(), Some((_, Reach::Local)));
+            if operand.place == Place::Local && is_local(&name.ty) && is_local(&operand.ty) {
+                expr.place = Place::Local;
+                expr.special = true;
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Whether this is a null pointer constant: `0`, `(void *) 0`.
 pub fn is_null_constant(expr: &Expr) -> bool {
     match &bare(expr).kind {

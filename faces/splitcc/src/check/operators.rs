@@ -1,6 +1,6 @@
 //! Operators.
 
-use super::{is_bit_field, is_null_constant, value_type};
+use super::{is_bit_field, is_null_constant, make_cast_a_place, value_type};
 use crate::source::Position;
 use crate::syntax::tree::{DeclPart, Expr, ExprKind, Place, TypeName};
 use crate::syntax::{Parse, Parser, depth_above};
@@ -183,6 +183,8 @@ impl Parser<'_> {
         right: Expr,
         at: Position,
     ) -> Parse<Expr> {
+        let mut left = left;
+        make_cast_a_place(&mut left);
         let start = left.span.start;
         if left.place == Place::Global {
             self.check_target(&left, at)?;
@@ -285,6 +287,8 @@ impl Parser<'_> {
         start: usize,
         at: Position,
     ) -> Parse<Expr> {
+        let mut operand = operand;
+        make_cast_a_place(&mut operand);
         let ty = Type::unqualified(&operand.ty);
         if operand.place == Place::Global {
             self.check_target(&operand, at)?;

@@ -165,6 +165,13 @@ impl Emitter<'_> {
     }
 
     fn cast(&mut self, expr: &Expr, name: &TypeName, operand: &Expr) {
+        if expr.place == Place::Local {
+            let pointer =
+                self.declared(&Type::pointer(expr.ty.clone(), Reach::Local), String::new());
+            let operand = self.text_of(|e| e.value(operand));
+            self.push_text(&format!(" (*({pointer})&({operand}))"));
+            return;
+        }
         let from = value_type(operand);
         let to = &expr.ty;
         self.flat += 1;
