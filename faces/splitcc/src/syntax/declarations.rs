@@ -1,7 +1,8 @@
 //! Declarations and what stands outside of functions.
 
 use super::tree::{
-    Context, DeclPart, Declaration, Declarator, External, Function, NameRole, Span, Storage,
+    Context, DeclPart, Declaration, Declarator, External, Function, Initializer, NameRole, Span,
+    Storage,
 };
 use super::{Parse, Parser, is_reserved};
 use crate::lex::TokenKind;
@@ -388,9 +389,18 @@ impl Parser<'_> {
         let start = self.at;
         if self.is("_Static_assert") {
             self.next();
-            self.skip_balanced()?;
+            self.expect("(", "after '_Static_assert'")?;
+            let condition = self.conditional()?;
+            if self.accept(",") {
+                while self.token().kind == TokenKind::Text {
+                    self.next();
+                }
+            }
+            self.expect(")", "after the assertion")?;
             self.expect(";", "after '_Static_assert'")?;
-            return Ok(Read::Declaration(self.empty_declaration(start, context)));
+            let mut declaration = self.empty_declaration(start, context);
+            declaration.parts.push(DeclPart::Expr(Rc::new(condition)));
+            return Ok(Read::Declaration(declaration));
         }
         let mut specifiers = self.specifiers(context)?;
         if !specifiers.any && !self.is_name() && !self.is("*") && !self.is("(") {
@@ -591,7 +601,15 @@ impl Parser<'_> {
             );
             let initializer = self.initializer(&ty);
             self.in_static_initializer = before;
-            declarator.initializer = Some(initializer?);
+            let initializer = initializer?;
+            if let (true, Initializer::Expr(expr)) = (ty.is_unknown(), &initializer) {
+                // `__auto_type`.
+                let known = crate::check::value_type(expr);
+                let role =
+                    NameRole::Object(declarator.emitted.clone().unwrap_or_else(|| name.clone()));
+                self.declare(&name, known, false, role, at);
+            }
+            declarator.initializer = Some(initializer);
         }
         Ok(library)
     }
