@@ -327,6 +327,14 @@ fn only(statement: &Stmt) -> &Stmt {
     }
 }
 
+/// Whether the value of the expression may change: it names a variable.
+pub fn has_variables(expr: &Expr) -> bool {
+    let mut found = matches!(&expr.kind, ExprKind::Name(..) if expr.place != Place::None)
+        || matches!(expr.kind, ExprKind::Call(..) | ExprKind::Statement(_));
+    each_operand(expr, &mut |operand| found = found || has_variables(operand));
+    found
+}
+
 /// Whether `name` occurs in the expression.
 fn mentions(expr: &Expr, name: &str) -> bool {
     if let ExprKind::Name(found, _) = &expr.kind {

@@ -371,3 +371,66 @@ fn temporary_files_are_removed() {
         );
     }
 }
+
+#[test]
+fn what_is_wrong_at_run_time_names_file_and_line() {
+    let directory = Directory::new("run-time");
+    let source = directory.write(
+        "r.sc",
+        "#include <stdlib.h>
+#include <split-c/split-c.h>
+int X[PROCS]::[4], Y[5][2]::;
+int past(int n, int A[n]::[4]) { return A[n - 1][0] + *(&X[PROCS - 1][4] - 1); }
+int splitc_main(int argc, char **argv)
+{
+    int i = 0, which = atoi(argv[1]), Z[which + 1]::, *global p = 0;
+    Y[0][9] = past(1, X);
+    switch (which) {
+    case 1: return X[PROCS][0];
+    case 2: Y[5][0] = 1; break;
+    case 3: Z[-1]++; break;
+    case 4: i := Z[which + 1]; break;
+    case 5: return *p;
+    case 6: *(int *global)(64l | (long)MYPROC << 48) = 1;
+    }
+    return i;
+}
+",
+    );
+    for optimisation in ["-O0", "-O2"] {
+        let program = Program::compile(&[&source], &[optimisation, "-w"]).unwrap();
+        assert!(run(&program, 2, &["0"]).success);
+        for (which, line, message) in [
+            (
+                "1",
+                10,
+                "the index 1 is outside of the spread array, which has 1 elements",
+            ),
+            (
+                "2",
+                11,
+                "the index 10 is outside of the spread array, which has 10 elements",
+            ),
+            (
+                "3",
+                12,
+                "the index -1 is outside of the spread array, which has 4 elements",
+            ),
+            (
+                "4",
+                13,
+                "the index 5 is outside of the spread array, which has 5 elements",
+            ),
+            ("5", 14, "null"),
+            ("6", 15, "0x40"),
+        ] {
+            let outcome = run(&program, 1, &[which]);
+            let place = format!("r.sc:{line}: ");
+            assert!(!outcome.success, "{optimisation} {which}");
+            assert!(
+                outcome.messages.contains(&place) && outcome.messages.contains(message),
+                "{optimisation} {which}: {outcome:?}"
+            );
+        }
+    }
+}

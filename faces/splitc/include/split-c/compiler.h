@@ -29,6 +29,14 @@ SPLITC_INLINE void splitc_read_after_atomic(void *to, splitc_global from, size_t
     splitc_read(to, from, bytes, place);
 }
 
+/* The index of an element of a spread array that is read or written. */
+SPLITC_INLINE long splitc_index(long index, long count, const splitc_place *place)
+{
+    if (SPLITC_UNLIKELY((unsigned long)index >= (unsigned long)count))
+        splitc_fail(place, "the index %ld is outside of the spread array, which has %ld elements, counted from 0", index, count);
+    return index;
+}
+
 /* Begins a read or a write. The result: whether it is still under way, until the next sync. */
 SPLITC_INLINE int splitc_begin_read(void *to, splitc_global from, size_t bytes, const splitc_place *place)
 {

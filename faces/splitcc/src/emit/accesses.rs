@@ -4,7 +4,7 @@ use super::Emitter;
 use super::expressions::{is_simple, temporary};
 use crate::check::{bare, is_bit_field, value_type};
 use crate::syntax::tree::{Expr, ExprKind, Place};
-use crate::types::{Kind, Reach, Ty, same};
+use crate::types::{Dimension, Kind, Reach, Ty, same};
 
 impl Emitter<'_> {
     /// Writes the global address of a global place.
@@ -17,19 +17,27 @@ impl Emitter<'_> {
     pub(crate) fn address_text(&mut self, expr: &Expr) -> String {
         let expr = bare(expr);
         match &expr.kind {
-            ExprKind::Dereference(pointer) => self.parenthesised(pointer),
+            ExprKind::Dereference(pointer) => {
+                self.is_access = false;
+                self.parenthesised(pointer)
+            }
             ExprKind::Unary("__extension__", inner) => self.address_text(inner),
             ExprKind::Index(base, index, _) => {
                 if let Kind::SpreadArray(..) = &base.ty.kind {
                     return self.spread_element(expr);
                 }
+                // A block of a spread array is accessed if one of its elements is.
+                self.is_access &=
+                    base.place == Place::Global && matches!(base.ty.kind, Kind::Array(..));
                 let pointer = self.text_of(|e| e.value(base));
+                self.is_access = false;
                 let index = self.text_of(|e| e.value(index));
                 let ty = value_type(base);
                 self.stepped(&pointer, "", &index, &ty)
             }
             ExprKind::Member(base, field, arrow, _) => {
                 let (record, address) = if *arrow {
+                    self.is_access = false;
                     let record = value_type(base).pointee().map(|(to, _)| to.clone());
                     (record, self.parenthesised(base))
                 } else {
@@ -54,8 +62,30 @@ impl Emitter<'_> {
         format!("({text})")
     }
 
+    /// The global address of a place that is read or written: an index past a spread array ends the job.
+    pub(crate) fn access_text(&mut self, expr: &Expr) -> String {
+        self.is_access = true;
+        let text = self.address_text(expr);
+        self.is_access = false;
+        text
+    }
+
+    /// Whether the array was declared with all its elements, in sizes that stay. What a parameter is passed may be larger.
+    fn has_known_count(&self, root: &Expr, dimensions: &[Dimension]) -> bool {
+        let ExprKind::Name(name, _) = &root.kind else {
+            return false;
+        };
+        !self.spread_parameters.contains(name)
+            && dimensions.iter().all(|dimension| match dimension {
+                Dimension::Open => false,
+                Dimension::Captured(_) => true,
+                Dimension::Expression(expr) => !crate::split_phase::has_variables(expr),
+            })
+    }
+
     /// `X[i][j]`: one step over the dimensions left of `::`.
     fn spread_element(&mut self, expr: &Expr) -> String {
+        let is_access = std::mem::take(&mut self.is_access);
         let mut indices = Vec::new();
         let mut root = expr;
         while let ExprKind::Index(base, index, _) = &bare(root).kind {
@@ -90,6 +120,11 @@ impl Emitter<'_> {
                 None => format!("({linear}) * (long)({size})"),
             };
         }
+        if is_access && self.has_known_count(root, &dimensions) {
+            let count = self.count_text(&dimensions);
+            let place = self.place(expr.span.start);
+            linear = format!("splitc_index({linear}, {count}, {place})");
+        }
         let base = self.address_text(root);
         let size = self.size_text(&of);
         format!("splitc_spread_add({base}, {linear}, {size})")
@@ -123,7 +158,7 @@ impl Emitter<'_> {
             )
         } else {
             let ty = self.declared(&temporary(&expr.ty), "splitc_v".into());
-            let address = self.address_text(expr);
+            let address = self.access_text(expr);
             format!(
                 " ({{ {ty}; {function}((void *)&splitc_v, {address}, sizeof splitc_v, {place}); splitc_v; }})"
             )
@@ -142,7 +177,7 @@ impl Emitter<'_> {
                 self.parenthesised(base),
             )
         } else {
-            (Some(base.ty.clone()), self.address_text(base))
+            (Some(base.ty.clone()), self.access_text(base))
         };
         let record = record.map_or_else(String::new, |record| self.type_text(&temporary(&record)));
         (record, address, field.to_string())
@@ -214,7 +249,7 @@ impl Emitter<'_> {
             return;
         }
         let place = self.place(index);
-        let address = self.address_text(left);
+        let address = self.access_text(left);
         let ty = temporary(&left.ty);
         let declared = self.declared(&ty, "splitc_v".into());
         let text = if operator.is_empty() {
@@ -275,7 +310,7 @@ impl Emitter<'_> {
                 return;
             }
             let place = self.place(index);
-            let address = self.address_text(operand);
+            let address = self.access_text(operand);
             let ty = temporary(&operand.ty);
             let declared = self.declared(&ty, "splitc_v".into());
             let old = self.declared(&ty, "splitc_o".into());
@@ -349,7 +384,7 @@ impl Emitter<'_> {
                     && !is_bit_field(left)
                     && !is_bit_field(right)
                 {
-                    let address = self.address_text(right);
+                    let address = self.access_text(right);
                     let size = self.type_text(&temporary(&right.ty));
                     let place = self.place(index);
                     let last = if wanted {
@@ -373,7 +408,7 @@ impl Emitter<'_> {
 
     fn one_way(&mut self, function: &str, left: &Expr, right: &Expr, index: usize, wanted: bool) {
         let value = self.text_of(|e| e.value(right));
-        let address = self.address_text(left);
+        let address = self.access_text(left);
         let place = self.place(index);
         let declared = self.declared(&temporary(&left.ty), "splitc_v".into());
         let last = if wanted { "splitc_v;" } else { "(void)0;" };

@@ -307,6 +307,9 @@ impl Emitter<'_> {
         let returns_nothing =
             matches!(&declarator.ty.kind, Kind::Function(result, ..) if result.is_void());
         let is_main = is_outermost && name == "splitc_main";
+        if is_outermost {
+            self.spread_parameters = spread_parameters(function);
+        }
         let mut captures = String::new();
         for (captured, expr) in &function.captures {
             let value = self.text_of(|e| e.value(expr));
@@ -341,6 +344,25 @@ impl Emitter<'_> {
             );
         }
     }
+}
+
+/// The parameters that are spread arrays.
+fn spread_parameters(function: &Function) -> std::collections::HashSet<std::rc::Rc<str>> {
+    let prototype = function
+        .declaration
+        .declarators
+        .iter()
+        .flat_map(|d| &d.parts);
+    let prototype = prototype.filter_map(|part| match part {
+        DeclPart::Declaration(parameter) => Some(parameter),
+        _ => None,
+    });
+    prototype
+        .chain(&function.old_declarations)
+        .flat_map(|declaration| &declaration.declarators)
+        .filter(|d| matches!(d.ty.kind, Kind::SpreadArray(..)))
+        .filter_map(|d| d.name.as_ref().map(|(name, _)| name.clone()))
+        .collect()
 }
 
 /// Whether a function's result and name are plain C, so that its tokens can be copied around the parameters.

@@ -64,6 +64,10 @@ pub struct Emitter<'a> {
     /// The function asks for atomic procedures without waiting for them: reads wait first.
     pub(crate) reads_after_atomic: bool,
     pub(crate) open_dimensions_as_star: bool,
+    /// The address that is being written is that of an access.
+    pub(crate) is_access: bool,
+    /// Parameters of the function that are spread arrays.
+    pub(crate) spread_parameters: std::collections::HashSet<std::rc::Rc<str>>,
     /// Whether accesses may be under way together.
     pub(crate) split_phase: bool,
     /// The variables of the function.
@@ -104,6 +108,8 @@ impl<'a> Emitter<'a> {
             in_function: false,
             reads_after_atomic: false,
             open_dimensions_as_star: false,
+            is_access: false,
+            spread_parameters: std::collections::HashSet::new(),
             split_phase,
             variables: Variables::default(),
             begun: HashMap::new(),

@@ -76,7 +76,7 @@ impl Emitter<'_> {
         for (index, read) in reads.iter().enumerate() {
             let name = format!("splitc_early_{number}_{index}");
             let declared = self.declared(&temporary(&read.ty), name.clone());
-            let address = self.address_text(read);
+            let address = self.access_text(read);
             let place = self.place(read.span.start);
             let _ = write!(
                 text,
@@ -127,7 +127,7 @@ impl Emitter<'_> {
         let access = match found {
             Loop::Reads(element, source) => {
                 let target = self.text_of(|e| e.value(element));
-                let address = self.address_text(source);
+                let address = self.access_text(source);
                 let place = self.place(source.span.start);
                 format!(
                     "splitc_begin_read((void *)&({target}), {address}, sizeof({target}), {place});"
@@ -136,7 +136,7 @@ impl Emitter<'_> {
             Loop::Writes(target, value) => {
                 let value = self.text_of(|e| e.value(value));
                 let declared = self.declared(&temporary(&target.ty), "splitc_v".into());
-                let address = self.address_text(target);
+                let address = self.access_text(target);
                 let place = self.place(target.span.start);
                 format!(
                     "({{ {declared} = {value}; splitc_begin_write({address}, (void *)&splitc_v, sizeof splitc_v, {place}); }});"
