@@ -34,7 +34,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     pub(crate) fn end_barrier(&mut self) -> Result<(), Error> {
         self.enter("the end of the program")?;
         // The place of the layout lies in the area.
-        let _ = self.control.store_u64(ENDING, 1);
+        let _ = self.control.store_u64(ENDING, self.entered);
         self.is_finishing = true;
         self.rounds("the end of the program", Layout::end, 1)
     }

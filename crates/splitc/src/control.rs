@@ -21,7 +21,7 @@ const _: () = assert!(CELLS * CELL_BYTES <= LINE_BYTES);
 pub(crate) const ENTERED: u64 = 0;
 /// Not 0: another processor has asked for an atomic procedure.
 pub(crate) const ATTENTION: u64 = LINE_BYTES;
-/// Not 0: this processor's program has come to its end.
+/// Not 0: this processor's program has come to its end, which is the collective operation of that number.
 pub(crate) const ENDING: u64 = 2 * LINE_BYTES;
 const BARRIER: u64 = 3 * LINE_BYTES;
 /// The barrier at the end has words of its own, so that no other is taken for it.

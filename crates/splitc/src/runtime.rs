@@ -431,13 +431,15 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         Ok(())
     }
 
-    /// Fails if a processor has come to its end while this one waits for all.
+    /// Fails if a processor has come to its end in place of the operation in which this one waits for all. One that took part in
+    /// that operation, and has come to its end since, is no failure: the others may still hear of its part.
     fn see_who_has_ended(&mut self, what: &'static str) -> Result<(), Error> {
         for proc in 0..self.job.procs {
             if proc == self.job.proc {
                 continue;
             }
-            if let Ok(1) = self.read_control(proc, ENDING, Wait::millis(50)) {
+            let ended_at = self.read_control(proc, ENDING, Wait::millis(50));
+            if ended_at.is_ok_and(|number| number != 0 && number <= self.entered) {
                 let why = "it has come to its end, by exit or by returning from its main function";
                 return Err(Error::Gone {
                     proc,
