@@ -30,6 +30,10 @@ mod split_phase;
 mod symmetric_heap;
 mod typed;
 
+/// The exit status of a process that ends because another one is gone: a launcher that hears of both takes the other for the cause.
+/// It is `EX_TEMPFAIL` of `sysexits.h`.
+pub const STATUS_OF_A_CONSEQUENCE: i32 = 75;
+
 pub use address::{GlobalAddress, GlobalPtr, PROCS_MAX, SpreadPtr};
 pub use direct::DirectMemory;
 pub use error::Error;

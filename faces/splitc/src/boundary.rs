@@ -54,6 +54,11 @@ pub(crate) fn with<R>(
     let runtime = unsafe { &mut *current };
     match catch_unwind(AssertUnwindSafe(|| call(runtime))) {
         Ok(Ok(result)) => result,
+        Ok(Err(error @ Error::Gone { .. })) => end(
+            place,
+            &error.to_string(),
+            hamlyn_splitc::STATUS_OF_A_CONSEQUENCE,
+        ),
         Ok(Err(error)) => fail(place, &error.to_string()),
         Err(_) => fail(
             place,
@@ -64,6 +69,10 @@ pub(crate) fn with<R>(
 
 /// Ends the process with a message. What the program has printed so far appears before it.
 pub(crate) fn fail(place: *const Place, message: &str) -> ! {
+    end(place, message, 1)
+}
+
+fn end(place: *const Place, message: &str, status: i32) -> ! {
     // SAFETY: flushing all streams of the C library is allowed at any time.
     unsafe { libc::fflush(null_mut()) };
     let proc = PROC.load(std::sync::atomic::Ordering::Relaxed);
@@ -73,7 +82,7 @@ pub(crate) fn fail(place: *const Place, message: &str) -> ! {
     };
     eprintln!("{who}: {}{message}", describe(place));
     // SAFETY: ends the process at once. Destructors and handlers of exit might wait for processors that never answer.
-    unsafe { libc::_exit(1) }
+    unsafe { libc::_exit(status) }
 }
 
 fn describe(place: *const Place) -> String {

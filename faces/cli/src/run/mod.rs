@@ -106,7 +106,7 @@ impl Job {
         match &mut self.first {
             None => self.first = Some((proc, ending, Instant::now() + CAUSE_WITHIN)),
             Some((first, known, _)) => {
-                if let (Ending::Status(_), Ending::Signal(_)) = (*known, ending) {
+                if likelihood(ending) > likelihood(*known) {
                     (*first, *known) = (proc, ending);
                 }
             }
@@ -159,5 +159,14 @@ impl Job {
         for process in &mut self.processes {
             process.signal(signal);
         }
+    }
+}
+
+/// How likely it is that this ending is the cause of others that are heard of within moments.
+fn likelihood(ending: Ending) -> u8 {
+    match ending {
+        Ending::Signal(_) => 2,
+        Ending::Status(hamlyn_splitc::STATUS_OF_A_CONSEQUENCE) => 0,
+        Ending::Status(_) => 1,
     }
 }
