@@ -54,17 +54,21 @@ pub(crate) fn with<R>(
     let runtime = unsafe { &mut *current };
     match catch_unwind(AssertUnwindSafe(|| call(runtime))) {
         Ok(Ok(result)) => result,
-        Ok(Err(error @ Error::Gone { .. })) => end(
-            place,
-            &error.to_string(),
-            hamlyn_splitc::STATUS_OF_A_CONSEQUENCE,
-        ),
-        Ok(Err(error)) => fail(place, &error.to_string()),
+        Ok(Err(error)) => fail_by(place, &error),
         Err(_) => fail(
             place,
             &format!("{what}: the runtime has a fault; please report it"),
         ),
     }
+}
+
+/// Ends the process because of an error of the runtime.
+pub(crate) fn fail_by(place: *const Place, error: &Error) -> ! {
+    let status = match error {
+        Error::Gone { .. } => hamlyn_splitc::STATUS_OF_A_CONSEQUENCE,
+        _ => 1,
+    };
+    end(place, &error.to_string(), status)
 }
 
 /// Ends the process with a message. What the program has printed so far appears before it.

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use hamlyn_splitc::{Error, Job, Setup, Splitc};
 
-use crate::boundary::{Runtime, fail, set_current, set_proc};
+use crate::boundary::{Runtime, fail, fail_by, set_current, set_proc};
 use crate::program::CProgram;
 use crate::shared_memory::{Division, map_state, publish, segment, static_data};
 use crate::{heap, stack};
@@ -162,7 +162,7 @@ fn finish() {
     let runtime = unsafe { &mut *runtime };
     match catch_unwind(AssertUnwindSafe(|| runtime.end())) {
         Ok(Ok(_)) => {}
-        Ok(Err(error)) => fail(null(), &error.to_string()),
+        Ok(Err(error)) => fail_by(null(), &error),
         Err(_) => fail(
             null(),
             "the runtime did not end because of a fault; please report it",
