@@ -389,9 +389,8 @@ impl<H: Host> Holder<H> {
 
 impl<H: Host> Drop for Holder<H> {
     fn drop(&mut self) {
-        // A thread that unwinds waits for nobody: another may hold a half of the interface, and never give it back. What is left to be
-        // done is done by the next call of the manager.
-        if std::thread::panicking() {
+        // A half that another thread holds is waited for; see `Host::LETS_OTHERS` why not there.
+        if H::LETS_OTHERS.is_some() && std::thread::panicking() {
             return;
         }
         let held = &self.0.held;

@@ -170,7 +170,8 @@ pub trait Host: std::fmt::Debug + 'static {
     type SendObserver: SendObserver<Area> + Send + 'static;
 
     /// How a thread waits for what another of its interface holds. None: as the system has it. In the simulator, where all
-    /// programs are one thread's, a call that lets the others go on.
+    /// programs are one thread's, a call that lets the others go on. It does nothing in a thread that unwinds, as a killed process
+    /// does: such a thread waits for no other, which may have been killed with it, and have ended with what it held.
     const LETS_OTHERS: Option<fn()> = None;
 
     /// What connects for this host.
