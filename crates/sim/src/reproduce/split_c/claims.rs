@@ -3,7 +3,7 @@
 //! A claim compares cells. It holds if each comparison holds; what is said of it names those that do not.
 
 use super::table::Cell;
-use super::{Evaluation, Transfer};
+use super::{Evaluation, Transfer, arithmetic};
 use crate::reproduce::measure::Failure;
 
 /// Judges a claim of the paper.
@@ -11,7 +11,7 @@ pub(super) type Judge = fn(&Evaluation) -> Result<(bool, String), Failure>;
 
 /// How two numbers are to compare.
 #[derive(Clone, Copy)]
-enum Than {
+pub(super) enum Than {
     /// The first is less.
     Less,
     /// The first is not more, or by 2 % at most.
@@ -22,7 +22,7 @@ enum Than {
 use Than::{About, Less, NotMore};
 
 impl Than {
-    fn holds(self, one: f64, other: f64) -> bool {
+    pub(super) fn holds(self, one: f64, other: f64) -> bool {
         match self {
             Less => one < other,
             NotMore => one <= other * 1.02,
@@ -32,14 +32,14 @@ impl Than {
 }
 
 /// Compares cells, by names such as `gap.get.CM5`; the second number is taken so many times.
-struct Claim<'a> {
+pub(super) struct Claim<'a> {
     measured: &'a Evaluation,
     count: usize,
     broken: Vec<String>,
 }
 
 impl<'a> Claim<'a> {
-    fn on(measured: &'a Evaluation) -> Self {
+    pub(super) fn on(measured: &'a Evaluation) -> Self {
         Self {
             measured,
             count: 0,
@@ -48,7 +48,7 @@ impl<'a> Claim<'a> {
     }
 
     /// A number: a cell's, or the bandwidth of long stores or gets of a version.
-    fn value(&self, name: &str) -> Result<f64, Failure> {
+    pub(super) fn value(&self, name: &str) -> Result<f64, Failure> {
         let peak = |transfer, version| {
             let id = name.to_owned();
             let peak = self.measured.bulk.peak(transfer, version);
@@ -65,18 +65,31 @@ impl<'a> Claim<'a> {
         Ok(self.measured.table.of(cell))
     }
 
-    fn is(mut self, one: &str, than: Than, times: f64, other: &str) -> Result<Self, Failure> {
+    pub(super) fn is(
+        self,
+        one: &str,
+        than: Than,
+        times: f64,
+        other: &str,
+    ) -> Result<Self, Failure> {
         let (of_one, of_other) = (self.value(one)?, self.value(other)?);
+        let holds = than.holds(of_one, of_other * times);
+        Ok(self.compared(holds, || {
+            format!("{one} {of_one:.2}, {other} {of_other:.2}")
+        }))
+    }
+
+    /// One more comparison, and what to say if it does not hold.
+    pub(super) fn compared(mut self, holds: bool, broken: impl FnOnce() -> String) -> Self {
         self.count += 1;
-        if !than.holds(of_one, of_other * times) {
-            self.broken
-                .push(format!("{one} {of_one:.2}, {other} {of_other:.2}"));
+        if !holds {
+            self.broken.push(broken());
         }
-        Ok(self)
+        self
     }
 
     /// The same of several operations: `{}` in the names is replaced.
-    fn each(
+    pub(super) fn each(
         mut self,
         operations: &[&str],
         one: &str,
@@ -91,7 +104,7 @@ impl<'a> Claim<'a> {
         Ok(self)
     }
 
-    fn judged(self) -> Result<(bool, String), Failure> {
+    pub(super) fn judged(self) -> Result<(bool, String), Failure> {
         let count = self.count;
         Ok(match self.broken.is_empty() {
             true => (true, format!("{count} comparisons")),
@@ -100,9 +113,9 @@ impl<'a> Claim<'a> {
     }
 }
 
-const LATENCIES: [&str; 3] = ["AM", "read", "write"];
-const FLOWS: [&str; 3] = ["get", "put", "store"];
-const MEMORY: [&str; 2] = ["get", "put"];
+pub(super) const LATENCIES: [&str; 3] = ["AM", "read", "write"];
+pub(super) const FLOWS: [&str; 3] = ["get", "put", "store"];
+pub(super) const MEMORY: [&str; 2] = ["get", "put"];
 
 /// The claims of the text, by their rows.
 pub(super) static CLAIMS: [(&str, Judge); 34] = [
@@ -418,6 +431,6 @@ pub(super) static CLAIMS: [(&str, Judge); 34] = [
 
 /// How the claim of that row is judged.
 pub(super) fn of(id: &str) -> Option<Judge> {
-    let mut all = CLAIMS.iter();
+    let mut all = CLAIMS.iter().chain(&arithmetic::CLAIMS);
     all.find(|(row, _)| *row == id).map(|&(_, judge)| judge)
 }

@@ -2,9 +2,10 @@
 //!
 //! The paper has ten versions of the language: a machine, and who carries out what is asked of a node (`versions`). A program's
 //! end of an experiment (`end`) has the operations of the language: by messages whose handlers run in the target's program, or
-//! by one-sided operations of the interface. `table` measures what Table 1 lists as the paper does, and `claims` asks
-//! of what was measured what the text concludes from its own numbers.
+//! by one-sided operations of the interface. `table` measures what Table 1 lists as the paper does. `claims` asks
+//! of what was measured what the text concludes from its own numbers, and `arithmetic` what those numbers have in common.
 
+mod arithmetic;
 mod bulk;
 mod claims;
 mod end;

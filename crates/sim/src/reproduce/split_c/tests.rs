@@ -32,7 +32,10 @@ fn what_was_calibrated_comes_out() {
     }
 }
 
-/// Claims of the rows from `first` to `last` hold.
+/// What does not follow from our numbers, as the document says. Each belongs to the rows of the text or of the arithmetic.
+const BROKEN: [&str; 6] = ["G-218", "G-296", "G-301", "G-310", "G-311", "G-312"];
+
+/// Claims of the rows from `first` to `last` hold, but for those that are known not to.
 fn hold(first: &str, last: &str) {
     let claims = REPORT
         .entries
@@ -42,10 +45,12 @@ fn hold(first: &str, last: &str) {
     for claim in claims.filter(|claim| (first..=last).contains(&&*claim.id)) {
         count += 1;
         let (id, remark) = (&claim.id, &claim.remark);
-        assert_eq!(claim.verdict, Verdict::Supported, "{id}: {remark}");
+        let holds = claim.verdict == Verdict::Supported;
+        assert_eq!(holds, !BROKEN.contains(&&**id), "{id}: {remark}");
     }
     let listed = claims::CLAIMS
         .iter()
+        .chain(&arithmetic::CLAIMS)
         .filter(|(id, _)| (first..=last).contains(id));
     assert_eq!(count, listed.count());
     assert!(count > 0);
@@ -69,6 +74,11 @@ fn what_the_text_concludes_of_gaps_follows_from_our_numbers() {
 #[test]
 fn what_the_text_concludes_of_bandwidths_follows_from_our_numbers() {
     hold("G-228", "G-238");
+}
+
+#[test]
+fn what_the_cells_have_in_common_is_found_in_our_numbers() {
+    hold("G-293", "G-314");
 }
 
 #[test]
@@ -154,19 +164,4 @@ fn lines(report: &Report) -> Vec<String> {
         ));
     }
     lines
-}
-
-#[test]
-fn zz_show() {
-    for line in lines(&REPORT) {
-        println!("LINE {line}");
-    }
-    for entry in &REPORT.entries {
-        for f in &entry.figures {
-            if !entry.id.contains("TAB1") {
-                println!("BULK {} {} {}", entry.id, f.paper, f.ours);
-            }
-        }
-    }
-    println!("HEAD {:?}", REPORT.headline);
 }
