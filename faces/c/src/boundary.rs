@@ -1,0 +1,144 @@
+//! The boundary to C: a panic stops here, an error becomes a status and a text, and arguments are checked before they are used.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use hamlyn::Wait;
+
+use crate::status::{ERROR_TEXT_BYTES, Error, Failure, Status};
+
+/// Carries out a function of the header.
+#[inline(always)]
+pub(crate) fn call(error: *mut Error, act: impl FnOnce() -> Result<(), Failure>) -> Status {
+    match catch_unwind(AssertUnwindSafe(act)) {
+        Ok(Ok(())) => Status::Ok,
+        Ok(Err(failure)) => tell(error, failure),
+        Err(_) => tell(
+            error,
+            Failure::new(
+                Status::Fault,
+                "the library has a fault; please report it with what is on standard error",
+            ),
+        ),
+    }
+}
+
+/// Writes what the caller asked for.
+#[cold]
+#[inline(never)]
+fn tell(error: *mut Error, failure: Failure) -> Status {
+    if !error.is_null() {
+        let text = failure.text.as_bytes();
+        let mut end = text.len().min(ERROR_TEXT_BYTES - 1);
+        while !failure.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        // SAFETY: an error that is not null is writable, as the header demands. It may not be set yet, so no reference is made to it.
+        unsafe {
+            (&raw mut (*error).status).write(failure.status);
+            let to = (&raw mut (*error).text).cast::<u8>();
+            to.copy_from_nonoverlapping(text.as_ptr(), end);
+            to.add(end).write(0);
+        }
+    }
+    failure.status
+}
+
+/// How long a call may wait: in nanoseconds, none, or for ever if negative.
+#[inline(always)]
+pub(crate) fn wait_of(wait_ns: i64) -> Wait {
+    match wait_ns {
+        0 => Wait::Poll,
+        1.. => Wait::For(Duration::from_nanos(wait_ns as u64)),
+        _ => Wait::Forever,
+    }
+}
+
+/// A text of the caller.
+pub(crate) fn text<'a>(what: &'static str, text: *const c_char) -> Result<&'a str, Failure> {
+    if text.is_null() {
+        return Err(null(what));
+    }
+    // SAFETY: a text that is not null ends with a zero, and stays as it is during the call, as the header demands.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str()
+        .map_err(|_| Failure::of(Status::Invalid, &format_args!("{what} is not valid UTF-8")))
+}
+
+/// The same, or nothing for null.
+pub(crate) fn text_or_none<'a>(
+    what: &'static str,
+    pointer: *const c_char,
+) -> Result<Option<&'a str>, Failure> {
+    match pointer.is_null() {
+        true => Ok(None),
+        false => text(what, pointer).map(Some),
+    }
+}
+
+/// Bytes of the caller, to be read during the call.
+#[inline(always)]
+pub(crate) fn bytes<'a>(data: *const c_void, length_bytes: usize) -> Result<&'a [u8], Failure> {
+    if length_bytes == 0 {
+        return Ok(&[]);
+    }
+    if data.is_null() || length_bytes > isize::MAX as usize {
+        return Err(Failure::new(
+            Status::Invalid,
+            "the data are null, or longer than memory can be",
+        ));
+    }
+    // SAFETY: so many bytes can be read at that place during the call, and nobody writes them meanwhile, as the header demands.
+    Ok(unsafe { std::slice::from_raw_parts(data.cast(), length_bytes) })
+}
+
+/// Bytes of the caller, to be written during the call.
+pub(crate) fn bytes_mut<'a>(
+    into: *mut c_void,
+    length_bytes: usize,
+) -> Result<&'a mut [u8], Failure> {
+    if length_bytes == 0 {
+        return Ok(&mut []);
+    }
+    if into.is_null() || length_bytes > isize::MAX as usize {
+        return Err(Failure::new(
+            Status::Invalid,
+            "the room is null, or longer than memory can be",
+        ));
+    }
+    // SAFETY: so many bytes can be written at that place, by nobody else meanwhile, and hold values, as the header demands.
+    Ok(unsafe { std::slice::from_raw_parts_mut(into.cast(), length_bytes) })
+}
+
+/// Settings of the caller, or nothing for null.
+pub(crate) fn read_or_default<T: Copy>(settings: *const T) -> Option<T> {
+    // SAFETY: settings that are not null can be read, are aligned, and were set, as the header demands.
+    unsafe { settings.as_ref() }.copied()
+}
+
+/// Where the caller wants a result.
+#[inline(always)]
+pub(crate) fn room<T>(what: &'static str, place: *mut T) -> Result<Room<T>, Failure> {
+    match place.is_null() || !place.is_aligned() {
+        true => Err(null(what)),
+        false => Ok(Room(place)),
+    }
+}
+
+/// See [`room`].
+#[derive(Debug)]
+pub(crate) struct Room<T>(*mut T);
+
+impl<T> Room<T> {
+    #[inline(always)]
+    pub(crate) fn put(self, value: T) {
+        // SAFETY: it is not null, and writable and aligned for its type, as the header demands.
+        unsafe { self.0.write(value) };
+    }
+}
+
+#[cold]
+fn null(what: &'static str) -> Failure {
+    Failure::of(Status::Invalid, &format_args!("{what} is null"))
+}

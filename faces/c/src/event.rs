@@ -1,0 +1,98 @@
+//! Events: peers come and go, packets are refused, notifications are lost.
+
+use hamlyn::Event as Happened;
+
+use crate::boundary::{call, room, wait_of};
+use crate::datagram::NOTHING_CAME;
+use crate::handle;
+use crate::manager::{Manager, ManagerHandle, each};
+use crate::peer::Peer;
+use crate::status::{Error, Status};
+
+/// What happened.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EventKind {
+    /// There is a link to a peer.
+    PeerArrived = 0,
+    /// A peer is gone.
+    PeerLeft = 1,
+    /// A packet of this manager was not delivered; the text says which, and why.
+    PacketRefused = 2,
+    /// `count` notifications were lost: open the manager with a longer queue.
+    NotificationsLost = 3,
+    /// `count` arrivals and departures are not told: ask for events more often.
+    Missed = 4,
+    /// Something that a later version of the library tells.
+    Other = 5,
+}
+
+/// An event.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// What happened.
+    pub kind: EventKind,
+    /// Who came or left; zeros otherwise.
+    pub peer: Peer,
+    /// How many; 0 where nothing is counted.
+    pub count: u64,
+}
+
+/// The next event. `text` is given what it says for people, and a zero; null: nobody reads it. Blocks for `wait_ns` at most.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_next_event(
+    manager: *mut ManagerHandle,
+    wait_ns: i64,
+    event: *mut Event,
+    text: *mut std::ffi::c_char,
+    text_bytes: usize,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the event", event)?;
+        let room_of_text = match text.is_null() {
+            true => &mut [],
+            false => crate::boundary::bytes_mut(text.cast(), text_bytes)?,
+        };
+        handle::with(manager, |Manager(manager)| {
+            let Some(happened) =
+                each!(manager, manager => manager.end()?.next_event(wait_of(wait_ns)))?
+            else {
+                return Err(NOTHING_CAME);
+            };
+            if let Some(length_max) = room_of_text.len().checked_sub(1) {
+                let text = happened.to_string();
+                let mut length = text.len().min(length_max);
+                while !text.is_char_boundary(length) {
+                    length -= 1;
+                }
+                room_of_text[..length].copy_from_slice(&text.as_bytes()[..length]);
+                room_of_text[length] = 0;
+            }
+            place.put(Event::of(&happened));
+            Ok(())
+        })
+    })
+}
+
+impl Event {
+    fn of(happened: &Happened) -> Self {
+        let nobody = Peer {
+            node: 0,
+            user: 0,
+            group: 0,
+            process: 0,
+            interface_number: 0,
+        };
+        let (kind, peer, count) = match *happened {
+            Happened::PeerArrived { peer } => (EventKind::PeerArrived, peer.into(), 0),
+            Happened::PeerLeft { peer, .. } => (EventKind::PeerLeft, peer.into(), 0),
+            Happened::Refused(_) => (EventKind::PacketRefused, nobody, 0),
+            Happened::Overrun { lost } => (EventKind::NotificationsLost, nobody, lost),
+            Happened::Missed { count } => (EventKind::Missed, nobody, count),
+            _ => (EventKind::Other, nobody, 0),
+        };
+        Self { kind, peer, count }
+    }
+}

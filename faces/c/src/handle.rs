@@ -1,0 +1,275 @@
+//! Handles: what a C program has of an object.
+//!
+//! A handle is refused when it is null, of another kind, closed, or in use by another thread. One that belongs to a thread is refused
+//! in others. So that a closed handle can be told, its cell is not given to the allocator, but used again for a handle of
+//! its kind after a thousand others were closed: a program that keeps a closed handle for longer than that uses another's.
+
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::status::{Failure, Status};
+
+/// A kind of handle, as C sees it: without fields.
+pub(crate) trait Kind: Sized + 'static {
+    /// The object.
+    type Value;
+    /// Told apart by this, in the upper bits of a cell's state.
+    const NUMBER: u32;
+    /// As errors name it.
+    const NAME: &'static str;
+    /// Cells of closed handles.
+    fn closed() -> &'static Closed<Self>;
+}
+
+/// In a cell's state, beside its kind.
+const OPEN: u32 = 0;
+const IN_USE: u32 = 1;
+const CLOSED: u32 = 2;
+/// Its call panicked.
+const BROKEN: u32 = 3;
+const STATE_BITS: u32 = 8;
+const STATE_MASK: u32 = (1 << STATE_BITS) - 1;
+/// What no other memory is likely to begin with.
+const MARK: u32 = 0x4A6D_0000;
+
+/// Any thread may use it, one at a time.
+const ANY_THREAD: usize = 0;
+/// Closed handles of a kind that are told for sure.
+const CLOSED_MAX: usize = 1_024;
+
+/// Says what kind of handle a type is: its object, its number, and its name.
+macro_rules! kind {
+    ($handle:ty, $value:ty, $number:literal, $name:literal) => {
+        impl $crate::handle::Kind for $handle {
+            type Value = $value;
+
+            const NUMBER: u32 = $number;
+            const NAME: &'static str = $name;
+
+            fn closed() -> &'static $crate::handle::Closed<Self> {
+                static CLOSED: $crate::handle::Closed<$handle> = $crate::handle::Closed::new();
+                &CLOSED
+            }
+        }
+    };
+}
+pub(crate) use kind;
+
+/// What a handle points to. All kinds begin alike, so that one can be told from the other.
+#[repr(C)]
+#[derive(Debug)]
+struct Cell<T> {
+    state: AtomicU32,
+    thread: AtomicUsize,
+    value: UnsafeCell<Option<T>>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Closed<K>(Mutex<VecDeque<Address<K>>>);
+
+#[derive(Debug)]
+struct Address<K>(*mut K);
+
+// SAFETY: the cell at the address has no value, and nobody but the holder of the address writes it.
+unsafe impl<K> Send for Address<K> {}
+
+impl<K> Closed<K> {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(VecDeque::new()))
+    }
+}
+
+/// A number of the running thread, which no other running thread has.
+#[inline(always)]
+fn this_thread() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let pointer: usize;
+        // SAFETY: by the calling convention the first word of a thread's control block is its own address.
+        unsafe {
+            std::arch::asm!("mov {}, fs:[0]", out(reg) pointer, options(nostack, preserves_flags, readonly, pure));
+        }
+        pointer
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let pointer: usize;
+        // SAFETY: it reads a register that any program may read.
+        unsafe {
+            std::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nomem, nostack, preserves_flags, pure));
+        }
+        pointer
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        thread_local!(static PLACE: u8 = const { 0 });
+        PLACE.with(|place| std::ptr::from_ref(place) as usize)
+    }
+}
+
+const fn state<K: Kind>(state: u32) -> u32 {
+    MARK | K::NUMBER << STATE_BITS | state
+}
+
+/// Makes a handle. Allocates now and then.
+pub(crate) fn make<K: Kind>(value: K::Value, is_of_any_thread: bool) -> *mut K {
+    let thread = match is_of_any_thread {
+        true => ANY_THREAD,
+        false => this_thread(),
+    };
+    let used_again = {
+        let mut closed = K::closed().0.lock().unwrap_or_else(PoisonError::into_inner);
+        match closed.len() > CLOSED_MAX {
+            true => closed.pop_front(),
+            false => None,
+        }
+    };
+    match used_again {
+        Some(Address(handle)) => {
+            let cell: *const Cell<K::Value> = handle.cast();
+            // SAFETY: the cell was made below and is never freed. It is closed, so that nobody but us uses its value: the address was
+            // taken from the list.
+            unsafe {
+                *(*cell).value.get() = Some(value);
+                (*cell).thread.store(thread, Ordering::Relaxed);
+                (*cell).state.store(state::<K>(OPEN), Ordering::Release);
+            }
+            handle
+        }
+        None => Box::into_raw(Box::new(Cell {
+            state: AtomicU32::new(state::<K>(OPEN)),
+            thread: AtomicUsize::new(thread),
+            value: UnsafeCell::new(Some(value)),
+        }))
+        .cast(),
+    }
+}
+
+/// The object is in use until this is dropped.
+struct InUse<'a, K: Kind> {
+    cell: &'a Cell<K::Value>,
+    becomes: u32,
+}
+
+impl<K: Kind> Drop for InUse<'_, K> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let becomes = state::<K>(self.becomes);
+        self.cell.state.store(becomes, Ordering::Release);
+    }
+}
+
+#[inline(always)]
+fn enter<'a, K: Kind>(handle: *const K) -> Result<InUse<'a, K>, Failure> {
+    let cell: *const Cell<K::Value> = handle.cast();
+    if cell.is_null() || !cell.is_aligned() {
+        return Err(not_a_handle::<K>());
+    }
+    // SAFETY: a handle that is not null comes from `make`, as the header demands, and cells are never freed.
+    let cell = unsafe { &*cell };
+    let thread = cell.thread.load(Ordering::Relaxed);
+    let is_ours = thread == this_thread();
+    let (open, in_use) = (state::<K>(OPEN), state::<K>(IN_USE));
+    let is_entered = match is_ours {
+        // No other thread gets here, so that this needs no locked instruction.
+        true if cell.state.load(Ordering::Relaxed) == open => {
+            cell.state.store(in_use, Ordering::Relaxed);
+            true
+        }
+        false if thread == ANY_THREAD => {
+            let entered =
+                cell.state
+                    .compare_exchange(open, in_use, Ordering::Acquire, Ordering::Relaxed);
+            entered.is_ok()
+        }
+        _ => false,
+    };
+    match is_entered {
+        true => Ok(InUse {
+            cell,
+            becomes: OPEN,
+        }),
+        false => {
+            let found = cell.state.load(Ordering::Relaxed);
+            Err(why_not::<K>(found, is_ours || thread == ANY_THREAD))
+        }
+    }
+}
+
+/// Uses the object of a handle.
+#[inline(always)]
+pub(crate) fn with<K: Kind, R>(
+    handle: *const K,
+    call: impl FnOnce(&mut K::Value) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    let mut in_use = enter(handle)?;
+    in_use.becomes = BROKEN;
+    // SAFETY: it is marked as in use, by us, so that nobody else has a reference to the value.
+    let value = unsafe { &mut *in_use.cell.value.get() };
+    let Some(value) = value else {
+        return Err(not_a_handle::<K>());
+    };
+    let result = call(value);
+    in_use.becomes = OPEN;
+    result
+}
+
+/// Closes a handle: its object, which is to be dropped. Nothing for a null handle.
+pub(crate) fn close<K: Kind>(handle: *mut K) -> Result<Option<K::Value>, Failure> {
+    if handle.is_null() {
+        return Ok(None);
+    }
+    let mut in_use = enter(handle)?;
+    // SAFETY: as in `with`.
+    let value = unsafe { (*in_use.cell.value.get()).take() };
+    in_use.becomes = CLOSED;
+    drop(in_use);
+    let mut closed = K::closed().0.lock().unwrap_or_else(PoisonError::into_inner);
+    closed.push_back(Address(handle));
+    Ok(value)
+}
+
+#[cold]
+fn not_a_handle<K: Kind>() -> Failure {
+    Failure::of(
+        Status::BadHandle,
+        &format_args!(
+            "this is no {}: it is null, or nothing that this library made",
+            K::NAME
+        ),
+    )
+}
+
+#[cold]
+fn why_not<K: Kind>(found: u32, is_right_thread: bool) -> Failure {
+    let name = K::NAME;
+    if found & !STATE_MASK != state::<K>(OPEN) & !STATE_MASK {
+        return match found & 0xFFFF_0000 == MARK {
+            true => Failure::of(
+                Status::BadHandle,
+                &format_args!("this is no {name}, but a handle of another kind"),
+            ),
+            false => not_a_handle::<K>(),
+        };
+    }
+    match found & STATE_MASK {
+        CLOSED => Failure::of(Status::BadHandle, &format_args!("this {name} was closed")),
+        BROKEN => Failure::of(
+            Status::Fault,
+            &format_args!("this {name} met a fault of the library before, and cannot be used"),
+        ),
+        _ if !is_right_thread => Failure::of(
+            Status::OtherThread,
+            &format_args!(
+                "this {name} belongs to the thread that made it: open the manager with `shared` for several"
+            ),
+        ),
+        _ => Failure::of(
+            Status::OtherThread,
+            &format_args!("another call uses this {name} now: one at a time may"),
+        ),
+    }
+}

@@ -1,0 +1,28 @@
+//! Hamlyn for C: the library `libhamlyn` and its header `include/hamlyn.h`, which is generated from what is here.
+//!
+//! A C program has *handles*: a manager, and its end points. Each function returns a status, and writes a text with the remedy if it
+//! was given room for one. Null, a handle that was closed, one of another kind, one of another thread, and lengths that
+//! cannot be are refused with an error (`handle`, `boundary`); a panic stops at the boundary and is an error, too. Nothing is called back.
+//!
+//! The protocols of the library (`Hamlyn 3`) have a module each. Low-level sending and receiving has none yet.
+
+#![expect(
+    clippy::missing_safety_doc,
+    reason = "the head of the header says once what all functions demand of pointers"
+)]
+
+mod boundary;
+pub mod datagram;
+pub mod event;
+pub mod event_loop;
+pub mod group;
+mod handle;
+mod holding;
+pub mod loans;
+pub mod manager;
+pub mod peer;
+pub mod service;
+pub mod status;
+pub mod stream;
+pub mod tagged_write;
+pub mod ticket;

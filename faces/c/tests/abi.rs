@@ -1,0 +1,76 @@
+//! What other programs are linked with: the exported symbols, and the layout of structures.
+
+use std::collections::BTreeSet;
+use std::mem::{offset_of, size_of};
+use std::path::Path;
+use std::process::Command;
+
+use hamlyn_c::{datagram, event, loans, manager, peer, service, status, stream, ticket};
+
+fn header() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/hamlyn.h");
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn only_what_the_header_declares_is_exported() {
+    let this = std::env::current_exe().unwrap();
+    let library = this.parent().unwrap().join("libhamlyn_c.so");
+    let output = Command::new("nm")
+        .args(["-D", "--defined-only", "--format=posix"])
+        .arg(library)
+        .output()
+        .unwrap();
+    let names = String::from_utf8(output.stdout).unwrap();
+    let exported: BTreeSet<&str> = names
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    let header = header();
+    let declared: BTreeSet<&str> = header
+        .lines()
+        .filter_map(|line| line.strip_prefix("hamlyn_status ")?.split('(').next())
+        .collect();
+    assert!(declared.len() > 50);
+    assert_eq!(exported, declared);
+}
+
+/// A C program that knows the sizes and places as Rust has them, or does not compile.
+#[test]
+fn structures_are_laid_out_alike() {
+    let mut program = String::from("#include <hamlyn.h>\n");
+    let mut expect = |what: String, value: usize| {
+        program += &format!("_Static_assert({what} == {value}, \"{what} is not {value}\");\n");
+    };
+    macro_rules! alike {
+        ($($name:literal: $type:ty { $($field:ident),* })*) => { $(
+            expect(concat!("sizeof(", $name, ")").to_owned(), size_of::<$type>());
+            $( expect(format!("offsetof({}, {})", $name, stringify!($field)), offset_of!($type, $field)); )*
+        )* };
+    }
+    alike! {
+        "hamlyn_error": status::Error { status, text }
+        "hamlyn_options": manager::Options { struct_bytes, name, namespace_name, strategy, shared, queue_entries, spin_ns }
+        "hamlyn_message": datagram::Message { data, length_bytes }
+        "hamlyn_peer": peer::Peer { node, user, group, process, interface_number }
+        "hamlyn_ticket": ticket::Ticket { bytes }
+        "hamlyn_stream_options": stream::StreamOptions { pieces, piece_bytes, limit_bytes }
+        "hamlyn_service_options": service::ServiceOptions { request_bytes, reply_bytes, outstanding, clients }
+        "hamlyn_publisher_options": loans::PublisherOptions { message_bytes, chunks, depth, readers, slow_readers }
+        "hamlyn_event": event::Event { kind, peer, count }
+    }
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("layout.c");
+    std::fs::write(&path, program).unwrap();
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let output = Command::new("cc")
+        .args(["-std=c11", "-fsyntax-only", "-I"])
+        .arg(include)
+        .arg(&path)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
