@@ -438,22 +438,7 @@ fn variable_arguments(declarator: &Declarator) -> Option<&[Rc<str>]> {
 /// Whether a function's result and name are plain C, so that its tokens can be copied around the parameters.
 fn only_parameters_are_special(declarator: &Declarator) -> bool {
     match &declarator.ty.kind {
-        Kind::Function(result, ..) => !has_global(result),
-        _ => false,
-    }
-}
-
-fn has_global(ty: &Ty) -> bool {
-    match &ty.kind {
-        Kind::Pointer(to, _) => ty.is_global_pointer() || has_global(to),
-        Kind::Array(of, _) => has_global(of),
-        Kind::Function(result, parameters, _) => {
-            has_global(result)
-                || parameters
-                    .as_ref()
-                    .is_some_and(|p| p.iter().any(has_global))
-        }
-        Kind::SpreadArray(..) => true,
+        Kind::Function(result, ..) => !result.reaches_others(),
         _ => false,
     }
 }

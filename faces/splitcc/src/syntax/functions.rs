@@ -41,6 +41,9 @@ impl Parser<'_> {
             self.defined.insert(name.clone());
         }
         self.name_parameters(&mut declarator);
+        if context == Context::File {
+            self.check_redeclaration(&name, &declarator.ty, at);
+        }
         let role = NameRole::Object(name.clone());
         self.declare(&name, declarator.ty.clone(), false, role, at);
         self.scopes.open();
