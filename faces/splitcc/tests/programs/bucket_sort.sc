@@ -35,8 +35,8 @@ static srand1(x)
 
 static rand1()
 {
-	return (((randx = randx * 1103515245 + 12345) >> 16) & 077777) << 1
-	    | (randx >> 3 & 1);
+	randx = randx * 1103515245 + 12345;
+	return (randx >> 16 & 077777) << 1 | (randx >> 3 & 1);
 }
 
 static int
