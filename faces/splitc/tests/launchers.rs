@@ -151,6 +151,63 @@ fn a_job_of_mpirun_over_hosts_asks_for_their_names() {
     nothing_is_left_in(directory);
 }
 
+/// Two hosts that `mpirun` reaches by a remote shell: it is told the names of hosts, and we are told where the processes are.
+#[test]
+fn mpirun_starts_a_job_over_two_hosts() {
+    let Some(testbed) = hamlyn_testbed::Testbed::or_skip(2) else {
+        return;
+    };
+    let Some(directory) = open_mpi("two_hosts_of_mpirun") else {
+        return;
+    };
+    let program = compile("everything.c", "c99", "two_hosts_of_mpirun");
+    let file = |name: &str| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let (mut table, mut places, mut slots) = (String::new(), Vec::new(), Vec::new());
+    let mut shell = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
+    for host in testbed.hosts() {
+        table += &format!("{} {}\n", host.name(), host.address());
+        places.push(format!("{}:2", host.name()));
+        slots.push(host.name());
+        let command = host.command("true");
+        let arguments: Vec<_> = command.get_args().map(|it| it.to_string_lossy()).collect();
+        let enter = arguments[..arguments.len() - 1].join(" ");
+        let name = host.name();
+        shell += &format!("{name}) exec ip {enter} sh -c \"HAMLYN_HOST={name} $*\";;\n");
+    }
+    shell += "esac\nexit 9\n";
+    let (hosts, agent, secret) = (
+        file("mpirun_hosts.table"),
+        file("mpirun_hosts.sh"),
+        file("mpirun_hosts.secret"),
+    );
+    std::fs::write(&hosts, table).unwrap();
+    std::fs::write(&agent, shell).unwrap();
+    let _ = std::fs::remove_file(&secret);
+    let made = support::hamlyn(&["keygen", "secret"]).arg(&secret).status();
+    assert!(made.unwrap().success());
+    let places = places.join(",");
+    // The launcher itself is on the first host.
+    let mut command = testbed.hosts()[0].command("env");
+    command.arg(format!("TMPDIR={}", directory.display()));
+    command.args([
+        "OMPI_ALLOW_RUN_AS_ROOT=1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+    ]);
+    command.arg(format!("HAMLYN_HOST={}", slots[0]));
+    command.args(["mpirun", "-n", "4", "-H", &places, "--mca", "plm_rsh_agent"]);
+    command.arg(format!("sh {}", agent.display()));
+    command.args(["--mca", "oob_tcp_if_include", "eth0"]);
+    command.arg("-x").arg(format!("HAMLYN_JOB_HOSTS={places}"));
+    command
+        .arg("-x")
+        .arg(format!("HAMLYN_HOSTS={}", hosts.display()));
+    command
+        .arg("-x")
+        .arg(format!("HAMLYN_SECRET={}", secret.display()));
+    passed(&Outcome::of(command.arg(&program).arg("4")), 4);
+    nothing_is_left_in(directory);
+}
+
 #[test]
 fn srun_starts_a_job() {
     let test = "srun_starts_a_job";

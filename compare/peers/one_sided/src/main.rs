@@ -10,7 +10,7 @@ use hamlyn::export::ExportableOptions;
 use hamlyn::host::process::Options;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::host::{Address, Supply};
-use hamlyn::one_sided::{Change, Initiator, InitiatorOptions};
+use hamlyn::one_sided::{Atomic, Change, Initiator, InitiatorOptions, Width};
 use hamlyn::{Area, ExportTicket, Interface, NewSlot, Ticket, Wait};
 
 const BYTES_MAX: usize = 65_536;
@@ -30,6 +30,8 @@ struct Process {
     interface: Interface<ProcessHost>,
     me: u32,
     procs: u32,
+    /// Its own memory, if that is exported: then nothing is asked of it by packets.
+    own: Option<Area>,
     /// Process 0, and process 1 if there is one.
     first: Initiator,
     second: Option<Initiator>,
@@ -54,7 +56,7 @@ fn main() -> Result<()> {
         }
     }
     process.additions(lasts)?;
-    process.barrier()
+    process.end()
 }
 
 fn variable(name: &str) -> Result<String> {
@@ -82,15 +84,17 @@ impl Process {
             false => slot.fast_ticket(0, MEMORY_BYTES)?.to_bytes().to_vec(),
         };
         interface.offer(ITEM, Supply::Always, &bytes)?;
-        // They last as long as the process.
-        std::mem::forget((slot, area));
+        // It lasts as long as the process.
+        std::mem::forget(slot);
         let mut initiator = |proc: u32| -> Result<Initiator> {
             let bytes = interface.ask(Address::Name(&name(proc)), ITEM, LONG)?;
             let ticket = match is_exported {
                 true => {
                     let export = ExportTicket::from_bytes(&bytes)?;
                     interface.target(&export.ticket, LONG)?;
-                    interface.import(&export, LONG)?;
+                    if proc != me {
+                        interface.import(&export, LONG)?;
+                    }
                     export.ticket
                 }
                 false => Ticket::from_bytes(&bytes)?,
@@ -105,6 +109,7 @@ impl Process {
             interface,
             me,
             procs,
+            own: is_exported.then_some(area),
             first,
             second,
             barriers: 0,
@@ -113,8 +118,35 @@ impl Process {
     }
 
     fn change_first(&mut self, at: u64, operand: u64) -> Result<u64> {
+        if let (0, Some(own)) = (self.me, &self.own) {
+            let atomic = Atomic {
+                change: Change::Add,
+                width: Width::Bits64,
+                operand,
+                expected: 0,
+            };
+            return Ok(own.change_at(at, &atomic)?);
+        }
         let (interface, first) = (&mut self.interface, &mut self.first);
         Ok(interface.change(first, at, Change::Add, operand, LONG)?)
+    }
+
+    fn look_at_first(&mut self, at: u64) -> Result<u64> {
+        if let (0, Some(own)) = (self.me, &self.own) {
+            return Ok(own.load_u64(at)?);
+        }
+        Ok(self.interface.read_word(&mut self.first, at, LONG)?)
+    }
+
+    /// Enters for the last time. Process 0 stays until all have; they ask nothing more of it.
+    fn end(mut self) -> Result<()> {
+        self.change_first(ENTERED, 1)?;
+        let all = (self.barriers + 1) * u64::from(self.procs);
+        while self.me == 0 && self.look_at_first(ENTERED)? < all {
+            self.interface.poll();
+            std::thread::yield_now();
+        }
+        Ok(())
     }
 
     /// Enters, and looks until all have. Those who look serve what the others ask for.
@@ -122,7 +154,7 @@ impl Process {
         self.barriers += 1;
         self.change_first(ENTERED, 1)?;
         let all = self.barriers * u64::from(self.procs);
-        while self.interface.read_word(&mut self.first, ENTERED, LONG)? < all {
+        while self.look_at_first(ENTERED)? < all {
             self.interface.poll();
             if self.procs > 2 {
                 // There may be fewer cores.
@@ -138,12 +170,17 @@ impl Process {
 
     fn broadcast(&mut self, value: u64) -> Result<u64> {
         if self.me == 0 {
-            let bytes = value.to_le_bytes();
-            self.interface
-                .put(&mut self.first, BROADCAST, &bytes, LONG)?;
+            match &self.own {
+                Some(own) => own.store_u64(BROADCAST, value)?,
+                None => {
+                    let bytes = value.to_le_bytes();
+                    self.interface
+                        .put(&mut self.first, BROADCAST, &bytes, LONG)?;
+                }
+            }
         }
         self.barrier()?;
-        let value = self.interface.read_word(&mut self.first, BROADCAST, LONG)?;
+        let value = self.look_at_first(BROADCAST)?;
         self.barrier()?;
         Ok(value)
     }
