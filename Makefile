@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-show check-compare check-licences check-advisories check-publish tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark fmt clippy docs bare papers planted mutations mutants tests
+.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-publish tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark fmt clippy docs bare papers planted mutations mutants tests
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -45,6 +45,11 @@ compare: tools
 compare-network: tools tool-ip
 	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
 	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- network $(COMPARE)
+
+# One-sided operations beside those of MPI and OpenSHMEM, and additions to one word: minutes.
+compare-one-sided: tools
+	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
+	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- one-sided $(COMPARE)
 
 # The comparison's tables, in compare/results and docs/comparison.md, and its pictures, anew from its raw data.
 compare-show: tools

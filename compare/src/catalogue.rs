@@ -35,6 +35,8 @@ pub(crate) enum Build {
     },
     /// A package of this workspace.
     Cargo { package: &'static str },
+    /// `peers/splitc/splitc.c`, with the library and headers of Split-C of the product.
+    SplitC,
     /// A directory with a `pom.xml` and one class.
     Java { directory: &'static str },
     /// Nothing.
@@ -465,7 +467,7 @@ pub(crate) fn catalogue(places: &Places) -> Vec<Peer> {
 }
 
 /// Open MPI's launcher wants to be told twice.
-const AS_ROOT: &[(&str, &str)] = &[
+pub(crate) const AS_ROOT: &[(&str, &str)] = &[
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
 ];

@@ -8,6 +8,7 @@ mod catalogue;
 mod figure;
 mod interruption;
 mod network;
+mod one_sided;
 mod perftest;
 mod pin;
 mod plot;
@@ -89,6 +90,30 @@ enum Command {
     },
     /// Measures between two hosts instead: network namespaces joined by a veth pair. Needs root.
     Network(Network),
+    /// Measures one-sided operations instead: reads, writes, streams of writes and additions to one word, beside MPI and OpenSHMEM.
+    OneSided(OneSided),
+}
+
+#[derive(clap::Args)]
+struct OneSided {
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Fewer and shorter rounds.
+    #[arg(long)]
+    quick: bool,
+    /// Only these libraries, separated by commas: splitc, mpi_one_sided, shmem. Ours and the machine are always there.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Rounds. By default 5, with --quick 2.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Where results go. By default `compare/results`; with --quick or --only beside what is built.
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Install nothing; use what is there.
+    #[arg(long)]
+    no_install: bool,
 }
 
 #[derive(clap::Args)]
@@ -122,6 +147,7 @@ fn main() -> ExitCode {
     let result = match &arguments.command {
         Some(Command::Show { check }) => show(*check),
         Some(Command::Network(arguments)) => between_hosts(arguments),
+        Some(Command::OneSided(arguments)) => one_sided_operations(arguments),
         None => compare(&arguments),
     };
     match result {
@@ -254,6 +280,41 @@ fn between_hosts(arguments: &Network) -> Result<()> {
     Ok(())
 }
 
+fn one_sided_operations(arguments: &OneSided) -> Result<()> {
+    interruption::watch()?;
+    let places = Places::here()?;
+    let is_part = arguments.quick || !arguments.only.is_empty();
+    if arguments.output.is_none() && !is_part {
+        publication::permit(&places.compare)?;
+    }
+    let rounds = arguments
+        .rounds
+        .unwrap_or(if arguments.quick { 2 } else { 5 });
+    let lasts = Duration::from_millis(if arguments.quick { 10 } else { 50 });
+    let report = one_sided::compare(
+        &arguments.only,
+        &places,
+        pin::Cores::choose(&[])?,
+        rounds.max(1),
+        lasts,
+        !arguments.no_install,
+        arguments.quick,
+    )?;
+    let output = match &arguments.output {
+        Some(output) => output.clone(),
+        None if is_part => places.built().join("results-part"),
+        None => places.results(),
+    };
+    one_sided::write(&report, &output)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!("{}", report.markdown());
+        println!("written to {}", output.display());
+    }
+    Ok(())
+}
+
 /// Every figure of a run, as one JSON object.
 fn figures(report: &Report) -> Result<String> {
     let mut figures = figure::Figure::of_a_pair();
@@ -288,10 +349,14 @@ fn show(check: bool) -> Result<()> {
     let report = reading::read_file(&results.join(RAW_FILE), &catalogue::catalogue(&places))?;
     let section = short_table::section(&report);
     let between = network::read(&results)?;
+    let one_sided = one_sided::read(&results)?;
     if !check {
         write(&report, &results)?;
         if let Some((between, _)) = &between {
             network::write(between, &results)?;
+        }
+        if let Some((report, _)) = &one_sided {
+            one_sided::write(report, &results)?;
         }
         return short_table::put(&places.comparison(), &section);
     }
@@ -304,6 +369,12 @@ fn show(check: bool) -> Result<()> {
         ensure!(
             found == wanted,
             "{file} does not say what {RAW_FILE} beside it says: run `make compare-show`"
+        );
+    }
+    if let Some((report, found)) = one_sided {
+        ensure!(
+            found == report.markdown(),
+            "one-sided.md does not say what one-sided.json beside it says: run `make compare-show`"
         );
     }
     if let Some((between, found)) = between {

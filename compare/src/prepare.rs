@@ -42,18 +42,63 @@ pub(crate) fn prepare(library: &Library, places: &Places, install: bool) -> Resu
             .context("it does not compile")?;
         }
         Build::Cargo { package } => {
-            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-            run(Command::new(cargo)
+            run(cargo()
                 .args(["build", "--release", "--quiet", "--package", package])
                 .arg("--manifest-path")
                 .arg(places.compare.join("Cargo.toml")))
             .context("it does not build")?;
         }
+        Build::SplitC => split_c(places).context("it does not build")?,
         Build::Java { directory } => java(&places.compare.join("peers").join(directory), places)
             .context("it does not build")?,
         Build::Nothing => {}
     }
     version(library, &places.compare)
+}
+
+/// The library of the product, and a program in C with it.
+fn split_c(places: &Places) -> Result<()> {
+    let product = places.compare.join("..");
+    let target = product.join("target");
+    run(cargo()
+        .args([
+            "build",
+            "--release",
+            "--quiet",
+            "--locked",
+            "--package",
+            "hamlyn-splitc-c",
+        ])
+        .arg("--manifest-path")
+        .arg(product.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&target))?;
+    let library = target.join("release").canonicalize()?;
+    let mut search = OsString::from("-Wl,-rpath,");
+    search.push(&library);
+    run(Command::new("cc")
+        .args([
+            "-std=gnu11",
+            "-O3",
+            "-march=native",
+            "-Wall",
+            "-Wextra",
+            "-no-pie",
+            "-I",
+        ])
+        .arg(product.join("faces/splitc/include"))
+        .arg("-o")
+        .arg(places.built().join("splitc"))
+        .arg(places.compare.join("peers/splitc/splitc.c"))
+        .arg("-L")
+        .arg(&library)
+        .arg("-lsplitc")
+        .arg(search))
+}
+
+fn cargo() -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    Command::new(cargo)
 }
 
 /// Fetches what the `pom.xml` names, and compiles the one class.

@@ -38,7 +38,13 @@ use hamlyn_host::HostError;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::shared::DirectWindow;
 
+mod completion;
+
+pub use completion::CompletionCounter;
 pub use hamlyn_engine::operation::{Atomic, Change, Width};
+
+pub(crate) use completion::Announcement;
+use completion::Completing;
 
 use crate::error::PeerLost;
 use crate::interface::Queue;
@@ -235,6 +241,12 @@ impl Initiator {
         self.direct.as_ref().filter(|window| window.lasts())
     }
 
+    /// What notifications of its completions name
+    /// ([`Interface::announce_completion`](crate::Interface::announce_completion)).
+    pub fn slot(&self) -> SlotName {
+        self.slot
+    }
+
     /// Whom it asks.
     pub fn target(&self) -> &Target {
         &self.target
@@ -277,6 +289,7 @@ pub(crate) struct Operations {
     is_flooded: bool,
     /// Its initiator is gone: it stays until all that was asked is answered, so that nothing is asked too often.
     pub(crate) is_left: bool,
+    completing: Completing,
 }
 
 impl Operations {
@@ -289,6 +302,7 @@ impl Operations {
             free: (0..OPERATIONS_MAX as u16).rev().collect(),
             is_flooded: false,
             is_left: false,
+            completing: Completing::default(),
         }
     }
 
@@ -369,8 +383,81 @@ impl Operations {
             && pending.is_done()
         {
             pending.is_used = false;
+            let is_failed = pending.refused.is_some();
             self.free.push(operation.index() as u16);
+            self.completing.ended(operation.index(), is_failed);
         }
+    }
+
+    /// Its end is to be announced; at once if it has come.
+    pub(crate) fn announce(
+        &mut self,
+        operation: Operation,
+        announcement: Announcement,
+    ) -> Result<(), OperationError> {
+        let pending = self.pending(operation).filter(|it| !it.is_given_up);
+        let is_done = pending.ok_or(OperationError::NotOutstanding)?.is_done();
+        self.completing.announce(operation.index(), announcement);
+        if is_done {
+            self.completing.ended(operation.index(), false);
+        }
+        Ok(())
+    }
+
+    /// Nobody fetches its result; its end is counted.
+    pub(crate) fn count(
+        &mut self,
+        operation: Operation,
+        counter: &CompletionCounter,
+    ) -> Result<(), OperationError> {
+        let pending = self.pending(operation).filter(|it| !it.is_given_up);
+        pending.ok_or(OperationError::NotOutstanding)?;
+        self.completing.count(operation.index(), counter);
+        self.give_up(operation, 0);
+        Ok(())
+    }
+
+    /// Whether ends of operations are still to be told.
+    #[inline]
+    pub(crate) fn is_completing(&self) -> bool {
+        !self.completing.is_idle()
+    }
+
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.is_flooded
+    }
+
+    pub(crate) fn next_ready(&mut self) -> Option<Announcement> {
+        self.completing.next_ready()
+    }
+
+    /// No answers come any more: what is to be told of is told, as failed unless it was done before.
+    pub(crate) fn all_ended(&mut self) {
+        let mut from = 0;
+        while let Some(index) = self.completing.next_waiting(from) {
+            from = index + 1;
+            self.completing.ended(index, true);
+            // Nobody fetches the result of what was counted.
+            if let Some(pending) = self.operations.get_mut(index)
+                && pending.is_used
+                && pending.is_given_up
+            {
+                pending.is_used = false;
+                self.free.push(index as u16);
+            }
+        }
+    }
+
+    /// Its initiator is gone.
+    pub(crate) fn leave(&mut self) {
+        self.is_left = true;
+        let mut from = 0;
+        while let Some(index) = self.completing.next_waiting(from) {
+            from = index + 1;
+            // A counter counts it; there is nothing to fetch, and so nothing to announce.
+            self.completing.ended(index, true);
+        }
+        while self.completing.next_ready().is_some() {}
     }
 
     /// A packet of an answer came. Whether its request is answered as a whole.
@@ -389,6 +476,9 @@ impl Operations {
         pending.left_bytes -= bytes;
         pending.requests -= u32::from(word.is_last);
         pending.refused = pending.refused.or(word.refused);
+        if pending.is_done() && !pending.is_given_up {
+            self.completing.ended(operation.index(), false);
+        }
         self.reap(operation);
         word.is_last
     }
@@ -407,7 +497,7 @@ impl Operations {
     /// The result of an operation, if it is there. Its place is free afterwards.
     pub(crate) fn fetch(&mut self, operation: Operation) -> Option<Result<(), OperationError>> {
         let is_flooded = self.is_flooded;
-        let Some(pending) = self.pending(operation) else {
+        let Some(pending) = self.pending(operation).filter(|it| !it.is_given_up) else {
             return Some(Err(OperationError::NotOutstanding));
         };
         if !pending.is_done() && !is_flooded {
@@ -417,6 +507,7 @@ impl Operations {
         let is_done = pending.is_done();
         pending.is_used = false;
         self.free.push(operation.index() as u16);
+        self.completing.forget(operation.index());
         Some(match refused {
             _ if !is_done => Err(OperationError::Flooded),
             None => Ok(()),
@@ -442,6 +533,7 @@ impl Operations {
         if let Some(pending) = self.pending(operation) {
             pending.is_used = false;
             self.free.push(operation.index() as u16);
+            self.completing.forget(operation.index());
         }
     }
 }

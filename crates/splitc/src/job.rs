@@ -1,7 +1,7 @@
 //! The description of a job: which processor this process is, of how many, and how the others are found.
 //!
 //! The launcher (`hamlyn run`) describes it in the environment. Without it, the description is taken from `mpirun`, `srun`, or any
-//! launcher that sets the variables of PMIx. A program that is started alone is a job of one processor.
+//! launcher that sets the variables of PMI (`launcher`). A program that is started alone is a job of one processor.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -18,8 +18,11 @@ use std::time::Duration;
 
 use hamlyn::Strategy;
 
-use crate::address::PROCS_MAX;
 use crate::error::Error;
+
+mod launcher;
+
+use launcher::{Get, Membership, check_name};
 
 /// Bytes of a segment unless something else is asked for: virtual memory, of which pages that are not touched cost nothing.
 pub const MEMORY_BYTES_DEFAULT: u64 = 4 << 30;
@@ -59,6 +62,8 @@ pub struct Job {
     pub barrier_timeout: Option<Duration>,
     /// How long to wait for them at the start.
     pub start_timeout: Duration,
+    /// Whether a launcher that is not `hamlyn run` started this process. It takes the first process that fails for the cause.
+    pub is_of_foreign_launcher: bool,
 }
 
 impl Job {
@@ -74,6 +79,7 @@ impl Job {
             hosts: Vec::new(),
             barrier_timeout: None,
             start_timeout: Duration::from_secs(60),
+            is_of_foreign_launcher: false,
         }
     }
 
@@ -82,15 +88,17 @@ impl Job {
         Self::from_variables(&|name| std::env::var(name).ok(), std::process::id())
     }
 
-    fn from_variables(
-        get: &dyn Fn(&'static str) -> Option<String>,
-        process: u32,
-    ) -> Result<Self, Error> {
+    fn from_variables(get: Get<'_>, process: u32) -> Result<Self, Error> {
         let mut job = Self::alone(&format!("alone-{process}"));
         if let Some(member) = Membership::find(get)? {
+            if get(HOSTS).is_none() && member.hosts.is_none() {
+                member.expect_all_here()?;
+            }
             job.name = member.job;
             job.proc = member.proc;
             job.procs = member.procs;
+            job.hosts = member.hosts.unwrap_or_default();
+            job.is_of_foreign_launcher = member.is_foreign;
         }
         if let Some(name) = get(JOB) {
             job.name = name;
@@ -176,95 +184,6 @@ const HOSTS: &str = "HAMLYN_JOB_HOSTS";
 const BARRIER_TIMEOUT: &str = "HAMLYN_BARRIER_TIMEOUT";
 const START_TIMEOUT: &str = "HAMLYN_START_TIMEOUT";
 
-/// Longest name of a job: the name of an interface has 64 bytes.
-const NAME_BYTES_MAX: usize = 48;
-
-/// What a launcher says of this process.
-struct Membership {
-    job: String,
-    proc: u32,
-    procs: u32,
-}
-
-/// What launchers call the number of a process, the number of processes, and the job.
-const LAUNCHERS: [[&str; 3]; 4] = [
-    [RANK, PROCS, JOB],
-    [
-        "OMPI_COMM_WORLD_RANK",
-        "OMPI_COMM_WORLD_SIZE",
-        "PMIX_NAMESPACE",
-    ],
-    ["SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID"],
-    ["PMI_RANK", "PMI_SIZE", "PMI_JOBID"],
-];
-
-impl Membership {
-    fn find(get: &dyn Fn(&'static str) -> Option<String>) -> Result<Option<Self>, Error> {
-        for [rank, size, job] in LAUNCHERS {
-            let (Some(rank_value), Some(size_value)) = (get(rank), get(size)) else {
-                if rank == RANK && (get(rank).is_some() || get(size).is_some()) {
-                    let value = get(rank).or_else(|| get(size)).unwrap_or_default();
-                    let reason = "HAMLYN_RANK and HAMLYN_PROCS are set together, by `hamlyn run`";
-                    return Err(environment(rank, &value, reason));
-                }
-                continue;
-            };
-            let procs = size_value.parse().ok();
-            let procs = procs.filter(|procs| (1..=PROCS_MAX).contains(procs));
-            let procs = procs.ok_or_else(|| {
-                environment(size, &size_value, "a job has 1 to 65,536 processors")
-            })?;
-            let proc = rank_value.parse().ok().filter(|&proc: &u32| proc < procs);
-            let proc = proc.ok_or_else(|| {
-                environment(
-                    rank,
-                    &rank_value,
-                    "it is less than the number of processors",
-                )
-            })?;
-            let mut name = get(job).unwrap_or_default();
-            if job == "SLURM_JOB_ID" {
-                name = format!("{name}.{}", get("SLURM_STEP_ID").unwrap_or_default());
-            }
-            let name = allowed_name(&name);
-            if name.is_empty() && procs > 1 {
-                let reason =
-                    "the launcher names no job: set HAMLYN_JOB to the same name on all processes";
-                return Err(environment(job, &name, reason));
-            }
-            return Ok(Some(Self {
-                job: if name.is_empty() {
-                    "alone".to_owned()
-                } else {
-                    name
-                },
-                proc,
-                procs,
-            }));
-        }
-        Ok(None)
-    }
-}
-
-/// The name with what a name cannot have replaced, and not too long: the end of it differs between jobs.
-fn allowed_name(name: &str) -> String {
-    let allowed = |letter: char| match letter {
-        'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '-' => letter,
-        _ => '-',
-    };
-    let letters: Vec<char> = name.chars().map(allowed).collect();
-    let start = letters.len().saturating_sub(NAME_BYTES_MAX);
-    letters[start..].iter().collect()
-}
-
-fn check_name(name: &str) -> Result<(), Error> {
-    if !name.is_empty() && allowed_name(name) == name {
-        return Ok(());
-    }
-    let reason = "a job's name has 1 to 48 letters, digits, dots, underscores and hyphens";
-    Err(environment(JOB, name, reason))
-}
-
 /// A strategy by its name.
 pub fn strategy(name: &str) -> Option<Strategy> {
     Some(match name {
@@ -317,10 +236,7 @@ fn hosts(text: &str, procs: u32) -> Result<Vec<(Option<String>, u32)>, String> {
     Ok(hosts)
 }
 
-fn seconds(
-    get: &dyn Fn(&'static str) -> Option<String>,
-    variable: &'static str,
-) -> Result<Option<Duration>, Error> {
+fn seconds(get: Get<'_>, variable: &'static str) -> Result<Option<Duration>, Error> {
     let Some(value) = get(variable) else {
         return Ok(None);
     };

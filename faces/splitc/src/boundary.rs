@@ -5,9 +5,11 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::Duration;
 
 use hamlyn::host::process::ProcessHost;
-use hamlyn_splitc::{Error, Splitc};
+use hamlyn_splitc::{Error, Job, Splitc};
 
 use crate::program::CProgram;
 
@@ -25,11 +27,17 @@ thread_local! {
     static CURRENT: Cell<*mut Runtime> = const { Cell::new(null_mut()) };
 }
 
-/// Which processor this is, for messages.
-static PROC: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
+/// How long a process that ends because of another leaves a launcher that is not ours to hear of that one first.
+const CAUSE_WITHIN: Duration = Duration::from_millis(500);
 
-pub(crate) fn set_proc(proc: u32) {
-    PROC.store(proc as i32, std::sync::atomic::Ordering::Relaxed);
+/// Which processor this is, for messages.
+static PROC: AtomicI32 = AtomicI32::new(-1);
+/// Whether the launcher takes the first process that fails for the cause.
+static IS_OF_FOREIGN_LAUNCHER: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn set_job(job: &Job) {
+    PROC.store(job.proc as i32, Ordering::Relaxed);
+    IS_OF_FOREIGN_LAUNCHER.store(job.is_of_foreign_launcher, Ordering::Relaxed);
 }
 
 /// Makes that runtime the one that calls of this thread use; the one before.
@@ -79,12 +87,17 @@ pub(crate) fn fail(place: *const Place, message: &str) -> ! {
 fn end(place: *const Place, message: &str, status: i32) -> ! {
     // SAFETY: flushing all streams of the C library is allowed at any time.
     unsafe { libc::fflush(null_mut()) };
-    let proc = PROC.load(std::sync::atomic::Ordering::Relaxed);
+    let proc = PROC.load(Ordering::Relaxed);
     let who = match proc {
         -1 => "splitc".to_owned(),
         proc => format!("processor {proc}"),
     };
     eprintln!("{who}: {}{message}", describe(place));
+    let is_consequence = status == hamlyn_splitc::STATUS_OF_A_CONSEQUENCE;
+    if is_consequence && IS_OF_FOREIGN_LAUNCHER.load(Ordering::Relaxed) {
+        // The launcher ends this process when it hears of the other one.
+        std::thread::sleep(CAUSE_WITHIN);
+    }
     // SAFETY: ends the process at once. Destructors and handlers of exit might wait for processors that never answer.
     unsafe { libc::_exit(status) }
 }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use hamlyn_splitc::{Error, Job, Setup, Splitc};
 
-use crate::boundary::{Runtime, fail, fail_by, set_current, set_proc};
+use crate::boundary::{Runtime, fail, fail_by, set_current, set_job};
 use crate::program::CProgram;
 use crate::shared_memory::{Division, map_state, publish, segment, static_data};
 use crate::{heap, stack};
@@ -105,7 +105,7 @@ unsafe fn start(data: std::ops::Range<usize>) -> Result<Division, String> {
     // SAFETY: the stream is the C library's, and nothing was printed yet.
     unsafe { libc::setvbuf(stdout, null_mut(), libc::_IOLBF, 0) };
     let job = Job::from_environment().map_err(text)?;
-    set_proc(job.proc);
+    set_job(&job);
     if !RUNNING.get().is_null() {
         return Err("splitc_start was called twice".to_owned());
     }

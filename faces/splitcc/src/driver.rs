@@ -354,7 +354,7 @@ fn cannot_start(command: &Command, error: &std::io::Error) -> String {
 const DIALECT: [&str; 2] = ["-std=gnu17", "-fgnu89-inline"];
 
 /// What makes old C pass: common variables in headers, types that pun, warnings where newer compilers have errors.
-const OLD_C: [&str; 8] = [
+const OLD_C: [&str; 9] = [
     "-fcommon",
     "-fno-strict-aliasing",
     "-fno-pie",
@@ -363,6 +363,7 @@ const OLD_C: [&str; 8] = [
     "-Wno-error=int-conversion",
     "-Wno-error=incompatible-pointer-types",
     "-Wno-builtin-declaration-mismatch",
+    "-Wno-attribute-alias",
 ];
 
 /// The command that preprocesses a source.
@@ -371,6 +372,8 @@ fn preprocessor(source: &Path, options: &Options, home: &Home) -> Command {
     command
         .args(DIALECT)
         .args(["-E", "-D__SPLITC__=1"])
+        .arg("-isystem")
+        .arg(home.include.join("split-c/old"))
         .arg("-isystem")
         .arg(&home.include);
     command

@@ -188,6 +188,25 @@ impl Type {
         matches!(self.kind, Kind::Pointer(_, Reach::Global | Reach::Spread))
     }
 
+    /// Whether this is a spread pointer.
+    pub fn is_spread_pointer(&self) -> bool {
+        matches!(self.kind, Kind::Pointer(_, Reach::Spread))
+    }
+
+    /// Whether a global pointer or a spread array is a part of it, as far as it is written out.
+    pub fn reaches_others(&self) -> bool {
+        match &self.kind {
+            Kind::Pointer(to, _) => self.is_global_pointer() || to.reaches_others(),
+            Kind::Array(of, _) => of.reaches_others(),
+            Kind::Function(result, parameters, _) => {
+                let parameters = parameters.as_deref().unwrap_or_default();
+                result.reaches_others() || parameters.iter().any(|ty| ty.reaches_others())
+            }
+            Kind::SpreadArray(..) => true,
+            _ => false,
+        }
+    }
+
     /// What a pointer of any reach points to, with its reach.
     pub fn pointee(&self) -> Option<(&Ty, Reach)> {
         match &self.kind {

@@ -30,7 +30,7 @@ use crate::wait::{Wait, WaitState};
 #[derive(Debug, Default)]
 pub(super) struct Operating {
     /// By the index of their slots.
-    initiators: Vec<Option<Box<Operations>>>,
+    pub(super) initiators: Vec<Option<Box<Operations>>>,
     /// Requests under way over each link, by its index: never more than its peer keeps answers for.
     windows: Vec<(Option<LinkId>, u32)>,
     /// Initiators that were dropped, and of which not all is answered as far as was seen.
@@ -39,9 +39,15 @@ pub(super) struct Operating {
     left_meanwhile: Option<SlotName>,
     /// By which requests are left to a network processor.
     terminus: Option<TerminusId>,
+    /// Whether ends of operations are to be told by counters or notifications.
+    pub(super) is_completing: bool,
 }
 
 impl Operating {
+    pub(super) fn note_completing(&mut self) {
+        self.is_completing = true;
+    }
+
     fn insert(&mut self, operations: Operations) {
         let index = usize::from(operations.slot.name.index());
         if self.initiators.len() <= index {
@@ -50,7 +56,7 @@ impl Operating {
         self.initiators[index] = Some(Box::new(operations));
     }
 
-    fn of(&mut self, initiator: &Initiator) -> Result<&mut Operations, OperationError> {
+    pub(super) fn of(&mut self, initiator: &Initiator) -> Result<&mut Operations, OperationError> {
         self.initiators
             .get_mut(usize::from(initiator.slot.index()))
             .and_then(Option::as_deref_mut)
@@ -58,7 +64,7 @@ impl Operating {
             .ok_or(OperationError::NotOutstanding)
     }
 
-    fn window(&mut self, link: LinkId) -> &mut u32 {
+    pub(super) fn window(&mut self, link: LinkId) -> &mut u32 {
         let index = link.index as usize;
         if self.windows.len() <= index {
             self.windows.resize(index + 1, (None, 0));
@@ -500,11 +506,12 @@ impl<H: Host> Interface<H> {
                 Err(_) => operations.note_flood(),
             }
         }
-        operations.is_left |= self
-            .operating
-            .left_meanwhile
-            .take_if(|left| *left == slot)
-            .is_some();
+        let is_left = self.operating.left_meanwhile.take_if(|left| *left == slot);
+        if is_left.is_some() {
+            operations.leave();
+        }
+        // A poll meanwhile did not see it.
+        self.operating.is_completing |= operations.is_completing();
         self.operating.initiators[place] = Some(operations);
     }
 
@@ -524,18 +531,22 @@ impl<H: Host> Interface<H> {
     pub(super) fn leave_initiator(&mut self, slot: SlotName) {
         let place = self.operating.initiators.get_mut(usize::from(slot.index()));
         match place {
-            Some(Some(operations)) if operations.slot.name == slot => operations.is_left = true,
+            Some(Some(operations)) if operations.slot.name == slot => operations.leave(),
             // Its answers are being taken just now.
             _ => self.operating.left_meanwhile = Some(slot),
         }
         self.operating.left += 1;
     }
 
-    /// Closes the slots of initiators that were dropped, and of which all that they asked is answered.
+    /// Closes the slots of initiators that were dropped, and of which all that they asked is answered; and tells the ends of
+    /// operations of others.
     #[inline]
     pub(super) fn close_left_initiators(&mut self) {
         if self.operating.left > 0 {
             self.close_answered_initiators();
+        }
+        if self.operating.is_completing {
+            self.tell_completions();
         }
     }
 

@@ -6,6 +6,7 @@ mod table;
 
 mod board;
 mod cluster;
+mod completion;
 mod datagrams;
 mod exported;
 mod fences;

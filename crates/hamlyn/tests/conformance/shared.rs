@@ -5,6 +5,7 @@
 mod table;
 
 mod board;
+mod completion;
 mod datagrams;
 #[allow(
     dead_code,

@@ -4,6 +4,7 @@
 #[macro_use]
 mod table;
 
+mod completion;
 mod datagrams;
 mod exported;
 mod fences;

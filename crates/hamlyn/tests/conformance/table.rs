@@ -59,6 +59,10 @@ macro_rules! everything {
             one_sided::an_initiator_that_is_dropped_leaves_nothing
             one_sided::pieces_are_read_and_put_in_one_operation
             one_sided::pieces_that_do_not_fit_are_refused_before_anything_is_asked
+            completion::a_counter_counts_the_operations_of_several_initiators
+            completion::refusals_are_counted_apart
+            completion::ends_of_operations_are_announced_beside_messages
+            completion::operations_of_an_initiator_that_is_dropped_count_as_failed
             stores::stores_are_counted_apart_and_are_in_their_place
             stores::stores_that_cannot_be_counted_are_refused
             datagrams::datagrams_arrive_and_a_receiver_must_be_ready

@@ -92,6 +92,9 @@ static __inline__ __attribute__((unused)) void splitc_leave_spread_array(splitc_
         splitc_all_spread_free(*array, &place);
 }
 
+/* In place of the first parameter of a function all of whose arguments are variable (<varargs.h>): it takes no room. */
+struct splitc_no_parameter {};
+
 /* Which bytes of a structure a bit-field lies in: those that are not 0 when all its bits are set and no others. */
 SPLITC_INLINE void splitc_bytes_of_field(const void *mask, size_t bytes, unsigned long *first, unsigned long *count)
 {

@@ -8,6 +8,8 @@
 
 /* The indices of a spread array whose elements lie here. */
 #define for_my_1d(i, n) for ((i) = splitc_state.proc; (i) < (n); (i) += splitc_state.procs)
+#define for_my_1D(i, n) for_my_1d(i, n)
+#define for_my_2D(i, j, n, m) for_my_2d(i, j, n, m)
 #define for_my_2d(i, j, n, m)                                                                                           \
     for ((i) = splitc_state.proc / (m), (j) = splitc_state.proc % (m); (i) < (n);                                        \
          (j) += splitc_state.procs, (i) += (j) / (m), (j) %= (m))

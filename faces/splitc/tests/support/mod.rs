@@ -76,10 +76,18 @@ pub(crate) fn run_ok(command: &mut Command) -> Output {
     output
 }
 
+#[allow(dead_code, reason = "each test program uses a part of this module")]
 /// `hamlyn run` with these arguments, before the program.
 pub(crate) fn launcher(arguments: &[&str]) -> Command {
+    let mut command = hamlyn(&["run"]);
+    command.args(arguments);
+    command
+}
+
+/// The command.
+pub(crate) fn hamlyn(arguments: &[&str]) -> Command {
     let mut command = Command::new(built("hamlyn", "hamlyn-cli"));
-    command.arg("run").args(arguments);
+    command.args(arguments);
     command
 }
 

@@ -3,11 +3,13 @@
 use super::expressions::initializer_children;
 use super::{Child, Emitter};
 use crate::split_phase::Variables;
+use crate::syntax::functions::VARIABLE_ARGUMENTS;
 use crate::syntax::tree::{
     Context, DeclPart, Declaration, Declarator, Function, Initializer, Span,
 };
-use crate::types::{Kind, Ty};
+use crate::types::{Kind, Ty, Type};
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 impl Emitter<'_> {
     /// Writes a declaration.
@@ -263,6 +265,57 @@ impl Emitter<'_> {
     }
 
     /// Writes a function.
+    /// The head of a function with variable arguments of before there were prototypes (`varargs.h`). C compilers know such only
+    /// with a prototype, to which calls of the time do not fit: so the function has a second name, without a prototype.
+    fn variable_arguments_begin(&mut self, function: &Function, name: &str, fixed: &[Rc<str>]) {
+        let declared = || {
+            function
+                .old_declarations
+                .iter()
+                .flat_map(|d| &d.declarators)
+        };
+        let mut parameters = Vec::new();
+        for parameter in fixed {
+            let found =
+                declared().find(|d| d.name.as_ref().is_some_and(|(name, _)| name == parameter));
+            let ty = found.map_or_else(Type::int, |d| d.ty.clone());
+            let text = match &ty.kind {
+                // As the caller passes it.
+                Kind::Floating("float", _) => format!("double {parameter}"),
+                _ => self.declared(&ty, parameter.to_string()),
+            };
+            parameters.push(text);
+        }
+        if parameters.is_empty() {
+            parameters.push("struct splitc_no_parameter splitc_first".into());
+        }
+        let result = self.variable_arguments_result(function);
+        let storage = self.storage_text(&function.declaration);
+        let outside = self.declared(&result, format!("{name}()"));
+        let head = format!("splitc_va_{name}({}, ...)", parameters.join(", "));
+        let inside = self.declared(&result, head);
+        self.token_line(function.declaration.span.start);
+        self.push_text(&format!(
+            " {storage}{outside}; static __attribute__((noipa)) {inside}"
+        ));
+    }
+
+    fn variable_arguments_end(&mut self, function: &Function, name: &str) {
+        let result = self.variable_arguments_result(function);
+        let storage = self.storage_text(&function.declaration);
+        let outside = self.declared(&result, format!("{name}()"));
+        self.push_text(&format!(
+            " {storage}{outside} __attribute__((alias(\"splitc_va_{name}\")));"
+        ));
+    }
+
+    fn variable_arguments_result(&self, function: &Function) -> Ty {
+        match function.declaration.declarators.first().map(|d| &d.ty.kind) {
+            Some(Kind::Function(result, ..)) => result.clone(),
+            _ => Type::int(),
+        }
+    }
+
     pub(crate) fn function(&mut self, function: &Function) {
         let declaration = &function.declaration;
         let Some(declarator) = declaration.declarators.first() else {
@@ -281,7 +334,13 @@ impl Emitter<'_> {
                 self.push_word("static");
             }
         }
-        if declaration.special && declarator.special && !only_parameters_are_special(declarator) {
+        let variable_arguments = variable_arguments(declarator);
+        if let Some(fixed) = variable_arguments {
+            self.variable_arguments_begin(function, &name, fixed);
+        } else if declaration.special
+            && declarator.special
+            && !only_parameters_are_special(declarator)
+        {
             let storage = self.storage_text(declaration);
             let text = self.function_declarator(declarator, &name);
             self.token_line(declaration.span.start);
@@ -301,8 +360,10 @@ impl Emitter<'_> {
             );
         }
         self.extern_is_static = false;
-        for old in &function.old_declarations {
-            self.declaration(old);
+        if variable_arguments.is_none() {
+            for old in &function.old_declarations {
+                self.declaration(old);
+            }
         }
         let returns_nothing =
             matches!(&declarator.ty.kind, Kind::Function(result, ..) if result.is_void());
@@ -329,6 +390,9 @@ impl Emitter<'_> {
         self.body(&function.body, &captures, last);
         if is_outermost {
             self.in_function = false;
+        }
+        if variable_arguments.is_some() {
+            self.variable_arguments_end(function, &name);
         }
         self.reads_after_atomic = before;
         if is_main {
@@ -365,25 +429,16 @@ fn spread_parameters(function: &Function) -> std::collections::HashSet<std::rc::
         .collect()
 }
 
+/// The parameters before the variable arguments, if the function has such in the way of `varargs.h`.
+fn variable_arguments(declarator: &Declarator) -> Option<&[Rc<str>]> {
+    let (last, fixed) = declarator.old_parameters.as_ref()?.split_last()?;
+    (&**last == VARIABLE_ARGUMENTS).then_some(fixed)
+}
+
 /// Whether a function's result and name are plain C, so that its tokens can be copied around the parameters.
 fn only_parameters_are_special(declarator: &Declarator) -> bool {
     match &declarator.ty.kind {
-        Kind::Function(result, ..) => !has_global(result),
-        _ => false,
-    }
-}
-
-fn has_global(ty: &Ty) -> bool {
-    match &ty.kind {
-        Kind::Pointer(to, _) => ty.is_global_pointer() || has_global(to),
-        Kind::Array(of, _) => has_global(of),
-        Kind::Function(result, parameters, _) => {
-            has_global(result)
-                || parameters
-                    .as_ref()
-                    .is_some_and(|p| p.iter().any(has_global))
-        }
-        Kind::SpreadArray(..) => true,
+        Kind::Function(result, ..) => !result.reaches_others(),
         _ => false,
     }
 }

@@ -551,6 +551,9 @@ impl Parser<'_> {
             let text = format!("'{name}' is declared void; a variable needs a type with a value");
             return self.fail(at, text);
         }
+        if context == Context::File && specifiers.library.is_none() {
+            self.check_redeclaration(&name, &declarator.ty, at);
+        }
         let mut role = NameRole::Object(declarator.emitted.clone().unwrap_or_else(|| name.clone()));
         let mut library = false;
         if let Some((c_name, with_place)) = &specifiers.library {

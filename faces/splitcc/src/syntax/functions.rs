@@ -8,6 +8,9 @@ use super::{FunctionState, Parse, Parser};
 use crate::types::{Kind, Rank, Reach, Type};
 use std::rc::Rc;
 
+/// The parameter of a K&R definition that stands for all arguments that follow (`varargs.h`).
+pub(crate) const VARIABLE_ARGUMENTS: &str = "__builtin_va_alist";
+
 impl Parser<'_> {
     /// A function: specifiers and declarator have been read.
     pub(super) fn function_definition(
@@ -38,6 +41,9 @@ impl Parser<'_> {
             self.defined.insert(name.clone());
         }
         self.name_parameters(&mut declarator);
+        if context == Context::File {
+            self.check_redeclaration(&name, &declarator.ty, at);
+        }
         let role = NameRole::Object(name.clone());
         self.declare(&name, declarator.ty.clone(), false, role, at);
         self.scopes.open();
@@ -183,7 +189,14 @@ impl Parser<'_> {
             return;
         };
         let declared: Vec<_> = declarations.iter().flat_map(|d| &d.declarators).collect();
-        let types: Vec<_> = names
+        let fixed = match names.split_last() {
+            Some((last, fixed)) if &**last == VARIABLE_ARGUMENTS => fixed,
+            _ => names,
+        };
+        if fixed.is_empty() && !names.is_empty() {
+            return;
+        }
+        let types: Vec<_> = fixed
             .iter()
             .map(|wanted| {
                 let found = declared

@@ -11,6 +11,7 @@ pub mod functions;
 pub mod initializers;
 pub mod primaries;
 pub mod records;
+mod redeclarations;
 pub mod statements;
 pub mod tree;
 

@@ -70,6 +70,7 @@ pub(crate) struct Outcome {
     pub messages: String,
 }
 
+#[allow(dead_code, reason = "each test program uses a part of this module")]
 /// Runs `program` with so many processors, as the launcher does: a process for each, described in its environment.
 pub(crate) fn run(program: &Program, procs: usize, arguments: &[&str]) -> Outcome {
     let job = unique();

@@ -1,0 +1,153 @@
+//! How an initiator hears of completions without asking for each: counters, and notifications in a queue of its own
+//! (decision 0037). It holds no lock and reads no clock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hamlyn_engine::slot::QueueId;
+
+use super::OPERATIONS_MAX;
+
+/// Counts completions of the operations that were given to it by
+/// [`Interface::count_completion`](crate::Interface::count_completion), of one initiator or several. Clones are the same counter, which
+/// any thread may read. It only grows: wait for what it was before, and as many as were begun since.
+#[derive(Clone, Debug, Default)]
+pub struct CompletionCounter {
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    completed: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl CompletionCounter {
+    /// A counter that stands at 0. Allocates.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many operations were carried out.
+    pub fn completed(&self) -> u64 {
+        // What an operation read is there once it is counted.
+        self.counts.completed.load(Ordering::Acquire)
+    }
+
+    /// How many were refused, or are lost with their target.
+    pub fn failed(&self) -> u64 {
+        self.counts.failed.load(Ordering::Acquire)
+    }
+
+    /// How many came to an end, well or not.
+    pub fn ended(&self) -> u64 {
+        self.completed().saturating_add(self.failed())
+    }
+
+    fn count(&self, is_failed: bool) {
+        let count = match is_failed {
+            false => &self.counts.completed,
+            true => &self.counts.failed,
+        };
+        count.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// A completion that is to be announced in a queue, under the word that the program chose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Announcement {
+    pub(crate) queue: QueueId,
+    pub(crate) word: u64,
+}
+
+/// How an operation's end is told.
+#[derive(Clone, Debug, Default)]
+enum Report {
+    /// The program asks.
+    #[default]
+    None,
+    Announce(Announcement),
+    Count(CompletionCounter),
+}
+
+/// The ends of an initiator's operations that are still to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Completing {
+    /// By the index of the operation; empty until the first is asked for.
+    reports: Vec<Report>,
+    /// How many of them there are.
+    waiting: usize,
+    /// Operations that have ended, and are to be announced.
+    ready: Vec<Announcement>,
+}
+
+impl Completing {
+    /// Whether anything is to be told, now or later.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting == 0 && self.ready.is_empty()
+    }
+
+    pub(super) fn announce(&mut self, index: usize, announcement: Announcement) {
+        self.insert(index, Report::Announce(announcement));
+    }
+
+    pub(super) fn count(&mut self, index: usize, counter: &CompletionCounter) {
+        self.insert(index, Report::Count(counter.clone()));
+    }
+
+    fn insert(&mut self, index: usize, report: Report) {
+        if self.reports.is_empty() {
+            self.reports.resize_with(OPERATIONS_MAX, Report::default);
+            self.ready.reserve(OPERATIONS_MAX);
+        }
+        if let Some(place) = self.reports.get_mut(index) {
+            let before = std::mem::replace(place, report);
+            self.waiting += usize::from(matches!(before, Report::None));
+        }
+    }
+
+    /// An operation has ended.
+    #[inline]
+    pub(super) fn ended(&mut self, index: usize, is_failed: bool) {
+        if self.waiting > 0 {
+            self.tell(index, is_failed);
+        }
+    }
+
+    #[inline(never)]
+    fn tell(&mut self, index: usize, is_failed: bool) {
+        let report = self.reports.get_mut(index).map(std::mem::take);
+        match report {
+            None | Some(Report::None) => return,
+            Some(Report::Announce(announcement)) => self.ready.push(announcement),
+            Some(Report::Count(counter)) => counter.count(is_failed),
+        }
+        self.waiting -= 1;
+    }
+
+    /// The program has fetched the result of an operation: its end is no news.
+    pub(super) fn forget(&mut self, index: usize) {
+        if self.waiting > 0
+            && let Some(report) = self.reports.get_mut(index)
+            && !matches!(report, Report::None)
+        {
+            *report = Report::None;
+            self.waiting -= 1;
+        }
+    }
+
+    /// The next operation whose end is told, from that index on.
+    pub(super) fn next_waiting(&self, from: usize) -> Option<usize> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let is_it = |index: &usize| !matches!(self.reports[*index], Report::None);
+        (from..self.reports.len()).find(is_it)
+    }
+
+    /// The next that is to be announced.
+    pub(super) fn next_ready(&mut self) -> Option<Announcement> {
+        self.ready.pop()
+    }
+}

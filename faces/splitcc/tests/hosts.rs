@@ -1,0 +1,105 @@
+//! Programs of the paper's Table 2 with their processors on two hosts, under each of the four strategies (Split-C 3, 5.4): the hosts
+//! are network namespaces, which need root. Without it the test is skipped, and says so.
+
+mod running;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use hamlyn_testbed::Testbed;
+use running::Program;
+
+const STRATEGIES: [&str; 4] = ["proc", "np", "inject", "receive"];
+
+/// Every kind of access is in one of them: stores, bulk stores, atomic procedures, gets, reads, and long computation between accesses.
+const RUNS: &[(&str, &[&str])] = &[
+    ("radix", &["-n", "1024"]),
+    ("radixb", &["-n", "4096"]),
+    ("sample", &["-n", "512"]),
+    ("cannon", &["-n", "16"]),
+    ("mm", &["-n", "16", "-b", "4"]),
+    ("wator", &["-n", "12", "-s", "2"]),
+    ("em3d", &["-v", "2"]),
+    ("granularity", &["-g", "20"]),
+];
+
+/// The launcher beside the compiler, built now if nobody has built it.
+fn launcher() -> PathBuf {
+    let beside = Path::new(env!("CARGO_BIN_EXE_splitcc")).with_file_name("hamlyn");
+    if !beside.exists() {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["build", "--quiet", "--locked", "--package", "hamlyn-cli"]);
+        if !cfg!(debug_assertions) {
+            command.arg("--release");
+        }
+        assert!(command.status().unwrap().success(), "building hamlyn-cli");
+    }
+    beside
+}
+
+/// A directory of this test; it goes with what lies in it.
+struct Room(PathBuf);
+
+impl Room {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("splitcc-hosts-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn programs_run_over_two_hosts_under_each_strategy() {
+    let Some(testbed) = Testbed::or_skip(2) else {
+        return;
+    };
+    let room = Room::new();
+    let mut table = String::new();
+    let mut shell = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
+    for host in testbed.hosts() {
+        table += &format!("{} {} slots=2\n", host.name(), host.address());
+        // Its last argument is the program that it would run.
+        let command = host.command("true");
+        let arguments: Vec<_> = command.get_args().map(|it| it.to_string_lossy()).collect();
+        let enter = arguments[..arguments.len() - 1].join(" ");
+        shell += &format!("{}) exec ip {enter} \"$@\";;\n", host.name());
+    }
+    shell += "esac\nexit 9\n";
+    let (table, shell) = (room.write("hosts", &table), room.write("shell", &shell));
+    for (name, arguments) in RUNS {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../examples/splitc")
+            .join(format!("{name}.sc"));
+        let program = Program::compile(&[&source], &["-O2", "-w"]).unwrap();
+        for strategy in STRATEGIES {
+            let mut command = Command::new(launcher());
+            command.args(["run", "-n", "4", "--memory", "256M", "--strategy", strategy]);
+            command.arg("--hosts").arg(&table);
+            command.arg(program.path()).args(*arguments);
+            command.env("HAMLYN_REMOTE_SHELL", format!("sh {}", shell.display()));
+            let output = command.stdin(Stdio::null()).output().unwrap();
+            let (out, errors) = (
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr),
+            );
+            assert!(
+                output.status.success() && out.ends_with("\nPASSED\n"),
+                "{name} under {strategy}: {}\n{out}{errors}",
+                output.status
+            );
+        }
+    }
+}
