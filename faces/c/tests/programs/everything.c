@@ -39,7 +39,7 @@ static const int64_t LONG_NS = 60000000000;
         }                                                                                                         \
     } while (0)
 
-enum { RECORDS = 5000, RECORD_BYTES_MAX = 40000, WRITES = 100, CALLS = 200, SAMPLES = 50, SAMPLE_BYTES = 100000 };
+enum { RECORDS = 1000, RECORD_BYTES_MAX = 40000, WRITES = 100, CALLS = 200, SAMPLES = 50, SAMPLE_BYTES = 100000 };
 
 static unsigned char byte_of(size_t record, size_t at) { return (unsigned char)(record * 31 + at * 7 + at / 251); }
 
