@@ -9,14 +9,17 @@ use crate::address::GlobalAddress;
 use crate::error::Error;
 use crate::memory::describe;
 use crate::peer::READ_BYTES;
-use crate::runtime::{Awaited, Program, Splitc};
+use crate::runtime::{Program, Splitc};
+use crate::waiting::Awaited;
 
 /// How long an operation is waited for before anything else is attended to: longer than an attentive processor takes.
 const ATTENTIVE: Wait = Wait::For(Duration::from_micros(20));
 /// How long room for an operation is waited for before anything else is attended to.
 pub(crate) const ROOM: Wait = Wait::millis(10);
-/// Of so many accesses, one looks whether an atomic procedure is asked for.
+/// Of so many accesses, one looks whether an atomic procedure is asked for by a packet.
 const ACCESSES_PER_LOOK: u32 = 8;
+/// The same where requests come through memory, which every access looks at.
+const DIRECT_ACCESSES_PER_LOOK: u32 = 256;
 /// Bytes of a long access that are under way at a time.
 const PIECE_BYTES: usize = READ_BYTES as usize;
 
@@ -77,7 +80,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             Location::Own { segment, offset } => {
                 // It was found to lie in the area.
                 let _ = self.segments[segment].area.read_at(offset, into);
-                self.poll()
+                self.look_at_own()
             }
             Location::Remote { segment, offset } => {
                 self.look_now_and_then()?;
@@ -126,7 +129,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             Location::Own { segment, offset } => {
                 // It was found to lie in the area.
                 let _ = self.segments[segment].area.write_at(offset, bytes);
-                self.poll()
+                self.look_at_own()
             }
             Location::Remote { segment, offset } => {
                 self.look_now_and_then()?;
@@ -165,13 +168,18 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         match location {
             Location::Own { segment, offset } => {
                 let changed = self.segments[segment].area.change_at(offset, &atomic);
-                self.poll()?;
+                self.look_at_own()?;
                 changed.map_err(|_| Error::BadOperation {
                     what: "there is no such change of a word of that width",
                 })
             }
             Location::Remote { segment, offset } => {
                 self.look_now_and_then()?;
+                if let Some(window) = self.window(address.proc(), segment)
+                    && let Ok(before) = window.change(offset, &atomic)
+                {
+                    return Ok(before);
+                }
                 let begun = self.begin(WHAT, address, |runtime, wait| {
                     let peer = runtime.peers[address.proc() as usize].as_mut();
                     let initiator = peer.map(|peer| &mut peer.segments[segment].initiator);
@@ -204,10 +212,22 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
 
     fn look_now_and_then(&mut self) -> Result<(), Error> {
         self.accesses = self.accesses.wrapping_add(1);
-        if self.accesses.is_multiple_of(ACCESSES_PER_LOOK) {
-            self.attend()?;
+        let per_look = match self.is_all_direct {
+            true => DIRECT_ACCESSES_PER_LOOK,
+            false => ACCESSES_PER_LOOK,
+        };
+        if self.accesses.is_multiple_of(per_look) {
+            return self.attend();
         }
-        Ok(())
+        self.attend_called()
+    }
+
+    /// After an access to this processor's own memory, at which others may wait to be served.
+    fn look_at_own(&mut self) -> Result<(), Error> {
+        match self.is_all_direct {
+            true => self.look_now_and_then(),
+            false => self.poll(),
+        }
     }
 
     /// Begins an operation, as soon as there is room.
@@ -252,6 +272,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             what,
             of: Some(proc),
             is_collective: false,
+            is_announced: true,
         };
         self.wait_for(awaited, |runtime| match look(runtime, Wait::Poll) {
             Ok(word) => Ok(Some(word)),

@@ -5,7 +5,8 @@ use hamlyn::Host;
 
 use crate::control::{CELLS, ENDING, Kind, Layout, cell_value, cell_words, mark};
 use crate::error::Error;
-use crate::runtime::{Awaited, Program, Splitc};
+use crate::runtime::{Program, Splitc};
+use crate::waiting::Awaited;
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
     /// Returns when all processors have called this. Says nothing of gets, puts and stores that are under way.
@@ -35,6 +36,9 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         self.enter("the end of the program")?;
         // The place of the layout lies in the area.
         let _ = self.control.store_u64(ENDING, self.entered);
+        if self.is_direct {
+            self.wake_sleepers();
+        }
         self.is_finishing = true;
         self.rounds("the end of the program", Layout::end, 1)
     }
@@ -56,6 +60,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 what,
                 of: Some(from),
                 is_collective: true,
+                is_announced: true,
             };
             self.wait_for(awaited, |runtime| {
                 Ok((runtime.own_word(place) >= number).then_some(()))
@@ -74,6 +79,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             what: kind.name(),
             of: Some(to),
             is_collective: true,
+            is_announced: true,
         };
         self.wait_for(awaited, |runtime| {
             let is_room = number - runtime.own_word(taken).min(number) <= CELLS;
@@ -92,6 +98,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             what: kind.name(),
             of: Some(from),
             is_collective: true,
+            is_announced: true,
         };
         let (theirs, value) = self.wait_for(awaited, |runtime| {
             let words = [runtime.own_word(place), runtime.own_word(place + 8)];

@@ -3,6 +3,9 @@
 //!
 //! A value of a collective operation travels in a *cell* of two words. Each holds half of the value and a mark, so that the reader
 //! sees of each word whether it is there, in whatever order the words come.
+//!
+//! Where processors reach each other's memory directly, the control area also has a ring of requests for each of the others
+//! ([`crate::direct_procedure`]).
 
 use hamlyn::Area;
 
@@ -19,25 +22,51 @@ const _: () = assert!(CELLS * CELL_BYTES <= LINE_BYTES);
 
 /// How many collective operations this processor has entered.
 pub(crate) const ENTERED: u64 = 0;
-/// Not 0: another processor has asked for an atomic procedure.
+/// What is asked of this processor: a bit for the rings of requests of some processors ([`called_by`]), [`CALLED`] and [`ASLEEP`].
 pub(crate) const ATTENTION: u64 = LINE_BYTES;
+/// Another processor has asked for an atomic procedure by a call of the service.
+pub(crate) const CALLED: u64 = 1 << 31;
+/// Of the word of attention, what says that an atomic procedure is asked for.
+pub(crate) const ASKED: u64 = u32::MAX as u64;
+/// This processor sleeps, or is about to: a change of a word alone does not wake it.
+pub(crate) const ASLEEP: u64 = 1 << 63;
+/// Bits of the word of attention that stand for rings.
+pub(crate) const RING_BITS: u32 = 31;
 /// Not 0: this processor's program has come to its end, which is the collective operation of that number.
 pub(crate) const ENDING: u64 = 2 * LINE_BYTES;
-const BARRIER: u64 = 3 * LINE_BYTES;
+/// Where the messages land that wake this processor.
+pub(crate) const WOKEN: u64 = 3 * LINE_BYTES;
+const BARRIER: u64 = 4 * LINE_BYTES;
 /// The barrier at the end has words of its own, so that no other is taken for it.
 const END: u64 = BARRIER + (ROUNDS_MAX as u64 + 1) * LINE_BYTES;
 const MAILBOXES: u64 = END + (ROUNDS_MAX as u64 + 1) * LINE_BYTES;
+/// Lines of a mailbox: a cell, and two counts.
+const MAILBOX_LINES: u64 = 3;
+
+/// Requests for atomic procedures that a processor may have in its ring at another.
+pub(crate) const REQUESTS: u64 = 64;
+/// Bytes that say why an atomic procedure failed, with their number.
+pub(crate) const FAILURE_BYTES: u64 = 4 * LINE_BYTES;
+/// A ring, a line that says how far it was served, and why the last request of it that failed did so.
+const RING_BYTES: u64 = (REQUESTS + 1) * LINE_BYTES + FAILURE_BYTES;
+
+/// The bit of the word of attention for the ring of that processor.
+pub(crate) fn called_by(proc: u32) -> u64 {
+    1 << (proc % RING_BITS)
+}
 
 /// Where things lie in the control area of a job of so many processors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     procs: u64,
+    has_rings: bool,
 }
 
 impl Layout {
-    pub(crate) fn new(procs: u32) -> Self {
+    pub(crate) fn new(procs: u32, has_rings: bool) -> Self {
         Self {
             procs: u64::from(procs),
+            has_rings,
         }
     }
 
@@ -66,8 +95,29 @@ impl Layout {
         MAILBOXES + (2 * self.procs + u64::from(by)) * LINE_BYTES
     }
 
+    fn ring(self, of: u32) -> u64 {
+        MAILBOXES + MAILBOX_LINES * self.procs * LINE_BYTES + u64::from(of) * RING_BYTES
+    }
+
+    /// The line for the request of that number from that processor.
+    pub(crate) fn request(self, from: u32, number: u64) -> u64 {
+        self.ring(from) + number % REQUESTS * LINE_BYTES
+    }
+
+    /// How many requests of that processor were served, and behind it the number of the last one without a result that failed.
+    pub(crate) fn served(self, from: u32) -> u64 {
+        self.ring(from) + REQUESTS * LINE_BYTES
+    }
+
+    /// Why a request of that processor failed: how many bytes, and the bytes.
+    pub(crate) fn failure(self, from: u32) -> u64 {
+        self.served(from) + LINE_BYTES
+    }
+
     pub(crate) fn length_bytes(self) -> u64 {
-        (MAILBOXES + 3 * self.procs * LINE_BYTES).next_multiple_of(4096)
+        let rings = if self.has_rings { self.procs } else { 0 };
+        let mailboxes = MAILBOX_LINES * self.procs * LINE_BYTES;
+        (MAILBOXES + mailboxes + rings * RING_BYTES).next_multiple_of(4096)
     }
 }
 
@@ -134,18 +184,21 @@ mod tests {
 
     #[test]
     fn places_do_not_overlap() {
-        let layout = Layout::new(3);
+        let layout = Layout::new(3, true);
         let mut places: Vec<u64> = (0..=ROUNDS_MAX)
             .map(|round| layout.barrier(round))
             .collect();
         places.extend((0..=ROUNDS_MAX).map(|round| layout.end(round)));
-        places.extend([ENTERED, ATTENTION, ENDING]);
+        places.extend([ENTERED, ATTENTION, ENDING, WOKEN]);
         for proc in 0..3 {
             places.extend([
                 layout.cell(proc, 0),
                 layout.taken(proc),
                 layout.stored(proc),
+                layout.served(proc),
+                layout.failure(proc),
             ]);
+            places.extend((0..REQUESTS).map(|number| layout.request(proc, number)));
         }
         places.sort_unstable();
         assert!(
@@ -153,7 +206,9 @@ mod tests {
                 .windows(2)
                 .all(|pair| pair[1] - pair[0] >= LINE_BYTES)
         );
-        assert!(*places.last().unwrap() + LINE_BYTES <= layout.length_bytes());
+        assert!(layout.failure(2) + FAILURE_BYTES <= layout.length_bytes());
+        assert_eq!(places.last(), Some(&layout.failure(2)));
+        assert!(Layout::new(3, false).length_bytes() < layout.length_bytes());
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod allocation;
 mod collective;
 mod control;
 mod direct;
+mod direct_procedure;
 mod error;
 mod job;
 mod memory;
@@ -29,6 +30,7 @@ mod runtime;
 mod split_phase;
 mod symmetric_heap;
 mod typed;
+mod waiting;
 
 /// The exit status of a process that ends because another one is gone: a launcher that hears of both takes the other for the cause.
 /// It is `EX_TEMPFAIL` of `sysexits.h`.

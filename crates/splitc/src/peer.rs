@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use hamlyn::host::Destination;
 use hamlyn::one_sided::{Initiator, InitiatorOptions, Operation};
 use hamlyn::service::{Client, Pending};
-use hamlyn::{Host, Manager, Target, Ticket, Wait};
+use hamlyn::{DirectWindow, Host, Manager, Target, Ticket, Wait};
 
 use crate::error::Error;
 use crate::memory::{Description, Shared, Span};
@@ -28,6 +28,11 @@ pub(crate) struct Peer<H: Host> {
     pub(crate) client: Option<Client<H>>,
     /// Atomic procedures without a result.
     pub(crate) calls: VecDeque<Pending>,
+    /// Atomic procedures that were asked for through memory; how many were served, as far as was seen; and the last of which was
+    /// told that it failed.
+    pub(crate) requests: u64,
+    pub(crate) requests_served: u64,
+    pub(crate) requests_failed: u64,
 }
 
 /// A stretch of its memory.
@@ -108,6 +113,9 @@ impl<H: Host> Peer<H> {
             is_busy: false,
             client: None,
             calls: VecDeque::new(),
+            requests: 0,
+            requests_served: 0,
+            requests_failed: 0,
         })
     }
 
@@ -117,6 +125,12 @@ impl<H: Host> Peer<H> {
 
     pub(crate) fn control_target(&self) -> Target {
         *self.control.target()
+    }
+
+    /// Its control area, if that is mapped.
+    #[inline]
+    pub(crate) fn control_window(&self) -> Option<&DirectWindow> {
+        self.control.window()
     }
 
     pub(crate) fn control(&mut self) -> &mut Initiator {

@@ -1,15 +1,17 @@
 //! Atomic procedures (`Split-C 2.3`, `4.2.1`): a processor asks the owner of a place to run a procedure on it. The owner's program
 //! runs it when it polls or waits in the runtime, one at a time, whatever the strategy is.
 //!
-//! A request and its answer are a call of the owner's service, so a processor that is asked too much is asked no more until it answers.
+//! Between processors that reach each other's memory directly, short requests go through it ([`crate::direct_procedure`]). Any other
+//! request, and its answer, are a call of the owner's service, so a processor that is asked too much is asked no more until it answers.
 
 use hamlyn::service::{CallError, Client};
 use hamlyn::{Host, Wait};
 
 use crate::address::GlobalAddress;
-use crate::control::ATTENTION;
+use crate::control::CALLED;
 use crate::error::Error;
-use crate::runtime::{Awaited, CALLS_MAX, Program, Splitc};
+use crate::runtime::{CALLS_MAX, Program, Splitc};
+use crate::waiting::Awaited;
 
 /// The item of the service.
 pub(crate) const ATOMIC_ITEM: &str = "atomic";
@@ -74,6 +76,16 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             let ran = self.run(procedure, place.place(), arguments, result);
             return ran.map_err(|why| Error::Procedure { proc, why });
         }
+        if self.asks_directly(proc, arguments, result) {
+            if self.calls(proc) > 0 {
+                // What was asked for first is done first.
+                self.finish_calls(proc)?;
+            }
+            return self.ask_directly(proc, procedure, place.place(), arguments, result);
+        }
+        if !self.is_all_served(proc)? {
+            self.finish_calls(proc)?;
+        }
         let mut request = [0; REQUEST_BYTES_MAX];
         request[..8].copy_from_slice(&procedure.to_le_bytes());
         request[8..16].copy_from_slice(&place.place().to_le_bytes());
@@ -85,6 +97,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             what: "an atomic procedure",
             of: Some(proc),
             is_collective: false,
+            is_announced: true,
         };
         while self.calls(proc) >= usize::from(CALLS_MAX) {
             self.wait_for(awaited, |runtime| {
@@ -102,7 +115,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 Err(error) => Err(call_error(proc, &error)),
             }
         })?;
-        self.call_attention(proc);
+        self.call_attention(proc, CALLED);
         if result.is_empty() {
             if let Some(peer) = &mut self.peers[proc as usize] {
                 peer.calls.push_back(call);
@@ -120,15 +133,6 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 Some(reply) => read_reply(proc, &reply, result).map(Some),
             }
         })
-    }
-
-    /// Has a processor look for procedures at its next access to memory that it reaches directly.
-    fn call_attention(&mut self, proc: u32) {
-        let peer = self.peers[proc as usize].as_mut();
-        if let Some(window) = peer.and_then(|peer| peer.control().window()) {
-            let stored = window.store_u64(ATTENTION, 1);
-            debug_assert!(stored.is_ok(), "the place of the layout lies in the area");
-        }
     }
 
     fn client(&mut self, proc: u32) -> Option<&mut Client<H>> {
@@ -150,6 +154,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             what: "an atomic procedure",
             of: Some(proc),
             is_collective: false,
+            is_announced: true,
         };
         let client = self.wait_for(awaited, |runtime| {
             // The owner makes room for callers while it polls; meanwhile others may wait for us.
@@ -159,8 +164,11 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         Ok(())
     }
 
-    /// Takes the answers that have come to procedures without a result; whether all have.
+    /// Takes the answers that have come to procedures without a result; whether all were carried out.
     pub(crate) fn advance_calls(&mut self, proc: u32) -> Result<bool, Error> {
+        if !self.is_all_served(proc)? {
+            return Ok(false);
+        }
         let Some(peer) = &mut self.peers[proc as usize] else {
             return Ok(true);
         };
@@ -172,9 +180,11 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             let Some(reply) = reply.map_err(|error| call_error(proc, &error))? else {
                 return Ok(false);
             };
-            read_reply(proc, &reply, &mut [])?;
+            let read = read_reply(proc, &reply, &mut []);
             drop(reply);
+            // Also one that failed is over.
             peer.calls.pop_front();
+            read?;
         }
         Ok(true)
     }
@@ -184,6 +194,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             what: "an atomic procedure",
             of: Some(proc),
             is_collective: false,
+            is_announced: true,
         };
         self.wait_for(awaited, |runtime| {
             Ok(runtime.advance_calls(proc)?.then_some(()))
@@ -192,16 +203,18 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
 
     /// Carries out the atomic procedures that others have asked for.
     pub(crate) fn attend(&mut self) -> Result<(), Error> {
+        self.attend_called()?;
+        self.attend_calls()
+    }
+
+    /// The same, of those that are asked for by calls of the service.
+    pub(crate) fn attend_calls(&mut self) -> Result<(), Error> {
         if self.is_in_procedure {
             return Ok(());
         }
         let Some(mut service) = self.service.take() else {
             return Ok(());
         };
-        if self.is_direct && self.own_word(ATTENTION) != 0 {
-            // Before the look, so that what is asked for after it is announced again. The place lies in the area.
-            let _ = self.control.store_u64(ATTENTION, 0);
-        }
         let attended = loop {
             let call = match service.next(Wait::Poll) {
                 Ok(Some(call)) => call,
@@ -245,7 +258,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         }
     }
 
-    fn run(
+    pub(crate) fn run(
         &mut self,
         procedure: u64,
         place: u64,

@@ -1,39 +1,27 @@
-//! A processor of a job: its start, its waits, and its end.
-
-use std::time::Duration;
+//! A processor of a job: its start and its end.
 
 use hamlyn::engine::slot::Rights;
 use hamlyn::export::ExportableOptions;
 use hamlyn::host::process::Options;
 use hamlyn::host::{Address, Supply};
 use hamlyn::service::{Service, ServiceOptions};
-use hamlyn::{Area, Event, Host, Manager, ManagerOptions, Message, NewSlot, Slot, Wait};
+use hamlyn::{Area, Host, Manager, ManagerOptions, Message, NewSlot, Slot, Wait};
 
-use crate::control::{self, ENDING, ENTERED, Layout};
+use crate::control::{self, ENTERED, Layout};
 use crate::error::Error;
 use crate::job::{Job, Placement};
 use crate::memory::{Description, OwnSegment, SEGMENTS_MAX, Shared, SharedMemory, Span};
 use crate::peer::Peer;
 use crate::procedure::{ATOMIC_ITEM, REPLY_BYTES_MAX, REQUEST_BYTES_MAX};
 use crate::symmetric_heap::SymmetricHeap;
+use crate::waiting::Spins;
 
 /// The item under which a processor offers its description.
 pub(crate) const DESCRIPTION_ITEM: &str = "splitc";
 /// Atomic procedures that a processor may have asked another for without an answer.
 pub(crate) const CALLS_MAX: u16 = 8;
-/// How long one sleep lasts at most: what no packet announces is seen after it.
-const SLICE: Duration = Duration::from_millis(100);
-/// Where memory is reached directly: looks at words before the first sleep, and those after which the processor is offered to others.
-const SPINS: u32 = 4096;
-const SPINS_PER_YIELD: u32 = 64;
-/// And how long sleeps are, each twice as long as the one before.
-const SLEEP_MIN: Duration = Duration::from_micros(50);
-const SLEEP_MAX: Duration = Duration::from_millis(2);
-/// Waits for all see whether a processor has come to its end: after so long, and again each time after twice as long.
-const ENDING_MIN_NS: u64 = 20_000_000;
-const ENDING_MAX_NS: u64 = 1_000_000_000;
-/// Looks that follow the loss of a processor: what it had sent before is taken in by then.
-const LAST_LOOKS: u32 = 64;
+/// Of so many polls, one looks for packets where all memory is reached directly: they bring the losses of processors.
+const DIRECT_POLLS_PER_LOOK: u32 = 64;
 /// Jobs of so many processors connect all of them at the start, larger ones as needed.
 const CONNECTED_AT_START_MAX: u32 = 64;
 
@@ -99,33 +87,17 @@ pub struct Splitc<H: Host, P: Program<H>> {
     pub(crate) lone_heap: SymmetricHeap,
     pub(crate) spread_room_bytes: u64,
     /// The processors that were lost, and why.
-    lost: Vec<(u32, String)>,
+    pub(crate) lost: Vec<(u32, String)>,
     pub(crate) is_finishing: bool,
     pub(crate) accesses: u32,
+    polls: u32,
     /// Whether processors of this host reach each other's memory directly.
     pub(crate) is_direct: bool,
     /// Whether that is so of all processors of the job.
     pub(crate) is_all_direct: bool,
-}
-
-/// How far a wait has come.
-#[derive(Default)]
-struct Pauses {
-    spins: u32,
-    sleep: Duration,
-    /// When to see whether a processor has come to its end.
-    ending_due_ns: Option<u64>,
-    ending_ns: u64,
-}
-
-/// What a wait is for.
-#[derive(Clone, Copy)]
-pub(crate) struct Awaited {
-    pub(crate) what: &'static str,
-    /// The processor that has to do something.
-    pub(crate) of: Option<u32>,
-    /// Whether all processors must come: then the wait has a limit, and fails if any is gone.
-    pub(crate) is_collective: bool,
+    /// Requests of each other processor that were served through memory.
+    pub(crate) rings_served: Vec<u64>,
+    pub(crate) spins: Spins,
 }
 
 impl Job {
@@ -164,9 +136,9 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 what: "a processor shares 1 to 4 stretches of memory",
             });
         }
-        let layout = Layout::new(job.procs);
-        let mut interface = manager.interface();
         let is_direct = job.placement == Placement::Direct && job.has_near_peers();
+        let layout = Layout::new(job.procs, is_direct);
+        let mut interface = manager.interface();
         let control = match is_direct {
             true => Area::exportable(ExportableOptions {
                 length_bytes: layout.length_bytes(),
@@ -225,8 +197,11 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             lost: Vec::new(),
             is_finishing: false,
             accesses: 0,
+            polls: 0,
             is_direct,
             is_all_direct: is_direct && (0..job.procs).all(|proc| job.is_near(proc)),
+            rings_served: vec![0; procs],
+            spins: Spins::of(&job),
             job,
         };
         runtime.publish()?;
@@ -320,159 +295,21 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
 
     /// Takes what has come, and carries out the atomic procedures that others asked for. Does not block.
     pub fn poll(&mut self) -> Result<(), Error> {
+        self.polls = self.polls.wrapping_add(1);
+        if self.is_all_direct && !self.polls.is_multiple_of(DIRECT_POLLS_PER_LOOK) {
+            // Others call attention to what they ask for. Packets bring nothing else that a program polls for.
+            return self.attend_called();
+        }
         self.manager.interface().poll();
         self.attend()
     }
 
-    /// Waits until `look` finds what it looks for. Meanwhile packets are taken, and atomic procedures carried out.
-    pub(crate) fn wait_for<T>(
-        &mut self,
-        awaited: Awaited,
-        mut look: impl FnMut(&mut Self) -> Result<Option<T>, Error>,
-    ) -> Result<T, Error> {
-        let mut deadline_ns = None;
-        let mut rounds = 0_u32;
-        let mut pauses = Pauses::default();
-        loop {
-            if let Some(found) = look(self)? {
-                return Ok(found);
-            }
-            if self.is_direct && pauses.spins < SPINS {
-                // Words may change without a packet.
-                pauses.spins += 1;
-                let yields = pauses.spins.is_multiple_of(SPINS_PER_YIELD);
-                self.manager.interface().host_mut().relax(yields);
-                if !yields {
-                    continue;
-                }
-            }
-            self.attend()?;
-            rounds = rounds.saturating_add(1);
-            if rounds > 1 {
-                self.note_losses()?;
-                if let Some((proc, why)) = self.relevant_loss(&awaited) {
-                    return self.look_last(proc, why, awaited.what, look);
-                }
-                if awaited.is_collective && !self.is_finishing {
-                    let now_ns = self.now_ns();
-                    let due_ns = pauses.ending_due_ns.get_or_insert(now_ns + ENDING_MIN_NS);
-                    if now_ns >= *due_ns {
-                        let again_ns = (pauses.ending_ns * 2).clamp(ENDING_MIN_NS, ENDING_MAX_NS);
-                        (*due_ns, pauses.ending_ns) = (now_ns + again_ns, again_ns);
-                        self.see_who_has_ended(awaited.what)?;
-                    }
-                }
-                if let (true, Some(timeout)) = (awaited.is_collective, self.job.barrier_timeout) {
-                    let now_ns = self.now_ns();
-                    let timeout_ns = timeout.as_nanos() as u64;
-                    let until_ns = *deadline_ns.get_or_insert(now_ns.saturating_add(timeout_ns));
-                    if now_ns >= until_ns {
-                        return Err(self.who_is_missing(awaited.what, timeout));
-                    }
-                }
-            }
-            self.pause(&mut pauses)?;
-        }
-    }
-
-    /// Sleeps until a packet comes, or a while has passed after which words are looked at again.
-    fn pause(&mut self, pauses: &mut Pauses) -> Result<(), Error> {
-        let slice = self.job.barrier_timeout.map_or(SLICE, |it| it.min(SLICE));
-        if !self.is_direct {
-            return Ok(self.manager.wait(Wait::For(slice))?);
-        }
-        if pauses.spins < SPINS {
-            self.manager.interface().poll();
-            return Ok(());
-        }
-        pauses.sleep = (pauses.sleep * 2).clamp(SLEEP_MIN, SLEEP_MAX);
-        Ok(self.manager.wait(Wait::For(pauses.sleep.min(slice)))?)
-    }
-
-    /// A processor is gone; what it sent before may still be on its way to us.
-    fn look_last<T>(
-        &mut self,
-        proc: u32,
-        why: String,
-        what: &'static str,
-        mut look: impl FnMut(&mut Self) -> Result<Option<T>, Error>,
-    ) -> Result<T, Error> {
-        for _ in 0..LAST_LOOKS {
-            self.manager.interface().poll();
-            if let Some(found) = look(self)? {
-                return Ok(found);
-            }
-        }
-        Err(Error::Gone { proc, why, what })
-    }
-
-    fn relevant_loss(&self, awaited: &Awaited) -> Option<(u32, String)> {
-        // At the end of the job a processor goes when it has all that it needs; others may still wait for each other.
-        let is_any = awaited.is_collective && !self.is_finishing;
-        let mut lost = self.lost.iter();
-        let found = lost.find(|(proc, _)| is_any || awaited.of == Some(*proc));
-        found.cloned()
-    }
-
-    /// Hears which processors are gone.
-    fn note_losses(&mut self) -> Result<(), Error> {
-        while let Some(event) = self.manager.next_event(Wait::Poll)? {
-            let Event::PeerLeft { peer, end } = event else {
-                continue;
-            };
-            let is_it = |known: &Option<Box<Peer<H>>>| {
-                let known = known.as_ref();
-                known.is_some_and(|known| known.interface().is_same(&peer.interface))
-            };
-            if let Some(proc) = self.peers.iter().position(is_it) {
-                self.lost.push((proc as u32, end.to_string()));
-            }
-        }
-        Ok(())
-    }
-
-    /// Fails if a processor has come to its end in place of the operation in which this one waits for all. One that took part in
-    /// that operation, and has come to its end since, is no failure: the others may still hear of its part.
-    fn see_who_has_ended(&mut self, what: &'static str) -> Result<(), Error> {
-        for proc in 0..self.job.procs {
-            if proc == self.job.proc {
-                continue;
-            }
-            let ended_at = self.read_control(proc, ENDING, Wait::millis(50));
-            if ended_at.is_ok_and(|number| number != 0 && number <= self.entered) {
-                let why = "it has come to its end, by exit or by returning from its main function";
-                return Err(Error::Gone {
-                    proc,
-                    why: why.to_owned(),
-                    what,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// Asks every processor how far it has come.
-    fn who_is_missing(&mut self, what: &'static str, timeout: Duration) -> Error {
-        let mut missing = Vec::new();
-        for proc in 0..self.job.procs {
-            if proc == self.job.proc {
-                continue;
-            }
-            match self.read_control(proc, ENTERED, Wait::millis(200)) {
-                Ok(entered) if entered >= self.entered => {}
-                Ok(_) => missing.push(format!("{proc}")),
-                Err(_) => missing.push(format!("{proc} (which does not answer)")),
-            }
-        }
-        Error::Missing {
-            what,
-            within: timeout,
-            missing: match missing.len() {
-                0 => "a processor that has come by now".to_owned(),
-                1 => format!("processor {}", missing[0]),
-                _ => format!("processors {}", missing.join(", ")),
-            },
-        }
+    /// Carries out the atomic procedures that others ask for through memory, which the word of attention tells of. False if nobody
+    /// asks that way, and this processor must poll.
+    #[inline]
+    pub fn poll_called(&mut self) -> Result<bool, Error> {
+        self.attend_called()?;
+        Ok(self.is_direct)
     }
 
     /// The processor of that number, connected to if it was not.
@@ -567,6 +404,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 let stored = window.store_u64(place + 8 * index as u64, word);
                 debug_assert!(stored.is_ok(), "the places of the layout lie in the area");
             }
+            self.wake_if_asleep(to);
             return Ok(());
         }
         let target = self.peer(to)?.control_target();
@@ -596,6 +434,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         }
     }
 
+    #[inline]
     pub(crate) fn own_word(&self, place: u64) -> u64 {
         control::load(&self.control, place)
     }

@@ -8,7 +8,8 @@ use crate::address::GlobalAddress;
 use crate::control::Kind;
 use crate::error::Error;
 use crate::peer::{Begun, LANDING_BYTES, Outstanding, READ_BYTES};
-use crate::runtime::{Awaited, Program, Splitc};
+use crate::runtime::{Program, Splitc};
+use crate::waiting::Awaited;
 
 /// Bytes of one operation of a long get, put or store: several of them are under way at a time.
 const PIECE_BYTES: usize = 32 * 1024;
@@ -215,6 +216,10 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         if self.is_in_procedure {
             return Err(Error::InProcedure { what: "sync" });
         }
+        if self.is_direct {
+            // What this processor has stored and put is to be seen.
+            self.wake_sleepers();
+        }
         // Atomic procedures that run meanwhile may begin more.
         let mut index = 0;
         while let Some(&proc) = self.busy.get(index) {
@@ -259,6 +264,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             what: front.kind.what(),
             of: Some(proc),
             is_collective: false,
+            is_announced: true,
         };
         self.wait_for(awaited, |runtime| {
             // An atomic procedure that ran meanwhile may have completed it.
@@ -337,7 +343,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             let Some(peer) = &mut peers[proc as usize] else {
                 return false;
             };
-            let is_idle = peer.outstanding.is_empty() && peer.calls.is_empty();
+            let is_served = peer.requests_served == peer.requests;
+            let is_idle = peer.outstanding.is_empty() && peer.calls.is_empty() && is_served;
             peer.is_busy = !is_idle;
             !is_idle
         });
@@ -372,6 +379,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             what: "store_sync",
             of: None,
             is_collective: true,
+            is_announced: false,
         };
         let until = self.stores_consumed_bytes.wrapping_add(bytes);
         self.wait_for(awaited, |runtime| {

@@ -396,13 +396,26 @@ SPLITC_INLINE void splitc_store(splitc_global to, const void *from, size_t bytes
         return before;                                                                                                            \
     }
 
+/* The same, by an atomic operation of the compiler where the word is mapped. A word that is not aligned is refused by the library. */
+#define SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, name, operation, builtin)                                                \
+    SPLITC_INLINE type splitc_fetch_and_##name##suffix(splitc_global where, type operand, const splitc_place *place)              \
+    {                                                                                                                             \
+        typedef type __attribute__((may_alias)) splitc_aliasing;                                                                  \
+        char *at = splitc_find(where);                                                                                            \
+        type before;                                                                                                              \
+        if (__builtin_expect(at != (char *)0 && ((unsigned long)at & (sizeof(type) - 1)) == 0, 1)) {                              \
+            splitc_attend();                                                                                                      \
+            return builtin((splitc_aliasing *)at, operand, __ATOMIC_SEQ_CST);                                                     \
+        }                                                                                                                         \
+        splitc_fetch_op(where, code, operation, &operand, NULL, &before, place);                                                  \
+        return before;                                                                                                            \
+    }
+
 #define SPLITC_FAMILY(suffix, type, code)                                                                                         \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, add, SPLITC_ADD)                                                               \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, max, SPLITC_MAX)                                                               \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, min, SPLITC_MIN)                                                               \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, mul, SPLITC_MUL)                                                               \
-    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, add, SPLITC_ADD)                                                                  \
-    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, store, SPLITC_SWAP)                                                               \
     SPLITC_INLINE type splitc_all_bcast##suffix(type value, const splitc_place *place)                                            \
     {                                                                                                                             \
         splitc_all_bcast(&value, sizeof value, 0, place);                                                                         \
@@ -414,9 +427,11 @@ SPLITC_INLINE void splitc_store(splitc_global to, const void *from, size_t bytes
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, and, SPLITC_AND)                                                               \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, or, SPLITC_OR)                                                                 \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, xor, SPLITC_XOR)                                                               \
-    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, and, SPLITC_AND)                                                                  \
-    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, or, SPLITC_OR)                                                                    \
-    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, xor, SPLITC_XOR)                                                                  \
+    SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, add, SPLITC_ADD, __atomic_fetch_add)                                         \
+    SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, and, SPLITC_AND, __atomic_fetch_and)                                         \
+    SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, or, SPLITC_OR, __atomic_fetch_or)                                            \
+    SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, xor, SPLITC_XOR, __atomic_fetch_xor)                                         \
+    SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, store, SPLITC_SWAP, __atomic_exchange_n)                                     \
     SPLITC_FAMILY_OF_CHANGE(suffix, type, code, max, SPLITC_MAX)                                                                  \
     SPLITC_FAMILY_OF_CHANGE(suffix, type, code, min, SPLITC_MIN)                                                                  \
     SPLITC_INLINE type splitc_compare_and_swap##suffix(splitc_global where, type expected, type value,                            \
@@ -433,7 +448,11 @@ SPLITC_FAMILY_OF_INTEGERS(_ui, unsigned int, SPLITC_UINT)
 SPLITC_FAMILY_OF_INTEGERS(_l, long, SPLITC_LONG)
 SPLITC_FAMILY_OF_INTEGERS(_ul, unsigned long, SPLITC_ULONG)
 SPLITC_FAMILY(_f, float, SPLITC_FLOAT)
+SPLITC_FAMILY_OF_CHANGE(_f, float, SPLITC_FLOAT, add, SPLITC_ADD)
+SPLITC_FAMILY_OF_CHANGE(_f, float, SPLITC_FLOAT, store, SPLITC_SWAP)
 SPLITC_FAMILY(_d, double, SPLITC_DOUBLE)
+SPLITC_FAMILY_OF_CHANGE(_d, double, SPLITC_DOUBLE, add, SPLITC_ADD)
+SPLITC_FAMILY_OF_CHANGE(_d, double, SPLITC_DOUBLE, store, SPLITC_SWAP)
 
 #ifdef __cplusplus
 }

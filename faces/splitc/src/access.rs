@@ -125,9 +125,13 @@ thread_local! {
     static POLLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Polls now and then.
+/// Carries out what others call attention to; where they cannot, polls now and then.
 #[unsafe(no_mangle)]
 pub extern "C" fn splitc_slow_poll() {
+    let is_called = with("a poll", std::ptr::null(), |runtime| runtime.poll_called());
+    if is_called {
+        return;
+    }
     let polls = POLLS.get().wrapping_add(1);
     POLLS.set(polls);
     if polls.is_multiple_of(POLLS_PER_LOOK) {

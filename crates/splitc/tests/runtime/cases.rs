@@ -6,7 +6,7 @@ use hamlyn::one_sided::{Atomic, Change, Width};
 use hamlyn_splitc::{Error, GlobalAddress, GlobalPtr, Reduction};
 
 use crate::World;
-use crate::processor::{ADD, ADD_SLOWLY, LENGTH, Runtime, SPREAD, START};
+use crate::processor::{ADD, ADD_SLOWLY, COUNT, LENGTH, Runtime, SPREAD, START};
 
 /// The word of that number in a processor's segment.
 fn word(proc: u32, number: u64) -> GlobalPtr<u64> {
@@ -196,6 +196,34 @@ pub(crate) fn procedures_run_one_at_a_time(world: World) {
         runtime.barrier()?;
         let expected = u64::from(runtime.procs()) * (sum + 50);
         assert_eq!(runtime.read(word(0, 0))?, expected);
+        Ok(())
+    });
+}
+
+/// Short and long ones, with a result and without, and more of them than may be under way.
+pub(crate) fn procedures_of_one_run_in_order(world: World) {
+    world.run(3, &|runtime| {
+        let to = (runtime.proc() + 1) % runtime.procs();
+        let place = GlobalAddress::new(to, START + 8 * (16 + u64::from(runtime.proc())));
+        for number in 0..300_u64 {
+            let mut arguments = number.to_le_bytes().to_vec();
+            if number % 50 == 3 {
+                arguments.resize(100, 0);
+            }
+            let mut before = [0; 8];
+            let result = match number % 29 {
+                0 => &mut before[..],
+                _ => &mut [],
+            };
+            let has_result = !result.is_empty();
+            runtime.atomic(place, COUNT, &arguments, result)?;
+            assert!(!has_result || u64::from_le_bytes(before) == number);
+        }
+        runtime.sync()?;
+        runtime.barrier()?;
+        let from = (runtime.proc() + runtime.procs() - 1) % runtime.procs();
+        let counted = runtime.program().word(START + 8 * (16 + u64::from(from)));
+        assert_eq!(counted, 300);
         Ok(())
     });
 }

@@ -99,6 +99,13 @@ pub(crate) fn procedures_that_fail_are_named(world: World) {
                 assert!(message.contains(why), "{message}");
                 assert!(message.contains(&format!("processor {to}")), "{message}");
             }
+            // Without a result, the next sync tells of it, once.
+            let failed = runtime.atomic(place, FAIL, &[], &mut []);
+            let failed = failed.and_then(|()| runtime.sync());
+            let message = failed.unwrap_err().to_string();
+            assert!(message.contains("always fails"), "{message}");
+            assert!(message.contains(&format!("processor {to}")), "{message}");
+            runtime.sync()?;
             let long = vec![0; 5000];
             let refused = runtime.atomic(place, FAIL, &long, &mut []);
             assert!(matches!(refused, Err(Error::TooLong { .. })));

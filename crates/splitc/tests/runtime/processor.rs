@@ -30,6 +30,8 @@ pub(crate) const ADD: u64 = 1;
 pub(crate) const ADD_SLOWLY: u64 = 2;
 /// Fails.
 pub(crate) const FAIL: u64 = 3;
+/// Adds one to the word, if that is what the argument says; fails otherwise.
+pub(crate) const COUNT: u64 = 5;
 /// Calls a barrier.
 pub(crate) const MISBEHAVE: u64 = 4;
 
@@ -55,7 +57,8 @@ impl Program<Host> for Test {
         arguments: &[u8],
         result: &mut [u8],
     ) -> Result<(), String> {
-        let argument = arguments.try_into().map(u64::from_le_bytes).unwrap_or(0);
+        let argument = arguments.first_chunk().copied();
+        let argument = argument.map(u64::from_le_bytes).unwrap_or(0);
         let program = runtime.program();
         let was_running = program.is_running.replace(true);
         assert!(!was_running, "two procedures at a time");
@@ -71,6 +74,15 @@ impl Program<Host> for Test {
                 read.map(drop).map_err(|error| error.to_string())
             }
             MISBEHAVE => runtime.barrier().map_err(|error| error.to_string()),
+            COUNT if before == argument => {
+                let program = runtime.program();
+                program.is_running.set(false);
+                program.set_word(place, before + 1);
+                let length = result.len();
+                result.copy_from_slice(&before.to_le_bytes()[..length]);
+                return Ok(());
+            }
+            COUNT => Err(format!("number {argument} comes after {before}")),
             _ => Err("this procedure always fails".to_owned()),
         };
         let program = runtime.program();

@@ -9,6 +9,7 @@ macro_rules! everything {
             cases::stores_are_counted_at_their_target,
             cases::all_store_sync_waits_for_all,
             cases::procedures_run_one_at_a_time,
+            cases::procedures_of_one_run_in_order,
             cases::procedures_of_all_at_all_do_not_block_each_other,
             cases::words_are_changed_atomically,
             cases::barriers_hold_everybody,
