@@ -230,6 +230,19 @@ SPLITC_INLINE char *splitc_find(splitc_global pointer)
     return (char *)0;
 }
 
+/* The same for any number of bytes; also null for some that lie in the last bytes of a stretch. */
+SPLITC_INLINE char *splitc_find_all(splitc_global pointer, size_t bytes)
+{
+    const struct splitc_window *window = splitc_window_of(pointer);
+    unsigned long offset = pointer - window->segment.origin;
+    if (__builtin_expect(offset < window->segment.reach && bytes <= window->segment.reach - offset, 1))
+        return (char *)(pointer + window->segment.shift);
+    offset = pointer - window->data.origin;
+    if (__builtin_expect(offset < window->data.reach && bytes <= window->data.reach - offset, 1))
+        return (char *)(pointer + window->data.shift);
+    return (char *)0;
+}
+
 #define SPLITC_WORD_TYPE(bits, type)                                                                                              \
     typedef struct __attribute__((packed, may_alias)) {                                                                           \
         type value;                                                                                                               \
@@ -292,6 +305,14 @@ SPLITC_INLINE void splitc_save(char *to, const void *from, size_t bytes)
     }
 }
 
+/* Not left out and not moved, as others may change what is copied, or look at it. */
+SPLITC_INLINE void splitc_copy(void *to, const void *from, size_t bytes)
+{
+    __asm__ __volatile__("" ::: "memory");
+    __builtin_memmove(to, from, bytes);
+    __asm__ __volatile__("" ::: "memory");
+}
+
 /* A processor that waits for an atomic procedure of this one is served at the accesses of this one, too. */
 SPLITC_INLINE void splitc_attend(void)
 {
@@ -309,6 +330,13 @@ SPLITC_INLINE void splitc_read(void *to, splitc_global from, size_t bytes, const
             splitc_load(to, at, bytes);
             return;
         }
+    } else {
+        const char *at = splitc_find_all(from, bytes);
+        if (__builtin_expect(at != (const char *)0, 1)) {
+            splitc_attend();
+            splitc_copy(to, at, bytes);
+            return;
+        }
     }
     splitc_slow_read(to, from, bytes, place);
 }
@@ -321,6 +349,13 @@ SPLITC_INLINE void splitc_write(splitc_global to, const void *from, size_t bytes
         if (__builtin_expect(at != (char *)0, 1)) {
             splitc_attend();
             splitc_save(at, from, bytes);
+            return;
+        }
+    } else {
+        char *at = splitc_find_all(to, bytes);
+        if (__builtin_expect(at != (char *)0, 1)) {
+            splitc_attend();
+            splitc_copy(at, from, bytes);
             return;
         }
     }
@@ -336,6 +371,12 @@ SPLITC_INLINE void splitc_get(void *to, splitc_global from, size_t bytes, const 
             splitc_load(to, at, bytes);
             return;
         }
+    } else {
+        const char *at = splitc_find_all(from, bytes);
+        if (__builtin_expect(at != (const char *)0, 1)) {
+            splitc_copy(to, at, bytes);
+            return;
+        }
     }
     splitc_slow_get(to, from, bytes, place);
 }
@@ -347,6 +388,12 @@ SPLITC_INLINE void splitc_put(splitc_global to, const void *from, size_t bytes, 
         char *at = splitc_find(to);
         if (__builtin_expect(at != (char *)0, 1)) {
             splitc_save(at, from, bytes);
+            return;
+        }
+    } else {
+        char *at = splitc_find_all(to, bytes);
+        if (__builtin_expect(at != (char *)0, 1)) {
+            splitc_copy(at, from, bytes);
             return;
         }
     }
@@ -362,6 +409,14 @@ SPLITC_INLINE void splitc_store(splitc_global to, const void *from, size_t bytes
             unsigned long *stored = splitc_window_of(to)->stored;
             splitc_save(at, from, bytes);
             /* Only this processor writes that counter. */
+            __atomic_store_n(stored, *stored + bytes, __ATOMIC_RELEASE);
+            return;
+        }
+    } else {
+        char *at = splitc_find_all(to, bytes);
+        if (__builtin_expect(at != (char *)0, 1)) {
+            unsigned long *stored = splitc_window_of(to)->stored;
+            splitc_copy(at, from, bytes);
             __atomic_store_n(stored, *stored + bytes, __ATOMIC_RELEASE);
             return;
         }
@@ -396,13 +451,25 @@ SPLITC_INLINE void splitc_store(splitc_global to, const void *from, size_t bytes
         return before;                                                                                                            \
     }
 
+/* In memory that is mapped, a locked instruction. */
+#define SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, name, operation, builtin)                                                \
+    SPLITC_INLINE type splitc_fetch_and_##name##suffix(splitc_global where, type operand, const splitc_place *place)              \
+    {                                                                                                                             \
+        type before;                                                                                                              \
+        char *at = splitc_find(where);                                                                                            \
+        if (__builtin_expect(at && (unsigned long)at % sizeof(type) == 0, 1)) {                                                   \
+            splitc_attend();                                                                                                      \
+            return builtin((type *)(void *)at, operand, __ATOMIC_SEQ_CST);                                                        \
+        }                                                                                                                         \
+        splitc_fetch_op(where, code, operation, &operand, NULL, &before, place);                                                  \
+        return before;                                                                                                            \
+    }
+
 #define SPLITC_FAMILY(suffix, type, code)                                                                                         \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, add, SPLITC_ADD)                                                               \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, max, SPLITC_MAX)                                                               \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, min, SPLITC_MIN)                                                               \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, mul, SPLITC_MUL)                                                               \
-    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, add, SPLITC_ADD)                                                                  \
-    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, store, SPLITC_SWAP)                                                               \
     SPLITC_INLINE type splitc_all_bcast##suffix(type value, const splitc_place *place)                                            \
     {                                                                                                                             \
         splitc_all_bcast(&value, sizeof value, 0, place);                                                                         \
@@ -414,26 +481,39 @@ SPLITC_INLINE void splitc_store(splitc_global to, const void *from, size_t bytes
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, and, SPLITC_AND)                                                               \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, or, SPLITC_OR)                                                                 \
     SPLITC_FAMILY_OF_REDUCTION(suffix, type, code, xor, SPLITC_XOR)                                                               \
-    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, and, SPLITC_AND)                                                                  \
-    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, or, SPLITC_OR)                                                                    \
-    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, xor, SPLITC_XOR)                                                                  \
+    SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, add, SPLITC_ADD, __atomic_fetch_add)                                         \
+    SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, store, SPLITC_SWAP, __atomic_exchange_n)                                     \
+    SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, and, SPLITC_AND, __atomic_fetch_and)                                         \
+    SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, or, SPLITC_OR, __atomic_fetch_or)                                            \
+    SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, xor, SPLITC_XOR, __atomic_fetch_xor)                                         \
     SPLITC_FAMILY_OF_CHANGE(suffix, type, code, max, SPLITC_MAX)                                                                  \
     SPLITC_FAMILY_OF_CHANGE(suffix, type, code, min, SPLITC_MIN)                                                                  \
     SPLITC_INLINE type splitc_compare_and_swap##suffix(splitc_global where, type expected, type value,                            \
                                                        const splitc_place *place)                                                 \
     {                                                                                                                             \
         type before;                                                                                                              \
+        char *at = splitc_find(where);                                                                                            \
+        if (__builtin_expect(at && (unsigned long)at % sizeof(type) == 0, 1)) {                                                   \
+            splitc_attend();                                                                                                      \
+            __atomic_compare_exchange_n((type *)(void *)at, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);             \
+            return expected;                                                                                                      \
+        }                                                                                                                         \
         splitc_fetch_op(where, code, SPLITC_COMPARE_SWAP, &value, &expected, &before, place);                                     \
         return before;                                                                                                            \
     }
+
+#define SPLITC_FAMILY_OF_NUMBERS(suffix, type, code)                                                                              \
+    SPLITC_FAMILY(suffix, type, code)                                                                                             \
+    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, add, SPLITC_ADD)                                                                  \
+    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, store, SPLITC_SWAP)
 
 /* splitc_all_reduce_to_one_add_i, splitc_all_scan_max_d, splitc_all_bcast_l, splitc_fetch_and_add_i, ... */
 SPLITC_FAMILY_OF_INTEGERS(_i, int, SPLITC_INT)
 SPLITC_FAMILY_OF_INTEGERS(_ui, unsigned int, SPLITC_UINT)
 SPLITC_FAMILY_OF_INTEGERS(_l, long, SPLITC_LONG)
 SPLITC_FAMILY_OF_INTEGERS(_ul, unsigned long, SPLITC_ULONG)
-SPLITC_FAMILY(_f, float, SPLITC_FLOAT)
-SPLITC_FAMILY(_d, double, SPLITC_DOUBLE)
+SPLITC_FAMILY_OF_NUMBERS(_f, float, SPLITC_FLOAT)
+SPLITC_FAMILY_OF_NUMBERS(_d, double, SPLITC_DOUBLE)
 
 #ifdef __cplusplus
 }
