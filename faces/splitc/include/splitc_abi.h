@@ -149,6 +149,17 @@ typedef void splitc_handler(void *where, const void *arguments, void *result);
 void splitc_atomic(splitc_global where, splitc_handler *handler, const void *arguments, size_t argument_bytes, void *result,
                    size_t result_bytes, const splitc_place *place);
 
+/* --- Input and output: collective ---------------------------------------------------------------------------------------------- */
+
+/* What each processor prints appears on the standard output of processor 0, in the order of their numbers. */
+void splitc_all_print_text(const char *text, size_t bytes, const splitc_place *place);
+static __inline__ void splitc_all_printf(const splitc_place *place, const char *format, ...)
+    __attribute__((unused, format(printf, 2, 3)));
+/* The elements of a spread array from a file, and into one, where they lie one after the other. How many whole elements were read or
+ * written, or -1, with errno set, on all processors. Over several hosts it needs a file system that they share. */
+long splitc_all_read_file(const char *path, splitc_global array, long count, size_t element_bytes, const splitc_place *place);
+long splitc_all_write_file(const char *path, splitc_global array, long count, size_t element_bytes, const splitc_place *place);
+
 /* --- Memory ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Collective: memory for `count` elements, spread cyclically. A spread pointer to element 0, which lies on processor 0. */
@@ -167,6 +178,29 @@ int splitc_posix_memalign(void **memory, size_t alignment, size_t bytes);
 char *splitc_strdup(const char *text);
 char *splitc_strndup(const char *text, size_t most);
 void splitc_free(void *memory);
+
+static __inline__ void splitc_all_printf(const splitc_place *place, const char *format, ...)
+{
+    char text[1024], *all = text;
+    int length;
+    __builtin_va_list arguments;
+    __builtin_va_start(arguments, format);
+    length = __builtin_vsnprintf(text, sizeof text, format, arguments);
+    __builtin_va_end(arguments);
+    if (length < 0)
+        splitc_fail_with(place, "all_printf has a format that cannot be printed");
+    if ((size_t)length >= sizeof text) {
+        all = (char *)splitc_malloc((size_t)length + 1);
+        if (!all)
+            splitc_fail_with(place, "all_printf has no memory for so long a text");
+        __builtin_va_start(arguments, format);
+        length = __builtin_vsnprintf(all, (size_t)length + 1, format, arguments);
+        __builtin_va_end(arguments);
+    }
+    splitc_all_print_text(all, (size_t)length, place);
+    if (all != text)
+        splitc_free(all);
+}
 
 /* --- Global addresses ------------------------------------------------------------------------------------------------------------ */
 
