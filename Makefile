@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-publish tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark fmt clippy docs bare papers planted mutations mutants tests
+.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-publish tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun fmt clippy docs bare papers planted mutations mutants tests
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -84,7 +84,9 @@ tool-valgrind: PURPOSE = to count instructions
 tool-ip: PACKAGE = iproute2
 tool-ip: PURPOSE = to make hosts in network namespaces
 tool-tshark: PURPOSE = to check the dissector
-tool-valgrind tool-ip tool-tshark: tool-%:
+tool-mpirun: PACKAGE = openmpi-bin
+tool-mpirun: PURPOSE = to start jobs of Split-C
+tool-valgrind tool-ip tool-tshark tool-mpirun: tool-%:
 	@if ! command -v $* >/dev/null; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "== installing $(or $(PACKAGE),$*), $(PURPOSE)"; \
@@ -166,6 +168,6 @@ mutants: tools
 	@echo "== a copy of the tree with a sample of mutants, each of which a test or a scenario should kill"
 	nice -n 10 $(CARGO) run -q -p xtask --locked -- mutants $(MUTANTS)
 
-tests: tools tool-valgrind tool-ip tool-tshark
+tests: tools tool-valgrind tool-ip tool-tshark tool-mpirun
 	@echo "== tests"
 	$(CARGO) test --workspace --locked

@@ -149,6 +149,17 @@ typedef void splitc_handler(void *where, const void *arguments, void *result);
 void splitc_atomic(splitc_global where, splitc_handler *handler, const void *arguments, size_t argument_bytes, void *result,
                    size_t result_bytes, const splitc_place *place);
 
+/* --- Input and output: collective ---------------------------------------------------------------------------------------------- */
+
+/* What each processor prints appears on the standard output of processor 0, in the order of their numbers. */
+void splitc_all_print_text(const char *text, size_t bytes, const splitc_place *place);
+static __inline__ void splitc_all_printf(const splitc_place *place, const char *format, ...)
+    __attribute__((unused, format(printf, 2, 3)));
+/* The elements of a spread array from a file, and into one, where they lie one after the other. How many whole elements were read or
+ * written, or -1, with errno set, on all processors. Over several hosts it needs a file system that they share. */
+long splitc_all_read_file(const char *path, splitc_global array, long count, size_t element_bytes, const splitc_place *place);
+long splitc_all_write_file(const char *path, splitc_global array, long count, size_t element_bytes, const splitc_place *place);
+
 /* --- Memory ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Collective: memory for `count` elements, spread cyclically. A spread pointer to element 0, which lies on processor 0. */
@@ -167,6 +178,29 @@ int splitc_posix_memalign(void **memory, size_t alignment, size_t bytes);
 char *splitc_strdup(const char *text);
 char *splitc_strndup(const char *text, size_t most);
 void splitc_free(void *memory);
+
+static __inline__ void splitc_all_printf(const splitc_place *place, const char *format, ...)
+{
+    char text[1024], *all = text;
+    int length;
+    __builtin_va_list arguments;
+    __builtin_va_start(arguments, format);
+    length = __builtin_vsnprintf(text, sizeof text, format, arguments);
+    __builtin_va_end(arguments);
+    if (length < 0)
+        splitc_fail_with(place, "all_printf has a format that cannot be printed");
+    if ((size_t)length >= sizeof text) {
+        all = (char *)splitc_malloc((size_t)length + 1);
+        if (!all)
+            splitc_fail_with(place, "all_printf has no memory for so long a text");
+        __builtin_va_start(arguments, format);
+        length = __builtin_vsnprintf(all, (size_t)length + 1, format, arguments);
+        __builtin_va_end(arguments);
+    }
+    splitc_all_print_text(all, (size_t)length, place);
+    if (all != text)
+        splitc_free(all);
+}
 
 /* --- Global addresses ------------------------------------------------------------------------------------------------------------ */
 
@@ -226,6 +260,19 @@ SPLITC_INLINE char *splitc_find(splitc_global pointer)
     if (__builtin_expect(pointer - window->segment.origin < window->segment.reach, 1))
         return (char *)(pointer + window->segment.shift);
     if (__builtin_expect(pointer - window->data.origin < window->data.reach, 1))
+        return (char *)(pointer + window->data.shift);
+    return (char *)0;
+}
+
+/* The same for any number of bytes; also null for some that lie in the last bytes of a stretch. */
+SPLITC_INLINE char *splitc_find_all(splitc_global pointer, size_t bytes)
+{
+    const struct splitc_window *window = splitc_window_of(pointer);
+    unsigned long offset = pointer - window->segment.origin;
+    if (__builtin_expect(offset < window->segment.reach && bytes <= window->segment.reach - offset, 1))
+        return (char *)(pointer + window->segment.shift);
+    offset = pointer - window->data.origin;
+    if (__builtin_expect(offset < window->data.reach && bytes <= window->data.reach - offset, 1))
         return (char *)(pointer + window->data.shift);
     return (char *)0;
 }
@@ -292,6 +339,14 @@ SPLITC_INLINE void splitc_save(char *to, const void *from, size_t bytes)
     }
 }
 
+/* Not left out and not moved, as others may change what is copied, or look at it. */
+SPLITC_INLINE void splitc_copy(void *to, const void *from, size_t bytes)
+{
+    __asm__ __volatile__("" ::: "memory");
+    __builtin_memmove(to, from, bytes);
+    __asm__ __volatile__("" ::: "memory");
+}
+
 /* A processor that waits for an atomic procedure of this one is served at the accesses of this one, too. */
 SPLITC_INLINE void splitc_attend(void)
 {
@@ -309,6 +364,13 @@ SPLITC_INLINE void splitc_read(void *to, splitc_global from, size_t bytes, const
             splitc_load(to, at, bytes);
             return;
         }
+    } else {
+        const char *at = splitc_find_all(from, bytes);
+        if (__builtin_expect(at != (const char *)0, 1)) {
+            splitc_attend();
+            splitc_copy(to, at, bytes);
+            return;
+        }
     }
     splitc_slow_read(to, from, bytes, place);
 }
@@ -321,6 +383,13 @@ SPLITC_INLINE void splitc_write(splitc_global to, const void *from, size_t bytes
         if (__builtin_expect(at != (char *)0, 1)) {
             splitc_attend();
             splitc_save(at, from, bytes);
+            return;
+        }
+    } else {
+        char *at = splitc_find_all(to, bytes);
+        if (__builtin_expect(at != (char *)0, 1)) {
+            splitc_attend();
+            splitc_copy(at, from, bytes);
             return;
         }
     }
@@ -336,6 +405,12 @@ SPLITC_INLINE void splitc_get(void *to, splitc_global from, size_t bytes, const 
             splitc_load(to, at, bytes);
             return;
         }
+    } else {
+        const char *at = splitc_find_all(from, bytes);
+        if (__builtin_expect(at != (const char *)0, 1)) {
+            splitc_copy(to, at, bytes);
+            return;
+        }
     }
     splitc_slow_get(to, from, bytes, place);
 }
@@ -347,6 +422,12 @@ SPLITC_INLINE void splitc_put(splitc_global to, const void *from, size_t bytes, 
         char *at = splitc_find(to);
         if (__builtin_expect(at != (char *)0, 1)) {
             splitc_save(at, from, bytes);
+            return;
+        }
+    } else {
+        char *at = splitc_find_all(to, bytes);
+        if (__builtin_expect(at != (char *)0, 1)) {
+            splitc_copy(at, from, bytes);
             return;
         }
     }
@@ -362,6 +443,14 @@ SPLITC_INLINE void splitc_store(splitc_global to, const void *from, size_t bytes
             unsigned long *stored = splitc_window_of(to)->stored;
             splitc_save(at, from, bytes);
             /* Only this processor writes that counter. */
+            __atomic_store_n(stored, *stored + bytes, __ATOMIC_RELEASE);
+            return;
+        }
+    } else {
+        char *at = splitc_find_all(to, bytes);
+        if (__builtin_expect(at != (char *)0, 1)) {
+            unsigned long *stored = splitc_window_of(to)->stored;
+            splitc_copy(at, from, bytes);
             __atomic_store_n(stored, *stored + bytes, __ATOMIC_RELEASE);
             return;
         }
@@ -438,21 +527,28 @@ SPLITC_INLINE void splitc_store(splitc_global to, const void *from, size_t bytes
                                                        const splitc_place *place)                                                 \
     {                                                                                                                             \
         type before;                                                                                                              \
+        char *at = splitc_find(where);                                                                                            \
+        if (__builtin_expect(at && (unsigned long)at % sizeof(type) == 0, 1)) {                                                   \
+            splitc_attend();                                                                                                      \
+            __atomic_compare_exchange_n((type *)(void *)at, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);             \
+            return expected;                                                                                                      \
+        }                                                                                                                         \
         splitc_fetch_op(where, code, SPLITC_COMPARE_SWAP, &value, &expected, &before, place);                                     \
         return before;                                                                                                            \
     }
+
+#define SPLITC_FAMILY_OF_NUMBERS(suffix, type, code)                                                                              \
+    SPLITC_FAMILY(suffix, type, code)                                                                                             \
+    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, add, SPLITC_ADD)                                                                  \
+    SPLITC_FAMILY_OF_CHANGE(suffix, type, code, store, SPLITC_SWAP)
 
 /* splitc_all_reduce_to_one_add_i, splitc_all_scan_max_d, splitc_all_bcast_l, splitc_fetch_and_add_i, ... */
 SPLITC_FAMILY_OF_INTEGERS(_i, int, SPLITC_INT)
 SPLITC_FAMILY_OF_INTEGERS(_ui, unsigned int, SPLITC_UINT)
 SPLITC_FAMILY_OF_INTEGERS(_l, long, SPLITC_LONG)
 SPLITC_FAMILY_OF_INTEGERS(_ul, unsigned long, SPLITC_ULONG)
-SPLITC_FAMILY(_f, float, SPLITC_FLOAT)
-SPLITC_FAMILY_OF_CHANGE(_f, float, SPLITC_FLOAT, add, SPLITC_ADD)
-SPLITC_FAMILY_OF_CHANGE(_f, float, SPLITC_FLOAT, store, SPLITC_SWAP)
-SPLITC_FAMILY(_d, double, SPLITC_DOUBLE)
-SPLITC_FAMILY_OF_CHANGE(_d, double, SPLITC_DOUBLE, add, SPLITC_ADD)
-SPLITC_FAMILY_OF_CHANGE(_d, double, SPLITC_DOUBLE, store, SPLITC_SWAP)
+SPLITC_FAMILY_OF_NUMBERS(_f, float, SPLITC_FLOAT)
+SPLITC_FAMILY_OF_NUMBERS(_d, double, SPLITC_DOUBLE)
 
 #ifdef __cplusplus
 }

@@ -13,12 +13,14 @@
 //! | `boundary` | the way from C into the runtime: one thread, no panic, errors with their place |
 //! | `program` | what the runtime asks of the program: delivery of gets, atomic procedures |
 //! | `access`, `collective`, `changes` | the functions of the header |
+//! | `files` | text in the order of processors, spread arrays from and into files |
 //! | `heap` | the allocator of the shared heap |
 
 pub mod access;
 pub mod boundary;
 pub mod changes;
 pub mod collective;
+pub mod files;
 pub mod heap;
 pub mod program;
 mod shared_memory;
