@@ -1,54 +1,25 @@
 //! Programs in C, compiled with the header and linked with the library.
 
+mod support;
+
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+
+use support::{compile, passed_with, start};
 
 const OF_C: [&str; 3] = ["cc", "-std=c11", "-D_GNU_SOURCE"];
 
-/// Compiles a program of `tests/programs` with that compiler and those options, and says where it is.
+/// Compiles a program of `tests/programs`.
 fn compiled(file: &str, to: &str, compiler: &[&str]) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // The library lies where this test does.
-    let this = std::env::current_exe().unwrap();
-    let libraries = this.parent().unwrap();
-    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(to);
-    let mut command = Command::new(compiler[0]);
-    command.args(&compiler[1..]);
-    command.args(["-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
-    command.arg("-I").arg(root.join("include"));
-    command.arg(root.join("tests/programs").join(file));
-    command.arg("-o").arg(&to).arg("-L").arg(libraries);
-    command.arg(format!("-Wl,-rpath,{}", libraries.display()));
-    command.args(["-lhamlyn_c", "-lpthread"]);
-    let output = command.output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    to
-}
-
-fn start(program: &Path, namespace: &str, arguments: &[&str]) -> Child {
-    let mut command = Command::new(program);
-    command.args(arguments).env("HAMLYN_NAMESPACE", namespace);
-    command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-fn passed(child: Child) {
-    let output = child.wait_with_output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {errors}", output.status);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "passed\n");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    compile(&programs.join(file), to, compiler)
 }
 
 fn both_sides(program: &Path, namespace: &str, strategy: &str) {
     let namespace = format!("{namespace}-{}-{strategy}", std::process::id());
     let serves = start(program, &namespace, &["serve", strategy]);
     let asks = start(program, &namespace, &["ask", strategy]);
-    passed(asks);
-    passed(serves);
+    passed_with(asks, "passed\n");
+    passed_with(serves, "passed\n");
 }
 
 #[test]
@@ -74,11 +45,8 @@ fn classes_of_c_plus_plus_work() {
 #[test]
 fn bad_input_gets_an_error_that_says_what_to_do() {
     let program = compiled("bad_input.c", "bad_input", &OF_C);
-    passed(start(
-        &program,
-        &format!("c-bad-{}", std::process::id()),
-        &[],
-    ));
+    let namespace = format!("c-bad-{}", std::process::id());
+    passed_with(start(&program, &namespace, &[]), "passed\n");
 }
 
 /// Undefined behaviour and wrong addresses in the programs themselves, and what the library writes to their memory.
