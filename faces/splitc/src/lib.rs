@@ -13,6 +13,7 @@
 //! | `boundary` | the way from C into the runtime: one thread, no panic, errors with their place |
 //! | `program` | what the runtime asks of the program: delivery of gets, atomic procedures |
 //! | `access`, `collective`, `changes` | the functions of the header |
+//! | `error_texts` | `sys_errlist`, for programs of the 1990s |
 //! | `files` | text in the order of processors, spread arrays from and into files |
 //! | `heap` | the allocator of the shared heap |
 
@@ -20,6 +21,7 @@ pub mod access;
 pub mod boundary;
 pub mod changes;
 pub mod collective;
+pub mod error_texts;
 pub mod files;
 pub mod heap;
 pub mod program;

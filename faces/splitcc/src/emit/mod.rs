@@ -15,7 +15,7 @@ use crate::lex::{Token, TokenKind};
 use crate::source::{Diagnostics, Files, Position};
 use crate::split_phase::Variables;
 use crate::syntax::Unit;
-use crate::syntax::tree::{DeclPart, Expr, External, Span, Stmt};
+use crate::syntax::tree::{DeclPart, Declaration, Declarator, Expr, External, Span, Stmt};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -122,13 +122,58 @@ impl<'a> Emitter<'a> {
         for external in &unit.externals {
             match external {
                 External::Raw(span) => self.copy(*span),
-                External::Declaration(declaration) => self.declaration(declaration),
-                External::Function(function) => self.function(function),
+                External::Declaration(declaration) => {
+                    if self.is_replaced(declaration, unit) {
+                        continue;
+                    }
+                    self.declaration(declaration);
+                    if !declaration.storage.is_extern {
+                        self.hide_own(declaration, unit, false);
+                    }
+                }
+                External::Function(function) => {
+                    if self.is_replaced(&function.declaration, unit) {
+                        continue;
+                    }
+                    self.function(function);
+                    self.hide_own(&function.declaration, unit, true);
+                }
             }
             self.finish_external(&mut whole);
         }
         whole.push('\n');
         whole
+    }
+
+    /// Whether a header declares something by a name that the program has for itself.
+    fn is_replaced(&self, declaration: &Declaration, unit: &Unit) -> bool {
+        let at = self.tokens[declaration.span.start.min(self.tokens.len() - 1)].at;
+        let is_own = |declarator: &Declarator| {
+            let name = declarator.name.as_ref();
+            name.is_some_and(|(name, _)| unit.own.contains(name))
+        };
+        !unit.own.is_empty()
+            && self.files.is_system(at.file)
+            && !declaration.declarators.is_empty()
+            && declaration.declarators.iter().all(is_own)
+    }
+
+    /// What the program has under the name of a function of the C library is seen by the files of the program, and by no library.
+    fn hide_own(&mut self, declaration: &Declaration, unit: &Unit, is_definition: bool) {
+        if declaration.storage.is_static || declaration.storage.is_typedef {
+            return;
+        }
+        for declarator in &declaration.declarators {
+            let name = declarator
+                .name
+                .as_ref()
+                .filter(|(name, _)| unit.own.contains(name));
+            // A declaration of a function defines nothing.
+            let defines = is_definition || !declarator.ty.is_function();
+            if let (Some((name, _)), true) = (name, defines) {
+                let _ = writeln!(self.behind, "__asm__(\".hidden {name}\");");
+            }
+        }
     }
 
     fn finish_external(&mut self, whole: &mut String) {

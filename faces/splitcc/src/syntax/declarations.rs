@@ -553,6 +553,7 @@ impl Parser<'_> {
         }
         if context == Context::File && specifiers.library.is_none() {
             self.check_redeclaration(&name, &declarator.ty, at);
+            self.note_own(&name, &declarator.ty, at, false);
         }
         let mut role = NameRole::Object(declarator.emitted.clone().unwrap_or_else(|| name.clone()));
         let mut library = false;
@@ -568,6 +569,7 @@ impl Parser<'_> {
                 // An old-style declaration tells less than the prototype before it.
                 if let (Kind::Function(_, Some(_), _), Kind::Function(_, None, _)) =
                     (&symbol.ty.kind, &declarator.ty.kind)
+                    && !self.own.contains(&name)
                 {
                     return Ok(false);
                 }

@@ -43,6 +43,7 @@ impl Parser<'_> {
         self.name_parameters(&mut declarator);
         if context == Context::File {
             self.check_redeclaration(&name, &declarator.ty, at);
+            self.note_own(&name, &declarator.ty, at, true);
         }
         let role = NameRole::Object(name.clone());
         self.declare(&name, declarator.ty.clone(), false, role, at);

@@ -60,6 +60,8 @@ pub struct Parser<'a> {
     pub(crate) made_up: u32,
     /// Names of functions that this file defines itself.
     pub(crate) defined: HashSet<Rc<str>>,
+    /// Names of the program that are functions of system headers, too.
+    pub(crate) own: HashSet<Rc<str>>,
     /// Functions that some header defines `extern inline` without an external definition.
     pub(crate) extern_inline: HashSet<Rc<str>>,
     /// Declarations of functions that the program does not declare.
@@ -78,6 +80,8 @@ pub struct Unit {
     pub scopes: Scopes,
     /// Functions to make static: defined `extern inline`.
     pub extern_inline: HashSet<Rc<str>>,
+    /// Names of the program that are functions of system headers, too.
+    pub own: HashSet<Rc<str>>,
     /// Declarations of functions that the program does not declare.
     pub implicit: String,
 }
@@ -153,6 +157,7 @@ impl<'a> Parser<'a> {
             function: None,
             made_up: 0,
             defined: HashSet::new(),
+            own: HashSet::new(),
             extern_inline: HashSet::new(),
             implicit: Vec::new(),
             in_static_initializer: false,
@@ -182,6 +187,7 @@ impl<'a> Parser<'a> {
             externals,
             scopes: self.scopes,
             extern_inline: self.extern_inline,
+            own: self.own,
             implicit: self.implicit.concat(),
         }
     }

@@ -1,12 +1,32 @@
 //! Declarations of one name that do not agree in how far a pointer reaches or in the shape of a spread array (Split-C 2.2). The C
 //! compiler sees one type for all of these; everything else it reports by itself.
+//!
+//! And names of the program that headers of today declare, too: a program of 1993 has a `getline`, a `round` or a `log2` of its
+//! own. Then the header's declaration is left out.
 
 use super::Parser;
-use super::tree::ExprKind;
+use super::tree::{ExprKind, NameRole};
 use crate::source::Position;
-use crate::types::{Dimension, Kind, Ty, same};
+use crate::types::{Dimension, Kind, Rank, Ty, same};
+use std::rc::Rc;
 
 impl Parser<'_> {
+    /// Notes a name in the file's scope that is a function of a system header, and that the program has for itself.
+    pub(super) fn note_own(&mut self, name: &Rc<str>, ty: &Ty, at: Position, is_definition: bool) {
+        if self.files.is_system(at.file) || self.own.contains(name) {
+            return;
+        }
+        let Some(before) = self.scopes.find_in_file(name) else {
+            return;
+        };
+        let is_of_header =
+            before.is_foreign && !before.is_typedef && matches!(before.role, NameRole::Object(_));
+        if is_of_header && before.ty.is_function() && (is_definition || !tells_less(ty, &before.ty))
+        {
+            self.own.insert(name.clone());
+        }
+    }
+
     /// Reports a declaration in the file's scope that contradicts one before.
     pub(super) fn check_redeclaration(&mut self, name: &str, ty: &Ty, at: Position) {
         let Some(before) = self.scopes.find_in_file(name) else {
@@ -63,6 +83,29 @@ impl Parser<'_> {
             (Some(left), Some(right)) => left == right,
             _ => true,
         }
+    }
+}
+
+/// Whether a declaration without parameters may stand beside that prototype (C17 6.7.6.3).
+fn tells_less(declaration: &Ty, prototype: &Ty) -> bool {
+    let (Kind::Function(declared, None, _), Kind::Function(result, Some(parameters), false)) =
+        (&declaration.kind, &prototype.kind)
+    else {
+        return false;
+    };
+    // Pointers to anything are one type in front of the compiler only.
+    let is_void = |ty: &Ty| ty.pointee().is_some_and(|(to, _)| to.is_void());
+    same(declared, result)
+        && is_void(declared) == is_void(result)
+        && parameters.iter().all(|ty| !is_promoted(ty))
+}
+
+/// Whether an argument without a prototype is passed as another type.
+fn is_promoted(ty: &Ty) -> bool {
+    match &ty.kind {
+        Kind::Bool | Kind::Floating("float", _) => true,
+        Kind::Integer { rank, .. } => *rank < Rank::Int,
+        _ => false,
     }
 }
 
