@@ -7,7 +7,7 @@ use crate::memory::{Area, Denied, LinkId, Payload, TxLinks};
 use crate::operation::{PUT_METADATA_BYTES, Request, leading_words};
 use crate::packet::{Flags, Header, SlotName};
 use crate::point::Point;
-use crate::receive::{Received, Receiver};
+use crate::receive::Receiver;
 use crate::receive_observer::{ReceiveEvent, ReceiveObserver};
 use crate::refusal::Refusal;
 use crate::responder::{Answer, Response};
@@ -22,7 +22,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         from: LinkId,
         header: &Header,
         payload: &P,
-    ) -> Result<Received, Refusal> {
+    ) -> Result<(), Refusal> {
         if !self.responder.has_room(from) {
             return Err(Refusal::TooManyRequests);
         }
@@ -35,7 +35,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         if let Some(to) = back {
             self.responder.push(from, Answer { to, response });
         }
-        done.map(|_| Received::Asked)
+        done.map(drop)
     }
 
     fn carry_out<P: Payload<A>>(

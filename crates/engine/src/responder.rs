@@ -1,7 +1,8 @@
 //! Answers to one-sided operations that wait to be sent (decision 0037): a line for each link, no longer than
 //! [`RESPONSES_PER_LINK`].
 //!
-//! A link that has no room holds up no other link. A line has memory from its link's first request on.
+//! A link that has no room holds up no other link. A line has memory from its link's first request on. An answer that waits alone
+//! is in no line: so is nearly every one.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -48,6 +49,10 @@ struct Line {
 /// The lines of all links.
 #[derive(Debug, Default)]
 pub(crate) struct Responder {
+    /// Whether any answer waits.
+    is_waiting: bool,
+    /// The only answer that waits; then all lines are empty.
+    alone: Option<(LinkId, Answer)>,
     /// By the link's index.
     lines: Vec<Option<Line>>,
     /// Indices of lines that are not empty, in the order in which they are served.
@@ -58,7 +63,7 @@ impl Responder {
     /// Whether any answer waits.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
-        !self.listed.is_empty()
+        self.is_waiting
     }
 
     /// Whether that link may have one more answer.
@@ -69,7 +74,20 @@ impl Responder {
     }
 
     /// Puts an answer into the line of its link, which has room.
+    #[inline]
     pub(crate) fn push(&mut self, link: LinkId, answer: Answer) {
+        if !self.is_waiting {
+            self.is_waiting = true;
+            self.alone = Some((link, answer));
+            return;
+        }
+        if let Some((link, answer)) = self.alone.take() {
+            self.enter_line(link, answer);
+        }
+        self.enter_line(link, answer);
+    }
+
+    fn enter_line(&mut self, link: LinkId, answer: Answer) {
         let index = link.index as usize;
         if self.lines.len() <= index {
             self.lines.resize_with(index + 1, || None);
@@ -90,12 +108,14 @@ impl Responder {
 
     /// A link is gone, and what waits for it.
     pub(crate) fn link_ended(&mut self, link: LinkId) {
+        self.alone.take_if(|(of, _)| *of == link);
         if let Some(line) = self.lines.get_mut(link.index as usize)
             && line.as_ref().is_some_and(|line| line.link == link)
         {
             *line = None;
             self.listed.retain(|&listed| listed != link.index);
         }
+        self.is_waiting = self.alone.is_some() || !self.listed.is_empty();
     }
 
     /// Sends what waits, as far as there is room: each line has one turn. How many packets went. `answered` is told of each answer that
@@ -108,6 +128,16 @@ impl Responder {
         mut answered: impl FnMut(LinkId),
     ) -> usize {
         let mut sent = 0;
+        if let Some((link, mut answer)) = self.alone.take() {
+            let done = send_one(link, &mut answer, tx_links, &bytes_of);
+            if done == Ok(true) {
+                answered(link);
+                self.is_waiting = false;
+                return 1;
+            }
+            sent += usize::from(done.is_ok());
+            self.enter_line(link, answer);
+        }
         for _ in 0..self.listed.len() {
             let Some(index) = self.listed.pop_front() else {
                 break;
@@ -135,6 +165,7 @@ impl Responder {
                 self.listed.push_back(index);
             }
         }
+        self.is_waiting = !self.listed.is_empty();
         sent
     }
 }

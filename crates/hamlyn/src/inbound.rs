@@ -362,6 +362,16 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     /// Takes what has come, a turn of every link at most; stops at the first packet that announces
     /// itself in `waiting`, which must be empty.
     pub(crate) fn poll(&mut self, waiting: Option<QueueId>) -> Polled {
+        if self.active_links.is_one()
+            && self.rx_links.turn() == self.active_links.current()
+            && self.rx_links.current().is_some_and(is_silent)
+        {
+            // What most polls find.
+            return Polled {
+                has_ended: !self.ended.is_empty(),
+                ..Polled::NOTHING
+            };
+        }
         let before = self.packets();
         let handed = self.poll_links(waiting);
         Polled {
@@ -411,6 +421,13 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         while self.turn_packets() < BURST_PACKETS {
             match self.take_next(waiting) {
                 Reception::Handed(notification) => return Some(notification),
+                // Answers are sent when this poll is over, which need not take a long look at nothing first.
+                Reception::Taken
+                    if self.receiver.owes_answers()
+                        && self.rx_links.current().is_none_or(is_silent) =>
+                {
+                    break;
+                }
                 Reception::Taken => {}
                 Reception::Nothing => break,
             }
@@ -439,17 +456,22 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         let from = rx_link.id;
         let mut refused_key = None;
         // Words come out of there, not a notification: what is stored in pieces and loaded as a whole takes long.
-        let take = |header: &Header, payload: &R::Payload<'_>| match receiver
-            .receive(from, header, payload, waiting)
-        {
-            Ok(Received::Handed(notification)) => {
-                let to = Address::new(notification.slot, notification.metadata_index);
-                Ok(Some((to, notification.word)))
-            }
-            Ok(_) => Ok(None),
-            Err(refusal) => {
-                refused_key = Some(header.key);
-                Err(refusal)
+        let take = |header: &Header, payload: &R::Payload<'_>| {
+            let received = match LINE {
+                // Most of what is not short there is a request.
+                true => receiver.receive_from_line(from, header, payload, waiting),
+                false => receiver.receive(from, header, payload, waiting),
+            };
+            match received {
+                Ok(Received::Handed(notification)) => {
+                    let to = Address::new(notification.slot, notification.metadata_index);
+                    Ok(Some((to, notification.word)))
+                }
+                Ok(_) => Ok(None),
+                Err(refusal) => {
+                    refused_key = Some(header.key);
+                    Err(refusal)
+                }
             }
         };
         let taken = if LINE {

@@ -224,7 +224,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
 
     /// After an access to this processor's own memory, at which others may wait to be served.
     fn look_at_own(&mut self) -> Result<(), Error> {
-        match self.is_all_direct {
+        // Alone, a processor serves nobody.
+        match self.is_all_direct || self.job.procs == 1 {
             true => self.look_now_and_then(),
             false => self.poll(),
         }

@@ -300,29 +300,44 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
 
     #[inline(never)]
     fn attend_rings(&mut self) -> Result<(), Error> {
-        // Cleared before the look, so that what is asked for after it is announced again. The place lies in the area.
-        let cleared = self
+        let asked = self.own_word(ATTENTION) & ASKED;
+        if asked & CALLED != 0 {
+            self.clear_attention(CALLED);
+            self.attend_calls()?;
+        }
+        let rings = asked & !CALLED;
+        // The bits stay as long as something comes, so that a processor that asks again and again finds its bit set.
+        if rings != 0 && !self.serve_all(rings) {
+            self.clear_attention(rings);
+            // What came before they were cleared is not announced again.
+            self.serve_all(rings);
+        }
+        Ok(())
+    }
+
+    fn clear_attention(&mut self, bits: u64) {
+        // The place lies in the area.
+        let _ = self
             .control
-            .change_at(ATTENTION, &change(Change::And, !ASKED));
-        let asked = cleared.unwrap_or_default() & ASKED;
-        let mut rings = asked & !CALLED;
+            .change_at(ATTENTION, &change(Change::And, !bits));
+    }
+
+    /// Gives the rings of those bits a turn each; whether there was any request.
+    fn serve_all(&mut self, mut rings: u64) -> bool {
+        let mut is_any = false;
         while rings != 0 {
-            let bit = rings.trailing_zeros();
+            let mut proc = rings.trailing_zeros();
             rings &= rings - 1;
-            let mut proc = bit;
             while proc < self.job.procs {
-                self.serve(proc);
+                is_any |= self.serve(proc);
                 proc += RING_BITS;
             }
         }
-        match asked & CALLED {
-            0 => Ok(()),
-            _ => self.attend_calls(),
-        }
+        is_any
     }
 
-    /// Serves the requests of one processor, as many as its ring has lines at most.
-    fn serve(&mut self, from: u32) {
+    /// Serves the requests of one processor, as many as its ring has lines at most; whether there were any.
+    fn serve(&mut self, from: u32) -> bool {
         let first = self.rings_served[from as usize];
         let mut number = first;
         while number - first < REQUESTS {
@@ -338,7 +353,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             }
         }
         if number == first {
-            return;
+            return false;
         }
         self.rings_served[from as usize] = number;
         // The places of the layout lie in the area.
@@ -349,6 +364,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             let _ = self.control.change_at(ATTENTION, &again);
         }
         self.wake_if_asleep(from);
+        true
     }
 
     fn serve_one(&mut self, from: u32, number: u64, line: u64, header: Header) {

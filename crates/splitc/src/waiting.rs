@@ -29,8 +29,6 @@ const SPINS_CROWDED: Spins = Spins {
     most: 64,
     per_yield: 8,
 };
-/// Looks of a wait before the first pause of the processor.
-const EAGER_SPINS: u32 = 32;
 /// How long sleeps are where nobody announces what is waited for, each twice as long as the one before.
 const SLEEP_MIN: Duration = Duration::from_micros(50);
 const SLEEP_MAX: Duration = Duration::from_millis(2);
@@ -121,9 +119,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                     // A wait that lasts may be for a processor that waits for what this one has stored.
                     self.wake_sleepers();
                 }
-                if pauses.spins > EAGER_SPINS || yields {
-                    self.manager.interface().host_mut().relax(yields);
-                }
+                self.manager.interface().host_mut().relax(yields);
                 if let Some(found) = look(self)? {
                     return Ok(found);
                 }

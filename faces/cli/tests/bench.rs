@@ -121,7 +121,8 @@ fn request_and_reply_have_a_row_for_each_length() {
 
 #[test]
 fn one_sided_reads_stand_beside_hand_offs_and_changes_beside_locked_additions() {
-    let Some(measured) = measured(&["--one-sided"]) else {
+    let pictures = ["one-sided-reads.svg", "one-sided-changes.svg"];
+    let Some(measured) = drawn(&["--one-sided"], &pictures) else {
         return;
     };
     says_on_what(&measured);
@@ -138,12 +139,13 @@ fn one_sided_reads_stand_beside_hand_offs_and_changes_beside_locked_additions() 
         let lengths = rows.iter().map(|row| row["length_bytes"].as_u64());
         lengths.collect::<Option<Vec<_>>>().expect("lengths")
     };
+    const LENGTHS: [u64; 6] = [4, 8, 16, 64, 256, 4096];
     for way in ["packets", "direct"] {
-        assert_eq!(of("proc", "attends", way), [4, 8, 16, 64, 256, 4096]);
+        assert_eq!(of("proc", "attends", way), LENGTHS);
     }
     for strategy in ["np", "inject", "receive"] {
         for target in ["attends", "computes"] {
-            assert_eq!(of(strategy, target, "packets"), [8]);
+            assert_eq!(of(strategy, target, "packets"), LENGTHS);
         }
     }
     let changes = measured["one_sided"]["changes"].as_array().expect("rows");
@@ -162,6 +164,75 @@ fn one_sided_reads_stand_beside_hand_offs_and_changes_beside_locked_additions() 
             number(&row[figure]);
         }
     }
+}
+
+#[test]
+fn split_c_has_a_row_for_each_operation_size_and_number_of_processors() {
+    let pictures = [
+        "splitc-updates.svg",
+        "splitc-bulk-get.svg",
+        "splitc-bulk-store.svg",
+        "splitc-polling.svg",
+    ];
+    let Some(measured) = drawn(&["--splitc"], &pictures) else {
+        return;
+    };
+    let all = measured["splitc"].as_object().expect("an object");
+    let names: Vec<&str> = all.keys().map(String::as_str).collect();
+    assert_eq!(names, ["direct", "inject", "np", "proc", "receive"]);
+    let operations = ["get", "put", "store"];
+    let gaps = ["overhead", "gap", "gap to two", "gap in exchange"];
+    let mut rows = ["atomic", "read", "write"]
+        .map(|what| format!("round trip: {what}"))
+        .to_vec();
+    for gap in gaps {
+        rows.extend(operations.map(|operation| format!("{gap}: {operation}")));
+    }
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    for (name, figures) in all {
+        numbers(&figures["times_ns"], &rows);
+        let bandwidth = figures["bandwidth"].as_object().expect("an object");
+        assert_eq!(bandwidth.len(), 2, "{bandwidth:?}");
+        for operation in ["bulk get", "bulk store"] {
+            let sizes = pairs(&bandwidth[operation]);
+            assert_eq!(
+                sizes,
+                [8, 64, 512, 2048, 8192, 32_768, 131_072, 524_288, 2_097_152]
+            );
+        }
+        assert_eq!(
+            pairs(&figures["polling_us"]),
+            [1, 10, 50, 200, 1_000, 4_000]
+        );
+        number(&figures["not_polling_us"]);
+        let updates = figures["updates"].as_array().expect("rows");
+        let mut cases = Vec::new();
+        for row in updates {
+            number(&row["updates_per_s"]);
+            // The locked instruction alone reaches what is mapped, and nothing else.
+            for figure in ["plain_updates_per_s", "over_plain"] {
+                match name.as_str() {
+                    "direct" => _ = number(&row[figure]),
+                    _ => assert!(row[figure].is_null(), "{row}"),
+                }
+            }
+            cases.push((row["processors"].as_u64(), row["table_bytes"].as_u64()));
+        }
+        let expected = [1, 2, 4, 8].map(|processors| {
+            [64 << 10, 4 << 20, 64 << 20].map(|bytes| (Some(processors), Some(bytes)))
+        });
+        assert_eq!(cases, expected.concat());
+    }
+}
+
+/// The first of each pair; the second is a number.
+fn pairs(rows: &Value) -> Vec<u64> {
+    let rows = rows.as_array().expect("rows").iter();
+    rows.map(|row| {
+        number(&row[1]);
+        row[0].as_u64().expect("a size")
+    })
+    .collect()
 }
 
 #[test]

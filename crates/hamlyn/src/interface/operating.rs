@@ -64,16 +64,23 @@ impl Operating {
             .ok_or(OperationError::NotOutstanding)
     }
 
+    #[inline]
     pub(super) fn window(&mut self, link: LinkId) -> &mut u32 {
+        let index = link.index as usize;
+        let is_open = |(of, _): &(Option<LinkId>, u32)| *of == Some(link);
+        if !self.windows.get(index).is_some_and(is_open) {
+            self.open_window(link);
+        }
+        &mut self.windows[index].1
+    }
+
+    #[cold]
+    fn open_window(&mut self, link: LinkId) {
         let index = link.index as usize;
         if self.windows.len() <= index {
             self.windows.resize(index + 1, (None, 0));
         }
-        let (of, requests) = &mut self.windows[index];
-        if *of != Some(link) {
-            (*of, *requests) = (Some(link), 0);
-        }
-        requests
+        self.windows[index] = (Some(link), 0);
     }
 }
 

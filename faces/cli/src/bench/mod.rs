@@ -87,7 +87,7 @@ pub(crate) struct Arguments {
     /// Measure what live peers get beside a stopped one and nothing else.
     #[arg(long, group = "part")]
     stopped_peer: bool,
-    /// Measure the operations of Split-C and nothing else: round trips, overhead, gaps, bandwidth, polling.
+    /// Measure the operations of Split-C and nothing else: round trips, overhead, gaps, bandwidth, polling, random updates.
     #[arg(long, group = "part")]
     splitc: bool,
     /// Measure between two hosts, and nothing else: two network namespaces joined by a veth pair, which needs root;
@@ -98,9 +98,10 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "network", default_value_t = 1_500, value_name = "BYTES",
           value_parser = clap::value_parser!(u32).range(1_280..=9_000))]
     mtu: u32,
-    /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network, what loss costs.
+    /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network, what loss costs; with
+    /// --one-sided and --splitc, what they measure.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "strategies", "waking", "event_loop",
-          "senders", "oversubscribed", "stopped_peer", "request_reply", "loans", "one_sided"])]
+          "senders", "oversubscribed", "stopped_peer", "request_reply", "loans"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.

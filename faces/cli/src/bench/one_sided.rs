@@ -20,11 +20,13 @@ use hamlyn::{
     Area, Export, ExportTicket, Import, Manager, ManagerOptions, NewSlot, Slot, Strategy, Wait,
 };
 use indicatif::ProgressBar;
+use plotters::prelude::SeriesLabelPosition;
 use serde::{Deserialize, Serialize};
 
 use super::Effort;
 use super::latency::beside_raw;
 use super::pair::{Order, Pair};
+use super::pictures::{Curve, Picture};
 use super::raw::{Ground, HandOff};
 use super::report::Report;
 use crate::actor::{Actor, Role, answer, from_hex, to_hex};
@@ -119,15 +121,17 @@ pub(crate) fn measure(
         let (mut packets, direct) = open(&mut driven)?;
         drop(direct);
         for (attends, target) in [(true, "attends"), (false, "computes")] {
-            let took = read(&mut driven, &mut packets, 8, attends, slower)?;
-            figures.reads.push(Read {
-                strategy: strategy.name(),
-                target,
-                way: "packets",
-                length_bytes: 8,
-                read_ns: took.0,
-                over_two_hand_offs: took.1,
-            });
+            for length_bytes in LENGTHS_BYTES {
+                let took = read(&mut driven, &mut packets, length_bytes, attends, slower)?;
+                figures.reads.push(Read {
+                    strategy: strategy.name(),
+                    target,
+                    way: "packets",
+                    length_bytes,
+                    read_ns: took.0,
+                    over_two_hand_offs: took.1,
+                });
+            }
         }
         drop(packets);
         driven.finish()?;
@@ -415,6 +419,62 @@ pub(crate) fn change(
     drop(interface);
     drop(initiator);
     answer(&())
+}
+
+/// What a read takes, by length.
+pub(super) fn picture(figures: &Figures) -> Picture<'static> {
+    let mut curves: Vec<Curve> = Vec::new();
+    for read in &figures.reads {
+        let label = format!("{}, {}, {}", read.strategy, read.way, read.target);
+        let point = (read.length_bytes, read.read_ns);
+        match curves.iter_mut().find(|curve| curve.label == label) {
+            Some(curve) => curve.points.push(point),
+            None => curves.push(Curve {
+                label,
+                is_machine: false,
+                points: vec![point],
+            }),
+        }
+    }
+    let two_hand_offs = |read: &Read| (read.length_bytes, read.read_ns / read.over_two_hand_offs);
+    let raw = figures.reads.iter().take(LENGTHS_BYTES.len());
+    curves.push(Curve {
+        label: "two raw hand-offs of a line".to_owned(),
+        is_machine: true,
+        points: raw.map(two_hand_offs).collect(),
+    });
+    Picture {
+        file: "one-sided-reads.svg",
+        title: "Blocking one-sided reads (less is better)",
+        unit: "ns",
+        across: "bytes read",
+        corner: SeriesLabelPosition::UpperLeft,
+        curves,
+    }
+}
+
+/// Additions to one word a second, by processes that make them.
+pub(super) fn picture_of_changes(figures: &Figures) -> Picture<'static> {
+    let curve = |label: &str, is_machine, rate: fn(&Changes) -> f64| {
+        let changes = figures.changes.iter();
+        Curve {
+            label: label.to_owned(),
+            is_machine,
+            points: changes.map(|it| (it.processes, rate(it) / 1e6)).collect(),
+        }
+    };
+    Picture {
+        file: "one-sided-changes.svg",
+        title: "Additions to one word (more is better)",
+        unit: "million a second",
+        across: "processes",
+        corner: SeriesLabelPosition::UpperRight,
+        curves: vec![
+            curve("by packets", false, |it| it.by_packets_per_s),
+            curve("direct", false, |it| it.direct_per_s),
+            curve("lock xadd", true, |it| it.plain_per_s),
+        ],
+    }
 }
 
 pub(crate) fn print(figures: &Figures) {

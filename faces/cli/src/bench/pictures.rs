@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use plotters::prelude::*;
 
 use super::large::Figures as Large;
+use super::one_sided;
 use super::report::Report;
 
 /// Size of a picture, in pixels.
@@ -34,9 +35,9 @@ pub(super) struct Curve {
     pub(super) points: Vec<(usize, f64)>,
 }
 
-pub(super) struct Picture {
+pub(super) struct Picture<'a> {
     pub(super) file: &'static str,
-    pub(super) title: &'static str,
+    pub(super) title: &'a str,
     pub(super) unit: &'static str,
     /// What the horizontal axis shows.
     pub(super) across: &'static str,
@@ -55,10 +56,15 @@ pub(crate) fn write(report: &Report, directory: &Path) -> Result<()> {
         .with_context(|| format!("making {}", directory.display()))?;
     let mut pictures = vec![one_way(report), rates(report)];
     pictures.extend([false, true].map(|fresh| bandwidth(report, fresh)));
+    if let Some(figures) = &report.one_sided {
+        pictures.push(one_sided::picture(figures));
+        pictures.push(one_sided::picture_of_changes(figures));
+    }
     pictures.retain(|picture| !picture.curves.is_empty());
     anyhow::ensure!(
         !pictures.is_empty(),
-        "nothing that was measured has a picture: measure everything, or with --only, --rate or --large"
+        "nothing that was measured has a picture: measure everything, or with --only, --rate, --large or \
+         --one-sided"
     );
     for picture in pictures {
         let path = directory.join(picture.file);
@@ -69,7 +75,7 @@ pub(crate) fn write(report: &Report, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-fn one_way(report: &Report) -> Picture {
+fn one_way(report: &Report) -> Picture<'static> {
     let mut curves: Vec<Curve> = Vec::new();
     let mut add =
         |label: &str, is_machine, point| match curves.iter_mut().find(|curve| curve.label == label)
@@ -112,7 +118,7 @@ fn one_way(report: &Report) -> Picture {
     }
 }
 
-fn rates(report: &Report) -> Picture {
+fn rates(report: &Report) -> Picture<'static> {
     let curve = |label: &str, is_machine, rate: fn(&super::throughput::Figures) -> f64| Curve {
         label: label.to_owned(),
         is_machine,
@@ -139,7 +145,7 @@ fn rates(report: &Report) -> Picture {
     }
 }
 
-fn bandwidth(report: &Report, fresh: bool) -> Picture {
+fn bandwidth(report: &Report, fresh: bool) -> Picture<'static> {
     let curve = |label: &str, is_machine, rate: fn(&Large) -> f64| Curve {
         label: label.to_owned(),
         is_machine,
@@ -181,7 +187,7 @@ fn bandwidth(report: &Report, fresh: bool) -> Picture {
 
 /// Lengths stand side by side at equal distances: so zero has a place, too.
 pub(super) fn draw(
-    picture: &Picture,
+    picture: &Picture<'_>,
     machine: &str,
     path: &Path,
 ) -> Result<(), Box<dyn std::error::Error>> {

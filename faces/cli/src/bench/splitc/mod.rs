@@ -1,11 +1,13 @@
-//! What Split-C's operations cost (`Split-C 5`): what Table 1 lists, the bandwidth of bulk gets and stores (Figure 6), and how often a
-//! processor must poll (Figures 7, 8), under each strategy with copied placement, and with direct placement.
+//! What Split-C's operations cost (`Split-C 5`): what Table 1 lists, the bandwidth of bulk gets and stores (Figure 6), how often a
+//! processor must poll (Figures 7, 8), and random updates of a table (GUPS), under each strategy with copied placement, and with
+//! direct placement.
 //!
 //! Each job is started by `hamlyn run` as any other. Processor 0 measures, and prints what it found.
 
 mod operations;
 mod polling;
 mod processor;
+mod updates;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,8 +17,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use comfy_table::{Table, presets};
 use serde::{Deserialize, Serialize};
 
-use super::Effort;
 use super::pictures::{Curve, Picture, draw};
+use super::{Effort, median};
 use crate::actor::this_program;
 
 pub(crate) use processor::run as run_processor;
@@ -31,7 +33,15 @@ const IMPLEMENTATIONS: [(&str, &str, &str); 5] = [
 ];
 
 /// The jobs of an implementation: what is measured, and by how many processors.
-const JOBS: [(Part, u32); 3] = [(Part::Pair, 2), (Part::Three, 3), (Part::Polling, 2)];
+const JOBS: [(Part, u32); 7] = [
+    (Part::Pair, 2),
+    (Part::Three, 3),
+    (Part::Polling, 2),
+    (Part::Updates, 1),
+    (Part::Updates, 2),
+    (Part::Updates, 4),
+    (Part::Updates, 8),
+];
 
 /// How many steps a progress bar has.
 pub(super) const STEPS: u64 = (IMPLEMENTATIONS.len() * JOBS.len()) as u64;
@@ -45,6 +55,8 @@ pub(crate) enum Part {
     Three,
     /// The polling granularity.
     Polling,
+    /// Random updates of a table.
+    Updates,
 }
 
 /// What a processor of a job is told.
@@ -66,6 +78,8 @@ pub(crate) struct Figures {
     /// Time of an iteration in microseconds, by the computation between two polls in microseconds; and without polls.
     pub(crate) polling_us: Vec<(usize, f64)>,
     pub(crate) not_polling_us: Option<f64>,
+    /// By number of processors and size of the table.
+    pub(crate) updates: Vec<updates::Updates>,
 }
 
 /// The rows of Table 1, in its order.
@@ -105,6 +119,7 @@ pub(super) fn measure(effort: Effort, bar: &indicatif::ProgressBar) -> Result<Re
                 .with_context(|| format!("measuring {name}, {part:?}"))?;
             all.times_ns.extend(figures.times_ns);
             all.bandwidth.extend(figures.bandwidth);
+            all.updates.extend(figures.updates);
             if part == Part::Polling {
                 all.polling_us = figures.polling_us;
                 all.not_polling_us = figures.not_polling_us;
@@ -181,7 +196,29 @@ impl Report {
             };
             Some(format!("{time:.0}"))
         });
-        println!("{times}");
+        println!("{times}\n\nMillion updates a second of random words of a table (GUPS)");
+        let rows: Vec<_> = self.implementations[0]
+            .1
+            .updates
+            .iter()
+            .map(|it| (it.processors, it.table_bytes, it.name()))
+            .collect();
+        let of = |figures: &Figures, row: &str| {
+            let (processors, table_bytes, _) = rows.iter().find(|(_, _, name)| name == row)?;
+            let is_it = |it: &&updates::Updates| {
+                (it.processors, it.table_bytes) == (*processors, *table_bytes)
+            };
+            figures.updates.iter().find(is_it).cloned()
+        };
+        let names = || rows.iter().map(|(_, _, name)| name.as_str());
+        let rates = self.table(names(), |figures, row| {
+            Some(format!("{:.3}", of(figures, row)?.updates_per_s / 1e6))
+        });
+        println!("{rates}\n\nOver the locked instruction alone, where memory is reached directly");
+        let ratios = self.table(names(), |figures, row| {
+            Some(format!("{:.2}", of(figures, row)?.over_plain?))
+        });
+        println!("{ratios}");
         Ok(())
     }
 
@@ -213,7 +250,7 @@ impl Report {
             .collect()
     }
 
-    /// Draws Figures 6 to 8.
+    /// Draws Figures 6 to 8, and the updates.
     pub(super) fn plot(&self, directory: &Path) -> Result<()> {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("making {}", directory.display()))?;
@@ -239,7 +276,34 @@ impl Report {
             is_machine: false,
             points: figures.polling_us.clone(),
         });
+        let (of_updates, most_bytes) = (
+            |(name, figures): &(&str, Figures)| Curve {
+                label: (*name).to_owned(),
+                is_machine: false,
+                points: updates::by_processors(&figures.updates, |it| Some(it.updates_per_s / 1e6)),
+            },
+            updates::TABLE_BYTES_MAX >> 20,
+        );
+        let plain = |(_, figures): &(&str, Figures)| Curve {
+            label: "locked instruction".to_owned(),
+            is_machine: true,
+            points: updates::by_processors(&figures.updates, |it| {
+                Some(it.plain_updates_per_s? / 1e6)
+            }),
+        };
+        let mut curves: Vec<_> = self.implementations.iter().map(of_updates).collect();
+        curves.extend(self.implementations.iter().map(plain));
+        curves.retain(|curve| !curve.points.is_empty());
+        let title = format!("Split-C: updates of a table of {most_bytes} MiB (more is better)");
         let pictures = [
+            Picture {
+                file: "splitc-updates.svg",
+                title: &title,
+                unit: "million a second",
+                across: "processors",
+                corner: plotters::prelude::SeriesLabelPosition::UpperLeft,
+                curves,
+            },
             Picture {
                 file: "splitc-bulk-get.svg",
                 title: "Split-C: bulk get (more is better)",

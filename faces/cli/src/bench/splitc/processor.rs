@@ -8,7 +8,7 @@ use hamlyn_splitc::{
     Error, GlobalAddress, GlobalPtr, Job, Placement, Program, Setup, SharedMemory, Splitc,
 };
 
-use super::{Figures, ORDER, Order, Part, operations, polling};
+use super::{Figures, ORDER, Order, Part, operations, polling, updates};
 
 pub(super) type Runtime = Splitc<ProcessHost, Memory>;
 
@@ -24,6 +24,24 @@ pub(super) const LOCAL: u64 = START + LENGTH / 2;
 /// The program: memory, and a procedure that does nothing.
 pub(super) struct Memory {
     area: Area,
+    length_bytes: u64,
+}
+
+impl Memory {
+    /// Whether everything is zero from where operations go on.
+    pub(super) fn is_as_it_was(&self) -> bool {
+        let mut piece = [0; 4096];
+        let mut place = TARGET - START;
+        while place < self.length_bytes {
+            // The rest of the memory is a whole number of pieces.
+            if self.area.read_at(place, &mut piece).is_err() || piece.iter().any(|&byte| byte != 0)
+            {
+                return false;
+            }
+            place += piece.len() as u64;
+        }
+        true
+    }
 }
 
 impl Program<ProcessHost> for Memory {
@@ -46,25 +64,33 @@ pub(crate) fn run() -> Result<()> {
     let order: Order = serde_json::from_str(&order).context("an order that is none")?;
     let job = Job::from_environment()?;
     let manager = hamlyn::open_with(job.host_options(), job.manager_options())?;
+    let length = match order.part {
+        // Its part of the table, behind what the other measurements use.
+        Part::Updates => TARGET - START + updates::TABLE_BYTES_MAX / u64::from(job.procs),
+        Part::Pair | Part::Three | Part::Polling => LENGTH,
+    };
     let area = match job.placement {
         Placement::Direct => Area::exportable(ExportableOptions {
-            length_bytes: LENGTH,
+            length_bytes: length,
             address: None,
         })?,
-        Placement::Copied => manager.interface().allocate(LENGTH)?,
+        Placement::Copied => manager.interface().allocate(length)?,
     };
     // Pages that are touched for the first time are not what is measured.
-    area.fill(0, LENGTH, 0).context("touching the memory")?;
+    area.fill(0, length, 0).context("touching the memory")?;
     let shared = SharedMemory {
         start: START,
         area: area.clone(),
-        length_bytes: LENGTH,
+        length_bytes: length,
     };
     let setup = Setup {
         job,
         memory: vec![shared],
         spread_places: 0..0,
-        program: Memory { area },
+        program: Memory {
+            area,
+            length_bytes: length,
+        },
     };
     let mut runtime = Splitc::start(manager, setup)?;
     let mut figures = Figures::default();
@@ -72,6 +98,7 @@ pub(crate) fn run() -> Result<()> {
         Part::Pair => operations::measure_pair(&mut runtime, order.is_quick, &mut figures)?,
         Part::Three => operations::measure_three(&mut runtime, order.is_quick, &mut figures)?,
         Part::Polling => polling::measure(&mut runtime, order.is_quick, &mut figures)?,
+        Part::Updates => updates::measure(&mut runtime, order.is_quick, &mut figures)?,
     }
     let proc = runtime.proc();
     runtime.finish()?;
