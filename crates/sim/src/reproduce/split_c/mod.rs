@@ -8,6 +8,9 @@
 mod bulk;
 mod claims;
 mod end;
+mod programs;
+mod said;
+mod shared_memory;
 mod table;
 mod versions;
 

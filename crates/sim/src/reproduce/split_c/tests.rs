@@ -157,16 +157,27 @@ fn lines(report: &Report) -> Vec<String> {
 }
 
 #[test]
-fn zz_show() {
-    for line in lines(&REPORT) {
-        println!("LINE {line}");
-    }
-    for entry in &REPORT.entries {
-        for f in &entry.figures {
-            if !entry.id.contains("TAB1") {
-                println!("BULK {} {} {}", entry.id, f.paper, f.ours);
+fn zz_programs() {
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let runs = programs::Runs::of_file();
+    let all = machines();
+    for (machine, ..) in programs::MACHINES {
+        for name in programs::names() {
+            if !only.is_empty() && !only.split(',').any(|one| one == name) {
+                continue;
+            }
+            let began = std::time::Instant::now();
+            match runs.times(&all, &[(name, machine)]) {
+                Ok(times) => {
+                    let (proc, np) = times.of(name, machine).unwrap();
+                    println!(
+                        "P {name} {machine} {proc:.3} {np:.3} {:.3} in {:.1}",
+                        np / proc,
+                        began.elapsed().as_secs_f64()
+                    );
+                }
+                Err(error) => println!("P {name} {machine} {error}"),
             }
         }
     }
-    println!("HEAD {:?}", REPORT.headline);
 }
