@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use hamlyn::engine::counting::{Counting, Share};
 use hamlyn::engine::slot::Rights;
 use hamlyn::engine::terminus::{GatherPiece, SendTag};
 use hamlyn::host::{Address, Supply};
@@ -365,7 +366,10 @@ impl End {
                 to: place.at,
                 bytes,
             };
-            let message = Message::new(&[]).at(at);
+            let message = Message {
+                share: Share::from_minus_one(u64::from(bytes) - 1, Counting::Bits64),
+                ..Message::new(&[]).at(at)
+            };
             while !self.try_to_send(owed, |peer| &peer.counted, &message) {
                 self.look();
             }
