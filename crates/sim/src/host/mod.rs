@@ -29,7 +29,7 @@ use crate::link::{SimLink, wire};
 use crate::world::{self, clock, kernel, task};
 use registry::Found;
 
-/// So many looks without a wait, and a program waits a moment whether it wants to or not.
+/// So many looks in vain without a wait, and a program waits a moment whether it wants to or not.
 const LOOKS_PER_MOMENT: u64 = 64;
 
 /// Opens an interface of the running program, with that name or none.

@@ -149,7 +149,7 @@ impl<'a> Simulation<'a> {
         };
         self.kernel.settings.costs = Costs::NOTHING;
         // Looks take no time there, and each point that another task passes is looked at at once.
-        self.kernel.settings.moment = Span::from_us(50);
+        self.kernel.settings.moment = Span::from_us(1_000);
         self.kernel.charges = Some(Charges::new(machine));
     }
 

@@ -278,12 +278,17 @@ impl End {
         !is_store || self.version.acknowledges_stores
     }
 
-    /// A bulk transfer, begun piece by piece.
+    /// A bulk transfer of any length, begun piece by piece, all of which lie at the beginning of what the programs share.
     pub(super) fn begin_bulk(&mut self, of: fn(u32) -> Primitive, bytes: u32, peer: usize) {
-        self.begin_bulk_at(of, bytes, peer, Place::default());
+        let mut left = bytes;
+        while left > 0 {
+            let piece = left.min(PIECE_BYTES);
+            self.begin(of(piece), peer);
+            left -= piece;
+        }
     }
 
-    /// The same, between places of both programs.
+    /// A bulk transfer between places of both programs, begun piece by piece.
     pub(super) fn begin_bulk_at(
         &mut self,
         of: fn(u32) -> Primitive,
