@@ -26,6 +26,8 @@ use super::versions::{VERSIONS, Version};
 use crate::machine::number::{Count, Number, Time, numbers};
 use crate::reproduce::measure::Failure;
 use crate::reproduce::primitive::{PartOf, Primitive};
+use crate::reproduce::report::BarChart;
+use crate::reproduce::rows::Paper;
 use crate::time::Span;
 
 /// What runs are made of.
@@ -88,8 +90,14 @@ const fn program(
 }
 
 /// Names of the programs, in the order of Table 2.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
     PROGRAMS.iter().map(|program| program.name)
+}
+
+/// How each program's result is judged.
+#[cfg(test)]
+pub(super) fn checks() -> impl Iterator<Item = fn(&Size, &[Vec<u64>]) -> bool> {
+    PROGRAMS.iter().map(|program| program.is_right)
 }
 
 /// A program's run on a machine, as it stands in the file.
@@ -110,16 +118,37 @@ struct Run {
     element_of: Option<String>,
 }
 
+/// What the program of polling granularity takes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Polling {
+    turn: Time,
+    poll: Time,
+}
+
+impl Polling {
+    /// For how long a processor computes in its turn.
+    pub(super) fn turn(&self) -> Span {
+        self.turn.0
+    }
+
+    /// What a poll takes that finds nothing.
+    pub(super) fn poll(&self) -> Span {
+        self.poll.0
+    }
+}
+
 /// All runs.
 #[derive(Clone, Debug)]
 pub struct Runs {
     table: toml::Value,
-    runs: Vec<Run>,
+    file: RunsFile,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunsFile {
+    polling: Polling,
     run: Vec<Run>,
 }
 
@@ -131,8 +160,8 @@ impl Runs {
     }
 
     fn of(table: toml::Value) -> Result<Self, toml::de::Error> {
-        let RunsFile { run: runs } = table.clone().try_into()?;
-        Ok(Self { table, runs })
+        let file = table.clone().try_into()?;
+        Ok(Self { table, file })
     }
 
     /// Their numbers, each with where it is from.
@@ -148,15 +177,13 @@ impl Runs {
         Self::of(table).ok()
     }
 
-    /// The run at that place of the file: its program and machine.
-    #[cfg(test)]
-    pub(super) fn named(&self, place: usize) -> Option<(&str, &str)> {
-        let run = self.runs.get(place)?;
-        Some((&run.program, &run.machine))
+    /// Of the program of polling granularity.
+    pub(super) fn polling(&self) -> &Polling {
+        &self.file.polling
     }
 
     fn find(&self, program: &str, machine: &str) -> Option<&Run> {
-        let mut runs = self.runs.iter();
+        let mut runs = self.file.run.iter();
         runs.find(|run| run.program == program && run.machine == machine)
     }
 
@@ -193,7 +220,8 @@ impl Runs {
         Ok(Times(each.into_iter().zip(seconds).collect()))
     }
 
-    fn seconds(
+    /// What a program takes on a machine under Proc (0) or NP (1), as long as the paper's problem.
+    pub(super) fn seconds(
         &self,
         machines: &Machines,
         program: &str,
@@ -264,6 +292,40 @@ impl Times {
             _ => None,
         }
     }
+}
+
+/// Figures 9 and 10: NP's times as parts of Proc's, ours beside the paper's.
+pub(super) fn bars(times: &Times, paper: &Paper) -> Vec<BarChart> {
+    let chart = |machine: &str, name: &str, title: &str| {
+        let printed = |program: &str| {
+            let id = format!("G-TAB2.{program}.{machine}.NP");
+            let row = paper.row.iter().find(|row| row.id == id)?;
+            Some(row.figures.first()?.paper)
+        };
+        let group = |program| {
+            let heights = [times.ratio(program, machine), printed(program)];
+            (program, heights.into_iter().flatten().collect())
+        };
+        BarChart {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            unit: "time under NP / under Proc",
+            series: vec!["ours", "the paper"],
+            groups: names().map(group).collect(),
+        }
+    };
+    vec![
+        chart(
+            "Meiko",
+            "splitc-programs-cs2",
+            "Programs on 16 nodes of a CS-2 (Figure 9)",
+        ),
+        chart(
+            "Paragon",
+            "splitc-programs-paragon",
+            "Programs on 8 nodes of a Paragon (Figure 10)",
+        ),
+    ]
 }
 
 impl Bench<'_> {
