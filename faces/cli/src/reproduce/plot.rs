@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use hamlyn_sim::reproduce::{BarChart, Plot};
-use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 
 /// From so many times as much on the axis is logarithmic.
@@ -95,24 +94,12 @@ fn draw_bars(bars: &BarChart, path: &Path) -> Result<(), Box<dyn std::error::Err
 fn draw(plot: &Plot, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let points = || plot.curves.iter().flat_map(|curve| &curve.points);
     let right = points().fold(0.0_f64, |most, point| most.max(point.0));
-    let left = points().fold(right, |least, point| least.min(point.0));
-    if left > 0.0 && right >= LOGARITHMIC_FROM * left {
-        return draw_on(plot, path, (left..right).log_scale(), right);
-    }
-    draw_on(plot, path, (0.0..right).into(), right)
-}
-
-/// Draws a plot with that axis across, which ends there.
-fn draw_on<X>(
-    plot: &Plot,
-    path: &Path,
-    across: X,
-    right: f64,
-) -> Result<(), Box<dyn std::error::Error>>
-where
-    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
-{
-    let points = || plot.curves.iter().flat_map(|curve| &curve.points);
+    let least = points().fold(right, |least, point| least.min(point.0));
+    // A logarithmic axis is one of logarithms whose labels are powers.
+    let is_logarithmic = least > 0.0 && right >= LOGARITHMIC_FROM * least;
+    let across = |x: f64| if is_logarithmic { x.log10() } else { x };
+    let left = if is_logarithmic { across(least) } else { 0.0 };
+    let right = across(right);
     let top = points().fold(0.0_f64, |most, point| most.max(point.1));
     let anchors = plot.anchors.iter().map(|anchor| anchor.point);
     let top = anchors.fold(top, |most, point| most.max(point.1));
@@ -123,15 +110,19 @@ where
         .margin(16)
         .x_label_area_size(44)
         .y_label_area_size(60)
-        .build_cartesian_2d(across, 0.0..top * 1.05)?;
+        .build_cartesian_2d(left..right, 0.0..top * 1.05)?;
     chart
         .configure_mesh()
         .x_desc(plot.across)
         .y_desc(plot.unit)
-        .x_label_formatter(&|across| format!("{across:.0}"))
+        .x_label_formatter(&|x| match is_logarithmic {
+            true => format!("{:.0}", 10_f64.powf(*x)),
+            false => format!("{x:.0}"),
+        })
         .draw()?;
     for (curve, &colour) in plot.curves.iter().zip(COLOURS.iter().cycle()) {
-        let line = LineSeries::new(curve.points.iter().copied(), colour.stroke_width(2));
+        let points = curve.points.iter().map(|&(x, y)| (across(x), y));
+        let line = LineSeries::new(points, colour.stroke_width(2));
         chart
             .draw_series(line)?
             .label(&curve.label)
@@ -140,10 +131,10 @@ where
     // What the paper prints, as circles with the row that prints it.
     for anchor in &plot.anchors {
         // At the right edge it would be cut off.
-        let across = if anchor.point.0 > 0.9 * right { -48 } else { 8 };
-        let label = Text::new(anchor.id, (across, -6), ("sans-serif", 13).into_font());
-        let mark =
-            EmptyElement::at(anchor.point) + Circle::new((0, 0), 5, BLACK.stroke_width(2)) + label;
+        let (x, y) = (across(anchor.point.0), anchor.point.1);
+        let aside = if x > 0.9 * right { -48 } else { 8 };
+        let label = Text::new(anchor.id, (aside, -6), ("sans-serif", 13).into_font());
+        let mark = EmptyElement::at((x, y)) + Circle::new((0, 0), 5, BLACK.stroke_width(2)) + label;
         chart.draw_series(std::iter::once(mark))?;
     }
     if !plot.anchors.is_empty() {
