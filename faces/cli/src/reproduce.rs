@@ -37,7 +37,7 @@ enum What {
     /// The paper: An implementation of the Hamlyn sender-managed interface architecture, 1996.
     Hamlyn,
     /// The paper: Evaluation of architectural support for global address-based communication, 1996: Table 1 on its five
-    /// machines, and what its text concludes.
+    /// machines, polling granularity and the programs of Table 2 on two of them, and what its text concludes.
     Splitc,
     /// One experiment on each of the machines of the papers whose layers are to come: the round trip of virtual networks, a null
     /// message of two-case delivery by polling and by interrupt.
@@ -61,6 +61,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         What::Splitc => {
             let report = split_c::report()?;
             print(arguments, &report, &report.plots, show_split_c)?;
+            if let Some(directory) = &arguments.plot {
+                plot::write_bars(&report.bars, directory)?;
+            }
         }
         What::FirstLook => print(arguments, &first_look::reports()?, &[], show_first_look)?,
         What::Beyond => {
@@ -169,12 +172,52 @@ fn show_split_c(report: &Report) {
         "=: a number of the machine was chosen by it; !: predicted, and off by more than {} %.\n",
         report.within_percent
     );
+    show_programs(report);
     show_claims(report);
     remarks(&report.entries);
     summary(report);
     if let Some(median) = report.headline.median_deviation_predicted {
         println!("Half of the predictions deviate by {median:.1} % or less.");
     }
+}
+
+/// Table 2: the time under Proc, and NP's as a part of it, the paper's number beside ours.
+fn show_programs(report: &Report) {
+    let mut shown = table(&[
+        "Table 2: paper, ours",
+        "Meiko Proc, s",
+        "NP / Proc",
+        "Paragon Proc, s",
+        "NP / Proc",
+    ]);
+    let first = |entry: &Entry| {
+        let program = entry
+            .id
+            .strip_prefix("G-TAB2.")?
+            .strip_suffix(".Meiko.Proc")?;
+        Some(program.to_owned())
+    };
+    for program in report.entries.iter().filter_map(first) {
+        let cells = ["Meiko.Proc", "Meiko.NP", "Paragon.Proc", "Paragon.NP"].map(|cell| {
+            let entry = report.entry(&format!("G-TAB2.{program}.{cell}"));
+            cell_of(entry, if cell.ends_with("NP") { 3 } else { 1 })
+        });
+        shown.add_row(std::iter::once(program).chain(cells));
+    }
+    println!("{shown}\n");
+}
+
+/// The paper's number and ours with so many digits, and what became of ours.
+fn cell_of(entry: Option<&Entry>, digits: usize) -> String {
+    let figure = entry.and_then(|entry| entry.figures.first());
+    figure.map_or_else(String::new, |figure| {
+        let mark = match figure.verdict {
+            FigureVerdict::Calibrated => " =",
+            FigureVerdict::PredictedMissed => " !",
+            _ => "",
+        };
+        format!("{} {:.digits$}{mark}", figure.paper, figure.ours)
+    })
 }
 
 /// Every machine: its figures, and what they come to.

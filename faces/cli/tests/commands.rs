@@ -367,8 +367,16 @@ fn table_1_of_the_global_addresses_is_reproduced() {
     let report = json(&output);
     let median = report["headline"]["median_deviation_predicted"].as_f64();
     assert!(median.is_some_and(|percent| percent <= 15.0), "{median:?}");
-    let drawn = std::fs::read_to_string(directory.join("splitc-bulk-store.svg"));
-    assert!(drawn.is_ok_and(|drawn| drawn.contains("polyline")));
+    for (name, holds) in [
+        ("splitc-bulk-store", "polyline"),
+        ("splitc-polling-cs2", "polyline"),
+        ("splitc-polling-paragon", "polyline"),
+        ("splitc-programs-cs2", "wator"),
+        ("splitc-programs-paragon", "wator"),
+    ] {
+        let drawn = std::fs::read_to_string(directory.join(format!("{name}.svg")));
+        assert!(drawn.is_ok_and(|drawn| drawn.contains(holds)), "{name}");
+    }
     std::fs::remove_dir_all(&directory).expect("the plots were there");
 }
 

@@ -26,13 +26,10 @@ pub use receive_judge::ReceiveJudge;
 pub use send_judge::SendJudge;
 
 use crate::link::{SimLink, wire};
-use crate::time::Span;
 use crate::world::{self, clock, kernel, task};
 use registry::Found;
 
-/// How long a program that waits for anything at all looks at nothing else.
-const MOMENT: Span = Span::from_us(1);
-/// So many looks without a wait, and a program waits a moment whether it wants to or not.
+/// So many looks in vain without a wait, and a program waits a moment whether it wants to or not.
 const LOOKS_PER_MOMENT: u64 = 64;
 
 /// Opens an interface of the running program, with that name or none.
@@ -378,7 +375,7 @@ impl Host for SimHost {
 
 /// The running task waits a moment, or until something comes to the interface.
 fn relax(interface: u32) {
-    let until = kernel::with(|kernel| kernel.relax(interface, MOMENT));
+    let until = kernel::with(|kernel| kernel.relax(interface));
     task::wait(Some(until));
     kernel::with(|kernel| kernel.end_relax(interface));
 }

@@ -463,9 +463,9 @@ impl Kernel {
     }
 
     /// The running task waits a moment: until when, if nothing comes. No time if something is there.
-    pub(crate) fn relax(&mut self, interface: u32, moment: crate::time::Span) -> Time {
+    pub(crate) fn relax(&mut self, interface: u32) -> Time {
         self.charge(self.settings.costs.look);
-        let until = self.local() + moment;
+        let until = self.local() + self.settings.moment;
         let running = self.tasks.running();
         if let Some(known) = self.registry.get_mut(interface) {
             known.relaxing.extend(running);

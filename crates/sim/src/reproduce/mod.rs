@@ -15,5 +15,5 @@ pub mod report;
 pub mod rows;
 pub mod split_c;
 
-pub use report::{Comparison, Entry, FigureVerdict, Headline, Plot, Report, Verdict};
+pub use report::{BarChart, Comparison, Entry, FigureVerdict, Headline, Plot, Report, Verdict};
 pub use rows::{Kind, Origin, Reading};

@@ -159,6 +159,21 @@ pub struct Plot {
     pub anchors: Vec<Anchor>,
 }
 
+/// Groups of bars: in each, one bar of every series.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct BarChart {
+    /// Its name, fit for a file.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// What heights are.
+    pub unit: &'static str,
+    /// What the bars of a group are, from left to right.
+    pub series: Vec<&'static str>,
+    /// What each group is, and its heights.
+    pub groups: Vec<(&'static str, Vec<f64>)>,
+}
+
 /// What the report comes to, its parts counted apart.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 pub struct Headline {
@@ -205,6 +220,8 @@ pub struct Report {
     pub entries: Vec<Entry>,
     /// The paper's figures.
     pub plots: Vec<Plot>,
+    /// Those of them that have bars.
+    pub bars: Vec<BarChart>,
 }
 
 impl Report {
@@ -240,6 +257,7 @@ impl Report {
             table4: Vec::new(),
             entries,
             plots: Vec::new(),
+            bars: Vec::new(),
         })
     }
 

@@ -327,7 +327,10 @@ pub(crate) fn pass(point: Point) {
         wire::enter(entered);
     }
     if point != Point::Looked {
-        with(Kernel::wake_lookers);
+        with(|kernel| {
+            kernel.tasks.has_acted();
+            kernel.wake_lookers();
+        });
     }
 }
 

@@ -148,6 +148,8 @@ impl<'a> Simulation<'a> {
             per_byte: link.byte.0,
         };
         self.kernel.settings.costs = Costs::NOTHING;
+        // Looks take no time there, and each point that another task passes is looked at at once.
+        self.kernel.settings.moment = Span::from_us(1_000);
         self.kernel.charges = Some(Charges::new(machine));
     }
 

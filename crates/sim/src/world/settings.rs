@@ -25,6 +25,8 @@ pub struct Settings {
     pub point_max: Span,
     /// How long a program polls before it sleeps.
     pub spin: Span,
+    /// How long a program that polls, and waits for anything at all, looks at nothing else unless something comes.
+    pub moment: Span,
     /// Packets that a link holds, before its sender must wait; over a network, frames that are not acknowledged.
     pub link_packets: u32,
     /// The largest payload of a packet, in bytes: 256 to 65,536.
@@ -53,6 +55,7 @@ impl Default for Settings {
             shuffles: false,
             point_max: Span::ZERO,
             spin: Span::from_us(2),
+            moment: Span::from_us(1),
             link_packets: 64,
             packet_payload_bytes: 16 << 10,
             wire: WireSettings::default(),

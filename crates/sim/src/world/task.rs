@@ -55,7 +55,7 @@ pub(crate) struct Tasks {
     running: Option<u32>,
     /// Of the running one.
     debt: Span,
-    /// Its looks since it last waited.
+    /// Its looks since it last waited or did anything.
     looks: u64,
     /// Calls of the world in this turn.
     operations: u64,
@@ -89,7 +89,12 @@ impl Tasks {
         }
     }
 
-    /// The running task looks for something: how often since it last waited.
+    /// The running task does something.
+    pub(crate) fn has_acted(&mut self) {
+        self.looks = 0;
+    }
+
+    /// The running task looks for something: how often in vain since it last waited.
     pub(crate) fn look(&mut self) -> u64 {
         self.looks += 1;
         self.looks

@@ -1,14 +1,21 @@
-//! The comparison of five machines (`Split-C 5`): Table 1, on the machines' files, with the library as it is.
+//! The comparison of five machines (`Split-C 5`): Tables 1 and 2, on the machines' files, with the library as it is.
 //!
 //! The paper has ten versions of the language: a machine, and who carries out what is asked of a node (`versions`). A program's
 //! end of an experiment (`end`) has the operations of the language: by messages whose handlers run in the target's program, or
-//! by one-sided operations of the interface. `table` measures what Table 1 lists as the paper does. `claims` asks
-//! of what was measured what the text concludes from its own numbers, and `arithmetic` what those numbers have in common.
+//! by one-sided operations of the interface. `table` measures what Table 1 lists as the paper does, `bulk` long transfers,
+//! `polling` how often a program must poll that computes, and `programs` the twelve programs of Table 2. `claims` and
+//! `program_claims` ask of what was measured what the text concludes from its own numbers, and `arithmetic` what those numbers
+//! have in common.
 
 mod arithmetic;
 mod bulk;
 mod claims;
 mod end;
+mod polling;
+mod program_claims;
+mod programs;
+mod said;
+mod shared_memory;
 mod table;
 mod versions;
 
@@ -21,6 +28,8 @@ use crate::machine::Machine;
 use crate::machine::number::Number;
 
 pub use bulk::{Bandwidths, Transfer};
+pub use polling::{Attention, Granularities};
+pub use programs::{Runs, Times};
 pub use table::{Cell, Measured};
 pub use versions::{MACHINES, VERSIONS, Version};
 
@@ -38,29 +47,35 @@ pub fn machines() -> Machines {
 
 /// Measures all versions, and reports on the rows of the paper.
 pub fn report() -> Result<Report, Failure> {
-    let machines = machines();
-    Evaluation::of(&machines)?.report(&machines)
+    let (machines, runs) = (machines(), Runs::of_file());
+    Evaluation::of(&machines, &runs)?.report(&machines, &runs)
 }
 
 /// All that was measured.
 struct Evaluation {
     table: Measured,
     bulk: Bandwidths,
+    polling: Granularities,
+    programs: Times,
 }
 
 impl Evaluation {
-    fn of(machines: &Machines) -> Result<Self, Failure> {
+    fn of(machines: &Machines, runs: &Runs) -> Result<Self, Failure> {
         Ok(Self {
             table: Measured::all(machines)?,
             bulk: Bandwidths::all(machines)?,
+            polling: Granularities::all(machines, runs)?,
+            programs: runs.all(machines)?,
         })
     }
 
-    fn report(&self, machines: &Machines) -> Result<Report, Failure> {
+    fn report(&self, machines: &Machines, runs: &Runs) -> Result<Report, Failure> {
         let paper = Paper::parse(PAPER).expect("a file that is in the program");
-        let numbers: Vec<Number> = machines.values().flat_map(Machine::numbers).collect();
+        let mut numbers: Vec<Number> = machines.values().flat_map(Machine::numbers).collect();
+        numbers.extend(runs.numbers());
         let experiment = |id: &str| {
-            Some(match claims::of(id) {
+            let judge = claims::of(id).or_else(|| program_claims::of(id));
+            Some(match judge {
                 Some(judge) => Experiment::Judged(judge),
                 None => Experiment::Named(number),
             })
@@ -68,16 +83,20 @@ impl Evaluation {
         let title = "CM-5, CS-2, Paragon, T3D and NOW".to_owned();
         let mut report = Report::on(&paper, title, numbers, self, experiment)?;
         report.plots = self.bulk.plots();
+        report.plots.extend(self.polling.plots());
+        report.bars = programs::bars(&self.programs, &paper);
         Ok(report)
     }
 }
 
-/// A number of the paper, by its row's identifier: a cell of Table 1, or the bandwidth of long transfers.
+/// A number of the paper, by its row's identifier: a cell of Table 1 or 2, or the bandwidth of long transfers.
 fn number(bench: &Evaluation, id: &str) -> Result<f64, Failure> {
     let of_bulk = PEAKS.iter().find(|(row, _)| *row == id);
     let found = match of_bulk {
         Some((_, version)) => bench.bulk.peak(Transfer::Store, version),
-        None => Cell::named(id).map(|cell| bench.table.of(cell)),
+        None => Cell::named(id)
+            .map(|cell| bench.table.of(cell))
+            .or_else(|| bench.programs.named(id)),
     };
     found.ok_or_else(|| Failure::Unmatched { id: id.to_owned() })
 }
