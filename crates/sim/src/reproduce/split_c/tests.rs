@@ -91,6 +91,14 @@ fn what_the_text_concludes_of_bandwidths_follows_from_our_numbers() {
     hold("G-228", "G-238");
 }
 
+#[test]
+fn what_the_text_concludes_of_polling_follows_from_our_numbers() {
+    for id in ["G-244", "G-245", "G-246", "G-247", "G-329"] {
+        let entry = REPORT.entry(id).unwrap();
+        assert_eq!(entry.verdict, Verdict::Supported, "{id}: {}", entry.remark);
+    }
+}
+
 /// What the text concludes of programs follows from our numbers, but for what `docs/reproduce-splitc.md` says of these.
 #[test]
 fn what_the_text_concludes_of_programs_is_judged() {
