@@ -5,6 +5,7 @@
 //! takes `&mut self`. A program with several threads opens one for each. Who moves the packets,
 //! that thread or a network processor, is its [`Strategy`].
 
+mod blocking;
 mod completing;
 mod direct;
 mod exporting;

@@ -19,8 +19,8 @@ use crate::error::OpenError;
 use crate::half::Half;
 use crate::message::Target;
 use crate::one_sided::{
-    ANSWERS_MAX, Atomic, Change, Initiator, InitiatorOptions, LANDING_START, Operation,
-    OperationError, Operations, REQUEST_BYTES_MAX, Width,
+    ANSWERS_MAX, Atomic, Initiator, InitiatorOptions, LANDING_START, Operation, OperationError,
+    Operations, REQUEST_BYTES_MAX,
 };
 use crate::outbound::Withheld;
 use crate::slot::NewSlot;
@@ -416,72 +416,6 @@ impl<H: Host> Interface<H> {
             }
         }
         result
-    }
-
-    /// Reads the eight bytes at `offset` of the ticket's place. Blocks as long as `wait` says.
-    pub fn read_word(
-        &mut self,
-        initiator: &mut Initiator,
-        offset: u64,
-        wait: Wait,
-    ) -> Result<u64, OperationError> {
-        if let Some(word) = self.read_word_direct(initiator, offset) {
-            return Ok(word);
-        }
-        let operation = self.begin_read_word(initiator, offset, wait)?;
-        self.finish_or_give_up(initiator, operation, wait)
-    }
-
-    /// Changes the eight bytes at `offset` of the ticket's place, and returns what they were. Blocks as long as `wait` says; if
-    /// that was too short, the change may be made later. [`Change::CompareSwap`] needs what is expected, and so
-    /// [`Interface::begin_atomic`].
-    pub fn change(
-        &mut self,
-        initiator: &mut Initiator,
-        offset: u64,
-        change: Change,
-        operand: u64,
-        wait: Wait,
-    ) -> Result<u64, OperationError> {
-        let atomic = Atomic {
-            change,
-            width: Width::Bits64,
-            operand,
-            expected: 0,
-        };
-        if let Some(before) = self.change_direct(initiator, offset, &atomic) {
-            return Ok(before);
-        }
-        let operation = self.begin_atomic(initiator, offset, atomic, wait)?;
-        self.finish_or_give_up(initiator, operation, wait)
-    }
-
-    /// Puts `bytes` to `offset` of the ticket's place, and waits until they are there, as long as `wait` says.
-    pub fn put(
-        &mut self,
-        initiator: &mut Initiator,
-        offset: u64,
-        bytes: &[u8],
-        wait: Wait,
-    ) -> Result<(), OperationError> {
-        if self.put_direct(initiator, offset, bytes) {
-            return Ok(());
-        }
-        let operation = self.begin_put(initiator, offset, bytes, wait)?;
-        self.finish_or_give_up(initiator, operation, wait).map(drop)
-    }
-
-    fn finish_or_give_up(
-        &mut self,
-        initiator: &mut Initiator,
-        operation: Operation,
-        wait: Wait,
-    ) -> Result<u64, OperationError> {
-        let finished = self.finish_word(initiator, operation, wait);
-        if finished == Err(OperationError::TimedOut) {
-            self.operating.of(initiator)?.give_up(operation, 0);
-        }
-        finished
     }
 
     /// How many operations of an initiator are outstanding. Does not look at what has come.
