@@ -31,7 +31,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::catalogue::{Means, Peer, Places, Program, RAW};
+use crate::catalogue::{LIBRARIES, Means, Peer, Places, Program, RAW};
 use crate::record::{Circumstances, Report};
 use crate::run::Effort;
 
@@ -180,24 +180,14 @@ fn compare(arguments: &Arguments) -> Result<()> {
     }
     let mut circumstances = Circumstances::now(cores, effort, arguments.quick)?;
     circumstances.commit = publication::commit(&places.compare);
-    for library in prepare::chosen(&arguments.only)? {
-        interruption::check()?;
-        eprintln!("== {}", library.name);
-        match prepare::prepare(&library, &places, !arguments.no_install) {
-            Ok(version) => {
-                circumstances
-                    .versions
-                    .insert(library.name.to_owned(), version);
-            }
-            Err(error) => {
-                let reason = format!("{error:#}");
-                eprintln!("{} is left out: {reason}", library.name);
-                circumstances
-                    .unavailable
-                    .insert(library.name.to_owned(), reason);
-            }
-        }
-    }
+    let install = !arguments.no_install;
+    prepare::all(
+        LIBRARIES,
+        &arguments.only,
+        &places,
+        install,
+        &mut circumstances,
+    )?;
     let all = catalogue::catalogue(&places);
     let raw = program(&all, RAW)?;
     let peers: Vec<Peer> = all
@@ -222,11 +212,8 @@ fn compare(arguments: &Arguments) -> Result<()> {
     )?;
     circumstances.took_s = Some(start.elapsed().as_secs());
     bar.finish_and_clear();
-    let (output, is_whole) = match &arguments.output {
-        Some(output) => (output.clone(), false),
-        None if is_part => (places.built().join("results-part"), false),
-        None => (places.results(), true),
-    };
+    let is_whole = arguments.output.is_none() && !is_part;
+    let output = output_of(arguments.output.as_deref(), is_part, &places);
     std::fs::create_dir_all(&output).with_context(|| format!("making {}", output.display()))?;
     let raw = output.join(RAW_FILE);
     Report::new(circumstances, peers, measured).write_raw(&raw)?;
@@ -239,8 +226,7 @@ fn compare(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         print!("{}", figures(&report)?);
     } else {
-        println!("{}", table::terminal(&report));
-        println!("written to {}", output.display());
+        show_written(&table::terminal(&report), &output);
     }
     Ok(())
 }
@@ -265,17 +251,11 @@ fn between_hosts(arguments: &Network) -> Result<()> {
         !arguments.no_install,
         arguments.quick,
     )?;
-    let output = match &arguments.output {
-        Some(output) => output.clone(),
-        None if is_part => places.built().join("results-part"),
-        None => places.results(),
-    };
+    let output = output_of(arguments.output.as_deref(), is_part, &places);
     network::write(&report, &output)?;
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        println!("{}", report.markdown());
-        println!("written to {}", output.display());
+    match arguments.json {
+        true => println!("{}", serde_json::to_string_pretty(&report)?),
+        false => show_written(&report.markdown(), &output),
     }
     Ok(())
 }
@@ -300,19 +280,27 @@ fn one_sided_operations(arguments: &OneSided) -> Result<()> {
         !arguments.no_install,
         arguments.quick,
     )?;
-    let output = match &arguments.output {
-        Some(output) => output.clone(),
-        None if is_part => places.built().join("results-part"),
-        None => places.results(),
-    };
+    let output = output_of(arguments.output.as_deref(), is_part, &places);
     one_sided::write(&report, &output)?;
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        println!("{}", report.markdown());
-        println!("written to {}", output.display());
+    match arguments.json {
+        true => println!("{}", serde_json::to_string_pretty(&report)?),
+        false => show_written(&report.markdown(), &output),
     }
     Ok(())
+}
+
+/// Where results go: those of a part not among those that are published.
+fn output_of(output: Option<&Path>, is_part: bool, places: &Places) -> PathBuf {
+    match output {
+        Some(output) => output.to_owned(),
+        None if is_part => places.built().join("results-part"),
+        None => places.results(),
+    }
+}
+
+fn show_written(tables: &str, output: &Path) {
+    println!("{tables}");
+    println!("written to {}", output.display());
 }
 
 /// Every figure of a run, as one JSON object.

@@ -86,19 +86,7 @@ pub(crate) fn compare(
     let mut circumstances = Circumstances::now(cores, effort, quick)?;
     circumstances.commit = publication::commit(&places.compare);
     let all = hosts::catalogue(places, &hosts)?;
-    for library in prepare::chosen_of(hosts::LIBRARIES, only)? {
-        interruption::check()?;
-        eprintln!("== {}", library.name);
-        let name = library.name.to_owned();
-        match prepare::prepare(&library, places, install) {
-            Ok(version) => drop(circumstances.versions.insert(name, version)),
-            Err(error) => {
-                let reason = format!("{error:#}");
-                eprintln!("{name} is left out: {reason}");
-                circumstances.unavailable.insert(name, reason);
-            }
-        }
-    }
+    prepare::all(hosts::LIBRARIES, only, places, install, &mut circumstances)?;
     let peers: Vec<&Peer> = all
         .iter()
         .filter(|peer| circumstances.versions.contains_key(peer.library))

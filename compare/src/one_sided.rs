@@ -204,19 +204,7 @@ pub(crate) fn compare(
     };
     let mut circumstances = Circumstances::now(cores, effort, quick)?;
     circumstances.commit = publication::commit(&places.compare);
-    for library in prepare::chosen_of(LIBRARIES, only)? {
-        interruption::check()?;
-        eprintln!("== {}", library.name);
-        let name = library.name.to_owned();
-        match prepare::prepare(&library, places, install) {
-            Ok(version) => drop(circumstances.versions.insert(name, version)),
-            Err(error) => {
-                let reason = format!("{error:#}");
-                eprintln!("{name} is left out: {reason}");
-                circumstances.unavailable.insert(name, reason);
-            }
-        }
-    }
+    prepare::all(LIBRARIES, only, places, install, &mut circumstances)?;
     let peers = catalogue(places);
     let mut values = Values::new();
     let mut failures: BTreeMap<String, String> = BTreeMap::new();

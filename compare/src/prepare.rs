@@ -6,10 +6,39 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::catalogue::{Build, LIBRARIES, Library, Places};
+use crate::catalogue::{Build, Library, Places};
+use crate::interruption;
+use crate::record::Circumstances;
+
+/// How programs in C are compiled.
+const OF_C: [&str; 5] = ["-std=gnu11", "-O3", "-march=native", "-Wall", "-Wextra"];
+
+/// Prepares those of the libraries that are chosen, and notes of each its version, or why it is left out.
+pub(crate) fn all(
+    libraries: &[Library],
+    only: &[String],
+    places: &Places,
+    install: bool,
+    circumstances: &mut Circumstances,
+) -> Result<()> {
+    for library in chosen(libraries, only)? {
+        interruption::check()?;
+        eprintln!("== {}", library.name);
+        let name = library.name.to_owned();
+        match prepare(&library, places, install) {
+            Ok(version) => drop(circumstances.versions.insert(name, version)),
+            Err(error) => {
+                let reason = format!("{error:#}");
+                eprintln!("{name} is left out: {reason}");
+                circumstances.unavailable.insert(name, reason);
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Says what it needs, installs what is lacking, and builds. The version on success.
-pub(crate) fn prepare(library: &Library, places: &Places, install: bool) -> Result<String> {
+fn prepare(library: &Library, places: &Places, install: bool) -> Result<String> {
     if install {
         run(Command::new(places.compare.join("install")).arg(library.name))
             .context("it could not be installed")?;
@@ -28,14 +57,8 @@ pub(crate) fn prepare(library: &Library, places: &Places, install: bool) -> Resu
                 .join(source)
                 .join(format!("{source}.c"));
             run(Command::new(compiler)
-                .args([
-                    "-std=gnu11",
-                    "-O3",
-                    "-march=native",
-                    "-Wall",
-                    "-Wextra",
-                    "-o",
-                ])
+                .args(OF_C)
+                .arg("-o")
                 .arg(places.built().join(program))
                 .arg(source)
                 .args(libraries))
@@ -77,15 +100,8 @@ fn split_c(places: &Places) -> Result<()> {
     let mut search = OsString::from("-Wl,-rpath,");
     search.push(&library);
     run(Command::new("cc")
-        .args([
-            "-std=gnu11",
-            "-O3",
-            "-march=native",
-            "-Wall",
-            "-Wextra",
-            "-no-pie",
-            "-I",
-        ])
+        .args(OF_C)
+        .args(["-no-pie", "-I"])
         .arg(product.join("faces/splitc/include"))
         .arg("-o")
         .arg(places.built().join("splitc"))
@@ -173,13 +189,8 @@ fn version(library: &Library, compare: &Path) -> Result<String> {
     Ok(version.to_owned())
 }
 
-/// The libraries that were asked for; without a list, all. The machine and ours are always there.
-pub(crate) fn chosen(only: &[String]) -> Result<Vec<Library>> {
-    chosen_of(LIBRARIES, only)
-}
-
-/// The same, of these.
-pub(crate) fn chosen_of(libraries: &[Library], only: &[String]) -> Result<Vec<Library>> {
+/// Those of the libraries that were asked for; without a list, all. The machine and ours are always there.
+fn chosen(libraries: &[Library], only: &[String]) -> Result<Vec<Library>> {
     for name in only {
         if !libraries.iter().any(|library| library.name == name) {
             let known: Vec<_> = libraries.iter().map(|library| library.name).collect();
@@ -203,12 +214,13 @@ pub(crate) fn chosen_of(libraries: &[Library], only: &[String]) -> Result<Vec<Li
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::LIBRARIES;
 
     #[test]
     fn ours_are_always_chosen() {
         let names = |only: &[&str]| -> Vec<&str> {
             let only: Vec<String> = only.iter().map(|&name| name.to_owned()).collect();
-            chosen(&only)
+            chosen(LIBRARIES, &only)
                 .unwrap()
                 .iter()
                 .map(|library| library.name)
@@ -216,7 +228,7 @@ mod tests {
         };
         assert_eq!(names(&["ucx"]), ["machine", "hamlyn", "ucx"]);
         assert_eq!(names(&[]).len(), LIBRARIES.len());
-        assert!(chosen(&["nobody".to_owned()]).is_err());
+        assert!(chosen(LIBRARIES, &["nobody".to_owned()]).is_err());
     }
 
     #[test]
