@@ -68,6 +68,14 @@ class [[nodiscard]] result {
         }
         return std::move(std::get<0>(held_));
     }
+    // What `change` makes of the value; the same failure if there is none.
+    template <class F>
+    auto map(F change) && -> result<decltype(change(std::declval<T>()))> {
+        if (auto *failure = std::get_if<1>(&held_)) {
+            return *failure;
+        }
+        return change(std::move(std::get<0>(held_)));
+    }
     T &operator*() { return std::get<0>(held_); }
     T *operator->() { return &std::get<0>(held_); }
     status code() const noexcept { return has_value() ? HAMLYN_OK : std::get<1>(held_).status; }
@@ -126,11 +134,25 @@ bytes value_of(const T &value) {
 
 namespace detail {
 
-inline done done_or(status code, const hamlyn_error &failure) {
-    if (code != HAMLYN_OK) {
+// Calls a function of hamlyn.h, whose last argument is room for the error.
+template <class F, class... A>
+done attempt(F function, A... arguments) {
+    hamlyn_error failure;
+    if (function(arguments..., &failure) != HAMLYN_OK) {
         return failure;
     }
     return std::monostate{};
+}
+
+// The same; false if nothing came in time.
+template <class F, class... A>
+result<bool> attempt_in_time(F function, A... arguments) {
+    hamlyn_error failure;
+    const status code = function(arguments..., &failure);
+    if (code != HAMLYN_OK && code != HAMLYN_TIMED_OUT) {
+        return failure;
+    }
+    return code == HAMLYN_OK;
 }
 
 // What a guard shows of its message.
@@ -227,15 +249,9 @@ class guard : public message {
 template <class G, class H>
 result<std::optional<G>> received(status (*receive)(H *, std::int64_t, hamlyn_message *, hamlyn_error *), H *end, wait limit) {
     hamlyn_message message;
-    hamlyn_error failure;
-    const status code = receive(end, limit.ns(), &message, &failure);
-    if (code == HAMLYN_OK) {
-        return std::optional<G>(std::in_place, end, message);
-    }
-    if (code == HAMLYN_TIMED_OUT) {
-        return std::optional<G>();
-    }
-    return failure;
+    return attempt_in_time(receive, end, limit.ns(), &message).map([&](bool came) {
+        return came ? std::optional<G>(std::in_place, end, message) : std::optional<G>();
+    });
 }
 
 // Messages one after the other, until the stream is finished; other failures throw.
@@ -307,13 +323,11 @@ class datagram_receiver : public detail::handle<hamlyn_datagram_receiver, hamlyn
     std::optional<datagram> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
     hamlyn::ticket ticket() const {
         hamlyn::ticket made;
-        hamlyn_error failure;
-        detail::done_or(hamlyn_datagram_ticket(get(), &made, &failure), failure).value();
+        detail::attempt(hamlyn_datagram_ticket, get(), &made).value();
         return made;
     }
     void revoke() {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_revoke_datagram(get(), &failure), failure).value();
+        detail::attempt(hamlyn_revoke_datagram, get()).value();
     }
 };
 
@@ -322,18 +336,14 @@ class datagram_sender : public detail::handle<hamlyn_datagram_sender, hamlyn_clo
     using handle::handle;
 
     done try_send(bytes data, wait limit = wait::forever()) {
-        hamlyn_error failure;
-        return detail::done_or(hamlyn_send_datagram(get(), data.data(), data.size(), limit.ns(), &failure), failure);
+        return detail::attempt(hamlyn_send_datagram, get(), data.data(), data.size(), limit.ns());
     }
     void send(bytes data, wait limit = wait::forever()) { try_send(data, limit).value(); }
     void send_to(std::uint32_t offset, bytes data, const hamlyn::ticket *reply = nullptr, wait limit = wait::forever()) {
-        hamlyn_error failure;
-        const status code = hamlyn_send_datagram_to(get(), offset, data.data(), data.size(), reply, limit.ns(), &failure);
-        detail::done_or(code, failure).value();
+        detail::attempt(hamlyn_send_datagram_to, get(), offset, data.data(), data.size(), reply, limit.ns()).value();
     }
     done try_fence(wait limit) {
-        hamlyn_error failure;
-        return detail::done_or(hamlyn_fence_datagram(get(), limit.ns(), &failure), failure);
+        return detail::attempt(hamlyn_fence_datagram, get(), limit.ns());
     }
     void fence(wait limit = wait::forever()) { try_fence(limit).value(); }
 };
@@ -354,8 +364,7 @@ class stream_receiver : public detail::handle<hamlyn_stream_receiver, hamlyn_clo
     std::optional<record> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
     peer sender() const {
         peer who;
-        hamlyn_error failure;
-        detail::done_or(hamlyn_stream_peer(get(), &who, &failure), failure).value();
+        detail::attempt(hamlyn_stream_peer, get(), &who).value();
         return who;
     }
 };
@@ -365,22 +374,18 @@ class stream_sender : public detail::handle<hamlyn_stream_sender, hamlyn_close_s
     using handle::handle;
 
     done try_send(bytes data, wait limit = wait::forever()) {
-        hamlyn_error failure;
-        return detail::done_or(hamlyn_send_record(get(), data.data(), data.size(), limit.ns(), &failure), failure);
+        return detail::attempt(hamlyn_send_record, get(), data.data(), data.size(), limit.ns());
     }
     void send(bytes data, wait limit = wait::forever()) { try_send(data, limit).value(); }
     void flush(wait limit = wait::forever()) {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_flush_stream(get(), limit.ns(), &failure), failure).value();
+        detail::attempt(hamlyn_flush_stream, get(), limit.ns()).value();
     }
     void fence(wait limit = wait::forever()) {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_fence_stream(get(), limit.ns(), &failure), failure).value();
+        detail::attempt(hamlyn_fence_stream, get(), limit.ns()).value();
     }
     // Says that the stream is whole.
     void finish(wait limit = wait::forever()) {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_finish_stream(get(), limit.ns(), &failure), failure).value();
+        detail::attempt(hamlyn_finish_stream, get(), limit.ns()).value();
     }
 };
 
@@ -390,20 +395,13 @@ class tag_receiver : public detail::handle<hamlyn_tag_receiver, hamlyn_close_tag
 
     result<std::optional<std::uint64_t>> try_recv(wait limit) {
         std::uint64_t tag;
-        hamlyn_error failure;
-        const status code = hamlyn_recv_tag(get(), limit.ns(), &tag, &failure);
-        if (code == HAMLYN_OK) {
-            return std::optional<std::uint64_t>(tag);
-        }
-        if (code == HAMLYN_TIMED_OUT) {
-            return std::optional<std::uint64_t>();
-        }
-        return failure;
+        return detail::attempt_in_time(hamlyn_recv_tag, get(), limit.ns(), &tag).map([&](bool came) {
+            return came ? std::optional<std::uint64_t>(tag) : std::optional<std::uint64_t>();
+        });
     }
     std::optional<std::uint64_t> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
     void read(std::uint64_t offset, void *into, std::size_t size) const {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_read_area(get(), offset, into, size, &failure), failure).value();
+        detail::attempt(hamlyn_read_area, get(), offset, into, size).value();
     }
     // A value of the area.
     template <class T>
@@ -414,13 +412,11 @@ class tag_receiver : public detail::handle<hamlyn_tag_receiver, hamlyn_close_tag
         return value;
     }
     void write(std::uint64_t offset, bytes data) {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_write_area(get(), offset, data.data(), data.size(), &failure), failure).value();
+        detail::attempt(hamlyn_write_area, get(), offset, data.data(), data.size()).value();
     }
     hamlyn::ticket ticket(std::uint64_t offset, std::uint64_t size) const {
         hamlyn::ticket made;
-        hamlyn_error failure;
-        detail::done_or(hamlyn_area_ticket(get(), offset, size, &made, &failure), failure).value();
+        detail::attempt(hamlyn_area_ticket, get(), offset, size, &made).value();
         return made;
     }
 };
@@ -430,13 +426,10 @@ class tag_sender : public detail::handle<hamlyn_tag_sender, hamlyn_close_tag_sen
     using handle::handle;
 
     void send(std::uint64_t offset, bytes data, std::uint64_t tag, wait limit = wait::forever()) {
-        hamlyn_error failure;
-        const status code = hamlyn_send_tag(get(), offset, data.data(), data.size(), tag, limit.ns(), &failure);
-        detail::done_or(code, failure).value();
+        detail::attempt(hamlyn_send_tag, get(), offset, data.data(), data.size(), tag, limit.ns()).value();
     }
     void fence(wait limit = wait::forever()) {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_fence_tags(get(), limit.ns(), &failure), failure).value();
+        detail::attempt(hamlyn_fence_tags, get(), limit.ns()).value();
     }
 };
 
@@ -456,19 +449,16 @@ class service_call : public detail::guard<hamlyn_service, hamlyn_drop_call> {
         return who;
     }
     void reply(bytes data) {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_reply(taken(), data.data(), data.size(), &failure), failure).value();
+        detail::attempt(hamlyn_reply, taken(), data.data(), data.size()).value();
     }
     deferred_call defer() {
         hamlyn_deferred_call *deferred = nullptr;
-        hamlyn_error failure;
-        detail::done_or(hamlyn_defer_call(taken(), &deferred, &failure), failure).value();
+        detail::attempt(hamlyn_defer_call, taken(), &deferred).value();
         return deferred_call(deferred);
     }
     // Takes away what the client has at this service, this call included.
     void dismiss() {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_dismiss_client(taken(), &failure), failure).value();
+        detail::attempt(hamlyn_dismiss_client, taken()).value();
     }
 };
 
@@ -479,8 +469,7 @@ class service : public detail::handle<hamlyn_service, hamlyn_close_service>, pub
     result<std::optional<service_call>> try_recv(wait limit) { return detail::received<service_call>(hamlyn_next_call, get(), limit); }
     std::optional<service_call> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
     void reply(deferred_call call, bytes data) {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_reply_deferred(get(), call.release(), data.data(), data.size(), &failure), failure).value();
+        detail::attempt(hamlyn_reply_deferred, get(), call.release(), data.data(), data.size()).value();
     }
 };
 
@@ -498,29 +487,21 @@ class client : public detail::handle<hamlyn_client, hamlyn_close_client> {
 
     result<reply> try_call(bytes request, wait limit) {
         hamlyn_message message;
-        hamlyn_error failure;
-        if (hamlyn_call(get(), request.data(), request.size(), limit.ns(), &message, &failure) != HAMLYN_OK) {
-            return failure;
-        }
-        return reply(get(), message);
+        auto called = detail::attempt(hamlyn_call, get(), request.data(), request.size(), limit.ns(), &message);
+        return std::move(called).map([&](std::monostate) { return reply(get(), message); });
     }
     reply call(bytes request, wait limit = wait::forever()) { return try_call(request, limit).value(); }
     pending_call start(bytes request, wait limit = wait::forever()) {
         hamlyn_pending_call *pending = nullptr;
-        hamlyn_error failure;
-        const status code = hamlyn_start_call(get(), request.data(), request.size(), limit.ns(), &pending, &failure);
-        detail::done_or(code, failure).value();
+        detail::attempt(hamlyn_start_call, get(), request.data(), request.size(), limit.ns(), &pending).value();
         return pending_call(pending);
     }
     // The reply to a call that was started; nothing if it did not come in time.
     std::optional<reply> take(const pending_call &pending, wait limit = wait::forever()) {
         hamlyn_message message;
-        hamlyn_error failure;
-        const status code = hamlyn_take_reply(get(), pending.get(), limit.ns(), &message, &failure);
-        if (code == HAMLYN_TIMED_OUT) {
+        if (!detail::attempt_in_time(hamlyn_take_reply, get(), pending.get(), limit.ns(), &message).value()) {
             return std::nullopt;
         }
-        detail::done_or(code, failure).value();
         return reply(get(), message);
     }
 };
@@ -530,18 +511,14 @@ class group_receiver : public detail::handle<hamlyn_group_receiver, hamlyn_close
     using handle::handle;
 
     void begin(const std::uint64_t *lengths, std::size_t members) {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_begin_group(get(), lengths, members, &failure), failure).value();
+        detail::attempt(hamlyn_begin_group, get(), lengths, members).value();
     }
     // The whole place, when everything has come; valid until the next round begins. Nothing if not in time.
     std::optional<bytes> recv(wait limit = wait::forever()) {
         hamlyn_message message;
-        hamlyn_error failure;
-        const status code = hamlyn_recv_group(get(), limit.ns(), &message, &failure);
-        if (code == HAMLYN_TIMED_OUT) {
+        if (!detail::attempt_in_time(hamlyn_recv_group, get(), limit.ns(), &message).value()) {
             return std::nullopt;
         }
-        detail::done_or(code, failure).value();
         return bytes(message.data, message.length_bytes);
     }
 };
@@ -553,15 +530,12 @@ class group_sender : public detail::handle<hamlyn_group_sender, hamlyn_close_gro
     void send(std::uint64_t offset, bytes data, wait limit = wait::forever()) { send(offset, data, 0, limit); }
     void send_last(std::uint64_t offset, bytes data, wait limit = wait::forever()) { send(offset, data, 1, limit); }
     void fence(wait limit = wait::forever()) {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_fence_group(get(), limit.ns(), &failure), failure).value();
+        detail::attempt(hamlyn_fence_group, get(), limit.ns()).value();
     }
 
   private:
     void send(std::uint64_t offset, bytes data, std::uint32_t is_last, wait limit) {
-        hamlyn_error failure;
-        const status code = hamlyn_send_part(get(), offset, data.data(), data.size(), is_last, limit.ns(), &failure);
-        detail::done_or(code, failure).value();
+        detail::attempt(hamlyn_send_part, get(), offset, data.data(), data.size(), is_last, limit.ns()).value();
     }
 };
 
@@ -585,8 +559,7 @@ class loan {
     // Announces it; how many readers got it.
     std::size_t publish(wait limit = wait::forever()) {
         std::size_t readers = 0;
-        hamlyn_error failure;
-        detail::done_or(hamlyn_publish(std::exchange(publisher_, nullptr), limit.ns(), &readers, &failure), failure).value();
+        detail::attempt(hamlyn_publish, std::exchange(publisher_, nullptr), limit.ns(), &readers).value();
         return readers;
     }
 
@@ -602,13 +575,11 @@ class publisher : public detail::handle<hamlyn_publisher, hamlyn_close_publisher
 
     hamlyn::loan loan(std::size_t size, wait limit = wait::forever()) {
         void *data = nullptr;
-        hamlyn_error failure;
-        detail::done_or(hamlyn_loan(get(), size, limit.ns(), &data, &failure), failure).value();
+        detail::attempt(hamlyn_loan, get(), size, limit.ns(), &data).value();
         return hamlyn::loan(get(), data, size);
     }
     void await_readers(std::size_t readers, wait limit = wait::forever()) {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_await_readers(get(), readers, limit.ns(), &failure), failure).value();
+        detail::attempt(hamlyn_await_readers, get(), readers, limit.ns()).value();
     }
 };
 
@@ -628,8 +599,7 @@ class sample {
     std::size_t size() const noexcept { return size_; }
     std::uint64_t number() const noexcept { return number_; }
     void read(std::size_t offset, void *into, std::size_t size) const {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_read_sample(subscriber_, offset, into, size, &failure), failure).value();
+        detail::attempt(hamlyn_read_sample, subscriber_, offset, into, size).value();
     }
 
   private:
@@ -645,12 +615,9 @@ class subscriber : public detail::handle<hamlyn_subscriber, hamlyn_close_subscri
     std::optional<sample> recv(wait limit = wait::forever()) {
         std::size_t size;
         std::uint64_t number;
-        hamlyn_error failure;
-        const status code = hamlyn_recv_sample(get(), limit.ns(), &size, &number, &failure);
-        if (code == HAMLYN_TIMED_OUT) {
+        if (!detail::attempt_in_time(hamlyn_recv_sample, get(), limit.ns(), &size, &number).value()) {
             return std::nullopt;
         }
-        detail::done_or(code, failure).value();
         return std::optional<sample>(std::in_place, get(), size, number);
     }
 };
@@ -665,8 +632,7 @@ struct event {
 class options {
   public:
     options() {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_default_options(&options_, &failure), failure).value();
+        detail::attempt(hamlyn_default_options, &options_).value();
     }
     options &name(std::string name) {
         name_ = std::move(name);
@@ -759,34 +725,27 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     std::optional<event> next_event(wait limit = wait::poll()) {
         event happened;
         char text[256];
-        hamlyn_error failure;
-        const status code = hamlyn_next_event(get(), limit.ns(), &happened.what, text, sizeof text, &failure);
-        if (code == HAMLYN_TIMED_OUT) {
+        if (!detail::attempt_in_time(hamlyn_next_event, get(), limit.ns(), &happened.what, text, sizeof text).value()) {
             return std::nullopt;
         }
-        detail::done_or(code, failure).value();
         happened.text = text;
         return happened;
     }
     void poll() {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_poll(get(), &failure), failure).value();
+        detail::attempt(hamlyn_poll, get()).value();
     }
     void fence(wait limit = wait::forever()) {
-        hamlyn_error failure;
-        detail::done_or(hamlyn_fence(get(), limit.ns(), &failure), failure).value();
+        detail::attempt(hamlyn_fence, get(), limit.ns()).value();
     }
     int descriptor() const {
         int descriptor = -1;
-        hamlyn_error failure;
-        detail::done_or(hamlyn_descriptor(get(), &descriptor, &failure), failure).value();
+        detail::attempt(hamlyn_descriptor, get(), &descriptor).value();
         return descriptor;
     }
     // Another handle of a shared manager, for another thread.
     manager share() const {
         hamlyn_manager *another = nullptr;
-        hamlyn_error failure;
-        detail::done_or(hamlyn_share_manager(get(), &another, &failure), failure).value();
+        detail::attempt(hamlyn_share_manager, get(), &another).value();
         return manager(another);
     }
 
@@ -795,9 +754,8 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
 
     static hamlyn_manager *opened(const hamlyn::options &options) {
         hamlyn_manager *manager = nullptr;
-        hamlyn_error failure;
         const hamlyn_options all = options.get();
-        detail::done_or(hamlyn_open_with(&all, &manager, &failure), failure).value();
+        detail::attempt(hamlyn_open_with, &all, &manager).value();
         return manager;
     }
 
@@ -806,8 +764,7 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     E made(F make, A... arguments) {
         using H = std::remove_pointer_t<decltype(std::declval<E &>().get())>;
         H *end = nullptr;
-        hamlyn_error failure;
-        detail::done_or(make(get(), arguments..., &end, &failure), failure).value();
+        detail::attempt(make, get(), arguments..., &end).value();
         return E(end);
     }
 };

@@ -29,20 +29,25 @@ pub(crate) fn call(error: *mut Error, act: impl FnOnce() -> Result<(), Failure>)
 #[inline(never)]
 fn tell(error: *mut Error, failure: Failure) -> Status {
     if !error.is_null() {
-        let text = failure.text.as_bytes();
-        let mut end = text.len().min(ERROR_TEXT_BYTES - 1);
-        while !failure.text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let text = cut(&failure.text, ERROR_TEXT_BYTES - 1);
         // SAFETY: an error that is not null is writable, as the header demands. It may not be set yet, so no reference is made to it.
         unsafe {
             (&raw mut (*error).status).write(failure.status);
             let to = (&raw mut (*error).text).cast::<u8>();
-            to.copy_from_nonoverlapping(text.as_ptr(), end);
-            to.add(end).write(0);
+            to.copy_from_nonoverlapping(text.as_ptr(), text.len());
+            to.add(text.len()).write(0);
         }
     }
     failure.status
+}
+
+/// As much of a text as so many bytes hold.
+pub(crate) fn cut(text: &str, bytes_max: usize) -> &[u8] {
+    let mut length = text.len().min(bytes_max);
+    while !text.is_char_boundary(length) {
+        length -= 1;
+    }
+    &text.as_bytes()[..length]
 }
 
 /// How long a call may wait: in nanoseconds, none, or for ever if negative.

@@ -4,10 +4,10 @@ use std::ffi::{c_char, c_void};
 
 use hamlyn::datagram;
 
-use crate::boundary::{bytes, call, room, text, wait_of};
+use crate::boundary::{bytes, call, room, text, text_or_none, wait_of};
 use crate::handle::{self, kind};
 use crate::holding::Holding;
-use crate::manager::{Manager, ManagerHandle, Of, OneThread, Threads, each, each_into};
+use crate::manager::{ManagerHandle, Of, OneThread, Threads, each, make_end};
 use crate::peer::{self, Peer};
 use crate::status::{Error, Failure, Status};
 use crate::ticket::{self, Ticket};
@@ -23,11 +23,6 @@ pub struct Message {
 }
 
 impl Message {
-    pub(crate) const EMPTY: Self = Self {
-        data: std::ptr::null(),
-        length_bytes: 0,
-    };
-
     #[inline(always)]
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self {
@@ -81,21 +76,15 @@ pub unsafe extern "C" fn hamlyn_bind_datagram(
 ) -> Status {
     call(error, || {
         let place = room("the place for the receiver", receiver)?;
-        let item = crate::boundary::text_or_none("the item", item)?;
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(each_into!(manager, manager => {
-                let manager = manager.end()?;
-                let mut receiver = match item {
-                    Some(item) => manager.bind_datagram(item, buffer_bytes)?,
-                    None => datagram::Receiver::new(manager, buffer_bytes)?,
-                };
-                receiver.ready();
-                Holding::new(receiver)
-            }))
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(DatagramReceiver(end), is_shared));
-        Ok(())
+        let item = text_or_none("the item", item)?;
+        make_end!(manager, place, DatagramReceiver, manager => {
+            let mut receiver = match item {
+                Some(item) => manager.bind_datagram(item, buffer_bytes)?,
+                None => datagram::Receiver::new(manager, buffer_bytes)?,
+            };
+            receiver.ready();
+            Holding::new(receiver)
+        })
     })
 }
 
@@ -166,10 +155,7 @@ pub unsafe extern "C" fn hamlyn_release_datagram(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        handle::with(receiver, |DatagramReceiver(end)| {
-            each!(end, end => drop(end.release()?));
-            Ok(())
-        })
+        handle::with(receiver, |DatagramReceiver(end)| end.release())
     })
 }
 
@@ -217,14 +203,6 @@ pub unsafe extern "C" fn hamlyn_close_datagram_receiver(
     call(error, || handle::close(receiver).map(drop))
 }
 
-fn put_sender(
-    place: crate::boundary::Room<*mut DatagramSenderHandle>,
-    end: Of<datagram::Sender<OneThread>, datagram::Sender<Threads>>,
-) {
-    let is_shared = end.is_shared();
-    place.put(handle::make(DatagramSender(end), is_shared));
-}
-
 /// Connects to a receiver of datagrams: manager/item, or host/manager/item. Blocks for `wait_ns` at most while nobody has the name or
 /// has bound the item, so both programs may start in any order. Allocates.
 #[unsafe(no_mangle)]
@@ -238,13 +216,7 @@ pub unsafe extern "C" fn hamlyn_connect_datagram(
     call(error, || {
         let place = room("the place for the sender", sender)?;
         let to = text("the address", to)?;
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(
-                each_into!(manager, manager => manager.end()?.connect_datagram(to, wait_of(wait_ns))?),
-            )
-        })?;
-        put_sender(place, end);
-        Ok(())
+        make_end!(manager, place, DatagramSender, manager => manager.connect_datagram(to, wait_of(wait_ns))?)
     })
 }
 
@@ -260,13 +232,7 @@ pub unsafe extern "C" fn hamlyn_grow_datagram(
     call(error, || {
         let place = room("the place for the sender", sender)?;
         let ticket = ticket::read(ticket)?;
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(
-                each_into!(manager, manager => datagram::Sender::grow(manager.end()?, &ticket, wait_of(wait_ns))?),
-            )
-        })?;
-        put_sender(place, end);
-        Ok(())
+        make_end!(manager, place, DatagramSender, manager => datagram::Sender::grow(manager, &ticket, wait_of(wait_ns))?)
     })
 }
 

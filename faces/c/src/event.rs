@@ -2,7 +2,7 @@
 
 use hamlyn::Event as Happened;
 
-use crate::boundary::{call, room, wait_of};
+use crate::boundary::{bytes_mut, call, cut, room, wait_of};
 use crate::datagram::NOTHING_CAME;
 use crate::handle;
 use crate::manager::{Manager, ManagerHandle, each};
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn hamlyn_next_event(
         let place = room("the place for the event", event)?;
         let room_of_text = match text.is_null() {
             true => &mut [],
-            false => crate::boundary::bytes_mut(text.cast(), text_bytes)?,
+            false => bytes_mut(text.cast(), text_bytes)?,
         };
         handle::with(manager, |Manager(manager)| {
             let Some(happened) =
@@ -63,12 +63,9 @@ pub unsafe extern "C" fn hamlyn_next_event(
             };
             if let Some(length_max) = room_of_text.len().checked_sub(1) {
                 let text = happened.to_string();
-                let mut length = text.len().min(length_max);
-                while !text.is_char_boundary(length) {
-                    length -= 1;
-                }
-                room_of_text[..length].copy_from_slice(&text.as_bytes()[..length]);
-                room_of_text[length] = 0;
+                let text = cut(&text, length_max);
+                room_of_text[..text.len()].copy_from_slice(text);
+                room_of_text[text.len()] = 0;
             }
             place.put(Event::of(&happened));
             Ok(())
@@ -78,13 +75,7 @@ pub unsafe extern "C" fn hamlyn_next_event(
 
 impl Event {
     fn of(happened: &Happened) -> Self {
-        let nobody = Peer {
-            node: 0,
-            user: 0,
-            group: 0,
-            process: 0,
-            interface_number: 0,
-        };
+        let nobody = Peer::default();
         let (kind, peer, count) = match *happened {
             Happened::PeerArrived { peer } => (EventKind::PeerArrived, peer.into(), 0),
             Happened::PeerLeft { peer, .. } => (EventKind::PeerLeft, peer.into(), 0),

@@ -8,7 +8,7 @@ use hamlyn::group::{self, BeginError};
 use crate::boundary::{bytes, call, room, text, wait_of};
 use crate::datagram::{Message, NOTHING_CAME};
 use crate::handle::{self, kind};
-use crate::manager::{Manager, ManagerHandle, Of, OneThread, Threads, each, each_into};
+use crate::manager::{ManagerHandle, Of, OneThread, Threads, each, make_end};
 use crate::status::{Error, Failure, Status};
 
 /// The receiving end of a group.
@@ -52,14 +52,7 @@ pub unsafe extern "C" fn hamlyn_bind_group(
     call(error, || {
         let place = room("the place for the receiver", receiver)?;
         let item = text("the item", item)?;
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(
-                each_into!(manager, manager => manager.end()?.bind_group(item, place_bytes, Counting::Bits64)?),
-            )
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(GroupReceiver(end), is_shared));
-        Ok(())
+        make_end!(manager, place, GroupReceiver, manager => manager.bind_group(item, place_bytes, Counting::Bits64)?)
     })
 }
 
@@ -128,12 +121,7 @@ pub unsafe extern "C" fn hamlyn_connect_group(
     call(error, || {
         let place = room("the place for the member", sender)?;
         let to = text("the address", to)?;
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(each_into!(manager, manager => manager.end()?.connect_group(to, wait_of(wait_ns))?))
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(GroupSender(end), is_shared));
-        Ok(())
+        make_end!(manager, place, GroupSender, manager => manager.connect_group(to, wait_of(wait_ns))?)
     })
 }
 

@@ -8,7 +8,7 @@ use crate::boundary::{bytes_mut, call, read_or_default, room, text, wait_of};
 use crate::datagram::NOTHING_CAME;
 use crate::handle::{self, kind};
 use crate::holding::Holding;
-use crate::manager::{Manager, ManagerHandle, Of, OneThread, Threads, each, each_into};
+use crate::manager::{ManagerHandle, Of, OneThread, Threads, each, make_end};
 use crate::status::{Error, Failure, Status};
 
 /// When a reader has no room, a publisher waits.
@@ -115,14 +115,7 @@ pub unsafe extern "C" fn hamlyn_bind_publisher(
             Some(options) => options.read()?,
             None => loans::PublisherOptions::default(),
         };
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(
-                each_into!(manager, manager => Holding::new(manager.end()?.bind_publisher(item, options)?)),
-            )
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(Publisher(end), is_shared));
-        Ok(())
+        make_end!(manager, place, Publisher, manager => Holding::new(manager.bind_publisher(item, options)?))
     })
 }
 
@@ -175,10 +168,7 @@ pub unsafe extern "C" fn hamlyn_drop_loan(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        handle::with(publisher, |Publisher(end)| {
-            each!(end, end => drop(end.release()?));
-            Ok(())
-        })
+        handle::with(publisher, |Publisher(end)| end.release())
     })
 }
 
@@ -224,14 +214,7 @@ pub unsafe extern "C" fn hamlyn_connect_subscriber(
     call(error, || {
         let place = room("the place for the subscriber", subscriber)?;
         let to = text("the address", to)?;
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(
-                each_into!(manager, manager => Holding::new(manager.end()?.connect_subscriber(to, wait_of(wait_ns))?)),
-            )
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(Subscriber(end), is_shared));
-        Ok(())
+        make_end!(manager, place, Subscriber, manager => Holding::new(manager.connect_subscriber(to, wait_of(wait_ns))?))
     })
 }
 
@@ -290,10 +273,7 @@ pub unsafe extern "C" fn hamlyn_release_sample(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        handle::with(subscriber, |Subscriber(end)| {
-            each!(end, end => drop(end.release()?));
-            Ok(())
-        })
+        handle::with(subscriber, |Subscriber(end)| end.release())
     })
 }
 

@@ -7,8 +7,8 @@ use hamlyn::host::process::{Options as HostOptions, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
 use hamlyn::{ManagerOptions, Sleep, Strategy};
 
-use crate::boundary::{call, read_or_default, room, text_or_none, wait_of};
-use crate::handle::{self, kind};
+use crate::boundary::{Room, call, read_or_default, room, text_or_none, wait_of};
+use crate::handle::{self, Kind, kind};
 use crate::holding::Holding;
 use crate::status::{Error, Failure, Status};
 
@@ -41,11 +41,35 @@ macro_rules! each_into {
         }
     };
 }
-pub(crate) use {each, each_into};
+/// Makes an end point with the manager of a handle, and puts its own handle into its place.
+macro_rules! make_end {
+    ($manager:ident, $place:ident, $end:ident, $inner:ident => $make:expr) => {{
+        let end = $crate::handle::with($manager, |$crate::manager::Manager(manager)| {
+            Ok($crate::manager::each_into!(manager, manager => {
+                let $inner = manager.end()?;
+                $make
+            }))
+        })?;
+        $crate::manager::put($place, end, $end);
+        Ok(())
+    }};
+}
+pub(crate) use {each, each_into, make_end};
 
-impl<A, S> Of<A, S> {
-    pub(crate) fn is_shared(&self) -> bool {
-        matches!(self, Self::Shared(_))
+/// Puts the handle of an object into its place: for one thread or for all, as its manager is.
+pub(crate) fn put<K: Kind, A, S>(
+    place: Room<*mut K>,
+    object: Of<A, S>,
+    value: impl FnOnce(Of<A, S>) -> K::Value,
+) {
+    let is_shared = matches!(object, Of::Shared(_));
+    place.put(handle::make(value(object), is_shared));
+}
+
+impl<A, M, S, N> Of<Holding<A, M>, Holding<S, N>> {
+    /// Gives back the message that is held.
+    pub(crate) fn release(&mut self) -> Result<(), Failure> {
+        each!(self, end => end.release().map(drop))
     }
 }
 
@@ -165,8 +189,7 @@ fn open(options: &Options, manager: *mut *mut ManagerHandle) -> Result<(), Failu
         0 => Of::Alone(Holding::new(hamlyn::open_with(host, of_manager)?)),
         _ => Of::Shared(Holding::new(hamlyn::open_shared(host, of_manager)?)),
     };
-    let is_shared = opened.is_shared();
-    place.put(handle::make(Manager(opened), is_shared));
+    put(place, opened, Manager);
     Ok(())
 }
 
@@ -283,7 +306,7 @@ pub unsafe extern "C" fn hamlyn_share_manager(
             )),
             Of::Shared(manager) => Ok(Of::Shared(Holding::new(manager.end()?.clone()))),
         })?;
-        place.put(handle::make(Manager(copy), true));
+        put(place, copy, Manager);
         Ok(())
     })
 }

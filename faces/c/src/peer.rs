@@ -7,7 +7,7 @@ use crate::status::{Failure, Status};
 
 /// A peer, as the kernel vouches on one host and the handshake between hosts. The name that a peer gives itself is not in here.
 #[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Peer {
     /// The number of its host; 0 is this one.
     pub node: u32,

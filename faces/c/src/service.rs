@@ -8,7 +8,7 @@ use crate::boundary::{bytes, call, read_or_default, room, text, wait_of};
 use crate::datagram::{Message, NOTHING_CAME};
 use crate::handle::{self, kind};
 use crate::holding::Holding;
-use crate::manager::{Manager, ManagerHandle, Of, OneThread, Threads, each, each_into};
+use crate::manager::{ManagerHandle, Of, OneThread, Threads, each, make_end};
 use crate::peer::{self, Peer};
 use crate::status::{Error, Failure, Status};
 
@@ -130,14 +130,7 @@ pub unsafe extern "C" fn hamlyn_bind_service(
         let item = text("the item", item)?;
         let options = read_or_default(options)
             .map_or_else(service::ServiceOptions::default, ServiceOptions::read);
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(
-                each_into!(manager, manager => Holding::new(manager.end()?.bind_service(item, options)?)),
-            )
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(Service(end), is_shared));
-        Ok(())
+        make_end!(manager, place, Service, manager => Holding::new(manager.bind_service(item, options)?))
     })
 }
 
@@ -202,10 +195,7 @@ pub unsafe extern "C" fn hamlyn_drop_call(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        handle::with(service, |Service(end)| {
-            each!(end, end => drop(end.release()?));
-            Ok(())
-        })
+        handle::with(service, |Service(end)| end.release())
     })
 }
 
@@ -322,14 +312,7 @@ pub unsafe extern "C" fn hamlyn_connect_service(
     call(error, || {
         let place = room("the place for the client", client)?;
         let to = text("the address", to)?;
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(
-                each_into!(manager, manager => Holding::new(manager.end()?.connect_service(to, wait_of(wait_ns))?)),
-            )
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(Client(end), is_shared));
-        Ok(())
+        make_end!(manager, place, Client, manager => Holding::new(manager.connect_service(to, wait_of(wait_ns))?))
     })
 }
 
@@ -348,8 +331,9 @@ pub unsafe extern "C" fn hamlyn_call(
         let place = room("the place for the reply", reply)?;
         handle::with(client, |Client(end)| {
             each!(end, end => {
-                let reply = end.hold(|end| Ok(Some(end.call(data, wait_of(wait_ns))?)))?;
-                place.put(reply.map_or(Message::EMPTY, |reply| Message::of(reply)));
+                if let Some(reply) = end.hold(|end| Ok(Some(end.call(data, wait_of(wait_ns))?)))? {
+                    place.put(Message::of(reply));
+                }
             });
             Ok(())
         })
@@ -408,12 +392,7 @@ pub unsafe extern "C" fn hamlyn_release_reply(
     client: *mut ClientHandle,
     error: *mut Error,
 ) -> Status {
-    call(error, || {
-        handle::with(client, |Client(end)| {
-            each!(end, end => drop(end.release()?));
-            Ok(())
-        })
-    })
+    call(error, || handle::with(client, |Client(end)| end.release()))
 }
 
 /// Closes a call that was started; if its reply was not taken it is cancelled, of which the server learns at the client's next call. Null is

@@ -8,7 +8,7 @@ use crate::boundary::{bytes, call, read_or_default, room, text, wait_of};
 use crate::datagram::{Message, NOTHING_CAME};
 use crate::handle::{self, kind};
 use crate::holding::Holding;
-use crate::manager::{Manager, ManagerHandle, Of, OneThread, Threads, each, each_into};
+use crate::manager::{ManagerHandle, Of, OneThread, Threads, each, make_end};
 use crate::peer::{self, Peer};
 use crate::status::{Error, Status};
 
@@ -77,14 +77,7 @@ pub unsafe extern "C" fn hamlyn_bind_stream(
         let item = text("the item", item)?;
         let options = read_or_default(options)
             .map_or_else(stream::StreamOptions::default, StreamOptions::read);
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(
-                each_into!(manager, manager => Holding::new(manager.end()?.bind_stream(item, options)?)),
-            )
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(StreamReceiver(end), is_shared));
-        Ok(())
+        make_end!(manager, place, StreamReceiver, manager => Holding::new(manager.bind_stream(item, options)?))
     })
 }
 
@@ -116,10 +109,7 @@ pub unsafe extern "C" fn hamlyn_release_record(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        handle::with(receiver, |StreamReceiver(end)| {
-            each!(end, end => drop(end.release()?));
-            Ok(())
-        })
+        handle::with(receiver, |StreamReceiver(end)| end.release())
     })
 }
 
@@ -159,12 +149,7 @@ pub unsafe extern "C" fn hamlyn_connect_stream(
     call(error, || {
         let place = room("the place for the sender", sender)?;
         let to = text("the address", to)?;
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(each_into!(manager, manager => manager.end()?.connect_stream(to, wait_of(wait_ns))?))
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(StreamSender(end), is_shared));
-        Ok(())
+        make_end!(manager, place, StreamSender, manager => manager.connect_stream(to, wait_of(wait_ns))?)
     })
 }
 

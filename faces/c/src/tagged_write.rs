@@ -7,7 +7,7 @@ use hamlyn::tagged_write;
 use crate::boundary::{bytes, bytes_mut, call, room, text, wait_of};
 use crate::datagram::NOTHING_CAME;
 use crate::handle::{self, kind};
-use crate::manager::{Manager, ManagerHandle, Of, OneThread, Threads, each, each_into};
+use crate::manager::{ManagerHandle, Of, OneThread, Threads, each, make_end};
 use crate::peer::{self, Peer};
 use crate::status::{Error, Failure, Status};
 use crate::ticket::{self, Ticket};
@@ -47,14 +47,7 @@ pub unsafe extern "C" fn hamlyn_bind_tagged_write(
     call(error, || {
         let place = room("the place for the receiver", receiver)?;
         let item = text("the item", item)?;
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(
-                each_into!(manager, manager => (manager.end()?.bind_tagged_write(item, area_bytes, tags as usize)?, None)),
-            )
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(TagReceiver(end), is_shared));
-        Ok(())
+        make_end!(manager, place, TagReceiver, manager => (manager.bind_tagged_write(item, area_bytes, tags as usize)?, None))
     })
 }
 
@@ -207,14 +200,7 @@ pub unsafe extern "C" fn hamlyn_connect_tagged_write(
     call(error, || {
         let place = room("the place for the sender", sender)?;
         let to = text("the address", to)?;
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(
-                each_into!(manager, manager => manager.end()?.connect_tagged_write(to, wait_of(wait_ns))?),
-            )
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(TagSender(end), is_shared));
-        Ok(())
+        make_end!(manager, place, TagSender, manager => manager.connect_tagged_write(to, wait_of(wait_ns))?)
     })
 }
 
@@ -230,14 +216,7 @@ pub unsafe extern "C" fn hamlyn_grow_tagged_write(
     call(error, || {
         let place = room("the place for the sender", sender)?;
         let ticket = ticket::read(ticket)?;
-        let end = handle::with(manager, |Manager(manager)| {
-            Ok(
-                each_into!(manager, manager => tagged_write::Sender::grow(manager.end()?, &ticket, wait_of(wait_ns))?),
-            )
-        })?;
-        let is_shared = end.is_shared();
-        place.put(handle::make(TagSender(end), is_shared));
-        Ok(())
+        make_end!(manager, place, TagSender, manager => tagged_write::Sender::grow(manager, &ticket, wait_of(wait_ns))?)
     })
 }
 
