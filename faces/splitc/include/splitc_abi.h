@@ -354,23 +354,37 @@ SPLITC_INLINE void splitc_attend(void)
         splitc_slow_poll();
 }
 
+/* Where any number of bytes are; a word in fewer instructions. */
+SPLITC_INLINE char *splitc_find_any(splitc_global pointer, size_t bytes)
+{
+    return SPLITC_IS_WORD(bytes) ? splitc_find(pointer) : splitc_find_all(pointer, bytes);
+}
+
+/* From mapped memory, and into it. */
+SPLITC_INLINE void splitc_load_any(void *to, const char *from, size_t bytes)
+{
+    if (SPLITC_IS_WORD(bytes))
+        splitc_load(to, from, bytes);
+    else
+        splitc_copy(to, from, bytes);
+}
+
+SPLITC_INLINE void splitc_save_any(char *to, const void *from, size_t bytes)
+{
+    if (SPLITC_IS_WORD(bytes))
+        splitc_save(to, from, bytes);
+    else
+        splitc_copy(to, from, bytes);
+}
+
 /* A blocking read: the bytes are at `to` afterwards. */
 SPLITC_INLINE void splitc_read(void *to, splitc_global from, size_t bytes, const splitc_place *place)
 {
-    if (SPLITC_IS_WORD(bytes)) {
-        const char *at = splitc_find(from);
-        if (__builtin_expect(at != (const char *)0, 1)) {
-            splitc_attend();
-            splitc_load(to, at, bytes);
-            return;
-        }
-    } else {
-        const char *at = splitc_find_all(from, bytes);
-        if (__builtin_expect(at != (const char *)0, 1)) {
-            splitc_attend();
-            splitc_copy(to, at, bytes);
-            return;
-        }
+    const char *at = splitc_find_any(from, bytes);
+    if (__builtin_expect(at != (const char *)0, 1)) {
+        splitc_attend();
+        splitc_load_any(to, at, bytes);
+        return;
     }
     splitc_slow_read(to, from, bytes, place);
 }
@@ -378,20 +392,11 @@ SPLITC_INLINE void splitc_read(void *to, splitc_global from, size_t bytes, const
 /* A blocking write: the bytes are in their place afterwards. */
 SPLITC_INLINE void splitc_write(splitc_global to, const void *from, size_t bytes, const splitc_place *place)
 {
-    if (SPLITC_IS_WORD(bytes)) {
-        char *at = splitc_find(to);
-        if (__builtin_expect(at != (char *)0, 1)) {
-            splitc_attend();
-            splitc_save(at, from, bytes);
-            return;
-        }
-    } else {
-        char *at = splitc_find_all(to, bytes);
-        if (__builtin_expect(at != (char *)0, 1)) {
-            splitc_attend();
-            splitc_copy(at, from, bytes);
-            return;
-        }
+    char *at = splitc_find_any(to, bytes);
+    if (__builtin_expect(at != (char *)0, 1)) {
+        splitc_attend();
+        splitc_save_any(at, from, bytes);
+        return;
     }
     splitc_slow_write(to, from, bytes, place);
 }
@@ -399,18 +404,10 @@ SPLITC_INLINE void splitc_write(splitc_global to, const void *from, size_t bytes
 /* `:=` from a global place: the bytes are at `to` after the next sync. */
 SPLITC_INLINE void splitc_get(void *to, splitc_global from, size_t bytes, const splitc_place *place)
 {
-    if (SPLITC_IS_WORD(bytes)) {
-        const char *at = splitc_find(from);
-        if (__builtin_expect(at != (const char *)0, 1)) {
-            splitc_load(to, at, bytes);
-            return;
-        }
-    } else {
-        const char *at = splitc_find_all(from, bytes);
-        if (__builtin_expect(at != (const char *)0, 1)) {
-            splitc_copy(to, at, bytes);
-            return;
-        }
+    const char *at = splitc_find_any(from, bytes);
+    if (__builtin_expect(at != (const char *)0, 1)) {
+        splitc_load_any(to, at, bytes);
+        return;
     }
     splitc_slow_get(to, from, bytes, place);
 }
@@ -418,18 +415,10 @@ SPLITC_INLINE void splitc_get(void *to, splitc_global from, size_t bytes, const 
 /* `:=` to a global place: the bytes are copied when this returns, and in their place after the next sync. */
 SPLITC_INLINE void splitc_put(splitc_global to, const void *from, size_t bytes, const splitc_place *place)
 {
-    if (SPLITC_IS_WORD(bytes)) {
-        char *at = splitc_find(to);
-        if (__builtin_expect(at != (char *)0, 1)) {
-            splitc_save(at, from, bytes);
-            return;
-        }
-    } else {
-        char *at = splitc_find_all(to, bytes);
-        if (__builtin_expect(at != (char *)0, 1)) {
-            splitc_copy(at, from, bytes);
-            return;
-        }
+    char *at = splitc_find_any(to, bytes);
+    if (__builtin_expect(at != (char *)0, 1)) {
+        splitc_save_any(at, from, bytes);
+        return;
     }
     splitc_slow_put(to, from, bytes, place);
 }
@@ -437,23 +426,13 @@ SPLITC_INLINE void splitc_put(splitc_global to, const void *from, size_t bytes, 
 /* `:-`: one way; the owner of the place counts the bytes. */
 SPLITC_INLINE void splitc_store(splitc_global to, const void *from, size_t bytes, const splitc_place *place)
 {
-    if (SPLITC_IS_WORD(bytes)) {
-        char *at = splitc_find(to);
-        if (__builtin_expect(at != (char *)0, 1)) {
-            unsigned long *stored = splitc_window_of(to)->stored;
-            splitc_save(at, from, bytes);
-            /* Only this processor writes that counter. */
-            __atomic_store_n(stored, *stored + bytes, __ATOMIC_RELEASE);
-            return;
-        }
-    } else {
-        char *at = splitc_find_all(to, bytes);
-        if (__builtin_expect(at != (char *)0, 1)) {
-            unsigned long *stored = splitc_window_of(to)->stored;
-            splitc_copy(at, from, bytes);
-            __atomic_store_n(stored, *stored + bytes, __ATOMIC_RELEASE);
-            return;
-        }
+    char *at = splitc_find_any(to, bytes);
+    if (__builtin_expect(at != (char *)0, 1)) {
+        unsigned long *stored = splitc_window_of(to)->stored;
+        splitc_save_any(at, from, bytes);
+        /* Only this processor writes that counter. */
+        __atomic_store_n(stored, *stored + bytes, __ATOMIC_RELEASE);
+        return;
     }
     splitc_slow_store(to, from, bytes, place);
 }
@@ -485,14 +464,21 @@ SPLITC_INLINE void splitc_store(splitc_global to, const void *from, size_t bytes
         return before;                                                                                                            \
     }
 
-/* The same, by an atomic operation of the compiler where the word is mapped. A word that is not aligned is refused by the library. */
+/* Where a word is that can be changed by an instruction; null also if it is not aligned, which the library refuses. */
+SPLITC_INLINE char *splitc_find_aligned(splitc_global pointer, size_t bytes)
+{
+    char *at = splitc_find(pointer);
+    return ((unsigned long)at & (bytes - 1)) == 0 ? at : (char *)0;
+}
+
+/* A change of a word: by an atomic operation of the compiler where the word is mapped. */
 #define SPLITC_FAMILY_OF_WORD_CHANGE(suffix, type, code, name, operation, builtin)                                                \
     SPLITC_INLINE type splitc_fetch_and_##name##suffix(splitc_global where, type operand, const splitc_place *place)              \
     {                                                                                                                             \
         typedef type __attribute__((may_alias)) splitc_aliasing;                                                                  \
-        char *at = splitc_find(where);                                                                                            \
+        char *at = splitc_find_aligned(where, sizeof(type));                                                                      \
         type before;                                                                                                              \
-        if (__builtin_expect(at != (char *)0 && ((unsigned long)at & (sizeof(type) - 1)) == 0, 1)) {                              \
+        if (__builtin_expect(at != (char *)0, 1)) {                                                                               \
             splitc_attend();                                                                                                      \
             return builtin((splitc_aliasing *)at, operand, __ATOMIC_SEQ_CST);                                                     \
         }                                                                                                                         \
@@ -526,11 +512,12 @@ SPLITC_INLINE void splitc_store(splitc_global to, const void *from, size_t bytes
     SPLITC_INLINE type splitc_compare_and_swap##suffix(splitc_global where, type expected, type value,                            \
                                                        const splitc_place *place)                                                 \
     {                                                                                                                             \
+        typedef type __attribute__((may_alias)) splitc_aliasing;                                                                  \
+        char *at = splitc_find_aligned(where, sizeof(type));                                                                      \
         type before;                                                                                                              \
-        char *at = splitc_find(where);                                                                                            \
-        if (__builtin_expect(at && (unsigned long)at % sizeof(type) == 0, 1)) {                                                   \
+        if (__builtin_expect(at != (char *)0, 1)) {                                                                               \
             splitc_attend();                                                                                                      \
-            __atomic_compare_exchange_n((type *)(void *)at, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);             \
+            __atomic_compare_exchange_n((splitc_aliasing *)at, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);          \
             return expected;                                                                                                      \
         }                                                                                                                         \
         splitc_fetch_op(where, code, SPLITC_COMPARE_SWAP, &value, &expected, &before, place);                                     \
