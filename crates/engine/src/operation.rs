@@ -110,6 +110,19 @@ pub struct Atomic {
     pub expected: u64,
 }
 
+impl Atomic {
+    /// A change that expects nothing: any but [`Change::CompareSwap`].
+    #[inline]
+    pub const fn new(change: Change, width: Width, operand: u64) -> Self {
+        Self {
+            change,
+            width,
+            operand,
+            expected: 0,
+        }
+    }
+}
+
 impl Change {
     /// All of them.
     pub const ALL: [Change; 9] = [

@@ -289,29 +289,19 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         payload: &P,
         waiting: Option<QueueId>,
     ) -> Result<Received, Refusal> {
-        self.tell(|| ReceiveEvent::Came {
-            header,
-            payload,
-            from,
-            waiting,
-        });
-        let reception = match self.admit(from, header, payload, waiting) {
-            Ok(received) => Ok(received),
-            Err(reason) => {
-                // Copies, so that on the way above neither need be in memory.
-                let (header, payload) = (*header, payload.clone());
-                // Nothing but a reason comes back, so what is received need not be in memory either.
-                self.turn_down(from, &header, &payload, reason)
-                    .map(|()| Received::Asked)
+        self.telling(from, header, payload, waiting, |receiver| {
+            match receiver.admit(from, header, payload, waiting) {
+                Ok(received) => Ok(received),
+                Err(reason) => {
+                    // Copies, so that on the way above neither need be in memory.
+                    let (header, payload) = (*header, payload.clone());
+                    // Nothing but a reason comes back, so what is received need not be in memory either.
+                    receiver
+                        .turn_down(from, &header, &payload, reason)
+                        .map(|()| Received::Asked)
+                }
             }
-        };
-        if O::LISTENS {
-            self.observer.observe(ReceiveEvent::Done {
-                reception,
-                refusals: &self.refusals,
-            });
-        }
-        reception
+        })
     }
 
     /// The same, for links by which requests come more often than messages that are not short: the outcome is the same, sooner for
@@ -326,15 +316,30 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         if !header.kind.is_request() || !self.slots.is_receive_enabled() {
             return self.receive(from, header, payload, waiting);
         }
+        self.telling(from, header, payload, waiting, |receiver| {
+            // For what it would be refused as a message does not matter: it is received as a request.
+            let refused = receiver.turn_down(from, header, payload, Refusal::UnknownKind);
+            refused.map(|()| Received::Asked)
+        })
+    }
+
+    /// Receives a packet, and tells the observer of it and of what became of it.
+    #[inline(always)]
+    fn telling<P: Payload<A>>(
+        &mut self,
+        from: LinkId,
+        header: &Header,
+        payload: &P,
+        waiting: Option<QueueId>,
+        receive: impl FnOnce(&mut Self) -> Result<Received, Refusal>,
+    ) -> Result<Received, Refusal> {
         self.tell(|| ReceiveEvent::Came {
             header,
             payload,
             from,
             waiting,
         });
-        // For what it would be refused as a message does not matter: it is received as a request.
-        let refused = self.turn_down(from, header, payload, Refusal::UnknownKind);
-        let reception = refused.map(|()| Received::Asked);
+        let reception = receive(self);
         if O::LISTENS {
             self.observer.observe(ReceiveEvent::Done {
                 reception,

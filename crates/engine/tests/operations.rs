@@ -107,12 +107,7 @@ fn bytes(words: &[u64]) -> Vec<u8> {
 }
 
 fn atomic(change: Change, width: Width) -> Atomic {
-    Atomic {
-        change,
-        width,
-        operand: 3,
-        expected: 0,
-    }
+    Atomic::new(change, width, 3)
 }
 
 #[test]

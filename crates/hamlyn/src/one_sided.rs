@@ -433,30 +433,26 @@ impl Operations {
 
     /// No answers come any more: what is to be told of is told, as failed unless it was done before.
     pub(crate) fn all_ended(&mut self) {
-        let mut from = 0;
-        while let Some(index) = self.completing.next_waiting(from) {
-            from = index + 1;
-            self.completing.ended(index, true);
+        let Self {
+            operations, free, ..
+        } = self;
+        self.completing.all_failed(|index| {
             // Nobody fetches the result of what was counted.
-            if let Some(pending) = self.operations.get_mut(index)
+            if let Some(pending) = operations.get_mut(index)
                 && pending.is_used
                 && pending.is_given_up
             {
                 pending.is_used = false;
-                self.free.push(index as u16);
+                free.push(index as u16);
             }
-        }
+        });
     }
 
     /// Its initiator is gone.
     pub(crate) fn leave(&mut self) {
         self.is_left = true;
-        let mut from = 0;
-        while let Some(index) = self.completing.next_waiting(from) {
-            from = index + 1;
-            // A counter counts it; there is nothing to fetch, and so nothing to announce.
-            self.completing.ended(index, true);
-        }
+        // A counter counts them; there is nothing to fetch, and so nothing to announce.
+        self.completing.all_failed(|_| {});
         while self.completing.next_ready().is_some() {}
     }
 

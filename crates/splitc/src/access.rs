@@ -269,12 +269,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             Err(OperationError::TimedOut) => {}
             Err(error) => return Err(operation_error(what, address, error)),
         }
-        let awaited = Awaited {
-            what,
-            of: Some(proc),
-            is_collective: false,
-            is_announced: true,
-        };
+        let awaited = Awaited::one(what, proc);
         self.wait_for(awaited, |runtime| match look(runtime, Wait::Poll) {
             Ok(word) => Ok(Some(word)),
             Err(OperationError::TimedOut) => Ok(None),

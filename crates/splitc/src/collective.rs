@@ -56,12 +56,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             let from = (proc + procs - distance) % procs;
             let place = word(self.layout, round);
             self.send_words(to, place, [number])?;
-            let awaited = Awaited {
-                what,
-                of: Some(from),
-                is_collective: true,
-                is_announced: true,
-            };
+            let awaited = Awaited::of_all(what, from);
             self.wait_for(awaited, |runtime| {
                 Ok((runtime.own_word(place) >= number).then_some(()))
             })?;
@@ -75,12 +70,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     pub(crate) fn send_value(&mut self, to: u32, kind: Kind, value: u64) -> Result<(), Error> {
         let number = self.values_sent[to as usize] + 1;
         let taken = self.layout.taken(to);
-        let awaited = Awaited {
-            what: kind.name(),
-            of: Some(to),
-            is_collective: true,
-            is_announced: true,
-        };
+        let awaited = Awaited::of_all(kind.name(), to);
         self.wait_for(awaited, |runtime| {
             let is_room = number - runtime.own_word(taken).min(number) <= CELLS;
             Ok(is_room.then_some(()))
@@ -94,12 +84,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     pub(crate) fn take_value(&mut self, from: u32, kind: Kind) -> Result<u64, Error> {
         let number = self.values_taken[from as usize] + 1;
         let place = self.layout.cell(from, number);
-        let awaited = Awaited {
-            what: kind.name(),
-            of: Some(from),
-            is_collective: true,
-            is_announced: true,
-        };
+        let awaited = Awaited::of_all(kind.name(), from);
         let (theirs, value) = self.wait_for(awaited, |runtime| {
             let words = [runtime.own_word(place), runtime.own_word(place + 8)];
             Ok(cell_value(words, number))

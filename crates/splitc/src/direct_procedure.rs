@@ -64,12 +64,7 @@ impl Header {
 
 /// An atomic change of the word of attention.
 fn change(change: Change, operand: u64) -> Atomic {
-    Atomic {
-        change,
-        width: Width::Bits64,
-        operand,
-        expected: 0,
-    }
+    Atomic::new(change, Width::Bits64, operand)
 }
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
@@ -128,7 +123,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     }
 
     fn await_result(&mut self, proc: u32, line: u64, result: &mut [u8]) -> Result<(), Error> {
-        self.wait_for(awaited(proc), |runtime| {
+        self.wait_for(Awaited::procedure(proc), |runtime| {
             let Some(window) = runtime.control_window(proc) else {
                 // The processor was lost, which the wait finds.
                 return Ok(None);
@@ -173,7 +168,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     }
 
     pub(crate) fn await_served(&mut self, proc: u32, number: u64) -> Result<(), Error> {
-        self.wait_for(awaited(proc), |runtime| {
+        self.wait_for(Awaited::procedure(proc), |runtime| {
             Ok(runtime.is_served(proc, number)?.then_some(()))
         })
     }
@@ -418,15 +413,6 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             .control
             .write_at(at + 8, &why.as_bytes()[..length_bytes]);
         let _ = self.control.store_u64(at, length_bytes as u64);
-    }
-}
-
-fn awaited(proc: u32) -> Awaited {
-    Awaited {
-        what: "an atomic procedure",
-        of: Some(proc),
-        is_collective: false,
-        is_announced: true,
     }
 }
 

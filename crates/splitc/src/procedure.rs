@@ -93,12 +93,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let length = HEADER_BYTES + arguments.len();
         request[HEADER_BYTES..length].copy_from_slice(arguments);
         self.connect_client(proc)?;
-        let awaited = Awaited {
-            what: "an atomic procedure",
-            of: Some(proc),
-            is_collective: false,
-            is_announced: true,
-        };
+        let awaited = Awaited::procedure(proc);
         while self.calls(proc) >= usize::from(CALLS_MAX) {
             self.wait_for(awaited, |runtime| {
                 runtime.advance_calls(proc)?;
@@ -150,12 +145,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             return Ok(());
         }
         let to = format!("{}/{ATOMIC_ITEM}", self.job.interface_address(proc));
-        let awaited = Awaited {
-            what: "an atomic procedure",
-            of: Some(proc),
-            is_collective: false,
-            is_announced: true,
-        };
+        let awaited = Awaited::procedure(proc);
         let client = self.wait_for(awaited, |runtime| {
             // The owner makes room for callers while it polls; meanwhile others may wait for us.
             Ok(runtime.manager.connect_service(&to, Wait::millis(20)).ok())
@@ -190,12 +180,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     }
 
     pub(crate) fn finish_calls(&mut self, proc: u32) -> Result<(), Error> {
-        let awaited = Awaited {
-            what: "an atomic procedure",
-            of: Some(proc),
-            is_collective: false,
-            is_announced: true,
-        };
+        let awaited = Awaited::procedure(proc);
         self.wait_for(awaited, |runtime| {
             Ok(runtime.advance_calls(proc)?.then_some(()))
         })

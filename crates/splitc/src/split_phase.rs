@@ -260,12 +260,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             return Ok(());
         };
         let operation = front.operation;
-        let awaited = Awaited {
-            what: front.kind.what(),
-            of: Some(proc),
-            is_collective: false,
-            is_announced: true,
-        };
+        let awaited = Awaited::one(front.kind.what(), proc);
         self.wait_for(awaited, |runtime| {
             // An atomic procedure that ran meanwhile may have completed it.
             let is_it = |front: &Outstanding| front.operation == operation;

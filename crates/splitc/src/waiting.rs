@@ -70,6 +70,31 @@ pub(crate) struct Awaited {
     pub(crate) is_announced: bool,
 }
 
+impl Awaited {
+    /// One processor, which wakes this one.
+    pub(crate) fn one(what: &'static str, proc: u32) -> Self {
+        Self {
+            what,
+            of: Some(proc),
+            is_collective: false,
+            is_announced: true,
+        }
+    }
+
+    /// One processor, which takes part in an operation of all.
+    pub(crate) fn of_all(what: &'static str, proc: u32) -> Self {
+        Self {
+            is_collective: true,
+            ..Self::one(what, proc)
+        }
+    }
+
+    /// The owner of an atomic procedure.
+    pub(crate) fn procedure(proc: u32) -> Self {
+        Self::one("an atomic procedure", proc)
+    }
+}
+
 impl Spins {
     /// For that job: whether its host has as many processors as the job has there, as far as this process may use them.
     pub(crate) fn of(job: &Job) -> Self {

@@ -33,12 +33,7 @@ impl<H: Host> Interface<H> {
         operand: u64,
         wait: Wait,
     ) -> Result<u64, OperationError> {
-        let atomic = Atomic {
-            change,
-            width: Width::Bits64,
-            operand,
-            expected: 0,
-        };
+        let atomic = Atomic::new(change, Width::Bits64, operand);
         if let Some(before) = self.change_direct(initiator, offset, &atomic) {
             return Ok(before);
         }

@@ -1,8 +1,8 @@
 //! An interface tells the ends of one-sided operations by counters and notifications of the initiator
 //! ([`CompletionCounter`], decision 0037).
 //!
-//! Whoever polls takes the answers of operations whose ends are to be told. It only looks at answers that lie in their queues
-//! already, so a poll takes no other packets because of it.
+//! A poll takes the answers of operations whose ends are to be told. It only looks at answers that lie in their queues already, so
+//! it takes no other packets because of it.
 
 use hamlyn_engine::limits::FAST_INDEX;
 use hamlyn_engine::notification::Notification;
@@ -32,7 +32,7 @@ impl<H: Host> Interface<H> {
         };
         let operations = self.operating.of(initiator)?;
         operations.announce(operation, announcement)?;
-        self.operating.note_completing();
+        self.operating.is_completing = true;
         self.tell_completions();
         Ok(())
     }
@@ -47,7 +47,7 @@ impl<H: Host> Interface<H> {
         counter: &CompletionCounter,
     ) -> Result<(), OperationError> {
         self.operating.of(initiator)?.count(operation, counter)?;
-        self.operating.note_completing();
+        self.operating.is_completing = true;
         Ok(())
     }
 
@@ -115,9 +115,7 @@ impl<H: Host> Interface<H> {
         for _ in 0..ANSWERS_MAX {
             match operations.queue.reader.pop() {
                 Ok(Some(notification)) => {
-                    if operations.answered(notification.word) {
-                        let window = self.operating.window(operations.link);
-                        *window = window.saturating_sub(1);
+                    if self.operating.answered(operations, notification.word) {
                         // A counter has moved, perhaps.
                         self.other_activity += 1;
                     }

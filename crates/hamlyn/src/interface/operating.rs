@@ -44,10 +44,6 @@ pub(super) struct Operating {
 }
 
 impl Operating {
-    pub(super) fn note_completing(&mut self) {
-        self.is_completing = true;
-    }
-
     fn insert(&mut self, operations: Operations) {
         let index = usize::from(operations.slot.name.index());
         if self.initiators.len() <= index {
@@ -72,6 +68,17 @@ impl Operating {
             self.open_window(link);
         }
         &mut self.windows[index].1
+    }
+
+    /// A packet of an answer came to an initiator. Whether its request is answered as a whole.
+    #[inline]
+    pub(super) fn answered(&mut self, operations: &mut Operations, word: u64) -> bool {
+        let is_whole = operations.answered(word);
+        if is_whole {
+            let window = self.window(operations.link);
+            *window = window.saturating_sub(1);
+        }
+        is_whole
     }
 
     #[cold]
@@ -435,12 +442,9 @@ impl<H: Host> Interface<H> {
         for _ in 0..ANSWERS_MAX {
             match self.next_answer(&mut operations.queue) {
                 Ok(Some(notification)) => {
-                    if operations.answered(notification.word) {
-                        let window = self.operating.window(operations.link);
-                        *window = window.saturating_sub(1);
-                        if awaited.is_some_and(|operation| operations.is_done(operation)) {
-                            break;
-                        }
+                    let is_whole = self.operating.answered(&mut operations, notification.word);
+                    if is_whole && awaited.is_some_and(|operation| operations.is_done(operation)) {
+                        break;
                     }
                 }
                 Ok(None) => break,

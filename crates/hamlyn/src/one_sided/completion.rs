@@ -137,13 +137,14 @@ impl Completing {
         }
     }
 
-    /// The next operation whose end is told, from that index on.
-    pub(super) fn next_waiting(&self, from: usize) -> Option<usize> {
-        if self.waiting == 0 {
-            return None;
+    /// No more answers come: every operation whose end is to be told has failed. `each` is given their indices.
+    pub(super) fn all_failed(&mut self, mut each: impl FnMut(usize)) {
+        for index in 0..self.reports.len() {
+            if !matches!(self.reports[index], Report::None) {
+                self.tell(index, true);
+                each(index);
+            }
         }
-        let is_it = |index: &usize| !matches!(self.reports[*index], Report::None);
-        (from..self.reports.len()).find(is_it)
     }
 
     /// The next that is to be announced.

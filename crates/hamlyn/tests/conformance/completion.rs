@@ -32,12 +32,7 @@ fn initiator(peer: &Peer, target: Target) -> Initiator {
 }
 
 fn add(operand: u64) -> Atomic {
-    Atomic {
-        change: Change::Add,
-        width: Width::Bits64,
-        operand,
-        expected: 0,
-    }
+    Atomic::new(Change::Add, Width::Bits64, operand)
 }
 
 /// Begins an addition as soon as there is room, and has it counted.

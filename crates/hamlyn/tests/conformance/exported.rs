@@ -61,12 +61,7 @@ fn finish(peer: &Peer, initiator: &mut Initiator, begun: Operation) -> Result<u6
 }
 
 fn add(operand: u64) -> Atomic {
-    Atomic {
-        change: Change::Add,
-        width: Width::Bits64,
-        operand,
-        expected: 0,
-    }
+    Atomic::new(Change::Add, Width::Bits64, operand)
 }
 
 pub(crate) fn operations_in_exported_memory_are_complete_at_once(world: &World) {

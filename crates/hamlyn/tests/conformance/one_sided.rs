@@ -101,12 +101,7 @@ fn change(
 }
 
 fn add(operand: u64) -> Atomic {
-    Atomic {
-        change: Change::Add,
-        width: Width::Bits64,
-        operand,
-        expected: 0,
-    }
+    Atomic::new(Change::Add, Width::Bits64, operand)
 }
 
 /// Sizes around every boundary: the cell, the request, the packet, and several of each.

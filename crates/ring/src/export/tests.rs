@@ -107,12 +107,7 @@ fn the_kernel_lets_readers_only_read() {
         (reading.load_u64(0), reading.load_u64(PAGE)),
         (Ok(5), Ok(6))
     );
-    let add = Atomic {
-        change: Change::Add,
-        width: Width::Bits64,
-        operand: 1,
-        expected: 0,
-    };
+    let add = Atomic::new(Change::Add, Width::Bits64, 1);
     assert_eq!(reading.store_u64(0, 1), Err(OutOfRange));
     assert_eq!(reading.write(0, &[1]), Err(OutOfRange));
     assert_eq!(reading.change(0, &add), Err(OutOfRange));
@@ -345,12 +340,7 @@ fn windows_have_bounds_and_every_size_of_word() {
     assert_eq!(word(&area, 128), 0);
     assert_eq!(word(&area, 56), 0);
     // Changes are of words that lie at multiples of their width in the area, whatever the window.
-    let add = Atomic {
-        change: Change::Add,
-        width: Width::Bits64,
-        operand: 5,
-        expected: 0,
-    };
+    let add = Atomic::new(Change::Add, Width::Bits64, 5);
     let crooked = imported.direct_window(4..20).unwrap();
     assert_eq!(crooked.change(4, &add), Ok(0));
     assert_eq!(crooked.change(0, &add), Err(OutOfRange));

@@ -139,12 +139,7 @@ mod tests {
     fn words_that_are_not_aligned_or_not_there_are_refused() {
         let mapping = Mapping::anonymous(64).unwrap();
         for width in [Width::Bits32, Width::Bits64] {
-            let atomic = Atomic {
-                change: Change::Add,
-                width,
-                operand: 1,
-                expected: 0,
-            };
+            let atomic = Atomic::new(Change::Add, width, 1);
             let end = mapping.len();
             for offset in [1, 2, 3, 5, 6, 7, end - 3, end - 1, end, end + 8, usize::MAX] {
                 assert_eq!(mapping.change(offset, &atomic), Err(OutOfRange), "{offset}");
@@ -155,12 +150,7 @@ mod tests {
     #[test]
     fn additions_of_several_threads_are_all_counted() {
         let mapping = Mapping::anonymous(64).unwrap();
-        let atomic = Atomic {
-            change: Change::FloatAdd,
-            width: Width::Bits64,
-            operand: 1_f64.to_bits(),
-            expected: 0,
-        };
+        let atomic = Atomic::new(Change::FloatAdd, Width::Bits64, 1_f64.to_bits());
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

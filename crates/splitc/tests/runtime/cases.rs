@@ -254,12 +254,7 @@ pub(crate) fn procedures_of_all_at_all_do_not_block_each_other(world: World) {
 
 pub(crate) fn words_are_changed_atomically(world: World) {
     world.run(3, &|runtime| {
-        let atomic = |change, width, operand| Atomic {
-            change,
-            width,
-            operand,
-            expected: 0,
-        };
+        let atomic = |change, width, operand| Atomic::new(change, width, operand);
         let mut greatest = None;
         for _ in 0..100 {
             let add = atomic(Change::Add, Width::Bits64, 1);
@@ -458,12 +453,7 @@ pub(crate) fn random_programs_agree_with_a_model(world: World) {
                     3 => {
                         let before = std::mem::replace(known, known.wrapping_add(value));
                         if is_mine {
-                            let atomic = Atomic {
-                                change: Change::Add,
-                                width: Width::Bits64,
-                                operand: value,
-                                expected: 0,
-                            };
+                            let atomic = Atomic::new(Change::Add, Width::Bits64, value);
                             assert_eq!(runtime.change(pointer.address(), atomic)?, before);
                         }
                     }

@@ -390,12 +390,7 @@ pub(crate) fn change(
             }
         }
         Way::Packets => {
-            let add = Atomic {
-                change: Change::Add,
-                width: Width::Bits64,
-                operand: 1,
-                expected: 0,
-            };
+            let add = Atomic::new(Change::Add, Width::Bits64, 1);
             let mut begun = std::collections::VecDeque::with_capacity(OUTSTANDING);
             for _ in 0..order.changes {
                 if begun.len() == OUTSTANDING

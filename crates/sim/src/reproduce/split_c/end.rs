@@ -394,12 +394,7 @@ impl End {
             }
             Primitive::Put => interface.begin_put(memory, at, &word, Wait::Forever),
             Primitive::ActiveMessage => {
-                let add = Atomic {
-                    change: Change::Add,
-                    width: Width::Bits64,
-                    operand: 1,
-                    expected: 0,
-                };
+                let add = Atomic::new(Change::Add, Width::Bits64, 1);
                 interface.begin_atomic(memory, at, add, Wait::Forever)
             }
             Primitive::BulkGet(bytes) => {

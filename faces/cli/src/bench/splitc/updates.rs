@@ -87,12 +87,7 @@ impl Numbers {
 }
 
 fn exclusive_or(operand: u64) -> Atomic {
-    Atomic {
-        change: Change::Xor,
-        width: Width::Bits64,
-        operand,
-        expected: 0,
-    }
+    Atomic::new(Change::Xor, Width::Bits64, operand)
 }
 
 pub(super) fn measure(
