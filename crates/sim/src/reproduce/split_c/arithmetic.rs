@@ -32,11 +32,12 @@ pub(super) static CLAIMS: [(&str, Judge); 31] = [
             .judged()
     }),
     ("G-212", |m| {
-        let claim = Claim::on(m);
-        paragon(claim, &["NP", "Inject", "Receive"], |claim, version| {
-            let put = format!("gap.put.{version}");
-            claim.is(&format!("gap.store.{version}"), Less, 1.0, &put)
-        })
+        let mut claim = Claim::on(m);
+        for strategy in ["NP", "Inject", "Receive"] {
+            let cell = |operation| format!("gap.{operation}.Paragon-{strategy}");
+            claim = claim.is(&cell("store"), Less, 1.0, &cell("put"))?;
+        }
+        claim.judged()
     }),
     ("G-215", |m| {
         Claim::on(m)
@@ -361,19 +362,6 @@ fn difference(claim: &Claim<'_>, one: &str, other: &str) -> Result<f64, Failure>
 fn of_flow(claim: &Claim<'_>, operation: &str, version: &str) -> Result<(f64, f64), Failure> {
     let gap = claim.value(&format!("gap.{operation}.{version}"))?;
     Ok((gap, claim.value(&format!("ovh.{operation}.{version}"))?))
-}
-
-/// Asks the same of several versions of the Paragon.
-fn paragon<'a>(
-    claim: Claim<'a>,
-    strategies: &[&str],
-    ask: impl Fn(Claim<'a>, &str) -> Result<Claim<'a>, Failure>,
-) -> Judged {
-    let mut strategies = strategies.iter();
-    let asked = strategies.try_fold(claim, |claim, strategy| {
-        ask(claim, &format!("Paragon-{strategy}"))
-    });
-    asked?.judged()
 }
 
 fn fewest_hands(measured: &Evaluation) -> Judged {

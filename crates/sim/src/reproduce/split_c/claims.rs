@@ -3,7 +3,7 @@
 //! A claim compares cells. It holds if each comparison holds; what is said of it names those that do not.
 
 use super::table::Cell;
-use super::{Evaluation, Transfer, arithmetic};
+use super::{Evaluation, Transfer, arithmetic, program_claims};
 use crate::reproduce::measure::Failure;
 
 /// Judges a claim of the paper.
@@ -429,8 +429,14 @@ pub(super) static CLAIMS: [(&str, Judge); 34] = [
     }),
 ];
 
+/// All claims, of whatever part of the paper.
+pub(super) fn all() -> impl Iterator<Item = &'static (&'static str, Judge)> {
+    let of_programs = program_claims::CLAIMS.iter();
+    CLAIMS.iter().chain(&arithmetic::CLAIMS).chain(of_programs)
+}
+
 /// How the claim of that row is judged.
 pub(super) fn of(id: &str) -> Option<Judge> {
-    let mut all = CLAIMS.iter().chain(&arithmetic::CLAIMS);
-    all.find(|(row, _)| *row == id).map(|&(_, judge)| judge)
+    let found = all().find(|(row, _)| *row == id);
+    found.map(|&(_, judge)| judge)
 }

@@ -74,8 +74,7 @@ impl Evaluation {
         let mut numbers: Vec<Number> = machines.values().flat_map(Machine::numbers).collect();
         numbers.extend(runs.numbers());
         let experiment = |id: &str| {
-            let judge = claims::of(id).or_else(|| program_claims::of(id));
-            Some(match judge {
+            Some(match claims::of(id) {
                 Some(judge) => Experiment::Judged(judge),
                 None => Experiment::Named(number),
             })

@@ -2,10 +2,10 @@
 //!
 //! What is said of a claim lists the numbers that it was judged by, or those that break it.
 
+use super::Evaluation;
+use super::claims::{Claim, Judge};
 use super::polling::Attention;
 use super::programs::{MACHINES, names};
-use super::table::Cell;
-use super::{Evaluation, claims::Judge};
 use crate::reproduce::measure::Failure;
 
 /// Strategies differ if their times do by more than this part, and are about equal otherwise.
@@ -43,21 +43,23 @@ impl<'a> Verdict<'a> {
         }
     }
 
-    /// NP's time as a part of Proc's.
-    fn ratio(&self, program: &str, machine: &str) -> Result<f64, Failure> {
-        let ratio = self.measured.programs.ratio(program, machine);
-        ratio.ok_or_else(|| Failure::Unmatched {
+    /// A program's times under Proc and under NP in seconds.
+    fn times(&self, program: &str, machine: &str) -> Result<(f64, f64), Failure> {
+        let times = self.measured.programs.of(program, machine);
+        times.ok_or_else(|| Failure::Unmatched {
             id: format!("{program} on {machine}"),
         })
     }
 
+    /// NP's time as a part of Proc's.
+    fn ratio(&self, program: &str, machine: &str) -> Result<f64, Failure> {
+        let (proc, np) = self.times(program, machine)?;
+        Ok(np / proc)
+    }
+
     /// A program's time under Proc in seconds.
     fn seconds(&self, program: &str, machine: &str) -> Result<f64, Failure> {
-        let times = self.measured.programs.of(program, machine);
-        let times = times.ok_or_else(|| Failure::Unmatched {
-            id: format!("{program} on {machine}"),
-        })?;
-        Ok(times.0)
+        Ok(self.times(program, machine)?.0)
     }
 
     fn note(&mut self, what: &str, value: f64, holds: bool) {
@@ -84,13 +86,9 @@ impl<'a> Verdict<'a> {
 
     /// A cell of Table 1 under NP as a part of that under Proc.
     fn cells(&self, row: &str, machine: &str) -> Result<f64, Failure> {
-        let cell = |strategy: &str| {
-            let id = format!("G-TAB1.{row}.{machine}-{strategy}");
-            let cell = Cell::named(&id).ok_or(Failure::Unmatched { id })?;
-            Ok(self.measured.table.of(cell))
-        };
-        let (proc, np): (Result<f64, Failure>, _) = (cell("Proc"), cell("NP"));
-        Ok(np? / proc?)
+        let table = Claim::on(self.measured);
+        let cell = |strategy| table.value(&format!("{row}.{machine}-{strategy}"));
+        Ok(cell("NP")? / cell("Proc")?)
     }
 
     /// Iterations by the length of a piece.
@@ -328,9 +326,3 @@ pub(super) static CLAIMS: [(&str, Judge); 24] = [
         verdict.judged()
     }),
 ];
-
-/// How the claim of that row is judged.
-pub(super) fn of(id: &str) -> Option<Judge> {
-    let mut all = CLAIMS.iter();
-    all.find(|(row, _)| *row == id).map(|&(_, judge)| judge)
-}

@@ -159,16 +159,7 @@ pub(super) fn radixb(node: &mut Node<'_>, size: &Size) -> Vec<u64> {
             groups[place / keys].push(((place % keys) as u64) << 32 | u64::from(key));
         }
         node.compute(keys as u64);
-        exchange_counts(node, &groups, coming, begins);
-        let mut from = outbox;
-        for step in 0..procs {
-            let to = (node.rank() + step) % procs;
-            node.set_words(from, &groups[to]);
-            let at = inbox + node.word(begins + to as u32);
-            node.bulk_store(to, at, from, groups[to].len());
-            from += groups[to].len() as u32;
-        }
-        node.all_store_sync();
+        exchange(node, &groups, coming, begins, outbox, inbox);
         for item in node.words(inbox, keys) {
             mine[(item >> 32) as usize] = item as u32;
         }
@@ -188,6 +179,28 @@ fn exchange_counts(node: &mut Node<'_>, groups: &[Vec<u64>], coming: u32, begins
     for from in 0..node.procs() {
         node.store(from, begins + own, begin);
         begin += node.word(coming + from as u32);
+    }
+    node.all_store_sync();
+}
+
+/// Stores each group in bulk where its processor has room for it, by way of the outbox.
+fn exchange(
+    node: &mut Node<'_>,
+    groups: &[Vec<u64>],
+    coming: u32,
+    begins: u32,
+    outbox: u32,
+    inbox: u32,
+) {
+    exchange_counts(node, groups, coming, begins);
+    let procs = node.procs();
+    let mut from = outbox;
+    for step in 0..procs {
+        let to = (node.rank() + step) % procs;
+        node.set_words(from, &groups[to]);
+        let at = inbox + node.word(begins + to as u32);
+        node.bulk_store(to, at, from, groups[to].len());
+        from += groups[to].len() as u32;
     }
     node.all_store_sync();
 }
@@ -257,16 +270,7 @@ pub(super) fn sampleb(node: &mut Node<'_>, size: &Size) -> Vec<u64> {
         node.store(to, sizes + own, group.len() as u32);
     }
     let packed: Vec<Vec<u64>> = groups.iter().map(|group| packed(group)).collect();
-    exchange_counts(node, &packed, coming, begins);
-    let mut from = outbox;
-    for step in 0..procs {
-        let to = (node.rank() + step) % procs;
-        node.set_words(from, &packed[to]);
-        let at = inbox + node.word(begins + to as u32);
-        node.bulk_store(to, at, from, packed[to].len());
-        from += packed[to].len() as u32;
-    }
-    node.all_store_sync();
+    exchange(node, &packed, coming, begins, outbox, inbox);
     let mut block = Vec::new();
     let mut at = inbox;
     for from in 0..procs as u32 {
