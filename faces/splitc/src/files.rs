@@ -80,12 +80,15 @@ pub unsafe extern "C" fn splitc_all_read_file(
 ) -> i64 {
     // SAFETY: the caller's promise.
     let path = unsafe { name_of(path) };
-    let done = with("all_read_file", place, |runtime| {
-        let shape = Shape::new(runtime, array, count, element_bytes)?;
-        let read = shape.read(runtime, path)?;
-        agree(runtime, read)
-    });
-    told(done)
+    with_shape(
+        "all_read_file",
+        place,
+        (array, count, element_bytes),
+        |runtime, shape| {
+            let read = shape.read(runtime, path)?;
+            agree(runtime, read)
+        },
+    )
 }
 
 /// Writes the elements of a spread array into a file, one after the other; what was in it is gone. The result is `count`; or -1, with
@@ -104,22 +107,25 @@ pub unsafe extern "C" fn splitc_all_write_file(
 ) -> i64 {
     // SAFETY: the caller's promise.
     let path = unsafe { name_of(path) };
-    let done = with("all_write_file", place, |runtime| {
-        let shape = Shape::new(runtime, array, count, element_bytes)?;
-        // Made by one, then filled by all, when all have come here with what they wrote into the array.
-        let made = match runtime.proc() {
-            0 => File::create(path).map(|_| 0),
-            _ => Ok(0),
-        };
-        match agree(runtime, made)? {
-            Ok(_) => {
-                let written = shape.write(runtime, path)?;
-                agree(runtime, written)
+    with_shape(
+        "all_write_file",
+        place,
+        (array, count, element_bytes),
+        |runtime, shape| {
+            // Made by one, then filled by all, when all have come here with what they wrote into the array.
+            let made = match runtime.proc() {
+                0 => File::create(path).map(|_| 0),
+                _ => Ok(0),
+            };
+            match agree(runtime, made)? {
+                Ok(_) => {
+                    let written = shape.write(runtime, path)?;
+                    agree(runtime, written)
+                }
+                failed => Ok(failed),
             }
-            failed => Ok(failed),
-        }
-    });
-    told(done)
+        },
+    )
 }
 
 /// # Safety
@@ -144,7 +150,17 @@ fn agree(runtime: &mut Runtime, own: Result<i64, IoError>) -> Result<Result<i64,
     Ok(if code == 0 { Ok(number) } else { Err(code) })
 }
 
-fn told(done: Result<i64, c_int>) -> i64 {
+/// Does something with a spread array of so many elements of so many bytes. A number of the system for an error goes into `errno`.
+fn with_shape(
+    what: &str,
+    place: *const Place,
+    (array, count, element_bytes): (u64, i64, usize),
+    act: impl FnOnce(&mut Runtime, &Shape) -> Result<Result<i64, c_int>, Error>,
+) -> i64 {
+    let done = with(what, place, |runtime| {
+        let shape = Shape::new(runtime, array, count, element_bytes)?;
+        act(runtime, &shape)
+    });
     match done {
         Ok(number) => number,
         Err(code) => {

@@ -2,27 +2,11 @@
 
 mod running;
 
-use running::{Program, run, splitcc};
-use std::path::{Path, PathBuf};
+use running::{Directory, Program, run, splitcc};
+use std::path::Path;
 use std::process::Output;
 
-/// A directory of its own for each test.
-struct Directory(PathBuf);
-
 impl Directory {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("splitcc-driver-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-
     fn splitcc(&self, arguments: &[&str]) -> Output {
         splitcc()
             .current_dir(&self.0)
@@ -33,12 +17,6 @@ impl Directory {
 
     fn has(&self, name: &str) -> bool {
         self.0.join(name).exists()
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use hamlyn_testbed::Testbed;
-use running::Program;
+use running::{Directory, Program};
 
 const STRATEGIES: [&str; 4] = ["proc", "np", "inject", "receive"];
 
@@ -38,35 +38,12 @@ fn launcher() -> PathBuf {
     beside
 }
 
-/// A directory of this test; it goes with what lies in it.
-struct Room(PathBuf);
-
-impl Room {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("splitcc-hosts-{}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn programs_run_over_two_hosts_under_each_strategy() {
     let Some(testbed) = Testbed::or_skip(2) else {
         return;
     };
-    let room = Room::new();
+    let room = Directory::new("hosts");
     let mut table = String::new();
     let mut shell = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
     for host in testbed.hosts() {

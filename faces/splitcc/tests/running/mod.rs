@@ -21,6 +21,31 @@ fn unique() -> String {
     )
 }
 
+/// A directory of a test, under a name of its own; it goes with what lies in it.
+#[allow(dead_code, reason = "each test program uses a part of this module")]
+pub(crate) struct Directory(pub(crate) PathBuf);
+
+#[allow(dead_code, reason = "each test program uses a part of this module")]
+impl Directory {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("splitcc-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// A compiled program; its file goes with it.
 pub(crate) struct Program {
     path: PathBuf,
