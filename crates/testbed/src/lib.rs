@@ -184,6 +184,17 @@ impl Testbed {
         &self.hosts
     }
 
+    /// A script for the shell that takes the place of `ssh`: its first argument names a host, on which it runs what `runs` says for
+    /// that host; `"$@"` stands for the other arguments. A host that is not there is status 9.
+    pub fn remote_shell(&self, runs: impl Fn(&TestHost) -> String) -> String {
+        let mut script = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
+        for host in &self.hosts {
+            let (name, namespace, runs) = (&host.name, &host.namespace, runs(host));
+            script += &format!("{name}) exec ip netns exec {namespace} {runs};;\n");
+        }
+        script + "esac\nexit 9\n"
+    }
+
     /// Pulls the cable of this host (an index into [`Testbed::hosts`]): its network interface and addresses stay,
     /// and everything sent or meant for it is lost. Of two hosts the other one loses its interface meanwhile.
     ///

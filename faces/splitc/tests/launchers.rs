@@ -168,18 +168,14 @@ fn mpirun_starts_a_job_over_two_hosts() {
     let program = compile("everything.c", "c99", "two_hosts_of_mpirun");
     let file = |name: &str| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let (mut table, mut places, mut slots) = (String::new(), Vec::new(), Vec::new());
-    let mut shell = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
     for host in testbed.hosts() {
         table += &format!("{} {}\n", host.name(), host.address());
         places.push(format!("{}:2", host.name()));
         slots.push(host.name());
-        let command = host.command("true");
-        let arguments: Vec<_> = command.get_args().map(|it| it.to_string_lossy()).collect();
-        let enter = arguments[..arguments.len() - 1].join(" ");
-        let name = host.name();
-        shell += &format!("{name}) exec ip {enter} sh -c \"HAMLYN_HOST={name} $*\";;\n");
     }
-    shell += "esac\nexit 9\n";
+    let runs =
+        |host: &hamlyn_testbed::TestHost| format!("sh -c \"HAMLYN_HOST={} $*\"", host.name());
+    let shell = testbed.remote_shell(runs);
     let (hosts, agent, secret) = (
         file("mpirun_hosts.table"),
         file("mpirun_hosts.sh"),

@@ -230,15 +230,10 @@ fn a_job_may_have_processors_on_two_hosts() {
     let program = compile("everything.c", "c99", "two_hosts");
     let directory = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let mut table = String::new();
-    let mut shell = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
     for host in testbed.hosts() {
         table += &format!("{} {}\n", host.name(), host.address());
-        let command = host.command("true");
-        let arguments: Vec<_> = command.get_args().map(|it| it.to_string_lossy()).collect();
-        let prefix = arguments[..arguments.len() - 1].join(" ");
-        shell += &format!("{}) exec ip {prefix} \"$@\";;\n", host.name());
     }
-    shell += "esac\nexit 9\n";
+    let shell = testbed.remote_shell(|_| "\"$@\"".to_owned());
     let (hosts, script) = (
         directory.join("two_hosts.table"),
         directory.join("two_hosts.sh"),

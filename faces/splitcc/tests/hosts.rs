@@ -45,16 +45,10 @@ fn programs_run_over_two_hosts_under_each_strategy() {
     };
     let room = Directory::new("hosts");
     let mut table = String::new();
-    let mut shell = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
     for host in testbed.hosts() {
         table += &format!("{} {} slots=2\n", host.name(), host.address());
-        // Its last argument is the program that it would run.
-        let command = host.command("true");
-        let arguments: Vec<_> = command.get_args().map(|it| it.to_string_lossy()).collect();
-        let enter = arguments[..arguments.len() - 1].join(" ");
-        shell += &format!("{}) exec ip {enter} \"$@\";;\n", host.name());
     }
-    shell += "esac\nexit 9\n";
+    let shell = testbed.remote_shell(|_| "\"$@\"".to_owned());
     let (table, shell) = (room.write("hosts", &table), room.write("shell", &shell));
     for (name, arguments) in RUNS {
         let source = Path::new(env!("CARGO_MANIFEST_DIR"))
