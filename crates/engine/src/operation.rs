@@ -17,7 +17,7 @@
 //! of one link than [`RESPONSES_PER_LINK`] that have no answer yet. A refused request is answered, too, if it says where to.
 
 use crate::key::Key;
-use crate::packet::{Header, Kind, SlotName};
+use crate::packet::{Address, Flags, Header, Kind, SlotName};
 use crate::refusal::Refusal;
 
 /// Requests of one link that may be without answer at a time.
@@ -87,6 +87,15 @@ pub enum Width {
 }
 
 impl Width {
+    /// That of a change that a packet of this kind asks for.
+    #[inline]
+    const fn of_kind(kind: Kind) -> Self {
+        match kind.0 & 0x10 {
+            0 => Self::Bits32,
+            _ => Self::Bits64,
+        }
+    }
+
     /// In bytes.
     #[inline]
     pub const fn bytes(self) -> u64 {
@@ -142,6 +151,17 @@ impl Atomic {
     /// The kind of a packet that asks for it.
     pub const fn kind(&self) -> Kind {
         Kind(Kind::ATOMIC | (self.width as u8) << 4 | self.change as u8)
+    }
+
+    /// What a packet of that kind with one operand asks for: nothing, if the operation needs more or there is none such.
+    #[inline]
+    pub(crate) fn of_kind(kind: Kind, operand: u64) -> Option<Self> {
+        if kind.0 & !Kind::ATOMIC_MASK != Kind::ATOMIC {
+            return None;
+        }
+        let &change = Change::ALL.get(usize::from(kind.0 & 0xf))?;
+        let width = Width::of_kind(kind);
+        (change != Change::CompareSwap).then_some(Self::new(change, width, operand))
     }
 
     /// How many bytes of data the request has.
@@ -227,8 +247,7 @@ impl Request {
         match header.kind {
             Kind::READ => (words[1] >> 32) as u32,
             Kind::PUT => header.length_bytes,
-            Kind(kind) if kind & 0x10 == 0 => Width::Bits32.bytes() as u32,
-            _ => Width::Bits64.bytes() as u32,
+            kind => Width::of_kind(kind).bytes() as u32,
         }
     }
 
@@ -273,10 +292,7 @@ impl Request {
         };
         let atomic = Atomic {
             change,
-            width: match kind.0 & 0x10 {
-                0 => Width::Bits32,
-                _ => Width::Bits64,
-            },
+            width: Width::of_kind(kind),
             operand: words[1],
             expected: words[2],
         };
@@ -289,6 +305,46 @@ impl Request {
         )
     }
 }
+
+/// A request whose data fit its cell: what the fast path looks at, as it came, or as it is to be sent. A read, or a change of a word
+/// with one operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShortRequest {
+    /// What is asked for.
+    pub kind: Kind,
+    /// Of which slot.
+    pub to: Address,
+    /// The key.
+    pub key: Key,
+    /// Where in the slot.
+    pub offset: u64,
+    /// The return slot in the upper half, the token in the lower.
+    pub word: u64,
+    /// The return key; then of a read where the bytes go and how many they are, of a change the operand.
+    pub data: [u64; 2],
+}
+
+impl ShortRequest {
+    /// How many bytes of data it has.
+    pub const BYTES: u32 = READ_REQUEST_BYTES;
+
+    /// The same as a header.
+    pub const fn header(&self) -> Header {
+        Header {
+            slot: self.to.slot(),
+            metadata_index: self.to.metadata_index(),
+            key: self.key,
+            offset: self.offset,
+            length_bytes: Self::BYTES,
+            word: self.word,
+            metadata_length_bytes: 0,
+            flags: Flags::NONE,
+            kind: self.kind,
+        }
+    }
+}
+
+const _: () = assert!(READ_REQUEST_BYTES == ATOMIC_REQUEST_BYTES);
 
 /// The word of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,10 +2,13 @@
 //!
 //! The order of the checks is that of messages: interface, slot, key, right, the request itself, place.
 
-use crate::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use crate::key::Key;
+use crate::limits::{FAST_INDEX, SHORT_BYTES_WITH_WORD, SHORT_WORDS, USER_METADATA_BYTES};
 use crate::memory::{Area, Denied, LinkId, Payload, TxLinks};
-use crate::operation::{PUT_METADATA_BYTES, Request, leading_words};
-use crate::packet::{Flags, Header, SlotName};
+use crate::operation::{
+    AnswerWord, Atomic, PUT_METADATA_BYTES, Request, ReturnPlace, ShortRequest, leading_words,
+};
+use crate::packet::{Address, Flags, Header, Kind, Short, SlotName};
 use crate::point::Point;
 use crate::receive::Receiver;
 use crate::receive_observer::{ReceiveEvent, ReceiveObserver};
@@ -36,6 +39,94 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             self.responder.push(from, Answer { to, response });
         }
         done.map(drop)
+    }
+
+    /// The fast path for a request that one short packet answers: that packet, if the request was carried out. Nothing for any
+    /// other request, for one that is refused, and while answers wait: then the call has had no effect, and [`Receiver::receive`] must
+    /// decide.
+    #[inline(always)]
+    pub fn serve_short(&mut self, request: &ShortRequest) -> Option<Short> {
+        // An observer is shown what comes as a packet.
+        if O::LISTENS || self.responder.is_waiting() || !self.slots.is_receive_enabled() {
+            return None;
+        }
+        if !request.to.is_fast() {
+            return None;
+        }
+        let slot = self.slots.named(request.to.slot()).ok()?;
+        if slot.revoked || slot.mode != Mode::Normal || slot.key != request.key {
+            return None;
+        }
+        let [return_key, argument] = request.data;
+        let mut data = [0; SHORT_WORDS];
+        let (length_bytes, return_offset) = if request.kind == Kind::READ {
+            let length_bytes = argument >> 32;
+            if length_bytes > SHORT_BYTES_WITH_WORD as u64 || !slot.rights.grant(Rights::READ) {
+                return None;
+            }
+            let at = place(slot, request.offset, length_bytes).ok()?;
+            let mut bytes = [0; SHORT_BYTES_WITH_WORD];
+            if length_bytes == size_of::<u64>() as u64 {
+                let word = bytes.first_chunk_mut::<{ size_of::<u64>() }>()?;
+                slot.area.read(at, word).ok()?;
+            } else {
+                slot.area
+                    .read(at, &mut bytes[..length_bytes as usize])
+                    .ok()?;
+            }
+            for (word, bytes) in data.iter_mut().zip(bytes.as_chunks().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            (length_bytes, argument & u64::from(u32::MAX))
+        } else {
+            let atomic = Atomic::of_kind(request.kind, argument)?;
+            let width_bytes = atomic.width.bytes();
+            if !slot.rights.grant(Rights::ATOMIC) {
+                return None;
+            }
+            let at = place(slot, request.offset, width_bytes).ok()?;
+            if at % width_bytes != 0 {
+                return None;
+            }
+            data[0] = slot.area.change(at, &atomic).ok()?;
+            (width_bytes, ReturnPlace::value_offset(request.word as u32))
+        };
+        let word = AnswerWord {
+            token: request.word as u32,
+            bytes: length_bytes as u32,
+            is_last: true,
+            refused: None,
+        };
+        Some(Short {
+            to: Address::new(SlotName::from_bits((request.word >> 32) as u32), FAST_INDEX),
+            key: Key::from_bits(return_key),
+            offset: return_offset,
+            word: word.to_bits(),
+            has_metadata: false,
+            length_bytes: length_bytes as u8,
+            data,
+        })
+    }
+
+    /// What [`Receiver::serve_short`] made found no room on that link: it waits.
+    #[cold]
+    pub fn answer_later(&mut self, to: LinkId, answer: &Short) {
+        let [first, second, third, _] = answer.data;
+        let place = ReturnPlace {
+            slot: answer.to.slot(),
+            key: answer.key,
+            offset: answer.offset,
+            token: AnswerWord::from_bits(answer.word).token,
+        };
+        let length_bytes = u32::from(answer.length_bytes);
+        let response = Response::Fetched([first, second, third], length_bytes);
+        self.responder.push(
+            to,
+            Answer {
+                to: place,
+                response,
+            },
+        );
     }
 
     fn carry_out<P: Payload<A>>(
@@ -90,7 +181,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
                 }
                 let before = slot.area.change(at, &atomic).map_err(denied)?;
                 payload.passes(Point::ChangeServed);
-                Response::Value(before, atomic.width.bytes() as u32)
+                Response::Fetched([before, 0, 0], atomic.width.bytes() as u32)
             }
         })
     }

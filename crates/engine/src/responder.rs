@@ -7,7 +7,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::limits::FAST_INDEX;
+use crate::limits::{FAST_INDEX, SHORT_BYTES_WITH_WORD};
 use crate::memory::{Area, LinkId, Part, TxLinks, Unsent};
 use crate::operation::{AnswerWord, RESPONSES_PER_LINK, ReturnPlace};
 use crate::packet::{Flags, Header, Kind, SlotName};
@@ -16,6 +16,9 @@ use crate::refusal::Refusal;
 
 /// Answers of one link that are sent before the next link has its turn.
 const TURN_ANSWERS: usize = 16;
+
+/// Words of an answer that was fetched at once: one short packet holds them beside its word.
+pub(crate) const FETCHED_WORDS: usize = SHORT_BYTES_WITH_WORD / size_of::<u64>();
 
 /// What a request gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,8 +31,8 @@ pub(crate) enum Response {
     },
     /// So many bytes were put.
     Put(u32),
-    /// What the word was, and how many bytes it has.
-    Value(u64, u32),
+    /// So many bytes of these words, lowest first: they were fetched when the request was carried out.
+    Fetched([u64; FETCHED_WORDS], u32),
     /// No, and so many bytes will not come.
     Refused(Refusal, u32),
 }
@@ -213,15 +216,14 @@ fn send_one<'a, A: Area + 'a, O: TxLinks<A>>(
         Response::Put(bytes) => {
             offer(tx_links, link, &to.header(0, bytes, true, None), &[])?;
         }
-        Response::Value(value, width) => {
-            let bytes = value.to_le_bytes();
-            let part = Part::Bytes(&bytes[..width as usize]);
-            offer(
-                tx_links,
-                link,
-                &to.header(width, width, true, None),
-                &[part],
-            )?;
+        Response::Fetched(words, length_bytes) => {
+            let mut bytes = [0; SHORT_BYTES_WITH_WORD];
+            for (into, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+                *into = word.to_le_bytes();
+            }
+            let part = Part::Bytes(&bytes[..length_bytes as usize]);
+            let header = to.header(length_bytes, length_bytes, true, None);
+            offer(tx_links, link, &header, &[part])?;
         }
         Response::Refused(reason, bytes) => {
             offer(

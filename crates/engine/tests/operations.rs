@@ -3,10 +3,12 @@
 mod host;
 
 use hamlyn_engine::key::Key;
-use hamlyn_engine::limits::FAST_INDEX;
+use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES_WITH_WORD};
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::operation::{AnswerWord, Atomic, Change, RESPONSES_PER_LINK, Width};
-use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_engine::operation::{
+    AnswerWord, Atomic, Change, RESPONSES_PER_LINK, ShortRequest, Width,
+};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
@@ -321,6 +323,64 @@ proptest! {
     fn the_word_of_an_answer_survives(token: u32, bytes in 0..1_u32 << 23, is_last: bool, refused in prop::option::of(0..255_u8)) {
         let word = AnswerWord { token, bytes, is_last, refused };
         prop_assert_eq!(AnswerWord::from_bits(word.to_bits()), word);
+    }
+
+    /// What the fast path answers, the other way answers alike, and leaves the same memory. What it leaves alone, is as it was. It
+    /// leaves alone what is refused, what is longer than a short packet, and compare-and-swap, and nothing else.
+    #[test]
+    fn the_fast_path_does_what_the_other_does(
+        rights in prop::sample::select(vec![Rights::ALL, Rights::READ, Rights::ATOMIC, Rights::WRITE]),
+        is_revoked: bool,
+        requests in prop::collection::vec((
+            prop_oneof![Just(Kind::READ), (0x40..0x60_u8).prop_map(Kind), any::<u8>().prop_map(Kind)],
+            prop_oneof![0..110_u64, (0..14_u64).prop_map(|word| 8 * word), any::<u64>()],
+            prop_oneof![9 => Just(1), 1 => any::<u64>()],
+            prop_oneof![Just(FAST_INDEX), Just(0_u16)],
+            0..40_u64,
+            any::<u32>(),
+        ), 1..40),
+    ) {
+        let (mut fast, mut slow) = (Target::new(rights, usize::MAX), Target::new(rights, usize::MAX));
+        for target in [&mut fast, &mut slow] {
+            if is_revoked {
+                target.receiver.revoke_slot(target.slot).unwrap();
+            }
+        }
+        for (kind, offset, key, metadata_index, length_bytes, token) in requests {
+            let request = ShortRequest {
+                kind,
+                to: Address::new(fast.slot, metadata_index),
+                key: Key::from_bits(key),
+                offset,
+                word: u64::from(BACK.to_bits()) << 32 | u64::from(token),
+                data: [BACK_KEY, u64::from(token >> 16) | length_bytes << 32],
+            };
+            let before = fast.area.contents();
+            let answer = fast.receiver.serve_short(&request);
+            let Some(answer) = answer else {
+                prop_assert_eq!(fast.area.contents(), before);
+                if request.kind.is_request() {
+                    let (wanted, taken) = (length_bytes, slow.take(request.header(), &[], &bytes(&request.data)));
+                    let is_long = kind == Kind::READ && wanted > SHORT_BYTES_WITH_WORD as u64;
+                    prop_assert!(taken.is_err() || is_long, "{:?} was left alone", request);
+                    slow.answers();
+                }
+                continue;
+            };
+            prop_assert!(slow.take(request.header(), &[], &bytes(&request.data)).is_ok());
+            let answers = slow.answers();
+            prop_assert_eq!(answers.len(), 1);
+            prop_assert_eq!(answers[0].header, answer.header());
+            prop_assert_eq!(&answers[0].data[..], &answer.bytes()[..]);
+            prop_assert_eq!(fast.area.contents(), slow.area.contents());
+            // One that found no room goes later, and is the same.
+            fast.receiver.answer_later(fast.link, &answer);
+            prop_assert!(fast.receiver.serve_short(&request).is_none(), "it overtakes what waits");
+            let later = fast.answers();
+            prop_assert_eq!(later.len(), 1);
+            prop_assert_eq!(later[0].header, answer.header());
+            prop_assert_eq!(&later[0].data, &answers[0].data);
+        }
     }
 
     /// Whatever comes, nothing outside the slot changes, and answers carry no more than was asked for.

@@ -59,6 +59,8 @@ pub const OPERATIONS_MAX: usize = 64;
 pub(crate) const REQUEST_BYTES_MAX: usize = 8 * 1024;
 /// Where in an initiator's memory landing places begin; before them are the places of values.
 pub(crate) const LANDING_START: u64 = 8 * OPERATIONS_MAX as u64;
+/// Bytes that a blocking read asks for at a time. They land behind the memory for landing, in a place of their own.
+pub(crate) const BLOCKING_READ_BYTES: usize = 64 * 1024;
 /// Answers that have come and were not looked at: those of all requests that may be under way, each in several packets.
 pub(crate) const ANSWERS_MAX: usize = 16 * RESPONSES_PER_LINK;
 
@@ -205,6 +207,8 @@ pub struct Initiator {
     /// The ticket's place, if it is imported.
     pub(crate) direct: Option<DirectWindow>,
     landing_bytes: u64,
+    /// A blocking read was given up, whose bytes may still come.
+    pub(crate) is_read_given_up: bool,
     leaving: Leaving,
 }
 
@@ -232,8 +236,19 @@ impl Initiator {
             area,
             direct,
             landing_bytes,
+            is_read_given_up: false,
             leaving,
         }
+    }
+
+    /// How much memory one with so many bytes for landing needs.
+    pub(crate) const fn area_bytes(landing_bytes: u64) -> u64 {
+        LANDING_START + landing_bytes + BLOCKING_READ_BYTES as u64
+    }
+
+    /// Where in the slot blocking reads land.
+    pub(crate) fn blocking_read_place(&self) -> u64 {
+        LANDING_START + self.landing_bytes
     }
 
     /// A window on the ticket's place, if it was imported when this was opened and that lasts.
@@ -311,6 +326,13 @@ impl Operations {
         self.operations.iter().map(|pending| pending.requests).sum()
     }
 
+    /// Whether answers are under way to operations that nobody waits for.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.operations
+            .iter()
+            .any(|pending| pending.is_used && pending.is_given_up)
+    }
+
     /// How many are outstanding.
     pub(crate) fn outstanding(&self) -> usize {
         let is_it = |pending: &&Pending| pending.is_used && !pending.is_given_up;
@@ -341,6 +363,46 @@ impl Operations {
         if let Some(pending) = self.pending(operation) {
             pending.requests += 1;
         }
+    }
+
+    /// Its only request was sent.
+    #[inline]
+    pub(crate) fn asked_at_once(&mut self, operation: Operation) {
+        if let Some(pending) = self.pending(operation) {
+            (pending.requests, pending.is_all_sent) = (1, true);
+        }
+    }
+
+    /// Whether one request of it, the last, has no answer yet, none was refused, and its result will be fetched.
+    #[inline]
+    pub(crate) fn is_asked_at_once(&mut self, operation: Operation) -> bool {
+        self.pending(operation).is_some_and(|pending| {
+            pending.requests == 1
+                && pending.is_all_sent
+                && !pending.is_given_up
+                && pending.refused.is_none()
+        })
+    }
+
+    /// After [`Operations::is_asked_at_once`]: if this answer, which has come, answers for all of it, it was carried out, and its place
+    /// is free. Otherwise nothing was done, and the answer is still to be taken in.
+    #[inline]
+    pub(crate) fn finish_at_once(&mut self, operation: Operation, word: u64) -> bool {
+        let Some(pending) = self.pending(operation) else {
+            return false;
+        };
+        let whole = AnswerWord {
+            token: operation.token,
+            bytes: pending.left_bytes as u32,
+            is_last: true,
+            refused: None,
+        };
+        let is_whole = word == whole.to_bits();
+        if is_whole {
+            pending.is_used = false;
+            self.free.push(operation.index() as u16);
+        }
+        is_whole
     }
 
     /// It was carried out in memory, or refused.

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use hamlyn_engine::memory::{LinkId, Part, TxLinks, Unsent};
+use hamlyn_engine::operation::ShortRequest;
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::point::Point;
 use hamlyn_engine::receive_observer::ReceiveObserver;
@@ -79,10 +80,16 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
     }
 
     /// Sends what is queued, a burst at most; how many packets.
+    #[inline]
     pub(crate) fn pump(&mut self) -> usize {
-        if !self.transmitter.is_waiting() {
-            return 0;
+        match self.transmitter.is_waiting() {
+            true => self.pump_waiting(),
+            false => 0,
         }
+    }
+
+    #[inline(never)]
+    fn pump_waiting(&mut self) -> usize {
         let pumped = self.transmitter.pump(&mut self.tx_links, BURST_PACKETS);
         // If more follows at once, it may go with what waits.
         if !pumped.waiting || pumped.packets < BURST_PACKETS {
@@ -305,6 +312,13 @@ impl<T: TransmitEnd> TxRoutes<T> {
     pub(crate) fn has_short_way(&self, link: LinkId) -> bool {
         self.route(link)
             .is_some_and(|route| route.end.has_short_way())
+    }
+
+    /// Sends a request by the fast path; whether it was sent.
+    #[inline(always)]
+    pub(crate) fn offer_request(&mut self, link: LinkId, request: &ShortRequest) -> bool {
+        self.reach(link)
+            .is_some_and(|route| route.end.try_send_request(request))
     }
 
     /// Nothing more is sent for now.

@@ -12,7 +12,7 @@ use hamlyn_engine::limits::{
     PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, SHORT_BYTES_MAX, SHORT_WORDS, USER_METADATA_BYTES,
 };
 use hamlyn_engine::memory::{self, Area as _, Denied, Part, ShortData, Unsent};
-use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
+use hamlyn_engine::operation::{REQUEST_WORDS, ShortRequest, leading_words};
 use hamlyn_engine::packet::{Address, Header, Short, short_words};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
@@ -216,6 +216,12 @@ impl Outgoing {
         let room = self.producer.room().map_err(unsent)?;
         room.publish(short_cell::encode_short(&short()));
         Ok(())
+    }
+
+    /// Sends a request over the line, if that is due and we may write there; whether it was sent.
+    #[inline(always)]
+    pub(crate) fn try_send_request(&mut self, request: &ShortRequest) -> bool {
+        self.is_line_due() && self.send_over_line(cell::encode_request(request)).is_ok()
     }
 
     /// Whether the next packet whose data fit its cell goes over the line.
@@ -531,6 +537,23 @@ impl Incoming {
             self.consumer.look(first, most)?
         };
         Some(short_cell::decode_short(length, cell))
+    }
+
+    /// See [`crate::Shortcut::peek_request`].
+    #[inline(always)]
+    pub(crate) fn peek_request(&self) -> Option<ShortRequest> {
+        if !self.is_line_next {
+            return None;
+        }
+        let taken = self.consumer.taken();
+        let (kind, cell) = self.line.look(cell::REQUEST_FIRST, cell::KIND_MAX, taken)?;
+        cell::decode_request(kind, &cell)
+    }
+
+    /// See [`crate::Shortcut::request_done`].
+    #[inline(always)]
+    pub(crate) fn request_done(&mut self) {
+        self.line_done();
     }
 
     /// See [`crate::Shortcut::is_blind`].

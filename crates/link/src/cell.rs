@@ -21,8 +21,9 @@
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_WORDS, USER_METADATA_BYTES};
-use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
-use hamlyn_ring::cells::{Cell, FLAG_MASK};
+use hamlyn_engine::operation::ShortRequest;
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, SlotName};
+use hamlyn_ring::cells::{Cell, CellInPlace, FLAG_MASK};
 use hamlyn_ring::shared::{LINE_BYTES, LINE_WORDS};
 
 use crate::{LinkFault, short_cell};
@@ -140,6 +141,43 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
         word,
         data[0],
         data[1],
+    ]
+}
+
+/// The first word of a request that has its data in its cell, but for its kind and what belongs to the ring.
+pub(crate) const REQUEST_FIRST: u64 = (GENERAL as u64) << 56;
+/// The greatest kind that may stand there.
+pub(crate) const KIND_MAX: u64 = u8::MAX as u64;
+
+/// The request of that kind in a cell whose first word is [`REQUEST_FIRST`] besides, if it is one that has so many data.
+#[inline(always)]
+pub(crate) fn decode_request(kind: u64, cell: &impl CellInPlace) -> Option<ShortRequest> {
+    let kind = Kind(kind as u8);
+    if !kind.is_request() || cell.word::<4>() != u64::from(ShortRequest::BYTES) {
+        return None;
+    }
+    Some(ShortRequest {
+        kind,
+        to: Address::from_bits(cell.word::<1>()),
+        key: Key::from_bits(cell.word::<2>()),
+        offset: cell.word::<3>(),
+        word: cell.word::<5>(),
+        data: [cell.word::<6>(), cell.word::<7>()],
+    })
+}
+
+/// The cell of a request that has its data in it. The flag is left to the ring.
+#[inline(always)]
+pub(crate) fn encode_request(request: &ShortRequest) -> Cell {
+    [
+        REQUEST_FIRST | u64::from(request.kind.0) << 32,
+        request.to.to_bits(),
+        request.key.to_bits(),
+        request.offset,
+        u64::from(ShortRequest::BYTES),
+        request.word,
+        request.data[0],
+        request.data[1],
     ]
 }
 

@@ -6,7 +6,7 @@
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
-use hamlyn_engine::operation::REQUEST_WORDS;
+use hamlyn_engine::operation::{REQUEST_WORDS, ShortRequest};
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
@@ -108,6 +108,14 @@ impl TransmitEnd for EitherTransmit {
     fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool {
         match self {
             Self::Pair(end) => end.try_send_short(short),
+            Self::Udp(_) => false,
+        }
+    }
+
+    #[inline(always)]
+    fn try_send_request(&mut self, request: &ShortRequest) -> bool {
+        match self {
+            Self::Pair(end) => end.try_send_request(request),
             Self::Udp(_) => false,
         }
     }
@@ -285,7 +293,7 @@ impl ReceiveEnd for EitherReceive {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_pending(&self) -> bool {
         either!(self, end => end.is_pending())
     }
@@ -295,7 +303,7 @@ impl ReceiveEnd for EitherReceive {
         either!(self, end => end.return_credit());
     }
 
-    #[inline]
+    #[inline(always)]
     fn return_arena_credit(&mut self) {
         either!(self, end => end.return_arena_credit());
     }

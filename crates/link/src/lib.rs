@@ -21,6 +21,7 @@ use std::convert::Infallible;
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
+use hamlyn_engine::operation::ShortRequest;
 use hamlyn_engine::packet::{Header, Short, ShortInPlace};
 use hamlyn_engine::point::Point;
 use hamlyn_engine::refusal::Refusal;
@@ -116,6 +117,12 @@ pub trait TransmitEnd {
     /// Offers a short packet by the fast path, and asks for it only when it can be sent so. Whether it was sent; if not,
     /// [`TransmitEnd::try_send`] may send it, or tells why nothing can. Otherwise as that.
     fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool;
+
+    /// As [`TransmitEnd::try_send_short`], for a request that goes over the duplex line.
+    #[inline(always)]
+    fn try_send_request(&mut self, _request: &ShortRequest) -> bool {
+        false
+    }
 
     /// Whether [`TransmitEnd::try_send_short`] ever sends anything.
     fn has_short_way(&self) -> bool {
@@ -291,6 +298,17 @@ pub trait Shortcut {
 
     /// The packet that was last shown is taken.
     fn short_done(&mut self);
+
+    /// A copy of the next packet, if it lies in the duplex line and is a request that has its data in its cell. It stays the next one
+    /// until [`Shortcut::request_done`]. May overlook a packet that the end itself finds, and does unless the packet before was in the
+    /// line.
+    #[inline(always)]
+    fn peek_request(&self) -> Option<ShortRequest> {
+        None
+    }
+
+    /// The request that was last shown is taken.
+    fn request_done(&mut self) {}
 }
 
 /// Of a link that has none.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hamlyn_engine::memory::{Part, Unsent};
+use hamlyn_engine::operation::ShortRequest;
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
@@ -307,6 +308,15 @@ impl TransmitEnd for PairTransmit {
     }
 
     #[inline(always)]
+    fn try_send_request(&mut self, request: &ShortRequest) -> bool {
+        let is_sent = self.outgoing.try_send_request(request);
+        if is_sent {
+            self.wake();
+        }
+        is_sent
+    }
+
+    #[inline(always)]
     fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize {
         let count = self.outgoing.try_send_shorts(next);
         if count > 0 {
@@ -460,6 +470,16 @@ impl Shortcut for PairReceive {
     #[inline(always)]
     fn short_done(&mut self) {
         self.incoming.short_done();
+    }
+
+    #[inline(always)]
+    fn peek_request(&self) -> Option<ShortRequest> {
+        self.incoming.peek_request()
+    }
+
+    #[inline(always)]
+    fn request_done(&mut self) {
+        self.incoming.request_done();
     }
 }
 

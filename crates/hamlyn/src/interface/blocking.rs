@@ -4,8 +4,11 @@
 use hamlyn_host::Host;
 
 use super::Interface;
-use crate::one_sided::{Atomic, Change, Initiator, Operation, OperationError, Width};
-use crate::wait::Wait;
+use super::operating::Asking;
+use crate::one_sided::{
+    Atomic, BLOCKING_READ_BYTES, Change, Initiator, Operation, OperationError, Width,
+};
+use crate::wait::{Wait, WaitState};
 
 impl<H: Host> Interface<H> {
     /// Reads the eight bytes at `offset` of the ticket's place. Blocks as long as `wait` says.
@@ -20,6 +23,68 @@ impl<H: Host> Interface<H> {
         }
         let operation = self.begin_read_word(initiator, offset, wait)?;
         self.finish_or_give_up(initiator, operation, wait)
+    }
+
+    /// Reads `into.len()` bytes at `offset` of the ticket's place, as many as the ticket has. Blocks as long as `wait` says. What
+    /// does not come in exported memory comes in rounds of 64 KiB, and is copied once more. After an error `into` may hold a
+    /// part of it. Does not allocate.
+    pub fn read(
+        &mut self,
+        initiator: &mut Initiator,
+        offset: u64,
+        into: &mut [u8],
+        wait: Wait,
+    ) -> Result<(), OperationError> {
+        if self.read_direct(initiator, offset, into)? {
+            return Ok(());
+        }
+        if initiator.is_read_given_up {
+            self.await_given_up(initiator, wait)?;
+        }
+        let place = initiator.blocking_read_place();
+        let mut wait_state = WaitState::new(wait);
+        for (index, piece) in into.chunks_mut(BLOCKING_READ_BYTES).enumerate() {
+            let offset = offset + (index * BLOCKING_READ_BYTES) as u64;
+            let length_bytes = piece.len() as u64;
+            let wait = match index {
+                0 => wait,
+                _ => self.left(&mut wait_state),
+            };
+            let asking = |_| Asking::Read(place);
+            let read = self
+                .begin(initiator, offset, length_bytes, asking, wait)
+                .and_then(|operation| self.finish_or_give_up(initiator, operation, wait));
+            if let Err(error) = read {
+                initiator.is_read_given_up = true;
+                return Err(error);
+            }
+            let copied = initiator.area.read_at(place, piece);
+            debug_assert!(copied.is_ok(), "blocking reads have a place in the area");
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing of operations that were given up is under way: it would land where the next read does.
+    #[cold]
+    fn await_given_up(
+        &mut self,
+        initiator: &mut Initiator,
+        wait: Wait,
+    ) -> Result<(), OperationError> {
+        let mut wait_state = WaitState::new(wait);
+        while self.operating.of(initiator)?.has_given_up() {
+            let link = initiator.target.link;
+            let is_gone = self.is_drained(link) && self.link_end(link).is_some();
+            self.take_answers(initiator.slot, None);
+            if is_gone {
+                break;
+            }
+            if !self.pause(&mut wait_state)? {
+                return Err(OperationError::TimedOut);
+            }
+        }
+        initiator.is_read_given_up = false;
+        Ok(())
     }
 
     /// Changes the eight bytes at `offset` of the ticket's place, and returns what they were. Blocks as long as `wait` says; if

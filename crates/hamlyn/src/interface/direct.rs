@@ -83,9 +83,8 @@ impl<H: Host> Interface<H> {
     }
 
     /// Reads bytes at `offset` of the ticket's place to where the caller wants them, if that can be done in memory; whether it could.
-    /// Otherwise read them by [`Interface::begin_read`].
     #[inline]
-    pub fn read_direct(
+    pub(super) fn read_direct(
         &mut self,
         initiator: &Initiator,
         offset: u64,

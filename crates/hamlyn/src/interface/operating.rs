@@ -1,12 +1,13 @@
 //! An interface begins one-sided operations and waits for their answers, and answers those of others ([`crate::one_sided`]).
 
 use hamlyn_engine::counting::{Counting, Share};
-use hamlyn_engine::limits::{DIRECT_BYTES_MAX, FAST_INDEX};
+use hamlyn_engine::limits::{DIRECT_BYTES_MAX, FAST_INDEX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{LinkId, Part, TxLinks as _, Unsent};
 use hamlyn_engine::operation::{
     PUT_METADATA_BYTES, READ_REQUEST_BYTES, REQUEST_WORDS, RESPONSES_PER_LINK, ReturnPlace,
+    ShortRequest,
 };
-use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, SlotName};
 use hamlyn_engine::point::Point;
 use hamlyn_engine::terminus::{PostError, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::Message as EngineMessage;
@@ -14,13 +15,14 @@ use hamlyn_host::Host;
 
 use super::direct::carry_out;
 use super::pieces::Pieces;
+use super::receiving::at_hand;
 use super::{Interface, OutboundOf};
 use crate::error::OpenError;
 use crate::half::Half;
 use crate::message::Target;
 use crate::one_sided::{
-    ANSWERS_MAX, Atomic, Initiator, InitiatorOptions, LANDING_START, Operation, OperationError,
-    Operations, REQUEST_BYTES_MAX,
+    ANSWERS_MAX, Atomic, Initiator, InitiatorOptions, Operation, OperationError, Operations,
+    REQUEST_BYTES_MAX,
 };
 use crate::outbound::Withheld;
 use crate::slot::NewSlot;
@@ -91,6 +93,11 @@ impl Operating {
     }
 }
 
+/// Reads of so many bytes are one request on every link: what fits the shortest packets.
+const ONE_REQUEST_BYTES: u64 = (PACKET_PAYLOAD_MIN - PUT_METADATA_BYTES as usize) as u64;
+
+const _: () = assert!(PACKET_PAYLOAD_MIN <= REQUEST_BYTES_MAX);
+
 /// What is asked for.
 pub(super) enum Asking<'a> {
     /// To read to that place of the slot for answers.
@@ -116,7 +123,7 @@ impl<H: Host> Interface<H> {
             });
         }
         let landing_bytes = options.landing_bytes;
-        if landing_bytes > u64::from(u32::MAX) - LANDING_START {
+        if landing_bytes > u64::from(u32::MAX) - Initiator::area_bytes(0) {
             return Err(OpenError::Setting {
                 setting: "landing_bytes",
                 value: landing_bytes,
@@ -127,7 +134,7 @@ impl<H: Host> Interface<H> {
         if self.operating.terminus.is_none() && matches!(self.outbound, Half::Shared(_)) {
             self.operating.terminus = Some(self.open_terminus(TerminusOptions::default())?);
         }
-        let area = self.allocate(LANDING_START + landing_bytes)?;
+        let area = self.allocate(Initiator::area_bytes(landing_bytes))?;
         let queue = self.open_queue(ANSWERS_MAX)?;
         // Its key is told to the one target only, whose answers can reach nothing else.
         let slot = match self.open_slot(NewSlot::new(&area).queue(&queue)) {
@@ -212,7 +219,7 @@ impl<H: Host> Interface<H> {
         self.begin(initiator, offset, size_of::<u64>() as u64, to, wait)
     }
 
-    fn begin<'a>(
+    pub(super) fn begin<'a>(
         &mut self,
         initiator: &mut Initiator,
         offset: u64,
@@ -255,11 +262,11 @@ impl<H: Host> Interface<H> {
                 .done_at_once(operation, done.err());
             return Ok(operation);
         }
+        if self.ask_at_once(initiator, operation, &pieces, &asking) {
+            return Ok(operation);
+        }
         if let Asking::Atomic(_) = asking {
-            // A value of 32 bits is the lower half of the word that is returned.
-            let place = ReturnPlace::value_offset(operation.token);
-            let cleared = initiator.area.store_u64(place, 0);
-            debug_assert!(cleared.is_ok(), "values have places in the area");
+            clear_value(initiator, operation);
         }
         let mut wait_state = WaitState::new(wait);
         let mut asked_bytes = 0;
@@ -289,6 +296,57 @@ impl<H: Host> Interface<H> {
         }
         self.operating.of(initiator)?.all_asked(operation);
         Ok(operation)
+    }
+
+    /// The fast path for an operation of one request that fits the duplex line, if that is due; whether it was sent.
+    #[inline(always)]
+    fn ask_at_once(
+        &mut self,
+        initiator: &Initiator,
+        operation: Operation,
+        pieces: &Pieces<'_>,
+        asking: &Asking<'_>,
+    ) -> bool {
+        let Target { link, ticket, .. } = &initiator.target;
+        let (place, bytes) = pieces.at(0);
+        let (kind, argument) = match asking {
+            Asking::Read(to) => (Kind::READ, to | bytes << 32),
+            Asking::Atomic(atomic) if atomic.request_bytes() == ShortRequest::BYTES => {
+                (atomic.kind(), atomic.operand)
+            }
+            _ => return false,
+        };
+        let Half::Own(outbound) = &mut self.outbound else {
+            return false;
+        };
+        let window = *self.operating.window(*link);
+        let Ok(operations) = self.operating.of(initiator) else {
+            return false;
+        };
+        if bytes != pieces.length_bytes
+            || bytes > ONE_REQUEST_BYTES
+            || window >= RESPONSES_PER_LINK as u32
+        {
+            return false;
+        }
+        if let Asking::Atomic(_) = asking {
+            clear_value(initiator, operation);
+        }
+        let request = ShortRequest {
+            kind,
+            to: Address::new(ticket.slot, FAST_INDEX),
+            key: ticket.key,
+            // It wraps only if the ticket was made up here; then the place is wrong, no more.
+            offset: ticket.base.wrapping_add(place),
+            word: u64::from(operations.slot.name.to_bits()) << 32 | u64::from(operation.token),
+            data: [operations.slot.key.to_bits(), argument],
+        };
+        let is_sent = outbound.tx_links.offer_request(*link, &request);
+        if is_sent {
+            operations.asked_at_once(operation);
+            *self.operating.window(*link) += 1;
+        }
+        is_sent
     }
 
     /// Sends the next request of an operation; for how many bytes.
@@ -373,6 +431,9 @@ impl<H: Host> Interface<H> {
     ) -> Result<(), OperationError> {
         let mut wait_state = WaitState::new(wait);
         loop {
+            if self.finish_at_hand(initiator, operation) {
+                return Ok(());
+            }
             let link = initiator.target.link;
             // Asked before the look, so that what came before the end of the link is seen.
             let is_gone = self.is_drained(link) && self.link_end(link).is_some();
@@ -389,6 +450,33 @@ impl<H: Host> Interface<H> {
                 return Err(OperationError::TimedOut);
             }
         }
+    }
+
+    /// The fast path for an operation that was asked for in one request: whether the next message of all answers it as a whole, and
+    /// no end of an operation is to be told of.
+    #[inline(always)]
+    fn finish_at_hand(&mut self, initiator: &Initiator, operation: Operation) -> bool {
+        let place = usize::from(initiator.slot.index());
+        let Some(Some(operations)) = self.operating.initiators.get_mut(place) else {
+            return false;
+        };
+        let is_alone = operations.slot.name == initiator.slot && !operations.is_completing();
+        if !is_alone || !operations.is_asked_at_once(operation) {
+            return false;
+        }
+        let Some(notification) = at_hand(&mut self.inbound, &operations.queue) else {
+            return false;
+        };
+        let link = operations.link;
+        let is_finished = operations.finish_at_once(operation, notification.word);
+        if is_finished {
+            let window = self.operating.window(link);
+            *window = window.saturating_sub(1);
+        } else if let Some(mut operations) = self.operating.initiators[place].take() {
+            self.operating.answered(&mut operations, notification.word);
+            self.operating.initiators[place] = Some(operations);
+        }
+        is_finished
     }
 
     /// As [`Interface::finish`], for an operation with a word: what it was before the change, or what was read.
@@ -432,7 +520,7 @@ impl<H: Host> Interface<H> {
     }
 
     /// Takes the answers that have come for an initiator, as far as that of an operation that is awaited, and moves packets.
-    fn take_answers(&mut self, slot: SlotName, awaited: Option<Operation>) {
+    pub(super) fn take_answers(&mut self, slot: SlotName, awaited: Option<Operation>) {
         let place = usize::from(slot.index());
         let taken = self.operating.initiators.get_mut(place);
         let Some(mut operations) = taken.and_then(Option::take) else {
@@ -603,4 +691,12 @@ fn request_data(words: [u64; REQUEST_WORDS]) -> [u8; 8 * REQUEST_WORDS] {
         *into = word.to_le_bytes();
     }
     data
+}
+
+/// A value of 32 bits is the lower half of the word that is returned.
+#[inline]
+fn clear_value(initiator: &Initiator, operation: Operation) {
+    let place = ReturnPlace::value_offset(operation.token);
+    let cleared = initiator.area.store_u64(place, 0);
+    debug_assert!(cleared.is_ok(), "values have places in the area");
 }

@@ -8,13 +8,16 @@ use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::point::Point;
 use hamlyn_engine::receive::Awaited;
+use hamlyn_engine::receive_observer::ReceiveObserver;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_host::{Driver, Host, HostError};
+use hamlyn_link::ReceiveEnd;
+use hamlyn_ring::area::Area;
 
 use super::{Interface, Queue};
 use crate::error::ReceiveError;
 use crate::half::Half;
-use crate::inbound::Polled;
+use crate::inbound::{Inbound, Polled};
 use crate::outbound::Outbound;
 use crate::processor::Strategy;
 use crate::receive_buffer::ShortArrival;
@@ -84,18 +87,7 @@ impl<H: Host> Interface<H> {
     /// packet can change, so what is announced there need not go through it.
     #[inline(always)]
     pub(crate) fn take_at_hand(&mut self, queue: &Queue) -> Option<Notification> {
-        Self::taken(self.at_hand(queue))
-    }
-
-    #[inline(always)]
-    fn at_hand(&mut self, queue: &Queue) -> Option<Notification> {
-        if let Half::Own(inbound) = &mut self.inbound
-            && queue.empty_at == inbound.receiver.announced()
-            && inbound.may_look()
-        {
-            return inbound.take_handed(queue.id);
-        }
-        None
+        Self::taken(at_hand(&mut self.inbound, queue))
     }
 
     /// As [`Interface::next_notification`], for the answers to one-sided operations: it says which of them was answered, and the
@@ -105,7 +97,7 @@ impl<H: Host> Interface<H> {
         &mut self,
         queue: &mut Queue,
     ) -> Result<Option<Notification>, Overrun> {
-        match self.at_hand(queue) {
+        match at_hand(&mut self.inbound, queue) {
             Some(notification) => Ok(Some(notification)),
             None => self.rcv_slowly(queue),
         }
@@ -175,6 +167,12 @@ impl<H: Host> Interface<H> {
     #[inline(never)]
     fn rcv_slowly(&mut self, queue: &mut Queue) -> Result<Option<Notification>, Overrun> {
         self.host.looks();
+        if let (Half::Own(inbound), Half::Own(outbound)) = (&mut self.inbound, &mut self.outbound)
+            && inbound.serve_at_once(outbound).is_some()
+        {
+            // What it asks for next is a while away.
+            return Ok(None);
+        }
         // Still empty, so what is next may be handed over. First, as it need not be asked then whether there is nothing.
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
@@ -261,7 +259,13 @@ impl<H: Host> Interface<H> {
         self.host.looks();
         self.drain_events_if_asked();
         let polled = match (&mut self.inbound, &self.processor) {
-            (Half::Own(inbound), _) => inbound.poll(waiting),
+            (Half::Own(inbound), _) => {
+                let served = match &mut self.outbound {
+                    Half::Own(outbound) => inbound.serve_at_once(outbound),
+                    Half::Shared(_) | Half::Lent(_) => None,
+                };
+                served.unwrap_or_else(|| inbound.poll(waiting))
+            }
             (Half::Shared(handoff_lock) | Half::Lent(handoff_lock), Some(processor)) => {
                 let inbound = if insists {
                     // When this returns, either thread has taken what had come.
@@ -552,4 +556,19 @@ impl<H: Host> Interface<H> {
             _ => None,
         }
     }
+}
+
+/// The next message of all, if it is a short one in fast mode for that queue, which must be empty.
+#[inline(always)]
+pub(super) fn at_hand<R: ReceiveEnd, O: ReceiveObserver<Area>>(
+    inbound: &mut Half<Inbound<R, O>>,
+    queue: &Queue,
+) -> Option<Notification> {
+    if let Half::Own(inbound) = inbound
+        && queue.empty_at == inbound.receiver.announced()
+        && inbound.may_look()
+    {
+        return inbound.take_handed(queue.id);
+    }
+    None
 }

@@ -101,8 +101,8 @@ pub(crate) fn operations_in_exported_memory_are_complete_at_once(world: &World) 
                     let put = interface.put(&mut initiator, at as u64, &bytes, Wait::Poll);
                     put.unwrap();
                     let mut again = vec![0; length];
-                    let direct = interface.read_direct(&initiator, at as u64, &mut again);
-                    assert_eq!(direct, Ok(true));
+                    let read = interface.read(&mut initiator, at as u64, &mut again, Wait::Poll);
+                    read.unwrap();
                     assert!(again == bytes);
                 });
                 model[at..at + length].copy_from_slice(&bytes);
@@ -170,7 +170,7 @@ pub(crate) fn what_does_not_fit_exported_memory_is_refused_by_the_same_names(wor
                 assert!(matches!(outside, Err(OperationError::OutsideTicket(_))));
                 let outside = interface.put(&mut all, 4000, &[1], wait);
                 assert!(matches!(outside, Err(OperationError::OutsideTicket(_))));
-                let outside = interface.read_direct(&all, u64::MAX, &mut [0; 2]);
+                let outside = interface.read(&mut all, u64::MAX, &mut [0; 2], wait);
                 assert!(matches!(outside, Err(OperationError::OutsideTicket(_))));
                 let outside = interface.begin_read(&mut all, 0, 2 * AREA - 7, 8, wait);
                 assert!(matches!(
