@@ -20,6 +20,8 @@ pub(crate) const ROOM: Wait = Wait::millis(10);
 const ACCESSES_PER_LOOK: u32 = 8;
 /// The same where requests come through memory, which every access looks at.
 const DIRECT_ACCESSES_PER_LOOK: u32 = 256;
+const _: () =
+    assert!(ACCESSES_PER_LOOK.is_power_of_two() && DIRECT_ACCESSES_PER_LOOK.is_power_of_two());
 /// Bytes of a long access that are under way at a time.
 const PIECE_BYTES: usize = READ_BYTES as usize;
 
@@ -216,7 +218,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             true => DIRECT_ACCESSES_PER_LOOK,
             false => ACCESSES_PER_LOOK,
         };
-        if self.accesses.is_multiple_of(per_look) {
+        // A division would take longer than the access.
+        if self.accesses & (per_look - 1) == 0 {
             return self.attend();
         }
         self.attend_called()

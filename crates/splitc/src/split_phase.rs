@@ -13,10 +13,35 @@ use crate::waiting::Awaited;
 
 /// Bytes of one operation of a long get, put or store: several of them are under way at a time.
 const PIECE_BYTES: usize = 32 * 1024;
-/// Stores of so many bytes are sent as a whole or not at all.
+/// Stores of so many bytes are sent as a whole or not at all; gets of so many are delivered in one piece.
 const SHORT_BYTES: usize = 128;
 
 const _: () = assert!(PIECE_BYTES as u64 <= (LANDING_BYTES - READ_BYTES) / 4);
+
+/// Delivers bytes that are at hand; `read` copies those from a place on.
+fn deliver<H: Host, P: Program<H>>(
+    program: &mut P,
+    to: u64,
+    length_bytes: u64,
+    read: impl Fn(u64, &mut [u8]),
+) {
+    if length_bytes <= SHORT_BYTES as u64 {
+        // Most gets are of a word or two; to clear a long piece takes longer than they do.
+        let mut piece = [0; SHORT_BYTES];
+        let piece = &mut piece[..length_bytes as usize];
+        read(0, piece);
+        return program.deliver(to, piece);
+    }
+    let mut piece = [0; 4096];
+    let mut done_bytes = 0;
+    while done_bytes < length_bytes {
+        let bytes = (length_bytes - done_bytes).min(piece.len() as u64);
+        let piece = &mut piece[..bytes as usize];
+        read(done_bytes, piece);
+        program.deliver(to + done_bytes, piece);
+        done_bytes += bytes;
+    }
+}
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
     /// Begins to read `length_bytes` bytes to the place `to` of the program's own memory ([`Program::deliver`]). They are there after
@@ -30,32 +55,22 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         const WHAT: &str = "a get";
         match self.locate(WHAT, from, length_bytes)? {
             Location::Own { segment, offset } => {
-                let mut piece = [0; 4096];
-                let mut done_bytes = 0;
-                while done_bytes < length_bytes {
-                    let bytes = (length_bytes - done_bytes).min(piece.len() as u64);
-                    let piece = &mut piece[..bytes as usize];
-                    // It was found to lie in the area.
-                    let area = &self.segments[segment].area;
-                    let _ = area.read_at(offset + done_bytes, piece);
-                    self.program.deliver(to + done_bytes, piece);
-                    done_bytes += bytes;
-                }
+                let area = &self.segments[segment].area;
+                // It was found to lie in the area.
+                let read = |at, piece: &mut [u8]| {
+                    let _ = area.read_at(offset + at, piece);
+                };
+                deliver(&mut self.program, to, length_bytes, read);
                 Ok(())
             }
             Location::Remote { segment, offset } => {
                 if let Some(window) = self.window(from.proc(), segment) {
                     let window = window.clone();
-                    let mut piece = [0; 4096];
-                    let mut done_bytes = 0;
-                    while done_bytes < length_bytes {
-                        let bytes = (length_bytes - done_bytes).min(piece.len() as u64);
-                        let piece = &mut piece[..bytes as usize];
-                        // It was found to lie in the segment.
-                        let _ = window.read(offset + done_bytes, piece);
-                        self.program.deliver(to + done_bytes, piece);
-                        done_bytes += bytes;
-                    }
+                    // It was found to lie in the segment.
+                    let read = |at, piece: &mut [u8]| {
+                        let _ = window.read(offset + at, piece);
+                    };
+                    deliver(&mut self.program, to, length_bytes, read);
                     return Ok(());
                 }
                 let mut done_bytes = 0;
