@@ -1,4 +1,5 @@
-//! One-sided operations beside each other: reads, writes, streams of writes, and additions of several processes to one word, on one host.
+//! One-sided operations beside each other: reads, writes, streams of writes, additions of several processes to one word, and programs that
+//! are made of them, on one host.
 //!
 //! Each program measures all of its figures in one go and prints them (`peers/harness/one_sided.h` says how). The programs take turns, round by
 //! round, and all of a round are compared with ours of the same round. Processes are not bound: with two there is a core for each.
@@ -90,6 +91,16 @@ pub(crate) enum Operation {
     Write,
     Stream,
     Add,
+    Updates,
+    Em3d,
+    Sort,
+}
+
+impl Operation {
+    /// Whether all processes take part in it.
+    fn is_of_all(self) -> bool {
+        matches!(self, Self::Add | Self::Updates | Self::Em3d | Self::Sort)
+    }
 }
 
 /// A figure: an operation, its bytes, and among how many processes.
@@ -340,6 +351,9 @@ fn figure(line: &str, processes: u32) -> Option<(Figure, f64)> {
         "write" => Operation::Write,
         "stream" => Operation::Stream,
         "add" => Operation::Add,
+        "updates" => Operation::Updates,
+        "em3d" => Operation::Em3d,
+        "sort" => Operation::Sort,
         _ => return None,
     };
     let size_bytes = words.next()?.parse().ok()?;

@@ -8,7 +8,8 @@
  *   peer_add()                            adds 1 to the word of process 0, and returns what it was
  *   peer_sum()                            what the word is (process 0 only)
  *   peer_barrier(), peer_broadcast(&x)    of all; of a long from process 0
- *   peer_check(size)                      whether what was read is what was written */
+ *   peer_check(size)                      whether what was read is what was written
+ * Programs follow: programs.h says what they need. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@
 
 #define BYTES_MAX ((size_t)65536)
 #define WINDOW 64
+/* Words of each process's part of what all share: half of the greatest table. */
+#define PEER_WORDS ((size_t)4194304 / 8 / 2 + 64)
 
 static double now_ns(void) {
   struct timespec time;
@@ -87,6 +90,8 @@ static void additions(double lasts_ns) {
   if (me == 0) printf("add 8 %.3f\n", took / ((double)count * procs));
 }
 
+#include "programs.h"
+
 static void figures(int count, char **arguments) {
   static const size_t sizes[] = {4, 8, 64, 1024, 65536};
   if (count != 2 || atof(arguments[1]) <= 0) fail("usage: PROGRAM MILLISECONDS");
@@ -102,6 +107,5 @@ static void figures(int count, char **arguments) {
     peer_barrier();
   }
   additions(lasts_ns);
-  fflush(stdout);
-  peer_barrier();
+  programs(lasts_ns);
 }

@@ -2,6 +2,7 @@
  * MPI_Win_lock_all. */
 #include <mpi.h>
 #include <stddef.h>
+#include <stdint.h>
 
 static int me, procs;
 static MPI_Win window;
@@ -49,6 +50,50 @@ static int peer_check(size_t size) {
   return 1;
 }
 
+/* The words of the programs, which have a window of their own. */
+static MPI_Win words;
+static uint64_t *peer_words;
+
+static inline uint64_t peer_read_word(int proc, uint64_t at) {
+  uint64_t word;
+  MPI_Get(&word, 8, MPI_BYTE, proc, (MPI_Aint)(8 * at), 8, MPI_BYTE, words);
+  MPI_Win_flush(proc, words);
+  return word;
+}
+
+static inline uint64_t peer_add_word(int proc, uint64_t at, uint64_t value) {
+  uint64_t before;
+  MPI_Fetch_and_op(&value, &before, MPI_UINT64_T, proc, (MPI_Aint)(8 * at), MPI_SUM, words);
+  MPI_Win_flush(proc, words);
+  return before;
+}
+
+/* What is changed or put must stay as it is until it was sent: 64 may be on their way. */
+static uint64_t on_their_way[64];
+static unsigned changes;
+
+static inline uint64_t *kept(uint64_t value) {
+  if (changes == 64) {
+    MPI_Win_flush_local_all(words);
+    changes = 0;
+  }
+  on_their_way[changes] = value;
+  return &on_their_way[changes++];
+}
+
+static inline void peer_xor_word(int proc, uint64_t at, uint64_t value) {
+  MPI_Accumulate(kept(value), 1, MPI_UINT64_T, proc, (MPI_Aint)(8 * at), 1, MPI_UINT64_T, MPI_BXOR, words);
+}
+
+static inline void peer_put_word(int proc, uint64_t at, uint64_t value) {
+  MPI_Put(kept(value), 8, MPI_BYTE, proc, (MPI_Aint)(8 * at), 8, MPI_BYTE, words);
+}
+
+static void peer_complete(void) {
+  MPI_Win_flush_all(words);
+  changes = 0;
+}
+
 #include "../harness/one_sided.h"
 
 int main(int count, char **arguments) {
@@ -56,12 +101,17 @@ int main(int count, char **arguments) {
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &procs);
   if (MPI_Win_allocate(65536 + 64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &window) != MPI_SUCCESS) fail("no window");
+  if (MPI_Win_allocate((MPI_Aint)(8 * PEER_WORDS), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &peer_words, &words) != MPI_SUCCESS) fail("no window");
   memset(own, 0, 65536 + 64);
+  memset(peer_words, 0, 8 * PEER_WORDS);
   for (size_t i = 0; i < sizeof from; i++) from[i] = (char)(i * 7 + 1);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
+  MPI_Win_lock_all(MPI_MODE_NOCHECK, words);
   figures(count, arguments);
+  MPI_Win_unlock_all(words);
   MPI_Win_unlock_all(window);
+  MPI_Win_free(&words);
   MPI_Win_free(&window);
   MPI_Finalize();
   return 0;

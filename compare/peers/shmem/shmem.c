@@ -1,6 +1,7 @@
 /* OpenSHMEM: shmem_getmem, shmem_putmem with shmem_quiet, and shmem_long_atomic_fetch_add. */
 #include <shmem.h>
 #include <stddef.h>
+#include <stdint.h>
 
 static int me, procs;
 static char *shared;
@@ -37,6 +38,14 @@ static int peer_check(size_t size) {
   return 1;
 }
 
+static uint64_t *peer_words;
+
+static inline uint64_t peer_read_word(int proc, uint64_t at) { return shmem_uint64_g(peer_words + at, proc); }
+static inline uint64_t peer_add_word(int proc, uint64_t at, uint64_t value) { return shmem_ulong_atomic_fetch_add(peer_words + at, value, proc); }
+static inline void peer_xor_word(int proc, uint64_t at, uint64_t value) { shmem_uint64_atomic_xor(peer_words + at, value, proc); }
+static inline void peer_put_word(int proc, uint64_t at, uint64_t value) { shmem_uint64_p(peer_words + at, value, proc); }
+static void peer_complete(void) { shmem_quiet(); }
+
 #include "../harness/one_sided.h"
 
 int main(int count, char **arguments) {
@@ -46,7 +55,8 @@ int main(int count, char **arguments) {
   shared = shmem_malloc(65536);
   word = shmem_malloc(64);
   broadcast = shmem_malloc(64);
-  if (!shared || !word || !broadcast) fail("no memory");
+  peer_words = shmem_calloc(PEER_WORDS, 8);
+  if (!peer_words || !shared || !word || !broadcast) fail("no memory");
   *word = 0;
   for (size_t i = 0; i < sizeof from; i++) from[i] = (char)(i * 7 + 1);
   figures(count, arguments);

@@ -1,5 +1,6 @@
 /* Split-C's blocking read and write, signaling stores that the target counts, and fetch-and-add, by the calls of splitc.h. */
 #include <stddef.h>
+#include <stdint.h>
 #include "splitc.h"
 
 static char shared[65536];
@@ -45,7 +46,21 @@ static int peer_check(size_t size) {
   return 1;
 }
 
+#define WORDS_MAX (4194304 / 8 / 2 + 64)
+static uint64_t peer_words[WORDS_MAX];
+
+static inline splitc_global word_of(int proc, uint64_t at) { return splitc_to_global(proc, peer_words + at); }
+static inline uint64_t peer_read_word(int proc, uint64_t at) { return splitc_read_ulong(word_of(proc, at)); }
+static inline uint64_t peer_add_word(int proc, uint64_t at, uint64_t value) {
+  return (uint64_t)splitc_fetch_and_add_l(word_of(proc, at), (long)value, SPLITC_HERE);
+}
+static inline void peer_xor_word(int proc, uint64_t at, uint64_t value) { splitc_fetch_and_xor_l(word_of(proc, at), (long)value, SPLITC_HERE); }
+static inline void peer_put_word(int proc, uint64_t at, uint64_t value) { splitc_put_ulong(word_of(proc, at), value); }
+static void peer_complete(void) { splitc_sync(SPLITC_HERE); }
+
 #include "../harness/one_sided.h"
+
+_Static_assert(WORDS_MAX >= PEER_WORDS, "the words of the programs have room");
 
 static int program(int count, char **arguments) {
   for (size_t i = 0; i < sizeof from; i++) from[i] = (char)(i * 7 + 1);

@@ -94,12 +94,24 @@ impl Report {
                 Operation::Add,
                 "An addition to one word, of all processes together",
             ),
+            (
+                Operation::Updates,
+                "A random update of a table over all processes, of all together",
+            ),
+            (
+                Operation::Em3d,
+                "An edge of em3d, of all processes together",
+            ),
+            (
+                Operation::Sort,
+                "A key of a sort over all processes, of all together",
+            ),
         ] {
             let columns: Vec<_> = figures
                 .iter()
                 .filter(|figure| {
                     figure.operation == operation
-                        && (operation == Operation::Add || figure.processes == 2)
+                        && (operation.is_of_all() || figure.processes == 2)
                 })
                 .copied()
                 .collect();
@@ -109,7 +121,13 @@ impl Report {
             let _ = write!(text, "\n| {title} |");
             for figure in &columns {
                 let _ = match operation {
-                    Operation::Add => write!(text, " {} processes |", figure.processes),
+                    Operation::Updates => {
+                        let size = size_name(figure.size_bytes);
+                        write!(text, " {size}, {} processes |", figure.processes)
+                    }
+                    _ if operation.is_of_all() => {
+                        write!(text, " {} processes |", figure.processes)
+                    }
                     _ => write!(text, " {} |", size_name(figure.size_bytes)),
                 };
             }

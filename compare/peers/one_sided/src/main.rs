@@ -1,6 +1,8 @@
 //! Hamlyn's one-sided operations, measured as `peers/harness/one_sided.h` says: by packets (`packets`), or in memory that its owner has
 //! exported (`exported`). The processes are described in their environment as those of a Split-C job are.
 
+mod programs;
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -18,7 +20,9 @@ const BYTES_MAX: usize = 65_536;
 const SUM: u64 = BYTES_MAX as u64;
 const ENTERED: u64 = SUM + 64;
 const BROADCAST: u64 = SUM + 128;
-const MEMORY_BYTES: u64 = SUM + 4096;
+/// Of the words of the programs.
+const WORDS_AT: u64 = SUM + 4096;
+const MEMORY_BYTES: u64 = WORDS_AT + 8 * programs::WORDS;
 const SIZES: [usize; 5] = [4, 8, 64, 1024, BYTES_MAX];
 /// Operations of a stream that are outstanding at a time.
 const WINDOW: u64 = 64;
@@ -30,13 +34,14 @@ struct Process {
     interface: Interface<ProcessHost>,
     me: u32,
     procs: u32,
-    /// Its own memory, if that is exported: then nothing is asked of it by packets.
-    own: Option<Area>,
-    /// Process 0, and process 1 if there is one.
-    first: Initiator,
-    second: Option<Initiator>,
+    /// Its own memory; and whether that is exported: then nothing is asked of it by packets.
+    area: Area,
+    is_exported: bool,
+    /// All processes, itself included.
+    peers: Vec<Initiator>,
     barriers: u64,
     from: Vec<u8>,
+    into: Vec<u8>,
 }
 
 fn main() -> Result<()> {
@@ -56,6 +61,7 @@ fn main() -> Result<()> {
         }
     }
     process.additions(lasts)?;
+    process.programs(lasts)?;
     process.end()
 }
 
@@ -103,39 +109,34 @@ impl Process {
             let landing_bytes = BYTES_MAX as u64;
             Ok(interface.open_initiator(target, InitiatorOptions { landing_bytes })?)
         };
-        let first = initiator(0)?;
-        let second = (procs > 1).then(|| initiator(1)).transpose()?;
+        let peers = (0..procs).map(&mut initiator).collect::<Result<_>>()?;
         Ok(Self {
             interface,
             me,
             procs,
-            own: is_exported.then_some(area),
-            first,
-            second,
+            area,
+            is_exported,
+            peers,
             barriers: 0,
+            into: vec![0; BYTES_MAX],
             from: (0..BYTES_MAX).map(|at| (at * 7 + 1) as u8).collect(),
         })
     }
 
     fn change_first(&mut self, at: u64, operand: u64) -> Result<u64> {
-        if let (0, Some(own)) = (self.me, &self.own) {
-            let atomic = Atomic {
-                change: Change::Add,
-                width: Width::Bits64,
-                operand,
-                expected: 0,
-            };
-            return Ok(own.change_at(at, &atomic)?);
+        if self.me == 0 && self.is_exported {
+            let atomic = Atomic::new(Change::Add, Width::Bits64, operand);
+            return Ok(self.area.change_at(at, &atomic)?);
         }
-        let (interface, first) = (&mut self.interface, &mut self.first);
+        let (interface, first) = (&mut self.interface, &mut self.peers[0]);
         Ok(interface.change(first, at, Change::Add, operand, LONG)?)
     }
 
     fn look_at_first(&mut self, at: u64) -> Result<u64> {
-        if let (0, Some(own)) = (self.me, &self.own) {
-            return Ok(own.load_u64(at)?);
+        if self.me == 0 && self.is_exported {
+            return Ok(self.area.load_u64(at)?);
         }
-        Ok(self.interface.read_word(&mut self.first, at, LONG)?)
+        Ok(self.interface.read_word(&mut self.peers[0], at, LONG)?)
     }
 
     /// Enters for the last time. Process 0 stays until all have; they ask nothing more of it.
@@ -170,14 +171,7 @@ impl Process {
 
     fn broadcast(&mut self, value: u64) -> Result<u64> {
         if self.me == 0 {
-            match &self.own {
-                Some(own) => own.store_u64(BROADCAST, value)?,
-                None => {
-                    let bytes = value.to_le_bytes();
-                    self.interface
-                        .put(&mut self.first, BROADCAST, &bytes, LONG)?;
-                }
-            }
+            self.area.store_u64(BROADCAST, value)?;
         }
         self.barrier()?;
         let value = self.look_at_first(BROADCAST)?;
@@ -186,22 +180,20 @@ impl Process {
     }
 
     fn read(&mut self, size: usize) -> Result<()> {
-        let (interface, second) = (&mut self.interface, self.second.as_mut().context("alone")?);
-        if size == 8 {
-            black_box(interface.read_word(second, 0, LONG)?);
-            return Ok(());
-        }
-        let operation = interface.begin_read(second, 0, 0, size as u64, LONG)?;
-        Ok(interface.finish(second, operation, LONG)?)
+        let (interface, second) = (&mut self.interface, self.peers.get_mut(1).context("alone")?);
+        let into = &mut self.into[..size];
+        interface.read(second, 0, into, LONG)?;
+        black_box(into);
+        Ok(())
     }
 
     fn write(&mut self, size: usize) -> Result<()> {
-        let (interface, second) = (&mut self.interface, self.second.as_mut().context("alone")?);
+        let (interface, second) = (&mut self.interface, self.peers.get_mut(1).context("alone")?);
         Ok(interface.put(second, 0, &self.from[..size], LONG)?)
     }
 
     fn stream(&mut self, size: usize, count: u64) -> Result<()> {
-        let (interface, second) = (&mut self.interface, self.second.as_mut().context("alone")?);
+        let (interface, second) = (&mut self.interface, self.peers.get_mut(1).context("alone")?);
         if second.window().is_some() {
             // Each is complete when it returns.
             return (0..count)
@@ -227,13 +219,8 @@ impl Process {
         figure("read", size, lasts, |count| {
             (0..count).try_for_each(|_| self.read(size))
         })?;
-        let second = self.second.as_mut().context("alone")?;
-        let operation = self.interface.begin_read(second, 0, 0, size as u64, LONG)?;
-        self.interface.finish(second, operation, LONG)?;
-        let mut found = vec![0; size];
-        second.landed(0, &mut found)?;
         ensure!(
-            found == self.from[..size],
+            self.into[..size] == self.from[..size],
             "what was read is not what was written"
         );
         figure("stream", size, lasts, |count| self.stream(size, count))
