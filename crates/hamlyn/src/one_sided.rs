@@ -399,7 +399,10 @@ impl Operations {
         };
         let is_whole = word == whole.to_bits();
         if is_whole {
-            pending.is_used = false;
+            *pending = Pending {
+                generation: pending.generation,
+                ..Pending::default()
+            };
             self.free.push(operation.index() as u16);
         }
         is_whole

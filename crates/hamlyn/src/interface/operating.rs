@@ -308,6 +308,9 @@ impl<H: Host> Interface<H> {
         asking: &Asking<'_>,
     ) -> bool {
         let Target { link, ticket, .. } = &initiator.target;
+        if pieces.length_bytes == 0 {
+            return false;
+        }
         let (place, bytes) = pieces.at(0);
         let (kind, argument) = match asking {
             Asking::Read(to) => (Kind::READ, to | bytes << 32),
