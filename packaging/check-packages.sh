@@ -20,6 +20,13 @@ base=$work/base-$ID-$release.tar
 # What users of the packages have: compilers, CMake, pkg-config, Python; and ip, for the demonstration's hosts.
 tools=ca-certificates,gcc,g++,libc6-dev,cmake,make,pkg-config,iproute2,man-db,bash-completion,python3,python3-venv,python3-pip
 
+if command -v lintian >/dev/null; then
+    echo "== lintian"
+    lintian --fail-on error --suppress-tags initial-upload-closes-no-bugs "$packages"/*.deb
+else
+    echo "SKIPPED: no lintian (apt-get install lintian), which looks for what Debian would refuse"
+fi
+
 if [ ! -f "$base" ]; then
     mirror=$(sed -n -e 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -1)
     [ -n "$mirror" ] || mirror=$(sed -n -e "s/^deb \(\[[^]]*\] \)\?\([^ ]*\) $release .*/\2/p" /etc/apt/sources.list | head -1)
@@ -49,12 +56,13 @@ else
 fi
 install -m 755 "$root/packaging/use-packages.sh" "$fresh/programs/"
 
-# The mounts end with the namespace. The network is that of namespace only: nothing is fetched from here on.
+# The mounts end with the namespace. The network is the namespace's own: nothing is fetched from here on.
 unshare --mount --pid --net --ipc --uts --fork sh -eu -c '
     mount --make-rprivate /
     mount -t proc proc "$1/proc"
     mount -t sysfs sysfs "$1/sys"
     mount -t tmpfs tmpfs "$1/dev"
+    mount -t tmpfs tmpfs "$1/run"
     for device in null zero full random urandom tty; do : > "$1/dev/$device"; mount --bind "/dev/$device" "$1/dev/$device"; done
     mkdir "$1/dev/shm"
     ip link set lo up 2>/dev/null || true

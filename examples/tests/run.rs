@@ -257,7 +257,7 @@ fn tally() {
 #[test]
 fn tally_of_two_hosts() {
     let program = env!("CARGO_BIN_EXE_tally");
-    let (zeus, hera) = two_hosts("tally", 78);
+    let (zeus, hera) = two_hosts("tally-hosts", 78);
     let server = zeus.start(program, &["serve", "1"]);
     assert_eq!(
         hera.run(program, &["vote", "zeus/tally/votes", "tea"]),
