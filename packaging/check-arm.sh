@@ -54,7 +54,7 @@ fi
 packages=("$@")
 [ $# -gt 0 ] || packages=(hamlyn-engine hamlyn-ring hamlyn-link hamlyn)
 echo "== building for $TARGET"
-$CARGO build --locked --target $TARGET -p hamlyn-c -p hamlyn-cli "${packages[@]/#/-p}"
+$CARGO build --locked --target $TARGET -p hamlyn-c "${packages[@]/#/-p}"
 failed=()
 for package in "${packages[@]}"; do
     echo "== $package, under qemu"
