@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-publish tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun fmt clippy docs bare papers planted mutations mutants tests
+.PHONY: demo test soak soak-hosts build library install install-library install-command packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-publish check-packages check-arm check-links tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -25,6 +25,68 @@ soak-hosts: build tool-ip
 build: tools
 	@echo "== building the hamlyn command (release)"
 	$(CARGO) build --release -p hamlyn-cli
+
+library: tools
+	@echo "== building the library for C (release)"
+	$(CARGO) build --release --locked -p hamlyn-c
+
+# Where the library and the command go (docs/install.md). Under sudo nothing is built: what `make library build` has built is
+# installed.
+PREFIX ?= /usr/local
+DESTDIR ?=
+LIBDIR ?= $(PREFIX)/lib
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+install: install-library install-command
+
+install-library: $(if $(SUDO_UID),,library)
+	faces/c/packaging/install.sh target/release/libhamlyn_c.a $(VERSION) "$(PREFIX)" "$(DESTDIR)" "$(LIBDIR)"
+
+install-command: $(if $(SUDO_UID),,build)
+	packaging/command.sh target/release/hamlyn "$(PREFIX)" "$(DESTDIR)"
+
+# Debian packages, under target/packages.
+packages: library build
+	@if ! command -v dpkg-shlibdeps >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "== installing dpkg-dev, to make packages"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq dpkg-dev; fi
+	@echo "== Debian packages"
+	rm -rf target/packages
+	packaging/deb.sh target/packages
+
+# They are installed, used and purged in a fresh root of Debian: needs root, and a network once (docs/install.md).
+check-packages:
+	@if [ "$$(id -u)" != 0 ]; then echo "SKIPPED: a fresh root of Debian can be made by root only: packages are not checked"; \
+	elif ! command -v apt-get >/dev/null; then echo "SKIPPED: no apt-get: packages are checked on Debian and its like only"; \
+	else \
+	  command -v debootstrap >/dev/null && command -v lintian >/dev/null || { echo "== installing debootstrap and lintian, to check packages"; \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq debootstrap lintian || true; }; \
+	  $(MAKE) packages && packaging/check-packages.sh target/packages target/check-packages target/wheels; fi
+
+# The book, in target/book: all documents, with the pages of rustdoc and Doxygen beside them. Once its tools are there, no network is
+# used, neither to make it nor to read it.
+BOOK = target/book
+MDBOOK = $(or $(shell command -v mdbook),target/tools/bin/mdbook)
+book: tools
+	@if ! command -v $(MDBOOK) >/dev/null; then \
+	  echo "== installing mdbook under target/tools, to make the book"; $(CARGO) install --quiet --locked --root target/tools mdbook; fi
+	$(CARGO) run -q -p xtask --locked -- book
+	rm -rf $(BOOK)
+	$(MDBOOK) build --dest-dir "$(CURDIR)/$(BOOK)" target/book-source
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked -p hamlyn -p hamlyn-tokio -p hamlyn-splitc
+	mkdir -p $(BOOK)/docs/reference
+	cp -R target/doc $(BOOK)/docs/reference/rust
+	@if ! command -v doxygen >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "== installing doxygen, for the pages of the C headers"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq doxygen || true; fi
+	@if command -v doxygen >/dev/null; then \
+	  echo "== pages of the C headers"; doxygen faces/c/Doxyfile && mv target/doxygen/html $(BOOK)/docs/reference/c; \
+	else echo "SKIPPED: no doxygen (apt-get install doxygen): the book lacks the pages of the C headers"; fi
+	@echo "== the book: $(BOOK)/index.html"
+
+# Builds for 64-bit Arm, and tests there under qemu: many minutes, so no part of `make test`.
+check-arm: tools
+	@if ! command -v qemu-aarch64 >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "== installing gcc-aarch64-linux-gnu and qemu-user, to check for Arm"; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user || true; fi
+	packaging/check-arm.sh
 
 bench: build tool-ip
 	target/release/hamlyn bench
@@ -62,7 +124,7 @@ check-compare: tool-fmt tool-clippy
 	$(CARGO) clippy --workspace --all-targets --manifest-path compare/Cargo.toml -- -D warnings
 	$(CARGO) test --workspace --manifest-path compare/Cargo.toml
 
-test: fmt clippy docs bare papers planted check-licences tests
+test: fmt clippy docs bare papers check-links planted check-licences tests
 	@echo "== all of it passed"
 
 # What every build needs.
@@ -86,7 +148,9 @@ tool-ip: PURPOSE = to make hosts in network namespaces
 tool-tshark: PURPOSE = to check the dissector
 tool-mpirun: PACKAGE = openmpi-bin
 tool-mpirun: PURPOSE = to start jobs of Split-C
-tool-valgrind tool-ip tool-tshark tool-mpirun: tool-%:
+tool-cmake: PURPOSE = to find the installed library by it
+tool-pkg-config: PURPOSE = to find the installed library by it
+tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config: tool-%:
 	@if ! command -v $* >/dev/null; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "== installing $(or $(PACKAGE),$*), $(PURPOSE)"; \
@@ -146,6 +210,11 @@ papers: tools
 	@echo "== docs/papers against the inventories and the tree"
 	$(CARGO) run -q -p xtask --locked -- check-papers
 
+# All links of the documents, and the summary of the book.
+check-links: tools
+	@echo "== links of the documents"
+	$(CARGO) run -q -p xtask --locked -- check-links
+
 # Each edit that plants a bug must apply to the code of now.
 planted: tools
 	@echo "== planted bugs"
@@ -168,6 +237,6 @@ mutants: tools
 	@echo "== a copy of the tree with a sample of mutants, each of which a test or a scenario should kill"
 	nice -n 10 $(CARGO) run -q -p xtask --locked -- mutants $(MUTANTS)
 
-tests: tools tool-valgrind tool-ip tool-tshark tool-mpirun
+tests: tools tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config
 	@echo "== tests"
 	$(CARGO) test --workspace --locked

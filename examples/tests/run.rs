@@ -202,13 +202,11 @@ fn users() {
 }
 
 /// Two hosts on this one: two addresses of the loopback device.
-#[test]
-fn hosts() {
-    let program = env!("CARGO_BIN_EXE_hosts");
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hosts");
+fn two_hosts(name: &str, network: u8) -> (Stage, Stage) {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&directory).unwrap();
     let process = std::process::id() % 240 + 1;
-    let address = |host: u8| format!("127.{process}.77.{host}");
+    let address = |host: u8| format!("127.{process}.{network}.{host}");
     let known = directory.join("hosts");
     std::fs::write(
         &known,
@@ -222,11 +220,48 @@ fn hosts() {
             ("HAMLYN_HOST", host.to_owned()),
             ("HAMLYN_LISTEN", format!("{}:0", address(number))),
         ],
-        ..Stage::new("hosts")
+        ..Stage::new(name)
     };
-    let server = stage("zeus", 1).start(program, &["serve", "1"]);
-    let answer = stage("hera", 2).run(program, &["ask", "zeus", "who is there?"]);
+    (stage("zeus", 1), stage("hera", 2))
+}
+
+#[test]
+fn hosts() {
+    let program = env!("CARGO_BIN_EXE_hosts");
+    let (zeus, hera) = two_hosts("hosts", 77);
+    let server = zeus.start(program, &["serve", "1"]);
+    let answer = hera.run(program, &["ask", "zeus", "who is there?"]);
     assert!(answer.contains("asked: who is there?"), "{answer}");
     assert!(answer.contains("of user"), "{answer}");
+    server.end();
+}
+
+/// The program of `docs/tutorial-rust.md` is `tally`, and does what it says there: on one host,
+#[test]
+fn tally() {
+    let document = include_str!("../../docs/tutorial-rust.md");
+    let source = include_str!("../src/bin/tally.rs");
+    let body = &source[source.find("use std").unwrap()..];
+    assert!(document.contains(&format!("// tally.rs\n{body}```")));
+    let stage = Stage::new("tally");
+    let program = env!("CARGO_BIN_EXE_tally");
+    let server = stage.start(program, &["serve", "3"]);
+    let vote = |choice| stage.run(program, &["vote", "tally/votes", choice]);
+    assert_eq!(vote("tea"), "tea: 1\n");
+    assert_eq!(vote("tea"), "tea: 2\n");
+    assert_eq!(vote("coffee"), "coffee: 1\n");
+    server.end();
+}
+
+/// and on two.
+#[test]
+fn tally_of_two_hosts() {
+    let program = env!("CARGO_BIN_EXE_tally");
+    let (zeus, hera) = two_hosts("tally-hosts", 78);
+    let server = zeus.start(program, &["serve", "1"]);
+    assert_eq!(
+        hera.run(program, &["vote", "zeus/tally/votes", "tea"]),
+        "tea: 1\n"
+    );
     server.end();
 }

@@ -1,12 +1,14 @@
-//! Checks of the repository itself: `cargo run -p xtask -- check-papers | check-engine | check-planted`; and `plant`
-//! makes a copy of the tree with all planted bugs (decision 0016), `mutants` one with a sample of mutants, which it runs
-//! (decision 0032).
+//! Checks of the repository itself: `cargo run -p xtask -- check-papers | check-engine | check-planted | check-links`;
+//! `book` copies the documents to where a book is made of them, `plant` makes a copy of the tree with all planted bugs
+//! (decision 0016), `mutants` one with a sample of mutants, which it runs (decision 0032).
 //!
 //! Each check is a pure function of texts, so its tests can show that it fails.
 #![forbid(unsafe_code)]
 
+mod book;
 mod copy;
 mod engine;
+mod links;
 mod mutants;
 mod papers;
 mod planted;
@@ -44,8 +46,8 @@ const PAPERS: [Paper; 4] = [
 ];
 /// Says how many rows of each paper there are of each class.
 const SUMMARY: &str = "docs/papers.md";
-/// Cites tests, but has no rows that it must have.
-const SECURITY: &str = "docs/security.md";
+/// Cite tests, but have no rows that they must have.
+const CITING: [&str; 2] = ["docs/security.md", "docs/pains.md"];
 const ENGINE: &str = "crates/engine";
 /// The planted bugs, the module of their switch, and the tests that must find them.
 const PLANTED: &str = "planted";
@@ -81,10 +83,12 @@ fn run() -> Result<bool> {
         ["check-papers"] => check_papers(&root),
         ["check-engine"] => check_engine(&root),
         ["check-planted"] => Ok(planted(&root)?.is_some()),
+        ["check-links"] => book::check_links(&root),
+        ["book"] => book::write(&root),
         ["plant"] => plant(&root),
         ["mutants", options @ ..] => mutants::run(&root, options),
         _ => bail!(
-            "usage: cargo run -p xtask -- check-papers | check-engine | check-planted | plant | mutants {}",
+            "usage: cargo run -p xtask -- check-papers | check-engine | check-planted | check-links | book | plant | mutants {}",
             mutants::USAGE
         ),
     }
@@ -130,9 +134,11 @@ fn check_papers(root: &Path) -> Result<bool> {
         SUMMARY,
         &papers::check_summary(&read(root, SUMMARY)?, &summaries),
     );
-    let cited = papers::check_citations(&read(root, SECURITY)?, &in_tree);
-    print_problems(SECURITY, &cited.problems);
-    println!("{SECURITY}: {} lines cite a test", cited.cited);
+    for file in CITING {
+        let cited = papers::check_citations(&read(root, file)?, &in_tree);
+        print_problems(file, &cited.problems);
+        println!("{file}: {} lines cite a test", cited.cited);
+    }
     Ok(is_sound)
 }
 

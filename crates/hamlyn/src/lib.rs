@@ -114,4 +114,5 @@ pub use zerocopy;
 #[doc = include_str!("../../../docs/start.md")]
 #[doc = include_str!("../../../docs/tuning.md")]
 #[doc = include_str!("../../../docs/simulator.md")]
+#[doc = include_str!("../../../docs/tutorial-rust.md")]
 pub struct Documents;

@@ -1,6 +1,6 @@
 //! Memory that somebody else may write at any moment: the only module of this
 //! crate with `unsafe` in it. Mappings are here, the memory of areas is in
-//! `memory` and `window`, single loads and stores are in `instructions` or `atomics`.
+//! `memory` and `window`, single loads and stores are in `instructions` (x86-64), `instructions_aarch64` or `atomics`.
 //!
 //! Whatever lies in a [`Mapping`] may change between any two instructions. So
 //! there is never a reference into it except to atomics, and bytes are copied
@@ -16,8 +16,11 @@ mod direct;
 mod loaned;
 mod memory;
 mod placed;
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 #[path = "shared/atomics.rs"]
+mod raw;
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+#[path = "shared/instructions_aarch64.rs"]
 mod raw;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[path = "shared/instructions.rs"]

@@ -10,6 +10,7 @@ mod bench;
 mod demo;
 mod doctor;
 mod keygen;
+mod manual;
 mod network;
 mod partners;
 mod ping;
@@ -24,7 +25,7 @@ mod trace;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::actor::Role;
 use crate::output::Unwritten;
@@ -62,6 +63,10 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Hunt for faults: random programs in random worlds, in virtual time.
     Simulate(simulate::Arguments),
+    /// Print what a shell needs to complete the command's arguments.
+    Completions(manual::Completions),
+    /// Write the manual pages of the command into a directory.
+    Manual(manual::Pages),
     /// Keep several hosts busy while processes are killed and cables pulled, and see that nothing is lost.
     Soak(soak::Arguments),
     /// A process that `run` starts, before it becomes the program.
@@ -93,6 +98,10 @@ fn main() -> ExitCode {
         Command::Keygen(arguments) => keygen::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Completions(arguments) => {
+            manual::print_completions(&arguments, Arguments::command())
+        }
+        Command::Manual(arguments) => manual::write_pages(&arguments, Arguments::command()),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Actor { role } => match role {
             Role::Bench => bench::peer::run(),

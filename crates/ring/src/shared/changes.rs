@@ -3,7 +3,7 @@
 //! Whoever else has the memory may change the word meanwhile, by whatever means: each change here is one that the processor
 //! makes as a whole. Refused: words that are not at a multiple of their width.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use hamlyn_engine::operation::{Atomic, Change, Width};
 
@@ -15,7 +15,8 @@ impl Mapping {
     #[inline]
     pub fn change(&self, offset: usize, atomic: &Atomic) -> Result<u64, OutOfRange> {
         let at = self.writable(offset, atomic.width.bytes() as usize)?;
-        match atomic.width {
+        full_barrier();
+        let before = match atomic.width {
             Width::Bits64 => {
                 let at = at.cast::<u64>();
                 if !at.is_aligned() {
@@ -23,7 +24,7 @@ impl Mapping {
                 }
                 // SAFETY: eight bytes that may be written, aligned, for as long as the mapping is borrowed.
                 let word = unsafe { AtomicU64::from_ptr(at) };
-                Ok(change_64(word, atomic))
+                change_64(word, atomic)
             }
             Width::Bits32 => {
                 let at = at.cast::<u32>();
@@ -32,9 +33,20 @@ impl Mapping {
                 }
                 // SAFETY: four bytes that may be written, aligned, for as long as the mapping is borrowed.
                 let word = unsafe { AtomicU32::from_ptr(at) };
-                Ok(change_32(word, atomic))
+                change_32(word, atomic)
             }
-        }
+        };
+        full_barrier();
+        Ok(before)
+    }
+}
+
+/// What a locked instruction of x86-64 is by itself. Elsewhere an earlier store may pass a change, and a later load, too, whatever
+/// order the change has.
+#[inline(always)]
+fn full_barrier() {
+    if cfg!(any(miri, not(target_arch = "x86_64"))) {
+        fence(Ordering::SeqCst);
     }
 }
 

@@ -5,6 +5,7 @@
 //! aligned.
 
 use core::ptr::NonNull;
+use core::sync::atomic::{Ordering, fence};
 use std::sync::Arc;
 
 use hamlyn_engine::operation::Atomic;
@@ -107,16 +108,17 @@ impl DirectWindow {
         load_u64, store_u64, u64;
     }
 
-    /// Copies bytes out of the window. Those that others write meanwhile come out old or new.
+    /// Copies bytes out of the window, before all later accesses. Those that others write meanwhile come out old or new.
     #[inline]
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), OutOfRange> {
         let from = self.at(offset, into.len() as u64, self.length_bytes)?;
         // SAFETY: so many bytes lie in the window, and `into` is a slice of memory that is not in a mapping of this crate.
         unsafe { raw::copy(into.as_mut_ptr(), from, into.len()) };
+        fence(Ordering::Acquire);
         Ok(())
     }
 
-    /// Copies bytes out of the window into an area.
+    /// Copies bytes out of the window into an area, before all later accesses.
     pub fn read_to(
         &self,
         offset: u64,
@@ -129,13 +131,15 @@ impl DirectWindow {
         let (from, length) = (self.start + offset as usize, length_bytes as usize);
         let kind = StoreKind::Temporal;
         let copied = area.write_from(to, self.mapping(), from, length, kind);
+        fence(Ordering::Acquire);
         copied.map_err(|_| OutOfRange)
     }
 
-    /// Copies bytes into the window.
+    /// Copies bytes into the window, after all earlier accesses.
     #[inline]
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
         let to = self.at(offset, bytes.len() as u64, self.writable_bytes)?;
+        fence(Ordering::Release);
         // SAFETY: so many bytes lie in the window, which may be written; `bytes` is a slice of memory that is not in one.
         unsafe { raw::copy(to, bytes.as_ptr(), bytes.len()) };
         Ok(())
