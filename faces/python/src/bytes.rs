@@ -31,7 +31,8 @@ fn ask<'a>(
     flags: c_int,
 ) -> PyResult<&'a mut View> {
     // SAFETY: the place has room for a view, and the object is alive.
-    let asked = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), place.as_mut_ptr().cast(), flags) };
+    let asked =
+        unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), place.as_mut_ptr().cast(), flags) };
     if asked != 0 {
         let cause = PyErr::take(object.py());
         return Err(refusal(object, what, flags, cause));
@@ -46,18 +47,34 @@ fn refusal(object: &Bound<'_, PyAny>, what: &str, flags: c_int, cause: Option<Py
     let is_writable = flags & ffi::PyBUF_WRITABLE != 0;
     let name = type_name(object);
     let error = if object.is_instance_of::<PyString>() {
-        PyTypeError::new_err(format!("{what} is bytes or another buffer, not str: encode it first"))
-    } else if cause.as_ref().is_some_and(|cause| cause.is_instance_of::<PyTypeError>(py)) {
+        PyTypeError::new_err(format!(
+            "{what} is bytes or another buffer, not str: encode it first"
+        ))
+    } else if cause
+        .as_ref()
+        .is_some_and(|cause| cause.is_instance_of::<PyTypeError>(py))
+    {
         PyTypeError::new_err(match is_writable {
             true => format!("{what} is a bytearray or another writable buffer, not {name}"),
-            false => format!("{what} is bytes or another buffer, such as an array of NumPy, not {name}"),
+            false => {
+                format!("{what} is bytes or another buffer, such as an array of NumPy, not {name}")
+            }
         })
-    } else if cause.as_ref().is_some_and(|cause| cause.get_type(py).module().is_ok_and(|module| module == "hamlyn.errors")) {
+    } else if cause.as_ref().is_some_and(|cause| {
+        cause
+            .get_type(py)
+            .module()
+            .is_ok_and(|module| module == "hamlyn.errors")
+    }) {
         return cause.unwrap_or_else(|| PyBufferError::new_err("no buffer"));
     } else {
         PyBufferError::new_err(match is_writable {
-            true => format!("{what} cannot be written in one stretch: it is read-only, or not contiguous"),
-            false => format!("{what} is not contiguous: take a copy of it, as numpy.ascontiguousarray makes"),
+            true => format!(
+                "{what} cannot be written in one stretch: it is read-only, or not contiguous"
+            ),
+            false => format!(
+                "{what} is not contiguous: take a copy of it, as numpy.ascontiguousarray makes"
+            ),
         })
     };
     error.set_cause(py, cause);
@@ -104,8 +121,8 @@ pub(crate) fn with_writable<R>(
     let (data, length) = (view.0.0.buf.cast::<u8>(), view.0.0.len as usize);
     let bytes = match length {
         0 => &mut [],
-        // SAFETY: the object keeps so many writable bytes there until the view is given back; it is written while the interpreter's
-        // lock is held.
+        // SAFETY: the object keeps so many writable bytes there until the view is given back. As with sockets, what other threads
+        // read of it meanwhile is undetermined.
         _ => unsafe { std::slice::from_raw_parts_mut(data, length) },
     };
     act(bytes)

@@ -10,12 +10,12 @@ use hamlyn::loans::LoanError;
 use hamlyn::one_sided::OperationError;
 use hamlyn::service::{CallError, ReplyError};
 use hamlyn::ticket::{OutsideTicket, TicketError};
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 
-/// What programs act on: the exceptions of `hamlyn/errors.py`, by name, and two of Python's own.
+/// What programs act on: the exceptions of `hamlyn/errors.py`, by name, and one of Python's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     TimedOut,
@@ -36,7 +36,6 @@ pub(crate) enum Kind {
     SystemFailed,
     /// A view is alive.
     Buffer,
-    Type,
 }
 
 impl Kind {
@@ -59,7 +58,6 @@ impl Kind {
             Self::Released => "Released",
             Self::SystemFailed => "SystemFailed",
             Self::Buffer => "BufferError",
-            Self::Type => "TypeError",
         }
     }
 }
@@ -90,22 +88,21 @@ impl Failure {
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
+/// The exception of that kind.
+pub(crate) fn class_of(py: Python<'_>, kind: Kind) -> PyResult<Bound<'_, PyAny>> {
+    let errors = ERRORS.get_or_try_init(py, || py.import("hamlyn.errors").map(Bound::unbind))?;
+    errors.bind(py).getattr(kind.class_name())
+}
+
 impl From<Failure> for PyErr {
     #[cold]
     fn from(failure: Failure) -> Self {
         let text = failure.text.into_owned();
         match failure.kind {
             Kind::Buffer => PyBufferError::new_err(text),
-            Kind::Type => PyTypeError::new_err(text),
             kind => Python::attach(|py| {
-                let make = || -> PyResult<PyErr> {
-                    let errors = ERRORS.get_or_try_init(py, || {
-                        py.import("hamlyn.errors").map(Bound::unbind)
-                    })?;
-                    let class = errors.bind(py).getattr(kind.class_name())?;
-                    Ok(PyErr::from_value(class.call1((text,))?))
-                };
-                make().unwrap_or_else(|error| error)
+                let made = class_of(py, kind).and_then(|class| class.call1((text,)));
+                made.map_or_else(|error| error, PyErr::from_value)
             }),
         }
     }

@@ -16,7 +16,7 @@ use crate::fork;
 /// Something that ends with its manager.
 pub(crate) trait Closing: Send + Sync {
     /// Closes it. Views of its messages stay good.
-    fn close(&self);
+    fn close(self: Arc<Self>);
 }
 
 /// What is to be done behind the gate, later.
@@ -167,6 +167,8 @@ pub(crate) struct Guarded<T: 'static> {
     gate: Arc<Gate>,
     /// What it is called, if it is closed.
     name: &'static str,
+    /// The program has closed it; there may be views that keep it.
+    is_shut: AtomicBool,
     value: UnsafeCell<Option<T>>,
 }
 
@@ -193,8 +195,18 @@ impl<T> Guarded<T> {
         Self {
             gate: Arc::clone(gate),
             name,
+            is_shut: AtomicBool::new(false),
             value: UnsafeCell::new(Some(value)),
         }
+    }
+
+    /// No call uses it any more.
+    pub(crate) fn shut(&self) {
+        self.is_shut.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_shut(&self) -> bool {
+        self.is_shut.load(Ordering::SeqCst)
     }
 
     #[inline(always)]
@@ -210,11 +222,11 @@ impl<T> Guarded<T> {
         // thread is refused by the gate as well.
         let value = unsafe { &mut *self.value.get() };
         match value {
-            Some(value) => Ok(Entered {
+            Some(value) if !self.is_shut.load(Ordering::Relaxed) => Ok(Entered {
                 value,
                 _passed: passed,
             }),
-            None => Err(closed(self.name)),
+            _ => Err(closed(self.name)),
         }
     }
 
@@ -242,7 +254,10 @@ impl<T> Guarded<T> {
 
 #[cold]
 fn closed(name: &'static str) -> Failure {
-    Failure::of(Kind::HandleClosed, &format_args!("this {name} was closed: open another"))
+    Failure::of(
+        Kind::HandleClosed,
+        &format_args!("this {name} was closed: open another"),
+    )
 }
 
 impl<T> Drop for Guarded<T> {

@@ -33,12 +33,15 @@ impl<'py> FromPyObject<'_, 'py> for Timeout {
         let seconds = match is_number && !object.is_instance_of::<PyBool>() {
             true => object.extract::<f64>()?,
             // A number of NumPy, say.
-            false => object.call_method0("__float__").and_then(|it| it.extract()).map_err(|_| {
-                PyTypeError::new_err(format!(
-                    "timeout is a number of seconds, or None to wait for ever; not {}",
-                    type_name(&object)
-                ))
-            })?,
+            false => object
+                .call_method0("__float__")
+                .and_then(|it| it.extract())
+                .map_err(|_| {
+                    PyTypeError::new_err(format!(
+                        "timeout is a number of seconds, or None to wait for ever; not {}",
+                        type_name(&object)
+                    ))
+                })?,
         };
         if seconds.is_nan() || seconds < 0.0 {
             return Err(PyValueError::new_err(format!(
@@ -46,6 +49,17 @@ impl<'py> FromPyObject<'_, 'py> for Timeout {
             )));
         }
         Ok(Self(Duration::from_secs_f64(seconds.min(SECONDS_MAX))))
+    }
+}
+
+impl Timeout {
+    /// As the library has it.
+    pub(crate) fn wait(timeout: Option<Self>) -> Wait {
+        match timeout {
+            None => Wait::Forever,
+            Some(Self(Duration::ZERO)) => Wait::Poll,
+            Some(Self(span)) => Wait::For(span),
+        }
     }
 }
 
@@ -111,7 +125,7 @@ pub(crate) fn wait_long<T, R>(
     mut attempt: impl FnMut(&mut T, Wait) -> Result<Option<R>, Failure>,
 ) -> PyResult<Option<R>> {
     if let Some(Timeout(Duration::ZERO)) = timeout {
-        return Ok(attempt(&mut guarded.enter()?, Wait::Poll)?);
+        return Ok(attempt(&mut *guarded.enter()?, Wait::Poll)?);
     }
     let deadline = Deadline::new(timeout);
     wait_in_slices(py, guarded, deadline, slice, &mut attempt)
@@ -179,3 +193,18 @@ pub(crate) const NO_ROOM: Failure = Failure::new(
     Kind::TimedOut,
     "the receiver made no room in time: wait longer, or see whether it still receives; nothing was sent",
 );
+
+/// Does it without the interpreter's lock.
+pub(crate) fn detached<T, R>(
+    py: Python<'_>,
+    guarded: &Guarded<T>,
+    act: impl FnOnce(&mut T) -> Result<R, Failure>,
+) -> PyResult<R> {
+    let carried = Carried((guarded, act));
+    let result = py.detach(move || {
+        let (guarded, act) = carried.into_inner();
+        let mut entered = guarded.enter()?;
+        act(&mut entered).map(Carried)
+    });
+    Ok(result.map(Carried::into_inner)?)
+}
