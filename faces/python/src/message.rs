@@ -79,7 +79,7 @@ impl Message {
     }
 
     /// A copy of the bytes.
-    fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    pub(crate) fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         if !self.0.is_copied() {
             return Ok(self.0.show(|bytes| PyBytes::new(py, bytes))?);
         }

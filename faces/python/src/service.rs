@@ -113,6 +113,11 @@ impl Call {
             })
         };
         match data {
+            // The request as the reply: its memory goes with the call.
+            Some(data) if slf.is(data) => {
+                let copy = slf.as_super().get().__bytes__(slf.py())?;
+                answer(copy.as_bytes())
+            }
             Some(data) => with_bytes(data, "a reply", answer),
             None => answer(&[]),
         }
@@ -350,8 +355,7 @@ impl Client {
         }
     }
 
-    /// As `call`, awaited in the running event loop of asyncio. Several may be awaited at a time; views of a reply must be gone before the
-    /// next is taken.
+    /// As `call_bytes`, awaited in the running event loop of asyncio. Several may be awaited at a time.
     fn call_async<'py>(
         slf: Bound<'py, Self>,
         request: Bound<'py, PyAny>,

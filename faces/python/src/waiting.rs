@@ -1,5 +1,5 @@
-//! Waiting, with regard for the interpreter: a call looks once, polls for a moment, and then waits without the interpreter's lock, in
-//! slices, between which signals are seen to. Nothing is taken by a call that a signal ends.
+//! Waiting, with regard for the interpreter: a call looks once, and then polls and sleeps without the interpreter's lock,
+//! in slices, between which signals are seen to. Nothing is taken by a call that a signal ends.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,6 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded};
 
-/// How long a call polls with the interpreter's lock held: to let it go and take it back costs as much as a message.
-const BRIEF: Duration = Duration::from_micros(20);
 /// How long a call waits until it looks for signals.
 const SLICE: Duration = Duration::from_millis(50);
 /// The same for calls that must be given time to succeed at all, as those that connect.
@@ -29,19 +27,23 @@ impl<'py> FromPyObject<'_, 'py> for Timeout {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let wrong = || {
+            PyTypeError::new_err(format!(
+                "timeout is a number of seconds, or None to wait for ever; not {}",
+                type_name(&object)
+            ))
+        };
+        if object.is_instance_of::<PyBool>() {
+            return Err(wrong());
+        }
         let is_number = object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>();
-        let seconds = match is_number && !object.is_instance_of::<PyBool>() {
+        let seconds = match is_number {
             true => object.extract::<f64>()?,
             // A number of NumPy, say.
             false => object
                 .call_method0("__float__")
                 .and_then(|it| it.extract())
-                .map_err(|_| {
-                    PyTypeError::new_err(format!(
-                        "timeout is a number of seconds, or None to wait for ever; not {}",
-                        type_name(&object)
-                    ))
-                })?,
+                .map_err(|_| wrong())?,
         };
         if seconds.is_nan() || seconds < 0.0 {
             return Err(PyValueError::new_err(format!(
@@ -105,14 +107,8 @@ pub(crate) fn wait_for<T, R>(
     if let Some(Timeout(Duration::ZERO)) = timeout {
         return Ok(None);
     }
-    let deadline = Deadline::new(timeout);
-    let Some(brief) = deadline.left(BRIEF) else {
-        return Ok(None);
-    };
-    if let Some(found) = attempt(&mut entered, Wait::For(brief))? {
-        return Ok(Some(found));
-    }
     drop(entered);
+    let deadline = Deadline::new(timeout);
     wait_in_slices(py, guarded, deadline, SLICE, &mut attempt)
 }
 

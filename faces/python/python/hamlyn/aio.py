@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 from .errors import Closed, TimedOut
 
 if TYPE_CHECKING:
-    from ._hamlyn import Event, Manager, Pending, Reply
+    from ._hamlyn import Event, Manager, Pending
 
 R = TypeVar("R")
 
@@ -155,8 +155,8 @@ async def drive(end: Any, step: Any) -> None:
     await _until(end.manager, lambda: True if step.poll() else None)
 
 
-async def call(client: Any, request: Any) -> Reply:
-    """Calls a service."""
+async def call(client: Any, request: Any) -> bytes:
+    """Calls a service. The reply is copied, as other tasks may take the client's next one before this is looked at."""
     driver = _driver_of(client.manager)
     pending: Optional[Pending] = None
     while pending is None:
@@ -164,4 +164,9 @@ async def call(client: Any, request: Any) -> Reply:
             pending = client.start(request, timeout=0)
         except TimedOut:
             await driver.activity(_ROOM_WAIT)
-    return await _until(client.manager, lambda: client.reply(pending, 0))  # type: ignore[no-any-return]
+
+    def look() -> Optional[bytes]:
+        reply = client.reply(pending, 0)
+        return None if reply is None else reply.tobytes()
+
+    return await _until(client.manager, look)
