@@ -597,6 +597,8 @@ impl Borrowing {
         self.lender.read_at(&self.state, &own, 0, &mut copy)?;
         let data = copy.as_ptr();
         own.copy = Some(copy);
+        // What is copied is given back at once, unless it is kept.
+        Arc::clone(&self.lender).let_go(Arc::clone(&self.state));
         Ok(data)
     }
 

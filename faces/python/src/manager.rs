@@ -349,7 +349,7 @@ impl Manager {
             clients,
         };
         let end = slf.get().enter(|it| Ok(it.bind_service(item, options)?))?;
-        Service::new(slf, end)
+        Service::new(slf, end, reply_bytes)
     }
 
     /// Connects to a service.

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use hamlyn::service::{
-    self, Answered, Call as Lending, CallError, Deferred, Reply as LendingReply,
+    self, Answered, Call as Lending, CallError, Deferred, Reply as LendingReply, ReplyError,
 };
 use hamlyn::{PeerIdentity, Wait};
 use pyo3::prelude::*;
@@ -61,7 +61,10 @@ type Serving = End<service::Service, Lending<'static>>;
 /// A call of a client. It reads as the bytes of the request. It is answered by `reply`, once, at any time and in any order; if it is
 /// deleted without a reply, its client is told so. Views of it must be gone when the next call is received, and when it is answered.
 #[pyclass(frozen, extends = Message, module = "hamlyn")]
-pub(crate) struct Call(Arc<Serving>);
+pub(crate) struct Call {
+    end: Arc<Serving>,
+    reply_bytes: u32,
+}
 
 #[pymethods]
 impl Call {
@@ -84,7 +87,7 @@ impl Call {
     /// Whether the client has given the call up, as far as is known before the next call is received.
     #[getter]
     fn is_cancelled(slf: Bound<'_, Self>) -> PyResult<bool> {
-        let mut held = slf.get().0.held.enter()?;
+        let mut held = slf.get().end.held.enter()?;
         let call = held.message_of(slf.as_super().get().0.state());
         Ok(call.is_some_and(|call| call.is_cancelled()))
     }
@@ -96,7 +99,17 @@ impl Call {
         let this = slf.get();
         let state = slf.as_super().get().0.state();
         let answer = |bytes: &[u8]| -> PyResult<&'static str> {
-            let mut held = this.0.held.enter()?;
+            // The library would drop the call, and its client be told that there is no answer.
+            let limit_bytes = this.reply_bytes;
+            if bytes.len() > limit_bytes as usize {
+                let length_bytes = bytes.len();
+                return Err(Failure::from(ReplyError::TooLong {
+                    length_bytes,
+                    limit_bytes,
+                })
+                .into());
+            }
+            let mut held = this.end.held.enter()?;
             let answered = if held.message_of(state).is_some() {
                 let call = held.use_up(state)?;
                 call.reply(bytes)
@@ -126,13 +139,20 @@ impl Call {
 
 /// The answering end.
 #[pyclass(frozen, extends = EndPoint, module = "hamlyn")]
-pub(crate) struct Service(Arc<Serving>);
+pub(crate) struct Service {
+    end: Arc<Serving>,
+    reply_bytes: u32,
+}
 
 impl Service {
-    pub(crate) fn new(manager: &Bound<'_, Manager>, end: service::Service) -> PyResult<Py<Self>> {
+    pub(crate) fn new(
+        manager: &Bound<'_, Manager>,
+        end: service::Service,
+        reply_bytes: u32,
+    ) -> PyResult<Py<Self>> {
         let end = End::new(manager.get().gate(), "service", end);
         let base = EndPoint::new(manager, &end);
-        Py::new(manager.py(), (Self(end), base))
+        Py::new(manager.py(), (Self { end, reply_bytes }, base))
     }
 }
 
@@ -142,15 +162,19 @@ impl Service {
     /// later; BufferError if a view of it is alive.
     #[pyo3(signature = (timeout=None))]
     fn recv(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<Option<Py<Call>>> {
-        let came = wait_for(py, &self.0.held, timeout, |held, wait| {
+        let came = wait_for(py, &self.end.held, timeout, |held, wait| {
             let came = held.hold(|end| Ok(end.next(wait)?))?;
             Ok(came.map(|(bytes, state)| {
-                Borrowing::new(self.0.clone(), state, Some(bytes), bytes.len())
+                Borrowing::new(self.end.clone(), state, Some(bytes), bytes.len())
             }))
         })?;
         match came {
             Some(borrowing) => {
-                Py::new(py, (Call(Arc::clone(&self.0)), Message(borrowing))).map(Some)
+                let call = Call {
+                    end: Arc::clone(&self.end),
+                    reply_bytes: self.reply_bytes,
+                };
+                Py::new(py, (call, Message(borrowing))).map(Some)
             }
             None => Ok(None),
         }
@@ -179,13 +203,13 @@ impl Service {
 
     /// Takes away what a client has here: its calls fail, and those it makes from now on. Whether it had anything.
     fn dismiss(&self, client: &Peer) -> PyResult<bool> {
-        Ok(self.0.held.enter()?.end()?.dismiss(client.identity.link))
+        Ok(self.end.held.enter()?.end()?.dismiss(client.identity.link))
     }
 
     /// Clients that were thrown out because they broke the protocol.
     #[getter]
     fn misbehaved(&self) -> PyResult<u64> {
-        Ok(self.0.held.enter()?.end()?.misbehaved())
+        Ok(self.end.held.enter()?.end()?.misbehaved())
     }
 }
 

@@ -35,7 +35,7 @@ class Unknown:
 
 
 def echoing() -> None:
-    with hamlyn.Channel.connect("numbers", WAIT, classes=(Point, Frozen), allow_pickle=True) as channel:
+    with hamlyn.Channel.connect("numbers", WAIT, classes=(Point, Frozen)) as channel:
         for value in channel:
             channel.send(value)
 
@@ -87,7 +87,7 @@ VALUES: list[Any] = [
 
 
 def test_everything_comes_back() -> None:
-    with hamlyn.Channel.bind("numbers", classes=(Point, Frozen), allow_pickle=True) as channel, running(echoing) as peer:
+    with running(echoing) as peer, hamlyn.Channel.bind("numbers", classes=(Point, Frozen)) as channel:
         for value in VALUES:
             channel.send(value, WAIT)
             came = channel.recv(WAIT)
@@ -96,10 +96,6 @@ def test_everything_comes_back() -> None:
                 assert came.flags.writeable
         channel.send(memoryview(b"abc"))
         assert channel.recv(WAIT) == b"abc"
-        channel.send({1, 2}, pickle=True)
-        with pytest.raises(TypeError, match="not set"):
-            channel.send({1, 2})
-        # The peer sends it back as what it is.
         channel.close()
         assert peer.pid
 
@@ -112,7 +108,7 @@ def pickling_back() -> None:
 
 
 def test_pickles_are_for_those_who_allow_them() -> None:
-    with hamlyn.Channel.bind("numbers") as channel, running(pickling_back):
+    with running(pickling_back), hamlyn.Channel.bind("numbers") as channel:
         channel.send({1, 2}, WAIT, pickle=True)
         for _ in range(2):
             with pytest.raises(hamlyn.Malformed, match="allow_pickle"):
@@ -120,7 +116,7 @@ def test_pickles_are_for_those_who_allow_them() -> None:
 
 
 def test_arrays_without_a_copy() -> None:
-    with hamlyn.Channel.bind("numbers") as channel, running(echoing):
+    with running(echoing), hamlyn.Channel.bind("numbers") as channel:
         for length in (10, 10_000):
             channel.send(numpy.arange(length), WAIT)
             array = channel.recv(WAIT, copy=False)
@@ -131,7 +127,7 @@ def test_arrays_without_a_copy() -> None:
 
 
 def test_what_cannot_be_sent() -> None:
-    with hamlyn.Channel.bind("numbers") as channel, running(echoing):
+    with running(echoing), hamlyn.Channel.bind("numbers") as channel:
         with pytest.raises(hamlyn.TimedOut, match="nobody has connected"):
             channel.send(b"x", 0)
         channel.send(b"x", WAIT)
@@ -159,7 +155,7 @@ def sending(value: Any) -> None:
 
 
 def test_a_class_that_is_not_registered() -> None:
-    with hamlyn.Channel.bind("numbers") as channel, running(sending, Unknown(1)):
+    with running(sending, Unknown(1)), hamlyn.Channel.bind("numbers") as channel:
         with pytest.raises(hamlyn.Malformed, match="register it"):
             channel.recv(WAIT)
 

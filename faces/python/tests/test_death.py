@@ -101,8 +101,9 @@ def test_a_fork_in_between() -> None:
                 alice.close()
                 # A manager of its own works.
                 with hamlyn.open("bob") as bob:
-                    bob.bind_datagram("inbox")
-                    assert bob.connect_datagram("bob/inbox", WAIT).send(b"x") is None
+                    mine = bob.bind_datagram("inbox")
+                    bob.connect_datagram("bob/inbox", WAIT).send(b"x")
+                    assert mine.recv_bytes(WAIT) == b"x"
                 status = 0
             finally:
                 os._exit(status)
@@ -141,7 +142,7 @@ def test_ctrl_c_ends_a_wait(wait: str) -> None:
         other = hamlyn.open("bob") if {needs_bob} else None
         print("ready", flush=True)
         try:
-            exec({wait!r})
+            {wait}
         except KeyboardInterrupt:
             # The manager works as before.
             inbox = alice.bind_datagram("after")
@@ -149,7 +150,7 @@ def test_ctrl_c_ends_a_wait(wait: str) -> None:
             assert inbox.recv_bytes(60) == b"works"
             print("interrupted", flush=True)
         """
-    ).format(wait=WAITS[wait], needs_bob="bob/" in WAITS[wait] and wait != "connect" or "other" in WAITS[wait])
+    ).format(wait=WAITS[wait].replace(chr(10), chr(10) + ' ' * 4), needs_bob="bob/" in WAITS[wait] and wait != "connect" or "other" in WAITS[wait])
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "ready\n"

@@ -52,7 +52,7 @@ def test_datagrams() -> None:
         assert inbox.recv_into(buffer, WAIT) == 100
         assert buffer == b"x" * 100
         answer.send(b"end")
-        answer.fence(WAIT)
+        alice.flush(WAIT)
         assert inbox.recv(0) is None
 
 
@@ -128,7 +128,7 @@ def tag_sender() -> None:
 
 
 def test_tagged_writes() -> None:
-    with hamlyn.open("alice") as alice:
+    with hamlyn.open("alice", strategy="np") as alice:
         table = alice.bind_tagged_write("table", 1024, 256)
         with running(tag_sender) as peer:
             assert table.get_specific_tag(1 << 60, WAIT) == 1 << 60
@@ -229,7 +229,7 @@ def member(content: bytes) -> None:
 
 def test_groups() -> None:
     parts = [bytes([65 + number]) * 100_000 for number in range(3)]
-    with hamlyn.open("alice") as alice:
+    with hamlyn.open("alice", strategy="np") as alice:
         group = alice.bind_group("whole", 300_000)
         group.begin_shared([100_000] * 3)
         assert group.recv(0) is None

@@ -78,6 +78,7 @@ def test_records_with_views_are_kept(pair) -> None:
     sender = me.connect_stream("alice/log", WAIT)
     for number in range(50):
         sender.send(numpy.full(100, number, "u2"))
+    sender.flush(WAIT)
     arrays = [numpy.frombuffer(log.recv(WAIT), "u2") for _ in range(50)]
     for number in range(50, 100):
         sender.send(numpy.full(100, number, "u2"))
@@ -165,11 +166,13 @@ def test_views_outlive_their_end_point(pair) -> None:
 def test_a_name_is_free_when_its_manager_is_closed() -> None:
     for _ in range(3):
         with hamlyn.open("alice") as alice:
-            alice.bind_datagram("inbox")
+            inbox = alice.bind_datagram("inbox")
             with pytest.raises(hamlyn.Taken):
                 hamlyn.open("alice")
             with pytest.raises(hamlyn.Taken):
                 alice.bind_datagram("inbox")
+            inbox.close()
+            alice.bind_datagram("inbox")
 
 
 def test_replies(pair) -> None:
@@ -203,7 +206,7 @@ def test_replies(pair) -> None:
 
 def test_loans(pair) -> None:
     alice, me = pair
-    frames = alice.bind_publisher("frames", message_bytes=4096, chunks=4, depth=2)
+    frames = alice.bind_publisher("frames", message_bytes=4096, chunks=16, depth=8)
     reader = me.connect_subscriber("alice/frames", WAIT, trust_publisher=True)
     assert reader.recv(0) is None
     assert frames.await_readers(1, WAIT) == 1
@@ -223,11 +226,12 @@ def test_loans(pair) -> None:
     values = numpy.frombuffer(sample, "f4")
     assert (values == numpy.arange(100)).all() and not values.flags.writeable
     # Kept by its view: the publisher writes elsewhere.
-    for number in range(20):
+    for number in range(7):
         with frames.loan(400, WAIT) as loan:
             memoryview(loan).cast("f")[:] = memoryview(numpy.full(100, number, "f4"))
         assert numpy.frombuffer(reader.recv(WAIT), "f4")[0] == number
         assert (values == numpy.arange(100)).all()
+    del values, sample
     # A loan that is deleted is not published.
     loan = frames.loan(10)
     del loan

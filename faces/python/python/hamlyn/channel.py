@@ -18,7 +18,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 from . import _hamlyn
-from .errors import Closed, Cut, Invalid, Malformed, PeerGone, TimedOut
+from .errors import Closed, Cut, Error, Invalid, Malformed, PeerGone, TimedOut
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -43,6 +43,8 @@ _heads_sent: dict[Any, bytes] = {}
 _heads_received: dict[bytes, Any] = {}
 _KEY = "\x00"
 _ITEM = "channel"
+# For the way back, to an end that has just greeted.
+_CONNECT_SECONDS = 10
 
 
 def _numpy() -> Any:
@@ -290,6 +292,8 @@ class Channel:
         self._incoming: Any = None
         self._outgoing: Any = None
         self._is_cut = False
+        # Why nothing can be sent to the other end.
+        self._unreachable: Optional[Error] = None
         # A head whose body is the next record.
         self._head: Optional[tuple[int, Any]] = None
         for kind in classes:
@@ -372,8 +376,10 @@ class Channel:
 
         With `pickle` the object travels as a pickle, which only a receiver takes that allows it.
         """
-        if self._outgoing is None:
+        if self._outgoing is None and self._unreachable is None:
             self._greet(timeout)
+        if self._unreachable is not None:
+            raise self._unreachable
         if self._is_cut:
             raise Cut("an object was cut when it was partly sent, so this channel cannot send any more: open another")
         kind = type(value)
@@ -470,14 +476,23 @@ class Channel:
                     return False, None
                 if kind == _PICKLE:
                     return True, self._unpickle(bytes(body))
-                if kind == _HELLO and self._outgoing is None:
-                    self._outgoing = self._manager.connect_stream(bytes(body), 10)
+                if kind == _HELLO and self._outgoing is None and self._unreachable is None:
+                    self._connect_back(bytes(body))
                     return False, None
             finally:
                 body.release()
         if kind != _OBJECT:
             raise Malformed(f"the peer sent a frame of the kind {kind}, which comes at another time, or is none")
         return True, self._read(structure, _buffers_of(memoryview(message), _HEAD.size + length, buffers), copy)
+
+    def _connect_back(self, seed: bytes) -> None:
+        try:
+            self._outgoing = self._manager.connect_stream(seed, _CONNECT_SECONDS)
+        except Invalid as error:
+            raise Malformed(f"the peer sent a greeting that is none: {error}") from None
+        except Error as error:
+            # What it has sent can be received all the same.
+            self._unreachable = error
 
     def _take_array(self, kind: int, message: Message, view: memoryview, lengths: int, text_bytes: int, copy: bool) -> tuple[bool, Any]:
         end = _HEAD.size + 8 * lengths + text_bytes
@@ -517,7 +532,7 @@ class Channel:
         if message is None:
             raise TimedOut("nobody has connected to the channel in time: wait for longer")
         done, _ = self._take(message, True)
-        if done or self._outgoing is None:
+        if done or self._outgoing is None and self._unreachable is None:
             raise Malformed("the peer sent something before its greeting")
 
     def poll(self) -> None:
