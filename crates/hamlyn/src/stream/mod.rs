@@ -57,6 +57,11 @@ pub struct Record<'a, H: Host = ProcessHost> {
 }
 
 impl<H: Host> Record<'_, H> {
+    /// As [`Receiver::sender`].
+    pub fn sender(&self) -> Option<PeerIdentity> {
+        self.stream.sender()
+    }
+
     /// Keeps the record beyond the next one. Read it with [`Receiver::view`]. Records may be given back in any order, but their
     /// sender is told of memory in order: it has to wait, or the stream has to grow, as long as an old record is kept. Allocates
     /// now and then.

@@ -1,0 +1,261 @@
+"""`shared_array`: an array that one process writes and others read without a copy, built on loaned messages.
+
+The writer fills each version in place and publishes it; readers have the newest, whole, as a read-only array over the writer's memory. A
+message begins with a head: type and shape, so that readers need not know them.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Iterator, Optional
+
+from . import _hamlyn
+from .errors import Malformed
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ._hamlyn import Manager, Published, Publisher, Subscriber
+
+# Mark, version, nothing, bytes of the description.
+_HEAD = struct.Struct("<2sBBI")
+_MARK = b"hA"
+_VERSION = 1
+_ALIGNMENT = 64
+_ITEM = "array"
+
+
+def _numpy() -> Any:
+    try:
+        import numpy
+    except ImportError:
+        raise ImportError("shared arrays need NumPy: install it (pip install numpy)") from None
+    return numpy
+
+
+class SharedArray:
+    """The writing end: `with array.write() as new: new[...] = values` publishes a version. Made by `shared_array`."""
+
+    def __init__(self, manager: Manager, item: str, shape: Any, dtype: Any, readers: int, versions: int, owns_manager: bool) -> None:
+        from .channel import _describe
+
+        numpy = _numpy()
+        self._dtype = numpy.dtype(dtype)
+        if self._dtype.hasobject:
+            raise TypeError("an array of Python objects cannot be shared: give it a dtype of numbers")
+        self._shape = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+        described = json.dumps([_describe(self._dtype), list(self._shape)]).encode()
+        head = _HEAD.pack(_MARK, _VERSION, 0, len(described)) + described
+        self._head = head + bytes(-len(head) % _ALIGNMENT)
+        self._count = 1
+        for length in self._shape:
+            self._count *= length
+        self._length = len(self._head) + self._count * self._dtype.itemsize
+        self._manager = manager
+        self._owns_manager = owns_manager
+        self._publisher: Publisher = manager.bind_publisher(
+            item, message_bytes=self._length, chunks=versions, depth=2, readers=readers, slow_readers="latest"
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return self._shape
+
+    @property
+    def dtype(self) -> Any:
+        """Its type."""
+        return self._dtype
+
+    @property
+    def manager(self) -> Manager:
+        """Its manager."""
+        return self._manager
+
+    @property
+    def publisher(self) -> Publisher:
+        """Its publisher: how many readers there are, and what they lost."""
+        return self._publisher
+
+    @contextmanager
+    def write(self, timeout: Optional[float] = None) -> Iterator[NewVersion]:
+        """A version to be filled in place; it is published at the end of the `with`, unless there is an exception. Its numbers are those of
+        some version before, or zeros. TimedOut if all versions are with readers: make the array with more `versions`."""
+        loan = self._publisher.loan(self._length, timeout)
+        new = NewVersion(memoryview(loan), self._head, self._dtype, self._count, self._shape)
+        try:
+            yield new
+        except BaseException:
+            # What is not published is given back when it is deleted.
+            new._close()
+            raise
+        new._close()
+        try:
+            loan.publish()
+        except BufferError:
+            raise BufferError(
+                "the new version of the array, or a part of it, is still in a variable: delete that before the `with` ends, or assign "
+                "with new[...] = values"
+            ) from None
+
+    def publish(self, array: Any, timeout: Optional[float] = None) -> None:
+        """Publishes a copy of an array of this shape, or of what NumPy makes one of."""
+        with self.write(timeout) as new:
+            new[...] = array
+
+    def poll(self) -> None:
+        """Lets in new readers, and sends them the newest version, as every other call does."""
+        self._publisher.poll()
+
+    def close(self) -> None:
+        """Closes it: readers have what they hold."""
+        self._publisher.close()
+        if self._owns_manager:
+            self._manager.close()
+
+    def __enter__(self) -> SharedArray:
+        return self
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+
+class NewVersion:
+    """A version that is being filled: `new[...] = values`, or `numpy.add(a, b, out=new.array)`."""
+
+    def __init__(self, view: memoryview, head: bytes, dtype: Any, count: int, shape: tuple[int, ...]) -> None:
+        view[: len(head)] = head
+        self._view: Optional[memoryview] = view
+        self._parts = (dtype, count, len(head), shape)
+
+    @property
+    def array(self) -> Any:
+        """The array, to be written in place. It is not to be kept: none of it may be alive when the version is published."""
+        if self._view is None:
+            raise ValueError("this version was published: write another")
+        dtype, count, offset, shape = self._parts
+        numpy = _numpy()
+        if count == 0:
+            return numpy.empty(shape, dtype)
+        return numpy.frombuffer(self._view, dtype, count, offset).reshape(shape)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.array[index] = value
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.array[index]
+
+    def _close(self) -> None:
+        if self._view is not None:
+            self._view.release()
+            self._view = None
+
+
+class ArrayReader:
+    """A reading end. Made by `shared_array` without a shape."""
+
+    def __init__(self, manager: Manager, to: str, timeout: Optional[float], trust_publisher: bool, owns_manager: bool) -> None:
+        _numpy()
+        self._manager = manager
+        self._owns_manager = owns_manager
+        self._subscriber: Subscriber = manager.connect_subscriber(to, timeout, trust_publisher=trust_publisher)
+
+    @property
+    def manager(self) -> Manager:
+        """Its manager."""
+        return self._manager
+
+    @property
+    def subscriber(self) -> Subscriber:
+        """Its subscriber: what it lost, whether it reads in place."""
+        return self._subscriber
+
+    def latest(self, timeout: Optional[float] = None) -> Any:
+        """The newest version that was not read before, as a read-only array: over the writer's memory if it is trusted, which stays as long
+        as the array lives, or else over a copy. None if there was no new one in time. Closed when the writer has ended."""
+        sample = self._subscriber.recv(timeout)
+        return None if sample is None else _array_of(memoryview(sample))
+
+    def __iter__(self) -> Iterator[Any]:
+        """New versions, until the writer ends."""
+        for sample in self._subscriber:
+            yield _array_of(memoryview(sample))
+
+    def close(self) -> None:
+        """Closes it. Arrays stay good."""
+        self._subscriber.close()
+        if self._owns_manager:
+            self._manager.close()
+
+    def __enter__(self) -> ArrayReader:
+        return self
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+
+def _array_of(view: memoryview) -> Any:
+    """The array in a message, whose head is checked before it is used."""
+    from .channel import _fields
+
+    numpy = _numpy()
+    bad = Malformed("the publisher sent a message that is no shared array of this version")
+    if len(view) < _HEAD.size:
+        raise bad
+    mark, version, _, length = _HEAD.unpack_from(view)
+    offset = _HEAD.size + length
+    offset += -offset % _ALIGNMENT
+    if mark != _MARK or version != _VERSION or offset > len(view):
+        raise bad
+    try:
+        described, shape = json.loads(bytes(view[_HEAD.size : _HEAD.size + length]))
+        dtype = numpy.dtype(_fields(described) if isinstance(described, list) else str(described))
+        count = 1
+        for size in shape:
+            if type(size) is not int or size < 0:
+                raise bad
+            count *= size
+        if dtype.hasobject or dtype.itemsize == 0 or offset + count * dtype.itemsize > len(view):
+            raise bad
+        if count == 0:
+            return numpy.empty(shape, dtype)
+        array = numpy.frombuffer(view, dtype, count, offset).reshape(shape)
+    except (ValueError, TypeError, SyntaxError, RecursionError):
+        raise bad from None
+    return array
+
+
+def shared_array(
+    name: str,
+    shape: Any = None,
+    dtype: Any = "float64",
+    *,
+    timeout: Optional[float] = None,
+    readers: int = 16,
+    versions: int = 8,
+    trust_publisher: bool = False,
+    manager: Optional[Manager] = None,
+    **options: Any,
+) -> Any:
+    """An array that one process writes and others read: with a shape the writing end, a `SharedArray`; without one a reading end, an
+    `ArrayReader`, which waits until the writer is there.
+
+    `name` is that of the array, and of the manager that is opened for it; host/name elsewhere. With a `manager` it is an item of that, or,
+    to read, name/item. `versions` bounds the memory: so many may be with readers, or be written, at a time. Further options are those of
+    `hamlyn.open`.
+    """
+    if manager is not None and options:
+        raise TypeError(f"options of a manager that is open already: {', '.join(options)}")
+    owns_manager = manager is None
+    if shape is not None:
+        owner = _hamlyn.open(name, **options) if manager is None else manager
+        return SharedArray(owner, _ITEM if owns_manager else name, shape, dtype, readers, versions, owns_manager)
+    owner = _hamlyn.open(**options) if manager is None else manager
+    address = name if "/" in name and manager is not None or name.count("/") == 2 else f"{name}/{_ITEM}"
+    return ArrayReader(owner, address, timeout, trust_publisher, owns_manager)

@@ -1,0 +1,139 @@
+//! Bytes of the program: any object with a contiguous buffer is sent from where it lies, and can be received into.
+//!
+//! While the interpreter's lock is let go, another thread may write to a buffer that is being sent: which of its bytes are sent is
+//! undetermined then, as it is with sockets.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::waiting::type_name;
+
+/// A buffer of an object, given back when it is dropped. It does not move while it is held.
+struct View(ffi::Py_buffer);
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // SAFETY: the view was filled by `PyObject_GetBuffer`, and the interpreter is attached: views live in calls only.
+        unsafe { ffi::PyBuffer_Release(&raw mut self.0) };
+    }
+}
+
+/// Asks an object for its buffer, in that place.
+fn ask<'a>(
+    place: &'a mut MaybeUninit<View>,
+    object: &Bound<'_, PyAny>,
+    what: &str,
+    flags: c_int,
+) -> PyResult<&'a mut View> {
+    // SAFETY: the place has room for a view, and the object is alive.
+    let asked =
+        unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), place.as_mut_ptr().cast(), flags) };
+    if asked != 0 {
+        let cause = PyErr::take(object.py());
+        return Err(refusal(object, what, flags, cause));
+    }
+    // SAFETY: the call has filled it.
+    Ok(unsafe { place.assume_init_mut() })
+}
+
+#[cold]
+fn refusal(object: &Bound<'_, PyAny>, what: &str, flags: c_int, cause: Option<PyErr>) -> PyErr {
+    let py = object.py();
+    let is_writable = flags & ffi::PyBUF_WRITABLE != 0;
+    let name = type_name(object);
+    let error = if object.is_instance_of::<PyString>() {
+        PyTypeError::new_err(format!(
+            "{what} is bytes or another buffer, not str: encode it first"
+        ))
+    } else if cause
+        .as_ref()
+        .is_some_and(|cause| cause.is_instance_of::<PyTypeError>(py))
+    {
+        PyTypeError::new_err(match is_writable {
+            true => format!("{what} is a bytearray or another writable buffer, not {name}"),
+            false => {
+                format!("{what} is bytes or another buffer, such as an array of NumPy, not {name}")
+            }
+        })
+    } else if cause.as_ref().is_some_and(|cause| {
+        cause
+            .get_type(py)
+            .module()
+            .is_ok_and(|module| module == "hamlyn.errors")
+    }) {
+        return cause.unwrap_or_else(|| PyBufferError::new_err("no buffer"));
+    } else {
+        PyBufferError::new_err(match is_writable {
+            true => format!(
+                "{what} cannot be written in one stretch: it is read-only, or not contiguous"
+            ),
+            false => format!(
+                "{what} is not contiguous: take a copy of it, as numpy.ascontiguousarray makes"
+            ),
+        })
+    };
+    error.set_cause(py, cause);
+    error
+}
+
+/// Uses the bytes of an object, which `what` names in errors.
+#[inline(always)]
+pub(crate) fn with_bytes<R>(
+    object: &Bound<'_, PyAny>,
+    what: &'static str,
+    act: impl FnOnce(&[u8]) -> PyResult<R>,
+) -> PyResult<R> {
+    match object.cast_exact::<PyBytes>() {
+        Ok(bytes) => act(bytes.as_bytes()),
+        Err(_) => with_buffer(object, what, act),
+    }
+}
+
+fn with_buffer<R>(
+    object: &Bound<'_, PyAny>,
+    what: &'static str,
+    act: impl FnOnce(&[u8]) -> PyResult<R>,
+) -> PyResult<R> {
+    let mut place = MaybeUninit::uninit();
+    let view = Filled(ask(&mut place, object, what, ffi::PyBUF_SIMPLE)?);
+    let (data, length) = (view.0.0.buf.cast::<u8>(), view.0.0.len as usize);
+    let bytes = match length {
+        0 => &[],
+        // SAFETY: the object keeps so many bytes there until the view is given back.
+        _ => unsafe { std::slice::from_raw_parts(data, length) },
+    };
+    act(bytes)
+}
+
+/// Uses the bytes of a writable object.
+pub(crate) fn with_writable<R>(
+    object: &Bound<'_, PyAny>,
+    what: &'static str,
+    act: impl FnOnce(&mut [u8]) -> PyResult<R>,
+) -> PyResult<R> {
+    let mut place = MaybeUninit::uninit();
+    let view = Filled(ask(&mut place, object, what, ffi::PyBUF_WRITABLE)?);
+    let (data, length) = (view.0.0.buf.cast::<u8>(), view.0.0.len as usize);
+    let bytes = match length {
+        0 => &mut [],
+        // SAFETY: the object keeps so many writable bytes there until the view is given back. As with sockets, what other threads
+        // read of it meanwhile is undetermined.
+        _ => unsafe { std::slice::from_raw_parts_mut(data, length) },
+    };
+    act(bytes)
+}
+
+/// Gives a view back where it lies.
+struct Filled<'a>(&'a mut View);
+
+impl Drop for Filled<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was filled, and is not used any more.
+        unsafe { std::ptr::drop_in_place(self.0) };
+    }
+}

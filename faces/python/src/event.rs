@@ -1,0 +1,71 @@
+//! What happens to a manager that no call is bound to: peers come and go, messages are refused, notifications are lost.
+
+use hamlyn::Event as Happened;
+use pyo3::prelude::*;
+
+use crate::peer::Peer;
+
+/// What happened; `str(event)` says it in words.
+#[pyclass(frozen, module = "hamlyn")]
+pub(crate) struct Event(Happened);
+
+impl Event {
+    pub(crate) fn new(event: Happened) -> Self {
+        Self(event)
+    }
+}
+
+#[pymethods]
+impl Event {
+    /// "peer_arrived", "peer_left", "refused", "overrun" or "missed".
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.0 {
+            Happened::PeerArrived { .. } => "peer_arrived",
+            Happened::PeerLeft { .. } => "peer_left",
+            Happened::Refused(_) => "refused",
+            Happened::Overrun { .. } => "overrun",
+            Happened::Missed { .. } => "missed",
+            _ => "other",
+        }
+    }
+
+    /// The peer that arrived or left.
+    #[getter]
+    fn peer(&self) -> Option<Peer> {
+        match self.0 {
+            Happened::PeerArrived { peer } | Happened::PeerLeft { peer, .. } => {
+                Some(Peer::new(peer))
+            }
+            _ => None,
+        }
+    }
+
+    /// Why a peer left, or a message was refused.
+    #[getter]
+    fn cause(&self) -> Option<String> {
+        match &self.0 {
+            Happened::PeerLeft { end, .. } => Some(end.to_string()),
+            Happened::Refused(undelivered) => Some(undelivered.reason.to_string()),
+            _ => None,
+        }
+    }
+
+    /// How many notifications were lost, or arrivals and departures missed.
+    #[getter]
+    fn count(&self) -> Option<u64> {
+        match self.0 {
+            Happened::Overrun { lost } => Some(lost),
+            Happened::Missed { count } => Some(count),
+            _ => None,
+        }
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<hamlyn.Event {}: {}>", self.kind(), self.0)
+    }
+}

@@ -1,0 +1,78 @@
+//! The extension module of the Python package `hamlyn` (decision 40): the library's interface as Python objects.
+//!
+//! One thread at a time uses a manager and what belongs to it ([`gate`]); messages are read where they landed, as long as a view of
+//! them lives ([`lending`]); a call that waits lets other Python threads run, and Ctrl-C ends it ([`waiting`]). Exceptions, asyncio,
+//! `Channel` and `shared_array` are written in Python, beside it.
+
+mod aio;
+mod bytes;
+mod datagram;
+mod endpoint;
+mod error;
+mod event;
+mod fork;
+mod gate;
+mod group;
+mod interface;
+mod lending;
+mod loans;
+mod manager;
+mod message;
+mod one_sided;
+mod options;
+mod peer;
+mod service;
+mod stream;
+mod tagged_write;
+mod ticket;
+mod waiting;
+
+use pyo3::prelude::*;
+
+/// Programs that do not trust each other exchange messages at memory speed: the sender names the place in the receiver's memory.
+#[pymodule(gil_used = false)]
+fn _hamlyn(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fork::count();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(manager::open, module)?)?;
+    module.add_class::<manager::Manager>()?;
+    module.add_class::<manager::Sleep>()?;
+    module.add_class::<options::Network>()?;
+    module.add_class::<endpoint::EndPoint>()?;
+    module.add_class::<message::Message>()?;
+    module.add_class::<datagram::Datagram>()?;
+    module.add_class::<datagram::DatagramReceiver>()?;
+    module.add_class::<datagram::DatagramSender>()?;
+    module.add_class::<stream::Record>()?;
+    module.add_class::<stream::StreamReceiver>()?;
+    module.add_class::<stream::StreamSender>()?;
+    module.add_class::<tagged_write::Tag>()?;
+    module.add_class::<tagged_write::TaggedWriteReceiver>()?;
+    module.add_class::<tagged_write::TaggedWriteSender>()?;
+    module.add_class::<group::Gathered>()?;
+    module.add_class::<group::GroupReceiver>()?;
+    module.add_class::<group::GroupSender>()?;
+    module.add_class::<service::Call>()?;
+    module.add_class::<service::Service>()?;
+    module.add_class::<service::Reply>()?;
+    module.add_class::<service::Pending>()?;
+    module.add_class::<service::Client>()?;
+    module.add_class::<loans::Loan>()?;
+    module.add_class::<loans::Published>()?;
+    module.add_class::<loans::Publisher>()?;
+    module.add_class::<loans::Sample>()?;
+    module.add_class::<loans::Subscriber>()?;
+    module.add_class::<interface::Interface>()?;
+    module.add_class::<interface::Area>()?;
+    module.add_class::<interface::Queue>()?;
+    module.add_class::<interface::Notification>()?;
+    module.add_class::<interface::Slot>()?;
+    module.add_class::<interface::Target>()?;
+    module.add_class::<one_sided::Initiator>()?;
+    module.add_class::<ticket::Ticket>()?;
+    module.add_class::<ticket::Member>()?;
+    module.add_class::<peer::Peer>()?;
+    module.add_class::<event::Event>()?;
+    module.add_class::<aio::Step>()?;
+    Ok(())
+}

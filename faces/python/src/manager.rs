@@ -1,0 +1,622 @@
+//! Managers: opening one, binding and connecting its end points, and what is asked of it as a whole.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hamlyn::engine::refusal::Refusals;
+use hamlyn::error::ConnectError;
+use hamlyn::host::process::Options as HostOptions;
+use hamlyn::host::{Address, Supply};
+use hamlyn::{Sleep as Sleeping, Wait};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::bytes::with_bytes;
+use crate::datagram::{DatagramReceiver, DatagramSender};
+use crate::error::Failure;
+use crate::event::Event;
+use crate::gate::{Carried, Gate, Guarded};
+use crate::group::{GroupReceiver, GroupSender, counting};
+use crate::interface::Interface;
+use crate::lending::{End, Lent, State};
+use crate::loans::{Publisher, Subscriber, publisher_options};
+use crate::options::{access, manager_options, network_use, span};
+use crate::peer::Peer;
+use crate::service::{Client, Service};
+use crate::stream::{StreamReceiver, StreamSender, stream_options};
+use crate::tagged_write::{TaggedWriteReceiver, TaggedWriteSender};
+use crate::ticket::{Member, Ticket};
+use crate::waiting::{LONG_SLICE, NO_ROOM, Timeout, found, or_try_again, wait_for, wait_long};
+
+impl Lent<hamlyn::Manager> for Sleeping<'static> {
+    const NAME: &'static str = "sleep";
+}
+
+type Sleeper = End<hamlyn::Manager, Sleeping<'static>>;
+
+/// An interface and its end points, found by others under its name. It is closed by `close` or at the end of a `with`, with all its end
+/// points. One thread at a time uses it and them: open one for each thread.
+#[pyclass(frozen, weakref, module = "hamlyn")]
+pub(crate) struct Manager {
+    gate: Arc<Gate>,
+    manager: Arc<Guarded<hamlyn::Manager>>,
+    /// Another handle of it, with which event loops sleep.
+    sleeper: Arc<Sleeper>,
+    name: Option<String>,
+    descriptor: i32,
+}
+
+/// Opens a manager. Named, others find it; otherwise its peers are those that it connects to, or that have its tickets.
+///
+/// `strategy` says who drives the interface: "proc", the program's thread in its calls; "np", a thread of the library; "inject" and
+/// "receive", in between. `users`, `groups` and `anyone` say who may be linked to it: the same user and root, otherwise. `network` is a
+/// Network, False, or None for what the environment says.
+#[pyfunction]
+#[pyo3(signature = (name=None, *, namespace=None, strategy="proc", queue_entries=None, spin_ns=None, users=None, groups=None, anyone=false, links_max=None, handshake_timeout=None, cells=None, arena_bytes=None, network=None))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords")]
+pub(crate) fn open(
+    py: Python<'_>,
+    name: Option<String>,
+    namespace: Option<String>,
+    strategy: &str,
+    queue_entries: Option<usize>,
+    spin_ns: Option<u64>,
+    users: Option<Vec<u32>>,
+    groups: Option<Vec<u32>>,
+    anyone: bool,
+    links_max: Option<u32>,
+    handshake_timeout: Option<f64>,
+    cells: Option<u32>,
+    arena_bytes: Option<u32>,
+    network: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Manager> {
+    let mut host = HostOptions::default();
+    host.name.clone_from(&name);
+    host.namespace = namespace;
+    host.spin_ns = spin_ns;
+    host.access = access(users, groups, anyone)?;
+    host.network = network_use(network)?;
+    if let Some(links) = links_max {
+        host.links_max = links;
+    }
+    if let Some(seconds) = handshake_timeout {
+        host.handshake_timeout = span("handshake_timeout", seconds)?;
+    }
+    if let Some(cells) = cells {
+        host.cells = cells;
+    }
+    if let Some(bytes) = arena_bytes {
+        host.arena_bytes = bytes;
+    }
+    let options = manager_options(strategy, queue_entries)?;
+    let opened = py.detach(move || hamlyn::open_with(host, options).map(Carried));
+    let manager = opened.map_err(Failure::from)?.into_inner();
+    let gate = Gate::new();
+    let descriptor = manager
+        .descriptor()
+        .map_or(-1, |descriptor| descriptor.as_raw_fd());
+    Ok(Manager {
+        sleeper: End::new(&gate, "manager", manager.clone()),
+        manager: Arc::new(Guarded::new(&gate, "manager", manager)),
+        gate,
+        name,
+        descriptor,
+    })
+}
+
+impl Manager {
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    fn enter<R>(&self, act: impl FnOnce(&hamlyn::Manager) -> Result<R, Failure>) -> PyResult<R> {
+        Ok(act(&*self.manager.enter()?)?)
+    }
+
+    /// Connects, in slices, until the time is over.
+    fn connect<R>(
+        &self,
+        py: Python<'_>,
+        timeout: Option<Timeout>,
+        mut connect: impl FnMut(&hamlyn::Manager, Wait) -> Result<R, ConnectError>,
+    ) -> PyResult<R> {
+        let mut last = None;
+        let connected = wait_long(py, &self.manager, timeout, LONG_SLICE, |manager, wait| {
+            or_try_again(connect(manager, wait), &mut last)
+        })?;
+        found(connected, last)
+    }
+}
+
+#[pymethods]
+impl Manager {
+    /// The name under which others find it.
+    #[getter]
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Closes it and its end points. Views of messages stay good. Nothing if it was closed before.
+    fn close(&self) {
+        self.gate.close_ends();
+        self.manager.shut();
+        let manager = Arc::clone(&self.manager);
+        // SAFETY: `run` has passed the gate.
+        self.gate.run(move || drop(unsafe { manager.take() }));
+    }
+
+    /// Whether it was closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.manager.is_shut()
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if self.closed() { ", closed" } else { "" };
+        match &self.name {
+            Some(name) => format!("<hamlyn.Manager {name:?}{state}>"),
+            None => format!("<hamlyn.Manager without a name{state}>"),
+        }
+    }
+
+    /// A receiver of datagrams of up to `buffer_bytes`, ready for the first. Others connect to it as name/item.
+    #[pyo3(signature = (item, buffer_bytes=4096))]
+    fn bind_datagram(
+        slf: &Bound<'_, Self>,
+        item: &str,
+        buffer_bytes: u32,
+    ) -> PyResult<Py<DatagramReceiver>> {
+        let end = slf
+            .get()
+            .enter(|it| Ok(it.bind_datagram(item, buffer_bytes)?))?;
+        DatagramReceiver::new(slf, end)
+    }
+
+    /// A receiver without a name, for answers: its `ticket` is where to send. Ready for the first datagram.
+    #[pyo3(signature = (buffer_bytes=4096))]
+    fn open_datagram(slf: &Bound<'_, Self>, buffer_bytes: u32) -> PyResult<Py<DatagramReceiver>> {
+        let end = slf
+            .get()
+            .enter(|it| Ok(hamlyn::datagram::Receiver::new(it, buffer_bytes)?))?;
+        DatagramReceiver::new(slf, end)
+    }
+
+    /// Connects to a receiver of datagrams: by an address, "name/item" or "host/name/item", or by a ticket. Waits until it is there.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_datagram(
+        slf: &Bound<'_, Self>,
+        to: To<'_>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Py<DatagramSender>> {
+        let this = slf.get();
+        let sender = this.connect(slf.py(), timeout, |it, wait| match &to {
+            To::Address(address) => it.connect_datagram(address, wait),
+            To::Ticket(ticket) => hamlyn::datagram::Sender::grow(it, &ticket.0, wait),
+        })?;
+        let handle = this.enter(|it| Ok(it.clone()))?;
+        DatagramSender::new(slf, sender, handle)
+    }
+
+    /// The receiving end of a stream, for the one sender that connects first. It begins with `pieces` of `piece_bytes`, and grows up to
+    /// `limit_bytes`, which bounds a record, too.
+    #[pyo3(signature = (item, *, pieces=None, piece_bytes=None, limit_bytes=None))]
+    fn bind_stream(
+        slf: &Bound<'_, Self>,
+        item: &str,
+        pieces: Option<u32>,
+        piece_bytes: Option<u32>,
+        limit_bytes: Option<u64>,
+    ) -> PyResult<Py<StreamReceiver>> {
+        let options = stream_options(pieces, piece_bytes, limit_bytes);
+        let end = slf.get().enter(|it| Ok(it.bind_stream(item, options)?))?;
+        StreamReceiver::new(slf, end)
+    }
+
+    /// The same without a name: its `seed` is for its one sender.
+    #[pyo3(signature = (*, pieces=None, piece_bytes=None, limit_bytes=None))]
+    fn open_stream(
+        slf: &Bound<'_, Self>,
+        pieces: Option<u32>,
+        piece_bytes: Option<u32>,
+        limit_bytes: Option<u64>,
+    ) -> PyResult<Py<StreamReceiver>> {
+        let options = stream_options(pieces, piece_bytes, limit_bytes);
+        let end = slf
+            .get()
+            .enter(|it| Ok(hamlyn::stream::Receiver::new(it, options)?))?;
+        StreamReceiver::new(slf, end)
+    }
+
+    /// Connects to a stream as its only sender: by an address, or by a seed in bytes.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_stream(
+        slf: &Bound<'_, Self>,
+        to: &Bound<'_, PyAny>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Py<StreamSender>> {
+        let this = slf.get();
+        let end = match to.extract::<String>() {
+            Ok(address) => this.connect(slf.py(), timeout, |it, wait| {
+                it.connect_stream(&address, wait)
+            })?,
+            Err(_) => {
+                let seed = with_bytes(to, "where to connect to, if it is no str,", |bytes| {
+                    Ok(hamlyn::stream::StreamSeed::from_bytes(bytes)
+                        .map_err(|error| Failure::from(ConnectError::from(error)))?)
+                })?;
+                this.connect(slf.py(), timeout, |it, wait| {
+                    hamlyn::stream::Sender::grow(it, &seed, wait)
+                })?
+            }
+        };
+        StreamSender::new(slf, end)
+    }
+
+    /// An area of so many bytes which any number of senders write, and room for so many tags that have not been taken.
+    #[pyo3(signature = (item, area_bytes, tags=1024))]
+    fn bind_tagged_write(
+        slf: &Bound<'_, Self>,
+        item: &str,
+        area_bytes: u64,
+        tags: usize,
+    ) -> PyResult<Py<TaggedWriteReceiver>> {
+        let end = slf
+            .get()
+            .enter(|it| Ok(it.bind_tagged_write(item, area_bytes, tags)?))?;
+        TaggedWriteReceiver::new(slf, end)
+    }
+
+    /// Connects to an area that is written with tags: by an address, or by a ticket for a part of it.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_tagged_write(
+        slf: &Bound<'_, Self>,
+        to: To<'_>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Py<TaggedWriteSender>> {
+        let end = slf.get().connect(slf.py(), timeout, |it, wait| match &to {
+            To::Address(address) => it.connect_tagged_write(address, wait),
+            To::Ticket(ticket) => hamlyn::tagged_write::Sender::grow(it, &ticket.0, wait),
+        })?;
+        TaggedWriteSender::new(slf, end)
+    }
+
+    /// A group with a buffer of that size: one message, made of the parts of many senders. `begin_shared` offers the parts. `counting` is
+    /// 32 or 64 bits: how finely it can be divided.
+    #[pyo3(signature = (item, buffer_bytes, counting=32))]
+    fn bind_group(
+        slf: &Bound<'_, Self>,
+        item: &str,
+        buffer_bytes: u32,
+        counting: u32,
+    ) -> PyResult<Py<GroupReceiver>> {
+        let counting = self::counting(counting)?;
+        let end = slf
+            .get()
+            .enter(|it| Ok(it.bind_group(item, buffer_bytes, counting)?))?;
+        GroupReceiver::new(slf, end)
+    }
+
+    /// Connects to a group as the next of its members: by an address, or by a Member.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_group(
+        slf: &Bound<'_, Self>,
+        to: &Bound<'_, PyAny>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Py<GroupSender>> {
+        let this = slf.get();
+        let end = match to.cast::<Member>() {
+            Ok(member) => {
+                let member = member.get().0;
+                this.connect(slf.py(), timeout, |it, wait| {
+                    hamlyn::group::Sender::grow(it, &member, wait)
+                })?
+            }
+            Err(_) => {
+                let address = address_of(to, "a Member")?;
+                this.connect(slf.py(), timeout, |it, wait| {
+                    it.connect_group(&address, wait)
+                })?
+            }
+        };
+        GroupSender::new(slf, end)
+    }
+
+    /// A service that answers calls of many clients, each of which may have `outstanding` calls at a time.
+    #[pyo3(signature = (item, *, request_bytes=4096, reply_bytes=4096, outstanding=8, clients=256))]
+    fn bind_service(
+        slf: &Bound<'_, Self>,
+        item: &str,
+        request_bytes: u32,
+        reply_bytes: u32,
+        outstanding: u16,
+        clients: u16,
+    ) -> PyResult<Py<Service>> {
+        let options = hamlyn::service::ServiceOptions {
+            request_bytes,
+            reply_bytes,
+            outstanding,
+            clients,
+        };
+        let end = slf.get().enter(|it| Ok(it.bind_service(item, options)?))?;
+        Service::new(slf, end, reply_bytes)
+    }
+
+    /// Connects to a service.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_service(
+        slf: &Bound<'_, Self>,
+        to: &str,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Py<Client>> {
+        let end = slf
+            .get()
+            .connect(slf.py(), timeout, |it, wait| it.connect_service(to, wait))?;
+        Client::new(slf, end)
+    }
+
+    /// A publisher of messages of up to `message_bytes` that readers read where they were written. `chunks`: messages at a time; `depth`:
+    /// those that a reader may hold; `slow_readers`: "block" waits for them, "lose" leaves them out, "latest" keeps the newest for them.
+    #[pyo3(signature = (item, *, message_bytes=1 << 20, chunks=16, depth=4, readers=64, slow_readers="block"))]
+    fn bind_publisher(
+        slf: &Bound<'_, Self>,
+        item: &str,
+        message_bytes: u32,
+        chunks: u32,
+        depth: u16,
+        readers: u16,
+        slow_readers: &str,
+    ) -> PyResult<Py<Publisher>> {
+        let options = publisher_options(message_bytes, chunks, depth, readers, slow_readers)?;
+        let end = slf
+            .get()
+            .enter(|it| Ok(it.bind_publisher(item, options)?))?;
+        Publisher::new(slf, end, options)
+    }
+
+    /// Connects to a publisher, as one of its readers. With `trust_publisher` views of messages are views of the publisher's memory, which
+    /// it can change at any time; otherwise of a copy.
+    #[pyo3(signature = (to, timeout=None, *, trust_publisher=false))]
+    fn connect_subscriber(
+        slf: &Bound<'_, Self>,
+        to: &str,
+        timeout: Option<Timeout>,
+        trust_publisher: bool,
+    ) -> PyResult<Py<Subscriber>> {
+        let end = slf.get().connect(slf.py(), timeout, |it, wait| {
+            it.connect_subscriber(to, wait)
+        })?;
+        Subscriber::new(slf, end, trust_publisher)
+    }
+
+    /// The lower layer: areas, slots, queues, messages, and one-sided operations.
+    #[getter]
+    fn interface(slf: &Bound<'_, Self>) -> Interface {
+        Interface::new(slf, Arc::clone(&slf.get().manager))
+    }
+
+    /// The next event; None if there was none in time.
+    #[pyo3(signature = (timeout=None))]
+    fn next_event(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<Option<Event>> {
+        let event = wait_for(py, &self.manager, timeout, |manager, wait| {
+            Ok(manager.next_event(wait)?)
+        })?;
+        Ok(event.map(Event::new))
+    }
+
+    /// As `next_event`, awaited in the running event loop of asyncio.
+    fn next_event_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        crate::aio::next_event(slf.as_any())
+    }
+
+    /// Takes in what has come, and sends what waits. For programs that compute for long, and whose strategy is "proc".
+    fn poll(&self) -> PyResult<bool> {
+        self.enter(|manager| Ok(manager.poll_nowait()?))
+    }
+
+    /// Waits until something has happened, or the time is over: then ask the end points.
+    #[pyo3(signature = (timeout=None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<()> {
+        let mut is_first = true;
+        wait_for(py, &self.manager, timeout, |manager, wait| {
+            // It does not tell whether the time was over: a look that takes less was not.
+            let begun = std::time::Instant::now();
+            manager.wait(wait)?;
+            let has_happened = matches!(wait, Wait::For(span) if begun.elapsed() < span);
+            Ok((has_happened && !std::mem::take(&mut is_first)).then_some(()))
+        })?;
+        Ok(())
+    }
+
+    /// Waits until everything that was sent has left this program. TimedOut if it had not in time.
+    #[pyo3(signature = (timeout=None))]
+    fn flush(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<()> {
+        let flushed = wait_for(py, &self.manager, timeout, |manager, wait| {
+            Ok(manager.flush(wait)?.then_some(()))
+        })?;
+        found(flushed, None)
+    }
+
+    /// Waits until everything that was sent to anybody is in its place there. Refused if some was not accepted, with the reason.
+    #[pyo3(signature = (timeout=None))]
+    fn fence(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<()> {
+        fence(py, &self.manager, timeout, |manager, wait| {
+            Ok(manager.interface().fence(wait)?)
+        })
+    }
+
+    /// Offers bytes, a ticket say, to peers that ask for `item`: to all of them, or to one if `once`.
+    #[pyo3(signature = (item, data, once=false))]
+    fn offer(&self, item: &str, data: &Bound<'_, PyAny>, once: bool) -> PyResult<()> {
+        let supply = if once { Supply::Once } else { Supply::Always };
+        with_bytes(data, "an offer", |bytes| {
+            self.enter(|manager| Ok(manager.interface().offer(item, supply, bytes)?))
+        })
+    }
+
+    /// Takes back what is offered under `item`.
+    fn withdraw(&self, item: &str) -> PyResult<()> {
+        self.enter(|manager| {
+            manager.interface().withdraw(item);
+            Ok(())
+        })
+    }
+
+    /// Asks for what the manager `name` offers under `item`. Waits until it does.
+    #[pyo3(signature = (name, item, timeout=None))]
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        item: &str,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let mut last = None;
+        let offered = wait_long(py, &self.manager, timeout, LONG_SLICE, |manager, wait| {
+            let asked = manager.interface().ask(Address::Name(name), item, wait);
+            or_try_again(asked, &mut last)
+        })?;
+        Ok(PyBytes::new(py, &found(offered, last)?))
+    }
+
+    /// Ends the link to a peer.
+    fn disconnect(&self, peer: &Peer) -> PyResult<()> {
+        self.enter(|manager| {
+            manager.interface().disconnect(peer.identity.link);
+            Ok(())
+        })
+    }
+
+    /// Packets refused by this manager, by reason.
+    #[getter]
+    fn refusals(&self) -> PyResult<BTreeMap<String, u64>> {
+        self.enter(|manager| Ok(refusals(&manager.interface().refusals())))
+    }
+
+    /// The descriptor for `select`, `epoll` and their like. It says something only during a `Sleep`.
+    fn fileno(&self) -> PyResult<i32> {
+        self.enter(|_| Ok(self.descriptor))
+    }
+
+    /// Prepares to wait for the descriptor among others: None if something has happened since, so that the end points are to be asked;
+    /// otherwise a Sleep, which is ended when the program is awake.
+    #[pyo3(signature = (timeout=None))]
+    fn prepare_sleep(&self, timeout: Option<Timeout>) -> PyResult<Option<Sleep>> {
+        let mut held = self.sleeper.held.enter()?;
+        let wait = Timeout::wait(timeout);
+        let sleep = held.hold(|manager| Ok(manager.prepare_sleep(wait)?))?;
+        Ok(sleep.map(|(sleep, state)| Sleep {
+            timeout: sleep.timeout(),
+            sleeper: Arc::clone(&self.sleeper),
+            state,
+        }))
+    }
+}
+
+/// This program sleeps, or is about to: it waits for the manager's descriptor, at most for `timeout` seconds, and ends this as soon as
+/// it is awake, by `end` or at the end of a `with`.
+#[pyclass(frozen, module = "hamlyn")]
+pub(crate) struct Sleep {
+    timeout: Option<Duration>,
+    sleeper: Arc<Sleeper>,
+    state: Arc<State>,
+}
+
+#[pymethods]
+impl Sleep {
+    /// For how many seconds to wait at most; None: as long as it takes.
+    #[getter]
+    fn timeout(&self) -> Option<f64> {
+        self.timeout.map(|span| span.as_secs_f64())
+    }
+
+    /// Ends it. Nothing if it was ended before.
+    fn end(&self) -> PyResult<()> {
+        let mut held = self.sleeper.held.enter()?;
+        if held.message_of(&self.state).is_some() {
+            held.use_up(&self.state)?;
+        }
+        Ok(())
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.end()
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        let _ended = self.end();
+    }
+}
+
+/// An address, or a ticket.
+pub(crate) enum To<'py> {
+    Address(String),
+    Ticket(PyRef<'py, Ticket>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for To<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.cast::<Ticket>() {
+            Ok(ticket) => Ok(Self::Ticket(ticket.to_owned().borrow())),
+            Err(_) => address_of(&object, "a Ticket").map(Self::Address),
+        }
+    }
+}
+
+fn address_of(to: &Bound<'_, PyAny>, or: &str) -> PyResult<String> {
+    to.extract().map_err(|_| {
+        pyo3::exceptions::PyTypeError::new_err(format!(
+            "where to connect to is an address, as in \"name/item\", or {or}; not {}",
+            crate::waiting::type_name(to)
+        ))
+    })
+}
+
+/// Waits for a fence.
+pub(crate) fn fence<T>(
+    py: Python<'_>,
+    guarded: &Guarded<T>,
+    timeout: Option<Timeout>,
+    mut fence: impl FnMut(&mut T, Wait) -> Result<(), Failure>,
+) -> PyResult<()> {
+    let mut last = None;
+    let fenced = wait_for(py, guarded, timeout, |it, wait| match wait {
+        // The answer takes time, and each fence asks anew.
+        Wait::Poll => or_try_again(fence(it, Wait::For(FENCE_LOOK)), &mut last),
+        wait => or_try_again(fence(it, wait), &mut last),
+    })?;
+    match fenced {
+        Some(()) => Ok(()),
+        None => Err(last.unwrap_or(NO_ROOM).into()),
+    }
+}
+
+/// How long a fence looks before it counts as waiting.
+const FENCE_LOOK: Duration = Duration::from_micros(50);
+
+/// Packets refused, by reason.
+pub(crate) fn refusals(refusals: &Refusals) -> BTreeMap<String, u64> {
+    refusals
+        .iter()
+        .map(|(reason, count)| (reason.to_string(), count))
+        .collect()
+}

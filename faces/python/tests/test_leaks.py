@@ -1,0 +1,128 @@
+"""Nothing that is made for a message outlives it: objects, memory, descriptors."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from typing import Callable
+
+import pytest
+
+import hamlyn
+
+WAIT = 60
+
+
+def rss_kilobytes() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE") // 1024
+
+
+def check(act: Callable[[], None], rounds: int, kilobytes: int) -> None:
+    """After a while, as much memory and as many objects as before. A leak of one small object in each round would show."""
+    for _ in range(rounds // 4):
+        act()
+    gc.collect()
+    objects, memory = len(gc.get_objects()), rss_kilobytes()
+    references = sys.gettotalrefcount() if hasattr(sys, "gettotalrefcount") else 0
+    for _ in range(rounds):
+        act()
+    gc.collect()
+    assert abs(len(gc.get_objects()) - objects) < 100
+    assert rss_kilobytes() - memory < kilobytes
+    if references:
+        assert abs(sys.gettotalrefcount() - references) < 100
+
+
+@pytest.fixture
+def pair():
+    with hamlyn.open("alice") as alice, hamlyn.open() as me:
+        yield alice, me
+
+
+def test_messages(pair) -> None:
+    alice, me = pair
+    inbox = alice.bind_datagram("inbox")
+    outbox = me.connect_datagram("alice/inbox", WAIT)
+    log = alice.bind_stream("log")
+    sender = me.connect_stream("alice/log", WAIT)
+    payload, buffer = bytes(500), bytearray(500)
+
+    def act() -> None:
+        outbox.send(payload)
+        datagram = inbox.recv(WAIT)
+        with memoryview(datagram) as view:
+            assert view.nbytes == 500
+        assert datagram.sender.process == os.getpid()
+        outbox.send(buffer)
+        inbox.recv_into(buffer, WAIT)
+        assert inbox.recv(0) is None
+        sender.send(payload)
+        view = memoryview(log.recv(WAIT))
+        sender.send(payload)
+        assert log.recv_bytes(WAIT) == view
+        with pytest.raises(TypeError):
+            outbox.send("text")
+
+    # 56 bytes a round would be more than a megabyte.
+    check(act, 20_000, 1000)
+
+
+def test_calls(pair) -> None:
+    alice, me = pair
+    service = alice.bind_service("echo")
+    client = me.connect_service("alice/echo", WAIT)
+
+    def act() -> None:
+        pending = client.start(b"request", WAIT)
+        other = client.start(b"other", WAIT)
+        call, second = service.recv(WAIT), service.recv(WAIT)
+        second.reply(call)
+        call.reply(b"x" * 100)
+        assert len(client.reply(pending, WAIT)) == 100
+        assert bytes(client.reply(other, WAIT)) == b"request"
+        client.start(b"given up", WAIT).cancel()
+        call = service.recv(0)
+        assert call is None or bytes(call) == b"given up"
+
+    check(act, 10_000, 1000)
+
+
+def test_loans(pair) -> None:
+    alice, me = pair
+    frames = alice.bind_publisher("frames", message_bytes=1000)
+    trusting = me.connect_subscriber("alice/frames", WAIT, trust_publisher=True)
+    reader = me.connect_subscriber("alice/frames", WAIT)
+    assert trusting.recv(0) is None and reader.recv(0) is None
+    frames.await_readers(2, WAIT)
+
+    def act() -> None:
+        with frames.loan(1000, WAIT) as loan:
+            memoryview(loan)[:5] = b"hello"
+        frames.loan(10, WAIT)
+        for end in (trusting, reader):
+            view = memoryview(end.recv(WAIT))
+            assert view[:5] == b"hello"
+
+    check(act, 10_000, 1000)
+
+
+def test_managers_and_end_points() -> None:
+    descriptors = []
+
+    def act() -> None:
+        with hamlyn.open("alice") as alice, hamlyn.open() as me:
+            inbox = alice.bind_datagram("inbox")
+            log = alice.bind_stream("log", pieces=2, piece_bytes=64)
+            me.connect_datagram("alice/inbox", WAIT).send(b"x")
+            sender = me.connect_stream("alice/log", WAIT)
+            sender.send(b"x")
+            assert bytes(inbox.recv(WAIT)) == b"x" and bytes(log.recv(WAIT)) == b"x"
+            area = me.interface.allocate(100)
+            me.interface.open_slot(area)
+            assert me.prepare_sleep(0.0001) is None or True
+        descriptors.append(len(os.listdir("/proc/self/fd")))
+
+    check(act, 80, 20_000)
+    assert descriptors[-1] <= descriptors[10] + 2

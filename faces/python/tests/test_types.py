@@ -1,0 +1,35 @@
+"""The stubs say what the module has, and the package keeps to them."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import hamlyn
+
+PACKAGE = pathlib.Path(hamlyn.__file__).parent
+
+
+def run(*arguments: str) -> None:
+    environment = {**os.environ, "MYPYPATH": str(PACKAGE.parent)}
+    done = subprocess.run([sys.executable, "-m", *arguments], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_stubs_match_the_module(tmp_path: pathlib.Path) -> None:
+    run("mypy.stubtest", "hamlyn._hamlyn", "--concise")
+
+
+def test_the_package_is_typed(tmp_path: pathlib.Path) -> None:
+    run("mypy", "--strict", "--cache-dir", str(tmp_path), "-p", "hamlyn")
+
+
+def test_everything_is_documented() -> None:
+    for name in hamlyn.__all__:
+        thing = getattr(hamlyn, name)
+        assert thing.__doc__, name
+        for member in getattr(thing, "__dict__", {}) if isinstance(thing, type) else ():
+            if not member.startswith("_"):
+                assert getattr(thing, member).__doc__, f"{name}.{member}"
