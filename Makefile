@@ -132,7 +132,7 @@ test: fmt clippy docs bare papers check-links planted check-licences tests pytho
 PYTHONS ?= python3
 PYTEST ?=
 python: export CARGO_TARGET_DIR = $(CURDIR)/target/python/cargo
-python: tool-fmt tool-clippy
+python: tool-fmt tool-clippy tool-venv
 	@for python in $(PYTHONS); do \
 	  if ! version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null); then \
 	    echo "== no $$python: the Python package is not checked with it (install Python 3.9 or later)"; continue; fi; \
@@ -187,6 +187,12 @@ tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config: tool-%
 	    echo "== installing $(or $(PACKAGE),$*), $(PURPOSE)"; \
 	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(or $(PACKAGE),$*) || true; \
 	  else echo "== no $* ($(or $(PACKAGE),$*)), $(PURPOSE): what needs it is skipped"; fi; fi
+
+# Debian has the module for virtual environments in a package of its own.
+tool-venv:
+	@if ! python3 -c 'import ensurepip, venv' 2>/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "== installing python3-venv, to test the Python package"; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv || true; fi
 
 fmt: tool-fmt
 	@echo "== formatting"
