@@ -3,11 +3,11 @@
 
 mod running;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hamlyn_testbed::Testbed;
-use running::{Directory, Program};
+use running::{Directory, Program, launcher};
 
 const STRATEGIES: [&str; 4] = ["proc", "np", "inject", "receive"];
 
@@ -22,21 +22,6 @@ const RUNS: &[(&str, &[&str])] = &[
     ("em3d", &["-v", "2"]),
     ("granularity", &["-g", "20"]),
 ];
-
-/// The launcher beside the compiler, built now if nobody has built it.
-fn launcher() -> PathBuf {
-    let beside = Path::new(env!("CARGO_BIN_EXE_splitcc")).with_file_name("hamlyn");
-    if !beside.exists() {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
-        command.args(["build", "--quiet", "--locked", "--package", "hamlyn-cli"]);
-        if !cfg!(debug_assertions) {
-            command.arg("--release");
-        }
-        assert!(command.status().unwrap().success(), "building hamlyn-cli");
-    }
-    beside
-}
 
 #[test]
 fn programs_run_over_two_hosts_under_each_strategy() {

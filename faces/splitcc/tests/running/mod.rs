@@ -83,6 +83,22 @@ impl Drop for Program {
     }
 }
 
+/// The launcher beside the compiler, built now if nobody has built it.
+#[allow(dead_code, reason = "each test program uses a part of this module")]
+pub(crate) fn launcher() -> PathBuf {
+    let beside = Path::new(env!("CARGO_BIN_EXE_splitcc")).with_file_name("hamlyn");
+    if !beside.exists() {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["build", "--quiet", "--locked", "--package", "hamlyn-cli"]);
+        if !cfg!(debug_assertions) {
+            command.arg("--release");
+        }
+        assert!(command.status().unwrap().success(), "building hamlyn-cli");
+    }
+    beside
+}
+
 /// What a run gave.
 #[derive(Debug)]
 pub(crate) struct Outcome {
