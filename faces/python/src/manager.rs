@@ -253,7 +253,7 @@ impl Manager {
             Err(_) => {
                 let seed = with_bytes(to, "where to connect to, if it is no str,", |bytes| {
                     Ok(hamlyn::stream::StreamSeed::from_bytes(bytes)
-                        .map_err(|error| Failure::from(ConnectError::from(error)))?)
+                        .map_err(|error| Failure::from(error))?)
                 })?;
                 this.connect(slf.py(), timeout, |it, wait| {
                     hamlyn::stream::Sender::grow(it, &seed, wait)
@@ -367,7 +367,7 @@ impl Manager {
 
     /// A publisher of messages of up to `message_bytes` that readers read where they were written. `chunks`: messages at a time; `depth`:
     /// those that a reader may hold; `slow_readers`: "block" waits for them, "lose" leaves them out, "latest" keeps the newest for them.
-    #[pyo3(signature = (item, *, message_bytes=1 << 20, chunks=16, depth=4, readers=64, slow_readers="block"))]
+    #[pyo3(signature = (item, *, message_bytes=1048576, chunks=16, depth=4, readers=64, slow_readers="block"))]
     fn bind_publisher(
         slf: &Bound<'_, Self>,
         item: &str,
