@@ -13,7 +13,7 @@ use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded};
 
 /// How long a call waits until it looks for signals.
-const SLICE: Duration = Duration::from_millis(50);
+pub(crate) const SLICE: Duration = Duration::from_millis(50);
 /// The same for calls that must be given time to succeed at all, as those that connect.
 pub(crate) const LONG_SLICE: Duration = Duration::from_secs(1);
 /// More seconds than this is for ever.

@@ -222,7 +222,10 @@ class SharedMemory(Way):
             buffer[into] = 0
             return data
 
-        return End(send, recv, lambda: None)
+        def close() -> None:
+            memory.close()
+
+        return End(send, recv, close)
 
     def close(self) -> None:
         self.memory.close()
