@@ -56,11 +56,14 @@ pub(crate) fn call_service<'py>(
     call(client.py(), "call", (client, request))
 }
 
+/// A future of the library.
+pub(crate) type Driven = Pin<Box<dyn Future<Output = Result<(), Failure>>>>;
+
 /// A coroutine that awaits a future of the library.
 pub(crate) fn drive<'py>(
     end: &Bound<'py, PyAny>,
     gate: &Arc<Gate>,
-    future: Pin<Box<dyn Future<Output = Result<(), Failure>>>>,
+    future: Driven,
 ) -> PyResult<Bound<'py, PyAny>> {
     let step = Step(Guarded::new(gate, "future", future));
     call(end.py(), "drive", (end, step))
@@ -68,7 +71,7 @@ pub(crate) fn drive<'py>(
 
 /// A future of the library, which is asked whether it is done.
 #[pyclass(frozen, name = "_Step", module = "hamlyn")]
-pub(crate) struct Step(Guarded<Pin<Box<dyn Future<Output = Result<(), Failure>>>>>);
+pub(crate) struct Step(Guarded<Driven>);
 
 #[pymethods]
 impl Step {

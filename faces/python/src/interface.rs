@@ -233,6 +233,10 @@ impl Interface {
 }
 
 /// What is behind another gate is refused before it is touched.
+#[expect(
+    clippy::mut_from_ref,
+    reason = "callers have passed the gate, and ask once for each object in a call"
+)]
 pub(crate) fn of_same<'a, T>(
     manager: &Guarded<hamlyn::Manager>,
     guarded: &'a Guarded<T>,

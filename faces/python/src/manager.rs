@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hamlyn::engine::refusal::Refusals;
 use hamlyn::error::ConnectError;
@@ -28,7 +28,9 @@ use crate::service::{Client, Service};
 use crate::stream::{StreamReceiver, StreamSender, stream_options};
 use crate::tagged_write::{TaggedWriteReceiver, TaggedWriteSender};
 use crate::ticket::{Member, Ticket};
-use crate::waiting::{LONG_SLICE, NO_ROOM, Timeout, found, or_try_again, wait_for, wait_long};
+use crate::waiting::{
+    LONG_SLICE, NO_ROOM, SLICE, Timeout, found, or_try_again, wait_for, wait_long,
+};
 
 impl Lent<hamlyn::Manager> for Sleeping<'static> {
     const NAME: &'static str = "sleep";
@@ -252,8 +254,7 @@ impl Manager {
             })?,
             Err(_) => {
                 let seed = with_bytes(to, "where to connect to, if it is no str,", |bytes| {
-                    Ok(hamlyn::stream::StreamSeed::from_bytes(bytes)
-                        .map_err(|error| Failure::from(ConnectError::from(error)))?)
+                    Ok(hamlyn::stream::StreamSeed::from_bytes(bytes).map_err(Failure::from)?)
                 })?;
                 this.connect(slf.py(), timeout, |it, wait| {
                     hamlyn::stream::Sender::grow(it, &seed, wait)
@@ -367,7 +368,7 @@ impl Manager {
 
     /// A publisher of messages of up to `message_bytes` that readers read where they were written. `chunks`: messages at a time; `depth`:
     /// those that a reader may hold; `slow_readers`: "block" waits for them, "lose" leaves them out, "latest" keeps the newest for them.
-    #[pyo3(signature = (item, *, message_bytes=1 << 20, chunks=16, depth=4, readers=64, slow_readers="block"))]
+    #[pyo3(signature = (item, *, message_bytes=1048576, chunks=16, depth=4, readers=64, slow_readers="block"))]
     fn bind_publisher(
         slf: &Bound<'_, Self>,
         item: &str,
@@ -427,13 +428,12 @@ impl Manager {
     /// Waits until something has happened, or the time is over: then ask the end points.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<()> {
-        let mut is_first = true;
-        wait_for(py, &self.manager, timeout, |manager, wait| {
-            // It does not tell whether the time was over: a look that takes less was not.
-            let begun = std::time::Instant::now();
+        wait_long(py, &self.manager, timeout, SLICE, |manager, wait| {
+            // It does not tell whether the time was over: a look that took less was not.
+            let begun = Instant::now();
             manager.wait(wait)?;
-            let has_happened = matches!(wait, Wait::For(span) if begun.elapsed() < span);
-            Ok((has_happened && !std::mem::take(&mut is_first)).then_some(()))
+            let is_early = matches!(wait, Wait::For(span) if begun.elapsed() < span);
+            Ok(is_early.then_some(()))
         })?;
         Ok(())
     }

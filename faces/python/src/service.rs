@@ -363,12 +363,9 @@ impl Client {
         timeout: Option<Timeout>,
     ) -> PyResult<Option<Py<Reply>>> {
         let came = wait_for(py, &self.0.held, timeout, |held, wait| {
-            // SAFETY: the gate was passed; nobody else reaches the call meanwhile. A call of another manager is behind another gate, and
-            // is told apart before it is touched.
-            let pending = match Arc::ptr_eq(call.0.gate(), self.0.held.gate()) {
-                true => unsafe { call.0.behind() },
-                false => None,
-            };
+            let is_of_same = Arc::ptr_eq(call.0.gate(), self.0.held.gate());
+            // SAFETY: the gate was passed, and it is that of the call; nobody else reaches the call meanwhile.
+            let pending = is_of_same.then(|| unsafe { call.0.behind() }).flatten();
             let pending = pending.ok_or(NOT_PENDING)?;
             let came = held.hold(|end| Ok(end.reply(pending, wait)?))?;
             Ok(came.map(|(bytes, state)| self.borrow(bytes, state)))

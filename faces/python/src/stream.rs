@@ -13,11 +13,11 @@ use crate::bytes::{with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::{Kind, class_of};
 use crate::gate::Closing;
-use crate::lending::{Borrowing, End, Lent};
+use crate::lending::{Borrowing, End, Holding, Lent};
 use crate::manager::{Manager, fence};
 use crate::message::{Message, sender};
 use crate::peer::Peer;
-use crate::waiting::{Timeout, found, or_wait, wait_for};
+use crate::waiting::{SLICE, Timeout, found, or_wait, wait_for, wait_long};
 
 impl Lent<stream::Receiver> for Lending<'static> {
     const NAME: &'static str = "record";
@@ -201,6 +201,9 @@ impl StreamReceiver {
     }
 }
 
+/// Records from this length on are not tried without waiting first: what does not go at once would be copied.
+const LONG_BYTES: usize = 16 << 10;
+
 type Sending = End<stream::Sender, NoMessage>;
 
 /// The sending end. One that is deleted before it is closed sends nothing more, and its receiver is told whether that was all.
@@ -243,10 +246,14 @@ impl StreamSender {
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
         with_bytes(data, "a record", |bytes| {
-            let sent = wait_for(py, &self.0.held, timeout, |held, wait| {
+            let send = |held: &mut Holding<stream::Sender, NoMessage>, wait| {
                 or_wait(held.end()?.send(bytes, wait))
-            })?;
-            found(sent, None)
+            };
+            let sent = match bytes.len() > LONG_BYTES {
+                true => wait_long(py, &self.0.held, timeout, SLICE, send),
+                false => wait_for(py, &self.0.held, timeout, send),
+            };
+            found(sent?, None)
         })
     }
 

@@ -13,7 +13,7 @@ use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded};
 
 /// How long a call waits until it looks for signals.
-const SLICE: Duration = Duration::from_millis(50);
+pub(crate) const SLICE: Duration = Duration::from_millis(50);
 /// The same for calls that must be given time to succeed at all, as those that connect.
 pub(crate) const LONG_SLICE: Duration = Duration::from_secs(1);
 /// More seconds than this is for ever.
@@ -127,13 +127,16 @@ pub(crate) fn wait_long<T, R>(
     wait_in_slices(py, guarded, deadline, slice, &mut attempt)
 }
 
+/// Looks for something for so long.
+type Attempt<'a, T, R> = dyn FnMut(&mut T, Wait) -> Result<Option<R>, Failure> + 'a;
+
 #[inline(never)]
 fn wait_in_slices<T, R>(
     py: Python<'_>,
     guarded: &Guarded<T>,
     deadline: Deadline,
     slice: Duration,
-    attempt: &mut dyn FnMut(&mut T, Wait) -> Result<Option<R>, Failure>,
+    attempt: &mut Attempt<'_, T, R>,
 ) -> PyResult<Option<R>> {
     loop {
         py.check_signals()?;

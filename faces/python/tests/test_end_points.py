@@ -351,3 +351,15 @@ def test_strategies(strategy: str) -> None:
         log = alice.bind_stream("log")
         with running(stream_sender, 300):
             assert sum(1 for _ in log) == 300
+
+
+def test_waiting_for_anything() -> None:
+    with hamlyn.open("alice") as alice:
+        inbox, other = alice.bind_datagram("inbox"), alice.bind_datagram("other")
+        with running(waiting_peer):
+            while (message := inbox.recv_bytes(0)) is None:
+                assert other.recv(0) is None
+                alice.wait(WAIT)
+            assert message == b"woken"
+        alice.wait(0.001)
+        alice.wait(0)

@@ -19,11 +19,14 @@ def run(*arguments: str) -> None:
 
 
 def test_stubs_match_the_module(tmp_path: pathlib.Path) -> None:
-    run("mypy.stubtest", "hamlyn._hamlyn", "--concise")
+    allowed = tmp_path / "allowed"
+    # Before 3.12 Python code cannot see the buffer protocol of an object.
+    allowed.write_text("" if sys.version_info >= (3, 12) else r"hamlyn\._hamlyn\.\w+\.__(release_)?buffer__" + "\n")
+    run("mypy.stubtest", "hamlyn._hamlyn", "--concise", "--allowlist", str(allowed), "--ignore-unused-allowlist")
 
 
 def test_the_package_is_typed(tmp_path: pathlib.Path) -> None:
-    run("mypy", "--strict", "--cache-dir", str(tmp_path), "-p", "hamlyn")
+    run("mypy", "--strict", "--ignore-missing-imports", "--no-warn-unused-ignores", "--cache-dir", str(tmp_path), "-p", "hamlyn")
 
 
 def test_everything_is_documented() -> None:

@@ -1,16 +1,58 @@
 # What the extension module has. `make python` compares it with the module.
 
-import sys
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from os import PathLike
-from types import TracebackType
-from typing import Any, Awaitable, Literal, Optional, SupportsFloat, SupportsIndex, Union, final
+from typing import Awaitable, Literal, Optional, SupportsFloat, SupportsIndex, Union, final
 
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer, Self, disjoint_base
 
 _Bytes = Buffer
 _Timeout = Optional[Union[SupportsFloat, SupportsIndex]]
 _Path = Union[str, PathLike[str]]
+
+__all__ = [
+    "Area",
+    "Call",
+    "Client",
+    "Datagram",
+    "DatagramReceiver",
+    "DatagramSender",
+    "EndPoint",
+    "Event",
+    "Gathered",
+    "GroupReceiver",
+    "GroupSender",
+    "Initiator",
+    "Interface",
+    "Loan",
+    "Manager",
+    "Member",
+    "Message",
+    "Network",
+    "Notification",
+    "Peer",
+    "Pending",
+    "Published",
+    "Publisher",
+    "Queue",
+    "Record",
+    "Reply",
+    "Sample",
+    "Service",
+    "Sleep",
+    "Slot",
+    "StreamReceiver",
+    "StreamSender",
+    "Subscriber",
+    "Tag",
+    "TaggedWriteReceiver",
+    "TaggedWriteSender",
+    "Target",
+    "Ticket",
+    "_Step",
+    "__version__",
+    "open",
+]
 
 __version__: str
 
@@ -115,6 +157,7 @@ class Sleep:
     def __enter__(self) -> Self: ...
     def __exit__(self, *_exception: object) -> None: ...
 
+@disjoint_base
 class EndPoint:
     @property
     def manager(self) -> Manager: ...
@@ -124,6 +167,7 @@ class EndPoint:
     def __enter__(self) -> Self: ...
     def __exit__(self, *_exception: object) -> None: ...
 
+@disjoint_base
 class Message:
     @property
     def released(self) -> bool: ...

@@ -251,7 +251,8 @@ class _Reader:
         at = _of_type(value, "at", int)
         if not 0 <= at < len(self.buffers):
             raise Malformed("the peer sent an object with a buffer that is not there")
-        return self.buffers[at]
+        buffer: memoryview = self.buffers[at]
+        return buffer
 
 
 def _of_type(value: dict[str, Any], key: str, kind: type) -> Any:
@@ -292,6 +293,8 @@ class Channel:
         self._incoming: Any = None
         self._outgoing: Any = None
         self._is_cut = False
+        # The last object may be held back by its stream.
+        self._is_held_back = False
         # Why nothing can be sent to the other end.
         self._unreachable: Optional[Error] = None
         # A head whose body is the next record.
@@ -398,6 +401,19 @@ class Channel:
                 self._send_lone(_OBJECT, structure, writer.buffers[0], timeout)
             else:
                 self._outgoing.send(_frame(structure, writer.buffers), timeout)
+        self._flush(timeout)
+
+    def _flush(self, timeout: Optional[float]) -> None:
+        """The stream holds small records back while its receiver is behind; nobody may send the next one."""
+        try:
+            self._outgoing.flush(timeout)
+            self._is_held_back = False
+        except TimedOut:
+            # It is accepted, and goes with the next call.
+            self._is_held_back = True
+        except (Closed, PeerGone):
+            # The object was accepted before; the next is told.
+            self._is_held_back = False
 
     def _send_array(self, numpy: Any, value: Any, timeout: Optional[float]) -> None:
         head = _head_of(value)
@@ -434,6 +450,8 @@ class Channel:
 
         With copy=False arrays are read-only and lie where they landed, which holds back the sender's memory as long as they live.
         """
+        if self._is_held_back:
+            self._flush(timeout)
         while True:
             message = self._incoming.recv(timeout)
             if message is None:

@@ -9,7 +9,7 @@ import pathlib
 import platform
 import statistics
 import sys
-from typing import Any
+from typing import Any, Callable
 
 import hamlyn
 
@@ -74,11 +74,12 @@ def main() -> int:
 def _print(machine: dict[str, Any], figures: list[dict[str, Any]], lengths: list[int]) -> None:
     print(", ".join(f"{key} {value}" for key, value in machine.items() if key != "versions"), *machine["versions"])
     names = list(dict.fromkeys(figure["way"] for figure in figures))
-    for title, value in (
+    tables: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
         ("one way, microseconds, the best of all rounds", lambda figure: f"{figure['one_way_ns'] / 1000:.2f}"),
         ("messages each second, thousands", lambda figure: f"{figure['messages_per_second'] / 1000:.1f}"),
         ("MB each second", lambda figure: f"{figure['bytes_per_second'] / 1e6:.0f}"),
-    ):
+    ]
+    for title, value in tables:
         print(f"\n{title}")
         print(f"{'':26}" + "".join(f"{_length(length):>10}" for length in lengths))
         for name in names:

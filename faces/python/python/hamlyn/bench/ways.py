@@ -180,7 +180,10 @@ class ZeroMq(Way):
             socket.close()
             context.term()
 
-        return End(lambda data: socket.send(data, copy=len(data) < 65536), socket.recv, close)
+        def send_in_place(data: bytes) -> None:
+            socket.send(data, copy=False)
+
+        return End(socket.send if self.length < 65536 else send_in_place, socket.recv, close)
 
     def close(self) -> None:
         self.directory.cleanup()
@@ -203,7 +206,7 @@ class SharedMemory(Way):
 
     def _end(self, out: int, into: int) -> End:
         memory = multiprocessing.shared_memory.SharedMemory(self.memory.name)
-        buffer = memory.buf
+        buffer: Any = memory.buf
         length = self.length
 
         def send(data: bytes) -> None:
@@ -219,7 +222,10 @@ class SharedMemory(Way):
             buffer[into] = 0
             return data
 
-        return End(send, recv, lambda: None)
+        def close() -> None:
+            memory.close()
+
+        return End(send, recv, close)
 
     def close(self) -> None:
         self.memory.close()
