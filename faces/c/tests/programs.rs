@@ -4,7 +4,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use support::{compile, passed_with, start};
+use support::{all_passed_with, compile, passed_with, start};
 
 const OF_C: [&str; 3] = ["cc", "-std=c11", "-D_GNU_SOURCE"];
 
@@ -18,8 +18,7 @@ fn both_sides(program: &Path, namespace: &str, strategy: &str) {
     let namespace = format!("{namespace}-{}-{strategy}", std::process::id());
     let serves = start(program, &namespace, &["serve", strategy]);
     let asks = start(program, &namespace, &["ask", strategy]);
-    passed_with(asks, "passed\n");
-    passed_with(serves, "passed\n");
+    all_passed_with(vec![asks, serves], "passed\n");
 }
 
 #[test]
@@ -27,6 +26,14 @@ fn every_protocol_works_between_two_programs_with_every_strategy() {
     let program = compiled("everything.c", "everything", &OF_C);
     for strategy in ["0", "1", "2", "3"] {
         both_sides(&program, "c", strategy);
+    }
+}
+
+#[test]
+fn the_lower_layer_works_between_two_programs_with_every_strategy() {
+    let program = compiled("lower.c", "lower", &OF_C);
+    for strategy in ["0", "1", "2", "3"] {
+        both_sides(&program, "c-lower", strategy);
     }
 }
 
@@ -44,9 +51,35 @@ fn classes_of_c_plus_plus_work() {
 
 #[test]
 fn bad_input_gets_an_error_that_says_what_to_do() {
-    let program = compiled("bad_input.c", "bad_input", &OF_C);
-    let namespace = format!("c-bad-{}", std::process::id());
-    passed_with(start(&program, &namespace, &[]), "passed\n");
+    for file in ["bad_input.c", "lower_bad_input.c", "alone.c"] {
+        let name = file.trim_end_matches(".c");
+        let program = compiled(file, name, &OF_C);
+        let namespace = format!("c-{name}-{}", std::process::id());
+        passed_with(start(&program, &namespace, &[]), "passed\n");
+    }
+}
+
+/// A function that no program calls is one that nobody has tried.
+#[test]
+fn programs_call_every_function() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let header = std::fs::read_to_string(root.join("include/hamlyn.h")).unwrap();
+    let mut programs = String::new();
+    for program in std::fs::read_dir(root.join("tests/programs")).unwrap() {
+        programs += &std::fs::read_to_string(program.unwrap().path()).unwrap();
+    }
+    let declared = header
+        .lines()
+        .filter_map(|line| line.strip_prefix("hamlyn_status "));
+    let names: Vec<&str> = declared.filter_map(|rest| rest.split('(').next()).collect();
+    assert!(names.len() > 150);
+    // Those of `lower_bad_input.c` that close handles are named by what they close.
+    let is_called = |name: &&str| {
+        let closed = name.strip_prefix("hamlyn_close_").unwrap_or("nothing");
+        programs.contains(&format!("{name}(")) || programs.contains(&format!("CLOSE({closed})"))
+    };
+    let missing: Vec<&str> = names.into_iter().filter(|name| !is_called(name)).collect();
+    assert!(missing.is_empty(), "no program calls {missing:?}");
 }
 
 /// Undefined behaviour and wrong addresses in the programs themselves, and what the library writes to their memory.

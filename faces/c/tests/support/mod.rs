@@ -26,14 +26,27 @@ pub(crate) fn compile(source: &Path, to: &str, compiler: &[&str]) -> PathBuf {
 pub(crate) fn start(program: &Path, namespace: &str, arguments: &[&str]) -> Child {
     let mut command = Command::new(program);
     command.args(arguments).env("HAMLYN_NAMESPACE", namespace);
+    // It names a folder where a library of an earlier build may lie, which would be taken instead of this one.
+    command.env_remove("LD_LIBRARY_PATH");
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
 
 /// The program ends well, and has printed that.
 pub(crate) fn passed_with(child: Child, printed: &str) {
-    let output = child.wait_with_output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {errors}", output.status);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), printed);
+    all_passed_with(vec![child], printed);
+}
+
+/// All programs end well, and each has printed that. Those that do not are told of together: one often fails because another did.
+pub(crate) fn all_passed_with(children: Vec<Child>, printed: &str) {
+    let mut failed = String::new();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() || said != printed {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            failed += &format!("{}: {said}{errors}\n", output.status);
+        }
+    }
+    assert!(failed.is_empty(), "{failed}");
 }
