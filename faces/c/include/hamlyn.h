@@ -496,6 +496,11 @@ typedef struct hamlyn_datagram_sender hamlyn_datagram_sender;
 typedef struct hamlyn_deferred_call hamlyn_deferred_call;
 
 /**
+ * A manager that no thread has.
+ */
+typedef struct hamlyn_detached hamlyn_detached;
+
+/**
  * An export, in the hands of the slot's owner.
  */
 typedef struct hamlyn_export hamlyn_export;
@@ -524,6 +529,16 @@ typedef struct hamlyn_import hamlyn_import;
  * Access to the memory that a ticket names. Up to 64 operations may be outstanding.
  */
 typedef struct hamlyn_initiator hamlyn_initiator;
+
+/**
+ * A record that is kept. Its sender is told of memory in order: it has to wait, or the stream has to grow, as long as an old record is kept.
+ */
+typedef struct hamlyn_kept_record hamlyn_kept_record;
+
+/**
+ * A message of a publisher that is kept.
+ */
+typedef struct hamlyn_kept_sample hamlyn_kept_sample;
 
 /**
  * An interface and its end points, found by others under its name. Belongs to the thread that opened it, with all its end points,
@@ -774,6 +789,88 @@ typedef struct {
      */
     uint32_t lasts;
 } hamlyn_window_info;
+
+/**
+ * The state of a slot.
+ */
+typedef struct {
+    /**
+     * Bytes that it covers.
+     */
+    uint64_t length_bytes;
+    /**
+     * Packets that were refused, for all reasons (hamlyn_slot_refusals).
+     */
+    uint64_t refusals;
+    /**
+     * HAMLYN_RIGHT_WRITE and so on, summed; HAMLYN_RIGHT_NONE.
+     */
+    uint32_t rights;
+    /**
+     * HAMLYN_MODE_NORMAL and so on.
+     */
+    uint32_t mode;
+    /**
+     * How many metadata entries it has.
+     */
+    uint32_t entries;
+    /**
+     * Bits of its accumulators.
+     */
+    uint32_t counting_bits;
+    /**
+     * Grants that are in force.
+     */
+    uint32_t grants;
+    /**
+     * Not 0: it was revoked.
+     */
+    uint32_t revoked;
+} hamlyn_slot_info;
+
+/**
+ * What a publisher knows of its readers.
+ */
+typedef struct {
+    /**
+     * How many readers there are.
+     */
+    uint64_t readers;
+    /**
+     * Messages that readers did not get because they were slow.
+     */
+    uint64_t lost;
+    /**
+     * Readers that lost their place because they broke the protocol.
+     */
+    uint64_t misbehaved;
+    /**
+     * Messages that can be had on loan, as far as is known: hamlyn_poll_publisher takes in what was given back.
+     */
+    uint64_t chunks_free;
+} hamlyn_publisher_info;
+
+/**
+ * What a subscriber knows of its publisher.
+ */
+typedef struct {
+    /**
+     * Messages that it did not get.
+     */
+    uint64_t lost;
+    /**
+     * Bytes of the longest message.
+     */
+    uint32_t message_bytes_max;
+    /**
+     * How many messages it may have that it has not given back.
+     */
+    uint32_t depth;
+    /**
+     * Not 0: messages are read where the publisher wrote them; otherwise they are copied to here.
+     */
+    uint32_t reads_in_place;
+} hamlyn_subscriber_info;
 
 /**
  * The right to fetch granted pages, once, for the one peer that they were granted to. May be sent as bytes.
@@ -1112,44 +1209,6 @@ typedef struct {
      */
     uint32_t counts_stores;
 } hamlyn_slot_options;
-
-/**
- * The state of a slot.
- */
-typedef struct {
-    /**
-     * Bytes that it covers.
-     */
-    uint64_t length_bytes;
-    /**
-     * Packets that were refused, for all reasons (hamlyn_slot_refusals).
-     */
-    uint64_t refusals;
-    /**
-     * HAMLYN_RIGHT_WRITE and so on, summed; HAMLYN_RIGHT_NONE.
-     */
-    uint32_t rights;
-    /**
-     * HAMLYN_MODE_NORMAL and so on.
-     */
-    uint32_t mode;
-    /**
-     * How many metadata entries it has.
-     */
-    uint32_t entries;
-    /**
-     * Bits of its accumulators.
-     */
-    uint32_t counting_bits;
-    /**
-     * Grants that are in force.
-     */
-    uint32_t grants;
-    /**
-     * Not 0: it was revoked.
-     */
-    uint32_t revoked;
-} hamlyn_slot_info;
 
 /**
  * A ticket's fields, as its sender sees them.
@@ -1498,6 +1557,24 @@ hamlyn_status hamlyn_fence_datagram(hamlyn_datagram_sender *sender,
 hamlyn_status hamlyn_close_datagram_sender(hamlyn_datagram_sender *sender, hamlyn_error *error);
 
 /**
+ * Takes a manager from its thread, which closes its handle; hamlyn_attach gives it to another. It must have no end points and no objects of
+ * the lower layer.
+ */
+hamlyn_status hamlyn_detach(hamlyn_manager *manager,
+                            hamlyn_detached **detached,
+                            hamlyn_error *error);
+
+/**
+ * Gives a detached manager to the thread that calls this, which closes its handle.
+ */
+hamlyn_status hamlyn_attach(hamlyn_detached *detached, hamlyn_manager **manager, hamlyn_error *error);
+
+/**
+ * Closes a detached manager. Null is allowed.
+ */
+hamlyn_status hamlyn_close_detached(hamlyn_detached *detached, hamlyn_error *error);
+
+/**
  * A key of 64 random bits, for hamlyn_permit_entry.
  */
 hamlyn_status hamlyn_new_key(hamlyn_manager *manager, uint64_t *key, hamlyn_error *error);
@@ -1688,6 +1765,102 @@ hamlyn_status hamlyn_change_window(hamlyn_window *window,
 hamlyn_status hamlyn_close_window(hamlyn_window *window, hamlyn_error *error);
 
 /**
+ * How many notifications this manager's receivers have lost, because its queue was too short.
+ */
+hamlyn_status hamlyn_notifications_lost(hamlyn_manager *manager, uint64_t *lost, hamlyn_error *error);
+
+/**
+ * Forgets a datagram that came only in part, because its sender died or gave up. A message must not be held.
+ */
+hamlyn_status hamlyn_reset_datagram(hamlyn_datagram_receiver *receiver, hamlyn_error *error);
+
+/**
+ * The state of the slot that a datagram receiver stands on: what it refused, above all. A message must not be held.
+ */
+hamlyn_status hamlyn_get_datagram_info(hamlyn_datagram_receiver *receiver,
+                                       hamlyn_slot_info *info,
+                                       hamlyn_error *error);
+
+/**
+ * The state of the slot that an area for tagged writes stands on.
+ */
+hamlyn_status hamlyn_get_tags_info(hamlyn_tag_receiver *receiver,
+                                   hamlyn_slot_info *info,
+                                   hamlyn_error *error);
+
+/**
+ * How many tags a receiver has lost, because there were more than it has room for.
+ */
+hamlyn_status hamlyn_tags_lost(hamlyn_tag_receiver *receiver, uint64_t *lost, hamlyn_error *error);
+
+/**
+ * The state of the slot that a group stands on.
+ */
+hamlyn_status hamlyn_get_group_info(hamlyn_group_receiver *receiver,
+                                    hamlyn_slot_info *info,
+                                    hamlyn_error *error);
+
+/**
+ * The state of the slot that a stream stands on at present, and how much memory the stream has. HAMLYN_NOT_FOUND before a sender has connected.
+ * A record must not be held.
+ */
+hamlyn_status hamlyn_get_stream_info(hamlyn_stream_receiver *receiver,
+                                     hamlyn_slot_info *info,
+                                     uint64_t *memory_bytes,
+                                     hamlyn_error *error);
+
+/**
+ * How many clients lost their place in a service because they broke the protocol. No call may be held.
+ */
+hamlyn_status hamlyn_service_misbehaved(hamlyn_service *service, uint64_t *clients, hamlyn_error *error);
+
+/**
+ * How many calls of a client may be outstanding, and how long a request may be. No reply may be held.
+ */
+hamlyn_status hamlyn_client_limits(hamlyn_client *client,
+                                   uint16_t *outstanding_max,
+                                   uint32_t *request_bytes_max,
+                                   hamlyn_error *error);
+
+/**
+ * Tells what a publisher knows of its readers. No message may be on loan.
+ */
+hamlyn_status hamlyn_get_publisher_info(hamlyn_publisher *publisher,
+                                        hamlyn_publisher_info *info,
+                                        hamlyn_error *error);
+
+/**
+ * Takes in what readers have said: who came, who left, what was given back; and sends what is kept for those that have room again. Other calls
+ * do the same when they need it. Does not block. No message may be on loan.
+ */
+hamlyn_status hamlyn_poll_publisher(hamlyn_publisher *publisher,
+                                    hamlyn_error *error);
+
+/**
+ * Waits until every reader has room for a message. HAMLYN_TIMED_OUT if one had none when the time was over.
+ */
+hamlyn_status hamlyn_await_room(hamlyn_publisher *publisher, int64_t wait_ns, hamlyn_error *error);
+
+/**
+ * Waits until all that was published is handed over to its readers: before a publisher is closed whose last messages matter.
+ */
+hamlyn_status hamlyn_flush_publisher(hamlyn_publisher *publisher,
+                                     int64_t wait_ns,
+                                     hamlyn_error *error);
+
+/**
+ * Tells what a subscriber knows of its publisher. No message may be held.
+ */
+hamlyn_status hamlyn_get_subscriber_info(hamlyn_subscriber *subscriber,
+                                         hamlyn_subscriber_info *info,
+                                         hamlyn_error *error);
+
+/**
+ * Who publishes. HAMLYN_NOT_FOUND if its link ended long ago. No message may be held.
+ */
+hamlyn_status hamlyn_publisher_peer(hamlyn_subscriber *subscriber, hamlyn_peer *peer, hamlyn_error *error);
+
+/**
  * Lets the peer of a link store into whole pages of the slot, over an area of HAMLYN_AREA_GRANTABLE, by itself. `ticket` is told what it takes
  * them up with. Copies the pages, and allocates as much.
  */
@@ -1794,6 +1967,67 @@ hamlyn_status hamlyn_fence_group(hamlyn_group_sender *sender,
  * Closes a member. If it has not sent its last part, the round is never complete. Null is allowed.
  */
 hamlyn_status hamlyn_close_group_sender(hamlyn_group_sender *sender, hamlyn_error *error);
+
+/**
+ * Keeps the record that is held, instead of releasing it: the next one can be received. Closing what is kept gives its memory back, in any
+ * order, at the next call of the stream. Allocates now and then.
+ */
+hamlyn_status hamlyn_keep_record(hamlyn_stream_receiver *receiver,
+                                 hamlyn_kept_record **kept,
+                                 hamlyn_error *error);
+
+/**
+ * Where a record that is kept lies: valid until it or its receiver is closed. No other record may be held.
+ */
+hamlyn_status hamlyn_view_kept_record(hamlyn_stream_receiver *receiver,
+                                      hamlyn_kept_record *kept,
+                                      hamlyn_message *record,
+                                      hamlyn_error *error);
+
+/**
+ * Gives back the memory of kept records that were closed, as the next call of the stream would.
+ */
+hamlyn_status hamlyn_reclaim_records(hamlyn_stream_receiver *receiver, hamlyn_error *error);
+
+/**
+ * Closes a record that is kept. Null is allowed.
+ */
+hamlyn_status hamlyn_close_kept_record(hamlyn_kept_record *kept, hamlyn_error *error);
+
+/**
+ * Keeps the sample that is held, instead of releasing it. As long as it is kept, its reader gets no more than those in between and as many as
+ * its depth. Closing it gives it back at the next call of the subscriber. Allocates.
+ */
+hamlyn_status hamlyn_keep_sample(hamlyn_subscriber *subscriber,
+                                 hamlyn_kept_sample **kept,
+                                 hamlyn_error *error);
+
+/**
+ * The length and the number of a sample that is kept. Null for `number`: nobody asks.
+ */
+hamlyn_status hamlyn_get_kept_sample(hamlyn_kept_sample *kept,
+                                     size_t *length_bytes,
+                                     uint64_t *number,
+                                     hamlyn_error *error);
+
+/**
+ * Copies from a sample that is kept, as hamlyn_read_sample does.
+ */
+hamlyn_status hamlyn_read_kept_sample(hamlyn_kept_sample *kept,
+                                      size_t offset,
+                                      void *into,
+                                      size_t length_bytes,
+                                      hamlyn_error *error);
+
+/**
+ * Gives back samples that were kept and closed, as the next call of the subscriber would.
+ */
+hamlyn_status hamlyn_reclaim_samples(hamlyn_subscriber *subscriber, hamlyn_error *error);
+
+/**
+ * Closes a sample that is kept. Null is allowed.
+ */
+hamlyn_status hamlyn_close_kept_sample(hamlyn_kept_sample *kept, hamlyn_error *error);
 
 /**
  * Connects to an interface by its name, host/name or name, and says over which link it is reached. For programs that hold no

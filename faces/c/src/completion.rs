@@ -67,7 +67,7 @@ pub unsafe extern "C" fn hamlyn_open_counter(
 ) -> Status {
     call(error, || {
         let place = room("the place for the counter", counter)?;
-        place.put(handle::make(CompletionCounter::new(), true));
+        place.put(handle::make_for_any_thread(CompletionCounter::new()));
         Ok(())
     })
 }

@@ -190,7 +190,9 @@ pub unsafe extern "C" fn hamlyn_open_import_window(
     call(error, || {
         let place = room("the place for the window", window)?;
         handle::with(import, |of| {
-            place.put(handle::make(each!(of, of => of.object.window()), true));
+            place.put(handle::make_for_any_thread(
+                each!(of, of => of.object.window()),
+            ));
             Ok(())
         })
     })
@@ -211,7 +213,7 @@ pub unsafe extern "C" fn hamlyn_open_initiator_window(
                 Status::NotFound,
                 "the ticket's place is not imported here, or that has ended: import it, and open another initiator",
             ))?;
-            place.put(handle::make(window, true));
+            place.put(handle::make_for_any_thread(window));
             Ok(())
         })
     })
@@ -235,7 +237,7 @@ pub unsafe extern "C" fn hamlyn_open_area_window(
                 Status::Invalid,
                 "the window does not lie in the area",
             ))?;
-            place.put(handle::make(window, true));
+            place.put(handle::make_for_any_thread(window));
             Ok(())
         })
     })

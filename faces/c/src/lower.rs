@@ -96,3 +96,17 @@ impl<T> Lower<T> {
         }
     }
 }
+
+// Handles of shared managers pass from thread to thread, with what is in them.
+const _: () = {
+    const fn passes<T: Send>() {}
+    passes::<Made<Threads, hamlyn::Queue>>();
+    passes::<Made<Threads, hamlyn::Slot>>();
+    passes::<Made<Threads, hamlyn::engine::terminus::TerminusId>>();
+    passes::<Made<Threads, hamlyn::Target>>();
+    passes::<Made<Threads, hamlyn::one_sided::Initiator>>();
+    passes::<Made<Threads, hamlyn::Export>>();
+    passes::<Made<Threads, hamlyn::Import>>();
+    passes::<Made<Threads, hamlyn::Grant>>();
+    passes::<hamlyn::Area>();
+};

@@ -259,6 +259,31 @@ pub struct SlotInfo {
     pub revoked: u32,
 }
 
+impl SlotInfo {
+    pub(crate) fn of(found: &hamlyn::engine::slot::SlotInfo) -> Self {
+        Self {
+            length_bytes: found.length_bytes,
+            refusals: found.refusals.total(),
+            rights: match found.rights.to_bits() {
+                0 => RIGHT_NONE,
+                bits => bits.into(),
+            },
+            mode: match found.mode {
+                Mode::Normal => MODE_NORMAL,
+                Mode::Paranoid => MODE_PARANOID,
+                Mode::ParanoidOneShot => MODE_ONE_SHOT,
+            },
+            entries: found.metadata_entries as u32,
+            counting_bits: match found.counting {
+                Counting::Bits32 => 32,
+                Counting::Bits64 => 64,
+            },
+            grants: found.grants as u32,
+            revoked: found.revoked.into(),
+        }
+    }
+}
+
 /// Tells the state of a slot.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_get_slot_info(
@@ -270,26 +295,7 @@ pub unsafe extern "C" fn hamlyn_get_slot_info(
         let place = room("the place for the state", info)?;
         handle::with(slot, |of| {
             let found = on!(of, (interface, slot) => interface.slot_info(slot))?;
-            place.put(SlotInfo {
-                length_bytes: found.length_bytes,
-                refusals: found.refusals.total(),
-                rights: match found.rights.to_bits() {
-                    0 => RIGHT_NONE,
-                    bits => bits.into(),
-                },
-                mode: match found.mode {
-                    Mode::Normal => MODE_NORMAL,
-                    Mode::Paranoid => MODE_PARANOID,
-                    Mode::ParanoidOneShot => MODE_ONE_SHOT,
-                },
-                entries: found.metadata_entries as u32,
-                counting_bits: match found.counting {
-                    Counting::Bits32 => 32,
-                    Counting::Bits64 => 64,
-                },
-                grants: found.grants as u32,
-                revoked: found.revoked.into(),
-            });
+            place.put(SlotInfo::of(&found));
             Ok(())
         })
     })

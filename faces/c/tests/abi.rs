@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use hamlyn_c::{
-    datagram, entry, event, export, grant, links, loans, one_sided, options, peer, queue, service,
-    slot, status, stream, target, ticket,
+    datagram, entry, event, export, figures, grant, links, loans, one_sided, options, peer, queue,
+    service, slot, status, stream, target, ticket,
 };
 
 fn header() -> String {
@@ -89,6 +89,8 @@ fn structures_are_laid_out_alike() {
         "hamlyn_stream_options": stream::StreamOptions { pieces, piece_bytes, limit_bytes }
         "hamlyn_service_options": service::ServiceOptions { request_bytes, reply_bytes, outstanding, clients }
         "hamlyn_publisher_options": loans::PublisherOptions { message_bytes, chunks, depth, readers, slow_readers }
+        "hamlyn_publisher_info": figures::PublisherInfo { readers, lost, misbehaved, chunks_free }
+        "hamlyn_subscriber_info": figures::SubscriberInfo { lost, message_bytes_max, depth, reads_in_place }
         "hamlyn_event": event::Event { kind, peer, count }
     }
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("layout.c");
