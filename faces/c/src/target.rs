@@ -61,22 +61,33 @@ pub struct OutgoingMessage {
 }
 
 impl OutgoingMessage {
+    /// A message of the caller's, whose data and metadata can be read.
     #[inline(always)]
-    fn read<'a>(message: *const Self) -> Result<(&'a Self, Message<'a>), Failure> {
+    fn read<'a>(message: *const Self) -> Result<&'a Self, Failure> {
         if message.is_null() || !message.is_aligned() {
             return Err(Failure::new(Status::Invalid, "the message is null"));
         }
         // SAFETY: a message that is not null can be read, was set, and stays as it is during the call, as the header demands.
         let given = unsafe { &*message };
-        let message = Message {
-            offset: given.offset,
-            data: bytes(given.data, given.length_bytes)?,
-            metadata: bytes(given.metadata, given.metadata_bytes)?,
-            word: given.word,
-            share: None,
-            silent: given.silent != 0,
-        };
-        Ok((given, message))
+        bytes(given.data, given.length_bytes)?;
+        bytes(given.metadata, given.metadata_bytes)?;
+        Ok(given)
+    }
+
+    /// The message, for a slot that counts so. Made where it is sent, so that it is not in memory.
+    #[inline(always)]
+    fn message(&self, counting: Counting) -> Result<Message<'_>, Failure> {
+        Ok(Message {
+            offset: self.offset,
+            data: bytes(self.data, self.length_bytes)?,
+            metadata: bytes(self.metadata, self.metadata_bytes)?,
+            word: self.word,
+            share: match self.share {
+                0 => None,
+                _ => self.share(counting)?,
+            },
+            silent: self.silent != 0,
+        })
     }
 
     #[cold]
@@ -172,12 +183,10 @@ pub unsafe extern "C" fn hamlyn_send_msg(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        let (given, mut message) = OutgoingMessage::read(message)?;
+        let given = OutgoingMessage::read(message)?;
         handle::with(target, |of| {
             let sent = on!(of, (interface, at) => {
-                if given.share != 0 {
-                    message.share = given.share(at.target.ticket().counting)?;
-                }
+                let message = given.message(at.target.ticket().counting)?;
                 interface.send_msg(at.terminus, &at.target, &message, wait_of(wait_ns))?
             });
             tell(sequence, sent)
@@ -216,9 +225,7 @@ pub unsafe extern "C" fn hamlyn_send_many(
                 let each = (0..count).map_while(|index| {
                     // SAFETY: there are so many messages, as the header demands.
                     let read = OutgoingMessage::read(unsafe { messages.add(index) });
-                    let read = read.and_then(|(given, message)| {
-                        Ok(Message { share: given.share(counting)?, ..message })
-                    });
+                    let read = read.and_then(|given| given.message(counting));
                     read.map_err(|failure| refused = Some(failure)).ok()
                 });
                 let wait = wait_of(wait_ns);
@@ -265,7 +272,7 @@ pub unsafe extern "C" fn hamlyn_send_gather(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        let (given, mut message) = OutgoingMessage::read(message)?;
+        let given = OutgoingMessage::read(message)?;
         if count > PIECES_MAX {
             return Err(PostError::TooManyPieces { pieces: count }.into());
         }
@@ -289,7 +296,7 @@ pub unsafe extern "C" fn hamlyn_send_gather(
         }
         handle::with(target, |of| {
             let sent = on!(of, (interface, at) => {
-                message.share = given.share(at.target.ticket().counting)?;
+                let message = given.message(at.target.ticket().counting)?;
                 interface.send_gather(at.terminus, &at.target, &message, &gathered[..count])?
             });
             tell(sequence, sent)

@@ -2,17 +2,9 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use support::{all_passed_with, compile, passed_with, start};
-
-const OF_C: [&str; 3] = ["cc", "-std=c11", "-D_GNU_SOURCE"];
-
-/// Compiles a program of `tests/programs`.
-fn compiled(file: &str, to: &str, compiler: &[&str]) -> PathBuf {
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    compile(&programs.join(file), to, compiler)
-}
+use support::{OF_C, all_passed_with, compiled, passed_with, start};
 
 fn both_sides(program: &Path, namespace: &str, strategy: &str) {
     let namespace = format!("{namespace}-{}-{strategy}", std::process::id());
@@ -50,6 +42,13 @@ fn classes_of_c_plus_plus_work() {
 }
 
 #[test]
+fn tasks_wait_on_an_event_loop() {
+    let program = compiled("coroutines.cpp", "coroutines", &["c++", "-std=c++20"]);
+    let namespace = format!("c-coroutines-{}", std::process::id());
+    passed_with(start(&program, &namespace, &[]), "passed\n");
+}
+
+#[test]
 fn bad_input_gets_an_error_that_says_what_to_do() {
     for file in ["bad_input.c", "lower_bad_input.c", "alone.c"] {
         let name = file.trim_end_matches(".c");
@@ -80,22 +79,4 @@ fn programs_call_every_function() {
     };
     let missing: Vec<&str> = names.into_iter().filter(|name| !is_called(name)).collect();
     assert!(missing.is_empty(), "no program calls {missing:?}");
-}
-
-/// Undefined behaviour and wrong addresses in the programs themselves, and what the library writes to their memory.
-#[test]
-fn sanitizers_find_nothing() {
-    const SANITIZED: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    let of_c = [&OF_C[..], &SANITIZED].concat();
-    both_sides(
-        &compiled("everything.c", "everything-sanitized", &of_c),
-        "c-san",
-        "0",
-    );
-    let of_classes = [&["c++", "-std=c++17"][..], &SANITIZED].concat();
-    both_sides(
-        &compiled("classes.cpp", "classes-sanitized", &of_classes),
-        "classes-san",
-        "0",
-    );
 }

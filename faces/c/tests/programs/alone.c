@@ -185,7 +185,7 @@ static void groups(hamlyn_manager *manager) {
 static void services(hamlyn_manager *manager) {
     hamlyn_service *service;
     hamlyn_client *client;
-    hamlyn_pending_call *pending;
+    hamlyn_pending_call *pending, *second;
     hamlyn_deferred_call *deferred;
     hamlyn_message message;
     OK(hamlyn_bind_service(manager, "sum", NULL, &service, &error));
@@ -197,11 +197,13 @@ static void services(hamlyn_manager *manager) {
     OK(hamlyn_close_deferred_call(deferred, &error));
     GETS(HAMLYN_BAD_HANDLE, "closed", hamlyn_close_deferred_call(deferred, &error));
     GETS(HAMLYN_HELD, "no message", hamlyn_dismiss_client(service, &error));
-    OK(hamlyn_start_call(client, "second", 6, MINUTE, &pending, &error));
+    OK(hamlyn_start_call(client, "second", 6, MINUTE, &second, &error));
     OK(hamlyn_next_call(service, MINUTE, &message, &error));
     OK(hamlyn_dismiss_client(service, &error));
-    hamlyn_status status = hamlyn_take_reply(client, pending, MINUTE, &message, &error);
+    hamlyn_status status = hamlyn_take_reply(client, second, MINUTE, &message, &error);
     IS(status == HAMLYN_REFUSED || status == HAMLYN_FINISHED || status == HAMLYN_PEER_LOST);
+    OK(hamlyn_close_pending_call(pending, &error));
+    OK(hamlyn_close_pending_call(second, &error));
     uint16_t outstanding;
     uint32_t request_bytes;
     OK(hamlyn_client_limits(client, &outstanding, &request_bytes, &error));

@@ -23,8 +23,37 @@ pub(crate) fn compile(source: &Path, to: &str, compiler: &[&str]) -> PathBuf {
     to
 }
 
+/// Compiles a program of `tests/programs`.
+#[allow(dead_code, reason = "each test program uses a part of this module")]
+pub(crate) fn compiled(file: &str, to: &str, compiler: &[&str]) -> PathBuf {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    compile(&programs.join(file), to, compiler)
+}
+
+/// How programs in C are compiled.
+#[allow(dead_code, reason = "each test program uses a part of this module")]
+pub(crate) const OF_C: [&str; 3] = ["cc", "-std=c11", "-D_GNU_SOURCE"];
+
+#[allow(dead_code, reason = "each test program uses a part of this module")]
 pub(crate) fn start(program: &Path, namespace: &str, arguments: &[&str]) -> Child {
-    let mut command = Command::new(program);
+    start_under(&[], program, namespace, arguments)
+}
+
+/// Starts a program with a tool that watches it.
+pub(crate) fn start_under(
+    tool: &[&str],
+    program: &Path,
+    namespace: &str,
+    arguments: &[&str],
+) -> Child {
+    let mut command = match tool.split_first() {
+        None => Command::new(program),
+        Some((tool, with)) => {
+            let mut command = Command::new(tool);
+            command.args(with).arg(program);
+            command
+        }
+    };
     command.args(arguments).env("HAMLYN_NAMESPACE", namespace);
     // It names a folder where a library of an earlier build may lie, which would be taken instead of this one.
     command.env_remove("LD_LIBRARY_PATH");
