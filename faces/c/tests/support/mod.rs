@@ -62,11 +62,13 @@ pub(crate) fn start_under(
 }
 
 /// The program ends well, and has printed that.
+#[allow(dead_code, reason = "each test program uses a part of this module")]
 pub(crate) fn passed_with(child: Child, printed: &str) {
     all_passed_with(vec![child], printed);
 }
 
 /// All programs end well, and each has printed that. Those that do not are told of together: one often fails because another did.
+#[allow(dead_code, reason = "each test program uses a part of this module")]
 pub(crate) fn all_passed_with(children: Vec<Child>, printed: &str) {
     let mut failed = String::new();
     for child in children {
