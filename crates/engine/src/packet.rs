@@ -297,6 +297,14 @@ pub(crate) fn short_bytes(words: [u64; SHORT_WORDS]) -> [u8; SHORT_BYTES_MAX] {
 /// Bytes as words, lowest first; zero beyond them. Nothing if there are more than [`SHORT_BYTES_MAX`].
 #[inline(always)]
 pub fn short_words(bytes: &[u8]) -> Option<[u64; SHORT_WORDS]> {
+    // One and two words are what most short messages have, and take no loop.
+    if let Ok(one) = bytes.try_into() {
+        return Some([u64::from_le_bytes(one), 0, 0, 0]);
+    }
+    if let ([first, second], []) = bytes.as_chunks() {
+        let words = [first, second].map(|word| u64::from_le_bytes(*word));
+        return Some([words[0], words[1], 0, 0]);
+    }
     let mut words = [0; SHORT_WORDS];
     let (whole, rest) = bytes.as_chunks();
     if whole.len() + usize::from(!rest.is_empty()) > SHORT_WORDS {

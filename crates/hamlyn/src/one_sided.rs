@@ -108,6 +108,16 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// As a number, for programs that keep it elsewhere.
+    pub const fn to_bits(self) -> u32 {
+        self.token
+    }
+
+    /// What [`Operation::to_bits`] gave. Any other number is an operation that is not outstanding, or another one.
+    pub const fn from_bits(token: u32) -> Self {
+        Self { token }
+    }
+
     pub(crate) fn index(self) -> usize {
         usize::from(self.token as u16)
     }

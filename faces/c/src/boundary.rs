@@ -50,6 +50,29 @@ pub(crate) fn cut(text: &str, bytes_max: usize) -> &[u8] {
     &text.as_bytes()[..length]
 }
 
+/// Room of the caller for a text and a zero; null if nobody reads it.
+pub(crate) struct TextRoom<'a>(&'a mut [u8]);
+
+impl<'a> TextRoom<'a> {
+    pub(crate) fn of(text: *mut c_char, text_bytes: usize) -> Result<Self, Failure> {
+        match text.is_null() {
+            true => Ok(Self(&mut [])),
+            false => bytes_mut(text.cast(), text_bytes).map(Self),
+        }
+    }
+
+    /// Writes what something says for people, as far as there is room.
+    pub(crate) fn put(self, said: &impl std::fmt::Display) {
+        let Some(length_max) = self.0.len().checked_sub(1) else {
+            return;
+        };
+        let said = said.to_string();
+        let said = cut(&said, length_max);
+        self.0[..said.len()].copy_from_slice(said);
+        self.0[said.len()] = 0;
+    }
+}
+
 /// How long a call may wait: in nanoseconds, none, or for ever if negative.
 #[inline(always)]
 pub(crate) fn wait_of(wait_ns: i64) -> Wait {

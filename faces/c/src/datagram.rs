@@ -45,7 +45,7 @@ pub struct DatagramReceiverHandle {
     _of_the_library: [u8; 0],
 }
 
-pub(crate) struct DatagramReceiver(Of<Receiving<OneThread>, Receiving<Threads>>);
+pub(crate) struct DatagramReceiver(pub(crate) Of<Receiving<OneThread>, Receiving<Threads>>);
 
 kind!(
     DatagramReceiverHandle,

@@ -2,7 +2,7 @@
 
 use hamlyn::Event as Happened;
 
-use crate::boundary::{bytes_mut, call, cut, room, wait_of};
+use crate::boundary::{TextRoom, call, room, wait_of};
 use crate::datagram::NOTHING_CAME;
 use crate::handle;
 use crate::manager::{Manager, ManagerHandle, each};
@@ -51,22 +51,14 @@ pub unsafe extern "C" fn hamlyn_next_event(
 ) -> Status {
     call(error, || {
         let place = room("the place for the event", event)?;
-        let room_of_text = match text.is_null() {
-            true => &mut [],
-            false => bytes_mut(text.cast(), text_bytes)?,
-        };
+        let text = TextRoom::of(text, text_bytes)?;
         handle::with(manager, |Manager(manager)| {
             let Some(happened) =
                 each!(manager, manager => manager.end()?.next_event(wait_of(wait_ns)))?
             else {
                 return Err(NOTHING_CAME);
             };
-            if let Some(length_max) = room_of_text.len().checked_sub(1) {
-                let text = happened.to_string();
-                let text = cut(&text, length_max);
-                room_of_text[..text.len()].copy_from_slice(text);
-                room_of_text[text.len()] = 0;
-            }
+            text.put(&happened);
             place.put(Event::of(&happened));
             Ok(())
         })

@@ -17,7 +17,9 @@ pub struct GroupReceiverHandle {
     _of_the_library: [u8; 0],
 }
 
-pub(crate) struct GroupReceiver(Of<group::Receiver<OneThread>, group::Receiver<Threads>>);
+pub(crate) struct GroupReceiver(
+    pub(crate) Of<group::Receiver<OneThread>, group::Receiver<Threads>>,
+);
 
 kind!(GroupReceiverHandle, GroupReceiver, 12, "group receiver");
 

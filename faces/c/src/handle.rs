@@ -148,6 +148,11 @@ pub(crate) fn make<K: Kind>(value: K::Value, is_of_any_thread: bool) -> *mut K {
     }
 }
 
+/// Makes a handle that any thread may use, one at a time.
+pub(crate) fn make_for_any_thread<K: Kind<Value: Send>>(value: K::Value) -> *mut K {
+    make(value, true)
+}
+
 /// The object is in use until this is dropped.
 struct InUse<'a, K: Kind> {
     cell: &'a Cell<K::Value>,
@@ -227,9 +232,41 @@ pub(crate) fn close<K: Kind>(handle: *mut K) -> Result<Option<K::Value>, Failure
     let value = unsafe { (*in_use.cell.value.get()).take() };
     in_use.becomes = CLOSED;
     drop(in_use);
+    put_aside(handle);
+    Ok(value)
+}
+
+/// Uses up the object of a handle, which is closed then; or keeps it open, if `use_up` gives the object back.
+pub(crate) fn use_up<K: Kind, R>(
+    handle: *mut K,
+    use_up: impl FnOnce(K::Value) -> Result<R, (K::Value, Failure)>,
+) -> Result<R, Failure> {
+    let mut in_use = enter(handle.cast_const())?;
+    in_use.becomes = BROKEN;
+    // SAFETY: as in `with`.
+    let place = unsafe { &mut *in_use.cell.value.get() };
+    let Some(value) = place.take() else {
+        return Err(not_a_handle::<K>());
+    };
+    match use_up(value) {
+        Ok(result) => {
+            in_use.becomes = CLOSED;
+            drop(in_use);
+            put_aside(handle);
+            Ok(result)
+        }
+        Err((value, failure)) => {
+            *place = Some(value);
+            in_use.becomes = OPEN;
+            Err(failure)
+        }
+    }
+}
+
+/// Keeps the cell of a handle that was closed.
+fn put_aside<K: Kind>(handle: *mut K) {
     let mut closed = K::closed().0.lock().unwrap_or_else(PoisonError::into_inner);
     closed.push_back(Address(handle));
-    Ok(value)
 }
 
 #[cold]

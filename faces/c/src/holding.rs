@@ -2,6 +2,7 @@
 //!
 //! While a message is held its end point is not touched but through it, as the borrow checker would have it.
 
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use crate::datagram::{IS_HELD, NONE_HELD};
@@ -57,6 +58,16 @@ impl<E, M> Holding<E, M> {
     #[inline(always)]
     pub(crate) fn release(&mut self) -> Result<M, Failure> {
         self.message.take().ok_or(NONE_HELD)
+    }
+
+    /// The end point alone, if no message is held.
+    pub(crate) fn into_end(self) -> Result<E, Self> {
+        if self.message.is_some() {
+            return Err(self);
+        }
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the box was made in `new`, nothing borrows it, and `drop` is not called.
+        Ok(*unsafe { Box::from_raw(this.end.as_ptr()) })
     }
 
     /// Drops the message, if one is held.

@@ -4,25 +4,43 @@
 //! was given room for one. Null, a handle that was closed, one of another kind, one of another thread, and lengths that
 //! cannot be are refused with an error (`handle`, `boundary`); a panic stops at the boundary and is an error, too. Nothing is called back.
 //!
-//! The protocols of the library (`Hamlyn 3`) have a module each. Low-level sending and receiving has none yet.
+//! The protocols of the library (`Hamlyn 3`) have a module each, and so have the objects of the lower layer: areas, slots, queues, termini, targets,
+//! initiators.
 
 #![expect(
     clippy::missing_safety_doc,
     reason = "the head of the header says once what all functions demand of pointers"
 )]
 
+pub mod area;
 mod boundary;
+pub mod completion;
 pub mod datagram;
+pub mod detached;
+pub mod entry;
 pub mod event;
 pub mod event_loop;
+pub mod export;
+pub mod figures;
+pub mod grant;
 pub mod group;
 mod handle;
 mod holding;
+pub mod kept;
+pub mod links;
 pub mod loans;
+mod lower;
 pub mod manager;
+pub mod one_sided;
+pub mod options;
 pub mod peer;
+pub mod queue;
+pub mod refusal;
 pub mod service;
+pub mod slot;
 pub mod status;
 pub mod stream;
 pub mod tagged_write;
+pub mod target;
+pub mod terminus;
 pub mod ticket;

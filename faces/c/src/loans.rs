@@ -72,7 +72,7 @@ pub struct PublisherHandle {
     _of_the_library: [u8; 0],
 }
 
-pub(crate) struct Publisher(Of<Publishing<OneThread>, Publishing<Threads>>);
+pub(crate) struct Publisher(pub(crate) Of<Publishing<OneThread>, Publishing<Threads>>);
 
 kind!(PublisherHandle, Publisher, 14, "publisher");
 
@@ -84,7 +84,7 @@ pub struct SubscriberHandle {
     _of_the_library: [u8; 0],
 }
 
-pub(crate) struct Subscriber(Of<Reading<OneThread>, Reading<Threads>>);
+pub(crate) struct Subscriber(pub(crate) Of<Reading<OneThread>, Reading<Threads>>);
 
 kind!(SubscriberHandle, Subscriber, 15, "subscriber");
 

@@ -1,15 +1,15 @@
-//! Managers: opening one, its settings, and what is asked of it as a whole.
+//! Managers: opening one, and what is asked of it as a whole.
 
 use std::ffi::c_char;
-use std::mem::size_of;
 
-use hamlyn::host::process::{Options as HostOptions, ProcessHost};
+use hamlyn::Sleep;
+use hamlyn::host::process::ProcessHost;
 use hamlyn::host::sharing::AnyThread;
-use hamlyn::{ManagerOptions, Sleep, Strategy};
 
-use crate::boundary::{Room, call, read_or_default, room, text_or_none, wait_of};
+use crate::boundary::{Room, call, room, wait_of};
 use crate::handle::{self, Kind, kind};
 use crate::holding::Holding;
+use crate::options::Options;
 use crate::status::{Error, Failure, Status};
 
 /// A host whose managers belong to one thread, and one whose managers any thread uses.
@@ -87,103 +87,8 @@ kind!(ManagerHandle, Manager, 1, "manager");
 /// A manager, and the sleep that was prepared.
 type Sleeping<H> = Holding<hamlyn::Manager<H>, Sleep<'static, H>>;
 
-/// The program's thread drives the interface, in its calls: lowest latency, fewest processors.
-pub const PROC: u32 = 0;
-/// A network processor, a thread of this process, drives it.
-pub const NP: u32 = 1;
-/// The program's thread transmits, the network processor receives.
-pub const INJECT: u32 = 2;
-/// The program's thread transmits, and receives while it polls; the network processor receives while it does not.
-pub const RECEIVE: u32 = 3;
-
-/// What a manager is opened with. Begin with hamlyn_default_options, which sets the first field; later versions of the library add
-/// fields at the end, and take those of an older program to be defaults.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Bytes of this structure, as the program was compiled with.
-    pub struct_bytes: usize,
-    /// The name under which others find it: 1 to 64 of A-Z a-z 0-9 . _ / and the hyphen. Null: none.
-    pub name: *const c_char,
-    /// Interfaces of different namespaces do not see each other. Null: what HAMLYN_NAMESPACE says, or "default".
-    pub namespace_name: *const c_char,
-    /// Who drives the interface: HAMLYN_PROC, the default, HAMLYN_NP, HAMLYN_INJECT or HAMLYN_RECEIVE.
-    pub strategy: u32,
-    /// Not 0: several threads use the manager and its end points, each of them one at a time. Each call takes a lock.
-    pub shared: u32,
-    /// Messages that all its receivers together may have outstanding. 0: 4,096.
-    pub queue_entries: u32,
-    /// How long a call that waits polls at most before it sleeps. Negative: 20 us, or none if there is but one processor.
-    pub spin_ns: i64,
-}
-
-/// The options of the first version had so many bytes.
-const OPTIONS_BYTES_MIN: usize = size_of::<Options>();
-
-impl Options {
-    fn new() -> Self {
-        Self {
-            struct_bytes: size_of::<Self>(),
-            name: std::ptr::null(),
-            namespace_name: std::ptr::null(),
-            strategy: PROC,
-            shared: 0,
-            queue_entries: 0,
-            spin_ns: -1,
-        }
-    }
-
-    fn manager(&self) -> Result<ManagerOptions, Failure> {
-        let mut options = ManagerOptions {
-            strategy: match self.strategy {
-                PROC => Strategy::Proc,
-                NP => Strategy::Np,
-                INJECT => Strategy::Inject,
-                RECEIVE => Strategy::Receive,
-                _ => {
-                    return Err(Failure::new(
-                        Status::Invalid,
-                        "the strategy is none: take HAMLYN_PROC, HAMLYN_NP, HAMLYN_INJECT or HAMLYN_RECEIVE",
-                    ));
-                }
-            },
-            ..ManagerOptions::default()
-        };
-        if self.queue_entries != 0 {
-            options.queue_entries = self.queue_entries as usize;
-        }
-        Ok(options)
-    }
-
-    fn host(&self) -> Result<HostOptions, Failure> {
-        let mut options = HostOptions::default();
-        options.name = text_or_none("the name", self.name)?.map(str::to_owned);
-        options.namespace = text_or_none("the namespace", self.namespace_name)?.map(str::to_owned);
-        options.spin_ns = u64::try_from(self.spin_ns).ok();
-        Ok(options)
-    }
-}
-
-/// Sets all options to their defaults.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hamlyn_default_options(
-    options: *mut Options,
-    error: *mut Error,
-) -> Status {
-    call(error, || {
-        room("the options", options)?.put(Options::new());
-        Ok(())
-    })
-}
-
 fn open(options: &Options, manager: *mut *mut ManagerHandle) -> Result<(), Failure> {
     let place = room("the place for the manager", manager)?;
-    if options.struct_bytes < OPTIONS_BYTES_MIN {
-        return Err(Failure::new(
-            Status::Invalid,
-            "the options do not say their length: call hamlyn_default_options first",
-        ));
-    }
     let (host, of_manager) = (options.host()?, options.manager()?);
     let opened = match options.shared {
         0 => Of::Alone(Holding::new(hamlyn::open_with(host, of_manager)?)),
@@ -202,7 +107,7 @@ pub unsafe extern "C" fn hamlyn_open_with(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        let options = read_or_default(options).unwrap_or_else(Options::new);
+        let options = Options::read(options)?;
         open(&options, manager)
     })
 }

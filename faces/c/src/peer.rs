@@ -19,6 +19,8 @@ pub struct Peer {
     pub process: u32,
     /// The number of its interface, which no other has.
     pub interface_number: u64,
+    /// The link over which it is reached (hamlyn_disconnect, hamlyn_check_link).
+    pub link: u64,
 }
 
 impl From<PeerIdentity> for Peer {
@@ -29,6 +31,7 @@ impl From<PeerIdentity> for Peer {
             group: identity.group,
             process: identity.process,
             interface_number: identity.interface.interface,
+            link: identity.link.to_bits(),
         }
     }
 }

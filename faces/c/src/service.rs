@@ -53,7 +53,7 @@ pub struct ServiceHandle {
     _of_the_library: [u8; 0],
 }
 
-pub(crate) struct Service(Of<Serving<OneThread>, Serving<Threads>>);
+pub(crate) struct Service(pub(crate) Of<Serving<OneThread>, Serving<Threads>>);
 
 kind!(ServiceHandle, Service, 8, "service");
 
@@ -75,7 +75,7 @@ pub struct ClientHandle {
     _of_the_library: [u8; 0],
 }
 
-pub(crate) struct Client(Of<Calling<OneThread>, Calling<Threads>>);
+pub(crate) struct Client(pub(crate) Of<Calling<OneThread>, Calling<Threads>>);
 
 kind!(ClientHandle, Client, 10, "client");
 

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::ffi::c_char;
 
+use hamlyn::engine::notification::QueueError;
+use hamlyn::engine::slot::SlotError;
+use hamlyn::engine::terminus::TerminusError;
 use hamlyn::error::{ConnectError, FenceError, OpenError, PeerLost, ReceiveError, SendError};
 use hamlyn::host::HostError;
 
@@ -44,6 +47,8 @@ pub enum Status {
     System = 15,
     /// The library has a fault; please report it. The handle cannot be used any more.
     Fault = 16,
+    /// A limit of the library is reached: give something back first, as the text says.
+    Limit = 17,
 }
 
 /// So long may a call wait that waits for ever.
@@ -96,7 +101,14 @@ impl Failure {
 fn of_host(error: &HostError) -> Status {
     match error {
         HostError::NameInUse { .. } => Status::Taken,
-        HostError::BadName { .. } | HostError::BadSetting { .. } => Status::Invalid,
+        HostError::BadName { .. }
+        | HostError::BadSetting { .. }
+        | HostError::BadOffer { .. }
+        | HostError::Network(_) => Status::Invalid,
+        HostError::LinksFull { .. }
+        | HostError::OffersFull { .. }
+        | HostError::LendingsFull { .. }
+        | HostError::ExportsFull { .. } => Status::Limit,
         HostError::Forked => Status::BadHandle,
         _ => Status::System,
     }
@@ -106,10 +118,29 @@ fn of_open(error: &OpenError) -> Status {
     match error {
         OpenError::Host(host) => of_host(host),
         OpenError::ItemTaken { .. } => Status::Taken,
-        OpenError::BadItem { .. } | OpenError::Setting { .. } | OpenError::QueueRoom { .. } => {
-            Status::Invalid
-        }
+        OpenError::Slot(slot) => of_slot(slot),
+        OpenError::Terminus(terminus) => of_terminus(terminus),
+        OpenError::Queue(QueueError::TooMany) => Status::Limit,
+        OpenError::Queue(_)
+        | OpenError::Metadata(_)
+        | OpenError::BadItem { .. }
+        | OpenError::Setting { .. }
+        | OpenError::QueueRoom { .. } => Status::Invalid,
         _ => Status::System,
+    }
+}
+
+pub(crate) fn of_slot(error: &SlotError) -> Status {
+    match error {
+        SlotError::TooMany => Status::Limit,
+        _ => Status::Invalid,
+    }
+}
+
+pub(crate) fn of_terminus(error: &TerminusError) -> Status {
+    match error {
+        TerminusError::TooMany | TerminusError::TooManyAreas => Status::Limit,
+        _ => Status::Invalid,
     }
 }
 

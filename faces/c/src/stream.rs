@@ -48,7 +48,7 @@ pub struct StreamReceiverHandle {
     _of_the_library: [u8; 0],
 }
 
-pub(crate) struct StreamReceiver(Of<Receiving<OneThread>, Receiving<Threads>>);
+pub(crate) struct StreamReceiver(pub(crate) Of<Receiving<OneThread>, Receiving<Threads>>);
 
 kind!(StreamReceiverHandle, StreamReceiver, 4, "stream receiver");
 

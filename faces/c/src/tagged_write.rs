@@ -20,7 +20,7 @@ pub struct TagReceiverHandle {
     _of_the_library: [u8; 0],
 }
 
-pub(crate) struct TagReceiver(Of<Receiving<OneThread>, Receiving<Threads>>);
+pub(crate) struct TagReceiver(pub(crate) Of<Receiving<OneThread>, Receiving<Threads>>);
 
 kind!(TagReceiverHandle, TagReceiver, 6, "tag receiver");
 

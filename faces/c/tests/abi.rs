@@ -5,7 +5,10 @@ use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::Command;
 
-use hamlyn_c::{datagram, event, loans, manager, peer, service, status, stream, ticket};
+use hamlyn_c::{
+    datagram, entry, event, export, figures, grant, links, loans, one_sided, options, peer, queue,
+    service, slot, status, stream, target, ticket,
+};
 
 fn header() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/hamlyn.h");
@@ -50,13 +53,44 @@ fn structures_are_laid_out_alike() {
     }
     alike! {
         "hamlyn_error": status::Error { status, text }
-        "hamlyn_options": manager::Options { struct_bytes, name, namespace_name, strategy, shared, queue_entries, spin_ns }
+        "hamlyn_options": options::Options {
+            struct_bytes, name, namespace_name, strategy, shared, queue_entries, spin_ns, access, users_count, users, groups,
+            groups_count, network, network_options, cells, arena_bytes, payload_bytes_max, links_max, handshakes_max,
+            terminus_entries, handshake_timeout_ns
+        }
+        "hamlyn_network_options": options::NetworkSettings {
+            host, listen, hosts_file, secret_file, key_file, known_file, insecure, paths, silence_ns, no_progress_ns, name_service_port
+        }
+        "hamlyn_notification": queue::Notification { slot, entry, word, link }
+        "hamlyn_slot_options": slot::SlotOptions { offset, length_bytes, queue, rights, mode, entries, counting_bits, counts_stores }
+        "hamlyn_slot_info": slot::SlotInfo { length_bytes, refusals, rights, mode, entries, counting_bits, grants, revoked }
+        "hamlyn_ticket_info": slot::TicketInfo {
+            interface_number, node, user, slot, entry, counting_bits, offset, length_bytes
+        }
+        "hamlyn_entry": entry::Entry {
+            armed, metadata_bytes, metadata, accumulator, receive_class, key, low, high
+        }
+        "hamlyn_outgoing_message": target::OutgoingMessage {
+            data, length_bytes, offset, word, metadata, metadata_bytes, share, silent
+        }
+        "hamlyn_piece": target::Piece { offset, length_bytes, tag }
+        "hamlyn_link_state": links::LinkState { is_encrypted, frame_bytes, paths, forgotten }
+        "hamlyn_undelivered": links::Undelivered {
+            interface_number, offset, word, slot, length_bytes, reason, entry
+        }
+        "hamlyn_atomic_change": one_sided::AtomicChange { change, bits, operand, expected }
+        "hamlyn_strided": one_sided::Strided { offset, stride_bytes, piece_bytes, pieces }
+        "hamlyn_export_ticket": export::ExportTicket { bytes }
+        "hamlyn_window_info": export::WindowInfo { data, length_bytes, is_writable, lasts }
+        "hamlyn_grant_ticket": grant::GrantTicket { bytes }
         "hamlyn_message": datagram::Message { data, length_bytes }
-        "hamlyn_peer": peer::Peer { node, user, group, process, interface_number }
+        "hamlyn_peer": peer::Peer { node, user, group, process, interface_number, link }
         "hamlyn_ticket": ticket::Ticket { bytes }
         "hamlyn_stream_options": stream::StreamOptions { pieces, piece_bytes, limit_bytes }
         "hamlyn_service_options": service::ServiceOptions { request_bytes, reply_bytes, outstanding, clients }
         "hamlyn_publisher_options": loans::PublisherOptions { message_bytes, chunks, depth, readers, slow_readers }
+        "hamlyn_publisher_info": figures::PublisherInfo { readers, lost, misbehaved, chunks_free }
+        "hamlyn_subscriber_info": figures::SubscriberInfo { lost, message_bytes_max, depth, reads_in_place }
         "hamlyn_event": event::Event { kind, peer, count }
     }
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("layout.c");

@@ -68,6 +68,44 @@ int main(void) {
     options.strategy = 99;
     GETS(HAMLYN_INVALID, "HAMLYN_PROC", hamlyn_open_with(&options, &manager, &error));
 
+    /* A program of the first version, which knows fewer fields: what lies behind them is not read. */
+    IS(hamlyn_default_options(&options, &error) == HAMLYN_OK);
+    options.access = 99;
+    GETS(HAMLYN_INVALID, "HAMLYN_ACCESS_SAME_USER", hamlyn_open_with(&options, &manager, &error));
+    hamlyn_manager *older;
+    options.struct_bytes = offsetof(hamlyn_options, access);
+    IS(hamlyn_open_with(&options, &older, &error) == HAMLYN_OK);
+    IS(hamlyn_close(older, &error) == HAMLYN_OK);
+    options.struct_bytes = sizeof options + 1;
+    GETS(HAMLYN_INVALID, "HAMLYN_ACCESS_SAME_USER", hamlyn_open_with(&options, &manager, &error));
+    IS(hamlyn_default_options(&options, &error) == HAMLYN_OK);
+    options.access = HAMLYN_ACCESS_LISTED;
+    options.users_count = 1;
+    GETS(HAMLYN_INVALID, "users", hamlyn_open_with(&options, &manager, &error));
+    options.access = HAMLYN_ACCESS_ANYONE;
+    options.cells = 3;
+    GETS(HAMLYN_INVALID, "cells", hamlyn_open_with(&options, &manager, &error));
+    options.cells = 0;
+    options.network = 3;
+    GETS(HAMLYN_INVALID, "HAMLYN_NETWORK_ENVIRONMENT", hamlyn_open_with(&options, &manager, &error));
+    options.network = HAMLYN_NETWORK_ON;
+    GETS(HAMLYN_INVALID, "network options", hamlyn_open_with(&options, &manager, &error));
+    hamlyn_network_options network;
+    memset(&network, 0, sizeof network);
+    options.network_options = &network;
+    GETS(HAMLYN_INVALID, "secret", hamlyn_open_with(&options, &manager, &error));
+    network.secret_file = "/nowhere/at/all";
+    GETS(HAMLYN_INVALID, "/nowhere/at/all", hamlyn_open_with(&options, &manager, &error));
+    network.key_file = "/nowhere/at/all";
+    GETS(HAMLYN_INVALID, "secret", hamlyn_open_with(&options, &manager, &error));
+    network.key_file = network.secret_file = NULL;
+    network.insecure = 1;
+    network.listen = "no address";
+    GETS(HAMLYN_INVALID, "address", hamlyn_open_with(&options, &manager, &error));
+    network.listen = NULL;
+    network.paths = 300;
+    GETS(HAMLYN_INVALID, "paths", hamlyn_open_with(&options, &manager, &error));
+
     /* Addresses. */
     GETS(HAMLYN_NOT_FOUND, "nobody", hamlyn_connect_datagram(manager, "nobody/inbox", 1000000, &sender, &error));
     GETS(HAMLYN_INVALID, "name/item", hamlyn_connect_datagram(manager, "inbox", 1000000, &sender, &error));

@@ -1,0 +1,182 @@
+// Managers of hamlyn.hpp, which make all else.
+
+#ifndef HAMLYN_MANAGER_HPP
+#define HAMLYN_MANAGER_HPP
+
+#include "loans.hpp"
+#include "protocols.hpp"
+
+namespace hamlyn {
+
+// What happened, and what it says for people.
+struct event {
+    hamlyn_event what;
+    std::string text;
+};
+
+// A manager's settings, with their defaults.
+class options {
+  public:
+    options() {
+        detail::attempt(hamlyn_default_options, &options_).value();
+    }
+    options &name(std::string name) {
+        name_ = std::move(name);
+        return *this;
+    }
+    options &in_namespace(std::string name) {
+        namespace_ = std::move(name);
+        return *this;
+    }
+    // HAMLYN_PROC, HAMLYN_NP, HAMLYN_INJECT or HAMLYN_RECEIVE.
+    options &strategy(std::uint32_t strategy) {
+        options_.strategy = strategy;
+        return *this;
+    }
+    // Any thread may use the manager and its end points, one at a time.
+    options &shared() {
+        options_.shared = 1;
+        return *this;
+    }
+    options &queue_entries(std::uint32_t entries) {
+        options_.queue_entries = entries;
+        return *this;
+    }
+    hamlyn_options get() const {
+        hamlyn_options all = options_;
+        all.name = name_ ? name_->c_str() : nullptr;
+        all.namespace_name = namespace_ ? namespace_->c_str() : nullptr;
+        return all;
+    }
+
+  private:
+    hamlyn_options options_;
+    std::optional<std::string> name_, namespace_;
+};
+
+// An interface and its end points. Belongs to the thread that opened it, unless it is shared.
+class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
+  public:
+    // One that others reach by tickets only.
+    manager() : manager(hamlyn::options()) {}
+    explicit manager(std::string name) : manager(hamlyn::options().name(std::move(name))) {}
+    explicit manager(const hamlyn::options &options) : handle(opened(options)) {}
+
+    datagram_receiver bind_datagram(const std::string &item, std::uint32_t buffer_bytes) {
+        return made<datagram_receiver>(hamlyn_bind_datagram, item.c_str(), buffer_bytes);
+    }
+    // One that is reached by its ticket.
+    datagram_receiver datagram(std::uint32_t buffer_bytes) {
+        return made<datagram_receiver>(hamlyn_bind_datagram, static_cast<const char *>(nullptr), buffer_bytes);
+    }
+    datagram_sender connect_datagram(const std::string &to, wait limit = wait::forever()) {
+        return made<datagram_sender>(hamlyn_connect_datagram, to.c_str(), limit.ns());
+    }
+    datagram_sender grow_datagram(const hamlyn::ticket &ticket, wait limit = wait::forever()) {
+        return made<datagram_sender>(hamlyn_grow_datagram, &ticket, limit.ns());
+    }
+    stream_receiver bind_stream(const std::string &item, const hamlyn_stream_options &options = {}) {
+        return made<stream_receiver>(hamlyn_bind_stream, item.c_str(), &options);
+    }
+    stream_sender connect_stream(const std::string &to, wait limit = wait::forever()) {
+        return made<stream_sender>(hamlyn_connect_stream, to.c_str(), limit.ns());
+    }
+    tag_receiver bind_tagged_write(const std::string &item, std::uint64_t area_bytes, std::uint32_t tags) {
+        return made<tag_receiver>(hamlyn_bind_tagged_write, item.c_str(), area_bytes, tags);
+    }
+    tag_sender connect_tagged_write(const std::string &to, wait limit = wait::forever()) {
+        return made<tag_sender>(hamlyn_connect_tagged_write, to.c_str(), limit.ns());
+    }
+    tag_sender grow_tagged_write(const hamlyn::ticket &ticket, wait limit = wait::forever()) {
+        return made<tag_sender>(hamlyn_grow_tagged_write, &ticket, limit.ns());
+    }
+    service bind_service(const std::string &item, const hamlyn_service_options &options = {}) {
+        return made<service>(hamlyn_bind_service, item.c_str(), &options);
+    }
+    client connect_service(const std::string &to, wait limit = wait::forever()) {
+        return made<client>(hamlyn_connect_service, to.c_str(), limit.ns());
+    }
+    group_receiver bind_group(const std::string &item, std::uint32_t place_bytes) {
+        return made<group_receiver>(hamlyn_bind_group, item.c_str(), place_bytes);
+    }
+    group_sender connect_group(const std::string &to, wait limit = wait::forever()) {
+        return made<group_sender>(hamlyn_connect_group, to.c_str(), limit.ns());
+    }
+    publisher bind_publisher(const std::string &item, const hamlyn_publisher_options &options = {}) {
+        return made<publisher>(hamlyn_bind_publisher, item.c_str(), &options);
+    }
+    subscriber connect_subscriber(const std::string &to, wait limit = wait::forever()) {
+        return made<subscriber>(hamlyn_connect_subscriber, to.c_str(), limit.ns());
+    }
+    std::optional<event> next_event(wait limit = wait::poll()) {
+        event happened;
+        char text[256];
+        if (!detail::attempt_in_time(hamlyn_next_event, get(), limit.ns(), &happened.what, text, sizeof text).value()) {
+            return std::nullopt;
+        }
+        happened.text = text;
+        return happened;
+    }
+    void poll() {
+        detail::attempt(hamlyn_poll, get()).value();
+    }
+    done try_fence(wait limit) { return detail::attempt(hamlyn_fence, get(), limit.ns()); }
+    void fence(wait limit = wait::forever()) { try_fence(limit).value(); }
+    void flush(wait limit = wait::forever()) { detail::attempt(hamlyn_flush, get(), limit.ns()).value(); }
+    // Prepares to wait for the descriptor: for how long in nanoseconds at most; negative: without limit.
+    std::int64_t prepare_sleep(wait limit = wait::forever()) {
+        std::int64_t timeout_ns = 0;
+        detail::attempt(hamlyn_prepare_sleep, get(), limit.ns(), &timeout_ns).value();
+        return timeout_ns;
+    }
+    void end_sleep() { detail::attempt(hamlyn_end_sleep, get()).value(); }
+    // Offers bytes under an item, to every peer that asks.
+    void offer(const std::string &item, bytes data) {
+        detail::attempt(hamlyn_offer, get(), item.c_str(), static_cast<std::uint32_t>(HAMLYN_OFFER_ALWAYS), data.data(), data.size())
+            .value();
+    }
+    // What the manager of that name offers under an item.
+    std::string ask(const std::string &name, const std::string &item, wait limit = wait::forever()) {
+        std::string answer(HAMLYN_OFFER_BYTES_MAX, '\0');
+        std::size_t size = 0;
+        detail::attempt(hamlyn_ask, get(), name.c_str(), item.c_str(), limit.ns(), static_cast<void *>(answer.data()),
+                        answer.size(), &size)
+            .value();
+        answer.resize(size);
+        return answer;
+    }
+    int descriptor() const {
+        int descriptor = -1;
+        detail::attempt(hamlyn_descriptor, get(), &descriptor).value();
+        return descriptor;
+    }
+    // Another handle of a shared manager, for another thread.
+    manager share() const {
+        hamlyn_manager *another = nullptr;
+        detail::attempt(hamlyn_share_manager, get(), &another).value();
+        return manager(another);
+    }
+
+  private:
+    explicit manager(hamlyn_manager *of) : handle(of) {}
+
+    static hamlyn_manager *opened(const hamlyn::options &options) {
+        hamlyn_manager *manager = nullptr;
+        const hamlyn_options all = options.get();
+        detail::attempt(hamlyn_open_with, &all, &manager).value();
+        return manager;
+    }
+
+    // Makes an end point with a function of hamlyn.h.
+    template <class E, class F, class... A>
+    E made(F make, A... arguments) {
+        using H = std::remove_pointer_t<decltype(std::declval<E &>().get())>;
+        H *end = nullptr;
+        detail::attempt(make, get(), arguments..., &end).value();
+        return E(end);
+    }
+};
+
+} // namespace hamlyn
+
+#endif // HAMLYN_MANAGER_HPP

@@ -1,0 +1,314 @@
+// The protocols of hamlyn.hpp: datagrams, streams, tagged writes, services and groups.
+
+#ifndef HAMLYN_PROTOCOLS_HPP
+#define HAMLYN_PROTOCOLS_HPP
+
+#include "core.hpp"
+
+namespace hamlyn {
+
+// A datagram, in its receiver's buffer. When it goes, the receiver is ready for the next.
+class datagram : public detail::guard<hamlyn_datagram_receiver, hamlyn_release_datagram> {
+  public:
+    using guard::guard;
+
+    // Who sent it; nothing if that is not known.
+    std::optional<peer> sender() const {
+        peer who;
+        if (hamlyn_datagram_peer(guard::end(), &who, nullptr) != HAMLYN_OK) {
+            return std::nullopt;
+        }
+        return who;
+    }
+    // Where its sender awaits an answer, if it does.
+    std::optional<ticket> reply_ticket() const {
+        ticket where;
+        if (hamlyn_datagram_reply_ticket(guard::end(), &where, nullptr) != HAMLYN_OK) {
+            return std::nullopt;
+        }
+        return where;
+    }
+};
+
+class datagram_receiver : public detail::handle<hamlyn_datagram_receiver, hamlyn_close_datagram_receiver>,
+                          public detail::messages<datagram_receiver, datagram> {
+  public:
+    using handle::handle;
+
+    result<std::optional<datagram>> try_recv(wait limit) { return detail::received<datagram>(hamlyn_recv_datagram, get(), limit); }
+    std::optional<datagram> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
+    hamlyn::ticket ticket() const {
+        hamlyn::ticket made;
+        detail::attempt(hamlyn_datagram_ticket, get(), &made).value();
+        return made;
+    }
+    void revoke() {
+        detail::attempt(hamlyn_revoke_datagram, get()).value();
+    }
+};
+
+class datagram_sender : public detail::handle<hamlyn_datagram_sender, hamlyn_close_datagram_sender> {
+  public:
+    using handle::handle;
+
+    done try_send(bytes data, wait limit = wait::forever()) {
+        return detail::attempt(hamlyn_send_datagram, get(), data.data(), data.size(), limit.ns());
+    }
+    void send(bytes data, wait limit = wait::forever()) { try_send(data, limit).value(); }
+    void send_to(std::uint32_t offset, bytes data, const hamlyn::ticket *reply = nullptr, wait limit = wait::forever()) {
+        detail::attempt(hamlyn_send_datagram_to, get(), offset, data.data(), data.size(), reply, limit.ns()).value();
+    }
+    done try_fence(wait limit) {
+        return detail::attempt(hamlyn_fence_datagram, get(), limit.ns());
+    }
+    void fence(wait limit = wait::forever()) { try_fence(limit).value(); }
+};
+
+// A record that is kept beyond the next one; its memory goes back when it is closed, at the next call of the stream.
+using kept_record = detail::handle<hamlyn_kept_record, hamlyn_close_kept_record>;
+
+// A record, where it landed.
+class record : public detail::guard<hamlyn_stream_receiver, hamlyn_release_record> {
+  public:
+    using guard::guard;
+
+    kept_record keep() {
+        hamlyn_kept_record *kept = nullptr;
+        detail::attempt(hamlyn_keep_record, taken(), &kept).value();
+        return kept_record(kept);
+    }
+};
+
+class stream_receiver : public detail::handle<hamlyn_stream_receiver, hamlyn_close_stream_receiver>,
+                        public detail::messages<stream_receiver, record> {
+  public:
+    using handle::handle;
+
+    result<std::optional<record>> try_recv(wait limit) { return detail::received<record>(hamlyn_recv_record, get(), limit); }
+    // Nothing if none came in time. Throws HAMLYN_FINISHED when the sender has closed; a loop over the stream ends then.
+    std::optional<record> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
+    // The bytes of a record that is kept. No other may be held.
+    bytes view(const kept_record &kept) const {
+        hamlyn_message found;
+        detail::attempt(hamlyn_view_kept_record, get(), kept.get(), &found).value();
+        return bytes(found.data, found.length_bytes);
+    }
+    peer sender() const {
+        peer who;
+        detail::attempt(hamlyn_stream_peer, get(), &who).value();
+        return who;
+    }
+};
+
+class stream_sender : public detail::handle<hamlyn_stream_sender, hamlyn_close_stream_sender> {
+  public:
+    using handle::handle;
+
+    done try_send(bytes data, wait limit = wait::forever()) {
+        return detail::attempt(hamlyn_send_record, get(), data.data(), data.size(), limit.ns());
+    }
+    void send(bytes data, wait limit = wait::forever()) { try_send(data, limit).value(); }
+    done try_flush(wait limit) { return detail::attempt(hamlyn_flush_stream, get(), limit.ns()); }
+    void flush(wait limit = wait::forever()) { try_flush(limit).value(); }
+    done try_fence(wait limit) { return detail::attempt(hamlyn_fence_stream, get(), limit.ns()); }
+    void fence(wait limit = wait::forever()) { try_fence(limit).value(); }
+    // Says that the stream is whole.
+    done try_finish(wait limit) { return detail::attempt(hamlyn_finish_stream, get(), limit.ns()); }
+    void finish(wait limit = wait::forever()) { try_finish(limit).value(); }
+};
+
+class tag_receiver : public detail::handle<hamlyn_tag_receiver, hamlyn_close_tag_receiver> {
+  public:
+    using handle::handle;
+
+    result<std::optional<std::uint64_t>> try_recv(wait limit) {
+        std::uint64_t tag;
+        return detail::attempt_in_time(hamlyn_recv_tag, get(), limit.ns(), &tag).map([&](bool came) {
+            return came ? std::optional<std::uint64_t>(tag) : std::optional<std::uint64_t>();
+        });
+    }
+    std::optional<std::uint64_t> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
+    void read(std::uint64_t offset, void *into, std::size_t size) const {
+        detail::attempt(hamlyn_read_area, get(), offset, into, size).value();
+    }
+    // A value of the area.
+    template <class T>
+    T read(std::uint64_t offset) const {
+        static_assert(std::is_trivially_copyable_v<T>, "only what is trivially copyable can be read from bytes");
+        T value;
+        read(offset, &value, sizeof value);
+        return value;
+    }
+    void write(std::uint64_t offset, bytes data) {
+        detail::attempt(hamlyn_write_area, get(), offset, data.data(), data.size()).value();
+    }
+    hamlyn::ticket ticket(std::uint64_t offset, std::uint64_t size) const {
+        hamlyn::ticket made;
+        detail::attempt(hamlyn_area_ticket, get(), offset, size, &made).value();
+        return made;
+    }
+};
+
+class tag_sender : public detail::handle<hamlyn_tag_sender, hamlyn_close_tag_sender> {
+  public:
+    using handle::handle;
+
+    done try_send(std::uint64_t offset, bytes data, std::uint64_t tag, wait limit) {
+        return detail::attempt(hamlyn_send_tag, get(), offset, data.data(), data.size(), tag, limit.ns());
+    }
+    void send(std::uint64_t offset, bytes data, std::uint64_t tag, wait limit = wait::forever()) {
+        try_send(offset, data, tag, limit).value();
+    }
+    done try_fence(wait limit) { return detail::attempt(hamlyn_fence_tags, get(), limit.ns()); }
+    void fence(wait limit = wait::forever()) { try_fence(limit).value(); }
+};
+
+// A call that is answered later.
+using deferred_call = detail::handle<hamlyn_deferred_call, hamlyn_close_deferred_call>;
+
+// A call of a client: the bytes of its request. One that goes without a reply is dropped, and its client told so.
+class service_call : public detail::guard<hamlyn_service, hamlyn_drop_call> {
+  public:
+    using guard::guard;
+
+    std::optional<peer> client() const {
+        peer who;
+        if (hamlyn_call_peer(guard::end(), &who, nullptr) != HAMLYN_OK) {
+            return std::nullopt;
+        }
+        return who;
+    }
+    done try_reply(bytes data) { return detail::attempt(hamlyn_reply, taken(), data.data(), data.size()); }
+    void reply(bytes data) { try_reply(data).value(); }
+    deferred_call defer() {
+        hamlyn_deferred_call *deferred = nullptr;
+        detail::attempt(hamlyn_defer_call, taken(), &deferred).value();
+        return deferred_call(deferred);
+    }
+    // Takes away what the client has at this service, this call included.
+    void dismiss() {
+        detail::attempt(hamlyn_dismiss_client, taken()).value();
+    }
+};
+
+class service : public detail::handle<hamlyn_service, hamlyn_close_service>, public detail::messages<service, service_call> {
+  public:
+    using handle::handle;
+
+    result<std::optional<service_call>> try_recv(wait limit) { return detail::received<service_call>(hamlyn_next_call, get(), limit); }
+    std::optional<service_call> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
+    void reply(deferred_call call, bytes data) {
+        detail::attempt(hamlyn_reply_deferred, get(), call.release(), data.data(), data.size()).value();
+    }
+};
+
+class reply : public detail::guard<hamlyn_client, hamlyn_release_reply> {
+  public:
+    using guard::guard;
+};
+
+// A call whose reply has not been taken; it is cancelled when this goes.
+using pending_call = detail::handle<hamlyn_pending_call, hamlyn_close_pending_call>;
+
+class client : public detail::handle<hamlyn_client, hamlyn_close_client> {
+  public:
+    using handle::handle;
+
+    result<reply> try_call(bytes request, wait limit) {
+        hamlyn_message message;
+        auto called = detail::attempt(hamlyn_call, get(), request.data(), request.size(), limit.ns(), &message);
+        return std::move(called).map([&](std::monostate) { return reply(get(), message); });
+    }
+    reply call(bytes request, wait limit = wait::forever()) { return try_call(request, limit).value(); }
+    result<pending_call> try_start(bytes request, wait limit) {
+        hamlyn_pending_call *pending = nullptr;
+        auto begun = detail::attempt(hamlyn_start_call, get(), request.data(), request.size(), limit.ns(), &pending);
+        return std::move(begun).map([&](std::monostate) { return pending_call(pending); });
+    }
+    pending_call start(bytes request, wait limit = wait::forever()) { return try_start(request, limit).value(); }
+    // The reply to a call that was started; nothing if it did not come in time.
+    result<std::optional<reply>> try_take(const pending_call &pending, wait limit) {
+        hamlyn_message message;
+        return detail::attempt_in_time(hamlyn_take_reply, get(), pending.get(), limit.ns(), &message).map([&](bool came) {
+            return came ? std::optional<reply>(std::in_place, get(), message) : std::optional<reply>();
+        });
+    }
+    std::optional<reply> take(const pending_call &pending, wait limit = wait::forever()) {
+        return try_take(pending, limit).value();
+    }
+};
+
+class group_receiver : public detail::handle<hamlyn_group_receiver, hamlyn_close_group_receiver> {
+  public:
+    using handle::handle;
+
+    void begin(const std::uint64_t *lengths, std::size_t members) {
+        detail::attempt(hamlyn_begin_group, get(), lengths, members).value();
+    }
+    // The whole place, when everything has come; valid until the next round begins. Nothing if not in time.
+    result<std::optional<bytes>> try_recv(wait limit) {
+        hamlyn_message message;
+        return detail::attempt_in_time(hamlyn_recv_group, get(), limit.ns(), &message).map([&](bool came) {
+            return came ? std::optional<bytes>(std::in_place, message.data, message.length_bytes) : std::optional<bytes>();
+        });
+    }
+    std::optional<bytes> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
+};
+
+class group_sender : public detail::handle<hamlyn_group_sender, hamlyn_close_group_sender> {
+  public:
+    using handle::handle;
+
+    void send(std::uint64_t offset, bytes data, wait limit = wait::forever()) { send(offset, data, 0, limit); }
+    void send_last(std::uint64_t offset, bytes data, wait limit = wait::forever()) { send(offset, data, 1, limit); }
+    void fence(wait limit = wait::forever()) {
+        detail::attempt(hamlyn_fence_group, get(), limit.ns()).value();
+    }
+
+  private:
+    void send(std::uint64_t offset, bytes data, std::uint32_t is_last, wait limit) {
+        detail::attempt(hamlyn_send_part, get(), offset, data.data(), data.size(), is_last, limit.ns()).value();
+    }
+};
+
+// An end point that carries values of one type, which can be sent as it lies in memory: checked when compiled.
+template <class T, class E>
+class typed {
+    static_assert(std::is_trivially_copyable_v<T>, "only what is trivially copyable can be sent as it lies in memory");
+
+  public:
+    explicit typed(E end) : end_(std::move(end)) {}
+
+    // Sends a value, of an end that sends.
+    done try_send(const T &value, wait limit) { return end_.try_send(value_of(value), limit); }
+    void send(const T &value, wait limit = wait::forever()) { try_send(value, limit).value(); }
+    // Receives a value, of an end that receives; nothing if none came in time. What is not as long as one is an error.
+    result<std::optional<T>> try_recv(wait limit) {
+        auto came = end_.try_recv(limit);
+        if (!came) {
+            return std::move(came).map([](auto) { return std::optional<T>(); });
+        }
+        auto message = std::move(came).value();
+        if (!message) {
+            return std::optional<T>();
+        }
+        auto value = message->template as<T>();
+        if (!value) {
+            hamlyn_error failure{};
+            failure.status = HAMLYN_MALFORMED;
+            std::strncpy(failure.text, "a message is not as long as a value of its type: both programs must name the same type",
+                         sizeof failure.text - 1);
+            return failure;
+        }
+        return value;
+    }
+    std::optional<T> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
+    E &bytes_end() noexcept { return end_; }
+
+  private:
+    E end_;
+};
+
+} // namespace hamlyn
+
+#endif // HAMLYN_PROTOCOLS_HPP

@@ -1,0 +1,198 @@
+//! Areas: memory of this program into which others send, or from which it sends (`Hamlyn 2.2, 2.3`).
+//!
+//! Peers write areas at any time, so a program copies in and out, and loads and stores words; it has no pointer to an area. What lies
+//! outside of an area is refused.
+
+use std::ffi::c_void;
+
+use hamlyn::export::{ExportableError, ExportableOptions};
+use hamlyn::{Area, NewSlot};
+
+use crate::boundary::{bytes, bytes_mut, call, room};
+use crate::handle::{self, kind};
+use crate::lower::with_interface;
+use crate::manager::{Manager, ManagerHandle, Of};
+use crate::one_sided::AtomicChange;
+use crate::status::{Error, Failure, Status};
+
+/// Memory that only this program maps: for receiving and sending. The default.
+pub const AREA_PRIVATE: u32 = 0;
+/// Whole pages, parts of which may be granted to chosen peers (hamlyn_grant_pages).
+pub const AREA_GRANTABLE: u32 = 1;
+/// Whole pages, all of which any number of peers may be given (hamlyn_export_slot). They appear when they are touched.
+pub const AREA_EXPORTABLE: u32 = 2;
+
+/// Memory for messages. Other objects that use it keep it when its handle is closed.
+#[derive(Debug)]
+pub struct AreaHandle {
+    _of_the_library: [u8; 0],
+}
+
+kind!(AreaHandle, Area, 16, "area");
+
+impl From<ExportableError> for Failure {
+    fn from(error: ExportableError) -> Self {
+        let status = match &error {
+            ExportableError::Length(_) | ExportableError::Address(_) => Status::Invalid,
+            _ => Status::System,
+        };
+        Self::of(status, &error)
+    }
+}
+
+fn outside(error: impl std::fmt::Display) -> Failure {
+    Failure::of(Status::Invalid, &error)
+}
+
+fn manager_is_shared(manager: *mut ManagerHandle) -> Result<bool, Failure> {
+    handle::with(manager, |Manager(manager)| {
+        Ok(matches!(manager, Of::Shared(_)))
+    })
+}
+
+/// Allocates an area, zeroed: HAMLYN_AREA_PRIVATE, HAMLYN_AREA_GRANTABLE or HAMLYN_AREA_EXPORTABLE; the last two are rounded up to whole
+/// pages. HAMLYN_SYSTEM if there is no memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_allocate_area(
+    manager: *mut ManagerHandle,
+    length_bytes: u64,
+    area_kind: u32,
+    area: *mut *mut AreaHandle,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the area", area)?;
+        let is_shared = manager_is_shared(manager)?;
+        let made = with_interface!(manager, interface => match area_kind {
+            AREA_PRIVATE => Ok(interface.allocate(length_bytes)?),
+            AREA_GRANTABLE => Ok(interface.allocate_shared(length_bytes)?),
+            AREA_EXPORTABLE => Ok(Area::exportable(ExportableOptions { length_bytes, address: None })?),
+            _ => Err(Failure::new(
+                Status::Invalid,
+                "the kind of area is none of HAMLYN_AREA_PRIVATE, HAMLYN_AREA_GRANTABLE and HAMLYN_AREA_EXPORTABLE",
+            )),
+        })?;
+        place.put(handle::make(made, is_shared));
+        Ok(())
+    })
+}
+
+/// How many bytes an area has.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_area_bytes(
+    area: *mut AreaHandle,
+    length_bytes: *mut u64,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the length", length_bytes)?;
+        handle::with(area, |area| {
+            place.put(NewSlot::new(area).range.end);
+            Ok(())
+        })
+    })
+}
+
+/// Copies out of an area. Bytes that peers write meanwhile come out old or new.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_copy_from_area(
+    area: *mut AreaHandle,
+    offset: u64,
+    into: *mut c_void,
+    length_bytes: usize,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let into = bytes_mut(into, length_bytes)?;
+        handle::with(area, |area| area.read_at(offset, into).map_err(outside))
+    })
+}
+
+/// Copies into an area.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_copy_to_area(
+    area: *mut AreaHandle,
+    offset: u64,
+    data: *const c_void,
+    length_bytes: usize,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let data = bytes(data, length_bytes)?;
+        handle::with(area, |area| area.write_at(offset, data).map_err(outside))
+    })
+}
+
+/// Fills a part of an area with one value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_fill_area(
+    area: *mut AreaHandle,
+    offset: u64,
+    length_bytes: u64,
+    value: u8,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        handle::with(area, |area| {
+            area.fill(offset, length_bytes, value).map_err(outside)
+        })
+    })
+}
+
+/// The word at `offset`, whole if that is a multiple of 8. It is loaded before whatever the program loads afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_load_from_area(
+    area: *mut AreaHandle,
+    offset: u64,
+    value: *mut u64,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the word", value)?;
+        handle::with(area, |area| {
+            place.put(area.load_u64(offset).map_err(outside)?);
+            Ok(())
+        })
+    })
+}
+
+/// Stores a word at `offset`, whole if that is a multiple of 8.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_store_to_area(
+    area: *mut AreaHandle,
+    offset: u64,
+    value: u64,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        handle::with(area, |area| area.store_u64(offset, value).map_err(outside))
+    })
+}
+
+/// Changes the word at `offset`, a multiple of its width, as one-sided operations of peers do, and says what it was. Null for
+/// `before`: nobody asks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_change_area(
+    area: *mut AreaHandle,
+    offset: u64,
+    change: *const AtomicChange,
+    before: *mut u64,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let atomic = AtomicChange::read(change)?;
+        handle::with(area, |area| {
+            let was = area.change_at(offset, &atomic).map_err(outside)?;
+            if !before.is_null() {
+                room("the place for the word", before)?.put(was);
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Closes an area's handle. Its memory goes with the last slot, terminus or window that uses it. Null is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_close_area(area: *mut AreaHandle, error: *mut Error) -> Status {
+    call(error, || handle::close(area).map(drop))
+}

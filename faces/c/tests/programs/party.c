@@ -1,0 +1,207 @@
+/* A party of the promises in conformance.rs: it does what lines on standard input say, one call for each, and answers each with a line:
+ * the status, and what came or the text of the error. Ends of an index share a number per kind, from 0 to 15. Times are in
+ * milliseconds; -1: for ever. A party in another language reads the same lines and gives the same answers. */
+#include <hamlyn.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENDS = 16, LINE_BYTES = 70000 };
+
+static hamlyn_error error;
+static hamlyn_manager *manager;
+static hamlyn_datagram_receiver *inboxes[ENDS];
+static hamlyn_datagram_sender *outboxes[ENDS];
+static hamlyn_stream_receiver *logs[ENDS];
+static hamlyn_stream_sender *writers[ENDS];
+static hamlyn_tag_receiver *tables[ENDS];
+static hamlyn_tag_sender *taggers[ENDS];
+static hamlyn_service *services[ENDS];
+static hamlyn_client *clients[ENDS];
+static hamlyn_publisher *publishers[ENDS];
+static hamlyn_subscriber *subscribers[ENDS];
+
+static char answer[LINE_BYTES];
+
+static void say(hamlyn_status status, const char *text) {
+    printf("%d %s\n", (int)status, status == HAMLYN_OK ? text : error.text);
+    fflush(stdout);
+}
+
+static void keep(hamlyn_message message) {
+    snprintf(answer, sizeof answer, "%.*s", (int)message.length_bytes, (const char *)message.data);
+}
+
+static hamlyn_status open_as(const char *name, const char *strategy) {
+    hamlyn_options options;
+    hamlyn_status status = hamlyn_default_options(&options, &error);
+    options.name = name;
+    options.strategy = (uint32_t)atoi(strategy);
+    return status ? status : hamlyn_open_with(&options, &manager, &error);
+}
+
+static hamlyn_status hold_datagram(int at, int64_t wait_ns) {
+    hamlyn_message message;
+    hamlyn_status status = hamlyn_recv_datagram(inboxes[at], wait_ns, &message, &error);
+    if (status == HAMLYN_OK) {
+        keep(message);
+    }
+    return status;
+}
+
+static hamlyn_status receive_datagram(int at, int64_t wait_ns) {
+    hamlyn_status status = hold_datagram(at, wait_ns);
+    return status ? status : hamlyn_release_datagram(inboxes[at], &error);
+}
+
+static hamlyn_status receive_record(int at, int64_t wait_ns) {
+    hamlyn_message message;
+    hamlyn_status status = hamlyn_recv_record(logs[at], wait_ns, &message, &error);
+    if (status == HAMLYN_OK) {
+        keep(message);
+        status = hamlyn_release_record(logs[at], &error);
+    }
+    return status;
+}
+
+/* So many records, each the number of its turn. */
+static hamlyn_status send_records(int at, int count, int64_t wait_ns) {
+    hamlyn_status status = HAMLYN_OK;
+    for (int turn = 0; turn < count && status == HAMLYN_OK; turn++) {
+        char text[16];
+        int length = snprintf(text, sizeof text, "%d", turn);
+        status = hamlyn_send_record(writers[at], text, (size_t)length, wait_ns, &error);
+    }
+    return status ? status : hamlyn_flush_stream(writers[at], wait_ns, &error);
+}
+
+static hamlyn_status receive_records(int at, int count, int64_t wait_ns) {
+    for (int turn = 0; turn < count; turn++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", turn);
+        hamlyn_status status = receive_record(at, wait_ns);
+        if (status != HAMLYN_OK) {
+            return status;
+        }
+        if (strcmp(answer, text) != 0) {
+            snprintf(error.text, sizeof error.text, "%.100s came in the place of record %s", answer, text);
+            return HAMLYN_MALFORMED;
+        }
+    }
+    return HAMLYN_OK;
+}
+
+static hamlyn_status serve_one(int at, int64_t wait_ns) {
+    hamlyn_message request;
+    hamlyn_status status = hamlyn_next_call(services[at], wait_ns, &request, &error);
+    if (status == HAMLYN_OK) {
+        keep(request);
+        status = hamlyn_reply(services[at], answer, strlen(answer), &error);
+    }
+    return status;
+}
+
+static hamlyn_status call_one(int at, const char *text, int64_t wait_ns) {
+    hamlyn_message reply;
+    hamlyn_status status = hamlyn_call(clients[at], text, strlen(text), wait_ns, &reply, &error);
+    if (status == HAMLYN_OK) {
+        keep(reply);
+        status = hamlyn_release_reply(clients[at], &error);
+    }
+    return status;
+}
+
+static hamlyn_status publish(int at, const char *text, int64_t wait_ns) {
+    void *data;
+    size_t readers;
+    hamlyn_status status = hamlyn_loan(publishers[at], strlen(text), wait_ns, &data, &error);
+    if (status == HAMLYN_OK) {
+        memcpy(data, text, strlen(text));
+        status = hamlyn_publish(publishers[at], wait_ns, &readers, &error);
+        snprintf(answer, sizeof answer, "%zu", readers);
+    }
+    return status;
+}
+
+static hamlyn_status receive_sample(int at, int64_t wait_ns) {
+    size_t length;
+    hamlyn_status status = hamlyn_recv_sample(subscribers[at], wait_ns, &length, NULL, &error);
+    if (status == HAMLYN_OK) {
+        length = length < sizeof answer ? length : sizeof answer - 1;
+        status = hamlyn_read_sample(subscribers[at], 0, answer, length, &error);
+        answer[length] = 0;
+        hamlyn_release_sample(subscribers[at], NULL);
+    }
+    return status;
+}
+
+static hamlyn_status next_departure(int64_t wait_ns) {
+    hamlyn_event event;
+    hamlyn_status status;
+    do {
+        status = hamlyn_next_event(manager, wait_ns, &event, NULL, 0, &error);
+    } while (status == HAMLYN_OK && event.kind != HAMLYN_PEER_LEFT);
+    snprintf(answer, sizeof answer, "%u", event.peer.process);
+    return status;
+}
+
+int main(void) {
+    static char line[LINE_BYTES];
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        char verb[32] = "", rest[2][LINE_BYTES / 2] = {"", ""};
+        int at = 0;
+        long limit_ms = 0;
+        answer[0] = 0;
+        /* verb index limit text text */
+        sscanf(line, "%31s %d %ld %34999s %34999s", verb, &at, &limit_ms, rest[0], rest[1]);
+        const int64_t wait_ns = limit_ms < 0 ? HAMLYN_FOREVER : limit_ms * INT64_C(1000000);
+        const char *text = rest[0];
+        const size_t length = strlen(text);
+        if (at < 0 || at >= ENDS) {
+            return 2;
+        }
+#define DO(name, call)                                                                                            \
+    if (strcmp(verb, name) == 0) {                                                                                \
+        say(call, answer);                                                                                        \
+        continue;                                                                                                 \
+    }
+        DO("open", open_as(text, rest[1]))
+        DO("bind_datagram", hamlyn_bind_datagram(manager, text, 64, &inboxes[at], &error))
+        DO("connect_datagram", hamlyn_connect_datagram(manager, text, wait_ns, &outboxes[at], &error))
+        DO("send_datagram", hamlyn_send_datagram(outboxes[at], text, length, wait_ns, &error))
+        DO("fence_datagram", hamlyn_fence_datagram(outboxes[at], wait_ns, &error))
+        DO("recv_datagram", receive_datagram(at, wait_ns))
+        DO("revoke_datagram", hamlyn_revoke_datagram(inboxes[at], &error))
+        DO("close_datagram", hamlyn_close_datagram_receiver(inboxes[at], &error))
+        DO("bind_stream", hamlyn_bind_stream(manager, text, NULL, &logs[at], &error))
+        DO("connect_stream", hamlyn_connect_stream(manager, text, wait_ns, &writers[at], &error))
+        DO("send_records", send_records(at, atoi(text), wait_ns))
+        DO("recv_records", receive_records(at, atoi(text), wait_ns))
+        DO("recv_record", receive_record(at, wait_ns))
+        DO("finish_stream", hamlyn_finish_stream(writers[at], wait_ns, &error))
+        DO("bind_tags", hamlyn_bind_tagged_write(manager, text, 4096, 16, &tables[at], &error))
+        DO("connect_tags", hamlyn_connect_tagged_write(manager, text, wait_ns, &taggers[at], &error))
+        DO("send_tag", hamlyn_send_tag(taggers[at], 0, text, length, (uint64_t)atoi(rest[1]), wait_ns, &error))
+        DO("fence_tags", hamlyn_fence_tags(taggers[at], wait_ns, &error))
+        DO("recv_tag", hamlyn_recv_specific_tag(tables[at], (uint64_t)atoi(text), wait_ns, &error))
+        DO("read_tags", hamlyn_read_area(tables[at], 0, answer, (size_t)atoi(text), &error))
+        DO("revoke_tags", hamlyn_revoke_area(tables[at], &error))
+        DO("bind_service", hamlyn_bind_service(manager, text, NULL, &services[at], &error))
+        DO("connect_service", hamlyn_connect_service(manager, text, wait_ns, &clients[at], &error))
+        DO("serve", serve_one(at, wait_ns))
+        DO("call", call_one(at, text, wait_ns))
+        DO("bind_publisher", hamlyn_bind_publisher(manager, text, NULL, &publishers[at], &error))
+        DO("await_readers", hamlyn_await_readers(publishers[at], 1, wait_ns, &error))
+        DO("publish", publish(at, text, wait_ns))
+        DO("connect_subscriber", hamlyn_connect_subscriber(manager, text, wait_ns, &subscribers[at], &error))
+        DO("recv_sample", receive_sample(at, wait_ns))
+        DO("next_departure", next_departure(wait_ns))
+        DO("poll", hamlyn_poll(manager, &error))
+        DO("hold_datagram", hold_datagram(at, wait_ns))
+        DO("release_datagram", hamlyn_release_datagram(inboxes[at], &error))
+        fprintf(stderr, "party: no verb is called %s\n", verb);
+        return 2;
+    }
+    return 0;
+}
