@@ -2435,9 +2435,8 @@ hamlyn_status hamlyn_landed(hamlyn_initiator *initiator,
                             hamlyn_error *error);
 
 /**
- * Reads bytes at `offset` of the ticket's place to where the program wants them, and waits for that. If that is not in imported memory,
- * they pass through the beginning of the landing memory: HAMLYN_HELD while other operations are outstanding. Those that were
- * given to a counter must have ended, too.
+ * Reads bytes at `offset` of the ticket's place to where the program wants them, as many as the ticket has, and waits for them. What does
+ * not come in imported memory comes in rounds of 64 KiB. After an error a part of the bytes may be there.
  */
 hamlyn_status hamlyn_read(hamlyn_initiator *initiator,
                           uint64_t offset,

@@ -427,9 +427,8 @@ pub unsafe extern "C" fn hamlyn_landed(
     })
 }
 
-/// Reads bytes at `offset` of the ticket's place to where the program wants them, and waits for that. If that is not in imported memory,
-/// they pass through the beginning of the landing memory: HAMLYN_HELD while other operations are outstanding. Those that were
-/// given to a counter must have ended, too.
+/// Reads bytes at `offset` of the ticket's place to where the program wants them, as many as the ticket has, and waits for them. What does
+/// not come in imported memory comes in rounds of 64 KiB. After an error a part of the bytes may be there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_read(
     initiator: *mut InitiatorHandle,
@@ -442,28 +441,9 @@ pub unsafe extern "C" fn hamlyn_read(
     call(error, || {
         let into = bytes_mut(into, length_bytes)?;
         handle::with(initiator, |of| {
-            on!(of, (interface, initiator) => {
-                if interface.read_direct(initiator, offset, into)? {
-                    return Ok(());
-                }
-                if interface.outstanding(initiator) > 0 {
-                    return Err(Failure::new(
-                        Status::Held,
-                        "operations are outstanding whose landing memory this would use: finish them first",
-                    ));
-                }
-                let wait = wait_of(wait_ns);
-                let operation = interface.begin_read(initiator, offset, 0, length_bytes as u64, wait)?;
-                if let Err(error) = interface.finish(initiator, operation, wait) {
-                    if error == OperationError::TimedOut {
-                        // Nobody fetches it any more.
-                        interface.count_completion(initiator, operation, &CompletionCounter::new())?;
-                    }
-                    return Err(error.into());
-                }
-                initiator.landed(0, into)?;
-            });
-            Ok(())
+            Ok(on!(of, (interface, initiator) => {
+                interface.read(initiator, offset, into, wait_of(wait_ns))
+            })?)
         })
     })
 }
