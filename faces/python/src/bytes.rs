@@ -14,6 +14,7 @@ use pyo3::types::{PyBytes, PyString};
 use crate::waiting::type_name;
 
 /// A buffer of an object, given back when it is dropped. It does not move while it is held.
+#[repr(transparent)]
 struct View(ffi::Py_buffer);
 
 impl Drop for View {

@@ -66,7 +66,6 @@ def refused_sender() -> None:
             outbox.fence(WAIT)
         assert isinstance(refused.value, PermissionError)
         me.fence(WAIT)
-        assert any(event.kind == "refused" for event in iter(lambda: me.next_event(0), None)) or True
 
 
 def test_a_datagram_that_is_refused() -> None:

@@ -121,7 +121,7 @@ def test_managers_and_end_points() -> None:
             assert bytes(inbox.recv(WAIT)) == b"x" and bytes(log.recv(WAIT)) == b"x"
             area = me.interface.allocate(100)
             me.interface.open_slot(area)
-            assert me.prepare_sleep(0.0001) is None or True
+            me.prepare_sleep(0.0001)
         descriptors.append(len(os.listdir("/proc/self/fd")))
 
     check(act, 80, 20_000)

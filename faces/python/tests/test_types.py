@@ -13,7 +13,10 @@ PACKAGE = pathlib.Path(hamlyn.__file__).parent
 
 
 def run(*arguments: str) -> None:
-    environment = {**os.environ, "MYPYPATH": str(PACKAGE.parent)}
+    environment = dict(os.environ)
+    # What is installed mypy finds by itself.
+    if "site-packages" not in PACKAGE.parts:
+        environment["MYPYPATH"] = str(PACKAGE.parent)
     done = subprocess.run([sys.executable, "-m", *arguments], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

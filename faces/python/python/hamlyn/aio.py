@@ -11,13 +11,15 @@ import asyncio
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
-from .errors import Closed, TimedOut
+from .errors import Closed, HandleClosed, TimedOut
 
 if TYPE_CHECKING:
     from ._hamlyn import Event, Manager, Pending
 
 R = TypeVar("R")
 
+# A task looks again after so long, whatever happens: its manager or end point may have been closed.
+_LOOK_SECONDS = 1.0
 # A sender that waits for room looks again after so long, whatever happens.
 _ROOM_WAIT = 0.001
 
@@ -67,8 +69,8 @@ class _Driver:
         if not self._is_watching:
             self._loop.add_reader(self._descriptor, self._awake)
             self._is_watching = True
-        if sleep.timeout is not None:
-            self._timer = self._loop.call_later(sleep.timeout, self._awake)
+        timeout = _LOOK_SECONDS if sleep.timeout is None else min(sleep.timeout, _LOOK_SECONDS)
+        self._timer = self._loop.call_later(timeout, self._awake)
 
     def _awake(self) -> None:
         """The descriptor is readable, or the time is over."""
@@ -80,7 +82,11 @@ class _Driver:
     def _end_sleep(self) -> None:
         sleep, self._sleep = self._sleep, None
         if sleep is not None:
-            sleep.end()
+            try:
+                sleep.end()
+            except HandleClosed:
+                # It ended with its manager. The tasks are told when they look.
+                pass
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
