@@ -1,5 +1,10 @@
 //! Managers without end points, on their way to another thread.
 
+#![expect(
+    clippy::result_large_err,
+    reason = "a manager that stays where it is moves twice, once in the life of a program"
+)]
+
 use hamlyn::Detached;
 
 use crate::boundary::{call, room};

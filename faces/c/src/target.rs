@@ -61,33 +61,30 @@ pub struct OutgoingMessage {
 }
 
 impl OutgoingMessage {
-    /// A message of the caller's, whose data and metadata can be read.
+    /// A message of the caller's, with its data and its metadata.
     #[inline(always)]
-    fn read<'a>(message: *const Self) -> Result<&'a Self, Failure> {
+    fn read<'a>(message: *const Self) -> Result<(&'a Self, &'a [u8], &'a [u8]), Failure> {
         if message.is_null() || !message.is_aligned() {
             return Err(Failure::new(Status::Invalid, "the message is null"));
         }
         // SAFETY: a message that is not null can be read, was set, and stays as it is during the call, as the header demands.
         let given = unsafe { &*message };
-        bytes(given.data, given.length_bytes)?;
-        bytes(given.metadata, given.metadata_bytes)?;
-        Ok(given)
+        let data = bytes(given.data, given.length_bytes)?;
+        let metadata = bytes(given.metadata, given.metadata_bytes)?;
+        Ok((given, data, metadata))
     }
 
-    /// The message, for a slot that counts so. Made where it is sent, so that it is not in memory.
+    /// The message with these. Made where it is sent, so that on the fast path it is not in memory.
     #[inline(always)]
-    fn message(&self, counting: Counting) -> Result<Message<'_>, Failure> {
-        Ok(Message {
+    fn message<'a>(&self, data: &'a [u8], metadata: &'a [u8], share: Option<Share>) -> Message<'a> {
+        Message {
             offset: self.offset,
-            data: bytes(self.data, self.length_bytes)?,
-            metadata: bytes(self.metadata, self.metadata_bytes)?,
+            data,
+            metadata,
             word: self.word,
-            share: match self.share {
-                0 => None,
-                _ => self.share(counting)?,
-            },
+            share,
             silent: self.silent != 0,
-        })
+        }
     }
 
     #[cold]
@@ -183,10 +180,14 @@ pub unsafe extern "C" fn hamlyn_send_msg(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        let given = OutgoingMessage::read(message)?;
+        let (given, data, metadata) = OutgoingMessage::read(message)?;
         handle::with(target, |of| {
             let sent = on!(of, (interface, at) => {
-                let message = given.message(at.target.ticket().counting)?;
+                let share = match given.share {
+                    0 => None,
+                    _ => given.share(at.target.ticket().counting)?,
+                };
+                let message = given.message(data, metadata, share);
                 interface.send_msg(at.terminus, &at.target, &message, wait_of(wait_ns))?
             });
             tell(sequence, sent)
@@ -225,7 +226,9 @@ pub unsafe extern "C" fn hamlyn_send_many(
                 let each = (0..count).map_while(|index| {
                     // SAFETY: there are so many messages, as the header demands.
                     let read = OutgoingMessage::read(unsafe { messages.add(index) });
-                    let read = read.and_then(|given| given.message(counting));
+                    let read = read.and_then(|(given, data, metadata)| {
+                        Ok(given.message(data, metadata, given.share(counting)?))
+                    });
                     read.map_err(|failure| refused = Some(failure)).ok()
                 });
                 let wait = wait_of(wait_ns);
@@ -272,7 +275,7 @@ pub unsafe extern "C" fn hamlyn_send_gather(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        let given = OutgoingMessage::read(message)?;
+        let (given, data, metadata) = OutgoingMessage::read(message)?;
         if count > PIECES_MAX {
             return Err(PostError::TooManyPieces { pieces: count }.into());
         }
@@ -296,7 +299,8 @@ pub unsafe extern "C" fn hamlyn_send_gather(
         }
         handle::with(target, |of| {
             let sent = on!(of, (interface, at) => {
-                let message = given.message(at.target.ticket().counting)?;
+                let share = given.share(at.target.ticket().counting)?;
+                let message = given.message(data, metadata, share);
                 interface.send_gather(at.terminus, &at.target, &message, &gathered[..count])?
             });
             tell(sequence, sent)
