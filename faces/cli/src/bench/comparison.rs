@@ -11,9 +11,7 @@ const MANIFEST: &str = "compare/Cargo.toml";
 
 /// Builds the comparison and runs it in place of this program's own measurements.
 pub(crate) fn run(json: bool, quick: bool) -> Result<ExitCode> {
-    let manifest = starting_points()
-        .iter()
-        .find_map(|start| manifest_above(start))
+    let manifest = in_checkout(MANIFEST)
         .context(
             "the comparison with peers needs a checkout of Hamlyn: run this in one, or `make compare` there",
         )?;
@@ -44,12 +42,19 @@ fn starting_points() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The comparison's manifest in the nearest directory above that has one.
-fn manifest_above(start: &Path) -> Option<PathBuf> {
+/// A file of the nearest checkout.
+pub(super) fn in_checkout(file: &str) -> Option<PathBuf> {
+    starting_points()
+        .iter()
+        .find_map(|start| file_above(start, file))
+}
+
+/// A file in the nearest directory above that has it.
+fn file_above(start: &Path, file: &str) -> Option<PathBuf> {
     start
         .ancestors()
-        .map(|directory| directory.join(MANIFEST))
-        .find(|manifest| manifest.is_file())
+        .map(|directory| directory.join(file))
+        .find(|file| file.is_file())
 }
 
 #[cfg(test)]
@@ -59,8 +64,8 @@ mod tests {
     #[test]
     fn finds_the_checkout_it_was_built_from() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let found = manifest_above(&here.join("src/bench")).expect("a checkout");
+        let found = file_above(&here.join("src/bench"), MANIFEST).expect("a checkout");
         assert!(found.ends_with(MANIFEST), "{found:?}");
-        assert_eq!(manifest_above(Path::new("/")), None);
+        assert_eq!(file_above(Path::new("/"), MANIFEST), None);
     }
 }

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::one_thread::{BATCH, Counted, Order};
 
 /// Batches that are counted.
-const BATCHES: u64 = 1000;
+pub(super) const BATCHES: u64 = 1000;
 
 /// Instructions per message, by what is counted.
 #[derive(Default)]
@@ -30,25 +30,39 @@ pub(crate) struct Instructions {
 pub(crate) fn count() -> Result<Instructions> {
     let mut instructions = Instructions::default();
     for counted in Counted::ALL {
-        let profile = profile_of(counted)?;
-        let per_message = |function| -> Result<f64> {
-            let total = inclusive(&profile, function)?;
-            Ok(total as f64 / BATCHES as f64 / BATCH as f64)
-        };
-        let name = counted.name();
-        instructions
-            .per_send
-            .insert(name, per_message("counted_sends")?);
-        instructions
-            .per_receive
-            .insert(name, per_message("counted_receives")?);
+        let (send, receive) = per_message(&profile_of(counted)?)?;
+        instructions.per_send.insert(counted.name(), send);
+        instructions.per_receive.insert(counted.name(), receive);
     }
     Ok(instructions)
 }
 
-/// Runs the program that is counted; what callgrind wrote about it.
+/// Instructions per message, of its send and of its receive.
+pub(super) fn per_message(profile: &str) -> Result<(f64, f64)> {
+    let of = |function| -> Result<f64> {
+        Ok(inclusive(profile, function)? as f64 / BATCHES as f64 / BATCH as f64)
+    };
+    Ok((of("counted_sends")?, of("counted_receives")?))
+}
+
+/// Runs this program, told what to count; what callgrind wrote about it.
 fn profile_of(counted: Counted) -> Result<String> {
     let program = std::env::current_exe().context("finding this program")?;
+    let mut order = serde_json::to_string(&Order {
+        counted,
+        batches: BATCHES,
+    })?;
+    order.push('\n');
+    profile(counted.name(), &program, &["actor", "count"], &order)
+}
+
+/// Runs a program that calls what is counted in [`BATCHES`] batches of [`BATCH`]; what callgrind wrote about it.
+pub(super) fn profile(
+    name: &str,
+    program: &Path,
+    arguments: &[&str],
+    input: &str,
+) -> Result<String> {
     let directory =
         std::env::temp_dir().join(format!("hamlyn-instructions-{}", std::process::id()));
     // Fails if there is one.
@@ -58,13 +72,20 @@ fn profile_of(counted: Counted) -> Result<String> {
             directory.display()
         )
     })?;
-    let profile = callgrind(&program, &directory.join("profile"), counted);
+    let file = directory.join("profile");
+    let profile = callgrind(name, program, arguments, input, &file);
     // The next run learns of files that are left behind.
     let _ = std::fs::remove_dir_all(&directory);
     profile
 }
 
-fn callgrind(program: &Path, profile: &Path, counted: Counted) -> Result<String> {
+fn callgrind(
+    name: &str,
+    program: &Path,
+    arguments: &[&str],
+    input: &str,
+    profile: &Path,
+) -> Result<String> {
     let mut child = Command::new("valgrind")
         // Threads take turns, or one that polls can keep its control thread waiting for seconds.
         .args([
@@ -74,28 +95,26 @@ fn callgrind(program: &Path, profile: &Path, counted: Counted) -> Result<String>
         ])
         .arg(format!("--callgrind-out-file={}", profile.display()))
         .arg(program)
-        .args(["actor", "count"])
+        .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .context("starting valgrind (Debian: apt-get install valgrind)")?;
-    let mut order = serde_json::to_string(&Order {
-        counted,
-        batches: BATCHES,
-    })?;
-    order.push('\n');
     let told = child
         .stdin
         .take()
         .context("no standard input")?
-        .write_all(order.as_bytes());
+        .write_all(input.as_bytes());
     let output = child.wait_with_output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{} under valgrind failed: {}", counted.name(), said.trim());
+        bail!("{name} under valgrind failed: {}", said.trim());
     }
-    told.context("telling it what to do")?;
+    // A program that is told nothing has perhaps ended before.
+    if !input.is_empty() {
+        told.context("telling it what to do")?;
+    }
     std::fs::read_to_string(profile).context("reading what callgrind wrote")
 }
 

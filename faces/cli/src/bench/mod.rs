@@ -4,6 +4,7 @@
 //! neighbouring rounds are reported. A latency stands beside the raw hand-off of cache lines just before and
 //! just after; if that moved by more than 15 %, the machine was disturbed, and the round is repeated.
 
+mod c_face;
 mod comparison;
 mod descriptors;
 mod event_loop;
@@ -54,6 +55,9 @@ pub(crate) struct Arguments {
     /// Count the instructions of a message and nothing else. Needs valgrind.
     #[arg(long, group = "part")]
     instructions: bool,
+    /// Count what a call through C costs beside one through Rust, and nothing else. Needs a checkout, a C compiler and valgrind.
+    #[arg(long, group = "part")]
+    c: bool,
     /// Measure large messages and nothing else.
     #[arg(long, group = "part")]
     large: bool,
@@ -100,7 +104,7 @@ pub(crate) struct Arguments {
     mtu: u32,
     /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network, what loss costs; with
     /// --one-sided and --splitc, what they measure.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "strategies", "waking", "event_loop",
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "c", "strategies", "waking", "event_loop",
           "senders", "oversubscribed", "stopped_peer", "request_reply", "loans"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
@@ -168,6 +172,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             ..report::Report::default()
         };
         report.print(arguments.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.c {
+        c_face::run(arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     let effort = Effort::of(arguments);
