@@ -167,12 +167,6 @@ impl<H: Host> Interface<H> {
     #[inline(never)]
     fn rcv_slowly(&mut self, queue: &mut Queue) -> Result<Option<Notification>, Overrun> {
         self.host.looks();
-        if let (Half::Own(inbound), Half::Own(outbound)) = (&mut self.inbound, &mut self.outbound)
-            && inbound.serve_at_once(outbound).is_some()
-        {
-            // What it asks for next is a while away.
-            return Ok(None);
-        }
         // Still empty, so what is next may be handed over. First, as it need not be asked then whether there is nothing.
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
