@@ -108,7 +108,8 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         })
     }
 
-    /// What [`Receiver::serve_short`] made waits: it found no room on that link, or there was nobody to send it.
+    /// What [`Receiver::serve_short`] made found no room on that link: it waits.
+    #[cold]
     pub fn answer_later(&mut self, to: LinkId, answer: &Short) {
         let [first, second, third, _] = answer.data;
         let place = ReturnPlace {

@@ -5,7 +5,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::{LinkId, TxLinks as _};
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::{Address, Header, Short};
+use hamlyn_engine::packet::{Address, Header};
 use hamlyn_engine::receive::{Awaited, Received, Receiver, ShortReceived};
 use hamlyn_engine::receive_observer::ReceiveObserver;
 use hamlyn_engine::refusal::Refusal;
@@ -368,7 +368,12 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         &mut self,
         outbound: &mut Outbound<T, S>,
     ) -> Option<Polled> {
-        let (from, answer) = self.serve_next()?;
+        let rx_link = self.rx_links.current()?;
+        let from = rx_link.id;
+        let way = rx_link.end.shortcut()?;
+        let answer = self.receiver.serve_short(&way.peek_request()?)?;
+        // The line is ours for the answer when the request is taken.
+        way.request_done();
         if !outbound.tx_links.offer_short(from, || answer) {
             self.receiver.answer_later(from, &answer);
         }
@@ -464,25 +469,7 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     /// The same, if it lies in the duplex line.
     #[inline(never)]
     fn take_next_from_line(&mut self, waiting: Option<QueueId>) -> Reception {
-        match self.serve_next() {
-            Some((from, answer)) => {
-                self.receiver.answer_later(from, &answer);
-                Reception::Taken
-            }
-            None => self.take_next_over::<true>(waiting),
-        }
-    }
-
-    /// Takes the request that is next in the duplex line of the link whose turn it is, if one short packet answers it: that packet. The
-    /// line is ours for it.
-    #[inline(always)]
-    fn serve_next(&mut self) -> Option<(LinkId, Short)> {
-        let rx_link = self.rx_links.current()?;
-        let from = rx_link.id;
-        let way = rx_link.end.shortcut()?;
-        let answer = self.receiver.serve_short(&way.peek_request()?)?;
-        way.request_done();
-        Some((from, answer))
+        self.take_next_over::<true>(waiting)
     }
 
     #[inline(always)]
