@@ -254,7 +254,8 @@ static void serve(void) {
             OK(hamlyn_close_area(area, &error));
             OK(hamlyn_close_area(exportable, &error));
             OK(hamlyn_close_area(grantable, &error));
-            /* The peer goes first, and that is told. */
+            /* The peer goes first, once all was seen of it, and that is told. */
+            said("ended");
             hamlyn_event event;
             do {
                 OK(hamlyn_next_event(manager, MINUTE, &event, NULL, 0, &error));
@@ -625,6 +626,7 @@ static void ask(void) {
     place_messages();
     operate_in_all_ways(&tickets);
     tell(END);
+    await("ended");
     OK(hamlyn_flush(manager, MINUTE, &error));
     OK(hamlyn_fence_link(manager, link, MINUTE, &error));
     OK(hamlyn_disconnect(manager, link, &error));
