@@ -112,6 +112,7 @@ impl<H: Host> Datagram<'_, H> {
 impl<H: Host> Deref for Datagram<'_, H> {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         // It was compared with what landed, and the receiver was not made ready since.
         self.inbox.data().unwrap_or(&[])

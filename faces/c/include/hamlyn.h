@@ -587,7 +587,7 @@ typedef struct hamlyn_stream_sender hamlyn_stream_sender;
 typedef struct hamlyn_subscriber hamlyn_subscriber;
 
 /**
- * The receiving end of tagged writes, and the tag that it received last.
+ * The receiving end of tagged writes, and the link over which the last tag came.
  */
 typedef struct hamlyn_tag_receiver hamlyn_tag_receiver;
 

@@ -2,8 +2,7 @@
 //!
 //! count PROTOCOL BATCHES NAMESPACE
 //!
-//! Each call is a function of its own that is not inlined, with bytes of which the compiler knows nothing, as a call through C is. The
-//! lower layer is an interface without a manager.
+//! Each call is a function of its own that is not inlined, with bytes of which the compiler knows nothing, as a call through C is.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -39,9 +38,15 @@ fn expect(is_it: bool) -> Done {
     }
 }
 
+/// A program in C is told where a message lies. One in Rust asks.
+#[inline(always)]
+fn looked_at(bytes: &[u8]) {
+    black_box(bytes.as_ptr());
+}
+
 struct FastMode {
-    sending: Interface<ProcessHost>,
-    receiving: Interface<ProcessHost>,
+    sending: Manager,
+    receiving: Manager,
     terminus: TerminusId,
     target: Target,
     queue: Queue,
@@ -52,14 +57,15 @@ impl Ends for FastMode {
     fn send(&mut self, bytes: &[u8], turn: usize) -> Done {
         let message = Message::new(bytes).at(place(turn)).word(turn as u64);
         let (terminus, target) = (self.terminus, &self.target);
-        self.sending
-            .send_msg(terminus, target, &message, Wait::Poll)?;
+        let mut sending = self.sending.interface();
+        sending.send_msg(terminus, target, &message, Wait::Poll)?;
         Ok(())
     }
 
     #[inline(never)]
     fn receive(&mut self, turn: usize) -> Done {
-        let came = self.receiving.rcv(&mut self.queue)?.ok_or("no message")?;
+        let mut receiving = self.receiving.interface();
+        let came = receiving.rcv(&mut self.queue)?.ok_or("no message")?;
         expect(came.word == turn as u64)
     }
 }
@@ -92,7 +98,8 @@ impl Ends for Datagrams {
 
     #[inline(never)]
     fn receive(&mut self, turn: usize) -> Done {
-        self.0[turn].0.recv(Wait::Poll)?.ok_or("no datagram")?;
+        let datagram = self.0[turn].0.recv(Wait::Poll)?.ok_or("no datagram")?;
+        looked_at(&datagram);
         Ok(())
     }
 }
@@ -108,7 +115,8 @@ impl Ends for Stream {
 
     #[inline(never)]
     fn receive(&mut self, _: usize) -> Done {
-        self.0.recv(Wait::Poll)?.ok_or("no record")?;
+        let record = self.0.recv(Wait::Poll)?.ok_or("no record")?;
+        looked_at(&record);
         Ok(())
     }
 }
@@ -160,18 +168,23 @@ fn await_link(receiving: &mut Interface<ProcessHost>) {
     }
 }
 
-fn fast_mode(options: Options) -> Result<FastMode, Box<dyn Error>> {
-    let mut sending = Interface::new(ProcessHost::open(options.clone())?)?;
-    let mut receiving = Interface::new(ProcessHost::open(options)?)?;
-    let area = receiving.allocate(AREA_BYTES)?;
-    let queue = receiving.open_queue(QUEUE_ENTRIES)?;
-    let slot = receiving.open_slot(NewSlot::new(&area).queue(&queue))?;
-    let target = sending.target(&slot.fast_ticket(0, AREA_BYTES)?, LONG)?;
-    await_link(&mut receiving);
+fn fast_mode(here: Manager, there: Manager) -> Result<FastMode, Box<dyn Error>> {
+    let (terminus, target, queue) = {
+        let (mut sending, mut receiving) = (here.interface(), there.interface());
+        let area = receiving.allocate(AREA_BYTES)?;
+        let queue = receiving.open_queue(QUEUE_ENTRIES)?;
+        let slot = receiving.open_slot(NewSlot::new(&area).queue(&queue))?;
+        let target = sending.target(&slot.fast_ticket(0, AREA_BYTES)?, LONG)?;
+        (
+            sending.open_terminus(TerminusOptions::default())?,
+            target,
+            queue,
+        )
+    };
     Ok(FastMode {
-        terminus: sending.open_terminus(TerminusOptions::default())?,
-        sending,
-        receiving,
+        sending: here,
+        receiving: there,
+        terminus,
         target,
         queue,
     })
@@ -194,13 +207,15 @@ fn main() -> Done {
     let mut options = Options::default().in_namespace(&namespace);
     // So that no sleep is counted.
     options.spin_ns = Some(u64::MAX / 4);
-    if protocol == "fast_mode" {
-        return count(fast_mode(options)?, batches);
-    }
     let here = hamlyn::open_with(options.clone(), ManagerOptions::default())?;
     let there = hamlyn::open_with(options, ManagerOptions::default())?;
     let linked = || await_link(&mut there.interface());
     match protocol.as_str() {
+        "fast_mode" => {
+            let ends = fast_mode(here.clone(), there.clone())?;
+            linked();
+            count(ends, batches)
+        }
         "tagged_write" => {
             let receiver = tagged_write::Receiver::new(&there, AREA_BYTES, QUEUE_ENTRIES)?;
             let sender = tagged_write::Sender::grow(&here, &receiver.ticket(), LONG)?;

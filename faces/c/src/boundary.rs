@@ -27,7 +27,7 @@ pub(crate) fn call(error: *mut Error, act: impl FnOnce() -> Result<(), Failure>)
 /// Writes what the caller asked for.
 #[cold]
 #[inline(never)]
-fn tell(error: *mut Error, failure: Failure) -> Status {
+pub(crate) fn tell(error: *mut Error, failure: Failure) -> Status {
     if !error.is_null() {
         let text = cut(&failure.text, ERROR_TEXT_BYTES - 1);
         // SAFETY: an error that is not null is writable, as the header demands. It may not be set yet, so no reference is made to it.
@@ -121,6 +121,16 @@ pub(crate) fn bytes<'a>(data: *const c_void, length_bytes: usize) -> Result<&'a 
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), length_bytes) })
 }
 
+/// The same, if they can be read.
+#[inline(always)]
+pub(crate) fn bytes_at_once<'a>(data: *const c_void, length_bytes: usize) -> Option<&'a [u8]> {
+    match data.is_null() || length_bytes > isize::MAX as usize {
+        true => None,
+        // SAFETY: as in `bytes`.
+        false => Some(unsafe { std::slice::from_raw_parts(data.cast(), length_bytes) }),
+    }
+}
+
 /// Bytes of the caller, to be written during the call.
 pub(crate) fn bytes_mut<'a>(
     into: *mut c_void,
@@ -151,6 +161,15 @@ pub(crate) fn room<T>(what: &'static str, place: *mut T) -> Result<Room<T>, Fail
     match place.is_null() || !place.is_aligned() {
         true => Err(null(what)),
         false => Ok(Room(place)),
+    }
+}
+
+/// The same, if it can be used.
+#[inline(always)]
+pub(crate) fn room_at_once<T>(place: *mut T) -> Option<Room<T>> {
+    match place.is_null() || !place.is_aligned() {
+        true => None,
+        false => Some(Room(place)),
     }
 }
 

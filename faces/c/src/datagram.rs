@@ -2,14 +2,17 @@
 
 use std::ffi::{c_char, c_void};
 
-use hamlyn::datagram;
+use hamlyn::{Wait, datagram};
 
-use crate::boundary::{bytes, call, room, text, text_or_none, wait_of};
+use crate::at_once::{at_once, received, release_at_once, sent};
+use crate::boundary::{
+    bytes, bytes_at_once, call, room, room_at_once, text, text_or_none, wait_of,
+};
 use crate::handle::{self, kind};
 use crate::holding::Holding;
 use crate::manager::{ManagerHandle, Of, OneThread, Threads, each, make_end};
 use crate::peer::{self, Peer};
-use crate::status::{Error, Failure, Status};
+use crate::status::{Error, Failure, NO_ROOM, Status};
 use crate::ticket::{self, Ticket};
 
 /// A message that is held: where it lies, and how long it is. Valid until it is released, or its handle closed.
@@ -97,6 +100,27 @@ pub unsafe extern "C" fn hamlyn_recv_datagram(
     message: *mut Message,
     error: *mut Error,
 ) -> Status {
+    at_once(
+        (receiver.cast_const(), wait_ns, error),
+        move |DatagramReceiver(end)| {
+            let Of::Alone(end) = end else { return None };
+            let place = room_at_once(message)?;
+            let came = end.hold_at_once(|end| end.recv(Wait::Poll))?;
+            received(error, came, |datagram| place.put(Message::of(datagram)))
+        },
+        NOTHING_CAME,
+        move || recv_datagram(receiver, wait_ns, message, error),
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn recv_datagram(
+    receiver: *mut DatagramReceiverHandle,
+    wait_ns: i64,
+    message: *mut Message,
+    error: *mut Error,
+) -> Status {
     call(error, || {
         let place = room("the place for the message", message)?;
         handle::with(receiver, |DatagramReceiver(end)| {
@@ -154,6 +178,13 @@ pub unsafe extern "C" fn hamlyn_release_datagram(
     receiver: *mut DatagramReceiverHandle,
     error: *mut Error,
 ) -> Status {
+    release_at_once(receiver, |DatagramReceiver(end)| end)
+        .unwrap_or_else(|| release(receiver, error))
+}
+
+#[cold]
+#[inline(never)]
+fn release(receiver: *mut DatagramReceiverHandle, error: *mut Error) -> Status {
     call(error, || {
         handle::with(receiver, |DatagramReceiver(end)| end.release())
     })
@@ -240,6 +271,29 @@ pub unsafe extern "C" fn hamlyn_grow_datagram(
 /// hamlyn_fence_datagram tells. Blocks for `wait_ns` at most while there is no room. Does not allocate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_send_datagram(
+    sender: *mut DatagramSenderHandle,
+    data: *const c_void,
+    length_bytes: usize,
+    wait_ns: i64,
+    error: *mut Error,
+) -> Status {
+    at_once(
+        (sender.cast_const(), wait_ns, error),
+        move |DatagramSender(end)| {
+            let Of::Alone(end) = end else { return None };
+            sent(
+                error,
+                end.send(bytes_at_once(data, length_bytes)?, Wait::Poll),
+            )
+        },
+        NO_ROOM,
+        move || send_datagram(sender, data, length_bytes, wait_ns, error),
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn send_datagram(
     sender: *mut DatagramSenderHandle,
     data: *const c_void,
     length_bytes: usize,

@@ -6,6 +6,8 @@
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
+use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -220,6 +222,39 @@ pub(crate) fn with<K: Kind, R>(
     let result = call(value);
     in_use.becomes = OPEN;
     result
+}
+
+/// Uses the object of a handle of this thread that is open; otherwise nothing, and [`with`] says why not. A call that panics gives
+/// nothing, too. The fewer words `call` captures, the fewer have to be in memory, where the panic is caught.
+#[inline(always)]
+pub(crate) fn with_at_once<K: Kind, R>(
+    handle: *const K,
+    call: impl FnOnce(&mut K::Value) -> Option<R>,
+) -> Option<R> {
+    let cell: *const Cell<K::Value> = handle.cast();
+    if !cell.is_aligned() {
+        return None;
+    }
+    // Not one test of both, which would take more instructions.
+    black_box(());
+    // SAFETY: as in `enter`.
+    let cell = unsafe { cell.as_ref() }?;
+    if cell.thread.load(Ordering::Relaxed) != this_thread()
+        || cell.state.load(Ordering::Relaxed) != state::<K>(OPEN)
+    {
+        return None;
+    }
+    cell.state.store(state::<K>(IN_USE), Ordering::Relaxed);
+    let result = catch_unwind(AssertUnwindSafe(move || {
+        // SAFETY: as in `with`; and an open cell has a value, which only a cell in use loses.
+        call(unsafe { (*cell.value.get()).as_mut().unwrap_unchecked() })
+    }));
+    let becomes = match result {
+        Ok(_) => OPEN,
+        Err(_) => BROKEN,
+    };
+    cell.state.store(state::<K>(becomes), Ordering::Relaxed);
+    result.unwrap_or(None)
 }
 
 /// Closes a handle: its object, which is to be dropped. Nothing for a null handle.

@@ -48,6 +48,24 @@ impl<E, M> Holding<E, M> {
         Ok(self.message.as_mut())
     }
 
+    /// The same, if no message is held.
+    #[inline(always)]
+    pub(crate) fn hold_at_once<F>(
+        &mut self,
+        receive: impl FnOnce(&'static mut E) -> Result<Option<M>, F>,
+    ) -> Option<Result<Option<&mut M>, F>> {
+        if self.message.is_some() {
+            return None;
+        }
+        // SAFETY: as in `hold`.
+        let end = unsafe { &mut *self.end.as_ptr() };
+        Some(receive(end).map(|came| {
+            // There is none before it that is to be dropped.
+            let _none = ManuallyDrop::new(std::mem::replace(&mut self.message, came));
+            self.message.as_mut()
+        }))
+    }
+
     /// The message that is held.
     #[inline(always)]
     pub(crate) fn message(&mut self) -> Result<&mut M, Failure> {

@@ -13,6 +13,7 @@
 )]
 
 pub mod area;
+mod at_once;
 mod boundary;
 pub mod completion;
 pub mod datagram;

@@ -4,11 +4,12 @@ use hamlyn::Queue;
 use hamlyn::engine::limits::FAST_INDEX;
 use hamlyn::engine::notification::Notification as Arrived;
 
-use crate::boundary::{call, room, wait_of};
+use crate::at_once::{at_once, received};
+use crate::boundary::{call, room, room_at_once, wait_of};
 use crate::datagram::NOTHING_CAME;
 use crate::handle::{self, kind};
 use crate::lower::{Lower, make_lower, on};
-use crate::manager::{ManagerHandle, each};
+use crate::manager::{ManagerHandle, Of, each};
 use crate::status::{Error, Failure, Status};
 
 /// The entry of messages in fast mode: none.
@@ -68,6 +69,28 @@ pub unsafe extern "C" fn hamlyn_open_queue(
 /// Does not allocate. HAMLYN_OVERRUN if notifications were lost: the next call goes on with the oldest that is left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_rcv(
+    queue: *mut QueueHandle,
+    wait_ns: i64,
+    notification: *mut Notification,
+    error: *mut Error,
+) -> Status {
+    at_once(
+        (queue.cast_const(), wait_ns, error),
+        move |of| {
+            let Of::Alone(of) = of else { return None };
+            let place = room_at_once(notification)?;
+            let mut interface = of.manager.interface();
+            let came = interface.rcv(&mut of.object);
+            received(error, came, |arrived| place.put(arrived.into()))
+        },
+        NOTHING_CAME,
+        move || rcv(queue, wait_ns, notification, error),
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn rcv(
     queue: *mut QueueHandle,
     wait_ns: i64,
     notification: *mut Notification,

@@ -98,6 +98,10 @@ impl Failure {
     }
 }
 
+/// For what could not be sent in time.
+pub(crate) const NO_ROOM: Failure =
+    Failure::timed_out("no room at present: try again, or wait longer");
+
 fn of_host(error: &HostError) -> Status {
     match error {
         HostError::NameInUse { .. } => Status::Taken,
@@ -184,7 +188,7 @@ impl From<OpenError> for Failure {
 impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
         if let SendError::WouldBlock { .. } = error {
-            return Self::timed_out("no room at present: try again, or wait longer");
+            return NO_ROOM;
         }
         Self::of(of_send(&error), &error)
     }

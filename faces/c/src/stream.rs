@@ -2,15 +2,18 @@
 
 use std::ffi::{c_char, c_void};
 
-use hamlyn::stream;
+use hamlyn::{Wait, stream};
 
-use crate::boundary::{bytes, call, read_or_default, room, text, wait_of};
+use crate::at_once::{at_once, received, release_at_once, sent};
+use crate::boundary::{
+    bytes, bytes_at_once, call, read_or_default, room, room_at_once, text, wait_of,
+};
 use crate::datagram::{Message, NOTHING_CAME};
 use crate::handle::{self, kind};
 use crate::holding::Holding;
 use crate::manager::{ManagerHandle, Of, OneThread, Threads, each, make_end};
 use crate::peer::{self, Peer};
-use crate::status::{Error, Status};
+use crate::status::{Error, NO_ROOM, Status};
 
 /// What a stream is opened with; 0 in a field means its default.
 #[repr(C)]
@@ -90,6 +93,27 @@ pub unsafe extern "C" fn hamlyn_recv_record(
     record: *mut Message,
     error: *mut Error,
 ) -> Status {
+    at_once(
+        (receiver.cast_const(), wait_ns, error),
+        move |StreamReceiver(end)| {
+            let Of::Alone(end) = end else { return None };
+            let place = room_at_once(record)?;
+            let came = end.hold_at_once(|end| end.recv(Wait::Poll))?;
+            received(error, came, |record| place.put(Message::of(record)))
+        },
+        NOTHING_CAME,
+        move || recv_record(receiver, wait_ns, record, error),
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn recv_record(
+    receiver: *mut StreamReceiverHandle,
+    wait_ns: i64,
+    record: *mut Message,
+    error: *mut Error,
+) -> Status {
     call(error, || {
         let place = room("the place for the record", record)?;
         handle::with(receiver, |StreamReceiver(end)| {
@@ -108,6 +132,12 @@ pub unsafe extern "C" fn hamlyn_release_record(
     receiver: *mut StreamReceiverHandle,
     error: *mut Error,
 ) -> Status {
+    release_at_once(receiver, |StreamReceiver(end)| end).unwrap_or_else(|| release(receiver, error))
+}
+
+#[cold]
+#[inline(never)]
+fn release(receiver: *mut StreamReceiverHandle, error: *mut Error) -> Status {
     call(error, || {
         handle::with(receiver, |StreamReceiver(end)| end.release())
     })
@@ -157,6 +187,29 @@ pub unsafe extern "C" fn hamlyn_connect_stream(
 /// hamlyn_flush_stream, the next long one, or any call of the manager that waits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_send_record(
+    sender: *mut StreamSenderHandle,
+    data: *const c_void,
+    length_bytes: usize,
+    wait_ns: i64,
+    error: *mut Error,
+) -> Status {
+    at_once(
+        (sender.cast_const(), wait_ns, error),
+        move |StreamSender(end)| {
+            let Of::Alone(end) = end else { return None };
+            sent(
+                error,
+                end.send(bytes_at_once(data, length_bytes)?, Wait::Poll),
+            )
+        },
+        NO_ROOM,
+        move || send_record(sender, data, length_bytes, wait_ns, error),
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn send_record(
     sender: *mut StreamSenderHandle,
     data: *const c_void,
     length_bytes: usize,

@@ -2,19 +2,22 @@
 
 use std::ffi::{c_char, c_void};
 
-use hamlyn::tagged_write;
+use hamlyn::Wait;
+use hamlyn::engine::memory::LinkId;
+use hamlyn::tagged_write::{self, Tag};
 
-use crate::boundary::{bytes, bytes_mut, call, room, text, wait_of};
+use crate::at_once::{at_once, received, sent};
+use crate::boundary::{bytes, bytes_at_once, bytes_mut, call, room, room_at_once, text, wait_of};
 use crate::datagram::NOTHING_CAME;
 use crate::handle::{self, kind};
 use crate::manager::{ManagerHandle, Of, OneThread, Threads, each, make_end};
 use crate::peer::{self, Peer};
-use crate::status::{Error, Failure, Status};
+use crate::status::{Error, Failure, NO_ROOM, Status};
 use crate::ticket::{self, Ticket};
 
-type Receiving<H> = (tagged_write::Receiver<H>, Option<tagged_write::Tag>);
+type Receiving<H> = (tagged_write::Receiver<H>, Option<LinkId>);
 
-/// The receiving end of tagged writes, and the tag that it received last.
+/// The receiving end of tagged writes, and the link over which the last tag came.
 #[derive(Debug)]
 pub struct TagReceiverHandle {
     _of_the_library: [u8; 0],
@@ -59,6 +62,31 @@ pub unsafe extern "C" fn hamlyn_recv_tag(
     tag: *mut u64,
     error: *mut Error,
 ) -> Status {
+    at_once(
+        (receiver.cast_const(), wait_ns, error),
+        move |TagReceiver(end)| {
+            let Of::Alone((end, last)) = end else {
+                return None;
+            };
+            let place = room_at_once(tag)?;
+            received(error, end.recv(Wait::Poll), |tag| {
+                place.put(tag.tag);
+                *last = Some(tag.from);
+            })
+        },
+        NOTHING_CAME,
+        move || recv_tag(receiver, wait_ns, tag, error),
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn recv_tag(
+    receiver: *mut TagReceiverHandle,
+    wait_ns: i64,
+    tag: *mut u64,
+    error: *mut Error,
+) -> Status {
     call(error, || {
         let place = room("the place for the tag", tag)?;
         handle::with(receiver, |TagReceiver(end)| {
@@ -67,7 +95,7 @@ pub unsafe extern "C" fn hamlyn_recv_tag(
                     return Err(NOTHING_CAME);
                 };
                 place.put(tag.tag);
-                *last = Some(tag);
+                *last = Some(tag.from);
             });
             Ok(())
         })
@@ -102,7 +130,7 @@ pub unsafe extern "C" fn hamlyn_tag_peer(
         handle::with(receiver, |TagReceiver(end)| {
             peer::put(
                 place,
-                each!(end, (end, last) => last.as_ref().and_then(|tag| end.sender(tag))),
+                each!(end, (end, last) => last.and_then(|from| end.sender(&Tag { tag: 0, from }))),
             )
         })
     })
@@ -224,6 +252,29 @@ pub unsafe extern "C" fn hamlyn_grow_tagged_write(
 /// room. Does not allocate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_send_tag(
+    sender: *mut TagSenderHandle,
+    offset: u64,
+    data: *const c_void,
+    length_bytes: usize,
+    tag: u64,
+    wait_ns: i64,
+    error: *mut Error,
+) -> Status {
+    at_once(
+        (sender.cast_const(), wait_ns, error),
+        move |TagSender(end)| {
+            let Of::Alone(end) = end else { return None };
+            let data = bytes_at_once(data, length_bytes)?;
+            sent(error, end.send(offset, data, tag, Wait::Poll))
+        },
+        NO_ROOM,
+        move || send_tag(sender, offset, data, length_bytes, tag, wait_ns, error),
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn send_tag(
     sender: *mut TagSenderHandle,
     offset: u64,
     data: *const c_void,

@@ -9,13 +9,14 @@ use hamlyn::engine::counting::{Counting, Share, packets_needed};
 use hamlyn::engine::terminus::{
     Completion as Outcome, GatherPiece, PostError, SendHandle, SendTag, TerminusId,
 };
-use hamlyn::{Message, Target};
+use hamlyn::{Message, Target, Wait};
 
-use crate::boundary::{Room, bytes, call, room, wait_of};
+use crate::at_once::{at_once, sent};
+use crate::boundary::{Room, bytes, bytes_at_once, call, room, wait_of};
 use crate::handle::{self, kind};
 use crate::lower::{Lower, make_beside, on};
-use crate::manager::each;
-use crate::status::{Error, Failure, Status};
+use crate::manager::{Of, each};
+use crate::status::{Error, Failure, NO_ROOM, Status};
 use crate::terminus::TerminusHandle;
 use crate::ticket::{self, Ticket};
 
@@ -72,6 +73,16 @@ impl OutgoingMessage {
         let data = bytes(given.data, given.length_bytes)?;
         let metadata = bytes(given.metadata, given.metadata_bytes)?;
         Ok((given, data, metadata))
+    }
+
+    /// The message alone, if it can be read.
+    #[inline(always)]
+    fn read_at_once<'a>(message: *const Self) -> Option<&'a Self> {
+        if !message.is_aligned() {
+            return None;
+        }
+        // SAFETY: as in `read`.
+        unsafe { message.as_ref() }
     }
 
     /// The message with these. Made where it is sent, so that on the fast path it is not in memory.
@@ -173,6 +184,36 @@ fn tell(sequence: *mut u64, sent: SendHandle) -> Result<(), Failure> {
 /// for hamlyn_get_completion; null: nobody asks. Does not allocate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_send_msg(
+    target: *mut TargetHandle,
+    message: *const OutgoingMessage,
+    wait_ns: i64,
+    sequence: *mut u64,
+    error: *mut Error,
+) -> Status {
+    at_once(
+        (target.cast_const(), wait_ns, error),
+        move |of| {
+            let Of::Alone(of) = of else { return None };
+            let given = OutgoingMessage::read_at_once(message)?;
+            // Most messages are whole, have no metadata, and nobody asks for their number.
+            if given.share != 0 || given.metadata_bytes != 0 || !sequence.is_null() {
+                return None;
+            }
+            let data = bytes_at_once(given.data, given.length_bytes)?;
+            let message = given.message(data, &[], None);
+            let at = &of.object;
+            let mut interface = of.manager.interface();
+            let result = interface.send_msg(at.terminus, &at.target, &message, Wait::Poll);
+            sent(error, result)
+        },
+        NO_ROOM,
+        move || send_msg(target, message, wait_ns, sequence, error),
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn send_msg(
     target: *mut TargetHandle,
     message: *const OutgoingMessage,
     wait_ns: i64,
