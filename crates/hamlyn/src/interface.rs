@@ -5,6 +5,8 @@
 //! takes `&mut self`. A program with several threads opens one for each. Who moves the packets,
 //! that thread or a network processor, is its [`Strategy`].
 
+mod answering;
+mod at_once;
 mod blocking;
 mod completing;
 mod direct;

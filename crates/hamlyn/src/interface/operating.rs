@@ -5,9 +5,8 @@ use hamlyn_engine::limits::{DIRECT_BYTES_MAX, FAST_INDEX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{LinkId, Part, TxLinks as _, Unsent};
 use hamlyn_engine::operation::{
     PUT_METADATA_BYTES, READ_REQUEST_BYTES, REQUEST_WORDS, RESPONSES_PER_LINK, ReturnPlace,
-    ShortRequest,
 };
-use hamlyn_engine::packet::{Address, Flags, Header, Kind, SlotName};
+use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_engine::point::Point;
 use hamlyn_engine::terminus::{PostError, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::Message as EngineMessage;
@@ -15,7 +14,6 @@ use hamlyn_host::Host;
 
 use super::direct::carry_out;
 use super::pieces::Pieces;
-use super::receiving::at_hand;
 use super::{Interface, OutboundOf};
 use crate::error::OpenError;
 use crate::half::Half;
@@ -36,9 +34,9 @@ pub(super) struct Operating {
     /// Requests under way over each link, by its index: never more than its peer keeps answers for.
     windows: Vec<(Option<LinkId>, u32)>,
     /// Initiators that were dropped, and of which not all is answered as far as was seen.
-    left: usize,
+    pub(super) left: usize,
     /// One that was dropped while its answers were being taken.
-    left_meanwhile: Option<SlotName>,
+    pub(super) left_meanwhile: Option<SlotName>,
     /// By which requests are left to a network processor.
     terminus: Option<TerminusId>,
     /// Whether ends of operations are to be told by counters or notifications.
@@ -94,7 +92,7 @@ impl Operating {
 }
 
 /// Reads of so many bytes are one request on every link: what fits the shortest packets.
-const ONE_REQUEST_BYTES: u64 = (PACKET_PAYLOAD_MIN - PUT_METADATA_BYTES as usize) as u64;
+pub(super) const ONE_REQUEST_BYTES: u64 = (PACKET_PAYLOAD_MIN - PUT_METADATA_BYTES as usize) as u64;
 
 const _: () = assert!(PACKET_PAYLOAD_MIN <= REQUEST_BYTES_MAX);
 
@@ -298,60 +296,6 @@ impl<H: Host> Interface<H> {
         Ok(operation)
     }
 
-    /// The fast path for an operation of one request that fits the duplex line, if that is due; whether it was sent.
-    #[inline(always)]
-    fn ask_at_once(
-        &mut self,
-        initiator: &Initiator,
-        operation: Operation,
-        pieces: &Pieces<'_>,
-        asking: &Asking<'_>,
-    ) -> bool {
-        let Target { link, ticket, .. } = &initiator.target;
-        if pieces.length_bytes == 0 {
-            return false;
-        }
-        let (place, bytes) = pieces.at(0);
-        let (kind, argument) = match asking {
-            Asking::Read(to) => (Kind::READ, to | bytes << 32),
-            Asking::Atomic(atomic) if atomic.request_bytes() == ShortRequest::BYTES => {
-                (atomic.kind(), atomic.operand)
-            }
-            _ => return false,
-        };
-        let Half::Own(outbound) = &mut self.outbound else {
-            return false;
-        };
-        let window = *self.operating.window(*link);
-        let Ok(operations) = self.operating.of(initiator) else {
-            return false;
-        };
-        if bytes != pieces.length_bytes
-            || bytes > ONE_REQUEST_BYTES
-            || window >= RESPONSES_PER_LINK as u32
-        {
-            return false;
-        }
-        if let Asking::Atomic(_) = asking {
-            clear_value(initiator, operation);
-        }
-        let request = ShortRequest {
-            kind,
-            to: Address::new(ticket.slot, FAST_INDEX),
-            key: ticket.key,
-            // It wraps only if the ticket was made up here; then the place is wrong, no more.
-            offset: ticket.base.wrapping_add(place),
-            word: u64::from(operations.slot.name.to_bits()) << 32 | u64::from(operation.token),
-            data: [operations.slot.key.to_bits(), argument],
-        };
-        let is_sent = outbound.tx_links.offer_request(*link, &request);
-        if is_sent {
-            operations.asked_at_once(operation);
-            *self.operating.window(*link) += 1;
-        }
-        is_sent
-    }
-
     /// Sends the next request of an operation; for how many bytes.
     fn request(
         &mut self,
@@ -455,33 +399,6 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// The fast path for an operation that was asked for in one request: whether the next message of all answers it as a whole, and
-    /// no end of an operation is to be told of.
-    #[inline(always)]
-    fn finish_at_hand(&mut self, initiator: &Initiator, operation: Operation) -> bool {
-        let place = usize::from(initiator.slot.index());
-        let Some(Some(operations)) = self.operating.initiators.get_mut(place) else {
-            return false;
-        };
-        let is_alone = operations.slot.name == initiator.slot && !operations.is_completing();
-        if !is_alone || !operations.is_asked_at_once(operation) {
-            return false;
-        }
-        let Some(notification) = at_hand(&mut self.inbound, &operations.queue) else {
-            return false;
-        };
-        let link = operations.link;
-        let is_finished = operations.finish_at_once(operation, notification.word);
-        if is_finished {
-            let window = self.operating.window(link);
-            *window = window.saturating_sub(1);
-        } else if let Some(mut operations) = self.operating.initiators[place].take() {
-            self.operating.answered(&mut operations, notification.word);
-            self.operating.initiators[place] = Some(operations);
-        }
-        is_finished
-    }
-
     /// As [`Interface::finish`], for an operation with a word: what it was before the change, or what was read.
     pub fn finish_word(
         &mut self,
@@ -520,121 +437,6 @@ impl<H: Host> Interface<H> {
     pub fn outstanding(&mut self, initiator: &Initiator) -> usize {
         let operations = self.operating.of(initiator);
         operations.map_or(0, |operations| operations.outstanding())
-    }
-
-    /// Takes the answers that have come for an initiator, as far as that of an operation that is awaited, and moves packets.
-    pub(super) fn take_answers(&mut self, slot: SlotName, awaited: Option<Operation>) {
-        let place = usize::from(slot.index());
-        let taken = self.operating.initiators.get_mut(place);
-        let Some(mut operations) = taken.and_then(Option::take) else {
-            return;
-        };
-        // A turn: what comes faster than it is taken keeps nobody here for ever.
-        for _ in 0..ANSWERS_MAX {
-            match self.next_answer(&mut operations.queue) {
-                Ok(Some(notification)) => {
-                    let is_whole = self.operating.answered(&mut operations, notification.word);
-                    if is_whole && awaited.is_some_and(|operation| operations.is_done(operation)) {
-                        break;
-                    }
-                }
-                Ok(None) => break,
-                Err(_) => operations.note_flood(),
-            }
-        }
-        let is_left = self.operating.left_meanwhile.take_if(|left| *left == slot);
-        if is_left.is_some() {
-            operations.leave();
-        }
-        // A poll meanwhile did not see it.
-        self.operating.is_completing |= operations.is_completing();
-        self.operating.initiators[place] = Some(operations);
-    }
-
-    /// The same for all initiators over that link: their requests share its window.
-    fn take_answers_of_link(&mut self, link: LinkId) {
-        self.close_left_initiators();
-        for index in 0..self.operating.initiators.len() {
-            let operations = self.operating.initiators[index].as_ref();
-            if let Some(operations) = operations.filter(|operations| operations.link == link) {
-                let slot = operations.slot.name;
-                self.take_answers(slot, None);
-            }
-        }
-    }
-
-    /// An initiator was dropped.
-    pub(super) fn leave_initiator(&mut self, slot: SlotName) {
-        let place = self.operating.initiators.get_mut(usize::from(slot.index()));
-        match place {
-            Some(Some(operations)) if operations.slot.name == slot => operations.leave(),
-            // Its answers are being taken just now.
-            _ => self.operating.left_meanwhile = Some(slot),
-        }
-        self.operating.left += 1;
-    }
-
-    /// Closes the slots of initiators that were dropped, and of which all that they asked is answered; and tells the ends of
-    /// operations of others.
-    #[inline]
-    pub(super) fn close_left_initiators(&mut self) {
-        if self.operating.left > 0 {
-            self.close_answered_initiators();
-        }
-        if self.operating.is_completing {
-            self.tell_completions();
-        }
-    }
-
-    #[cold]
-    fn close_answered_initiators(&mut self) {
-        // What is called here polls, and comes here again.
-        self.operating.left = 0;
-        for index in 0..self.operating.initiators.len() {
-            let operations = self.operating.initiators[index].as_ref();
-            let Some(operations) = operations.filter(|operations| operations.is_left) else {
-                continue;
-            };
-            let (slot, link) = (operations.slot.name, operations.link);
-            self.take_answers(slot, None);
-            let is_gone = self.link_end(link).is_some();
-            let is_over = |operations: &mut Box<Operations>| is_gone || operations.requests() == 0;
-            if let Some(operations) = self.operating.initiators[index].take_if(is_over) {
-                let Operations { slot, queue, .. } = *operations;
-                if let Err(error) = self.close_slot(slot) {
-                    tracing::debug!(%error, "closing the slot of an initiator that is gone");
-                }
-                self.close_queue(queue);
-            }
-        }
-        let left = self.operating.initiators.iter().flatten();
-        self.operating.left = left.filter(|operations| operations.is_left).count();
-    }
-
-    /// Sends what others are to be answered, as far as there is room.
-    #[inline]
-    pub(super) fn answer(&mut self) {
-        let sent = match (&mut self.inbound, &self.processor) {
-            (Half::Own(inbound), _) => {
-                if !inbound.receiver.owes_answers() {
-                    return;
-                }
-                self.outbound.lock(|outbound| outbound.answer(inbound))
-            }
-            (Half::Shared(handoff_lock) | Half::Lent(handoff_lock), Some(processor)) => {
-                if !processor.exchange.takes_owed() {
-                    return;
-                }
-                let mut inbound = handoff_lock.enter();
-                let sent = self.outbound.lock(|outbound| outbound.answer(&mut inbound));
-                if inbound.receiver.owes_answers() {
-                    processor.exchange.owe();
-                }
-                sent
-            }
-            (Half::Shared(_) | Half::Lent(_), None) => 0,
-        };
-        self.other_activity += sent as u64;
     }
 }
 
@@ -698,7 +500,7 @@ fn request_data(words: [u64; REQUEST_WORDS]) -> [u8; 8 * REQUEST_WORDS] {
 
 /// A value of 32 bits is the lower half of the word that is returned.
 #[inline]
-fn clear_value(initiator: &Initiator, operation: Operation) {
+pub(super) fn clear_value(initiator: &Initiator, operation: Operation) {
     let place = ReturnPlace::value_offset(operation.token);
     let cleared = initiator.area.store_u64(place, 0);
     debug_assert!(cleared.is_ok(), "values have places in the area");
