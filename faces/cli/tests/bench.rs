@@ -301,3 +301,19 @@ fn long_messages_stand_beside_raw_copies_at_every_size() {
         &["4096", "65536", "1048576"],
     );
 }
+
+#[test]
+fn the_faces_stand_beside_each_other() {
+    let Some(measured) = measured(&["--faces"]) else {
+        return;
+    };
+    let rows = measured["faces"].as_array().expect("rows");
+    let lengths: Vec<_> = rows.iter().map(|row| &row["length_bytes"]).collect();
+    assert_eq!(lengths, [8, 64, 1_024, 16_384, 262_144]);
+    for row in rows {
+        // Python only where its package is installed.
+        for face in ["Rust", "C"] {
+            number(&row["one_way_ns"][face]);
+        }
+    }
+}

@@ -45,15 +45,9 @@ pub(crate) fn run(as_json: bool) -> Result<()> {
 }
 
 fn count(face: &Path, program: &Path, directory: &Path) -> Result<Vec<Figures>> {
-    let built = build(face)?;
+    let built = build(face, "count")?;
     let compiled = directory.join("count");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-std=c11", "-O2", "-g", "-I"]);
-    compiler.arg(face.join("include")).arg(program);
-    compiler.arg("-o").arg(&compiled).arg("-L").arg(&built);
-    compiler.arg(format!("-Wl,-rpath,{}", built.display()));
-    compiler.arg("-lhamlyn_c");
-    succeed(&mut compiler, "cc (Debian: apt-get install gcc)")?;
+    compile(face, program, &compiled, &built)?;
     let namespace = format!("count-c-{}", std::process::id());
     let batches = BATCHES.to_string();
     let figures = Protocol::ALL.into_iter().map(|protocol| {
@@ -69,14 +63,25 @@ fn count(face: &Path, program: &Path, directory: &Path) -> Result<Vec<Figures>> 
     figures.collect()
 }
 
-/// Builds the library and the program in Rust; where they are.
-fn build(face: &Path) -> Result<PathBuf> {
+/// Compiles a program in C with the committed header, and links it with the library that was built there.
+pub(super) fn compile(face: &Path, program: &Path, to: &Path, built: &Path) -> Result<()> {
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-O2", "-g", "-I"]);
+    compiler.arg(face.join("include")).arg(program);
+    compiler.arg("-o").arg(to).arg("-L").arg(built);
+    compiler.arg(format!("-Wl,-rpath,{}", built.display()));
+    compiler.arg("-lhamlyn_c");
+    succeed(&mut compiler, "cc (Debian: apt-get install gcc)")
+}
+
+/// Builds the library and that program in Rust; where they are.
+pub(super) fn build(face: &Path, program: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let all = ["--release", "--locked", "--quiet", "--package", "hamlyn-c"];
     // Beside a library for Rust, cargo would not optimize it when it is linked.
     for what in [
         &["rustc", "--lib", "--crate-type", "cdylib"][..],
-        &["build", "--example", "count"],
+        &["build", "--example", program],
     ] {
         let mut command = Command::new(&cargo);
         command.args(what).args(all).current_dir(face);

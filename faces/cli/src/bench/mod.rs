@@ -8,6 +8,7 @@ mod c_face;
 mod comparison;
 mod descriptors;
 mod event_loop;
+mod faces;
 mod instructions;
 mod large;
 mod latency;
@@ -58,6 +59,9 @@ pub(crate) struct Arguments {
     /// Count what a call through C costs beside one through Rust, and nothing else. Needs a checkout, a C compiler and valgrind.
     #[arg(long, group = "part")]
     c: bool,
+    /// Measure Rust, C and Python beside each other, and nothing else. Needs a checkout and a C compiler, and for Python its package.
+    #[arg(long, group = "part")]
+    faces: bool,
     /// Measure large messages and nothing else.
     #[arg(long, group = "part")]
     large: bool,
@@ -104,7 +108,7 @@ pub(crate) struct Arguments {
     mtu: u32,
     /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network, what loss costs; with
     /// --one-sided and --splitc, what they measure.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "c", "strategies", "waking", "event_loop",
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "c", "faces", "strategies", "waking", "event_loop",
           "senders", "oversubscribed", "stopped_peer", "request_reply", "loans"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
@@ -185,6 +189,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             "two processors are needed to measure messages between two processes; this process may use {}",
             processors.len()
         );
+    }
+    if arguments.faces {
+        faces::run(&processors, effort, arguments.json)?;
+        return Ok(ExitCode::SUCCESS);
     }
     if arguments.splitc {
         let bar = crate::terminal::steps_bar(splitc::STEPS, "measuring", arguments.json);

@@ -117,7 +117,6 @@ class Loan(Way):
         manager = hamlyn.open(own, namespace=self.namespace)
         publisher = manager.bind_publisher("out", message_bytes=self.length, chunks=8, depth=4, readers=1)
         subscriber = manager.connect_subscriber(f"{other}/out", 60, trust_publisher=True)
-        subscriber.recv(0)
         publisher.await_readers(1, 60)
 
         def recv() -> Any:
