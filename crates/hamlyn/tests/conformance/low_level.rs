@@ -3,7 +3,7 @@
 use hamlyn::engine::limits::{DIRECT_BYTES_MAX, PACKET_PAYLOAD_MAX, WORK_QUEUE_ENTRIES};
 use hamlyn::engine::notification::Notification;
 use hamlyn::engine::refusal::Refusal;
-use hamlyn::engine::terminus::{Completion, PostError, TerminusOptions};
+use hamlyn::engine::terminus::{Completion, PostError, SendHandle, TerminusOptions};
 use hamlyn::{Area, Message, NewSlot, Queue, SendError, Slot, Target, Ticket, Wait};
 
 use crate::World;
@@ -90,7 +90,6 @@ pub(crate) fn send(peer: &Peer, target: &Target, message: &Message<'_>) {
     .unwrap();
 }
 
-/// Sends, and expects an error.
 /// The longest message of one packet, as its refusal says that one is longer.
 pub(crate) fn packet_bytes(error: &SendError) -> usize {
     match error {
@@ -101,13 +100,22 @@ pub(crate) fn packet_bytes(error: &SendError) -> usize {
     }
 }
 
+/// Sends, and expects an error.
 pub(crate) fn refused(peer: &Peer, target: &Target, message: &Message<'_>) -> SendError {
+    try_send(peer, target, message).unwrap_err()
+}
+
+/// Sends, if that can be done.
+pub(crate) fn try_send(
+    peer: &Peer,
+    target: &Target,
+    message: &Message<'_>,
+) -> Result<SendHandle, SendError> {
     peer.with(|manager| {
         let terminus = manager.terminus();
         manager
             .interface()
             .send_msg(terminus, target, message, Wait::millis(1_000))
-            .unwrap_err()
     })
 }
 
