@@ -14,16 +14,18 @@
 //     hamlyn::manager me;
 //     me.connect_datagram("alice/inbox").send("hello");
 //
-// The lower layer and one-sided operations are in hamlyn/lower.hpp, and with C++20 coroutines on an event loop in
-// hamlyn/coroutines.hpp; this header includes both.
+// The lower layer is in hamlyn/lower.hpp, one-sided operations in hamlyn/one_sided.hpp, memory that is given to others in
+// hamlyn/granting.hpp, and with C++20 coroutines on an event loop in hamlyn/coroutines.hpp; this header includes all.
 
 #ifndef HAMLYN_HPP
 #define HAMLYN_HPP
 
 #include "hamlyn/core.hpp"
+#include "hamlyn/granting.hpp"
 #include "hamlyn/loans.hpp"
 #include "hamlyn/lower.hpp"
 #include "hamlyn/manager.hpp"
+#include "hamlyn/one_sided.hpp"
 #include "hamlyn/protocols.hpp"
 #if __cplusplus >= 202002L && defined(__linux__)
 #include "hamlyn/coroutines.hpp"

@@ -42,6 +42,20 @@ fn classes_of_c_plus_plus_work() {
 }
 
 #[test]
+fn classes_of_the_lower_layer_work() {
+    for standard in ["c++17", "c++20"] {
+        let program = compiled(
+            "lower_classes.cpp",
+            &format!("lower-{standard}"),
+            &["c++", &format!("-std={standard}")],
+        );
+        let standard = standard.replace("++", "pp");
+        let namespace = format!("lower-{standard}-{}", std::process::id());
+        passed_with(start(&program, &namespace, &[]), "passed\n");
+    }
+}
+
+#[test]
 fn tasks_wait_on_an_event_loop() {
     let program = compiled("coroutines.cpp", "coroutines", &["c++", "-std=c++20"]);
     let namespace = format!("c-coroutines-{}", std::process::id());
@@ -58,11 +72,45 @@ fn bad_input_gets_an_error_that_says_what_to_do() {
     }
 }
 
+/// The functions of the header.
+fn functions() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let header = std::fs::read_to_string(root.join("include/hamlyn.h")).unwrap();
+    let declared = header
+        .lines()
+        .filter_map(|line| line.strip_prefix("hamlyn_status "));
+    let names: Vec<String> = declared
+        .filter_map(|rest| rest.split('(').next().map(str::to_owned))
+        .collect();
+    assert!(names.len() > 150);
+    names
+}
+
+/// C++ has the whole interface.
+#[test]
+fn classes_call_every_function() {
+    let classes = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/hamlyn");
+    let mut headers = String::new();
+    for header in std::fs::read_dir(classes).unwrap() {
+        headers += &std::fs::read_to_string(header.unwrap().path()).unwrap();
+    }
+    let is_word = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
+    let is_called = |name: &str| {
+        let mut places = headers.match_indices(name).map(|(at, _)| at + name.len());
+        places.any(|end| !headers.as_bytes().get(end).copied().is_some_and(is_word))
+    };
+    // A manager is opened with options.
+    let missing: Vec<String> = functions()
+        .into_iter()
+        .filter(|name| name != "hamlyn_open" && !is_called(name))
+        .collect();
+    assert!(missing.is_empty(), "no class calls {missing:?}");
+}
+
 /// A function that no program calls is one that nobody has tried.
 #[test]
 fn programs_call_every_function() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let header = std::fs::read_to_string(root.join("include/hamlyn.h")).unwrap();
     let mut programs = String::new();
     for program in std::fs::read_dir(root.join("tests/programs")).unwrap() {
         let path = program.unwrap().path();
@@ -70,16 +118,14 @@ fn programs_call_every_function() {
             programs += &std::fs::read_to_string(path).unwrap();
         }
     }
-    let declared = header
-        .lines()
-        .filter_map(|line| line.strip_prefix("hamlyn_status "));
-    let names: Vec<&str> = declared.filter_map(|rest| rest.split('(').next()).collect();
-    assert!(names.len() > 150);
     // Those of `lower_bad_input.c` that close handles are named by what they close.
-    let is_called = |name: &&str| {
+    let is_called = |name: &String| {
         let closed = name.strip_prefix("hamlyn_close_").unwrap_or("nothing");
         programs.contains(&format!("{name}(")) || programs.contains(&format!("CLOSE({closed})"))
     };
-    let missing: Vec<&str> = names.into_iter().filter(|name| !is_called(name)).collect();
+    let missing: Vec<String> = functions()
+        .into_iter()
+        .filter(|name| !is_called(name))
+        .collect();
     assert!(missing.is_empty(), "no program calls {missing:?}");
 }

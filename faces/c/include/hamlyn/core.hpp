@@ -131,7 +131,15 @@ done attempt(F function, A... arguments) {
     return std::monostate{};
 }
 
-// The same; false if nothing came in time.
+// What a function of hamlyn.h puts into its last place but the error's.
+template <class T, class F, class... A>
+T found(F look, A... arguments) {
+    T value{};
+    attempt(look, arguments..., &value).value();
+    return value;
+}
+
+// As `attempt`; false if nothing came in time.
 template <class F, class... A>
 result<bool> attempt_in_time(F function, A... arguments) {
     hamlyn_error failure;

@@ -53,6 +53,12 @@ class publisher : public detail::handle<hamlyn_publisher, hamlyn_close_publisher
         detail::attempt(hamlyn_get_publisher_info, get(), &all).value();
         return all;
     }
+    // Takes back what readers have released, and lets in those that connected.
+    void poll() { detail::attempt(hamlyn_poll_publisher, get()).value(); }
+    // Waits until a message can be published without waiting; whether one can.
+    bool await_room(wait limit = wait::forever()) {
+        return detail::attempt_in_time(hamlyn_await_room, get(), limit.ns()).value();
+    }
     void await_readers(std::size_t readers, wait limit = wait::forever()) {
         detail::attempt(hamlyn_await_readers, get(), readers, limit.ns()).value();
     }
@@ -115,6 +121,12 @@ class subscriber : public detail::handle<hamlyn_subscriber, hamlyn_close_subscri
         });
     }
     std::optional<sample> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
+    // Messages that were published and not received, because this subscriber was slow.
+    std::uint64_t lost() const { return detail::found<std::uint64_t>(hamlyn_samples_lost, get()); }
+    // Gives kept messages that were closed back at once, and not at the next call.
+    void reclaim() { detail::attempt(hamlyn_reclaim_samples, get()).value(); }
+    hamlyn_subscriber_info info() const { return detail::found<hamlyn_subscriber_info>(hamlyn_get_subscriber_info, get()); }
+    peer sender() const { return detail::found<peer>(hamlyn_publisher_peer, get()); }
 };
 
 } // namespace hamlyn

@@ -1,4 +1,4 @@
-// The lower layer of hamlyn.hpp: areas, queues, slots, termini, targets, and one-sided operations.
+// The lower layer of hamlyn.hpp: areas, queues, slots, termini and targets.
 //
 // Objects close themselves, and hold their manager, so they may outlive its object.
 
@@ -13,6 +13,7 @@ using notification = hamlyn_notification;
 using slot_options = hamlyn_slot_options;
 using outgoing_message = hamlyn_outgoing_message;
 using atomic_change = hamlyn_atomic_change;
+using piece = hamlyn_piece;
 
 namespace detail {
 
@@ -47,6 +48,21 @@ class area : public detail::handle<hamlyn_area, hamlyn_close_area> {
     void write(std::uint64_t offset, bytes data) {
         detail::attempt(hamlyn_copy_to_area, get(), offset, data.data(), data.size()).value();
     }
+    std::uint64_t size() const { return detail::found<std::uint64_t>(hamlyn_area_bytes, get()); }
+    void fill(std::uint64_t offset, std::uint64_t size, std::uint8_t value) {
+        detail::attempt(hamlyn_fill_area, get(), offset, size, value).value();
+    }
+    // A word, which is not torn.
+    std::uint64_t load(std::uint64_t offset) const {
+        return detail::found<std::uint64_t>(hamlyn_load_from_area, get(), offset);
+    }
+    void store(std::uint64_t offset, std::uint64_t value) {
+        detail::attempt(hamlyn_store_to_area, get(), offset, value).value();
+    }
+    // Changes a word, as peers change it; what it was before.
+    std::uint64_t change(std::uint64_t offset, const atomic_change &change) {
+        return detail::found<std::uint64_t>(hamlyn_change_area, get(), offset, &change);
+    }
 };
 
 class queue : public detail::handle<hamlyn_queue, hamlyn_close_queue> {
@@ -62,6 +78,15 @@ class queue : public detail::handle<hamlyn_queue, hamlyn_close_queue> {
         });
     }
     std::optional<notification> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
+    // Takes what has come, as far as there is room for it; how many.
+    std::size_t recv_many(notification *into, std::size_t most) {
+        return detail::found<std::size_t>(hamlyn_rcv_many, get(), into, most);
+    }
+#if __cplusplus >= 202002L
+    std::span<notification> recv_many(std::span<notification> into) { return into.first(recv_many(into.data(), into.size())); }
+#endif
+    std::size_t entries() const { return detail::found<std::size_t>(hamlyn_queue_entries, get()); }
+    std::uint64_t lost() const { return detail::found<std::uint64_t>(hamlyn_queue_lost, get()); }
 };
 
 class slot : public detail::handle<hamlyn_slot, hamlyn_close_slot> {
@@ -89,6 +114,15 @@ class slot : public detail::handle<hamlyn_slot, hamlyn_close_slot> {
         detail::attempt(hamlyn_permit_entry, get(), entry, key, low, high).value();
     }
     void arm(std::uint16_t entry) { detail::attempt(hamlyn_arm_entry, get(), entry).value(); }
+    void disarm(std::uint16_t entry) { detail::attempt(hamlyn_disarm_entry, get(), entry).value(); }
+    void reset(std::uint16_t entry) { detail::attempt(hamlyn_reset_entry, get(), entry).value(); }
+    void set_class(std::uint16_t entry, std::uint64_t receive_class) {
+        detail::attempt(hamlyn_set_entry_class, get(), entry, receive_class).value();
+    }
+    // Bytes of stores (target::store) that are in their places.
+    std::uint64_t stored(std::uint16_t entry) const {
+        return detail::found<std::uint64_t>(hamlyn_stored_bytes, get(), entry);
+    }
     hamlyn_entry entry(std::uint16_t entry) const {
         hamlyn_entry state;
         detail::attempt(hamlyn_get_entry, get(), entry, &state).value();
@@ -99,6 +133,9 @@ class slot : public detail::handle<hamlyn_slot, hamlyn_close_slot> {
         detail::attempt(hamlyn_get_slot_info, get(), &info).value();
         return info;
     }
+    std::uint64_t refusals(std::uint32_t reason) const {
+        return detail::found<std::uint64_t>(hamlyn_slot_refusals, get(), reason);
+    }
     void revoke() { detail::attempt(hamlyn_revoke_slot, get()).value(); }
     void rekey() { detail::attempt(hamlyn_rekey_slot, get()).value(); }
 };
@@ -108,6 +145,12 @@ class terminus : public detail::handle<hamlyn_terminus, hamlyn_close_terminus> {
     using handle::handle;
     explicit terminus(const manager &of)
         : handle(detail::object<hamlyn_terminus>(hamlyn_open_terminus, of.get(), std::uint32_t{0}, std::uint8_t{0})) {}
+
+    // Memory from which messages are gathered (target::send_gather); the tag that names it there.
+    std::uint8_t bind(const area &of, std::uint64_t offset, std::uint64_t size) {
+        return detail::found<std::uint8_t>(hamlyn_bind_area, get(), of.get(), offset, size);
+    }
+    void unbind(std::uint8_t tag) { detail::attempt(hamlyn_unbind_area, get(), tag).value(); }
 };
 
 // A ticket that can be sent to, by a terminus.
@@ -120,6 +163,26 @@ class target : public detail::handle<hamlyn_target, hamlyn_close_target> {
     done try_send(const outgoing_message &message, wait limit) {
         return detail::attempt(hamlyn_send_msg, get(), &message, limit.ns(), static_cast<std::uint64_t *>(nullptr));
     }
+    // The message's number, for `completion`.
+    std::uint64_t send(const outgoing_message &message, wait limit = wait::forever()) {
+        return detail::found<std::uint64_t>(hamlyn_send_msg, get(), &message, limit.ns());
+    }
+    // In order, for less than one by one. How many went before `limit`; the number of the last is put into `sequence`.
+    std::size_t send_many(const outgoing_message *messages, std::size_t count, wait limit = wait::forever(),
+                          std::uint64_t *sequence = nullptr) {
+        std::size_t sent = 0;
+        detail::attempt_in_time(hamlyn_send_many, get(), messages, count, limit.ns(), &sent, sequence).value();
+        return sent;
+    }
+    // Gathers a message from areas of the terminus. Its number: what it consists of stays as it is until it is complete.
+    std::uint64_t send_gather(const outgoing_message &message, const piece *pieces, std::size_t count) {
+        return detail::found<std::uint64_t>(hamlyn_send_gather, get(), &message, pieces, count);
+    }
+    hamlyn_completion completion(std::uint64_t sequence) const {
+        return detail::found<hamlyn_completion>(hamlyn_get_completion, get(), sequence);
+    }
+    // Another ticket to the same interface.
+    void retarget(const hamlyn::ticket &ticket) { detail::attempt(hamlyn_retarget, get(), &ticket).value(); }
     // In fast mode, with a word.
     void send(std::uint64_t offset, bytes data, std::uint64_t word, wait limit = wait::forever()) {
         outgoing_message message{};
@@ -139,35 +202,22 @@ class target : public detail::handle<hamlyn_target, hamlyn_close_target> {
     }
 };
 
-// Access to the memory that a ticket names: each call waits until the operation is complete.
-class initiator : public detail::handle<hamlyn_initiator, hamlyn_close_initiator> {
-  public:
-    using handle::handle;
-    initiator(const manager &of, const hamlyn::ticket &ticket, std::uint64_t landing_bytes = 0, wait limit = wait::forever())
-        : handle(detail::object<hamlyn_initiator>(hamlyn_open_initiator, of.get(), &ticket, landing_bytes, limit.ns())) {}
-
-    void read(std::uint64_t offset, void *into, std::size_t size, wait limit = wait::forever()) {
-        detail::attempt(hamlyn_read, get(), offset, into, size, limit.ns()).value();
-    }
-    template <class T>
-    T read(std::uint64_t offset, wait limit = wait::forever()) {
-        static_assert(std::is_trivially_copyable_v<T>, "only what is trivially copyable can be read from bytes");
-        T value;
-        read(offset, &value, sizeof value, limit);
-        return value;
-    }
-    void put(std::uint64_t offset, bytes data, wait limit = wait::forever()) {
-        detail::attempt(hamlyn_put, get(), offset, data.data(), data.size(), limit.ns()).value();
-    }
-    std::uint64_t change(std::uint64_t offset, const atomic_change &change, wait limit = wait::forever()) {
-        std::uint64_t before;
-        detail::attempt(hamlyn_change, get(), offset, &change, limit.ns(), &before).value();
-        return before;
-    }
-    std::uint64_t add(std::uint64_t offset, std::uint64_t operand, wait limit = wait::forever()) {
-        return change(offset, {HAMLYN_CHANGE_ADD, 64, operand, 0}, limit);
-    }
-};
+// A ticket for a part of what a ticket names.
+inline ticket narrowed(const ticket &of, std::uint64_t offset, std::uint64_t size) {
+    return detail::found<ticket>(hamlyn_narrow_ticket, &of, offset, size);
+}
+inline hamlyn_ticket_info info(const ticket &of) {
+    return detail::found<hamlyn_ticket_info>(hamlyn_get_ticket_info, &of);
+}
+// Packets that carry so many bytes, to divide a count by (`divide_share`).
+inline std::uint64_t packets_needed(std::uint64_t data_bytes, std::size_t metadata_bytes, std::size_t payload_bytes) {
+    return detail::found<std::uint64_t>(hamlyn_packets_needed, data_bytes, metadata_bytes, payload_bytes);
+}
+// Divides a share of a count among messages that need so many packets each.
+inline void divide_share(std::uint64_t share, std::uint32_t counting_bits, const std::uint64_t *needed, std::uint64_t *parts,
+                         std::size_t count) {
+    detail::attempt(hamlyn_divide_share, share, counting_bits, needed, parts, count).value();
+}
 
 } // namespace hamlyn
 

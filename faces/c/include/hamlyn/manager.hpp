@@ -6,6 +6,8 @@
 #include "loans.hpp"
 #include "protocols.hpp"
 
+#include <vector>
+
 namespace hamlyn {
 
 // What happened, and what it says for people.
@@ -52,6 +54,29 @@ class options {
   private:
     hamlyn_options options_;
     std::optional<std::string> name_, namespace_;
+};
+
+// What was sent and did not arrive, and what it says for people.
+struct undelivered {
+    hamlyn_undelivered what;
+    std::string text;
+};
+
+// The state of a link, and what it says for people.
+struct link_state {
+    hamlyn_link_state what;
+    std::string text;
+};
+
+class manager;
+
+// A manager on its way from one thread to another.
+class detached : public detail::handle<hamlyn_detached, hamlyn_close_detached> {
+  public:
+    using handle::handle;
+
+    // It belongs to the thread that calls this.
+    manager attach();
 };
 
 // An interface and its end points. Belongs to the thread that opened it, unless it is shared.
@@ -150,6 +175,81 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
         detail::attempt(hamlyn_descriptor, get(), &descriptor).value();
         return descriptor;
     }
+    // Takes in what has come until something happens or the time is over.
+    void await(wait limit = wait::forever()) { detail::attempt(hamlyn_wait, get(), limit.ns()).value(); }
+    void withdraw(const std::string &item) { detail::attempt(hamlyn_withdraw, get(), item.c_str()).value(); }
+    // Notifications of its end points that were lost because its queue is too short.
+    std::uint64_t notifications_lost() const { return detail::found<std::uint64_t>(hamlyn_notifications_lost, get()); }
+    std::uint64_t new_key() { return detail::found<std::uint64_t>(hamlyn_new_key, get()); }
+
+    // Links: to a manager by its name, and to those who connected here.
+    std::uint64_t connect(const std::string &name, wait limit = wait::forever()) {
+        return detail::found<std::uint64_t>(hamlyn_connect, get(), name.c_str(), limit.ns());
+    }
+    void disconnect(std::uint64_t link) { detail::attempt(hamlyn_disconnect, get(), link).value(); }
+    // Fails if the link has ended, and says why.
+    done try_check(std::uint64_t link) const { return detail::attempt(hamlyn_check_link, get(), link); }
+    peer link_peer(std::uint64_t link) const { return detail::found<peer>(hamlyn_link_peer, get(), link); }
+    std::string link_peer_name(std::uint64_t link) const {
+        char name[256];
+        detail::attempt(hamlyn_link_peer_name, get(), link, static_cast<char *>(name), sizeof name).value();
+        return name;
+    }
+    hamlyn::link_state link_state(std::uint64_t link) const {
+        hamlyn::link_state state{};
+        char text[256];
+        detail::attempt(hamlyn_get_link_state, get(), link, &state.what, static_cast<char *>(text), sizeof text).value();
+        state.text = text;
+        return state;
+    }
+    void fence(std::uint64_t link, wait limit) { detail::attempt(hamlyn_fence_link, get(), link, limit.ns()).value(); }
+    std::vector<peer> peers() const {
+        std::vector<peer> all;
+        std::size_t count = 0;
+        do {
+            all.resize(count);
+            detail::attempt(hamlyn_peers, get(), all.data(), all.size(), &count).value();
+        } while (count > all.size());
+        all.resize(count);
+        return all;
+    }
+    // As others see this manager.
+    peer identity() const { return detail::found<peer>(hamlyn_identity, get()); }
+
+    // What was sent and did not arrive: the oldest that was not told of.
+    std::optional<undelivered> next_undelivered() {
+        undelivered next{};
+        char text[256];
+        if (!detail::attempt_in_time(hamlyn_next_undelivered, get(), &next.what, static_cast<char *>(text), sizeof text).value()) {
+            return std::nullopt;
+        }
+        next.text = text;
+        return next;
+    }
+    std::uint64_t undelivered_forgotten() const { return detail::found<std::uint64_t>(hamlyn_undelivered_forgotten, get()); }
+    // Packets refused for a reason, of all that came.
+    std::uint64_t refusals(std::uint32_t reason) const { return detail::found<std::uint64_t>(hamlyn_refusals, get(), reason); }
+    // How many different wrong keys a peer may present before it is cut off.
+    void set_bad_keys_max(std::uint32_t packets) { detail::attempt(hamlyn_set_bad_keys_max, get(), packets).value(); }
+
+    // Grants of others: pages that this manager writes by itself.
+    void accept(const hamlyn_grant_ticket &grant, wait limit = wait::forever()) {
+        detail::attempt(hamlyn_accept_grant, get(), &grant, limit.ns()).value();
+    }
+    void drop(const hamlyn_grant_ticket &grant) { detail::attempt(hamlyn_drop_grant, get(), &grant).value(); }
+    // How many grants it made, and how many it accepted.
+    std::pair<std::size_t, std::size_t> grants() const {
+        std::size_t made, accepted;
+        detail::attempt(hamlyn_grants, get(), &made, &accepted).value();
+        return {made, accepted};
+    }
+
+    // Takes it from its thread. It must have no end points; if it has, it stays as it was, and this throws.
+    detached detach() {
+        auto moved = detail::found<hamlyn_detached *>(hamlyn_detach, get());
+        handle::release();
+        return detached(moved);
+    }
     // Another handle of a shared manager, for another thread.
     manager share() const {
         hamlyn_manager *another = nullptr;
@@ -158,6 +258,7 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     }
 
   private:
+    friend detached;
     explicit manager(hamlyn_manager *of) : handle(of) {}
 
     static hamlyn_manager *opened(const hamlyn::options &options) {
@@ -176,6 +277,19 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
         return E(end);
     }
 };
+
+inline manager detached::attach() {
+    auto attached = detail::found<hamlyn_manager *>(hamlyn_attach, get());
+    handle::release();
+    return manager(attached);
+}
+
+// Why packets are refused, for people.
+inline std::string refusal_text(std::uint32_t reason) {
+    char text[256];
+    detail::attempt(hamlyn_refusal_text, reason, static_cast<char *>(text), sizeof text).value();
+    return text;
+}
 
 } // namespace hamlyn
 

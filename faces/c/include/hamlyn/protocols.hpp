@@ -45,6 +45,9 @@ class datagram_receiver : public detail::handle<hamlyn_datagram_receiver, hamlyn
     void revoke() {
         detail::attempt(hamlyn_revoke_datagram, get()).value();
     }
+    // Ready again after a message that was cut; a message must not be held.
+    void reset() { detail::attempt(hamlyn_reset_datagram, get()).value(); }
+    hamlyn_slot_info info() const { return detail::found<hamlyn_slot_info>(hamlyn_get_datagram_info, get()); }
 };
 
 class datagram_sender : public detail::handle<hamlyn_datagram_sender, hamlyn_close_datagram_sender> {
@@ -98,6 +101,15 @@ class stream_receiver : public detail::handle<hamlyn_stream_receiver, hamlyn_clo
         detail::attempt(hamlyn_stream_peer, get(), &who).value();
         return who;
     }
+    // Gives the memory of kept records that were closed back at once, and not at the next call.
+    void reclaim() { detail::attempt(hamlyn_reclaim_records, get()).value(); }
+    // The slot of its memory, and how much of that there is.
+    std::pair<hamlyn_slot_info, std::uint64_t> info() const {
+        hamlyn_slot_info info;
+        std::uint64_t memory_bytes;
+        detail::attempt(hamlyn_get_stream_info, get(), &info, &memory_bytes).value();
+        return {info, memory_bytes};
+    }
 };
 
 class stream_sender : public detail::handle<hamlyn_stream_sender, hamlyn_close_stream_sender> {
@@ -128,6 +140,21 @@ class tag_receiver : public detail::handle<hamlyn_tag_receiver, hamlyn_close_tag
         });
     }
     std::optional<std::uint64_t> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
+    // Waits for that very tag; whether it came in time.
+    bool recv(std::uint64_t tag, wait limit) {
+        return detail::attempt_in_time(hamlyn_recv_specific_tag, get(), tag, limit.ns()).value();
+    }
+    // Who sent the tag that came last; nothing if that is not known.
+    std::optional<peer> sender() const {
+        peer who;
+        if (hamlyn_tag_peer(get(), &who, nullptr) != HAMLYN_OK) {
+            return std::nullopt;
+        }
+        return who;
+    }
+    void revoke() { detail::attempt(hamlyn_revoke_area, get()).value(); }
+    hamlyn_slot_info info() const { return detail::found<hamlyn_slot_info>(hamlyn_get_tags_info, get()); }
+    std::uint64_t lost() const { return detail::found<std::uint64_t>(hamlyn_tags_lost, get()); }
     void read(std::uint64_t offset, void *into, std::size_t size) const {
         detail::attempt(hamlyn_read_area, get(), offset, into, size).value();
     }
@@ -200,6 +227,13 @@ class service : public detail::handle<hamlyn_service, hamlyn_close_service>, pub
     void reply(deferred_call call, bytes data) {
         detail::attempt(hamlyn_reply_deferred, get(), call.release(), data.data(), data.size()).value();
     }
+    // The bytes of a request that is answered later.
+    bytes request(const deferred_call &call) const {
+        const auto found = detail::found<hamlyn_message>(hamlyn_deferred_request, get(), call.get());
+        return bytes(found.data, found.length_bytes);
+    }
+    // Clients that broke the rules of the protocol.
+    std::uint64_t misbehaved() const { return detail::found<std::uint64_t>(hamlyn_service_misbehaved, get()); }
 };
 
 class reply : public detail::guard<hamlyn_client, hamlyn_release_reply> {
@@ -236,6 +270,13 @@ class client : public detail::handle<hamlyn_client, hamlyn_close_client> {
     std::optional<reply> take(const pending_call &pending, wait limit = wait::forever()) {
         return try_take(pending, limit).value();
     }
+    // How many calls may be outstanding, and how long a request may be.
+    std::pair<std::uint16_t, std::uint32_t> limits() const {
+        std::uint16_t outstanding_max;
+        std::uint32_t request_bytes_max;
+        detail::attempt(hamlyn_client_limits, get(), &outstanding_max, &request_bytes_max).value();
+        return {outstanding_max, request_bytes_max};
+    }
 };
 
 class group_receiver : public detail::handle<hamlyn_group_receiver, hamlyn_close_group_receiver> {
@@ -253,6 +294,7 @@ class group_receiver : public detail::handle<hamlyn_group_receiver, hamlyn_close
         });
     }
     std::optional<bytes> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
+    hamlyn_slot_info info() const { return detail::found<hamlyn_slot_info>(hamlyn_get_group_info, get()); }
 };
 
 class group_sender : public detail::handle<hamlyn_group_sender, hamlyn_close_group_sender> {

@@ -1,0 +1,319 @@
+// The lower layer, one-sided operations, and memory that is given to others, through the classes of hamlyn.hpp: two managers of one program.
+#include <hamlyn.hpp>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace std::chrono_literals;
+
+#define IS(condition)                                                                                             \
+    do {                                                                                                          \
+        if (!(condition)) {                                                                                       \
+            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                          \
+            std::exit(1);                                                                                         \
+        }                                                                                                         \
+    } while (0)
+
+namespace {
+
+constexpr std::uint32_t ALL_RIGHTS = HAMLYN_RIGHT_WRITE | HAMLYN_RIGHT_READ | HAMLYN_RIGHT_ATOMIC;
+
+template <class F>
+void throws(hamlyn::status expected, F act) {
+    try {
+        act();
+    } catch (const hamlyn::error &error) {
+        IS(error.code() == expected);
+        return;
+    }
+    IS(!"it threw nothing");
+}
+
+// Both move packets until it is so.
+template <class F>
+void until(hamlyn::manager &one, hamlyn::manager &other, F is_so) {
+    while (!is_so()) {
+        one.poll();
+        other.poll();
+    }
+}
+
+void messages(hamlyn::manager &here, hamlyn::manager &there) {
+    hamlyn::area area(there, 4096);
+    IS(area.size() == 4096);
+    area.fill(0, 64, 0x11);
+    area.store(64, 7);
+    IS(area.load(64) == 7 && area.read<std::uint8_t>(63) == 0x11);
+    IS(area.change(64, {HAMLYN_CHANGE_ADD, 64, 5, 0}) == 7 && area.load(64) == 12);
+    hamlyn::queue queue(there, 16);
+    IS(queue.entries() == 16 && queue.lost() == 0);
+    hamlyn::slot_options options{};
+    options.queue = queue.get();
+    hamlyn::slot slot(there, area, options);
+    hamlyn::terminus terminus(here);
+    const auto ticket = slot.fast_ticket(0, 4096);
+    IS(hamlyn::info(ticket).length_bytes == 4096);
+    hamlyn::target target(terminus, hamlyn::narrowed(ticket, 1024, 64), 60s);
+    hamlyn::outgoing_message message{};
+    message.data = "one";
+    message.length_bytes = 3;
+    message.word = 1;
+    const auto first = target.send(message, 60s);
+    std::array<hamlyn::outgoing_message, 3> row{message, message, message};
+    std::uint64_t last = 0;
+    IS(target.send_many(row.data(), row.size(), 60s, &last) == 3 && last == first + 3);
+    std::array<hamlyn::notification, 16> came{};
+    std::size_t count = 0;
+    until(here, there, [&] { return (count += queue.recv_many(came.data(), came.size() - count)) == 4; });
+    IS(came[0].word == 1 && came[0].slot == slot.number() && area.read<char>(1024) == 'o');
+    IS(target.completion(last) == HAMLYN_MESSAGE_SENT);
+    target.retarget(ticket);
+    hamlyn::area gathered(here, 64);
+    gathered.write(0, "gathered");
+    const auto tag = terminus.bind(gathered, 0, 64);
+    const std::array<hamlyn::piece, 2> pieces{hamlyn::piece{4, 4, tag}, hamlyn::piece{0, 4, tag}};
+    target.send_gather(message, pieces.data(), pieces.size());
+    until(here, there, [&] { return queue.recv_many(came.data(), 1) == 1; });
+    std::array<char, 8> found{};
+    area.read(0, found.data(), found.size());
+    IS(std::memcmp(found.data(), "eredgath", 8) == 0);
+    terminus.unbind(tag);
+    // A ticket from before is refused, and that is told.
+    slot.revoke();
+    target.send(message, 60s);
+    until(here, there, [&] { return slot.info().refusals == 1; });
+    std::uint64_t refusals = 0;
+    for (std::uint32_t reason = 0; reason < 64 && refusals == 0; reason++) {
+        auto of_slot = [&] { return slot.refusals(reason); };
+        try {
+            refusals = of_slot();
+        } catch (const hamlyn::error &) {
+            break;
+        }
+        if (refusals != 0) {
+            IS(!hamlyn::refusal_text(reason).empty() && there.refusals(reason) >= 1);
+        }
+    }
+    IS(refusals == 1);
+    std::optional<hamlyn::undelivered> lost;
+    until(here, there, [&] { return (lost = here.next_undelivered()).has_value(); });
+    IS(!lost->text.empty() && here.undelivered_forgotten() == 0);
+}
+
+void entries(hamlyn::manager &here, hamlyn::manager &there) {
+    hamlyn::area area(there, 4096);
+    hamlyn::queue queue(there, 16);
+    hamlyn::slot_options options{};
+    options.queue = queue.get();
+    options.entries = 1;
+    hamlyn::slot slot(there, area, options);
+    slot.set_class(0, 5);
+    slot.arm(0);
+    IS(slot.entry(0).receive_class == 5);
+    slot.disarm(0);
+    slot.reset(0);
+    slot.permit(0, there.new_key(), 0, 4096);
+    IS(hamlyn::packets_needed(100000, 0, 1000) == 100);
+    const std::array<std::uint64_t, 2> needed{2, 3};
+    std::array<std::uint64_t, 2> parts{};
+    hamlyn::divide_share(0, 64, needed.data(), parts.data(), parts.size());
+    IS(parts[0] >= 2 && parts[1] >= 3 && parts[0] + parts[1] == 0);
+    hamlyn::slot_options storing{};
+    storing.entries = 1;
+    storing.counts_stores = 1;
+    hamlyn::slot counted(there, area, storing);
+    hamlyn::terminus terminus(here);
+    hamlyn::target stores(terminus, counted.entry_ticket(0, 0, 4096), 60s);
+    stores.store(8, "12345678", 60s);
+    until(here, there, [&] { return counted.stored(0) == 8; });
+}
+
+void operate(hamlyn::initiator &initiator, hamlyn::manager &here) {
+    initiator.put(0, hamlyn::value_of(std::uint64_t{40}), 60s);
+    IS(initiator.add(0, 2, 60s) == 40 && initiator.read_word(0, 60s) == 42 && initiator.read<std::uint64_t>(0, 60s) == 42);
+    const auto put = initiator.begin_put(8, "abcdefgh", 60s);
+    const auto change = initiator.begin_change(0, {HAMLYN_CHANGE_ADD, 64, 1, 0}, 60s);
+    IS(initiator.finish(put, 60s) && initiator.finish_word(change, 60s) == 42u);
+    const auto word = initiator.begin_read_word(0, 60s);
+    IS(initiator.finish_word(word, 60s) == 43u);
+    std::array<char, 8> found{};
+    IS(initiator.finish(initiator.begin_read(8, 0, 8, 60s), 60s));
+    initiator.landed(0, found.data(), found.size());
+    IS(std::memcmp(found.data(), "abcdefgh", 8) == 0);
+    hamlyn::strided rows{};
+    rows.offset = 64;
+    rows.piece_bytes = 4;
+    rows.stride_bytes = 16;
+    rows.pieces = 2;
+    IS(initiator.finish(initiator.begin_put(rows, "rowsROWS", 60s), 60s));
+    IS(initiator.finish(initiator.begin_read(rows, 16, 60s), 60s));
+    initiator.landed(16, found.data(), found.size());
+    IS(std::memcmp(found.data(), "rowsROWS", 8) == 0 && initiator.read<char>(80, 60s) == 'R');
+    const std::array<std::uint64_t, 2> places{256, 128};
+    IS(initiator.finish(initiator.begin_put(places.data(), 2, 2, "xyzw", 60s), 60s));
+    IS(initiator.finish(initiator.begin_read(places.data(), 2, 2, 32, 60s), 60s));
+    initiator.landed(32, found.data(), 4);
+    IS(std::memcmp(found.data(), "xyzw", 4) == 0 && initiator.read<char>(128, 60s) == 'z');
+
+    hamlyn::queue ends(here, 16);
+    const auto told = initiator.begin_put(8, "12345678", 60s);
+    initiator.announce(told, ends, 4711);
+    const auto end = ends.recv(60s);
+    IS(end && end->word == 4711 && end->slot == initiator.slot() && initiator.finish(told, hamlyn::wait::poll()));
+    hamlyn::completion_counter counter;
+    for (int i = 0; i < 3; i++) {
+        initiator.count(initiator.begin_change(0, {HAMLYN_CHANGE_ADD, 64, 1, 0}, 60s), counter);
+    }
+    IS(counter.await(here, 3, 60s) && !counter.await(here, 4, hamlyn::wait::poll()));
+    IS(counter.completed() == 3 && counter.failed() == 0);
+    IS(initiator.finish_all(60s) && initiator.outstanding() == 0 && initiator.read_word(0, 60s) == 46);
+}
+
+// The target answers in its own thread, as another program would.
+void operations(hamlyn::manager &here, const hamlyn::ticket &all, const hamlyn_export_ticket &exported) {
+    {
+        hamlyn::initiator initiator(here, all, 4096, 60s);
+        operate(initiator, here);
+        throws(HAMLYN_NOT_FOUND, [&] { hamlyn::window none(initiator); });
+    }
+    hamlyn::imported memory(here, exported, 60s);
+    IS(memory.try_check());
+    hamlyn::initiator initiator(here, all, 4096, 60s);
+    operate(initiator, here);
+    hamlyn::window window(initiator), whole = memory.window();
+    IS(window.info().length_bytes == 65536 && window.info().is_writable && window.info().lasts);
+    window.write(64, hamlyn::value_of(std::uint64_t{10}));
+    IS(window.change(64, {HAMLYN_CHANGE_ADD, 64, 1, 0}) == 10 && whole.read<std::uint64_t>(64) == 11);
+}
+
+void grants(hamlyn::manager &here, hamlyn::manager &there) {
+    hamlyn::area area(there, 65536, HAMLYN_AREA_GRANTABLE);
+    hamlyn::queue queue(there, 16);
+    hamlyn::slot_options options{};
+    options.queue = queue.get();
+    hamlyn::slot slot(there, area, options);
+    hamlyn::window own(area, 0, 4096);
+    own.write(0, "own");
+    IS(area.read<char>(2) == 'n');
+    const auto peers = there.peers();
+    IS(peers.size() == 1 && there.try_check(peers[0].link) && there.link_peer(peers[0].link).user == getuid());
+    IS(there.link_peer_name(peers[0].link) == "here");
+    hamlyn::grant grant(slot, 0, 65536, peers[0].link);
+    here.accept(grant.ticket(), 60s);
+    IS(here.grants() == (std::pair<std::size_t, std::size_t>(0, 1)));
+    hamlyn::terminus terminus(here);
+    hamlyn::target target(terminus, slot.fast_ticket(0, 65536), 60s);
+    const std::vector<char> data(20000, 'g');
+    target.send(100, data, 9, 60s);
+    IS(queue.recv(60s)->word == 9 && area.read<char>(20099) == 'g');
+    here.drop(grant.ticket());
+    grant.revoke();
+    IS(here.grants() == (std::pair<std::size_t, std::size_t>(0, 0)));
+}
+
+void protocols(hamlyn::manager &here, hamlyn::manager &there) {
+    auto inbox = there.bind_datagram("inbox", 64);
+    inbox.reset();
+    IS(inbox.info().length_bytes == 64);
+    auto board = there.bind_tagged_write("board", 4096, 16);
+    auto writer = here.connect_tagged_write("there/board", 60s);
+    writer.send(0, "one", 1);
+    writer.send(8, "two", 2);
+    IS(board.recv(2, 60s) && !board.recv(3, hamlyn::wait::poll()) && board.recv(60s) == 1u);
+    IS(board.sender()->user == getuid() && board.lost() == 0 && board.info().length_bytes == 4096);
+    board.revoke();
+    auto log = there.bind_stream("log");
+    auto lines = here.connect_stream("there/log", 60s);
+    lines.send("line");
+    lines.flush();
+    {
+        auto kept = log.recv(60s)->keep();
+        IS(log.view(kept).size() == 4);
+    }
+    log.reclaim();
+    IS(log.info().second > 0);
+    auto service = there.bind_service("service");
+    auto client = here.connect_service("there/service", 60s);
+    IS(client.limits().first > 0 && client.limits().second > 0);
+    auto pending = client.start("asked", 60s);
+    auto later = service.recv(60s)->defer();
+    IS(service.request(later).size() == 5 && service.misbehaved() == 0);
+    service.reply(std::move(later), "told");
+    IS(client.take(pending, 60s)->text() == "told");
+    auto frames = there.bind_publisher("frames", {1024, 4, 2, 2, HAMLYN_BLOCK});
+    auto reader = here.connect_subscriber("there/frames", 60s);
+    frames.await_readers(1, 60s);
+    frames.poll();
+    IS(frames.await_room(60s));
+    auto loan = frames.loan(5, 60s);
+    std::memcpy(loan.data(), "frame", 5);
+    IS(loan.publish(60s) == 1);
+    {
+        auto kept = reader.recv(60s)->keep();
+        IS(kept.size() == 5);
+    }
+    reader.reclaim();
+    IS(reader.lost() == 0 && reader.sender().user == getuid() && reader.info().message_bytes_max == 1024);
+    auto group = there.bind_group("parts", 8);
+    IS(group.info().length_bytes == 8);
+    IS(there.notifications_lost() == 0);
+}
+
+void managers() {
+    hamlyn::manager one("one"), two("two");
+    one.set_bad_keys_max(10);
+    one.offer("item", "offered");
+    const auto link = two.connect("one", 60s);
+    IS(two.identity().user == getuid() && two.ask("one", "item", 60s) == "offered");
+    one.withdraw("item");
+    two.fence(link, 60s);
+    throws(HAMLYN_NOT_FOUND, [&] { two.link_state(link); });
+    two.await(1ms);
+    two.disconnect(link);
+    IS(two.try_check(link).code() == HAMLYN_PEER_LOST);
+    // It goes to another thread and comes back.
+    auto moved = two.detach();
+    std::thread([&] {
+        auto there = moved.attach();
+        there.poll();
+        moved = there.detach();
+    }).join();
+    moved.attach().poll();
+}
+
+} // namespace
+
+int main() {
+    try {
+        hamlyn::manager here("here"), there("there");
+        messages(here, there);
+        entries(here, there);
+        grants(here, there);
+        protocols(here, there);
+        here.close();
+        there.close();
+
+        hamlyn::manager owner(hamlyn::options().name("owner").strategy(HAMLYN_NP));
+        hamlyn::area area(owner, 65536, HAMLYN_AREA_EXPORTABLE);
+        hamlyn::slot_options options{};
+        options.rights = ALL_RIGHTS;
+        hamlyn::slot slot(owner, area, options);
+        hamlyn::exported exported(slot);
+        std::thread([all = slot.fast_ticket(0, 65536), travels = exported.ticket()] {
+            hamlyn::manager user("user");
+            operations(user, all, travels);
+        }).join();
+        exported.revoke();
+        managers();
+    } catch (const hamlyn::error &error) {
+        std::cerr << error.what() << '\n';
+        return 1;
+    }
+    std::puts("passed");
+    return 0;
+}
