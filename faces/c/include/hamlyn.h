@@ -91,6 +91,11 @@
 #define HAMLYN_LATEST 2
 
 /**
+ * Bytes of a member.
+ */
+#define HAMLYN_MEMBER_LENGTH_BYTES 96
+
+/**
  * Adds; wraps.
  */
 #define HAMLYN_CHANGE_ADD 0
@@ -239,6 +244,11 @@
  * Bytes of the text of an error, its zero included.
  */
 #define HAMLYN_ERROR_TEXT_BYTES 508
+
+/**
+ * Bytes of a seed.
+ */
+#define HAMLYN_SEED_LENGTH_BYTES 96
 
 /**
  * Bytes of a ticket.
@@ -1107,6 +1117,17 @@ typedef struct {
 } hamlyn_options;
 
 /**
+ * A part of a group's place, and of what its receiver counts. A capability, like a ticket; to be used by one holder, once. May be copied
+ * and sent as bytes.
+ */
+typedef struct {
+    /**
+     * Meaningful to the library only.
+     */
+    uint8_t bytes[HAMLYN_MEMBER_LENGTH_BYTES];
+} hamlyn_member;
+
+/**
  * Pieces of memory at equal distances, of one length each.
  */
 typedef struct {
@@ -1265,6 +1286,16 @@ typedef struct {
      */
     uint64_t limit_bytes;
 } hamlyn_stream_options;
+
+/**
+ * What the sending end of a stream grows from. A capability, like a ticket; to be used by one holder, once. May be copied and sent as bytes.
+ */
+typedef struct {
+    /**
+     * Meaningful to the library only.
+     */
+    uint8_t bytes[HAMLYN_SEED_LENGTH_BYTES];
+} hamlyn_seed;
 
 /**
  * A message to be sent; set all of it to 0 first, then what it needs.
@@ -1906,7 +1937,8 @@ hamlyn_status hamlyn_drop_grant(hamlyn_manager *manager,
 hamlyn_status hamlyn_grants(hamlyn_manager *manager, size_t *made, size_t *accepted, hamlyn_error *error);
 
 /**
- * Binds a group with a place of `place_bytes`, 0 to 2 GiB; 0 for a barrier. Its members are found when hamlyn_begin_group offers them.
+ * Binds a group with a place of `place_bytes`, 0 to 2 GiB; 0 for a barrier. Its members are found when hamlyn_begin_group offers them. Null for
+ * `item`: it is reached by members of hamlyn_begin_member only.
  */
 hamlyn_status hamlyn_bind_group(hamlyn_manager *manager,
                                 const char *item,
@@ -2290,6 +2322,40 @@ hamlyn_status hamlyn_fence(hamlyn_manager *manager,
  * Another handle of a manager that was opened as shared, for another thread.
  */
 hamlyn_status hamlyn_share_manager(hamlyn_manager *manager, hamlyn_manager **another, hamlyn_error *error);
+
+/**
+ * Begins a round as hamlyn_begin_group does, with the whole place as one member, which is offered to nobody: divide it, and give the parts to
+ * the senders.
+ */
+hamlyn_status hamlyn_begin_member(hamlyn_group_receiver *receiver,
+                                  hamlyn_member *member,
+                                  hamlyn_error *error);
+
+/**
+ * Divides a member into consecutive parts of the given lengths, into an array of as many. Allocates. HAMLYN_INVALID if they are longer than
+ * it, or more than it can count.
+ */
+hamlyn_status hamlyn_divide_member(const hamlyn_member *member,
+                                   const uint64_t *lengths_bytes,
+                                   size_t count,
+                                   hamlyn_member *parts,
+                                   hamlyn_error *error);
+
+/**
+ * Becomes the sender of a member. Blocks for `wait_ns` at most while it connects.
+ */
+hamlyn_status hamlyn_grow_group(hamlyn_manager *manager,
+                                const hamlyn_member *member,
+                                int64_t wait_ns,
+                                hamlyn_group_sender **sender,
+                                hamlyn_error *error);
+
+/**
+ * Closes a sender, and gives what is left of its member, to be divided among delegates. HAMLYN_FINISHED if all of it was sent.
+ */
+hamlyn_status hamlyn_take_member(hamlyn_group_sender *sender,
+                                 hamlyn_member *member,
+                                 hamlyn_error *error);
 
 /**
  * Opens access to what a ticket for fast mode names (hamlyn_fast_ticket). `landing_bytes` of memory are for what is read, enough for all reads
@@ -2746,13 +2812,27 @@ hamlyn_status hamlyn_get_ticket_info(const hamlyn_ticket *ticket,
                                      hamlyn_error *error);
 
 /**
- * Binds the receiving end of a stream, for the one sender that connects first. Null for `options`: the defaults. Allocates; does not
- * block.
+ * Binds the receiving end of a stream, for the one sender that connects first. Null for `options`: the defaults. Null for `item`: its sender
+ * grows from its seed. Allocates; does not block.
  */
 hamlyn_status hamlyn_bind_stream(hamlyn_manager *manager,
                                  const char *item,
                                  const hamlyn_stream_options *options,
                                  hamlyn_stream_receiver **receiver,
+                                 hamlyn_error *error);
+
+/**
+ * A stream's seed, for a sender that is not to find it by a name. No record may be held.
+ */
+hamlyn_status hamlyn_stream_seed(hamlyn_stream_receiver *receiver, hamlyn_seed *seed, hamlyn_error *error);
+
+/**
+ * Becomes the sender of a stream by its seed. Blocks for `wait_ns` at most while it connects. Allocates.
+ */
+hamlyn_status hamlyn_grow_stream(hamlyn_manager *manager,
+                                 const hamlyn_seed *seed,
+                                 int64_t wait_ns,
+                                 hamlyn_stream_sender **sender,
                                  hamlyn_error *error);
 
 /**

@@ -149,6 +149,18 @@ pub(crate) fn bytes_mut<'a>(
     Ok(unsafe { std::slice::from_raw_parts_mut(into.cast(), length_bytes) })
 }
 
+/// Lengths of the caller. Allocates.
+pub(crate) fn lengths(lengths_bytes: *const u64, count: usize) -> Result<Vec<u64>, Failure> {
+    if !lengths_bytes.is_null() && !lengths_bytes.is_aligned() {
+        return Err(Failure::new(Status::Invalid, "the lengths are not aligned"));
+    }
+    let lengths = bytes(lengths_bytes.cast(), count.saturating_mul(size_of::<u64>()))?;
+    Ok(lengths
+        .chunks_exact(size_of::<u64>())
+        .filter_map(|bytes| bytes.try_into().ok().map(u64::from_ne_bytes))
+        .collect())
+}
+
 /// Settings of the caller, or nothing for null.
 pub(crate) fn read_or_default<T: Copy>(settings: *const T) -> Option<T> {
     // SAFETY: settings that are not null can be read, are aligned, and were set, as the header demands.

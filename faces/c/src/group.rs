@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use hamlyn::engine::counting::Counting;
 use hamlyn::group::{self, BeginError};
 
-use crate::boundary::{bytes, call, room, text, wait_of};
+use crate::boundary::{bytes, call, lengths, room, text, text_or_none, wait_of};
 use crate::datagram::{Message, NOTHING_CAME};
 use crate::handle::{self, kind};
 use crate::manager::{ManagerHandle, Of, OneThread, Threads, each, make_end};
@@ -29,7 +29,7 @@ pub struct GroupSenderHandle {
     _of_the_library: [u8; 0],
 }
 
-pub(crate) struct GroupSender(Of<group::Sender<OneThread>, group::Sender<Threads>>);
+pub(crate) struct GroupSender(pub(crate) Of<group::Sender<OneThread>, group::Sender<Threads>>);
 
 kind!(GroupSenderHandle, GroupSender, 13, "group sender");
 
@@ -42,7 +42,8 @@ impl From<BeginError> for Failure {
     }
 }
 
-/// Binds a group with a place of `place_bytes`, 0 to 2 GiB; 0 for a barrier. Its members are found when hamlyn_begin_group offers them.
+/// Binds a group with a place of `place_bytes`, 0 to 2 GiB; 0 for a barrier. Its members are found when hamlyn_begin_group offers them. Null for
+/// `item`: it is reached by members of hamlyn_begin_member only.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_bind_group(
     manager: *mut ManagerHandle,
@@ -53,8 +54,11 @@ pub unsafe extern "C" fn hamlyn_bind_group(
 ) -> Status {
     call(error, || {
         let place = room("the place for the receiver", receiver)?;
-        let item = text("the item", item)?;
-        make_end!(manager, place, GroupReceiver, manager => manager.bind_group(item, place_bytes, Counting::Bits64)?)
+        let item = text_or_none("the item", item)?;
+        make_end!(manager, place, GroupReceiver, manager => match item {
+            Some(item) => manager.bind_group(item, place_bytes, Counting::Bits64)?,
+            None => group::Receiver::new(manager, place_bytes, Counting::Bits64)?,
+        })
     })
 }
 
@@ -68,14 +72,7 @@ pub unsafe extern "C" fn hamlyn_begin_group(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        if !lengths_bytes.is_null() && !lengths_bytes.is_aligned() {
-            return Err(Failure::new(Status::Invalid, "the lengths are not aligned"));
-        }
-        let length_bytes = members.saturating_mul(size_of::<u64>());
-        let lengths: Vec<u64> = bytes(lengths_bytes.cast(), length_bytes)?
-            .chunks_exact(size_of::<u64>())
-            .filter_map(|bytes| bytes.try_into().ok().map(u64::from_ne_bytes))
-            .collect();
+        let lengths = lengths(lengths_bytes, members)?;
         handle::with(receiver, |GroupReceiver(end)| {
             Ok(each!(end, end => end.begin_shared(&lengths))?)
         })

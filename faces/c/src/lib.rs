@@ -32,6 +32,7 @@ pub mod links;
 pub mod loans;
 mod lower;
 pub mod manager;
+pub mod member;
 pub mod one_sided;
 pub mod options;
 pub mod peer;

@@ -2,18 +2,19 @@
 
 use std::ffi::{c_char, c_void};
 
-use hamlyn::{Wait, stream};
+use hamlyn::Wait;
+use hamlyn::stream::{self, SEED_BYTES, StreamSeed};
 
 use crate::at_once::{at_once, received, release_at_once, sent};
 use crate::boundary::{
-    bytes, bytes_at_once, call, read_or_default, room, room_at_once, text, wait_of,
+    bytes, bytes_at_once, call, read_or_default, room, room_at_once, text, text_or_none, wait_of,
 };
 use crate::datagram::{Message, NOTHING_CAME};
 use crate::handle::{self, kind};
 use crate::holding::Holding;
 use crate::manager::{ManagerHandle, Of, OneThread, Threads, each, make_end};
 use crate::peer::{self, Peer};
-use crate::status::{Error, NO_ROOM, Status};
+use crate::status::{Error, Failure, NO_ROOM, Status};
 
 /// What a stream is opened with; 0 in a field means its default.
 #[repr(C)]
@@ -65,8 +66,8 @@ pub(crate) struct StreamSender(Of<stream::Sender<OneThread>, stream::Sender<Thre
 
 kind!(StreamSenderHandle, StreamSender, 5, "stream sender");
 
-/// Binds the receiving end of a stream, for the one sender that connects first. Null for `options`: the defaults. Allocates; does not
-/// block.
+/// Binds the receiving end of a stream, for the one sender that connects first. Null for `options`: the defaults. Null for `item`: its sender
+/// grows from its seed. Allocates; does not block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_bind_stream(
     manager: *mut ManagerHandle,
@@ -77,10 +78,66 @@ pub unsafe extern "C" fn hamlyn_bind_stream(
 ) -> Status {
     call(error, || {
         let place = room("the place for the receiver", receiver)?;
-        let item = text("the item", item)?;
+        let item = text_or_none("the item", item)?;
         let options = read_or_default(options)
             .map_or_else(stream::StreamOptions::default, StreamOptions::read);
-        make_end!(manager, place, StreamReceiver, manager => Holding::new(manager.bind_stream(item, options)?))
+        make_end!(manager, place, StreamReceiver, manager => Holding::new(match item {
+            Some(item) => manager.bind_stream(item, options)?,
+            None => stream::Receiver::new(manager, options)?,
+        }))
+    })
+}
+
+/// Bytes of a seed.
+pub const SEED_LENGTH_BYTES: usize = 96;
+const _: () = assert!(SEED_LENGTH_BYTES >= SEED_BYTES);
+
+/// What the sending end of a stream grows from. A capability, like a ticket; to be used by one holder, once. May be copied and sent as bytes.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seed {
+    /// Meaningful to the library only.
+    pub bytes: [u8; SEED_LENGTH_BYTES],
+}
+
+/// A stream's seed, for a sender that is not to find it by a name. No record may be held.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_stream_seed(
+    receiver: *mut StreamReceiverHandle,
+    seed: *mut Seed,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the seed", seed)?;
+        handle::with(receiver, |StreamReceiver(end)| {
+            let made = each!(end, end => end.end()?.make_seed()).to_bytes();
+            let mut bytes = [0; SEED_LENGTH_BYTES];
+            bytes[..SEED_BYTES].copy_from_slice(&made);
+            place.put(Seed { bytes });
+            Ok(())
+        })
+    })
+}
+
+/// Becomes the sender of a stream by its seed. Blocks for `wait_ns` at most while it connects. Allocates.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_grow_stream(
+    manager: *mut ManagerHandle,
+    seed: *const Seed,
+    wait_ns: i64,
+    sender: *mut *mut StreamSenderHandle,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the sender", sender)?;
+        if seed.is_null() {
+            return Err(Failure::new(Status::Invalid, "the seed is null"));
+        }
+        // SAFETY: a seed that is not null can be read, as the header demands; any bytes will do, and it needs no alignment.
+        let seed = unsafe { *seed };
+        let seed = StreamSeed::from_bytes(&seed.bytes[..SEED_BYTES])
+            .map_err(|error| Failure::of(Status::Invalid, &error))?;
+        make_end!(manager, place, StreamSender, manager => stream::Sender::grow(manager, &seed, wait_of(wait_ns))?)
     })
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use hamlyn_c::{
-    datagram, entry, event, export, figures, grant, links, loans, one_sided, options, peer, queue,
-    service, slot, status, stream, target, ticket,
+    datagram, entry, event, export, figures, grant, links, loans, member, one_sided, options, peer,
+    queue, service, slot, status, stream, target, ticket,
 };
 
 fn header() -> String {
@@ -53,6 +53,8 @@ fn structures_are_laid_out_alike() {
     }
     alike! {
         "hamlyn_error": status::Error { status, text }
+        "hamlyn_seed": stream::Seed { bytes }
+        "hamlyn_member": member::Member { bytes }
         "hamlyn_options": options::Options {
             struct_bytes, name, namespace_name, strategy, shared, queue_entries, spin_ns, access, users_count, users, groups,
             groups_count, network, network_options, cells, arena_bytes, payload_bytes_max, links_max, handshakes_max,

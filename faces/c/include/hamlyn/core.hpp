@@ -26,6 +26,8 @@ namespace hamlyn {
 using status = hamlyn_status;
 using peer = hamlyn_peer;
 using ticket = hamlyn_ticket;
+using seed = hamlyn_seed;
+using member = hamlyn_member;
 
 // What went wrong: a status for programs, and a text with the remedy for people.
 class error : public std::runtime_error {

@@ -6,8 +6,6 @@
 #include "loans.hpp"
 #include "protocols.hpp"
 
-#include <vector>
-
 namespace hamlyn {
 
 // What happened, and what it says for people.
@@ -103,6 +101,13 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     stream_receiver bind_stream(const std::string &item, const hamlyn_stream_options &options = {}) {
         return made<stream_receiver>(hamlyn_bind_stream, item.c_str(), &options);
     }
+    // One whose sender grows from its seed.
+    stream_receiver stream(const hamlyn_stream_options &options = {}) {
+        return made<stream_receiver>(hamlyn_bind_stream, static_cast<const char *>(nullptr), &options);
+    }
+    stream_sender grow_stream(const hamlyn::seed &seed, wait limit = wait::forever()) {
+        return made<stream_sender>(hamlyn_grow_stream, &seed, limit.ns());
+    }
     stream_sender connect_stream(const std::string &to, wait limit = wait::forever()) {
         return made<stream_sender>(hamlyn_connect_stream, to.c_str(), limit.ns());
     }
@@ -123,6 +128,13 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     }
     group_receiver bind_group(const std::string &item, std::uint32_t place_bytes) {
         return made<group_receiver>(hamlyn_bind_group, item.c_str(), place_bytes);
+    }
+    // One that is reached by members.
+    group_receiver group(std::uint32_t place_bytes) {
+        return made<group_receiver>(hamlyn_bind_group, static_cast<const char *>(nullptr), place_bytes);
+    }
+    group_sender grow_group(const hamlyn::member &member, wait limit = wait::forever()) {
+        return made<group_sender>(hamlyn_grow_group, &member, limit.ns());
     }
     group_sender connect_group(const std::string &to, wait limit = wait::forever()) {
         return made<group_sender>(hamlyn_connect_group, to.c_str(), limit.ns());

@@ -5,6 +5,8 @@
 
 #include "core.hpp"
 
+#include <vector>
+
 namespace hamlyn {
 
 // A datagram, in its receiver's buffer. When it goes, the receiver is ready for the next.
@@ -101,6 +103,8 @@ class stream_receiver : public detail::handle<hamlyn_stream_receiver, hamlyn_clo
         detail::attempt(hamlyn_stream_peer, get(), &who).value();
         return who;
     }
+    // What the sender grows from (manager::grow_stream), if it is not to find the stream by a name.
+    hamlyn::seed seed() const { return detail::found<hamlyn::seed>(hamlyn_stream_seed, get()); }
     // Gives the memory of kept records that were closed back at once, and not at the next call.
     void reclaim() { detail::attempt(hamlyn_reclaim_records, get()).value(); }
     // The slot of its memory, and how much of that there is.
@@ -286,6 +290,8 @@ class group_receiver : public detail::handle<hamlyn_group_receiver, hamlyn_close
     void begin(const std::uint64_t *lengths, std::size_t members) {
         detail::attempt(hamlyn_begin_group, get(), lengths, members).value();
     }
+    // The same, with the whole place as one member, which is offered to nobody (divided, manager::grow_group).
+    member begin() { return detail::found<member>(hamlyn_begin_member, get()); }
     // The whole place, when everything has come; valid until the next round begins. Nothing if not in time.
     result<std::optional<bytes>> try_recv(wait limit) {
         hamlyn_message message;
@@ -306,12 +312,21 @@ class group_sender : public detail::handle<hamlyn_group_sender, hamlyn_close_gro
     void fence(wait limit = wait::forever()) {
         detail::attempt(hamlyn_fence_group, get(), limit.ns()).value();
     }
+    // Closes it, and gives what is left of its member, to be divided among delegates.
+    member into_member() && { return detail::found<member>(hamlyn_take_member, release()); }
 
   private:
     void send(std::uint64_t offset, bytes data, std::uint32_t is_last, wait limit) {
         detail::attempt(hamlyn_send_part, get(), offset, data.data(), data.size(), is_last, limit.ns()).value();
     }
 };
+
+// Divides a member into consecutive parts of these lengths.
+inline std::vector<member> divided(const member &of, const std::vector<std::uint64_t> &lengths) {
+    std::vector<member> parts(lengths.size());
+    detail::attempt(hamlyn_divide_member, &of, lengths.data(), lengths.size(), parts.data()).value();
+    return parts;
+}
 
 // An end point that carries values of one type, which can be sent as it lies in memory: checked when compiled.
 template <class T, class E>

@@ -71,6 +71,64 @@ static void tagged_writes(hamlyn_manager *manager) {
     OK(hamlyn_close_tag_receiver(table, &error));
 }
 
+/* What has no name is reached by seeds and members. */
+static void seeds(hamlyn_manager *manager) {
+    hamlyn_stream_receiver *records;
+    hamlyn_stream_sender *sender;
+    hamlyn_seed seed;
+    OK(hamlyn_bind_stream(manager, NULL, NULL, &records, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_stream_seed(records, NULL, &error));
+    OK(hamlyn_stream_seed(records, &seed, &error));
+    hamlyn_seed damaged = seed;
+    damaged.bytes[70] ^= 1;
+    GETS(HAMLYN_INVALID, "check sum", hamlyn_grow_stream(manager, &damaged, MINUTE, &sender, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_grow_stream(manager, NULL, MINUTE, &sender, &error));
+    OK(hamlyn_grow_stream(manager, &seed, MINUTE, &sender, &error));
+    OK(hamlyn_send_record(sender, "record", 6, MINUTE, &error));
+    OK(hamlyn_flush_stream(sender, MINUTE, &error));
+    hamlyn_message record;
+    OK(hamlyn_recv_record(records, MINUTE, &record, &error));
+    IS(record.length_bytes == 6);
+    GETS(HAMLYN_HELD, "held", hamlyn_stream_seed(records, &seed, &error));
+    OK(hamlyn_release_record(records, &error));
+    OK(hamlyn_close_stream_sender(sender, &error));
+    OK(hamlyn_close_stream_receiver(records, &error));
+}
+
+static void members(hamlyn_manager *manager) {
+    hamlyn_group_receiver *group;
+    hamlyn_group_sender *sender, *delegate;
+    hamlyn_member whole, parts[2], rest;
+    const uint64_t lengths[2] = {4, 6}, too_long[2] = {4, 7};
+    OK(hamlyn_bind_group(manager, NULL, 10, &group, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_begin_member(group, NULL, &error));
+    OK(hamlyn_begin_member(group, &whole, &error));
+    GETS(HAMLYN_INVALID, "", hamlyn_divide_member(&whole, too_long, 2, parts, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_divide_member(&whole, lengths, 2, NULL, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_divide_member(&whole, NULL, 2, parts, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_divide_member(NULL, lengths, 2, parts, &error));
+    GETS(HAMLYN_INVALID, "longer than memory", hamlyn_divide_member(&whole, lengths, SIZE_MAX / 4, parts, &error));
+    OK(hamlyn_divide_member(&whole, lengths, 2, parts, &error));
+    whole.bytes[3] ^= 1;
+    GETS(HAMLYN_INVALID, "", hamlyn_grow_group(manager, &whole, MINUTE, &sender, &error));
+    OK(hamlyn_grow_group(manager, &parts[1], MINUTE, &sender, &error));
+    OK(hamlyn_send_part(sender, 0, "two", 3, 0, MINUTE, &error));
+    /* The rest of it is a delegate's. */
+    OK(hamlyn_take_member(sender, &rest, &error));
+    GETS(HAMLYN_BAD_HANDLE, "closed", hamlyn_take_member(sender, &rest, &error));
+    OK(hamlyn_grow_group(manager, &rest, MINUTE, &delegate, &error));
+    OK(hamlyn_send_part(delegate, 3, "end", 3, 1, MINUTE, &error));
+    GETS(HAMLYN_FINISHED, "", hamlyn_take_member(delegate, &rest, &error));
+    GETS(HAMLYN_BAD_HANDLE, "null", hamlyn_take_member(NULL, &rest, &error));
+    OK(hamlyn_grow_group(manager, &parts[0], MINUTE, &sender, &error));
+    OK(hamlyn_send_part(sender, 0, "one,", 4, 1, MINUTE, &error));
+    hamlyn_message all;
+    OK(hamlyn_recv_group(group, MINUTE, &all, &error));
+    IS(all.length_bytes == 10 && memcmp(all.data, "one,twoend", 10) == 0);
+    OK(hamlyn_close_group_sender(sender, &error));
+    OK(hamlyn_close_group_receiver(group, &error));
+}
+
 static void loans(hamlyn_manager *manager) {
     hamlyn_publisher *publisher;
     OK(hamlyn_bind_publisher(manager, "frames", NULL, &publisher, &error));
@@ -297,6 +355,8 @@ int main(void) {
     OK(hamlyn_open("alone", &manager, &error));
     datagrams(manager);
     tagged_writes(manager);
+    seeds(manager);
+    members(manager);
     loans(manager);
     streams(manager);
     groups(manager);

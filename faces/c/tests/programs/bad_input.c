@@ -55,7 +55,7 @@ int main(void) {
     IS(hamlyn_open("bad-input", &manager, &error) == HAMLYN_OK);
     GETS(HAMLYN_TAKEN, "bad-input", hamlyn_open("bad-input", &manager, &error));
     GETS(HAMLYN_BAD_HANDLE, "manager", hamlyn_poll(NULL, &error));
-    GETS(HAMLYN_INVALID, "item is null", hamlyn_bind_stream(manager, NULL, NULL, (hamlyn_stream_receiver *[1]){NULL}, &error));
+    GETS(HAMLYN_INVALID, "item is null", hamlyn_bind_service(manager, NULL, NULL, (hamlyn_service *[1]){NULL}, &error));
     GETS(HAMLYN_INVALID, "receiver is null", hamlyn_bind_datagram(manager, "inbox", 64, NULL, &error));
     GETS(HAMLYN_INVALID, "", hamlyn_bind_datagram(manager, "inbox", 0, &receiver, &error));
     GETS(HAMLYN_INVALID, "item", hamlyn_bind_datagram(manager, "no such/item", 64, &receiver, &error));

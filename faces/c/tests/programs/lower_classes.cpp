@@ -261,6 +261,23 @@ void protocols(hamlyn::manager &here, hamlyn::manager &there) {
     IS(reader.lost() == 0 && reader.sender().user == getuid() && reader.info().message_bytes_max == 1024);
     auto group = there.bind_group("parts", 8);
     IS(group.info().length_bytes == 8);
+    // A stream and a group that have no name.
+    auto unnamed = there.stream();
+    auto grown = here.grow_stream(unnamed.seed(), 60s);
+    grown.send("from a seed");
+    grown.flush();
+    IS(unnamed.recv(60s)->text() == "from a seed");
+    auto parts = there.group(8);
+    const auto halves = hamlyn::divided(parts.begin(), {4, 4});
+    auto first = here.grow_group(halves[0], 60s), second = here.grow_group(halves[1], 60s);
+    second.send_last(0, "last");
+    first.send(0, "fi");
+    const auto rest = std::move(first).into_member();
+    here.grow_group(hamlyn::divided(rest, {4})[0], 60s).send_last(2, "st");
+    const auto all = parts.recv(60s);
+    IS(all && std::memcmp(all->data(), "fistlast", 8) == 0);
+    throws(HAMLYN_INVALID, [&] { hamlyn::divided(halves[0], {5}); });
+    throws(HAMLYN_FINISHED, [&] { std::move(second).into_member(); });
     IS(there.notifications_lost() == 0);
 }
 
