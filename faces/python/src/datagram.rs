@@ -11,15 +11,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::aio;
+use crate::borrowing::Borrowing;
 use crate::bytes::{with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
-use crate::lending::{Borrowing, End, Holding, Lent, released};
-use crate::manager::{Manager, fence, refusals};
+use crate::lending::{End, Holding, Lent, released};
+use crate::manager::{Manager, refusals};
 use crate::message::{Message, sender};
 use crate::peer::Peer;
 use crate::ticket::Ticket;
-use crate::waiting::{Timeout, detached, found, or_wait, wait_for};
+use crate::waiting::{Timeout, detached, fence, found, or_wait, wait_for};
 
 impl Lent<datagram::Receiver> for Lending<'static> {
     const NAME: &'static str = "datagram";

@@ -8,14 +8,15 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::aio;
+use crate::borrowing::Borrowing;
 use crate::bytes::with_bytes;
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
-use crate::lending::{Borrowing, End, Lent};
-use crate::manager::{Manager, fence};
+use crate::lending::{End, Lent};
+use crate::manager::Manager;
 use crate::message::Message;
 use crate::ticket::Member;
-use crate::waiting::{Timeout, found, or_wait, wait_for};
+use crate::waiting::{Timeout, fence, found, or_wait, wait_for};
 
 /// Bits of a group's count.
 pub(crate) fn counting(bits: u32) -> PyResult<Counting> {

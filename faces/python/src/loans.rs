@@ -15,10 +15,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::aio;
+use crate::borrowing::Borrowing;
 use crate::bytes::with_bytes;
 use crate::endpoint::EndPoint;
 use crate::error::{Failure, Kind};
-use crate::lending::{Borrowing, End, Lent, released};
+use crate::lending::{End, Lent, released};
 use crate::manager::Manager;
 use crate::message::{Message, fill};
 use crate::waiting::{Timeout, detached, found, wait_for};

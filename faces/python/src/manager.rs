@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::time::Duration;
 
+use hamlyn::Wait;
 use hamlyn::engine::refusal::Refusals;
 use hamlyn::error::ConnectError;
 use hamlyn::host::process::Options as HostOptions;
 use hamlyn::host::{Address, Supply};
-use hamlyn::{Sleep as Sleeping, Wait};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::address::{To, address_of};
 use crate::bytes::with_bytes;
 use crate::datagram::{DatagramReceiver, DatagramSender};
 use crate::error::Failure;
@@ -20,23 +20,16 @@ use crate::event::Event;
 use crate::gate::{Carried, Gate, Guarded};
 use crate::group::{GroupReceiver, GroupSender, counting};
 use crate::interface::Interface;
-use crate::lending::{End, Lent, State};
+use crate::lending::End;
 use crate::loans::{Publisher, Subscriber, publisher_options};
 use crate::options::{access, manager_options, network_use, span};
 use crate::peer::Peer;
 use crate::service::{Client, Service};
+use crate::sleep::{Sleep, Sleeper};
 use crate::stream::{StreamReceiver, StreamSender, stream_options};
 use crate::tagged_write::{TaggedWriteReceiver, TaggedWriteSender};
-use crate::ticket::{Member, Ticket};
-use crate::waiting::{
-    LONG_SLICE, NO_ROOM, SLICE, Timeout, found, or_try_again, wait_for, wait_long,
-};
-
-impl Lent<hamlyn::Manager> for Sleeping<'static> {
-    const NAME: &'static str = "sleep";
-}
-
-type Sleeper = End<hamlyn::Manager, Sleeping<'static>>;
+use crate::ticket::Member;
+use crate::waiting::{LONG_SLICE, SLICE, Timeout, fence, found, or_try_again, wait_for, wait_long};
 
 /// An interface and its end points, found by others under its name. It is closed by `close` or at the end of a `with`, with all its end
 /// points. One thread at a time uses it and them: open one for each thread.
@@ -510,106 +503,9 @@ impl Manager {
     /// otherwise a Sleep, which is ended when the program is awake.
     #[pyo3(signature = (timeout=None))]
     fn prepare_sleep(&self, timeout: Option<Timeout>) -> PyResult<Option<Sleep>> {
-        let mut held = self.sleeper.held.enter()?;
-        let wait = Timeout::wait(timeout);
-        let sleep = held.hold(|manager| Ok(manager.prepare_sleep(wait)?))?;
-        Ok(sleep.map(|(sleep, state)| Sleep {
-            timeout: sleep.timeout(),
-            sleeper: Arc::clone(&self.sleeper),
-            state,
-        }))
+        Sleep::prepare(&self.sleeper, Timeout::wait(timeout))
     }
 }
-
-/// This program sleeps, or is about to: it waits for the manager's descriptor, at most for `timeout` seconds, and ends this as soon as
-/// it is awake, by `end` or at the end of a `with`.
-#[pyclass(frozen, module = "hamlyn")]
-pub(crate) struct Sleep {
-    timeout: Option<Duration>,
-    sleeper: Arc<Sleeper>,
-    state: Arc<State>,
-}
-
-#[pymethods]
-impl Sleep {
-    /// For how many seconds to wait at most; None: as long as it takes.
-    #[getter]
-    fn timeout(&self) -> Option<f64> {
-        self.timeout.map(|span| span.as_secs_f64())
-    }
-
-    /// Ends it. Nothing if it was ended before.
-    fn end(&self) -> PyResult<()> {
-        let mut held = self.sleeper.held.enter()?;
-        if held.message_of(&self.state).is_some() {
-            held.use_up(&self.state)?;
-        }
-        Ok(())
-    }
-
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.end()
-    }
-}
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        let _ended = self.end();
-    }
-}
-
-/// An address, or a ticket.
-pub(crate) enum To<'py> {
-    Address(String),
-    Ticket(PyRef<'py, Ticket>),
-}
-
-impl<'py> FromPyObject<'_, 'py> for To<'py> {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        match object.cast::<Ticket>() {
-            Ok(ticket) => Ok(Self::Ticket(ticket.to_owned().borrow())),
-            Err(_) => address_of(&object, "a Ticket").map(Self::Address),
-        }
-    }
-}
-
-fn address_of(to: &Bound<'_, PyAny>, or: &str) -> PyResult<String> {
-    to.extract().map_err(|_| {
-        pyo3::exceptions::PyTypeError::new_err(format!(
-            "where to connect to is an address, as in \"name/item\", or {or}; not {}",
-            crate::waiting::type_name(to)
-        ))
-    })
-}
-
-/// Waits for a fence.
-pub(crate) fn fence<T>(
-    py: Python<'_>,
-    guarded: &Guarded<T>,
-    timeout: Option<Timeout>,
-    mut fence: impl FnMut(&mut T, Wait) -> Result<(), Failure>,
-) -> PyResult<()> {
-    let mut last = None;
-    let fenced = wait_for(py, guarded, timeout, |it, wait| match wait {
-        // The answer takes time, and each fence asks anew.
-        Wait::Poll => or_try_again(fence(it, Wait::For(FENCE_LOOK)), &mut last),
-        wait => or_try_again(fence(it, wait), &mut last),
-    })?;
-    match fenced {
-        Some(()) => Ok(()),
-        None => Err(last.unwrap_or(NO_ROOM).into()),
-    }
-}
-
-/// How long a fence looks before it counts as waiting.
-const FENCE_LOOK: Duration = Duration::from_micros(50);
 
 /// Packets refused, by reason.
 pub(crate) fn refusals(refusals: &Refusals) -> BTreeMap<String, u64> {

@@ -11,11 +11,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::aio;
+use crate::borrowing::Borrowing;
 use crate::bytes::with_bytes;
 use crate::endpoint::EndPoint;
 use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded, forked};
-use crate::lending::{Borrowing, End, Holding, Lent, State, released};
+use crate::lending::{End, Holding, Lent, State, released};
 use crate::manager::Manager;
 use crate::message::Message;
 use crate::peer::Peer;

@@ -9,15 +9,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::aio;
+use crate::borrowing::Borrowing;
 use crate::bytes::{with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::{Kind, class_of};
 use crate::gate::Closing;
-use crate::lending::{Borrowing, End, Holding, Lent};
-use crate::manager::{Manager, fence};
+use crate::lending::{End, Holding, Lent};
+use crate::manager::Manager;
 use crate::message::{Message, sender};
 use crate::peer::Peer;
-use crate::waiting::{SLICE, Timeout, found, or_wait, wait_for, wait_long};
+use crate::waiting::{SLICE, Timeout, fence, found, or_wait, wait_for, wait_long};
 
 impl Lent<stream::Receiver> for Lending<'static> {
     const NAME: &'static str = "record";

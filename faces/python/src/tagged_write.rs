@@ -7,15 +7,15 @@ use hamlyn::tagged_write;
 use pyo3::prelude::*;
 
 use crate::aio;
+use crate::area::Area;
 use crate::bytes::with_bytes;
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
-use crate::interface::Area;
 use crate::lending::End;
-use crate::manager::{Manager, fence, refusals};
+use crate::manager::{Manager, refusals};
 use crate::peer::Peer;
 use crate::ticket::Ticket;
-use crate::waiting::{Timeout, found, or_wait, wait_for};
+use crate::waiting::{Timeout, fence, found, or_wait, wait_for};
 
 type Receiving = End<tagged_write::Receiver, NoMessage>;
 
