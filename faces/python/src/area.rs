@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use hamlyn::export::ExportableOptions;
-use hamlyn::host::process::ProcessHost;
 use hamlyn::{InterfaceGuard, NewSlot};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::Host;
 use crate::bytes::{with_bytes, with_writable};
 use crate::error::Failure;
 use crate::gate::{Gate, Guarded};
@@ -99,7 +99,7 @@ impl Area {
 
 /// Allocates an area of that kind, and says how long it is.
 pub(crate) fn allocate(
-    mut interface: InterfaceGuard<'_, ProcessHost>,
+    mut interface: InterfaceGuard<'_, Host>,
     length_bytes: u64,
     kind: &str,
 ) -> PyResult<(hamlyn::Area, u64)> {

@@ -6,6 +6,7 @@ use hamlyn::export::{ExportError, ExportableError, ImportError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::Handle;
 use crate::bytes::with_bytes;
 use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Closing, Guarded};
@@ -96,14 +97,14 @@ impl From<ImportError> for Failure {
 /// slot or manager; deleting this ends nothing. Importers see all of the memory, and, with all rights, may write it at any time.
 #[pyclass(frozen, module = "hamlyn")]
 pub(crate) struct Export {
-    manager: Arc<Guarded<hamlyn::Manager>>,
+    manager: Arc<Guarded<Handle>>,
     export: Guarded<hamlyn::Export>,
     ticket: ExportTicket,
 }
 
 impl Export {
     /// Exports the memory of a slot.
-    pub(crate) fn make(manager: &Arc<Guarded<hamlyn::Manager>>, slot: &Slot) -> PyResult<Self> {
+    pub(crate) fn make(manager: &Arc<Guarded<Handle>>, slot: &Slot) -> PyResult<Self> {
         let entered = manager.enter()?;
         let slot = of_same(manager, &slot.slot)?;
         let export = entered.interface().export(slot).map_err(Failure::from)?;
@@ -137,7 +138,7 @@ impl Export {
                 Err(error) => return Err(error.into()),
             }
             // SAFETY: as above, and the reference is not used any more.
-            drop(unsafe { self.export.take() });
+            let _ended = unsafe { self.export.take() };
             Ok(())
         })
     }
@@ -159,7 +160,7 @@ impl Export {
 /// An import, and the manager that it is let go of with.
 struct Mapped {
     import: hamlyn::Import,
-    manager: hamlyn::Manager,
+    manager: Handle,
 }
 
 /// What an import object has, and what its manager closes.
@@ -195,7 +196,7 @@ impl Import {
     /// Takes an export up.
     pub(crate) fn make(
         py: Python<'_>,
-        manager: &Guarded<hamlyn::Manager>,
+        manager: &Guarded<Handle>,
         ticket: &ExportTicket,
         timeout: Option<Timeout>,
     ) -> PyResult<Self> {

@@ -1,5 +1,7 @@
 //! The gate of an interface: one thread at a time passes it, and so uses the manager, its end points and their messages.
 //!
+//! A manager that is opened as shared has a gate for each of its handles; what the handles share, the library has under a lock.
+//!
 //! The objects of a manager share cells and counters that are not for several threads at once. Python may use and free them in any
 //! thread. Behind the gate no two threads touch them at the same time, and a thread sees all that the one before it did. A call that
 //! finds the gate taken is refused; a free that does is left to the call that holds it. In a forked child nothing passes.
@@ -139,7 +141,7 @@ pub(crate) fn forked() -> Failure {
 fn in_use() -> Failure {
     Failure::new(
         Kind::InUse,
-        "another call uses this manager or one of its end points now: they are for one thread at a time, so open a manager for each thread",
+        "another call uses this manager or one of its end points now: they are for one thread at a time, so open a manager for each thread, or share one, `Manager.share`",
     )
 }
 

@@ -6,6 +6,7 @@ use hamlyn::grant::{AcceptError, GrantError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::Handle;
 use crate::bytes::with_bytes;
 use crate::error::{Failure, Kind};
 use crate::gate::Guarded;
@@ -56,7 +57,7 @@ impl GrantTicket {
     pub(crate) fn accept(
         &self,
         py: Python<'_>,
-        manager: &Guarded<hamlyn::Manager>,
+        manager: &Guarded<Handle>,
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
         let mut last = None;
@@ -67,7 +68,7 @@ impl GrantTicket {
     }
 
     /// Lets go of the grant; whether it was there.
-    pub(crate) fn drop_grant(&self, manager: &Guarded<hamlyn::Manager>) -> PyResult<bool> {
+    pub(crate) fn drop_grant(&self, manager: &Guarded<Handle>) -> PyResult<bool> {
         Ok(manager.enter()?.interface().drop_grant(&self.0))
     }
 }
@@ -101,7 +102,7 @@ impl From<AcceptError> for Failure {
 /// that were announced already: copy bytes that must not change before looking at them twice.
 #[pyclass(frozen, module = "hamlyn")]
 pub(crate) struct Grant {
-    manager: Arc<Guarded<hamlyn::Manager>>,
+    manager: Arc<Guarded<Handle>>,
     grant: Guarded<hamlyn::Grant>,
     ticket: GrantTicket,
 }
@@ -110,7 +111,7 @@ impl Grant {
     /// Grants whole pages of a slot to a peer. Copies them.
     pub(crate) fn make(
         py: Python<'_>,
-        manager: &Arc<Guarded<hamlyn::Manager>>,
+        manager: &Arc<Guarded<Handle>>,
         slot: &Slot,
         peer: &Peer,
         offset: u64,
@@ -155,7 +156,7 @@ impl Grant {
                 Err(error) => return Err(error.into()),
             }
             // SAFETY: as above, and the reference is not used any more.
-            drop(unsafe { self.grant.take() });
+            let _ended = unsafe { self.grant.take() };
             Ok(())
         })
     }

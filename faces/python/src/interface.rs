@@ -7,6 +7,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::Handle;
 use crate::area::{Area, allocate};
 use crate::bytes::with_bytes;
 use crate::error::{Failure, Kind};
@@ -26,11 +27,11 @@ use crate::waiting::{
 #[pyclass(frozen, module = "hamlyn")]
 pub(crate) struct Interface {
     owner: Py<Manager>,
-    manager: Arc<Guarded<hamlyn::Manager>>,
+    manager: Arc<Guarded<Handle>>,
 }
 
 impl Interface {
-    pub(crate) fn new(owner: &Bound<'_, Manager>, manager: Arc<Guarded<hamlyn::Manager>>) -> Self {
+    pub(crate) fn new(owner: &Bound<'_, Manager>, manager: Arc<Guarded<Handle>>) -> Self {
         Self {
             owner: owner.clone().unbind(),
             manager,
@@ -44,7 +45,7 @@ impl Interface {
     reason = "callers have passed the gate, and ask once for each object in a call"
 )]
 pub(crate) fn of_same<'a, T>(
-    manager: &Guarded<hamlyn::Manager>,
+    manager: &Guarded<Handle>,
     guarded: &'a Guarded<T>,
 ) -> Result<&'a mut T, Failure> {
     let value = match Arc::ptr_eq(manager.gate(), guarded.gate()) {

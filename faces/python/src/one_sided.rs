@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hamlyn::host::process::ProcessHost;
 use hamlyn::one_sided::{
     self, Atomic, Change, CompletionCounter, InitiatorOptions, Operation, OperationError, Width,
 };
@@ -18,11 +17,12 @@ use crate::interface::of_same;
 use crate::slot::Target;
 use crate::waiting::{Timeout, found, wait_for};
 use crate::window::Window;
+use crate::{Handle, Host};
 
 /// A program's access to the memory that a ticket names. Operations complete in any order; a call waits for its own.
 #[pyclass(frozen, module = "hamlyn")]
 pub(crate) struct Initiator {
-    manager: Arc<Guarded<hamlyn::Manager>>,
+    manager: Arc<Guarded<Handle>>,
     initiator: Guarded<one_sided::Initiator>,
     /// Reads whose time was over: they land where the next one would.
     late_reads: Mutex<Vec<Operation>>,
@@ -35,7 +35,7 @@ const UNANSWERED: Failure = Failure::new(
 
 impl Initiator {
     pub(crate) fn open(
-        manager: &Arc<Guarded<hamlyn::Manager>>,
+        manager: &Arc<Guarded<Handle>>,
         target: &Target,
         landing_bytes: u64,
     ) -> PyResult<Self> {
@@ -166,7 +166,7 @@ impl Initiator {
 /// An initiator and its interface, behind the gate.
 struct Asking<'a> {
     initiator: &'a mut one_sided::Initiator,
-    interface: InterfaceGuard<'a, ProcessHost>,
+    interface: InterfaceGuard<'a, Host>,
 }
 
 impl Asking<'_> {

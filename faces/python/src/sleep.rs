@@ -8,13 +8,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::lending::{End, Lent, State};
+use crate::{Handle, Host};
 
-impl Lent<hamlyn::Manager> for Sleeping<'static> {
+impl Lent<Handle> for Sleeping<'static, Host> {
     const NAME: &'static str = "sleep";
 }
 
 /// A handle of a manager, and the sleep that was prepared with it.
-pub(crate) type Sleeper = End<hamlyn::Manager, Sleeping<'static>>;
+pub(crate) type Sleeper = End<Handle, Sleeping<'static, Host>>;
 
 /// This program sleeps, or is about to: it waits for the manager's descriptor, at most for `timeout` seconds, and ends this as soon as
 /// it is awake, by `end` or at the end of a `with`.
