@@ -143,12 +143,14 @@ fn wait_in_slices<T, R>(
         let Some(left) = deadline.left(slice) else {
             return Ok(None);
         };
-        let carried = Carried((guarded, &mut *attempt));
+        // The gate is passed, and left, while the thread is attached.
+        let mut entered = guarded.enter()?;
+        let carried = Carried((&mut *entered, &mut *attempt));
         let found = py.detach(move || {
-            let (guarded, attempt) = carried.into_inner();
-            let mut entered = guarded.enter()?;
-            attempt(&mut entered, Wait::For(left)).map(Carried)
+            let (value, attempt) = carried.into_inner();
+            attempt(value, Wait::For(left)).map(Carried)
         });
+        drop(entered);
         if let Some(found) = found.map(Carried::into_inner)? {
             return Ok(Some(found));
         }
@@ -210,12 +212,13 @@ pub(crate) fn detached<T, R>(
     guarded: &Guarded<T>,
     act: impl FnOnce(&mut T) -> Result<R, Failure>,
 ) -> PyResult<R> {
-    let carried = Carried((guarded, act));
+    let mut entered = guarded.enter()?;
+    let carried = Carried((&mut *entered, act));
     let result = py.detach(move || {
-        let (guarded, act) = carried.into_inner();
-        let mut entered = guarded.enter()?;
-        act(&mut entered).map(Carried)
+        let (value, act) = carried.into_inner();
+        act(value).map(Carried)
     });
+    drop(entered);
     Ok(result.map(Carried::into_inner)?)
 }
 
