@@ -117,11 +117,14 @@ class Loan(Way):
         manager = hamlyn.open(own, namespace=self.namespace)
         publisher = manager.bind_publisher("out", message_bytes=self.length, chunks=8, depth=4, readers=1)
         subscriber = manager.connect_subscriber(f"{other}/out", 60, trust_publisher=True)
-        subscriber.recv(0)
+        # The first receive fetches the publisher's memory. The other end may have sent by then.
+        early = [subscriber.recv(0)]
         publisher.await_readers(1, 60)
 
         def recv() -> Any:
-            sample = subscriber.recv()
+            sample = early.pop() if early else None
+            if sample is None:
+                sample = subscriber.recv()
             assert sample is not None
             view = memoryview(sample)
             value = view[0] + view[-1]
