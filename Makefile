@@ -130,7 +130,8 @@ test: fmt clippy docs bare papers check-links planted check-licences tests pytho
 # The Python package: formatted, linted, built as a wheel, installed into a virtual environment and tested there, for each interpreter of
 # PYTHONS. Before its own tests come the promises of the C library, kept by parties in Python, and between those and parties in C: built as
 # `make tests` builds them, so not twice. Installs what that needs from PyPI; what a machine lacks is skipped aloud.
-# `make python PYTHONS="python3.9 python3.13"`; with Debian's python3-dbg, `PYTHONS=python3-dbg` runs all of it under a debug interpreter.
+# `make python PYTHONS="python3.9 python3.13"`; `PYTHONS=python3-dbg` (Debian's debug interpreter) and `PYTHONS=python3.14t` (without the
+# interpreter's lock) run all of it there.
 PYTHONS ?= python3
 PYTEST ?=
 PYTHON_TARGET = CARGO_TARGET_DIR="$(CURDIR)/target/python/cargo"
@@ -140,6 +141,7 @@ python: tool-fmt tool-clippy tool-venv
 	    echo "== no $$python: the Python package is not checked with it (install Python 3.9 or later)"; continue; fi; \
 	  case $$version in 2.*|3.[0-8]) echo "== $$python is Python $$version: 3.9 or later is needed, so it is skipped"; continue;; esac; \
 	  version=$$version$$($$python -c 'import sys; print(sys.abiflags)'); \
+	  if [ $$version = 3.13t ]; then echo "== $$python has no interpreter's lock: that needs Python 3.14 or later (PyO3), so it is skipped"; continue; fi; \
 	  room=target/python/$$version; \
 	  if ! $$python -m venv $$room || ! $$room/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.12,<2" mypy numpy pytest; then \
 	    echo "== $$python: no virtual environment, or no network to PyPI: the Python package is not checked with it"; continue; fi; \
