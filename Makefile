@@ -128,33 +128,40 @@ test: fmt clippy docs bare papers check-links planted check-licences tests pytho
 	@echo "== all of it passed"
 
 # The Python package: formatted, linted, built as a wheel, installed into a virtual environment and tested there, for each interpreter of
-# PYTHONS. Installs what that needs from PyPI; what a machine lacks is skipped aloud. `make python PYTHONS="python3.9 python3.13"`.
+# PYTHONS. Before its own tests come the promises of the C library, kept by parties in Python, and between those and parties in C: built as
+# `make tests` builds them, so not twice. Installs what that needs from PyPI; what a machine lacks is skipped aloud.
+# `make python PYTHONS="python3.9 python3.13"`; `PYTHONS=python3-dbg` (Debian's debug interpreter) and `PYTHONS=python3.14t` (without the
+# interpreter's lock) run all of it there.
 PYTHONS ?= python3
 PYTEST ?=
-python: export CARGO_TARGET_DIR = $(CURDIR)/target/python/cargo
+PYTHON_TARGET = CARGO_TARGET_DIR="$(CURDIR)/target/python/cargo"
 python: tool-fmt tool-clippy tool-venv
 	@for python in $(PYTHONS); do \
 	  if ! version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null); then \
 	    echo "== no $$python: the Python package is not checked with it (install Python 3.9 or later)"; continue; fi; \
 	  case $$version in 2.*|3.[0-8]) echo "== $$python is Python $$version: 3.9 or later is needed, so it is skipped"; continue;; esac; \
+	  version=$$version$$($$python -c 'import sys; print(sys.abiflags)'); \
+	  if [ $$version = 3.13t ]; then echo "== $$python has no interpreter's lock: that needs Python 3.14 or later (PyO3), so it is skipped"; continue; fi; \
 	  room=target/python/$$version; \
 	  if ! $$python -m venv $$room || ! $$room/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.12,<2" mypy numpy pytest; then \
 	    echo "== $$python: no virtual environment, or no network to PyPI: the Python package is not checked with it"; continue; fi; \
 	  room=$$PWD/$$room; \
 	  echo "== the Python package with Python $$version: format and lints"; \
 	  $(CARGO) fmt --check --manifest-path faces/python/Cargo.toml; \
-	  PYO3_PYTHON=$$room/bin/python $(CARGO) clippy --manifest-path faces/python/Cargo.toml --locked -- -D warnings; \
+	  $(PYTHON_TARGET) PYO3_PYTHON=$$room/bin/python $(CARGO) clippy --manifest-path faces/python/Cargo.toml --locked -- -D warnings; \
 	  echo "== the Python package with Python $$version: a wheel"; \
 	  rm -rf $$room/wheels; \
-	  (cd faces/python; $$room/bin/maturin build --release --locked --quiet --interpreter $$room/bin/python --out $$room/wheels); \
+	  (cd faces/python; $(PYTHON_TARGET) $$room/bin/maturin build --release --locked --quiet --interpreter $$room/bin/python --out $$room/wheels); \
 	  $$room/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $$room/wheels/*.whl; \
+	  echo "== the promises with parties in Python $$version, and with parties in both C and Python"; \
+	  PATH="$$room/bin:$$PATH" HAMLYN_PARTY="$$PWD/faces/python/tests/party.py" $(CARGO) test --workspace --locked --test conformance; \
 	  echo "== the Python package with Python $$version: tests"; \
 	  $$room/bin/python -m pytest -q -p no:cacheprovider -c faces/python/pyproject.toml --rootdir faces/python faces/python/tests $(PYTEST); \
 	done
 
 # The Python package beside multiprocessing, shared_memory and ZeroMQ, in one run.
 bench-python: python
-	@room=target/python/$$($(firstword $(PYTHONS)) -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	@room=target/python/$$($(firstword $(PYTHONS)) -c 'import sys; print("%d.%d%s" % (*sys.version_info[:2], sys.abiflags))'); \
 	  $$room/bin/python -m pip install --quiet --disable-pip-version-check pyzmq matplotlib || echo "== no network to PyPI: ZeroMQ and pictures are left out"; \
 	  $$room/bin/python -m hamlyn.bench $(BENCH)
 

@@ -2,7 +2,8 @@
 //! that stop, and that are killed.
 //!
 //! A party reads lines and does one call for each (`programs/party.c`). The promises name no language: a party in another one is a
-//! program that understands the same lines.
+//! program that understands the same lines. The environment variable HAMLYN_PARTY names such a program. The promises are then kept by
+//! parties of that language, and between it and C in both directions; `make python` does so with `faces/python/tests/party.py`.
 
 mod support;
 
@@ -25,28 +26,61 @@ struct Party {
     answers: BufReader<ChildStdout>,
 }
 
+/// The programs that the parties of a world run, each in some language.
+#[derive(Clone, Debug)]
+struct Languages {
+    /// Of the party that is called `SERVES`.
+    serves: PathBuf,
+    /// Of all others.
+    asks: PathBuf,
+}
+
+/// The party that serves the others.
+const SERVES: &str = "serves";
+
+impl Languages {
+    /// The worlds in which each promise is kept.
+    fn all() -> Vec<Self> {
+        static IN_C: OnceLock<PathBuf> = OnceLock::new();
+        let in_c = || {
+            let program = IN_C.get_or_init(|| compiled("party.c", "party", &OF_C));
+            program.clone()
+        };
+        let of = |serves, asks| Self { serves, asks };
+        match std::env::var_os("HAMLYN_PARTY").map(PathBuf::from) {
+            None => vec![of(in_c(), in_c())],
+            Some(other) => vec![
+                of(other.clone(), other.clone()),
+                of(in_c(), other.clone()),
+                of(other, in_c()),
+            ],
+        }
+    }
+}
+
 /// Parties that see each other and nobody else.
 struct World {
     namespace: String,
-    program: PathBuf,
+    languages: Languages,
 }
 
 impl World {
-    fn of_c() -> Self {
-        static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    fn new(languages: Languages) -> Self {
         static WORLDS: AtomicU32 = AtomicU32::new(0);
         let number = WORLDS.fetch_add(1, Ordering::Relaxed);
         Self {
             namespace: format!("promises-{}-{number}", std::process::id()),
-            program: PROGRAM
-                .get_or_init(|| compiled("party.c", "party", &OF_C))
-                .clone(),
+            languages,
         }
     }
 
     /// A party with an interface of that name.
     fn party(&self, name: &str, strategy: u32) -> Party {
-        let mut party = Party::start(&self.program, &self.namespace);
+        let program = match name == SERVES {
+            true => &self.languages.serves,
+            false => &self.languages.asks,
+        };
+        let mut party = Party::start(program, &self.namespace);
         party.does(&format!("open 0 0 {name} {strategy}"));
         party
     }
@@ -58,7 +92,8 @@ impl Party {
         command.env("HAMLYN_NAMESPACE", namespace);
         command.env_remove("LD_LIBRARY_PATH");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        let started = command.spawn();
+        let mut child = started.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         let lines = child.stdin.take().unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap());
         Self {
@@ -135,15 +170,18 @@ impl Drop for Party {
     }
 }
 
-/// Each promise with every strategy of the party that serves.
+/// Each promise between all languages, with every strategy of the party that serves.
 macro_rules! promises {
     ($($name:ident)*) => {$(
         #[test]
         fn $name() {
-            for strategy in 0..4 {
-                let world = World::of_c();
-                let serves = world.party("serves", strategy);
-                promise::$name(&world, serves);
+            for languages in Languages::all() {
+                for strategy in 0..4 {
+                    println!("{languages:?}, strategy {strategy}");
+                    let world = World::new(languages.clone());
+                    let serves = world.party(SERVES, strategy);
+                    promise::$name(&world, serves);
+                }
             }
         }
     )*};
@@ -161,7 +199,7 @@ promises! {
 }
 
 mod promise {
-    use super::{LONG_MS, Party, Status, World};
+    use super::{LONG_MS, Party, SERVES, Status, World};
 
     pub(super) fn messages_arrive_as_they_were_sent(world: &World, mut serves: Party) {
         let mut asks = world.party("asks", 0);
@@ -335,7 +373,7 @@ mod promise {
             "serves",
         );
         // Its name is free, and what it has under it is new.
-        let mut again = world.party("serves", 0);
+        let mut again = world.party(SERVES, 0);
         again.does("bind_datagram 0 0 inbox");
         asks.does(&format!("connect_datagram 1 {LONG_MS} serves/inbox"));
         asks.does(&format!("send_datagram 1 {LONG_MS} again"));

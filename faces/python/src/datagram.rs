@@ -11,17 +11,19 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::aio;
+use crate::borrowing::Borrowing;
 use crate::bytes::{with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
-use crate::lending::{Borrowing, End, Holding, Lent, released};
-use crate::manager::{Manager, fence, refusals};
+use crate::lending::{End, Holding, Lent, released};
+use crate::manager::{Manager, refusals};
 use crate::message::{Message, sender};
 use crate::peer::Peer;
 use crate::ticket::Ticket;
-use crate::waiting::{Timeout, detached, found, or_wait, wait_for};
+use crate::waiting::{Timeout, detached, fence, found, or_wait, wait_for};
+use crate::{Handle, Host};
 
-impl Lent<datagram::Receiver> for Lending<'static> {
+impl Lent<datagram::Receiver<Host>> for Lending<'static, Host> {
     const NAME: &'static str = "datagram";
 
     fn peer(&self) -> Option<PeerIdentity> {
@@ -29,7 +31,7 @@ impl Lent<datagram::Receiver> for Lending<'static> {
     }
 }
 
-type Receiving = End<datagram::Receiver, Lending<'static>>;
+type Receiving = End<datagram::Receiver<Host>, Lending<'static, Host>>;
 
 /// A datagram, where it landed. Its receiver is ready for the next one when it is released.
 #[pyclass(frozen, extends = Message, module = "hamlyn")]
@@ -61,7 +63,7 @@ impl Datagram {
     fn ask<R>(
         &self,
         slf: &Bound<'_, Self>,
-        ask: impl FnOnce(&Lending<'static>) -> R,
+        ask: impl FnOnce(&Lending<'static, Host>) -> R,
     ) -> Result<R, Failure> {
         let state = slf.as_super().get().0.state();
         let mut held = self.0.held.enter()?;
@@ -82,7 +84,7 @@ pub(crate) struct DatagramReceiver {
 impl DatagramReceiver {
     pub(crate) fn new(
         manager: &Bound<'_, Manager>,
-        mut end: datagram::Receiver,
+        mut end: datagram::Receiver<Host>,
     ) -> PyResult<Py<Self>> {
         end.ready();
         let ticket = Mutex::new(end.ticket());
@@ -198,8 +200,8 @@ impl DatagramReceiver {
 
 /// A sender, and the manager with which it waits.
 pub(crate) struct SenderEnd {
-    sender: datagram::Sender,
-    manager: hamlyn::Manager,
+    sender: datagram::Sender<Host>,
+    manager: Handle,
 }
 
 type Sending = End<SenderEnd, NoMessage>;
@@ -211,8 +213,8 @@ pub(crate) struct DatagramSender(Arc<Sending>);
 impl DatagramSender {
     pub(crate) fn new(
         manager: &Bound<'_, Manager>,
-        sender: datagram::Sender,
-        handle: hamlyn::Manager,
+        sender: datagram::Sender<Host>,
+        handle: Handle,
     ) -> PyResult<Py<Self>> {
         let end = SenderEnd {
             sender,

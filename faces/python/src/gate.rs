@@ -1,8 +1,13 @@
 //! The gate of an interface: one thread at a time passes it, and so uses the manager, its end points and their messages.
 //!
+//! A manager that is opened as shared has a gate for each of its handles; what the handles share, the library has under a lock.
+//!
 //! The objects of a manager share cells and counters that are not for several threads at once. Python may use and free them in any
 //! thread. Behind the gate no two threads touch them at the same time, and a thread sees all that the one before it did. A call that
 //! finds the gate taken is refused; a free that does is left to the call that holds it. In a forked child nothing passes.
+//!
+//! A thread passes a gate, leaves it, and leaves errands, only while it is attached to the interpreter; it may be detached in between. Where
+//! that holds the interpreter's lock, one thread at a time does these, and plain loads and stores are enough.
 
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
@@ -12,6 +17,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::{Failure, Kind};
 use crate::fork;
+
+/// One thread at a time is attached to the interpreter.
+const IS_INTERPRETER_LOCKED: bool = cfg!(not(Py_GIL_DISABLED));
 
 /// Something that ends with its manager.
 pub(crate) trait Closing: Send + Sync {
@@ -50,6 +58,11 @@ impl Gate {
 
     #[inline(always)]
     fn try_take(&self) -> bool {
+        if IS_INTERPRETER_LOCKED {
+            let is_free = !self.is_taken.load(Ordering::Relaxed);
+            self.is_taken.store(true, Ordering::Relaxed);
+            return is_free;
+        }
         self.is_taken
             .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
@@ -139,7 +152,7 @@ pub(crate) fn forked() -> Failure {
 fn in_use() -> Failure {
     Failure::new(
         Kind::InUse,
-        "another call uses this manager or one of its end points now: they are for one thread at a time, so open a manager for each thread",
+        "another call uses this manager or one of its end points now: they are for one thread at a time, so open a manager for each thread, or share one, `Manager.share`",
     )
 }
 
@@ -152,6 +165,11 @@ impl Drop for Passed<'_> {
         loop {
             if self.0.has_errands.load(Ordering::SeqCst) {
                 self.0.run_errands();
+            }
+            if IS_INTERPRETER_LOCKED {
+                // No errand comes meanwhile.
+                self.0.is_taken.store(false, Ordering::Relaxed);
+                return;
             }
             self.0.is_taken.store(false, Ordering::SeqCst);
             // An errand that came just now found the gate taken.

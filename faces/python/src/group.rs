@@ -7,15 +7,17 @@ use hamlyn::group;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::Host;
 use crate::aio;
+use crate::borrowing::Borrowing;
 use crate::bytes::with_bytes;
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
-use crate::lending::{Borrowing, End, Lent};
-use crate::manager::{Manager, fence};
+use crate::lending::{End, Lent};
+use crate::manager::Manager;
 use crate::message::Message;
 use crate::ticket::Member;
-use crate::waiting::{Timeout, found, or_wait, wait_for};
+use crate::waiting::{Timeout, fence, found, or_wait, wait_for};
 
 /// Bits of a group's count.
 pub(crate) fn counting(bits: u32) -> PyResult<Counting> {
@@ -31,11 +33,11 @@ pub(crate) fn counting(bits: u32) -> PyResult<Counting> {
 /// What a round of a group brought.
 pub(crate) struct Gathering(&'static [u8]);
 
-impl Lent<group::Receiver> for Gathering {
+impl Lent<group::Receiver<Host>> for Gathering {
     const NAME: &'static str = "gathering";
 }
 
-type Receiving = End<group::Receiver, Gathering>;
+type Receiving = End<group::Receiver<Host>, Gathering>;
 
 /// What all members of a group sent together, where it landed.
 #[pyclass(frozen, extends = Message, module = "hamlyn")]
@@ -49,7 +51,10 @@ impl Gathered {}
 pub(crate) struct GroupReceiver(Arc<Receiving>);
 
 impl GroupReceiver {
-    pub(crate) fn new(manager: &Bound<'_, Manager>, end: group::Receiver) -> PyResult<Py<Self>> {
+    pub(crate) fn new(
+        manager: &Bound<'_, Manager>,
+        end: group::Receiver<Host>,
+    ) -> PyResult<Py<Self>> {
         let end = End::new(manager.get().gate(), "receiver of a group", end);
         let base = EndPoint::new(manager, &end);
         Py::new(manager.py(), (Self(end), base))
@@ -95,14 +100,17 @@ impl GroupReceiver {
 /// Parts are sent in stretches of so many bytes, each of which is sent whole or not at all.
 const STRETCH_BYTES: usize = 16 << 10;
 
-type Sending = End<group::Sender, NoMessage>;
+type Sending = End<group::Sender<Host>, NoMessage>;
 
 /// A member of a group: the sender of one part.
 #[pyclass(frozen, extends = EndPoint, module = "hamlyn")]
 pub(crate) struct GroupSender(Arc<Sending>);
 
 impl GroupSender {
-    pub(crate) fn new(manager: &Bound<'_, Manager>, end: group::Sender) -> PyResult<Py<Self>> {
+    pub(crate) fn new(
+        manager: &Bound<'_, Manager>,
+        end: group::Sender<Host>,
+    ) -> PyResult<Py<Self>> {
         let end = End::new(manager.get().gate(), "member of a group", end);
         let base = EndPoint::new(manager, &end);
         Py::new(manager.py(), (Self(end), base))

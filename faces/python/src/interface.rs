@@ -1,230 +1,37 @@
-//! The lower layer: areas, slots with their keys, queues, messages to tickets.
+//! The lower layer: areas, slots with their keys, queues, messages to tickets, and what peers are given of memory.
 
 use std::sync::Arc;
 
-use hamlyn::engine::packet::SlotName;
-use hamlyn::engine::slot::{Mode, Rights};
 use hamlyn::{Message, NewSlot, Wait};
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::bytes::{with_bytes, with_writable};
+use crate::Handle;
+use crate::area::{Area, allocate};
+use crate::bytes::with_bytes;
 use crate::error::{Failure, Kind};
-use crate::gate::{Gate, Guarded};
+use crate::export::{Export, ExportTicket, Import};
+use crate::gate::Guarded;
+use crate::grant::{Grant, GrantTicket};
 use crate::manager::Manager;
 use crate::one_sided::Initiator;
 use crate::peer::Peer;
+use crate::slot::{Notification, Queue, Slot, Target, mode_of, rights_of};
 use crate::ticket::Ticket;
 use crate::waiting::{
     LONG_SLICE, Timeout, detached, found, or_try_again, or_wait, wait_for, wait_long,
 };
 
-/// Memory that peers write, and read, as their tickets allow. It may change at any time, so it is read by copies.
-#[pyclass(frozen, module = "hamlyn")]
-pub(crate) struct Area {
-    area: Guarded<hamlyn::Area>,
-    length: usize,
-}
-
-impl Area {
-    pub(crate) fn new(gate: &Arc<Gate>, area: hamlyn::Area, length_bytes: u64) -> Self {
-        Self {
-            area: Guarded::new(gate, "area", area),
-            length: usize::try_from(length_bytes).unwrap_or(usize::MAX),
-        }
-    }
-}
-
-fn outside(_: impl Sized) -> PyErr {
-    PyIndexError::new_err("that does not lie in the area")
-}
-
-#[pymethods]
-impl Area {
-    fn __len__(&self) -> usize {
-        self.length
-    }
-
-    /// A copy of so many bytes from `offset` on.
-    fn read<'py>(
-        &self,
-        py: Python<'py>,
-        offset: u64,
-        length: usize,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        if length > self.length {
-            return Err(outside(()));
-        }
-        PyBytes::new_with(py, length, |into| {
-            self.area.enter()?.read_at(offset, into).map_err(outside)
-        })
-    }
-
-    /// Copies from `offset` on into a buffer that can be written, all of which is filled.
-    #[pyo3(signature = (buffer, offset=0))]
-    fn read_into(&self, buffer: &Bound<'_, PyAny>, offset: u64) -> PyResult<()> {
-        with_writable(buffer, "the buffer", |into| {
-            self.area.enter()?.read_at(offset, into).map_err(outside)
-        })
-    }
-
-    /// Copies any object with a contiguous buffer to `offset`.
-    fn write(&self, offset: u64, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        with_bytes(data, "what is written", |bytes| {
-            self.area.enter()?.write_at(offset, bytes).map_err(outside)
-        })
-    }
-
-    /// The eight bytes at `offset`, a multiple of 8, as a number, whole.
-    fn load_u64(&self, offset: u64) -> PyResult<u64> {
-        self.area.enter()?.load_u64(offset).map_err(outside)
-    }
-
-    /// Stores a number in the eight bytes at `offset`, a multiple of 8, whole.
-    fn store_u64(&self, offset: u64, value: u64) -> PyResult<()> {
-        self.area.enter()?.store_u64(offset, value).map_err(outside)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<hamlyn.Area of {} bytes>", self.length)
-    }
-}
-
-/// Where arrivals in slots are announced.
-#[pyclass(frozen, module = "hamlyn")]
-pub(crate) struct Queue(Guarded<hamlyn::Queue>);
-
-#[pymethods]
-impl Queue {
-    /// Number of entries.
-    #[getter]
-    fn capacity(&self) -> PyResult<usize> {
-        Ok(self.0.enter()?.capacity())
-    }
-
-    /// Notifications lost to overrun so far.
-    #[getter]
-    fn lost(&self) -> PyResult<u64> {
-        Ok(self.0.enter()?.lost())
-    }
-}
-
-/// An arrival.
-#[pyclass(frozen, module = "hamlyn")]
-pub(crate) struct Notification(hamlyn::engine::notification::Notification);
-
-#[pymethods]
-impl Notification {
-    /// The number of the slot that it came to: `Slot.number`.
-    #[getter]
-    fn slot(&self) -> u32 {
-        self.0.slot.to_bits()
-    }
-
-    /// Its metadata entry; None in fast mode.
-    #[getter]
-    fn metadata_index(&self) -> Option<u16> {
-        (!self.0.is_fast()).then_some(self.0.metadata_index)
-    }
-
-    /// In fast mode the message's word; otherwise the receive class of its entry.
-    #[getter]
-    fn word(&self) -> u64 {
-        self.0.word
-    }
-
-    fn __repr__(&self) -> String {
-        format!(
-            "<hamlyn.Notification in slot {:#x}, word {}>",
-            self.slot(),
-            self.0.word
-        )
-    }
-}
-
-/// An open slot, in its owner's hands: memory that holders of its tickets reach.
-#[pyclass(frozen, module = "hamlyn")]
-pub(crate) struct Slot {
-    slot: Guarded<hamlyn::Slot>,
-    name: SlotName,
-}
-
-#[pymethods]
-impl Slot {
-    /// A ticket for fast mode and for one-sided operations, for a part of the slot; all of it otherwise.
-    #[pyo3(signature = (offset=0, length=None))]
-    fn ticket(&self, offset: u64, length: Option<u64>) -> PyResult<Ticket> {
-        let slot = self.slot.enter()?;
-        let length = length.unwrap_or_else(|| slot.length_bytes().saturating_sub(offset));
-        Ok(Ticket(
-            slot.fast_ticket(offset, length).map_err(Failure::from)?,
-        ))
-    }
-
-    /// A ticket for the metadata entry of that index, and a part of the slot.
-    #[pyo3(signature = (index, offset=0, length=None))]
-    fn entry_ticket(&self, index: u16, offset: u64, length: Option<u64>) -> PyResult<Ticket> {
-        let slot = self.slot.enter()?;
-        let length = length.unwrap_or_else(|| slot.length_bytes().saturating_sub(offset));
-        Ok(Ticket(
-            slot.ticket(index, offset, length).map_err(Failure::from)?,
-        ))
-    }
-
-    /// The metadata of the message that came last to the entry of that index.
-    fn metadata<'py>(&self, py: Python<'py>, index: u16) -> PyResult<Bound<'py, PyBytes>> {
-        let slot = self.slot.enter()?;
-        let area = slot
-            .metadata()
-            .filter(|area| usize::from(index) < area.len());
-        let entry = area.and_then(|area| area.entry(index));
-        let entry = entry.ok_or_else(|| PyIndexError::new_err("the slot has no such entry"))?;
-        let mut bytes = [0; hamlyn::engine::limits::USER_METADATA_BYTES];
-        let length = entry.metadata(&mut bytes);
-        Ok(PyBytes::new(py, &bytes[..length]))
-    }
-
-    /// How many bytes were stored under that entry so far, of a slot that counts stores.
-    fn stored_bytes(&self, index: u16) -> PyResult<Option<u64>> {
-        Ok(self.slot.enter()?.stored_bytes(index))
-    }
-
-    /// Its number, as notifications name it.
-    #[getter]
-    fn number(&self) -> u32 {
-        self.name.to_bits()
-    }
-
-    fn __len__(&self) -> PyResult<usize> {
-        let length = self.slot.enter()?.length_bytes();
-        Ok(usize::try_from(length).unwrap_or(usize::MAX))
-    }
-}
-
-/// A ticket that has been made usable here.
-#[pyclass(frozen, module = "hamlyn")]
-#[derive(Clone, Copy)]
-pub(crate) struct Target(pub(crate) hamlyn::Target);
-
-#[pymethods]
-impl Target {
-    /// The ticket.
-    #[getter]
-    fn ticket(&self) -> Ticket {
-        Ticket(*self.0.ticket())
-    }
-}
-
 /// The lower layer of a manager.
 #[pyclass(frozen, module = "hamlyn")]
 pub(crate) struct Interface {
     owner: Py<Manager>,
-    manager: Arc<Guarded<hamlyn::Manager>>,
+    manager: Arc<Guarded<Handle>>,
 }
 
 impl Interface {
-    pub(crate) fn new(owner: &Bound<'_, Manager>, manager: Arc<Guarded<hamlyn::Manager>>) -> Self {
+    pub(crate) fn new(owner: &Bound<'_, Manager>, manager: Arc<Guarded<Handle>>) -> Self {
         Self {
             owner: owner.clone().unbind(),
             manager,
@@ -238,7 +45,7 @@ impl Interface {
     reason = "callers have passed the gate, and ask once for each object in a call"
 )]
 pub(crate) fn of_same<'a, T>(
-    manager: &Guarded<hamlyn::Manager>,
+    manager: &Guarded<Handle>,
     guarded: &'a Guarded<T>,
 ) -> Result<&'a mut T, Failure> {
     let value = match Arc::ptr_eq(manager.gate(), guarded.gate()) {
@@ -260,15 +67,13 @@ impl Interface {
         self.owner.clone_ref(py)
     }
 
-    /// Memory, zeroed.
-    fn allocate(&self, length: u64) -> PyResult<Area> {
+    /// Memory, zeroed. `kind`: "private"; "grantable" to chosen peers, in whole pages; or "exportable", in whole pages, which appear when they
+    /// are touched. The last two are rounded up.
+    #[pyo3(signature = (length, kind="private"))]
+    fn allocate(&self, length: u64, kind: &str) -> PyResult<Area> {
         let manager = self.manager.enter()?;
-        let area = manager.interface().allocate(length);
-        Ok(Area::new(
-            self.manager.gate(),
-            area.map_err(Failure::from)?,
-            length,
-        ))
+        let (area, length) = allocate(manager.interface(), length, kind)?;
+        Ok(Area::new(self.manager.gate(), area, length))
     }
 
     /// Opens a queue of so many notifications.
@@ -467,34 +272,75 @@ impl Interface {
     fn open_initiator(&self, target: &Target, landing_bytes: u64) -> PyResult<Initiator> {
         Initiator::open(&self.manager, target, landing_bytes)
     }
-}
 
-fn rights_of(rights: &str) -> PyResult<Rights> {
-    let mut bits = 0;
-    for right in rights.split('+') {
-        bits |= match right.trim() {
-            "read" => Rights::READ.to_bits(),
-            "write" => Rights::WRITE.to_bits(),
-            "atomic" => Rights::ATOMIC.to_bits(),
-            "all" => Rights::ALL.to_bits(),
-            "none" => 0,
-            _ => {
-                return Err(PyValueError::new_err(format!(
-                    "rights are \"read\", \"write\" and \"atomic\", joined by +, or \"all\", or \"none\"; not {rights:?}"
-                )));
-            }
-        };
+    /// Lets a peer store into whole pages of a slot by itself; the slot is over an area that is "grantable". Copies the pages.
+    #[pyo3(signature = (slot, peer, offset=0, length=None))]
+    fn grant_pages(
+        &self,
+        py: Python<'_>,
+        slot: &Slot,
+        peer: &Peer,
+        offset: u64,
+        length: Option<u64>,
+    ) -> PyResult<Grant> {
+        Grant::make(py, &self.manager, slot, peer, offset, length)
     }
-    Rights::from_bits(bits).ok_or_else(|| PyValueError::new_err("there are no such rights"))
-}
 
-fn mode_of(mode: &str) -> PyResult<Mode> {
-    match mode {
-        "normal" => Ok(Mode::Normal),
-        "paranoid" => Ok(Mode::Paranoid),
-        "paranoid_one_shot" => Ok(Mode::ParanoidOneShot),
-        _ => Err(PyValueError::new_err(format!(
-            "mode is \"normal\", \"paranoid\" or \"paranoid_one_shot\"; not {mode:?}"
-        ))),
+    /// Takes up a grant: from now on messages of 512 bytes and more to that part of the slot are stored in place. There must be a link to its
+    /// owner, which `target` makes.
+    #[pyo3(signature = (ticket, timeout=None))]
+    fn accept_grant(
+        &self,
+        py: Python<'_>,
+        ticket: &GrantTicket,
+        timeout: Option<Timeout>,
+    ) -> PyResult<()> {
+        ticket.accept(py, &self.manager, timeout)
+    }
+
+    /// Lets go of a grant that was taken up: messages go as copies again. False if it was not there, or not any more.
+    fn drop_grant(&self, ticket: &GrantTicket) -> PyResult<bool> {
+        ticket.drop_grant(&self.manager)
+    }
+
+    /// Grants of this interface that were made and not taken back.
+    #[getter]
+    fn grants_made(&self) -> PyResult<usize> {
+        Ok(self.manager.enter()?.interface().grants_made())
+    }
+
+    /// Grants of others that were taken up.
+    #[getter]
+    fn grants_accepted(&self) -> PyResult<usize> {
+        Ok(self.manager.enter()?.interface().grants_accepted())
+    }
+
+    /// Lets peers map all memory of a slot, which is over all of an area that is "exportable", with the rights "read" or "all".
+    fn export_slot(&self, slot: &Slot) -> PyResult<Export> {
+        Export::make(&self.manager, slot)
+    }
+
+    /// Maps the memory of a slot that a peer exports. There must be a link to its owner, which `target` makes. What is taken up already is given
+    /// once more.
+    #[pyo3(signature = (ticket, timeout=None))]
+    fn import_slot(
+        &self,
+        py: Python<'_>,
+        ticket: &ExportTicket,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Import> {
+        Import::make(py, &self.manager, ticket, timeout)
+    }
+
+    /// Exports whose memory was not taken back yet.
+    #[getter]
+    fn exports_made(&self) -> PyResult<usize> {
+        Ok(self.manager.enter()?.interface().exports_made())
+    }
+
+    /// Areas of others that are imported.
+    #[getter]
+    fn imports(&self) -> PyResult<usize> {
+        Ok(self.manager.enter()?.interface().imports())
     }
 }

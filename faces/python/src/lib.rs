@@ -4,14 +4,19 @@
 //! them lives ([`lending`]); a call that waits lets other Python threads run, and Ctrl-C ends it ([`waiting`]). Exceptions, asyncio,
 //! `Channel` and `shared_array` are written in Python, beside it.
 
+mod address;
 mod aio;
+mod area;
+mod borrowing;
 mod bytes;
 mod datagram;
 mod endpoint;
 mod error;
 mod event;
+mod export;
 mod fork;
 mod gate;
+mod grant;
 mod group;
 mod interface;
 mod lending;
@@ -22,12 +27,23 @@ mod one_sided;
 mod options;
 mod peer;
 mod service;
+mod sleep;
+mod slot;
 mod stream;
 mod tagged_write;
 mod ticket;
 mod waiting;
+mod window;
 
+use hamlyn::host::process::ProcessHost;
+use hamlyn::host::sharing::AnyThread;
 use pyo3::prelude::*;
+
+/// Where interfaces run. Any thread may use the managers of this host, one at a time, so that those that are opened as shared need no other
+/// code; all others pay for a lock that is always free.
+type Host = ProcessHost<AnyThread>;
+/// A handle of a manager of the library.
+type Handle = hamlyn::Manager<Host>;
 
 /// Programs that do not trust each other exchange messages at memory speed: the sender names the place in the receiver's memory.
 #[pymodule(gil_used = false)]
@@ -36,7 +52,7 @@ fn _hamlyn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(manager::open, module)?)?;
     module.add_class::<manager::Manager>()?;
-    module.add_class::<manager::Sleep>()?;
+    module.add_class::<sleep::Sleep>()?;
     module.add_class::<options::Network>()?;
     module.add_class::<endpoint::EndPoint>()?;
     module.add_class::<message::Message>()?;
@@ -63,12 +79,18 @@ fn _hamlyn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<loans::Sample>()?;
     module.add_class::<loans::Subscriber>()?;
     module.add_class::<interface::Interface>()?;
-    module.add_class::<interface::Area>()?;
-    module.add_class::<interface::Queue>()?;
-    module.add_class::<interface::Notification>()?;
-    module.add_class::<interface::Slot>()?;
-    module.add_class::<interface::Target>()?;
+    module.add_class::<area::Area>()?;
+    module.add_class::<slot::Queue>()?;
+    module.add_class::<slot::Notification>()?;
+    module.add_class::<slot::Slot>()?;
+    module.add_class::<slot::Target>()?;
     module.add_class::<one_sided::Initiator>()?;
+    module.add_class::<grant::Grant>()?;
+    module.add_class::<grant::GrantTicket>()?;
+    module.add_class::<export::Export>()?;
+    module.add_class::<export::ExportTicket>()?;
+    module.add_class::<export::Import>()?;
+    module.add_class::<window::Window>()?;
     module.add_class::<ticket::Ticket>()?;
     module.add_class::<ticket::Member>()?;
     module.add_class::<peer::Peer>()?;

@@ -14,11 +14,13 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::Host;
 use crate::aio;
+use crate::borrowing::Borrowing;
 use crate::bytes::with_bytes;
 use crate::endpoint::EndPoint;
 use crate::error::{Failure, Kind};
-use crate::lending::{Borrowing, End, Lent, released};
+use crate::lending::{End, Lent, released};
 use crate::manager::Manager;
 use crate::message::{Message, fill};
 use crate::waiting::{Timeout, detached, found, wait_for};
@@ -50,11 +52,11 @@ pub(crate) fn publisher_options(
     })
 }
 
-impl Lent<loans::Publisher> for Lending<'static> {
+impl Lent<loans::Publisher<Host>> for Lending<'static, Host> {
     const NAME: &'static str = "loan";
 }
 
-type Publishing = End<loans::Publisher, Lending<'static>>;
+type Publishing = End<loans::Publisher<Host>, Lending<'static, Host>>;
 
 /// A message to be written in place, by the buffer protocol: `memoryview(loan)[:] = ...`, `numpy.frombuffer(loan)`. It is published by
 /// `publish`, when no view of it is alive, or given back when it is deleted. A `with` publishes at its end, unless there was an exception.
@@ -177,7 +179,7 @@ pub(crate) struct Publisher {
 impl Publisher {
     pub(crate) fn new(
         manager: &Bound<'_, Manager>,
-        end: loans::Publisher,
+        end: loans::Publisher<Host>,
         options: PublisherOptions,
     ) -> PyResult<Py<Self>> {
         let is_blocking = options.slow_readers == SlowReaders::Block;
@@ -298,7 +300,7 @@ impl Publisher {
     }
 }
 
-impl Lent<loans::Subscriber> for LendingSample<'static> {
+impl Lent<loans::Subscriber<Host>> for LendingSample<'static, Host> {
     const NAME: &'static str = "sample";
 
     fn keep(self) -> Result<Box<dyn Any>, Self> {
@@ -310,7 +312,7 @@ impl Lent<loans::Subscriber> for LendingSample<'static> {
     }
 
     fn read_kept(
-        _: &mut loans::Subscriber,
+        _: &mut loans::Subscriber<Host>,
         kept: &dyn Any,
         offset: usize,
         into: &mut [u8],
@@ -320,7 +322,7 @@ impl Lent<loans::Subscriber> for LendingSample<'static> {
     }
 }
 
-type Reading = End<loans::Subscriber, LendingSample<'static>>;
+type Reading = End<loans::Subscriber<Host>, LendingSample<'static, Host>>;
 
 /// A message that was published. Views of it are views of a copy, unless its reader trusts the publisher; then one of which a view is alive
 /// when the next is received is kept by itself.
@@ -353,7 +355,7 @@ pub(crate) struct Subscriber {
 impl Subscriber {
     pub(crate) fn new(
         manager: &Bound<'_, Manager>,
-        end: loans::Subscriber,
+        end: loans::Subscriber<Host>,
         is_trusting: bool,
     ) -> PyResult<Py<Self>> {
         let end = End::new(manager.get().gate(), "subscriber", end);

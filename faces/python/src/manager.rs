@@ -3,60 +3,56 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::time::Duration;
 
+use hamlyn::Wait;
 use hamlyn::engine::refusal::Refusals;
 use hamlyn::error::ConnectError;
 use hamlyn::host::process::Options as HostOptions;
 use hamlyn::host::{Address, Supply};
-use hamlyn::{Sleep as Sleeping, Wait};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::Handle;
+use crate::address::{To, address_of};
 use crate::bytes::with_bytes;
 use crate::datagram::{DatagramReceiver, DatagramSender};
-use crate::error::Failure;
+use crate::error::{Failure, Kind};
 use crate::event::Event;
 use crate::gate::{Carried, Gate, Guarded};
 use crate::group::{GroupReceiver, GroupSender, counting};
 use crate::interface::Interface;
-use crate::lending::{End, Lent, State};
+use crate::lending::End;
 use crate::loans::{Publisher, Subscriber, publisher_options};
 use crate::options::{access, manager_options, network_use, span};
 use crate::peer::Peer;
 use crate::service::{Client, Service};
+use crate::sleep::{Sleep, Sleeper};
 use crate::stream::{StreamReceiver, StreamSender, stream_options};
 use crate::tagged_write::{TaggedWriteReceiver, TaggedWriteSender};
-use crate::ticket::{Member, Ticket};
-use crate::waiting::{
-    LONG_SLICE, NO_ROOM, SLICE, Timeout, found, or_try_again, wait_for, wait_long,
-};
-
-impl Lent<hamlyn::Manager> for Sleeping<'static> {
-    const NAME: &'static str = "sleep";
-}
-
-type Sleeper = End<hamlyn::Manager, Sleeping<'static>>;
+use crate::ticket::Member;
+use crate::waiting::{LONG_SLICE, SLICE, Timeout, fence, found, or_try_again, wait_for, wait_long};
 
 /// An interface and its end points, found by others under its name. It is closed by `close` or at the end of a `with`, with all its end
 /// points. One thread at a time uses it and them: open one for each thread.
 #[pyclass(frozen, weakref, module = "hamlyn")]
 pub(crate) struct Manager {
     gate: Arc<Gate>,
-    manager: Arc<Guarded<hamlyn::Manager>>,
+    manager: Arc<Guarded<Handle>>,
     /// Another handle of it, with which event loops sleep.
     sleeper: Arc<Sleeper>,
     name: Option<String>,
     descriptor: i32,
+    /// There may be other handles of it, for other threads.
+    is_shared: bool,
 }
 
 /// Opens a manager. Named, others find it; otherwise its peers are those that it connects to, or that have its tickets.
 ///
 /// `strategy` says who drives the interface: "proc", the program's thread in its calls; "np", a thread of the library; "inject" and
 /// "receive", in between. `users`, `groups` and `anyone` say who may be linked to it: the same user and root, otherwise. `network` is a
-/// Network, False, or None for what the environment says.
+/// Network, False, or None for what the environment says. `shared`: other threads use it by handles of their own, `Manager.share`.
 #[pyfunction]
-#[pyo3(signature = (name=None, *, namespace=None, strategy="proc", queue_entries=None, spin_ns=None, users=None, groups=None, anyone=false, links_max=None, handshake_timeout=None, cells=None, arena_bytes=None, network=None))]
+#[pyo3(signature = (name=None, *, namespace=None, strategy="proc", queue_entries=None, spin_ns=None, users=None, groups=None, anyone=false, links_max=None, handshake_timeout=None, cells=None, arena_bytes=None, network=None, shared=false))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -73,6 +69,7 @@ pub(crate) fn open(
     cells: Option<u32>,
     arena_bytes: Option<u32>,
     network: Option<&Bound<'_, PyAny>>,
+    shared: bool,
 ) -> PyResult<Manager> {
     let mut host = HostOptions::default();
     host.name.clone_from(&name);
@@ -93,27 +90,32 @@ pub(crate) fn open(
         host.arena_bytes = bytes;
     }
     let options = manager_options(strategy, queue_entries)?;
-    let opened = py.detach(move || hamlyn::open_with(host, options).map(Carried));
+    let opened = py.detach(move || hamlyn::open_shared(host, options).map(Carried));
     let manager = opened.map_err(Failure::from)?.into_inner();
-    let gate = Gate::new();
-    let descriptor = manager
-        .descriptor()
-        .map_or(-1, |descriptor| descriptor.as_raw_fd());
-    Ok(Manager {
-        sleeper: End::new(&gate, "manager", manager.clone()),
-        manager: Arc::new(Guarded::new(&gate, "manager", manager)),
-        gate,
-        name,
-        descriptor,
-    })
+    Ok(Manager::around(manager, name, shared))
 }
 
 impl Manager {
+    fn around(manager: Handle, name: Option<String>, is_shared: bool) -> Self {
+        let gate = Gate::new();
+        let descriptor = manager
+            .descriptor()
+            .map_or(-1, |descriptor| descriptor.as_raw_fd());
+        Self {
+            sleeper: End::new(&gate, "manager", manager.clone()),
+            manager: Arc::new(Guarded::new(&gate, "manager", manager)),
+            gate,
+            name,
+            descriptor,
+            is_shared,
+        }
+    }
+
     pub(crate) fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
 
-    fn enter<R>(&self, act: impl FnOnce(&hamlyn::Manager) -> Result<R, Failure>) -> PyResult<R> {
+    fn enter<R>(&self, act: impl FnOnce(&Handle) -> Result<R, Failure>) -> PyResult<R> {
         Ok(act(&*self.manager.enter()?)?)
     }
 
@@ -122,7 +124,7 @@ impl Manager {
         &self,
         py: Python<'_>,
         timeout: Option<Timeout>,
-        mut connect: impl FnMut(&hamlyn::Manager, Wait) -> Result<R, ConnectError>,
+        mut connect: impl FnMut(&Handle, Wait) -> Result<R, ConnectError>,
     ) -> PyResult<R> {
         let mut last = None;
         let connected = wait_long(py, &self.manager, timeout, LONG_SLICE, |manager, wait| {
@@ -138,6 +140,26 @@ impl Manager {
     #[getter]
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+
+    /// Another handle of a manager that was opened as shared, for another thread. End points belong to the handle that they were opened
+    /// with, and are closed with it; the manager ends with its last handle.
+    fn share(&self) -> PyResult<Self> {
+        if !self.is_shared {
+            return Err(Failure::new(
+                Kind::Invalid,
+                "this manager was not opened as shared: open it with shared=True, or a manager for each thread",
+            )
+            .into());
+        }
+        let handle = self.enter(|manager| Ok(manager.clone()))?;
+        Ok(Self::around(handle, self.name.clone(), true))
+    }
+
+    /// Whether other threads may use it by handles of their own.
+    #[getter]
+    fn shared(&self) -> bool {
+        self.is_shared
     }
 
     /// Closes it and its end points. Views of messages stay good. Nothing if it was closed before.
@@ -400,10 +422,19 @@ impl Manager {
         Subscriber::new(slf, end, trust_publisher)
     }
 
-    /// The lower layer: areas, slots, queues, messages, and one-sided operations.
+    /// The lower layer: areas, slots, queues, messages, and one-sided operations. Invalid for a shared manager.
     #[getter]
-    fn interface(slf: &Bound<'_, Self>) -> Interface {
-        Interface::new(slf, Arc::clone(&slf.get().manager))
+    fn interface(slf: &Bound<'_, Self>) -> PyResult<Interface> {
+        let this = slf.get();
+        if this.is_shared {
+            // A thread that waited there for a lock would keep the interpreter from the thread that it waits for.
+            return Err(Failure::new(
+                Kind::Invalid,
+                "the lower layer keeps a manager from other threads while it waits, so shared managers have none: open another manager for it",
+            )
+            .into());
+        }
+        Ok(Interface::new(slf, Arc::clone(&this.manager)))
     }
 
     /// The next event; None if there was none in time.
@@ -449,7 +480,7 @@ impl Manager {
     #[pyo3(signature = (timeout=None))]
     fn fence(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<()> {
         fence(py, &self.manager, timeout, |manager, wait| {
-            Ok(manager.interface().fence(wait)?)
+            Ok(manager.fence(wait)?)
         })
     }
 
@@ -510,106 +541,9 @@ impl Manager {
     /// otherwise a Sleep, which is ended when the program is awake.
     #[pyo3(signature = (timeout=None))]
     fn prepare_sleep(&self, timeout: Option<Timeout>) -> PyResult<Option<Sleep>> {
-        let mut held = self.sleeper.held.enter()?;
-        let wait = Timeout::wait(timeout);
-        let sleep = held.hold(|manager| Ok(manager.prepare_sleep(wait)?))?;
-        Ok(sleep.map(|(sleep, state)| Sleep {
-            timeout: sleep.timeout(),
-            sleeper: Arc::clone(&self.sleeper),
-            state,
-        }))
+        Sleep::prepare(&self.sleeper, Timeout::wait(timeout))
     }
 }
-
-/// This program sleeps, or is about to: it waits for the manager's descriptor, at most for `timeout` seconds, and ends this as soon as
-/// it is awake, by `end` or at the end of a `with`.
-#[pyclass(frozen, module = "hamlyn")]
-pub(crate) struct Sleep {
-    timeout: Option<Duration>,
-    sleeper: Arc<Sleeper>,
-    state: Arc<State>,
-}
-
-#[pymethods]
-impl Sleep {
-    /// For how many seconds to wait at most; None: as long as it takes.
-    #[getter]
-    fn timeout(&self) -> Option<f64> {
-        self.timeout.map(|span| span.as_secs_f64())
-    }
-
-    /// Ends it. Nothing if it was ended before.
-    fn end(&self) -> PyResult<()> {
-        let mut held = self.sleeper.held.enter()?;
-        if held.message_of(&self.state).is_some() {
-            held.use_up(&self.state)?;
-        }
-        Ok(())
-    }
-
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.end()
-    }
-}
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        let _ended = self.end();
-    }
-}
-
-/// An address, or a ticket.
-pub(crate) enum To<'py> {
-    Address(String),
-    Ticket(PyRef<'py, Ticket>),
-}
-
-impl<'py> FromPyObject<'_, 'py> for To<'py> {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        match object.cast::<Ticket>() {
-            Ok(ticket) => Ok(Self::Ticket(ticket.to_owned().borrow())),
-            Err(_) => address_of(&object, "a Ticket").map(Self::Address),
-        }
-    }
-}
-
-fn address_of(to: &Bound<'_, PyAny>, or: &str) -> PyResult<String> {
-    to.extract().map_err(|_| {
-        pyo3::exceptions::PyTypeError::new_err(format!(
-            "where to connect to is an address, as in \"name/item\", or {or}; not {}",
-            crate::waiting::type_name(to)
-        ))
-    })
-}
-
-/// Waits for a fence.
-pub(crate) fn fence<T>(
-    py: Python<'_>,
-    guarded: &Guarded<T>,
-    timeout: Option<Timeout>,
-    mut fence: impl FnMut(&mut T, Wait) -> Result<(), Failure>,
-) -> PyResult<()> {
-    let mut last = None;
-    let fenced = wait_for(py, guarded, timeout, |it, wait| match wait {
-        // The answer takes time, and each fence asks anew.
-        Wait::Poll => or_try_again(fence(it, Wait::For(FENCE_LOOK)), &mut last),
-        wait => or_try_again(fence(it, wait), &mut last),
-    })?;
-    match fenced {
-        Some(()) => Ok(()),
-        None => Err(last.unwrap_or(NO_ROOM).into()),
-    }
-}
-
-/// How long a fence looks before it counts as waiting.
-const FENCE_LOOK: Duration = Duration::from_micros(50);
 
 /// Packets refused, by reason.
 pub(crate) fn refusals(refusals: &Refusals) -> BTreeMap<String, u64> {

@@ -6,9 +6,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::borrowing::Borrowing;
 use crate::bytes::with_writable;
 use crate::error::{Failure, Kind};
-use crate::lending::Borrowing;
 use crate::peer::Peer;
 
 /// A message, where it landed: what a receive returns. It reads as its bytes: `bytes(message)`, `memoryview(message)`,

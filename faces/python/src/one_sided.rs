@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hamlyn::host::process::ProcessHost;
 use hamlyn::one_sided::{
     self, Atomic, Change, CompletionCounter, InitiatorOptions, Operation, OperationError, Width,
 };
@@ -14,13 +13,16 @@ use pyo3::types::PyBytes;
 use crate::bytes::{with_bytes, with_writable};
 use crate::error::{Failure, Kind};
 use crate::gate::Guarded;
-use crate::interface::{Target, of_same};
+use crate::interface::of_same;
+use crate::slot::Target;
 use crate::waiting::{Timeout, found, wait_for};
+use crate::window::Window;
+use crate::{Handle, Host};
 
 /// A program's access to the memory that a ticket names. Operations complete in any order; a call waits for its own.
 #[pyclass(frozen, module = "hamlyn")]
 pub(crate) struct Initiator {
-    manager: Arc<Guarded<hamlyn::Manager>>,
+    manager: Arc<Guarded<Handle>>,
     initiator: Guarded<one_sided::Initiator>,
     /// Reads whose time was over: they land where the next one would.
     late_reads: Mutex<Vec<Operation>>,
@@ -33,7 +35,7 @@ const UNANSWERED: Failure = Failure::new(
 
 impl Initiator {
     pub(crate) fn open(
-        manager: &Arc<Guarded<hamlyn::Manager>>,
+        manager: &Arc<Guarded<Handle>>,
         target: &Target,
         landing_bytes: u64,
     ) -> PyResult<Self> {
@@ -164,7 +166,7 @@ impl Initiator {
 /// An initiator and its interface, behind the gate.
 struct Asking<'a> {
     initiator: &'a mut one_sided::Initiator,
-    interface: InterfaceGuard<'a, ProcessHost>,
+    interface: InterfaceGuard<'a, Host>,
 }
 
 impl Asking<'_> {
@@ -179,7 +181,7 @@ impl Asking<'_> {
 }
 
 /// A word of 64 bits, with or without a sign.
-fn word_of(operand: &Bound<'_, PyAny>) -> PyResult<u64> {
+pub(crate) fn word_of(operand: &Bound<'_, PyAny>) -> PyResult<u64> {
     match operand.extract::<i64>() {
         Ok(signed) => Ok(signed as u64),
         Err(_) => operand.extract::<u64>().map_err(|_| {
@@ -187,6 +189,22 @@ fn word_of(operand: &Bound<'_, PyAny>) -> PyResult<u64> {
                 "the operand is an int of 64 bits, with or without a sign; not {operand}"
             ))
         }),
+    }
+}
+
+/// A change of a word, as a program says it.
+pub(crate) fn change_of(change: &str) -> PyResult<Change> {
+    match change {
+        "add" => Ok(Change::Add),
+        "and" => Ok(Change::And),
+        "or" => Ok(Change::Or),
+        "xor" => Ok(Change::Xor),
+        "swap" => Ok(Change::Swap),
+        "min" => Ok(Change::Min),
+        "max" => Ok(Change::Max),
+        _ => Err(PyValueError::new_err(format!(
+            "change is \"add\", \"and\", \"or\", \"xor\", \"swap\", \"min\" or \"max\"; not {change:?}"
+        ))),
     }
 }
 
@@ -283,20 +301,7 @@ impl Initiator {
         operand: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
     ) -> PyResult<u64> {
-        let change = match change {
-            "add" => Change::Add,
-            "and" => Change::And,
-            "or" => Change::Or,
-            "xor" => Change::Xor,
-            "swap" => Change::Swap,
-            "min" => Change::Min,
-            "max" => Change::Max,
-            _ => {
-                return Err(PyValueError::new_err(format!(
-                    "change is \"add\", \"and\", \"or\", \"xor\", \"swap\", \"min\" or \"max\"; not {change:?}"
-                )));
-            }
-        };
+        let change = change_of(change)?;
         let atomic = Atomic::new(change, Width::Bits64, word_of(operand)?);
         self.change_word(py, offset, atomic, timeout)
     }
@@ -330,6 +335,19 @@ impl Initiator {
             ..Atomic::new(Change::CompareSwap, Width::Bits64, word_of(new)?)
         };
         self.change_word(py, offset, atomic, timeout)
+    }
+
+    /// A window on the place of the ticket, in memory that was imported before this was opened: NotFound otherwise. Any thread may use it.
+    /// `trust_peers`: it has the buffer protocol, see Window.
+    #[pyo3(signature = (*, trust_peers=false))]
+    fn window(&self, trust_peers: bool) -> PyResult<Window> {
+        let _passed = self.manager.enter()?;
+        let window = of_same(&self.manager, &self.initiator)?.window().cloned();
+        let window = window.ok_or(Failure::new(
+            Kind::NotFound,
+            "the ticket's place is not imported here, or that has ended: import it, and open another initiator",
+        ))?;
+        Ok(Window::new(self.manager.gate(), window, trust_peers))
     }
 
     /// Operations that are outstanding: those that were not answered in time.

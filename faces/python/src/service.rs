@@ -10,12 +10,14 @@ use hamlyn::{PeerIdentity, Wait};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::Host;
 use crate::aio;
+use crate::borrowing::Borrowing;
 use crate::bytes::with_bytes;
 use crate::endpoint::EndPoint;
 use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded, forked};
-use crate::lending::{Borrowing, End, Holding, Lent, State, released};
+use crate::lending::{End, Holding, Lent, State, released};
 use crate::manager::Manager;
 use crate::message::Message;
 use crate::peer::Peer;
@@ -27,7 +29,7 @@ struct Later {
     client: Option<PeerIdentity>,
 }
 
-impl Lent<service::Service> for Lending<'static> {
+impl Lent<service::Service<Host>> for Lending<'static, Host> {
     const NAME: &'static str = "call";
     // Its memory goes with its client.
     const IS_DEFERRED: bool = true;
@@ -43,7 +45,7 @@ impl Lent<service::Service> for Lending<'static> {
     }
 
     fn read_kept(
-        end: &mut service::Service,
+        end: &mut service::Service<Host>,
         kept: &dyn Any,
         offset: usize,
         into: &mut [u8],
@@ -56,7 +58,7 @@ impl Lent<service::Service> for Lending<'static> {
     }
 }
 
-type Serving = End<service::Service, Lending<'static>>;
+type Serving = End<service::Service<Host>, Lending<'static, Host>>;
 
 /// A call of a client. It reads as the bytes of the request. It is answered by `reply`, once, at any time and in any order; if it is
 /// deleted without a reply, its client is told so. Views of it must be gone when the next call is received, and when it is answered.
@@ -147,7 +149,7 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new(
         manager: &Bound<'_, Manager>,
-        end: service::Service,
+        end: service::Service<Host>,
         reply_bytes: u32,
     ) -> PyResult<Py<Self>> {
         let end = End::new(manager.get().gate(), "service", end);
@@ -213,11 +215,11 @@ impl Service {
     }
 }
 
-impl Lent<service::Client> for LendingReply<'static> {
+impl Lent<service::Client<Host>> for LendingReply<'static, Host> {
     const NAME: &'static str = "reply";
 }
 
-type Calling = End<service::Client, LendingReply<'static>>;
+type Calling = End<service::Client<Host>, LendingReply<'static, Host>>;
 
 /// A reply, where it landed. Views of it must be gone before the client's next call or reply.
 #[pyclass(frozen, extends = Message, module = "hamlyn")]
@@ -249,14 +251,17 @@ impl Pending {
 pub(crate) struct Client(Arc<Calling>);
 
 impl Client {
-    pub(crate) fn new(manager: &Bound<'_, Manager>, end: service::Client) -> PyResult<Py<Self>> {
+    pub(crate) fn new(
+        manager: &Bound<'_, Manager>,
+        end: service::Client<Host>,
+    ) -> PyResult<Py<Self>> {
         let end = End::new(manager.get().gate(), "client of a service", end);
         let base = EndPoint::new(manager, &end);
         Py::new(manager.py(), (Self(end), base))
     }
 }
 
-type Held = Holding<service::Client, LendingReply<'static>>;
+type Held = Holding<service::Client<Host>, LendingReply<'static, Host>>;
 
 /// Sends a request if there is room in time.
 fn start(

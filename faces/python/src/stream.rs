@@ -8,18 +8,20 @@ use hamlyn::{PeerIdentity, ReceiveError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::Host;
 use crate::aio;
+use crate::borrowing::Borrowing;
 use crate::bytes::{with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::{Kind, class_of};
 use crate::gate::Closing;
-use crate::lending::{Borrowing, End, Holding, Lent};
-use crate::manager::{Manager, fence};
+use crate::lending::{End, Holding, Lent};
+use crate::manager::Manager;
 use crate::message::{Message, sender};
 use crate::peer::Peer;
-use crate::waiting::{SLICE, Timeout, found, or_wait, wait_for, wait_long};
+use crate::waiting::{SLICE, Timeout, fence, found, or_wait, wait_for, wait_long};
 
-impl Lent<stream::Receiver> for Lending<'static> {
+impl Lent<stream::Receiver<Host>> for Lending<'static, Host> {
     const NAME: &'static str = "record";
 
     fn keep(self) -> Result<Box<dyn Any>, Self> {
@@ -31,7 +33,7 @@ impl Lent<stream::Receiver> for Lending<'static> {
     }
 }
 
-type Receiving = End<stream::Receiver, Lending<'static>>;
+type Receiving = End<stream::Receiver<Host>, Lending<'static, Host>>;
 
 /// What a stream is opened with.
 pub(crate) fn stream_options(
@@ -74,7 +76,10 @@ pub(crate) struct StreamReceiver {
 }
 
 impl StreamReceiver {
-    pub(crate) fn new(manager: &Bound<'_, Manager>, end: stream::Receiver) -> PyResult<Py<Self>> {
+    pub(crate) fn new(
+        manager: &Bound<'_, Manager>,
+        end: stream::Receiver<Host>,
+    ) -> PyResult<Py<Self>> {
         let seed = end.make_seed().to_bytes();
         let end = End::new(manager.get().gate(), "receiver of a stream", end);
         let base = EndPoint::new(manager, &end);
@@ -204,14 +209,17 @@ impl StreamReceiver {
 /// Records from this length on are not tried without waiting first: what does not go at once would be copied.
 const LONG_BYTES: usize = 16 << 10;
 
-type Sending = End<stream::Sender, NoMessage>;
+type Sending = End<stream::Sender<Host>, NoMessage>;
 
 /// The sending end. One that is deleted before it is closed sends nothing more, and its receiver is told whether that was all.
 #[pyclass(frozen, extends = EndPoint, module = "hamlyn")]
 pub(crate) struct StreamSender(Arc<Sending>);
 
 impl StreamSender {
-    pub(crate) fn new(manager: &Bound<'_, Manager>, end: stream::Sender) -> PyResult<Py<Self>> {
+    pub(crate) fn new(
+        manager: &Bound<'_, Manager>,
+        end: stream::Sender<Host>,
+    ) -> PyResult<Py<Self>> {
         let end = End::new(manager.get().gate(), "sender of a stream", end);
         let base = EndPoint::new(manager, &end);
         Py::new(manager.py(), (Self(end), base))
@@ -246,7 +254,7 @@ impl StreamSender {
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
         with_bytes(data, "a record", |bytes| {
-            let send = |held: &mut Holding<stream::Sender, NoMessage>, wait| {
+            let send = |held: &mut Holding<stream::Sender<Host>, NoMessage>, wait| {
                 or_wait(held.end()?.send(bytes, wait))
             };
             let sent = match bytes.len() > LONG_BYTES {

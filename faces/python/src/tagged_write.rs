@@ -6,18 +6,19 @@ use std::sync::Arc;
 use hamlyn::tagged_write;
 use pyo3::prelude::*;
 
+use crate::Host;
 use crate::aio;
+use crate::area::Area;
 use crate::bytes::with_bytes;
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
-use crate::interface::Area;
 use crate::lending::End;
-use crate::manager::{Manager, fence, refusals};
+use crate::manager::{Manager, refusals};
 use crate::peer::Peer;
 use crate::ticket::Ticket;
-use crate::waiting::{Timeout, found, or_wait, wait_for};
+use crate::waiting::{Timeout, fence, found, or_wait, wait_for};
 
-type Receiving = End<tagged_write::Receiver, NoMessage>;
+type Receiving = End<tagged_write::Receiver<Host>, NoMessage>;
 
 /// A tag that came: a number, `int(tag)`, and who sent it.
 #[pyclass(frozen, module = "hamlyn")]
@@ -76,7 +77,7 @@ pub(crate) struct TaggedWriteReceiver(Arc<Receiving>);
 impl TaggedWriteReceiver {
     pub(crate) fn new(
         manager: &Bound<'_, Manager>,
-        end: tagged_write::Receiver,
+        end: tagged_write::Receiver<Host>,
     ) -> PyResult<Py<Self>> {
         let end = End::new(manager.get().gate(), "receiver of tagged writes", end);
         let base = EndPoint::new(manager, &end);
@@ -190,7 +191,7 @@ impl TaggedWriteReceiver {
     }
 }
 
-type Sending = End<tagged_write::Sender, NoMessage>;
+type Sending = End<tagged_write::Sender<Host>, NoMessage>;
 
 /// The sending end.
 #[pyclass(frozen, extends = EndPoint, module = "hamlyn")]
@@ -199,7 +200,7 @@ pub(crate) struct TaggedWriteSender(Arc<Sending>);
 impl TaggedWriteSender {
     pub(crate) fn new(
         manager: &Bound<'_, Manager>,
-        end: tagged_write::Sender,
+        end: tagged_write::Sender<Host>,
     ) -> PyResult<Py<Self>> {
         let end = End::new(manager.get().gate(), "sender of tagged writes", end);
         let base = EndPoint::new(manager, &end);

@@ -143,12 +143,14 @@ fn wait_in_slices<T, R>(
         let Some(left) = deadline.left(slice) else {
             return Ok(None);
         };
-        let carried = Carried((guarded, &mut *attempt));
+        // The gate is passed, and left, while the thread is attached.
+        let mut entered = guarded.enter()?;
+        let carried = Carried((&mut *entered, &mut *attempt));
         let found = py.detach(move || {
-            let (guarded, attempt) = carried.into_inner();
-            let mut entered = guarded.enter()?;
-            attempt(&mut entered, Wait::For(left)).map(Carried)
+            let (value, attempt) = carried.into_inner();
+            attempt(value, Wait::For(left)).map(Carried)
         });
+        drop(entered);
         if let Some(found) = found.map(Carried::into_inner)? {
             return Ok(Some(found));
         }
@@ -179,6 +181,17 @@ pub(crate) fn or_try_again<R, E: Into<Failure>>(
     }
 }
 
+/// As [`or_try_again`], for what is not there any more if it is not there now.
+pub(crate) fn or_look_again<R, E: Into<Failure>>(
+    result: Result<R, E>,
+    last: &mut Option<Failure>,
+) -> Result<Option<R>, Failure> {
+    match result.map_err(Into::into) {
+        Err(failure) if failure.kind != Kind::TimedOut => Err(failure),
+        result => or_try_again(result, last),
+    }
+}
+
 /// What came of a wait that must find something.
 pub(crate) fn found<R>(found: Option<R>, last: Option<Failure>) -> PyResult<R> {
     match found {
@@ -199,11 +212,34 @@ pub(crate) fn detached<T, R>(
     guarded: &Guarded<T>,
     act: impl FnOnce(&mut T) -> Result<R, Failure>,
 ) -> PyResult<R> {
-    let carried = Carried((guarded, act));
+    let mut entered = guarded.enter()?;
+    let carried = Carried((&mut *entered, act));
     let result = py.detach(move || {
-        let (guarded, act) = carried.into_inner();
-        let mut entered = guarded.enter()?;
-        act(&mut entered).map(Carried)
+        let (value, act) = carried.into_inner();
+        act(value).map(Carried)
     });
+    drop(entered);
     Ok(result.map(Carried::into_inner)?)
 }
+
+/// Waits for a fence.
+pub(crate) fn fence<T>(
+    py: Python<'_>,
+    guarded: &Guarded<T>,
+    timeout: Option<Timeout>,
+    mut fence: impl FnMut(&mut T, Wait) -> Result<(), Failure>,
+) -> PyResult<()> {
+    let mut last = None;
+    let fenced = wait_for(py, guarded, timeout, |it, wait| match wait {
+        // The answer takes time, and each fence asks anew.
+        Wait::Poll => or_try_again(fence(it, Wait::For(FENCE_LOOK)), &mut last),
+        wait => or_try_again(fence(it, wait), &mut last),
+    })?;
+    match fenced {
+        Some(()) => Ok(()),
+        None => Err(last.unwrap_or(NO_ROOM).into()),
+    }
+}
+
+/// How long a fence looks before it counts as waiting.
+const FENCE_LOOK: Duration = Duration::from_micros(50);

@@ -108,6 +108,46 @@ def test_loans(pair) -> None:
     check(act, 10_000, 1000)
 
 
+def test_windows_exports_and_grants(pair) -> None:
+    alice, me = pair
+    area = alice.interface.allocate(4096, "exportable")
+    slot = alice.interface.open_slot(area, rights="all")
+    granted = alice.interface.open_slot(alice.interface.allocate(4096, "grantable"))
+    me.interface.target(slot.ticket(), WAIT)
+    peer = alice.next_event(WAIT).peer
+    descriptors = []
+
+    def act() -> None:
+        with alice.interface.export_slot(slot) as export:
+            imported = me.interface.import_slot(export.ticket, WAIT)
+            window = imported.window(trust_peers=True)
+            with memoryview(window) as view:
+                view[:5] = b"hello"
+            assert bytes(window)[:5] == b"hello" == area.window().read(0, 5)
+        with pytest.raises(hamlyn.PeerGone):
+            window.read(0, 5)
+        imported.close()
+        with alice.interface.grant_pages(granted, peer) as grant:
+            me.interface.accept_grant(grant.ticket, WAIT)
+            assert me.interface.drop_grant(grant.ticket)
+        descriptors.append(len(os.listdir("/proc/self/fd")))
+
+    check(act, 1000, 1000)
+    assert descriptors[-1] <= descriptors[10] + 2
+
+
+def test_handles_of_a_shared_manager() -> None:
+    with hamlyn.open("alice", shared=True) as alice:
+
+        def act() -> None:
+            with alice.share() as handle:
+                inbox = handle.bind_datagram("inbox")
+                handle.connect_datagram("alice/inbox", WAIT).send(b"x", WAIT)
+                assert inbox.recv_bytes(WAIT) == b"x"
+
+        check(act, 2000, 2000)
+
+
 def test_managers_and_end_points() -> None:
     descriptors = []
 

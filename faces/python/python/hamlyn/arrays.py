@@ -39,14 +39,14 @@ class SharedArray:
     """The writing end: `with array.write() as new: new[...] = values` publishes a version. Made by `shared_array`."""
 
     def __init__(self, manager: Manager, item: str, shape: Any, dtype: Any, readers: int, versions: int, owns_manager: bool) -> None:
-        from .channel import _describe
+        from .frames import describe
 
         numpy = _numpy()
         self._dtype = numpy.dtype(dtype)
         if self._dtype.hasobject:
             raise TypeError("an array of Python objects cannot be shared: give it a dtype of numbers")
         self._shape = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
-        described = json.dumps([_describe(self._dtype), list(self._shape)]).encode()
+        described = json.dumps([describe(self._dtype), list(self._shape)]).encode()
         head = _HEAD.pack(_MARK, _VERSION, 0, len(described)) + described
         self._head = head + bytes(-len(head) % _ALIGNMENT)
         self._count = 1
@@ -202,7 +202,7 @@ class ArrayReader:
 
 def _array_of(view: memoryview) -> Any:
     """The array in a message, whose head is checked before it is used."""
-    from .channel import _fields
+    from .frames import fields_of
 
     numpy = _numpy()
     bad = Malformed("the publisher sent a message that is no shared array of this version")
@@ -215,7 +215,7 @@ def _array_of(view: memoryview) -> Any:
         raise bad
     try:
         described, shape = json.loads(bytes(view[_HEAD.size : _HEAD.size + length]))
-        dtype = numpy.dtype(_fields(described) if isinstance(described, list) else str(described))
+        dtype = numpy.dtype(fields_of(described) if isinstance(described, list) else str(described))
         count = 1
         for size in shape:
             if type(size) is not int or size < 0:

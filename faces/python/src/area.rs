@@ -1,0 +1,124 @@
+//! Areas: memory that peers write at any time, so that it is read by copies.
+
+use std::sync::Arc;
+
+use hamlyn::export::ExportableOptions;
+use hamlyn::{InterfaceGuard, NewSlot};
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::Host;
+use crate::bytes::{with_bytes, with_writable};
+use crate::error::Failure;
+use crate::gate::{Gate, Guarded};
+use crate::window::Window;
+
+/// Memory that peers write, and read, as their tickets allow. It may change at any time, so it is read by copies.
+#[pyclass(frozen, module = "hamlyn")]
+pub(crate) struct Area {
+    pub(crate) area: Guarded<hamlyn::Area>,
+    pub(crate) length: usize,
+}
+
+impl Area {
+    pub(crate) fn new(gate: &Arc<Gate>, area: hamlyn::Area, length_bytes: u64) -> Self {
+        Self {
+            area: Guarded::new(gate, "area", area),
+            length: usize::try_from(length_bytes).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+fn outside(_: impl Sized) -> PyErr {
+    PyIndexError::new_err("that does not lie in the area")
+}
+
+#[pymethods]
+impl Area {
+    fn __len__(&self) -> usize {
+        self.length
+    }
+
+    /// A copy of so many bytes from `offset` on.
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        offset: u64,
+        length: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        if length > self.length {
+            return Err(outside(()));
+        }
+        PyBytes::new_with(py, length, |into| {
+            self.area.enter()?.read_at(offset, into).map_err(outside)
+        })
+    }
+
+    /// Copies from `offset` on into a buffer that can be written, all of which is filled.
+    #[pyo3(signature = (buffer, offset=0))]
+    fn read_into(&self, buffer: &Bound<'_, PyAny>, offset: u64) -> PyResult<()> {
+        with_writable(buffer, "the buffer", |into| {
+            self.area.enter()?.read_at(offset, into).map_err(outside)
+        })
+    }
+
+    /// Copies any object with a contiguous buffer to `offset`.
+    fn write(&self, offset: u64, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        with_bytes(data, "what is written", |bytes| {
+            self.area.enter()?.write_at(offset, bytes).map_err(outside)
+        })
+    }
+
+    /// The eight bytes at `offset`, a multiple of 8, as a number, whole.
+    fn load_u64(&self, offset: u64) -> PyResult<u64> {
+        self.area.enter()?.load_u64(offset).map_err(outside)
+    }
+
+    /// Stores a number in the eight bytes at `offset`, a multiple of 8, whole.
+    fn store_u64(&self, offset: u64, value: u64) -> PyResult<()> {
+        self.area.enter()?.store_u64(offset, value).map_err(outside)
+    }
+
+    /// A window on a part of the area, or on all of it, which any thread may use. `trust_peers`: it has the buffer protocol, see Window.
+    #[pyo3(signature = (offset=0, length=None, *, trust_peers=false))]
+    fn window(&self, offset: u64, length: Option<u64>, trust_peers: bool) -> PyResult<Window> {
+        let area = self.area.enter()?;
+        let length = length.unwrap_or_else(|| (self.length as u64).saturating_sub(offset));
+        let window = offset
+            .checked_add(length)
+            .and_then(|end| area.direct_window(offset..end));
+        let window = window.ok_or_else(|| outside(()))?;
+        Ok(Window::new(self.area.gate(), window, trust_peers))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<hamlyn.Area of {} bytes>", self.length)
+    }
+}
+
+/// Allocates an area of that kind, and says how long it is.
+pub(crate) fn allocate(
+    mut interface: InterfaceGuard<'_, Host>,
+    length_bytes: u64,
+    kind: &str,
+) -> PyResult<(hamlyn::Area, u64)> {
+    let area = match kind {
+        "private" => interface.allocate(length_bytes).map_err(Failure::from)?,
+        "grantable" => interface
+            .allocate_shared(length_bytes)
+            .map_err(Failure::from)?,
+        "exportable" => hamlyn::Area::exportable(ExportableOptions {
+            length_bytes,
+            address: None,
+        })
+        .map_err(Failure::from)?,
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "the kind of an area is \"private\", \"grantable\" or \"exportable\"; not {kind:?}"
+            )));
+        }
+    };
+    let length_bytes = NewSlot::new(&area).range.end;
+    Ok((area, length_bytes))
+}

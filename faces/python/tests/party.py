@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""A party of the promises in `faces/c/tests/conformance.rs`: it does what lines on standard input say, one call for each, and answers each
+with a line: the status, by the numbers of `hamlyn_status` in C, and what came or the text of the error.
+
+A line is a verb, an index, a time in milliseconds (-1: for ever), and up to two texts. Ends of an index share a number per kind, from 0 to 15.
+`faces/c/tests/programs/party.c` understands the same lines. `make python` runs the promises with this program.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Optional
+
+import hamlyn
+
+ENDS = 16
+STRATEGIES = ("proc", "np", "inject", "receive")
+OK, TIMED_OUT, MALFORMED = 0, 1, 11
+# The first that fits.
+STATUSES: tuple[tuple[type[BaseException], int], ...] = (
+    (hamlyn.TimedOut, TIMED_OUT),
+    (hamlyn.TooLong, 10),
+    (hamlyn.HandleClosed, 3),
+    (hamlyn.Forked, 3),
+    (hamlyn.InUse, 4),
+    (hamlyn.Released, 5),
+    (BufferError, 5),
+    (hamlyn.NotFound, 6),
+    (hamlyn.Refused, 7),
+    (hamlyn.PeerGone, 8),
+    (hamlyn.Closed, 9),
+    (hamlyn.Malformed, MALFORMED),
+    (hamlyn.Overrun, 12),
+    (hamlyn.Cut, 13),
+    (hamlyn.Taken, 14),
+    (hamlyn.SystemFailed, 15),
+    (hamlyn.Invalid, 2),
+    (ValueError, 2),
+)
+
+
+class Failed(Exception):
+    """A status that no exception of the library stands for."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def came(message: Any) -> Any:
+    """A receive returns None where C has a status."""
+    if message is None:
+        raise Failed(TIMED_OUT, "nothing came in time")
+    return message
+
+
+class Party:
+    """The manager of this party, and its end points by kind and index. Each method but the first is a verb."""
+
+    def __init__(self) -> None:
+        self.manager: Any = None
+        self.ends: dict[tuple[str, int], Any] = {}
+
+    def open(self, at: int, timeout: Optional[float], name: str, strategy: str) -> None:
+        self.manager = hamlyn.open(name, strategy=STRATEGIES[int(strategy)])
+
+    def bind_datagram(self, at: int, timeout: Optional[float], item: str, _: str) -> None:
+        self.ends["inbox", at] = self.manager.bind_datagram(item, 64)
+
+    def connect_datagram(self, at: int, timeout: Optional[float], to: str, _: str) -> None:
+        self.ends["outbox", at] = self.manager.connect_datagram(to, timeout)
+
+    def send_datagram(self, at: int, timeout: Optional[float], text: str, _: str) -> None:
+        self.ends["outbox", at].send(text.encode(), timeout)
+
+    def fence_datagram(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.ends["outbox", at].fence(timeout)
+
+    def recv_datagram(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
+        with came(self.ends["inbox", at].recv(timeout)) as datagram:
+            return bytes(datagram).decode()
+
+    def hold_datagram(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
+        datagram = self.ends["held", at] = came(self.ends["inbox", at].recv(timeout))
+        return bytes(datagram).decode()
+
+    def release_datagram(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.ends.pop(("held", at)).release()
+
+    def revoke_datagram(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.ends["inbox", at].revoke()
+
+    def close_datagram(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.ends["inbox", at].close()
+
+    def bind_stream(self, at: int, timeout: Optional[float], item: str, _: str) -> None:
+        self.ends["log", at] = self.manager.bind_stream(item)
+
+    def connect_stream(self, at: int, timeout: Optional[float], to: str, _: str) -> None:
+        self.ends["writer", at] = self.manager.connect_stream(to, timeout)
+
+    def send_records(self, at: int, timeout: Optional[float], count: str, _: str) -> None:
+        """So many records, each the number of its turn."""
+        writer = self.ends["writer", at]
+        for turn in range(int(count)):
+            writer.send(b"%d" % turn, timeout)
+        writer.flush(timeout)
+
+    def recv_records(self, at: int, timeout: Optional[float], count: str, _: str) -> None:
+        for turn in range(int(count)):
+            record = self.recv_record(at, timeout, "", "")
+            if record != str(turn):
+                raise Failed(MALFORMED, f"{record[:100]} came in the place of record {turn}")
+
+    def recv_record(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
+        with came(self.ends["log", at].recv(timeout)) as record:
+            return bytes(record).decode()
+
+    def finish_stream(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.ends["writer", at].close(timeout)
+
+    def bind_tags(self, at: int, timeout: Optional[float], item: str, _: str) -> None:
+        self.ends["table", at] = self.manager.bind_tagged_write(item, 4096, 16)
+
+    def connect_tags(self, at: int, timeout: Optional[float], to: str, _: str) -> None:
+        self.ends["tagger", at] = self.manager.connect_tagged_write(to, timeout)
+
+    def send_tag(self, at: int, timeout: Optional[float], text: str, tag: str) -> None:
+        self.ends["tagger", at].send(0, text.encode(), int(tag), timeout)
+
+    def fence_tags(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.ends["tagger", at].fence(timeout)
+
+    def recv_tag(self, at: int, timeout: Optional[float], tag: str, _: str) -> None:
+        came(self.ends["table", at].get_specific_tag(int(tag), timeout))
+
+    def read_tags(self, at: int, timeout: Optional[float], length: str, _: str) -> str:
+        return bytes(self.ends["table", at].area.read(0, int(length))).decode()
+
+    def revoke_tags(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.ends["table", at].revoke()
+
+    def bind_service(self, at: int, timeout: Optional[float], item: str, _: str) -> None:
+        self.ends["service", at] = self.manager.bind_service(item)
+
+    def connect_service(self, at: int, timeout: Optional[float], to: str, _: str) -> None:
+        self.ends["client", at] = self.manager.connect_service(to, timeout)
+
+    def serve(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
+        call = came(self.ends["service", at].recv(timeout))
+        request = bytes(call)
+        call.reply(request)
+        return request.decode()
+
+    def call(self, at: int, timeout: Optional[float], text: str, _: str) -> str:
+        with self.ends["client", at].call(text.encode(), timeout) as reply:
+            return bytes(reply).decode()
+
+    def bind_publisher(self, at: int, timeout: Optional[float], item: str, _: str) -> None:
+        self.ends["publisher", at] = self.manager.bind_publisher(item)
+
+    def await_readers(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        if self.ends["publisher", at].await_readers(1, timeout) < 1:
+            raise Failed(TIMED_OUT, "no reader came in time")
+
+    def publish(self, at: int, timeout: Optional[float], text: str, _: str) -> str:
+        loan = self.ends["publisher", at].loan(len(text), timeout)
+        with memoryview(loan) as view:
+            view[:] = text.encode()
+        return str(loan.publish().readers)
+
+    def connect_subscriber(self, at: int, timeout: Optional[float], to: str, _: str) -> None:
+        self.ends["subscriber", at] = self.manager.connect_subscriber(to, timeout)
+
+    def recv_sample(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
+        with came(self.ends["subscriber", at].recv(timeout)) as sample:
+            return bytes(sample).decode()
+
+    def next_departure(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
+        while True:
+            event = came(self.manager.next_event(timeout))
+            if event.kind == "peer_left":
+                return str(event.peer.process)
+
+    def poll(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.manager.poll()
+
+
+def answer(verb: Callable[..., Optional[str]], *arguments: Any) -> str:
+    try:
+        return f"{OK} {verb(*arguments) or ''}"
+    except Failed as failed:
+        return f"{failed.status} {failed}"
+    except Exception as error:
+        for kind, status in STATUSES:
+            if isinstance(error, kind):
+                return f"{status} {error}"
+        raise
+
+
+def main() -> int:
+    party = Party()
+    for line in sys.stdin:
+        name, at, limit_ms, text, more, *_ = line.split() + [""] * 5
+        verb = None if name.startswith("_") else getattr(party, name, None)
+        if not callable(verb) or not 0 <= int(at or 0) < ENDS:
+            print(f"party: no verb is called {name}, or no end {at}", file=sys.stderr)
+            return 2
+        limit = int(limit_ms or 0)
+        print(answer(verb, int(at or 0), None if limit < 0 else limit / 1000, text, more), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,327 @@
+"""Exported memory and windows on it: what is read is the owner's memory or an error, and nothing outlives what it was granted with."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+
+import numpy
+import pytest
+from conftest import doomed, running
+
+import hamlyn
+
+WAIT = 60
+LENGTH = 2 * 4096
+
+
+class Owner:
+    """A manager with an exported slot."""
+
+    def __init__(self, manager: hamlyn.Manager, rights: str = "all", length: int = LENGTH) -> None:
+        self.manager = manager
+        self.interface = manager.interface
+        self.area = self.interface.allocate(length, "exportable")
+        self.slot = self.interface.open_slot(self.area, rights=rights)
+        self.export = self.interface.export_slot(self.slot)
+        manager.offer("memory", bytes(self.export.ticket))
+
+
+def take_up(me: hamlyn.Manager) -> hamlyn.Import:
+    ticket = hamlyn.ExportTicket(me.ask("alice", "memory", WAIT))
+    me.interface.target(ticket.ticket, WAIT)
+    return me.interface.import_slot(ticket, WAIT)
+
+
+@pytest.fixture
+def pair():
+    with hamlyn.open("alice") as alice, hamlyn.open() as me:
+        yield alice, me
+
+
+def importer() -> None:
+    with hamlyn.open() as me:
+        imported = take_up(me)
+        window = imported.window()
+        assert len(window) == LENGTH and window.writable and window.lasts
+        assert window.read(8, 5) == b"begin"
+        window.write(100, b"from the importer")
+        assert window.change(0, "add", 3) == 7
+        # An initiator of the slot operates in the memory itself: the owner makes no call.
+        memory = me.interface.open_initiator(me.interface.target(imported.ticket.ticket, WAIT))
+        assert memory.read(100, 8, WAIT) == b"from the"
+        memory.put(200, b"put", WAIT)
+        assert memory.change(0, "add", 1, WAIT) == 10
+        assert memory.window().load_u64(0) == 11
+
+
+def test_operations_are_loads_and_stores() -> None:
+    with hamlyn.open("alice") as alice:
+        owner = Owner(alice)
+        owner.area.store_u64(0, 7)
+        owner.area.write(8, b"begin")
+        with running(importer):
+            pass
+        assert owner.area.load_u64(0) == 11
+        assert owner.area.read(100, 17) == b"from the importer"
+        assert owner.area.read(200, 3) == b"put"
+        assert owner.interface.exports_made == 1
+        owner.export.revoke()
+        assert owner.interface.exports_made == 0
+        assert owner.area.load_u64(0) == 11
+
+
+def test_what_is_revoked_is_an_error(pair) -> None:
+    alice, me = pair
+    owner = Owner(alice)
+    imported = take_up(me)
+    window, trusting = imported.window(), imported.window(trust_peers=True)
+    view = memoryview(trusting)
+    owner.area.write(0, b"before")
+    assert window.read(0, 6) == b"before" == bytes(view[:6])
+    memory = me.interface.open_initiator(me.interface.target(imported.ticket.ticket, WAIT))
+    owner.export.revoke()
+    owner.export.revoke()
+    owner.area.write(0, b"after!")
+    assert not window.lasts and not imported.lasts
+    buffer = bytearray(8)
+    for use in (
+        lambda: window.read(0, 6),
+        lambda: bytes(window),
+        lambda: window.read_into(buffer),
+        lambda: window.write(0, b"lost"),
+        lambda: window.load_u64(0),
+        lambda: window.store_u64(0, 1),
+        lambda: window.change(0, "add", 1),
+        lambda: window.compare_swap(0, 0, 1),
+        lambda: memoryview(trusting),
+    ):
+        with pytest.raises(hamlyn.PeerGone, match="has ended"):
+            use()
+    with pytest.raises(hamlyn.NotFound):
+        memory.window()
+    # The view of before shows the memory of before, and what it writes reaches nobody.
+    assert bytes(view[:6]) == b"before"
+    view[:6] = b"wrong!"
+    assert owner.area.read(0, 6) == b"after!"
+    # Nobody can take it up again.
+    with pytest.raises(hamlyn.NotFound):
+        me.interface.import_slot(owner.export.ticket, WAIT)
+    # The slot is as open as before: operations go as packets.
+    alice_moves = threading.Event()
+
+    def move() -> None:
+        while not alice_moves.is_set():
+            alice.poll()
+
+    thread = threading.Thread(target=move)
+    thread.start()
+    try:
+        assert memory.read(0, 6, WAIT) == b"after!"
+    finally:
+        alice_moves.set()
+        thread.join()
+
+
+def exporter() -> None:
+    with hamlyn.open("alice", strategy="np") as alice:
+        owner = Owner(alice)
+        owner.area.write(0, b"mortal")
+        threading.Event().wait()
+
+
+def test_a_dead_owner_is_an_error() -> None:
+    with hamlyn.open() as me, doomed(exporter) as owner:
+        imported = take_up(me)
+        window = imported.window()
+        array = numpy.frombuffer(imported.window(trust_peers=True), "u1")
+        assert window.read(0, 6) == b"mortal"
+        owner.kill()
+        while me.next_event(WAIT).kind != "peer_left":
+            pass
+        assert not window.lasts
+        with pytest.raises(hamlyn.PeerGone):
+            window.read(0, 6)
+        # The memory is there as long as a view of it is.
+        assert array[:6].tobytes() == b"mortal"
+        assert me.interface.imports == 0
+
+
+def test_views_of_a_window(pair) -> None:
+    alice, me = pair
+    owner = Owner(alice)
+    imported = take_up(me)
+    with pytest.raises(BufferError, match="trust_peers=True"):
+        memoryview(imported.window())
+    window = imported.window(trust_peers=True)
+    array = numpy.frombuffer(window, "f8")
+    assert array.size == LENGTH // 8 and array.flags.writeable
+    array[:3] = (1, 2, 3)
+    own = owner.area.window(8, 16, trust_peers=True)
+    assert len(own) == 16
+    mine = numpy.frombuffer(own, "f8")
+    assert mine.tolist() == [2, 3]
+    mine[:] += 0.5
+    assert array[:4].tolist() == [1, 2.5, 3.5, 0]
+    with pytest.raises(BufferError, match="view of the window"):
+        window.close()
+    # A view holds its window.
+    del window, imported
+    gc.collect()
+    assert array[1] == 2.5
+    window = take_up(me).window(trust_peers=True)
+    with window, memoryview(window) as view:
+        assert view[:8].tobytes() == numpy.float64(1).tobytes()
+        view.release()
+    assert window.closed and not window.lasts and "closed" in repr(window)
+    window.close()
+    with pytest.raises(hamlyn.HandleClosed, match="open another"):
+        window.read(0, 1)
+
+
+def test_read_only(pair) -> None:
+    alice, me = pair
+    owner = Owner(alice, "read")
+    owner.area.write(0, b"look")
+    imported = take_up(me)
+    window = imported.window(trust_peers=True)
+    assert not window.writable and window.read(0, 4) == b"look"
+    for use in (lambda: window.write(0, b"x"), lambda: window.store_u64(0, 1), lambda: window.change(0, "or", 1)):
+        with pytest.raises(hamlyn.Refused, match="read only"):
+            use()
+    view = memoryview(window)
+    assert view.readonly
+    with pytest.raises(TypeError):
+        view[0] = 1
+    with pytest.raises((BufferError, TypeError, ValueError)):
+        alice.bind_datagram("inbox").recv_into(window, 0)
+    assert owner.area.read(0, 4) == b"look"
+
+
+def test_what_closes_with_what(pair) -> None:
+    alice, me = pair
+    owner = Owner(alice)
+    with take_up(me) as imported:
+        window = imported.window()
+        assert me.interface.imports == 1
+    assert imported.closed and not imported.lasts and not window.lasts
+    assert me.interface.imports == 0
+    with pytest.raises(hamlyn.PeerGone):
+        window.read(0, 1)
+    with pytest.raises(hamlyn.HandleClosed):
+        imported.window()
+    imported.close()
+    # Deleting an import changes nothing; closing the manager ends it, but no view.
+    window = take_up(me).window(trust_peers=True)
+    own = owner.area.window()
+    gc.collect()
+    window.write(0, b"still")
+    view = memoryview(window)
+    me.close()
+    for use in (lambda: window.read(0, 5), lambda: memoryview(window)):
+        with pytest.raises(hamlyn.HandleClosed):
+            use()
+    assert bytes(view[:5]) == b"still" == own.read(0, 5)
+    # A slot that is closed takes its export back.
+    owner.interface.close_slot(owner.slot)
+    assert owner.interface.exports_made == 0
+    owner.export.revoke()
+    alice.close()
+    with pytest.raises(hamlyn.HandleClosed):
+        owner.export.revoke()
+    with pytest.raises(hamlyn.HandleClosed):
+        own.read(0, 5)
+
+
+def test_what_cannot_be_exported(pair) -> None:
+    alice, me = pair
+    interface = alice.interface
+    private = interface.allocate(LENGTH)
+    with pytest.raises(hamlyn.Invalid):
+        interface.export_slot(interface.open_slot(private, rights="all"))
+    area = interface.allocate(LENGTH, "exportable")
+    with pytest.raises(hamlyn.Invalid, match="whole area"):
+        interface.export_slot(interface.open_slot(area, length=4096, rights="all"))
+    with pytest.raises(hamlyn.Invalid, match="READ or ALL"):
+        interface.export_slot(interface.open_slot(area, rights="write"))
+    with pytest.raises(ValueError, match="exportable"):
+        interface.allocate(LENGTH, "shared")
+    assert len(interface.allocate(1, "exportable")) == 4096
+    slot = interface.open_slot(area, rights="all")
+    with pytest.raises(hamlyn.Invalid, match="another manager's"):
+        me.interface.export_slot(slot)
+    with interface.export_slot(slot) as export:
+        assert len(export.ticket) == LENGTH == len(export.ticket.ticket)
+        assert hamlyn.ExportTicket(bytes(export.ticket)) == export.ticket
+        assert str(LENGTH) in repr(export) and "secret" not in repr(export.ticket)
+        with pytest.raises(hamlyn.NotFound, match="no link"):
+            me.interface.import_slot(export.ticket, WAIT)
+        with pytest.raises(hamlyn.Invalid, match="own"):
+            interface.import_slot(export.ticket, WAIT)
+    for wrong in (b"nonsense", bytes(len(bytes(export.ticket))), bytes(slot.ticket())):
+        with pytest.raises(hamlyn.Invalid):
+            hamlyn.ExportTicket(wrong)
+    with pytest.raises(TypeError):
+        me.interface.import_slot(slot.ticket())
+
+
+def test_bounds_of_a_window(pair) -> None:
+    alice, _ = pair
+    area = alice.interface.allocate(64)
+    window = area.window(16, 32)
+    for wrong in (
+        lambda: area.window(0, 65),
+        lambda: area.window((1 << 64) - 1, 2),
+        lambda: window.read(0, 33),
+        lambda: window.read(32, 1),
+        lambda: window.read((1 << 64) - 1, 2),
+        lambda: window.read_into(bytearray(33)),
+        lambda: window.write(30, b"123"),
+        lambda: window.load_u64(25),
+        lambda: window.store_u64(25, 1),
+        lambda: window.change(4, "add", 1),
+    ):
+        with pytest.raises(IndexError):
+            wrong()
+    assert area.read(0, 64) == bytes(64)
+    with pytest.raises(ValueError, match='"add"'):
+        window.change(0, "subtract", 1)
+    assert window.compare_swap(0, 0, 5) == 0 and window.compare_swap(0, 0, 6) == 5
+    assert area.load_u64(16) == 5
+
+
+def test_threads_share_a_window(pair) -> None:
+    alice, me = pair
+    owner = Owner(alice)
+    window = take_up(me).window()
+    rounds, threads = 5000, 4
+
+    def count() -> None:
+        for _ in range(rounds):
+            window.change(64, "add", 1)
+
+    counting = [threading.Thread(target=count) for _ in range(threads)]
+    for thread in counting:
+        thread.start()
+    # The managers are used meanwhile.
+    while any(thread.is_alive() for thread in counting):
+        alice.poll()
+        me.poll()
+    for thread in counting:
+        thread.join()
+    assert owner.area.load_u64(64) == rounds * threads
+
+
+def test_a_child_has_no_window(pair) -> None:
+    alice, _ = pair
+    window = alice.interface.allocate(64).window()
+    child = os.fork()
+    if child == 0:
+        try:
+            window.read(0, 1)
+        except hamlyn.Forked:
+            os._exit(17)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
+    assert window.read(0, 1) == b"\0"
