@@ -1,4 +1,4 @@
-"""Tasks of asyncio: one manager, several end points, each with a task that awaits it; no thread, and nobody blocks the loop.
+"""Tasks of asyncio: one manager, several end points, each with a task that awaits it. No thread is needed, and no call blocks the loop.
 
     python tasks.py listen 3        # ends after three messages, whichever way they come
     python tasks.py say "over here"
