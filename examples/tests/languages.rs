@@ -137,7 +137,8 @@ fn file_to_digest(stage_name: &str, bytes: usize, workers: usize) -> (PathBuf, S
         let begin = bytes.min(number * part_bytes);
         whole.update(Sha256::digest(&data[begin..bytes.min(begin + part_bytes)]));
     }
-    let digits = whole.finalize().iter().map(|byte| format!("{byte:02x}"));
+    let whole = whole.finalize();
+    let digits = whole.iter().map(|byte| format!("{byte:02x}"));
     (path, digits.collect())
 }
 

@@ -36,6 +36,17 @@ impl Stage {
         Running(Some(self.command(program, arguments).spawn().unwrap()))
     }
 
+    /// Starts a program that is to read that from its standard input.
+    #[allow(dead_code, reason = "each test program uses a part of this module")]
+    pub(crate) fn start_with(&self, program: &str, arguments: &[&str], input: &str) -> Running {
+        let mut command = self.command(program, arguments);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut to = child.stdin.take().unwrap();
+        let running = Running(Some(child));
+        to.write_all(input.as_bytes()).unwrap();
+        running
+    }
+
     /// Runs a program to its end; what it printed.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> String {
         self.start(program, arguments).end()
