@@ -1,9 +1,9 @@
 /* Revocation: a service that dismisses a client which asks for what it must not. Its key is worthless from then on; others are
  * served as before.
  *
- *     bouncer serve 2          # ends after two good calls
- *     bouncer ask public       # prints the answer
- *     bouncer ask secret       # is dismissed
+ *     bouncer serve 2               # ends after two good calls
+ *     bouncer ask public            # prints the answer
+ *     bouncer ask secret public     # is dismissed, and gets no answer to the other call either
  */
 #include <hamlyn.h>
 
@@ -52,7 +52,7 @@ static int serve(int calls) {
     return 0;
 }
 
-static int ask(const char *what) {
+static int ask(char **calls, int count) {
     hamlyn_error error;
     hamlyn_manager *me;
     hamlyn_client *door;
@@ -60,11 +60,13 @@ static int ask(const char *what) {
     if (hamlyn_open(NULL, &me, &error) || hamlyn_connect_service(me, "door/service", WAIT_NS, &door, &error)) {
         return fail(&error);
     }
-    if (hamlyn_call(door, what, strlen(what), WAIT_NS, &answer, &error) == HAMLYN_OK) {
-        printf("%.*s\n", (int)answer.length_bytes, (const char *)answer.data);
-        hamlyn_release_reply(door, NULL);
-    } else {
-        printf("%s\n", error.text);
+    for (int i = 0; i < count; i++) {
+        if (hamlyn_call(door, calls[i], strlen(calls[i]), WAIT_NS, &answer, &error) == HAMLYN_OK) {
+            printf("%.*s\n", (int)answer.length_bytes, (const char *)answer.data);
+            hamlyn_release_reply(door, NULL);
+        } else {
+            printf("%s\n", error.text);
+        }
     }
     hamlyn_close_client(door, NULL);
     hamlyn_close(me, NULL);
@@ -75,9 +77,9 @@ int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "serve") == 0) {
         return serve(atoi(argv[2]));
     }
-    if (argc == 3 && strcmp(argv[1], "ask") == 0) {
-        return ask(argv[2]);
+    if (argc >= 3 && strcmp(argv[1], "ask") == 0) {
+        return ask(argv + 2, argc - 2);
     }
-    fprintf(stderr, "usage: bouncer serve CALLS | bouncer ask WHAT\n");
+    fprintf(stderr, "usage: bouncer serve CALLS | bouncer ask WHAT...\n");
     return 2;
 }

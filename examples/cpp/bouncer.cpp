@@ -1,9 +1,9 @@
 // Revocation: a service that dismisses a client which asks for what it must not. Its key is worthless from then on; others are
 // served as before.
 //
-//     bouncer serve 2          # ends after two good calls
-//     bouncer ask public       # prints the answer
-//     bouncer ask secret       # is dismissed
+//     bouncer serve 2               # ends after two good calls
+//     bouncer ask public            # prints the answer
+//     bouncer ask secret public     # is dismissed, and gets no answer to the other call either
 #include <hamlyn.hpp>
 
 #include <iostream>
@@ -28,21 +28,23 @@ static void serve(int calls) {
     door.flush(10s);
 }
 
-static void ask(const std::string &what) {
+static void ask(int count, char **calls) {
     hamlyn::manager me;
     auto door = me.connect_service("door/service", 10s);
-    auto answer = door.try_call(what, 10s);
-    std::cout << (answer ? answer->text() : answer.text()) << '\n';
+    for (int i = 0; i < count; i++) {
+        auto answer = door.try_call(calls[i], 10s);
+        std::cout << (answer ? answer->text() : answer.text()) << '\n';
+    }
 }
 
 int main(int argc, char **argv) try {
-    const std::string does = argc == 3 ? argv[1] : "";
+    const std::string does = argc >= 3 ? argv[1] : "";
     if (does == "serve") {
         serve(std::stoi(argv[2]));
     } else if (does == "ask") {
-        ask(argv[2]);
+        ask(argc - 2, argv + 2);
     } else {
-        std::cerr << "usage: bouncer serve CALLS | bouncer ask WHAT\n";
+        std::cerr << "usage: bouncer serve CALLS | bouncer ask WHAT...\n";
         return 2;
     }
     return 0;
