@@ -37,7 +37,7 @@ def ask(calls: list[str]) -> None:
         for what in calls:
             try:
                 print(door.call_bytes(what.encode(), timeout=10).decode())
-            except (hamlyn.Refused, hamlyn.PeerGone) as error:
+            except hamlyn.Error as error:
                 print(error)
 
 
