@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build library install install-library install-command packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-publish check-packages check-arm check-links tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
+.PHONY: demo test soak soak-hosts build library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-publish check-packages check-arm check-links tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -44,8 +44,25 @@ install-library: $(if $(SUDO_UID),,library)
 install-command: $(if $(SUDO_UID),,build)
 	packaging/command.sh target/release/hamlyn "$(PREFIX)" "$(DESTDIR)"
 
+# The Split-C compiler and its runtime.
+splitc: tools
+	@echo "== building Split-C (release)"
+	$(CARGO) build --release --locked -p hamlyn-splitcc -p hamlyn-splitc-c
+
+# The Python wheel of the first of PYTHONS, under target/wheels. Needs maturin, from PyPI once.
+wheel: export CARGO_TARGET_DIR = $(CURDIR)/target/python/cargo
+wheel: tools tool-venv
+	@room=target/python/maturin; \
+	if ! [ -x $$room/bin/maturin ] && ! { $(firstword $(PYTHONS)) -m venv $$room \
+	  && $$room/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.12,<2"; }; then \
+	  echo "SKIPPED: no virtual environment, or no network to PyPI: no wheel is made"; exit 0; fi; \
+	echo "== a Python wheel"; \
+	rm -rf target/wheels; \
+	room=$$PWD/$$room; \
+	cd faces/python; $$room/bin/maturin build --release --locked --quiet --interpreter $$room/bin/python --out $(CURDIR)/target/wheels
+
 # Debian packages, under target/packages.
-packages: library build
+packages: library build splitc
 	@if ! command -v dpkg-shlibdeps >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  echo "== installing dpkg-dev, to make packages"; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq dpkg-dev; fi
 	@echo "== Debian packages"
@@ -59,7 +76,7 @@ check-packages:
 	else \
 	  command -v debootstrap >/dev/null && command -v lintian >/dev/null || { echo "== installing debootstrap and lintian, to check packages"; \
 	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq debootstrap lintian || true; }; \
-	  $(MAKE) packages && packaging/check-packages.sh target/packages target/check-packages target/wheels; fi
+	  $(MAKE) packages wheel && packaging/check-packages.sh target/packages target/check-packages target/wheels; fi
 
 # The book, in target/book: all documents, with the pages of rustdoc and Doxygen beside them. Once its tools are there, no network is
 # used, neither to make it nor to read it.

@@ -48,6 +48,9 @@ trap 'exit 1' HUP INT TERM
 tar -C "$fresh" -xf "$base"
 mkdir "$fresh/packages" "$fresh/programs"
 cp "$packages"/*.deb "$fresh/packages/"
+cp -R "$root/examples/c" "$root/examples/python" "$fresh/programs/"
+# The program of docs/split-c.md.
+sed -n '/^```c$/,/^```$/p' "$root/docs/split-c.md" | sed -e 1d -e '/^```$/,$d' > "$fresh/programs/sum.sc"
 cp -R "$root/faces/c/tests/programs/installed.c" "$root/faces/c/tests/programs/installed.cpp" "$root/faces/c/tests/programs/cmake" "$fresh/programs/"
 if [ -n "$wheels" ] && ls "$wheels"/*.whl >/dev/null 2>&1; then
     cp "$wheels"/*.whl "$fresh/packages/"

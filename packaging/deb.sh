@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the Debian packages libhamlyn0, libhamlyn-dev and hamlyn from what `make library build` has built:
+# Makes the Debian packages libhamlyn0, libhamlyn-dev, hamlyn and hamlyn-splitc from what `make library build splitc` has built:
 #
 #   deb.sh DIRECTORY
 #
@@ -17,8 +17,8 @@ to=$(cd "$1" && pwd)
 for tool in dpkg-deb dpkg-shlibdeps; do
     command -v $tool >/dev/null || { echo "deb.sh: no $tool: packages can be made where there is dpkg-dev (apt-get install dpkg-dev)" >&2; exit 1; }
 done
-for file in libhamlyn_c.a hamlyn; do
-    [ -f "$TARGET/$file" ] || { echo "deb.sh: no $TARGET/$file: build it first (make library build)" >&2; exit 1; }
+for file in libhamlyn_c.a hamlyn splitcc libsplitc.so; do
+    [ -f "$TARGET/$file" ] || { echo "deb.sh: no $TARGET/$file: build it first (make library build splitc)" >&2; exit 1; }
 done
 
 upstream=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -1)
@@ -35,7 +35,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 umask 022
 # Others than root make packages, too: the archives say that root owns everything.
-stage=$work/stage lib=$work/libhamlyn$soversion dev=$work/libhamlyn-dev bin=$work/hamlyn
+stage=$work/stage lib=$work/libhamlyn$soversion dev=$work/libhamlyn-dev bin=$work/hamlyn splitc=$work/hamlyn-splitc
 
 "$root/faces/c/packaging/install.sh" "$TARGET/libhamlyn_c.a" "$upstream" /usr "$stage" "/$libdir"
 
@@ -56,6 +56,14 @@ strip --strip-unneeded --remove-section=.comment --remove-section=.note "$bin/us
 mkdir -p "$bin/usr/share/zsh"
 mv "$bin/usr/share/zsh/site-functions" "$bin/usr/share/zsh/vendor-completions"
 gzip -9n "$bin/usr/share/man/man1"/*.1
+
+# The compiler of Split-C with its runtime, in a folder of its own: the compiler looks for headers and runtime beside the folder that
+# it lies in, also if it is started by a link, and programs find the runtime where they were linked with it.
+home=usr/lib/splitc
+"$root/packaging/splitc.sh" "$TARGET" "/$home" "$splitc"
+strip --strip-unneeded --remove-section=.comment --remove-section=.note "$splitc/$home/bin/splitcc" "$splitc/$home/lib/libsplitc.so"
+mkdir -p "$splitc/usr/bin"
+ln -s ../lib/splitc/bin/splitcc "$splitc/usr/bin/splitcc"
 
 # What every package has.
 finish() {
@@ -94,7 +102,7 @@ TEXT
         echo "Section: $section"
         echo "Priority: optional"
         echo "Architecture: $architecture"
-        [ "$package" = hamlyn ] || echo "Multi-Arch: same"
+        case $package in lib*) echo "Multi-Arch: same" ;; esac
         echo "Maintainer: $maintainer"
         echo "Installed-Size: $(du -k --apparent-size -s "$tree" | cut -f1)"
         [ -z "$depends" ] || echo "Depends: $depends"
@@ -109,7 +117,7 @@ maintainer=${DEB_MAINTAINER:-The Hamlyn engineers <engineers@hamlyn.invalid>}
 # dpkg-shlibdeps looks for a source package around it.
 mkdir "$work/debian"
 printf 'Source: hamlyn\n\nPackage: hamlyn\nArchitecture: any\n' > "$work/debian/control"
-shared() { (cd "$work" && dpkg-shlibdeps -O "$1" 2>/dev/null | sed -n 's/^shlibs:Depends=//p'); }
+shared() { (cd "$work" && dpkg-shlibdeps -O "$@" 2>/dev/null | sed -n 's/^shlibs:Depends=//p'); }
 
 mkdir -p "$lib/DEBIAN"
 echo "libhamlyn $soversion libhamlyn$soversion (>= $upstream)" > "$lib/DEBIAN/shlibs"
@@ -130,3 +138,10 @@ finish hamlyn "$bin" net "$(shared "$bin/usr/bin/hamlyn")" \
     "protected messages between programs (command)" "$what
 This package has the command, which shows, measures and traces it, makes
 keys, carries pipes, and starts parallel programs."
+finish hamlyn-splitc "$splitc" devel "$(shared "$splitc/$home/bin/splitcc" "$splitc/$home/lib/libsplitc.so"), gcc, libc6-dev, hamlyn (= $version)" \
+    "Split-C compiler and runtime" "Split-C is C with a global address space: a program reads and writes the
+memory of its other processes as it does its own, and says which accesses
+may overlap.
+.
+This package has the compiler, the runtime and its headers for C, C++ and
+Split-C. The command hamlyn starts programs, on one host or several."

@@ -49,13 +49,38 @@ for file in /usr/share/zsh/vendor-completions/_hamlyn /usr/share/fish/vendor_com
     [ -s $file ] || fail "there is no $file"
 done
 
+echo "== Split-C"
+# The program of docs/split-c.md, in one process and in three.
+splitcc --version > /dev/null || fail "splitcc does not start"
+splitcc -O2 -o /tmp/sum sum.sc || fail "splitcc cannot compile sum.sc"
+said=$(/tmp/sum) || fail "a Split-C program fails by itself"
+[ "$said" = "1 processors, sum 1" ] || fail "a Split-C program by itself says $said"
+said=$(hamlyn run -n 3 /tmp/sum) || fail "a Split-C program of three processes fails"
+echo "$said" | grep -q "3 processors, sum 6" || fail "a Split-C program of three processes says $said"
+
 if ls /packages/*.whl > /dev/null 2>&1; then
     echo "== the Python wheel"
+    # A folder for it, and the interpreter of Debian: no other package is there.
+    export PYTHONDONTWRITEBYTECODE=1
     python3 -m venv --without-pip /tmp/venv
     for wheel in /packages/*.whl; do
         python3 -m pip --python /tmp/venv/bin/python install --quiet --no-index --no-deps "$wheel" || fail "$wheel cannot be installed"
     done
-    HAMLYN_NAMESPACE=wheel /tmp/venv/bin/python -c 'import hamlyn; print("hamlyn", getattr(hamlyn, "__version__", "imported"))' || fail "the wheel cannot be imported"
+    /tmp/venv/bin/python -c 'import hamlyn; print("hamlyn", hamlyn.__version__)' || fail "the wheel cannot be imported"
+    export HAMLYN_NAMESPACE=wheel
+    /tmp/venv/bin/python /programs/python/log.py collect > /tmp/collected &
+    collector=$!
+    printf 'it works\nfrom end to end\n' | /tmp/venv/bin/python /programs/python/log.py send || fail "a Python program cannot send"
+    wait $collector || fail "a Python program cannot receive"
+    [ "$(cat /tmp/collected)" = "$(printf 'it works\nfrom end to end')" ] || fail "a Python program received $(cat /tmp/collected)"
+    # The same example in C, from the packages, understands it.
+    cc -Wall -Werror /programs/c/log.c -o /tmp/log $(pkg-config --cflags --libs hamlyn)
+    /tmp/log collect > /tmp/collected &
+    collector=$!
+    echo "from Python to C" | /tmp/venv/bin/python /programs/python/log.py send || fail "a Python program cannot send to one in C"
+    wait $collector || fail "a program in C cannot receive from Python"
+    [ "$(cat /tmp/collected)" = "from Python to C" ] || fail "a program in C received $(cat /tmp/collected)"
+    unset HAMLYN_NAMESPACE
 fi
 
 echo "== purged"

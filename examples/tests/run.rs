@@ -1,76 +1,9 @@
-//! Every example is run as its first lines say, and says what it must.
+//! Examples that there are in Rust alone: each is run as its first lines say, and says what it must. Those of several languages
+//! are run by `languages.rs`.
 
-use std::io::Write as _;
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+mod support;
 
-/// Programs that see each other and nobody else.
-struct Stage {
-    namespace: String,
-    environment: Vec<(&'static str, String)>,
-}
-
-impl Stage {
-    fn new(name: &str) -> Self {
-        Self {
-            namespace: format!("x{}-{name}", std::process::id()),
-            environment: Vec::new(),
-        }
-    }
-
-    fn command(&self, program: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .env("HAMLYN_NAMESPACE", &self.namespace)
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    fn start(&self, program: &str, arguments: &[&str]) -> Running {
-        Running(Some(self.command(program, arguments).spawn().unwrap()))
-    }
-
-    /// Runs a program to its end; what it printed.
-    fn run(&self, program: &str, arguments: &[&str]) -> String {
-        self.start(program, arguments).end()
-    }
-}
-
-/// A program that is killed if its test fails.
-struct Running(Option<Child>);
-
-impl Running {
-    fn end(mut self) -> String {
-        let child = self.0.take().unwrap();
-        let Output {
-            status,
-            stdout,
-            stderr,
-        } = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&stderr);
-        assert!(status.success(), "{said}");
-        String::from_utf8(stdout).unwrap()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-/// Not through the macros, whose output the harness keeps to itself.
-fn skip(why: &str) {
-    let said = format!("SKIPPED: {why}\n");
-    std::io::stderr().write_all(said.as_bytes()).unwrap();
-}
+use support::{Running, Stage, two_hosts};
 
 #[test]
 fn hello() {
@@ -97,22 +30,6 @@ fn sum() {
     let said = clients.map(Running::end);
     assert_eq!(said, ["3.75\n", "3\n", "-3.5\n"]);
     server.end();
-}
-
-#[test]
-fn log() {
-    let program = env!("CARGO_BIN_EXE_log");
-    let stage = Stage::new("log");
-    let collector = stage.start(program, &["collect"]);
-    let lines: String = (0..1000).map(|number| format!("line {number}\n")).collect();
-    let mut command = stage.command(program, &["send"]);
-    let mut sender = command.stdin(Stdio::piped()).spawn().unwrap();
-    let mut input = sender.stdin.take().unwrap();
-    let sender = Running(Some(sender));
-    input.write_all(lines.as_bytes()).unwrap();
-    drop(input);
-    sender.end();
-    assert_eq!(collector.end(), lines);
 }
 
 #[test]
@@ -151,18 +68,6 @@ fn gather() {
 }
 
 #[test]
-fn bouncer() {
-    let program = env!("CARGO_BIN_EXE_bouncer");
-    let stage = Stage::new("bouncer");
-    let server = stage.start(program, &["serve", "2"]);
-    assert_eq!(stage.run(program, &["ask", "public"]), "come in\n");
-    let dismissed = stage.run(program, &["ask", "secret"]);
-    assert!(dismissed.contains("door/service"), "{dismissed}");
-    assert_eq!(stage.run(program, &["ask", "public"]), "come in\n");
-    assert!(server.end().contains("is dismissed"));
-}
-
-#[test]
 fn frames() {
     let program = env!("CARGO_BIN_EXE_frames");
     let stage = Stage::new("frames");
@@ -173,56 +78,6 @@ fn frames() {
         assert_eq!(reader.end(), expected);
     }
     publisher.end();
-}
-
-#[test]
-fn tasks() {
-    let program = env!("CARGO_BIN_EXE_tasks");
-    let stage = Stage::new("tasks");
-    let listener = stage.start(program, &["listen", "3"]);
-    stage.run(program, &["say", "over here"]);
-    stage.run(program, &["count", "7"]);
-    stage.run(program, &["count", "8"]);
-    let said = listener.end();
-    let mut lines: Vec<&str> = said.lines().collect();
-    lines.sort_unstable();
-    assert_eq!(lines, ["number 7", "number 8", "over here"]);
-}
-
-#[test]
-fn users() {
-    if !rustix::process::getuid().is_root() {
-        return skip("only root can be two users");
-    }
-    let program = env!("CARGO_BIN_EXE_users");
-    let stage = Stage::new("users");
-    let receiver = stage.start(program, &["receive", "65534"]);
-    stage.run(program, &["send", "65534", "hello"]);
-    assert_eq!(receiver.end(), "user 65534: hello\n");
-}
-
-/// Two hosts on this one: two addresses of the loopback device.
-fn two_hosts(name: &str, network: u8) -> (Stage, Stage) {
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&directory).unwrap();
-    let process = std::process::id() % 240 + 1;
-    let address = |host: u8| format!("127.{process}.{network}.{host}");
-    let known = directory.join("hosts");
-    std::fs::write(
-        &known,
-        format!("zeus {}\nhera {}\n", address(1), address(2)),
-    )
-    .unwrap();
-    let stage = |host: &str, number| Stage {
-        environment: vec![
-            ("HAMLYN_INSECURE", "1".to_owned()),
-            ("HAMLYN_HOSTS", known.to_string_lossy().into_owned()),
-            ("HAMLYN_HOST", host.to_owned()),
-            ("HAMLYN_LISTEN", format!("{}:0", address(number))),
-        ],
-        ..Stage::new(name)
-    };
-    (stage("zeus", 1), stage("hera", 2))
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //! served as before.
 //!
 //! ```text
-//! bouncer serve 2          # ends after two good calls
-//! bouncer ask public       # prints the answer
-//! bouncer ask secret       # is dismissed
+//! bouncer serve 2               # ends after two good calls
+//! bouncer ask public            # prints the answer
+//! bouncer ask secret public     # is dismissed, and gets no answer to the other call either
 //! ```
 
 use hamlyn::Wait;
@@ -15,8 +15,8 @@ fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", calls] => serve(calls.parse()?),
-        ["ask", what] => ask(what),
-        _ => Err("usage: bouncer serve CALLS | bouncer ask WHAT".into()),
+        ["ask", ref calls @ ..] => ask(calls),
+        _ => Err("usage: bouncer serve CALLS | bouncer ask WHAT...".into()),
     }
 }
 
@@ -41,13 +41,14 @@ fn serve(calls: usize) -> Outcome {
     Ok(())
 }
 
-fn ask(what: &str) -> Outcome {
+fn ask(calls: &[&str]) -> Outcome {
     let me = hamlyn::open_unnamed()?;
     let mut door = me.connect_service("door/service", Wait::millis(5_000))?;
-    let first = door.call(what.as_bytes(), Wait::millis(5_000));
-    match first.map(|answer| String::from_utf8_lossy(&answer).into_owned()) {
-        Ok(answer) => println!("{answer}"),
-        Err(error) => println!("{error}"),
+    for what in calls {
+        match door.call(what.as_bytes(), Wait::millis(5_000)) {
+            Ok(answer) => println!("{}", String::from_utf8_lossy(&answer)),
+            Err(error) => println!("{error}"),
+        }
     }
     Ok(())
 }

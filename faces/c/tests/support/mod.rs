@@ -61,6 +61,21 @@ pub(crate) fn start_under(
     command.spawn().unwrap()
 }
 
+/// Starts a program that finds its libraries in that folder.
+#[allow(dead_code, reason = "each test program uses a part of this module")]
+pub(crate) fn start_with_libraries(
+    libraries: &Path,
+    program: &Path,
+    namespace: &str,
+    arguments: &[&str],
+) -> Child {
+    let mut command = Command::new(program);
+    command.args(arguments).env("HAMLYN_NAMESPACE", namespace);
+    command.env("LD_LIBRARY_PATH", libraries);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
 /// The program ends well, and has printed that.
 #[allow(dead_code, reason = "each test program uses a part of this module")]
 pub(crate) fn passed_with(child: Child, printed: &str) {
