@@ -46,9 +46,19 @@
 #define HAMLYN_EXPORT_TICKET_LENGTH_BYTES 64
 
 /**
+ * Of these so many are used.
+ */
+#define HAMLYN_EXPORT_TICKET_USED_BYTES 64
+
+/**
  * Bytes of the ticket of a grant.
  */
 #define HAMLYN_GRANT_TICKET_LENGTH_BYTES 64
+
+/**
+ * Of these so many are used.
+ */
+#define HAMLYN_GRANT_TICKET_USED_BYTES 52
 
 /**
  * The link ended before the packet was acknowledged; it may have been delivered.
@@ -94,6 +104,11 @@
  * Bytes of a member.
  */
 #define HAMLYN_MEMBER_LENGTH_BYTES 96
+
+/**
+ * Of these so many are used.
+ */
+#define HAMLYN_MEMBER_USED_BYTES 60
 
 /**
  * Adds; wraps.
@@ -251,9 +266,19 @@
 #define HAMLYN_SEED_LENGTH_BYTES 96
 
 /**
+ * Of these so many are used.
+ */
+#define HAMLYN_SEED_USED_BYTES 76
+
+/**
  * Bytes of a ticket.
  */
 #define HAMLYN_TICKET_LENGTH_BYTES 64
+
+/**
+ * Of these so many are used.
+ */
+#define HAMLYN_TICKET_USED_BYTES 52
 
 /**
  * What became of a call. Zero is success; all others are errors, of which hamlyn_error has a text with the remedy.
@@ -707,7 +732,7 @@ typedef struct {
  */
 typedef struct {
     /**
-     * Meaningful to the library only.
+     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_TICKET_USED_BYTES alone; the others are 0.
      */
     uint8_t bytes[HAMLYN_TICKET_LENGTH_BYTES];
 } hamlyn_ticket;
@@ -773,7 +798,7 @@ typedef struct {
  */
 typedef struct {
     /**
-     * Meaningful to the library only.
+     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_EXPORT_TICKET_USED_BYTES alone; the others are 0.
      */
     uint8_t bytes[HAMLYN_EXPORT_TICKET_LENGTH_BYTES];
 } hamlyn_export_ticket;
@@ -887,7 +912,7 @@ typedef struct {
  */
 typedef struct {
     /**
-     * Meaningful to the library only.
+     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_GRANT_TICKET_USED_BYTES alone; the others are 0.
      */
     uint8_t bytes[HAMLYN_GRANT_TICKET_LENGTH_BYTES];
 } hamlyn_grant_ticket;
@@ -1122,7 +1147,7 @@ typedef struct {
  */
 typedef struct {
     /**
-     * Meaningful to the library only.
+     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_MEMBER_USED_BYTES alone; the others are 0.
      */
     uint8_t bytes[HAMLYN_MEMBER_LENGTH_BYTES];
 } hamlyn_member;
@@ -1292,7 +1317,7 @@ typedef struct {
  */
 typedef struct {
     /**
-     * Meaningful to the library only.
+     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_SEED_USED_BYTES alone; the others are 0.
      */
     uint8_t bytes[HAMLYN_SEED_LENGTH_BYTES];
 } hamlyn_seed;
@@ -2950,7 +2975,8 @@ hamlyn_status hamlyn_write_area(hamlyn_tag_receiver *receiver,
                                 hamlyn_error *error);
 
 /**
- * A ticket for a part of the area.
+ * A ticket for a part of the area. Its holder's library keeps to that part; what guards the area is one key, so who makes tickets up from this
+ * one reaches all of it. For parts that are guarded apart, bind several.
  */
 hamlyn_status hamlyn_area_ticket(hamlyn_tag_receiver *receiver,
                                  uint64_t offset,

@@ -18,13 +18,18 @@ use crate::status::{Error, Failure, Status};
 
 /// Bytes of the ticket of an export.
 pub const EXPORT_TICKET_LENGTH_BYTES: usize = 64;
-const _: () = assert!(EXPORT_TICKET_LENGTH_BYTES >= hamlyn::export::EXPORT_TICKET_BYTES);
+/// Of these so many are used.
+pub const EXPORT_TICKET_USED_BYTES: usize = 64;
+const _: () = assert!(
+    EXPORT_TICKET_USED_BYTES == hamlyn::export::EXPORT_TICKET_BYTES
+        && EXPORT_TICKET_LENGTH_BYTES >= EXPORT_TICKET_USED_BYTES
+);
 
 /// The right to map the memory of a slot, for every peer that has it and a link to its owner. May be copied and sent as bytes.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExportTicket {
-    /// Meaningful to the library only.
+    /// Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_EXPORT_TICKET_USED_BYTES alone; the others are 0.
     pub bytes: [u8; EXPORT_TICKET_LENGTH_BYTES],
 }
 

@@ -14,13 +14,18 @@ use crate::status::{Error, Failure, Status};
 
 /// Bytes of the ticket of a grant.
 pub const GRANT_TICKET_LENGTH_BYTES: usize = 64;
-const _: () = assert!(GRANT_TICKET_LENGTH_BYTES >= hamlyn::grant::GRANT_TICKET_BYTES);
+/// Of these so many are used.
+pub const GRANT_TICKET_USED_BYTES: usize = 52;
+const _: () = assert!(
+    GRANT_TICKET_USED_BYTES == hamlyn::grant::GRANT_TICKET_BYTES
+        && GRANT_TICKET_LENGTH_BYTES >= GRANT_TICKET_USED_BYTES
+);
 
 /// The right to fetch granted pages, once, for the one peer that they were granted to. May be sent as bytes.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GrantTicket {
-    /// Meaningful to the library only.
+    /// Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_GRANT_TICKET_USED_BYTES alone; the others are 0.
     pub bytes: [u8; GRANT_TICKET_LENGTH_BYTES],
 }
 

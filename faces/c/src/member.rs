@@ -12,14 +12,16 @@ use crate::boundary::wait_of;
 
 /// Bytes of a member.
 pub const MEMBER_LENGTH_BYTES: usize = 96;
-const _: () = assert!(MEMBER_LENGTH_BYTES >= MEMBER_BYTES);
+/// Of these so many are used.
+pub const MEMBER_USED_BYTES: usize = 60;
+const _: () = assert!(MEMBER_USED_BYTES == MEMBER_BYTES && MEMBER_LENGTH_BYTES >= MEMBER_BYTES);
 
 /// A part of a group's place, and of what its receiver counts. A capability, like a ticket; to be used by one holder, once. May be copied
 /// and sent as bytes.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Member {
-    /// Meaningful to the library only.
+    /// Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_MEMBER_USED_BYTES alone; the others are 0.
     pub bytes: [u8; MEMBER_LENGTH_BYTES],
 }
 

@@ -90,13 +90,15 @@ pub unsafe extern "C" fn hamlyn_bind_stream(
 
 /// Bytes of a seed.
 pub const SEED_LENGTH_BYTES: usize = 96;
-const _: () = assert!(SEED_LENGTH_BYTES >= SEED_BYTES);
+/// Of these so many are used.
+pub const SEED_USED_BYTES: usize = 76;
+const _: () = assert!(SEED_USED_BYTES == SEED_BYTES && SEED_LENGTH_BYTES >= SEED_BYTES);
 
 /// What the sending end of a stream grows from. A capability, like a ticket; to be used by one holder, once. May be copied and sent as bytes.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seed {
-    /// Meaningful to the library only.
+    /// Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_SEED_USED_BYTES alone; the others are 0.
     pub bytes: [u8; SEED_LENGTH_BYTES],
 }
 

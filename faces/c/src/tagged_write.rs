@@ -172,7 +172,8 @@ pub unsafe extern "C" fn hamlyn_write_area(
     })
 }
 
-/// A ticket for a part of the area.
+/// A ticket for a part of the area. Its holder's library keeps to that part; what guards the area is one key, so who makes tickets up from this
+/// one reaches all of it. For parts that are guarded apart, bind several.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_area_ticket(
     receiver: *mut TagReceiverHandle,

@@ -7,14 +7,16 @@ use crate::status::{Error, Failure, Status};
 
 /// Bytes of a ticket.
 pub const TICKET_LENGTH_BYTES: usize = 64;
-const _: () = assert!(TICKET_LENGTH_BYTES >= TICKET_BYTES);
+/// Of these so many are used.
+pub const TICKET_USED_BYTES: usize = 52;
+const _: () = assert!(TICKET_USED_BYTES == TICKET_BYTES && TICKET_LENGTH_BYTES >= TICKET_BYTES);
 
 /// A ticket: the place in the receiver's memory, and the key that guards it. Who has it can send there, until the receiver takes it
 /// back. May be copied and sent as bytes.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ticket {
-    /// Meaningful to the library only.
+    /// Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_TICKET_USED_BYTES alone; the others are 0.
     pub bytes: [u8; TICKET_LENGTH_BYTES],
 }
 

@@ -42,8 +42,49 @@ class options {
         options_.queue_entries = entries;
         return *this;
     }
+    // Only this user, and root, may be linked to the manager: the default. Then: everybody, or those that are listed.
+    options &access_anyone() {
+        options_.access = HAMLYN_ACCESS_ANYONE;
+        return *this;
+    }
+    options &access(std::vector<std::uint32_t> users, std::vector<std::uint32_t> groups = {}) {
+        options_.access = HAMLYN_ACCESS_LISTED;
+        users_ = std::move(users);
+        groups_ = std::move(groups);
+        return *this;
+    }
+    // It stays on this host.
+    options &network_off() {
+        options_.network = HAMLYN_NETWORK_OFF;
+        return *this;
+    }
+    // Other hosts are reached as the settings say; their texts must last until the manager is opened.
+    options &network(const hamlyn_network_options &settings) {
+        options_.network = HAMLYN_NETWORK_ON;
+        network_ = settings;
+        return *this;
+    }
+    // For how long a call that waits polls before it sleeps.
+    options &spin(std::chrono::nanoseconds limit) {
+        options_.spin_ns = limit.count();
+        return *this;
+    }
+    // The others: see hamlyn_options.
+    hamlyn_options &all() noexcept { return options_; }
+    // As hamlyn.h has them, as long as this lasts and is not changed.
     hamlyn_options get() const {
         hamlyn_options all = options_;
+        if (!users_.empty()) {
+            all.users = users_.data();
+            all.users_count = static_cast<std::uint32_t>(users_.size());
+        }
+        if (!groups_.empty()) {
+            all.groups = groups_.data();
+            all.groups_count = static_cast<std::uint32_t>(groups_.size());
+        }
+        if (network_) {
+            all.network_options = &*network_;
+        }
         all.name = name_ ? name_->c_str() : nullptr;
         all.namespace_name = namespace_ ? namespace_->c_str() : nullptr;
         return all;
@@ -52,6 +93,8 @@ class options {
   private:
     hamlyn_options options_;
     std::optional<std::string> name_, namespace_;
+    std::vector<std::uint32_t> users_, groups_;
+    std::optional<hamlyn_network_options> network_;
 };
 
 // What was sent and did not arrive, and what it says for people.
@@ -167,10 +210,10 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
         return timeout_ns;
     }
     void end_sleep() { detail::attempt(hamlyn_end_sleep, get()).value(); }
-    // Offers bytes under an item, to every peer that asks.
-    void offer(const std::string &item, bytes data) {
-        detail::attempt(hamlyn_offer, get(), item.c_str(), static_cast<std::uint32_t>(HAMLYN_OFFER_ALWAYS), data.data(), data.size())
-            .value();
+    // Offers bytes under an item: to every peer that asks, with HAMLYN_OFFER_ONCE to the first, with HAMLYN_OFFER_AFTERWARDS to those that
+    // ask when what is offered once is given away.
+    void offer(const std::string &item, bytes data, std::uint32_t supply = HAMLYN_OFFER_ALWAYS) {
+        detail::attempt(hamlyn_offer, get(), item.c_str(), supply, data.data(), data.size()).value();
     }
     // What the manager of that name offers under an item.
     std::string ask(const std::string &name, const std::string &item, wait limit = wait::forever()) {

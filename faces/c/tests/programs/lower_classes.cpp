@@ -282,9 +282,16 @@ void protocols(hamlyn::manager &here, hamlyn::manager &there) {
 }
 
 void managers() {
-    hamlyn::manager one("one"), two("two");
+    hamlyn::manager one("one");
+    hamlyn::manager two(hamlyn::options().name("two").access({geteuid()}).network_off().spin(1us));
+    throws(HAMLYN_REFUSED, [&] {
+        hamlyn::manager closed(hamlyn::options().name("closed").access({geteuid() + 1}));
+        two.connect("closed", 60s);
+    });
     one.set_bad_keys_max(10);
     one.offer("item", "offered");
+    one.offer("last", "gone", HAMLYN_OFFER_ONCE);
+    IS(two.ask("one", "last", 60s) == "gone");
     const auto link = two.connect("one", 60s);
     IS(two.identity().user == getuid() && two.ask("one", "item", 60s) == "offered");
     one.withdraw("item");
