@@ -170,6 +170,7 @@ python: tool-fmt tool-clippy tool-venv
 	  rm -rf $$room/wheels; \
 	  (cd faces/python; $(PYTHON_TARGET) $$room/bin/maturin build --release --locked --quiet --interpreter $$room/bin/python --out $$room/wheels); \
 	  $$room/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $$room/wheels/*.whl; \
+	  $(CARGO) test --workspace --locked --quiet --no-run --test conformance --test languages; \
 	  echo "== the promises with parties in Python $$version, and with parties in both C and Python"; \
 	  PATH="$$room/bin:$$PATH" HAMLYN_PARTY="$$PWD/faces/python/tests/party.py" $(CARGO) test --workspace --locked --test conformance; \
 	  echo "== the Python package with Python $$version: tests"; \
