@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use hamlyn::Wait;
+use hamlyn::engine::limits::DIRECT_BYTES_MAX;
 
 use crate::status::{ERROR_TEXT_BYTES, Error, Failure, Status};
 
@@ -121,10 +122,11 @@ pub(crate) fn bytes<'a>(data: *const c_void, length_bytes: usize) -> Result<&'a 
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), length_bytes) })
 }
 
-/// The same, if they can be read.
+/// The same, if they can be read, and are so few that a send which does not wait takes them as one that waits does: longer ones it would
+/// copy to where they wait, or refuse.
 #[inline(always)]
 pub(crate) fn bytes_at_once<'a>(data: *const c_void, length_bytes: usize) -> Option<&'a [u8]> {
-    match data.is_null() || length_bytes > isize::MAX as usize {
+    match data.is_null() || length_bytes > DIRECT_BYTES_MAX {
         true => None,
         // SAFETY: as in `bytes`.
         false => Some(unsafe { std::slice::from_raw_parts(data.cast(), length_bytes) }),

@@ -8,8 +8,11 @@ use support::{OF_C, all_passed_with, compiled, passed_with, start};
 
 fn both_sides(program: &Path, namespace: &str, strategy: &str) {
     let namespace = format!("{namespace}-{}-{strategy}", std::process::id());
-    let serves = start(program, &namespace, &["serve", strategy]);
-    let asks = start(program, &namespace, &["ask", strategy]);
+    let [serves, asks] = ["serve", "ask"].map(|side| {
+        let strategy = Some(strategy).filter(|strategy| !strategy.is_empty());
+        let arguments: Vec<&str> = [side].into_iter().chain(strategy).collect();
+        start(program, &namespace, &arguments)
+    });
     all_passed_with(vec![asks, serves], "passed\n");
 }
 
@@ -27,6 +30,12 @@ fn the_lower_layer_works_between_two_programs_with_every_strategy() {
     for strategy in ["0", "1", "2", "3"] {
         both_sides(&program, "c-lower", strategy);
     }
+}
+
+#[test]
+fn a_long_record_arrives_though_its_sender_only_receives() {
+    let program = compiled("long_records.c", "long-records", &OF_C);
+    both_sides(&program, "long-records", "");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Rust, C and Python beside each other: records to and fro between two processes on processors of their own, in programs that do the same
+//! Rust, C and Python beside each other: records to and fro between two processes, in programs that do the same
 //! (`faces/c/measure/echo.{c,rs}`, `faces/python/measure/echo.py`).
 //!
 //! The languages take turns, and the median of all their batches is reported. Needs a checkout; the library is built as it is shipped.
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use super::comparison::in_checkout;
-use super::{Effort, c_face, median, pin};
+use super::{Effort, c_face, median};
 
 /// Bytes of the records.
 const LENGTHS: [usize; 5] = [8, 64, 1_024, 16_384, 262_144];
@@ -36,7 +36,7 @@ struct Row {
 /// # Errors
 ///
 /// There is no checkout, no cargo or no C compiler, or a program fails.
-pub(super) fn run(processors: &[usize], effort: Effort, as_json: bool) -> Result<()> {
+pub(super) fn run(effort: Effort, as_json: bool) -> Result<()> {
     let source = in_checkout("faces/c/measure/echo.c").context(
         "the languages are set beside each other in a checkout of Hamlyn only: run this in one",
     )?;
@@ -45,7 +45,7 @@ pub(super) fn run(processors: &[usize], effort: Effort, as_json: bool) -> Result
     let directory = std::env::temp_dir().join(format!("hamlyn-faces-{}", std::process::id()));
     std::fs::create_dir(&directory).with_context(|| format!("making {}", directory.display()))?;
     let measured = faces(face, &source, &directory)
-        .and_then(|faces| measure(&faces, processors, effort, as_json).map(|rows| (faces, rows)));
+        .and_then(|faces| measure(&faces, effort, as_json).map(|rows| (faces, rows)));
     // What is left behind is told of by the next run.
     let _ = std::fs::remove_dir_all(&directory);
     let (faces, rows) = measured?;
@@ -69,29 +69,31 @@ fn faces(face: &Path, source: &Path, directory: &Path) -> Result<Vec<Face>> {
     let python = std::env::var_os("HAMLYN_PYTHON").unwrap_or_else(|| "python3".into());
     let program: PathBuf = face.join("../python/measure/echo.py");
     let has_it = Command::new(&python)
-        .args(["-c", "import hamlyn"])
+        // Without the folder in which this runs.
+        .args([
+            "-I",
+            "-c",
+            "import hamlyn; print(hamlyn.__version__, end='')",
+        ])
         .stderr(Stdio::null())
-        .status();
-    if has_it.is_ok_and(|status| status.success()) {
+        .output();
+    let version = has_it.map(|output| output.stdout).unwrap_or_default();
+    if version == env!("CARGO_PKG_VERSION").as_bytes() {
         faces.push(Face {
             name: "Python",
             command: vec![python, program.into()],
         });
     } else {
         eprintln!(
-            "hamlyn: Python is left out: {} has no package hamlyn (pip install ./faces/python; HAMLYN_PYTHON names another interpreter)",
-            python.display()
+            "hamlyn: Python is left out: {} has no package hamlyn {} (pip install ./faces/python; HAMLYN_PYTHON names another interpreter)",
+            python.display(),
+            env!("CARGO_PKG_VERSION")
         );
     }
     Ok(faces)
 }
 
-fn measure(
-    faces: &[Face],
-    processors: &[usize],
-    effort: Effort,
-    as_json: bool,
-) -> Result<Vec<Row>> {
+fn measure(faces: &[Face], effort: Effort, as_json: bool) -> Result<Vec<Row>> {
     let steps = LENGTHS.len() * TURNS * faces.len();
     let bar = crate::terminal::steps_bar(steps as u64, "measuring", as_json);
     let rows = LENGTHS.into_iter().map(|length_bytes| {
@@ -103,7 +105,7 @@ fn measure(
                 let count = (effort.round_trips as usize * 64 / (64 + length_bytes)).max(50);
                 let order = [length_bytes.to_string(), count.to_string(), namespace];
                 batches
-                    .extend(run_pair(face, processors, &order).with_context(|| {
+                    .extend(run_pair(face, &order).with_context(|| {
                         format!("records of {length_bytes} B in {}", face.name)
                     })?);
                 bar.inc(1);
@@ -119,23 +121,24 @@ fn measure(
     rows
 }
 
-/// Two programs, on a processor each; what the one that leads prints.
-fn run_pair(face: &Face, processors: &[usize], order: &[String]) -> Result<Vec<f64>> {
-    let start = |role: &str, on: usize| {
-        // What is started runs where this thread does.
-        pin(&[on])?;
+/// Two programs; what the one that leads prints. They are not kept on a processor each: that would be one processor for all their threads,
+/// and a program that has but one does not poll.
+fn run_pair(face: &Face, order: &[String]) -> Result<Vec<f64>> {
+    let start = |role: &str| {
         Command::new(&face.command[0])
             .args(&face.command[1..])
             .arg(role)
             .args(order)
+            // It names a folder where a library of an earlier build may lie, which would be taken instead.
+            .env_remove("LD_LIBRARY_PATH")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
             .with_context(|| format!("starting the program in {}", face.name))
     };
-    let mut answers = start("answer", processors[1])?;
-    let led = start("lead", processors[0]).and_then(|leads| {
+    let mut answers = start("answer")?;
+    let led = start("lead").and_then(|leads| {
         let output = leads
             .wait_with_output()
             .context("waiting for the program")?;

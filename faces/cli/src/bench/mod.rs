@@ -191,7 +191,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         );
     }
     if arguments.faces {
-        faces::run(&processors, effort, arguments.json)?;
+        faces::run(effort, arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.splitc {
