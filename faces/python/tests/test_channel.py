@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import multiprocessing
 import struct
 from typing import Any
 
@@ -248,3 +249,25 @@ def test_channels_of_a_manager() -> None:
         assert not alice.closed
         with pytest.raises(TypeError, match="open already"):
             hamlyn.Channel.bind("work", manager=alice, strategy="np")
+
+
+BURSTS = [100, 1_000, 300]
+
+
+def sends_and_waits_elsewhere(seen: Any) -> None:
+    with hamlyn.Channel.connect("numbers", WAIT) as channel:
+        for burst in BURSTS:
+            for number in range(burst):
+                channel.send(number.to_bytes(64, "little"))
+            # Here nobody drives the channel.
+            seen.recv_bytes()
+
+
+def test_what_was_sent_arrives_though_its_sender_does_something_else() -> None:
+    theirs, seen = multiprocessing.Pipe(duplex=False)
+    # A short ring: what has no room in it waits at the sender.
+    with hamlyn.Channel.bind("numbers", cells=2) as channel, running(sends_and_waits_elsewhere, theirs):
+        for burst in BURSTS:
+            for number in range(burst):
+                assert channel.recv(WAIT) == number.to_bytes(64, "little")
+            seen.send_bytes(b"seen")

@@ -173,9 +173,12 @@ class Channel:
         self._flush(timeout)
 
     def _flush(self, timeout: Optional[float]) -> None:
-        """The stream holds small records back while its receiver is behind; nobody may send the next one."""
+        """The stream holds small records back while its receiver is behind, and what has no room in the link waits here; nobody may send the
+        next one, or drive the manager. A manager of the program's own is driven by the program."""
         try:
             self._outgoing.flush(timeout)
+            if self._owns_manager:
+                self._manager.flush(timeout)
             self._is_held_back = False
         except TimedOut:
             # It is accepted, and goes with the next call.

@@ -63,9 +63,8 @@ class Session:
         begun = time.perf_counter()
         for _ in range(count):
             send(payload)
-        flush = getattr(getattr(send, "__self__", None), "flush", None)
-        if flush is not None:
-            flush()
+        if self.end.flush is not None:
+            self.end.flush()
         ended: float = self.orders.recv()
         return ended - begun
 

@@ -33,10 +33,16 @@ class Way:
 
 
 class End:
-    """An end: what sends, what receives, and what closes it."""
+    """An end: what sends, what receives, what closes it, and what sends all that waits, if something may."""
 
-    def __init__(self, send: Callable[[bytes], object], recv: Callable[[], Any], close: Callable[[], object]) -> None:
-        self.send, self.recv, self.close = send, recv, close
+    def __init__(
+        self,
+        send: Callable[[bytes], object],
+        recv: Callable[[], Any],
+        close: Callable[[], object],
+        flush: Optional[Callable[[], object]] = None,
+    ) -> None:
+        self.send, self.recv, self.close, self.flush = send, recv, close, flush
 
 
 class Stream(Way):
@@ -58,7 +64,12 @@ class Stream(Way):
         manager = hamlyn.open(own, namespace=self.namespace)
         incoming = manager.bind_stream("in", limit_bytes=_ROOM)
         outgoing = manager.connect_stream(f"{other}/in", 60)
-        return End(outgoing.send, incoming.recv_bytes, manager.close)
+
+        def flush() -> None:
+            outgoing.flush()
+            manager.flush()
+
+        return End(outgoing.send, incoming.recv_bytes, manager.close, flush)
 
 
 class InPlace(Stream):
@@ -77,7 +88,7 @@ class InPlace(Stream):
             view.release()
             return value
 
-        return End(end.send, recv, end.close)
+        return End(end.send, recv, end.close, end.flush)
 
 
 class Channel(Way):
@@ -127,7 +138,12 @@ class Loan(Way):
             view.release()
             return value
 
-        return End(publisher.publish, recv, manager.close)
+
+        def flush() -> None:
+            publisher.flush()
+            manager.flush()
+
+        return End(publisher.publish, recv, manager.close, flush)
 
 
 class Pipe(Way):
