@@ -3,10 +3,27 @@
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Address, ConnectError, Connector, Destination, Host, HostError};
 
-use crate::manager::Entered;
+use crate::manager::{Entered, Manager};
 use crate::message::Target;
 use crate::ticket::Ticket;
 use crate::wait::{Wait, WaitState};
+
+impl<H: Host> Manager<H> {
+    /// As [`crate::Interface::ask`], and other threads use the manager while this one waits. Blocks for as long as `wait` says while no
+    /// interface has the name or nothing is offered.
+    ///
+    /// # Errors
+    ///
+    /// The address or the item cannot be used, nobody has the name, or nothing was offered before the time was over.
+    pub fn ask(
+        &self,
+        to: Address<'_>,
+        item: &str,
+        wait: Wait,
+    ) -> Result<Vec<u8>, crate::error::ConnectError> {
+        Ok(self.enter().ask(to, item, wait)?)
+    }
+}
 
 impl<H: Host> Entered<'_, H> {
     /// As [`crate::Interface::ask`].

@@ -2,10 +2,9 @@
 //! an item of its manager, and others connect to it as `name/item`, or `host/name/item` across hosts (`Hamlyn 6.3`).
 //!
 //! Underneath, what a sender needs (a ticket, a seed) is offered under the item and asked for; [`Interface::offer`] and
-//! [`Interface::ask`] do that for programs that hand out more than one ticket, or to chosen peers only.
+//! [`Manager::ask`] do that for programs that hand out more than one ticket, or to chosen peers only.
 //!
 //! [`Interface::offer`]: crate::Interface::offer
-//! [`Interface::ask`]: crate::Interface::ask
 
 use hamlyn_engine::counting::Counting;
 use hamlyn_host::Host;

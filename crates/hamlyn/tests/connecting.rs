@@ -6,6 +6,7 @@ use std::sync::Barrier;
 
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
+use hamlyn::host::{Address, Supply};
 use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
 use support::{LONG, namespace, until};
 
@@ -38,6 +39,28 @@ fn a_thread_that_connects_lets_others_use_the_manager() {
             sender.send(0, &[], 7, LONG).unwrap();
             assert_eq!(tags.get_tag(LONG), Ok(Some(7)));
         });
+    }
+}
+
+/// The same of a thread that asks: nothing is offered until another thread has used the manager that it asks with.
+#[test]
+fn a_thread_that_asks_lets_others_use_the_manager() {
+    for strategy in Strategy::ALL {
+        let namespace = namespace();
+        let alice = open(Options::named("alice"), &namespace, strategy);
+        let bob = open(Options::default(), &namespace, strategy);
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| bob.ask(Address::Name("alice"), "late", LONG));
+            until("the question", || {
+                let counters = alice.interface().host().rendezvous_counters();
+                (counters.not_offered > 0).then_some(())
+            });
+            assert_eq!(bob.next_event(Wait::Poll), Ok(None));
+            (alice.interface().offer("late", Supply::Always, b"here")).unwrap();
+            assert_eq!(asking.join().unwrap().unwrap(), b"here");
+        });
+        let nothing = bob.ask(Address::Name("alice"), "never", Wait::millis(20));
+        assert!(nothing.is_err(), "{nothing:?}");
     }
 }
 

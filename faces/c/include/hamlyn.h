@@ -2195,8 +2195,8 @@ hamlyn_status hamlyn_withdraw(hamlyn_manager *manager, const char *item, hamlyn_
 
 /**
  * Asks the interface of that name for what it offers under `item`, and copies it into `into`. Makes no link. Blocks for `wait_ns` at most
- * while nobody has the name or nothing is offered; nothing is received meanwhile. There must be room for HAMLYN_OFFER_BYTES_MAX,
- * so that what is offered once is not lost.
+ * while nobody has the name or nothing is offered; nothing is received meanwhile, but by other threads of a shared manager. There must be
+ * room for HAMLYN_OFFER_BYTES_MAX, so that what is offered once is not lost.
  */
 hamlyn_status hamlyn_ask(hamlyn_manager *manager,
                          const char *name,

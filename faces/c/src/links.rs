@@ -8,8 +8,9 @@ use hamlyn::host::{Address, Supply};
 
 use crate::boundary::{TextRoom, bytes, bytes_mut, call, room, text, wait_of};
 use crate::datagram::NOTHING_CAME;
+use crate::handle;
 use crate::lower::with_interface;
-use crate::manager::ManagerHandle;
+use crate::manager::{Manager, ManagerHandle, each};
 use crate::peer::{self, Peer};
 use crate::status::{Error, Failure, Status};
 
@@ -370,8 +371,8 @@ pub unsafe extern "C" fn hamlyn_withdraw(
 }
 
 /// Asks the interface of that name for what it offers under `item`, and copies it into `into`. Makes no link. Blocks for `wait_ns` at most
-/// while nobody has the name or nothing is offered; nothing is received meanwhile. There must be room for HAMLYN_OFFER_BYTES_MAX,
-/// so that what is offered once is not lost.
+/// while nobody has the name or nothing is offered; nothing is received meanwhile, but by other threads of a shared manager. There must be
+/// room for HAMLYN_OFFER_BYTES_MAX, so that what is offered once is not lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_ask(
     manager: *mut ManagerHandle,
@@ -393,9 +394,9 @@ pub unsafe extern "C" fn hamlyn_ask(
                 "there is too little room for what may be offered: give HAMLYN_OFFER_BYTES_MAX",
             ));
         }
-        let found = with_interface!(manager, interface => {
-            let asked = interface.ask(Address::Name(name), item, wait_of(wait_ns));
-            Ok(asked.map_err(hamlyn::ConnectError::from)?)
+        let found = handle::with(manager, |Manager(manager)| {
+            let wait = wait_of(wait_ns);
+            Ok(each!(manager, manager => manager.end()?.ask(Address::Name(name), item, wait))?)
         })?;
         place.put(found.len());
         // A host takes no longer ones.

@@ -189,7 +189,7 @@ pub unsafe extern "C" fn hamlyn_fence(
 ) -> Status {
     call(error, || {
         handle::with(manager, |Manager(manager)| {
-            each!(manager, manager => manager.end()?.interface().fence(wait_of(wait_ns)))?;
+            each!(manager, manager => manager.end()?.fence(wait_of(wait_ns)))?;
             Ok(())
         })
     })

@@ -213,7 +213,7 @@ impl Import {
         };
         let held = Arc::new(Held(Guarded::new(manager.gate(), "import", mapped)));
         let closing: Arc<dyn Closing> = held.clone();
-        manager.gate().register(Arc::downgrade(&closing));
+        manager.gate().register(&closing);
         Ok(Self {
             held,
             ticket: *ticket,

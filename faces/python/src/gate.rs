@@ -13,7 +13,7 @@ use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::error::{Failure, Kind};
 use crate::fork;
@@ -37,7 +37,15 @@ pub(crate) struct Gate {
     generation: u32,
     errands: Mutex<Vec<Errand>>,
     /// What is closed with the manager.
-    ends: Mutex<Vec<Weak<dyn Closing>>>,
+    ends: Mutex<Ends>,
+}
+
+/// What is closed with a manager.
+#[derive(Default)]
+struct Ends {
+    ends: Vec<Weak<dyn Closing>>,
+    /// The manager was closed.
+    are_closed: bool,
 }
 
 impl Gate {
@@ -117,20 +125,32 @@ impl Gate {
         }
     }
 
-    /// Has it closed with the manager.
-    pub(crate) fn register(&self, end: Weak<dyn Closing>) {
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
-        if ends.len() == ends.capacity() {
-            ends.retain(|end| end.strong_count() > 0);
+    /// Has it closed with the manager: at once, if that was closed while the call that made it was under way.
+    pub(crate) fn register(&self, end: &Arc<dyn Closing>) {
+        {
+            let mut ends = self.lock_ends();
+            if !ends.are_closed {
+                let ends = &mut ends.ends;
+                if ends.len() == ends.capacity() {
+                    ends.retain(|end| end.strong_count() > 0);
+                }
+                ends.push(Arc::downgrade(end));
+                return;
+            }
         }
-        ends.push(end);
+        Arc::clone(end).close();
+    }
+
+    fn lock_ends(&self) -> MutexGuard<'_, Ends> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes all that belongs to the manager.
     pub(crate) fn close_ends(&self) {
         let ends = {
-            let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *ends)
+            let mut ends = self.lock_ends();
+            ends.are_closed = true;
+            std::mem::take(&mut ends.ends)
         };
         for end in ends {
             if let Some(end) = end.upgrade() {

@@ -373,7 +373,7 @@ impl<E, M: Lent<E>> End<E, M> {
             views: Views::default(),
         });
         let closing: Arc<dyn Closing> = end.clone();
-        gate.register(Arc::downgrade(&closing));
+        gate.register(&closing);
         end
     }
 }

@@ -512,7 +512,7 @@ impl Manager {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let mut last = None;
         let offered = wait_long(py, &self.manager, timeout, LONG_SLICE, |manager, wait| {
-            let asked = manager.interface().ask(Address::Name(name), item, wait);
+            let asked = manager.ask(Address::Name(name), item, wait);
             or_try_again(asked, &mut last)
         })?;
         Ok(PyBytes::new(py, &found(offered, last)?))

@@ -7,7 +7,8 @@ use hamlyn::{Sleep as Sleeping, Wait};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::lending::{End, Lent, State};
+use crate::gate::forked;
+use crate::lending::{End, Lender, Lent, State};
 use crate::{Handle, Host};
 
 impl Lent<Handle> for Sleeping<'static, Host> {
@@ -37,6 +38,11 @@ impl Sleep {
             state,
         }))
     }
+
+    /// Behind the gate, as soon as it is free.
+    fn let_go(&self) {
+        Arc::clone(&self.sleeper).let_go(Arc::clone(&self.state));
+    }
 }
 
 #[pymethods]
@@ -47,12 +53,12 @@ impl Sleep {
         self.timeout.map(|span| span.as_secs_f64())
     }
 
-    /// Ends it. Nothing if it was ended before.
+    /// Ends it; while another call uses the manager, when that call is over. Nothing if it was ended before, by itself or with its manager.
     fn end(&self) -> PyResult<()> {
-        let mut held = self.sleeper.held.enter()?;
-        if held.message_of(&self.state).is_some() {
-            held.use_up(&self.state)?;
+        if self.sleeper.gate().is_forked() {
+            return Err(forked().into());
         }
+        self.let_go();
         Ok(())
     }
 
@@ -68,6 +74,6 @@ impl Sleep {
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        let _ended = self.end();
+        self.let_go();
     }
 }

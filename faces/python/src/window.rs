@@ -97,7 +97,7 @@ impl Window {
             is_shut: AtomicBool::new(false),
         });
         let closing: Arc<dyn Closing> = opened.clone();
-        gate.register(Arc::downgrade(&closing));
+        gate.register(&closing);
         Self {
             opened,
             length: usize::try_from(length).unwrap_or(usize::MAX),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Callable
+import time
+from typing import Callable, Iterator
 
 import pytest
 
@@ -23,13 +24,48 @@ def run(*targets: Callable[[], None]) -> None:
         except BaseException as error:
             raised.append(error)
 
-    threads = [threading.Thread(target=caught, args=(target,)) for target in targets]
+    # What hangs is told, and does not keep the tests from ending.
+    threads = [
+        threading.Thread(target=caught, args=(target,), daemon=True) for target in targets
+    ]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
-    if raised:
-        raise raised[0]
+    for _ in turns("the threads to end"):
+        if raised:
+            raise raised[0]
+        if not any(thread.is_alive() for thread in threads):
+            return
+
+
+def turns(what: str) -> Iterator[None]:
+    """So that a loop that waits for something ends."""
+    end = time.monotonic() + 2 * WAIT
+    while time.monotonic() < end:
+        yield
+        time.sleep(0.001)
+    pytest.fail(f"waited too long for {what}")
+
+
+def until_used(manager: hamlyn.Manager) -> None:
+    """Until another thread's call uses it."""
+    for _ in turns("the other thread's call"):
+        try:
+            manager.poll()
+        except hamlyn.InUse:
+            return
+
+
+def unless_in_use(act: Callable[[], None]) -> None:
+    """Does it while no other thread uses the manager."""
+    for _ in turns("the other thread to leave the manager"):
+        try:
+            return act()
+        except hamlyn.InUse:
+            pass
+
+
+def await_event(event: threading.Event) -> None:
+    assert event.wait(WAIT)
 
 
 @pytest.mark.parametrize("strategy", ["proc", "np", "inject", "receive"])
@@ -42,11 +78,11 @@ def test_a_thread_that_waits_keeps_nobody_from_the_manager(strategy: str) -> Non
 
         def receive() -> None:
             waits.set()
-            # Without end, until the other thread has done all that.
-            came.append(inbox.recv_bytes())
+            # Until the other thread has done all that.
+            came.append(inbox.recv_bytes(WAIT))
 
         def use() -> None:
-            waits.wait()
+            await_event(waits)
             log = other.bind_stream("log")
             sender = other.connect_stream("alice/log", WAIT)
             for number in range(1000):
@@ -71,7 +107,7 @@ def test_many_clients_of_one_manager() -> None:
                     call = service.recv(WAIT)
                     call.reply(call)
                 handle.flush(WAIT)
-                done.wait()
+                await_event(done)
 
         def ask(number: int) -> None:
             with me.share() as handle:
@@ -111,18 +147,134 @@ def test_handles_and_their_end_points() -> None:
 def test_a_handle_is_for_one_thread_at_a_time() -> None:
     with hamlyn.open("alice", shared=True) as alice:
         inbox = alice.bind_datagram("inbox")
-        thread = threading.Thread(target=inbox.recv)
-        thread.start()
-        while True:
-            try:
-                alice.poll()
-            except hamlyn.InUse as error:
-                assert "Manager.share" in str(error)
+        came = []
+
+        def receive() -> None:
+            # Calls of the other thread may keep this one from beginning.
+            unless_in_use(lambda: came.append(inbox.recv_bytes(WAIT)))
+
+        def look() -> None:
+            until_used(alice)
+            with pytest.raises(hamlyn.InUse, match="Manager.share"):
+                for _ in turns("a call that meets the other's"):
+                    alice.poll()
+            with hamlyn.open() as me:
+                me.connect_datagram("alice/inbox", WAIT).send(b"end", WAIT)
+                me.flush(WAIT)
+
+        run(receive, look)
+        assert came == [b"end"]
+
+
+def test_a_thread_that_asks_keeps_nobody_from_the_manager() -> None:
+    with hamlyn.open("alice", shared=True) as alice:
+        other, third = alice.share(), alice.share()
+        inbox = other.bind_datagram("inbox")
+        answers = []
+        received = threading.Event()
+
+        def ask() -> None:
+            unless_in_use(lambda: answers.append(alice.ask("alice", "ticket", WAIT)))
+
+        def receive() -> None:
+            spans = []
+            # The question waits in slices of a second; a call that waited for the end of one would take as long.
+            for _ in range(5):
+                until_used(alice)
+                before = time.monotonic()
+                assert inbox.recv(0) is None
+                spans.append(time.monotonic() - before)
+            assert not answers
+            assert sorted(spans)[2] < 0.5, spans
+            received.set()
+
+        def offer() -> None:
+            await_event(received)
+            with hamlyn.open(shared=True) as me:
+                me.connect_datagram("alice/inbox", WAIT).send(b"hello", WAIT)
+                me.flush(WAIT)
+            assert inbox.recv_bytes(WAIT) == b"hello"
+            assert not answers
+            third.offer("ticket", b"for the one that asks")
+
+        run(ask, receive, offer)
+        assert answers == [b"for the one that asks"]
+
+
+def test_what_is_connected_while_its_manager_is_closed_is_closed_with_it() -> None:
+    with hamlyn.open("alice") as alice:
+        for _ in turns("a connection that is made while its manager is closed"):
+            made: list[hamlyn.StreamSender] = []
+            me = hamlyn.open(shared=True)
+            item = f"log{time.monotonic_ns()}"
+
+            def connect() -> None:
+                try:
+                    unless_in_use(lambda: made.append(me.connect_stream(f"alice/{item}", WAIT)))
+                except hamlyn.HandleClosed:
+                    # The call looked for signals just then, and came back to a closed manager.
+                    pass
+
+            logs: list[hamlyn.StreamReceiver] = []
+
+            def close() -> None:
+                until_used(me)
+                me.close()
+                logs.append(alice.bind_stream(item))
+
+            run(connect, close)
+            if not made:
+                continue
+            assert made[0].closed
+            with pytest.raises(hamlyn.HandleClosed):
+                made[0].send(b"too late", 0)
+            # Its sender is gone with its manager.
+            with pytest.raises(hamlyn.Error) as error:
+                logs[0].recv(WAIT)
+            assert isinstance(error.value, (hamlyn.Closed, hamlyn.PeerGone))
+            break
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_a_sleep_is_ended_while_another_thread_uses_the_manager(drops: bool) -> None:
+    with hamlyn.open("alice") as alice, hamlyn.open() as me:
+        inbox = alice.bind_datagram("inbox")
+        outbox = me.connect_datagram("alice/inbox", WAIT)
+        sleep = None
+        for _ in turns("a time at which nothing happens"):
+            sleep = alice.prepare_sleep(WAIT)
+            if sleep is not None:
                 break
-        with hamlyn.open() as me:
-            me.connect_datagram("alice/inbox", WAIT).send(b"end", WAIT)
+        came = []
+
+        def receive() -> None:
+            unless_in_use(lambda: came.append(inbox.recv_bytes(WAIT)))
+
+        def end() -> None:
+            nonlocal sleep
+            until_used(alice)
+            if not drops:
+                sleep.end()
+            sleep = None
+            outbox.send(b"end", WAIT)
             me.flush(WAIT)
-            thread.join()
+
+        run(receive, end)
+        assert came == [b"end"]
+        outbox.send(b"next", WAIT)
+        me.flush(WAIT)
+        assert inbox.recv_bytes(WAIT) == b"next"
+
+
+def test_a_sleep_ends_with_its_manager() -> None:
+    with hamlyn.open("alice") as alice:
+        for _ in turns("a time at which nothing happens"):
+            sleep = alice.prepare_sleep(WAIT)
+            if sleep is not None:
+                break
+    sleep.end()
+    with sleep:
+        pass
 
 
 def test_what_cannot_be_shared() -> None:
@@ -148,7 +300,7 @@ def test_views_outlive_their_handle() -> None:
                     views.append(memoryview(log.recv(WAIT)))
 
         def send() -> None:
-            bound.wait()
+            await_event(bound)
             sender = alice.connect_stream("alice/log", WAIT)
             for number in range(3):
                 sender.send(b"record %d" % number, WAIT)
@@ -173,7 +325,7 @@ def test_event_loops_of_two_threads() -> None:
 
             with alice.share() as handle:
                 asyncio.run(main())
-                asked.wait()
+                await_event(asked)
 
         def ask() -> None:
             async def main() -> None:
@@ -181,7 +333,7 @@ def test_event_loops_of_two_threads() -> None:
                 for number in range(100):
                     assert await echo.call_async(b"%d" % number) == b"%d" % number
 
-            bound.wait()
+            await_event(bound)
             asyncio.run(main())
             asked.set()
 

@@ -11,7 +11,7 @@ import asyncio
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
-from .errors import Closed, HandleClosed, TimedOut
+from .errors import Closed, TimedOut
 
 if TYPE_CHECKING:
     from ._hamlyn import Event, Manager, Pending
@@ -82,11 +82,7 @@ class _Driver:
     def _end_sleep(self) -> None:
         sleep, self._sleep = self._sleep, None
         if sleep is not None:
-            try:
-                sleep.end()
-            except HandleClosed:
-                # It ended with its manager. The tasks are told when they look.
-                pass
+            sleep.end()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
