@@ -37,9 +37,14 @@ static int serve(int calls) {
                 return fail(&error);
             }
             calls--;
-        } else if (hamlyn_call_peer(service, &client, &error) || hamlyn_dismiss_client(service, &error)) {
+            continue;
+        }
+        /* A client whose link ended meanwhile is known no more (HAMLYN_NOT_FOUND): no reason to stop serving others. */
+        const int is_known = hamlyn_call_peer(service, &client, NULL) == HAMLYN_OK;
+        if (hamlyn_dismiss_client(service, &error)) {
             return fail(&error);
-        } else {
+        }
+        if (is_known) {
             printf("process %u of user %u is dismissed\n", client.process, client.user);
         }
     }

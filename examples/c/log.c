@@ -36,7 +36,8 @@ static int collect(void) {
     if (status != HAMLYN_FINISHED) {
         return fail(&error);
     }
-    if (fflush(stdout) != 0) {
+    /* Also of a line before the last. */
+    if (ferror(stdout) || fflush(stdout) != 0) {
         perror("standard output");
         return 1;
     }
@@ -62,6 +63,11 @@ static int send_lines(void) {
         if (hamlyn_send_record(log, line, (size_t)length, HAMLYN_FOREVER, &error)) {
             return fail(&error);
         }
+    }
+    /* What could not be read is not the end. To close the stream would tell the collector that it is, so it dies with this program. */
+    if (!feof(stdin)) {
+        perror("standard input");
+        return 1;
     }
     free(line);
     if (hamlyn_finish_stream(log, HAMLYN_FOREVER, &error)) {

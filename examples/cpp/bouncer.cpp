@@ -19,9 +19,13 @@ static void serve(int calls) {
         if (call->text() != "secret") {
             call->reply("come in");
             calls--;
-        } else if (auto client = call->client()) {
+            continue;
+        }
+        // A client whose link ended meanwhile is known no more.
+        const auto client = call->client();
+        call->dismiss();
+        if (client) {
             std::cout << "process " << client->process << " of user " << client->user << " is dismissed\n";
-            call->dismiss();
         }
     }
     // The last answer has left this program before it ends.

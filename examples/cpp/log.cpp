@@ -5,6 +5,7 @@
 #include <hamlyn.hpp>
 
 #include <iostream>
+#include <stdexcept>
 #include <string>
 
 using namespace std::chrono_literals;
@@ -16,6 +17,9 @@ static void collect() {
     for (auto &line : lines) {
         std::cout << line.text() << '\n';
     }
+    if (!std::cout.flush()) {
+        throw std::runtime_error("standard output cannot be written");
+    }
 }
 
 static void send() {
@@ -24,10 +28,17 @@ static void send() {
     for (std::string line; std::getline(std::cin, line);) {
         log.send(line);
     }
+    // What could not be read is not the end. To close the stream would tell the collector that it is, so it is left to die with this program.
+    if (std::cin.bad()) {
+        log.release();
+        throw std::runtime_error("standard input cannot be read");
+    }
     log.finish();
 }
 
 int main(int argc, char **argv) try {
+    // As long as C's input is read through it, std::cin does not tell an error from the end.
+    std::ios::sync_with_stdio(false);
     const std::string does = argc == 2 ? argv[1] : "";
     if (does == "collect") {
         collect();
@@ -37,7 +48,7 @@ int main(int argc, char **argv) try {
         std::cerr << "usage: log collect | log send\n";
         return 2;
     }
-    return std::cout.flush() ? 0 : 1;
+    return 0;
 } catch (const std::exception &error) {
     std::cerr << error.what() << '\n';
     return 1;

@@ -7,8 +7,10 @@
 //     table put salt=7
 #include <hamlyn.hpp>
 
+#include <cstring>
 #include <iostream>
 #include <map>
+#include <stdexcept>
 #include <string>
 
 using namespace std::chrono_literals;
@@ -32,12 +34,8 @@ void own(int pairs) {
     hamlyn::manager owner("table");
     auto table = owner.bind_tagged_write("pairs", ROWS * sizeof(row), ROWS);
     for (std::uint64_t writer = 0; writer < WRITERS; writer++) {
-        // Offered once: no two writers get the same rows. The class offers for ever, so this is a call of hamlyn.h.
-        const auto first_row = std::to_string(writer * ROWS_EACH);
-        hamlyn_error error;
-        if (hamlyn_offer(owner.get(), "rows", HAMLYN_OFFER_ONCE, first_row.data(), first_row.size(), &error)) {
-            throw hamlyn::error(error);
-        }
+        // Offered once: no two writers get the same rows.
+        owner.offer("rows", std::to_string(writer * ROWS_EACH), HAMLYN_OFFER_ONCE);
     }
 
     std::map<std::string, std::uint64_t> row_of;

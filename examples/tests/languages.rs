@@ -6,7 +6,7 @@ mod support;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use sha2::{Digest as _, Sha256};
 use support::{Running, Stage};
@@ -125,6 +125,48 @@ fn records(stage: &Stage, collector: &str, sender: &str) {
 #[test]
 fn log() {
     every_pair("log", env!("CARGO_BIN_EXE_log"), &[C, CPP], records);
+}
+
+/// What cannot be read is not the end of the log, and what cannot be written is not collected.
+#[test]
+fn log_tells_of_input_and_output_that_fail() {
+    let programs = [
+        ("rust", env!("CARGO_BIN_EXE_log").to_owned()),
+        ("c", compiled("log", &C, &[])),
+        ("cpp", compiled("log", &CPP, &[])),
+    ];
+    // The first fits into what a library keeps before it writes; of the others much is written before the last line.
+    let inputs = ["one line\n".to_owned(), "line\n".repeat(5_000)];
+    for (language, program) in &programs {
+        let stage = Stage::new(&format!("log-{language}-unreadable"));
+        let collector = stage.command(program, &["collect"]).spawn().unwrap();
+        // A directory can be opened, but not read.
+        let directory = std::fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let mut sends = stage.command(program, &["send"]);
+        let sent = sends.stdin(directory).output().unwrap();
+        assert!(!sent.status.success(), "{language}: sent a directory");
+        let collected = collector.wait_with_output().unwrap();
+        // In Rust a sender that goes is a stream that ends.
+        let is_told = !collected.status.success();
+        assert!(
+            *language == "rust" || is_told,
+            "{language}: took it for the end"
+        );
+
+        for (at, input) in inputs.iter().enumerate() {
+            let stage = Stage::new(&format!("log-{language}-full-{at}"));
+            let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+            let mut collects = stage.command(program, &["collect"]);
+            let collector = collects.stdout(full.unwrap()).spawn().unwrap();
+            // Whether the sender gets to its end depends on when the collector gives up.
+            let mut sends = stage.command(program, &["send"]);
+            let mut sender = sends.stdin(Stdio::piped()).spawn().unwrap();
+            let _ = sender.stdin.take().unwrap().write_all(input.as_bytes());
+            sender.wait_with_output().unwrap();
+            let collected = collector.wait_with_output().unwrap();
+            assert!(!collected.status.success(), "{language}: a full device");
+        }
+    }
 }
 
 /// A file, and what the digest of its digests is.

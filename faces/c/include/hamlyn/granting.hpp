@@ -36,8 +36,23 @@ class window : public detail::handle<hamlyn_window, hamlyn_close_window> {
     }
 };
 
-// A slot's memory, which all who have the ticket map. It ends when this is closed.
-class exported : public detail::handle<hamlyn_export, hamlyn_close_export> {
+namespace detail {
+
+// In hamlyn.h closing the handle ends nothing. What cannot be revoked was revoked before, or lasts until its slot is closed.
+inline status end_export(hamlyn_export *of, hamlyn_error *error) {
+    hamlyn_revoke_export(of, nullptr);
+    return hamlyn_close_export(of, error);
+}
+inline status end_grant(hamlyn_grant *of, hamlyn_error *error) {
+    hamlyn_revoke_grant(of, nullptr);
+    return hamlyn_close_grant(of, error);
+}
+
+} // namespace detail
+
+// A slot's memory, which all who have the ticket map. It ends when this is closed. `revoke` throws if there is too little memory to end it,
+// and can be tried again; closing does not tell.
+class exported : public detail::handle<hamlyn_export, detail::end_export> {
   public:
     explicit exported(const slot &of) {
         hamlyn_export *made = nullptr;
@@ -64,8 +79,9 @@ class imported : public detail::handle<hamlyn_import, hamlyn_close_import> {
     hamlyn::window window() const { return hamlyn::window(detail::object<hamlyn_window>(hamlyn_open_import_window, get())); }
 };
 
-// Pages of a slot, which the peer of a link writes by itself. They are the program's again when this is closed.
-class grant : public detail::handle<hamlyn_grant, hamlyn_close_grant> {
+// Pages of a slot, which the peer of a link writes by itself. They are the program's again when this is closed. `revoke` throws if there is
+// too little memory to take them back, and can be tried again; closing does not tell.
+class grant : public detail::handle<hamlyn_grant, detail::end_grant> {
   public:
     grant(const slot &of, std::uint64_t offset, std::uint64_t size, std::uint64_t link) {
         hamlyn_grant *made = nullptr;

@@ -72,21 +72,40 @@ class queue : public detail::handle<hamlyn_queue, hamlyn_close_queue> {
         : handle(detail::object<hamlyn_queue>(hamlyn_open_queue, of.get(), entries)) {}
 
     result<std::optional<notification>> try_recv(wait limit) {
+        if (auto loss = std::exchange(untold_loss_, std::nullopt)) {
+            return *loss;
+        }
         notification came;
         return detail::attempt_in_time(hamlyn_rcv, get(), limit.ns(), &came).map([&](bool is_there) {
             return is_there ? std::optional<notification>(came) : std::optional<notification>();
         });
     }
     std::optional<notification> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
-    // Takes what has come, as far as there is room for it; how many.
+    // Takes what has come, as far as there is room for it; how many. Throws only if it has taken nothing: if notifications were lost after those
+    // that it took, the next call that receives throws HAMLYN_OVERRUN (`lost` counts them at once), and the one after that goes on.
     std::size_t recv_many(notification *into, std::size_t most) {
-        return detail::found<std::size_t>(hamlyn_rcv_many, get(), into, most);
+        if (auto loss = std::exchange(untold_loss_, std::nullopt)) {
+            throw error(*loss);
+        }
+        std::size_t count = 0;
+        hamlyn_error failure;
+        if (hamlyn_rcv_many(get(), into, most, &count, &failure) != HAMLYN_OK) {
+            if (count == 0) {
+                throw error(failure);
+            }
+            untold_loss_ = failure;
+        }
+        return count;
     }
 #if __cplusplus >= 202002L
     std::span<notification> recv_many(std::span<notification> into) { return into.first(recv_many(into.data(), into.size())); }
 #endif
     std::size_t entries() const { return detail::found<std::size_t>(hamlyn_queue_entries, get()); }
     std::uint64_t lost() const { return detail::found<std::uint64_t>(hamlyn_queue_lost, get()); }
+
+  private:
+    // Found by `recv_many`.
+    std::optional<hamlyn_error> untold_loss_;
 };
 
 class slot : public detail::handle<hamlyn_slot, hamlyn_close_slot> {
@@ -167,11 +186,15 @@ class target : public detail::handle<hamlyn_target, hamlyn_close_target> {
     std::uint64_t send(const outgoing_message &message, wait limit = wait::forever()) {
         return detail::found<std::uint64_t>(hamlyn_send_msg, get(), &message, limit.ns());
     }
-    // In order, for less than one by one. How many went before `limit`; the number of the last is put into `sequence`.
+    // In order, for less than one by one. How many went before `limit`; the number of the last is put into `sequence`. Throws only if none
+    // went: a message that cannot be sent ends the row, and a call that begins with it throws what is wrong.
     std::size_t send_many(const outgoing_message *messages, std::size_t count, wait limit = wait::forever(),
                           std::uint64_t *sequence = nullptr) {
         std::size_t sent = 0;
-        detail::attempt_in_time(hamlyn_send_many, get(), messages, count, limit.ns(), &sent, sequence).value();
+        auto went = detail::attempt_in_time(hamlyn_send_many, get(), messages, count, limit.ns(), &sent, sequence);
+        if (sent == 0) {
+            std::move(went).value();
+        }
         return sent;
     }
     // Gathers a message from areas of the terminus. Its number: what it consists of stays as it is until it is complete.

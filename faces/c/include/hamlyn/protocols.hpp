@@ -312,8 +312,16 @@ class group_sender : public detail::handle<hamlyn_group_sender, hamlyn_close_gro
     void fence(wait limit = wait::forever()) {
         detail::attempt(hamlyn_fence_group, get(), limit.ns()).value();
     }
-    // Closes it, and gives what is left of its member, to be divided among delegates.
-    member into_member() && { return detail::found<member>(hamlyn_take_member, release()); }
+    // Closes it, and gives what is left of its member, to be divided among delegates. HAMLYN_FINISHED if all of it was sent: closed as well.
+    member into_member() && {
+        member left{};
+        auto taken = detail::attempt(hamlyn_take_member, get(), &left);
+        if (taken || taken.code() == HAMLYN_FINISHED) {
+            release();
+        }
+        std::move(taken).value();
+        return left;
+    }
 
   private:
     void send(std::uint64_t offset, bytes data, std::uint32_t is_last, wait limit) {

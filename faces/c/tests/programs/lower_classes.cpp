@@ -65,12 +65,18 @@ void messages(hamlyn::manager &here, hamlyn::manager &there) {
     message.word = 1;
     const auto first = target.send(message, 60s);
     std::array<hamlyn::outgoing_message, 3> row{message, message, message};
+    for (std::size_t at = 0; at < row.size(); at++) {
+        row[at].word = at + 2;
+    }
     std::uint64_t last = 0;
     IS(target.send_many(row.data(), row.size(), 60s, &last) == 3 && last == first + 3);
     std::array<hamlyn::notification, 16> came{};
     std::size_t count = 0;
-    until(here, there, [&] { return (count += queue.recv_many(came.data(), came.size() - count)) == 4; });
-    IS(came[0].word == 1 && came[0].slot == slot.number() && area.read<char>(1024) == 'o');
+    until(here, there, [&] { return (count += queue.recv_many(came.data() + count, came.size() - count)) == 4; });
+    for (std::size_t at = 0; at < count; at++) {
+        IS(came[at].word == at + 1 && came[at].slot == slot.number());
+    }
+    IS(area.read<char>(1024) == 'o');
     IS(target.completion(last) == HAMLYN_MESSAGE_SENT);
     target.retarget(ticket);
     hamlyn::area gathered(here, 64);
@@ -203,9 +209,18 @@ void grants(hamlyn::manager &here, hamlyn::manager &there) {
     const auto peers = there.peers();
     IS(peers.size() == 1 && there.try_check(peers[0].link) && there.link_peer(peers[0].link).user == getuid());
     IS(there.link_peer_name(peers[0].link) == "here");
+    const std::pair<std::size_t, std::size_t> none(0, 0), one_made(1, 0), one_accepted(0, 1);
+    {
+        hamlyn::grant ends_by_itself(slot, 0, 65536, peers[0].link);
+        IS(there.grants() == one_made);
+        here.accept(ends_by_itself.ticket(), 60s);
+        IS(here.grants() == one_accepted);
+        here.drop(ends_by_itself.ticket());
+    }
+    IS(there.grants() == none && here.grants() == none);
     hamlyn::grant grant(slot, 0, 65536, peers[0].link);
     here.accept(grant.ticket(), 60s);
-    IS(here.grants() == (std::pair<std::size_t, std::size_t>(0, 1)));
+    IS(there.grants() == one_made && here.grants() == one_accepted);
     hamlyn::terminus terminus(here);
     hamlyn::target target(terminus, slot.fast_ticket(0, 65536), 60s);
     const std::vector<char> data(20000, 'g');
@@ -213,7 +228,84 @@ void grants(hamlyn::manager &here, hamlyn::manager &there) {
     IS(queue.recv(60s)->word == 9 && area.read<char>(20099) == 'g');
     here.drop(grant.ticket());
     grant.revoke();
-    IS(here.grants() == (std::pair<std::size_t, std::size_t>(0, 0)));
+    IS(there.grants() == none && here.grants() == none);
+}
+
+// The owner's library serves it.
+void export_ends(const hamlyn::slot &slot) {
+    hamlyn::manager user("importer");
+    hamlyn::terminus terminus(user);
+    hamlyn::target link(terminus, slot.fast_ticket(0, 65536), 60s);
+    hamlyn_export_ticket ticket;
+    {
+        hamlyn::exported ends_by_itself(slot);
+        ticket = ends_by_itself.ticket();
+        hamlyn::imported memory(user, ticket, 60s);
+        IS(memory.try_check());
+        ends_by_itself.close();
+        IS(memory.try_check().code() == HAMLYN_PEER_LOST);
+    }
+    hamlyn::exported revoked(slot);
+    hamlyn::imported memory(user, revoked.ticket(), 60s);
+    revoked.revoke();
+    IS(memory.try_check().code() == HAMLYN_PEER_LOST);
+    throws(HAMLYN_INVALID, [&] { revoked.revoke(); });
+}
+
+// What was taken, or sent, before something went wrong is told first.
+void rows(hamlyn::manager &here, hamlyn::manager &there) {
+    hamlyn::area area(there, 4096);
+    hamlyn::slot_options options{};
+    options.rights = ALL_RIGHTS;
+    hamlyn::slot slot(there, area, options);
+    hamlyn::initiator initiator(here, slot.fast_ticket(0, 4096), 4096, 60s);
+    hamlyn::queue ends(here, 2);
+    const auto begin = [&](std::uint64_t word) {
+        initiator.announce(initiator.begin_change(0, {HAMLYN_CHANGE_ADD, 64, 1, 0}, 60s), ends, word);
+    };
+    begin(1);
+    while (area.load(0) < 1) {
+        there.poll();
+    }
+    here.poll();
+    for (std::uint64_t word = 2; word <= 9; word++) {
+        begin(word);
+    }
+    while (area.load(0) < 9) {
+        there.poll();
+    }
+    // One is in the queue. That the others overwrite each other is found when it has been taken.
+    std::array<hamlyn::notification, 16> came{};
+    IS(ends.recv_many(came.data(), came.size()) == 1 && came[0].word == 1 && ends.lost() == 6);
+    throws(HAMLYN_OVERRUN, [&] { ends.recv_many(came.data(), came.size()); });
+    IS(ends.recv_many(came.data(), came.size()) == 2 && ends.recv_many(came.data(), came.size()) == 0);
+    // As well for one who takes the next by itself.
+    begin(10);
+    while (area.load(0) < 10) {
+        there.poll();
+    }
+    here.poll();
+    for (std::uint64_t word = 11; word <= 14; word++) {
+        begin(word);
+    }
+    while (area.load(0) < 14) {
+        there.poll();
+    }
+    IS(ends.recv_many(came.data(), came.size()) == 1 && came[0].word == 10);
+    IS(ends.try_recv(hamlyn::wait::poll()).code() == HAMLYN_OVERRUN && ends.recv(hamlyn::wait::poll()).has_value());
+
+    hamlyn::terminus terminus(here);
+    hamlyn::target target(terminus, slot.fast_ticket(0, 4096), 60s);
+    hamlyn::outgoing_message message{};
+    message.data = "one";
+    message.length_bytes = 3;
+    std::array<hamlyn::outgoing_message, 3> row{message, message, message};
+    row[2].data = nullptr;
+    std::uint64_t last = 0;
+    const auto before = target.send(message, 60s);
+    IS(target.send_many(row.data(), row.size(), 60s, &last) == 2 && last == before + 2);
+    throws(HAMLYN_INVALID, [&] { target.send_many(&row[2], 1, 60s, &last); });
+    IS(last == before + 2);
 }
 
 void protocols(hamlyn::manager &here, hamlyn::manager &there) {
@@ -272,12 +364,16 @@ void protocols(hamlyn::manager &here, hamlyn::manager &there) {
     auto first = here.grow_group(halves[0], 60s), second = here.grow_group(halves[1], 60s);
     second.send_last(0, "last");
     first.send(0, "fi");
+    // What another thread may not take stays where it is.
+    std::thread([&] { throws(HAMLYN_OTHER_THREAD, [&] { std::move(first).into_member(); }); }).join();
     const auto rest = std::move(first).into_member();
+    IS(first.get() == nullptr);
     here.grow_group(hamlyn::divided(rest, {4})[0], 60s).send_last(2, "st");
     const auto all = parts.recv(60s);
     IS(all && std::memcmp(all->data(), "fistlast", 8) == 0);
     throws(HAMLYN_INVALID, [&] { hamlyn::divided(halves[0], {5}); });
     throws(HAMLYN_FINISHED, [&] { std::move(second).into_member(); });
+    IS(second.get() == nullptr);
     IS(there.notifications_lost() == 0);
 }
 
@@ -316,6 +412,7 @@ int main() {
     try {
         hamlyn::manager here("here"), there("there");
         messages(here, there);
+        rows(here, there);
         entries(here, there);
         grants(here, there);
         protocols(here, there);
@@ -327,6 +424,7 @@ int main() {
         hamlyn::slot_options options{};
         options.rights = ALL_RIGHTS;
         hamlyn::slot slot(owner, area, options);
+        export_ends(slot);
         hamlyn::exported exported(slot);
         std::thread([all = slot.fast_ticket(0, 65536), travels = exported.ticket()] {
             hamlyn::manager user("user");
