@@ -287,7 +287,7 @@ pub enum ConnectError {
         to: String,
     },
     /// What is offered there is no end point.
-    #[error("{to} offers bytes that are no end point ({what}): fetch them with `Interface::ask`")]
+    #[error("{to} offers bytes that are no end point ({what}): fetch them with `Manager::ask`")]
     NotBound {
         /// The address.
         to: String,
