@@ -135,6 +135,9 @@ def test_messages_and_stores() -> None:
             while store_slot.stored_bytes(0) != 1000:
                 alice.poll()
             assert counted.read(0, 1000) == b"".join(bytes([number]) * 100 for number in range(10))
+            # Its fence is answered here.
+            while peer.is_alive():
+                alice.poll()
         assert interface.rcv(queue, 0) is None
         ticket = slot.ticket()
         interface.rekey_slot(slot)
