@@ -169,13 +169,33 @@ pub(crate) fn read_or_default<T: Copy>(settings: *const T) -> Option<T> {
     unsafe { settings.as_ref() }.copied()
 }
 
+/// Bytes that travelled, of the caller: a copy of those that are used.
+pub(crate) fn travelled<const USED: usize, const LENGTH: usize>(
+    what: &'static str,
+    from: *const [u8; LENGTH],
+) -> Result<[u8; USED], Failure> {
+    const { assert!(USED <= LENGTH) };
+    if from.is_null() {
+        return Err(null(what));
+    }
+    // SAFETY: what is not null can be read, as the header demands; any bytes will do, they need no alignment, and there are as many.
+    Ok(unsafe { *from.cast() })
+}
+
+/// Bytes that are to travel, and zeros for the others of their structure.
+pub(crate) fn to_travel<const USED: usize, const LENGTH: usize>(
+    bytes: &[u8; USED],
+) -> [u8; LENGTH] {
+    const { assert!(USED <= LENGTH) };
+    let mut all = [0; LENGTH];
+    all[..USED].copy_from_slice(bytes);
+    all
+}
+
 /// Where the caller wants a result.
 #[inline(always)]
 pub(crate) fn room<T>(what: &'static str, place: *mut T) -> Result<Room<T>, Failure> {
-    match place.is_null() || !place.is_aligned() {
-        true => Err(null(what)),
-        false => Ok(Room(place)),
-    }
+    room_at_once(place).ok_or_else(|| null(what))
 }
 
 /// The same, if it can be used.

@@ -8,7 +8,7 @@ use hamlyn::ticket::TicketError;
 use hamlyn::{DirectWindow, Import};
 
 use crate::area::AreaHandle;
-use crate::boundary::{bytes, bytes_mut, call, room, wait_of};
+use crate::boundary::{bytes, bytes_mut, call, room, to_travel, travelled, wait_of};
 use crate::handle::{self, kind};
 use crate::lower::{Lower, make_beside, make_lower, on};
 use crate::manager::{ManagerHandle, each};
@@ -99,8 +99,7 @@ pub unsafe extern "C" fn hamlyn_export_slot(
         let mut bytes = [0; EXPORT_TICKET_LENGTH_BYTES];
         let result: Result<(), Failure> = make_beside!(slot, place, (interface, slot) => {
             let export = interface.export(slot)?;
-            let travels = export.ticket().to_bytes();
-            bytes[..travels.len()].copy_from_slice(&travels);
+            bytes = to_travel(&export.ticket().to_bytes());
             export
         });
         result?;
@@ -144,12 +143,11 @@ pub unsafe extern "C" fn hamlyn_import_slot(
 ) -> Status {
     call(error, || {
         let place = room("the place for the import", import)?;
-        if ticket.is_null() {
-            return Err(Failure::new(Status::Invalid, "the ticket is null"));
-        }
-        // SAFETY: a ticket that is not null can be read, as the header demands; any bytes will do, and it needs no alignment.
-        let travelled = unsafe { *ticket }.bytes;
-        let ticket = EngineTicket::from_bytes(&travelled[..hamlyn::export::EXPORT_TICKET_BYTES])?;
+        let bytes = travelled::<EXPORT_TICKET_USED_BYTES, EXPORT_TICKET_LENGTH_BYTES>(
+            "the ticket",
+            ticket.cast(),
+        )?;
+        let ticket = EngineTicket::from_bytes(&bytes)?;
         make_lower!(manager, place, interface => interface.import(&ticket, wait_of(wait_ns))?)
     })
 }

@@ -5,7 +5,7 @@
 use hamlyn::engine::memory::LinkId;
 use hamlyn::grant::{AcceptError, Grant, GrantError, GrantTicket as EngineTicket};
 
-use crate::boundary::{call, room, wait_of};
+use crate::boundary::{call, room, to_travel, travelled, wait_of};
 use crate::handle::{self, kind};
 use crate::lower::{Lower, make_beside, on, with_interface};
 use crate::manager::ManagerHandle;
@@ -31,14 +31,11 @@ pub struct GrantTicket {
 
 impl GrantTicket {
     fn read(ticket: *const Self) -> Result<EngineTicket, Failure> {
-        if ticket.is_null() {
-            return Err(Failure::new(Status::Invalid, "the ticket is null"));
-        }
-        // SAFETY: a ticket that is not null can be read, as the header demands; any bytes will do, and it needs no alignment.
-        let travelled = unsafe { *ticket }.bytes;
-        Ok(EngineTicket::from_bytes(
-            &travelled[..hamlyn::grant::GRANT_TICKET_BYTES],
-        )?)
+        let bytes = travelled::<GRANT_TICKET_USED_BYTES, GRANT_TICKET_LENGTH_BYTES>(
+            "the ticket",
+            ticket.cast(),
+        )?;
+        Ok(EngineTicket::from_bytes(&bytes)?)
     }
 }
 
@@ -95,8 +92,7 @@ pub unsafe extern "C" fn hamlyn_grant_pages(
         let mut bytes = [0; GRANT_TICKET_LENGTH_BYTES];
         let result: Result<(), Failure> = make_beside!(slot, place, (interface, slot) => {
             let grant = interface.grant(slot, offset..end, LinkId::from_bits(link))?;
-            let travels = grant.ticket().to_bytes();
-            bytes[..travels.len()].copy_from_slice(&travels);
+            bytes = to_travel(&grant.ticket().to_bytes());
             grant
         });
         result?;

@@ -1,14 +1,12 @@
 //! Members of groups as bytes (`Hamlyn 3.3`): parts of a round that travel by any way, and are divided among delegates.
 
-use crate::boundary::{call, lengths, room};
+use hamlyn::group::{self, MEMBER_BYTES};
+
+use crate::boundary::{call, lengths, room, to_travel, travelled, wait_of};
 use crate::group::{GroupReceiver, GroupReceiverHandle, GroupSender, GroupSenderHandle};
 use crate::handle;
 use crate::manager::{ManagerHandle, each, make_end};
 use crate::status::{Error, Failure, Status};
-
-use hamlyn::group::{self, MEMBER_BYTES};
-
-use crate::boundary::wait_of;
 
 /// Bytes of a member.
 pub const MEMBER_LENGTH_BYTES: usize = 96;
@@ -27,21 +25,15 @@ pub struct Member {
 
 impl Member {
     fn of(member: &group::Member) -> Self {
-        let mut bytes = [0; MEMBER_LENGTH_BYTES];
-        bytes[..MEMBER_BYTES].copy_from_slice(&member.to_bytes());
+        let bytes = to_travel(&member.to_bytes());
         Self { bytes }
     }
 }
 
 /// A member of the caller.
 fn read(member: *const Member) -> Result<group::Member, Failure> {
-    if member.is_null() {
-        return Err(Failure::new(Status::Invalid, "the member is null"));
-    }
-    // SAFETY: a member that is not null can be read, as the header demands; any bytes will do, and it needs no alignment.
-    let member = unsafe { *member };
-    group::Member::from_bytes(&member.bytes[..MEMBER_BYTES])
-        .map_err(|error| Failure::of(Status::Invalid, &error))
+    let bytes = travelled::<MEMBER_BYTES, MEMBER_LENGTH_BYTES>("the member", member.cast())?;
+    group::Member::from_bytes(&bytes).map_err(|error| Failure::of(Status::Invalid, &error))
 }
 
 /// Begins a round as hamlyn_begin_group does, with the whole place as one member, which is offered to nobody: divide it, and give the parts to

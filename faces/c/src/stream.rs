@@ -7,7 +7,8 @@ use hamlyn::stream::{self, SEED_BYTES, StreamSeed};
 
 use crate::at_once::{at_once, received, release_at_once, sent};
 use crate::boundary::{
-    bytes, bytes_at_once, call, read_or_default, room, room_at_once, text, text_or_none, wait_of,
+    bytes, bytes_at_once, call, read_or_default, room, room_at_once, text, text_or_none, to_travel,
+    travelled, wait_of,
 };
 use crate::datagram::{Message, NOTHING_CAME};
 use crate::handle::{self, kind};
@@ -112,9 +113,8 @@ pub unsafe extern "C" fn hamlyn_stream_seed(
     call(error, || {
         let place = room("the place for the seed", seed)?;
         handle::with(receiver, |StreamReceiver(end)| {
-            let made = each!(end, end => end.end()?.make_seed()).to_bytes();
-            let mut bytes = [0; SEED_LENGTH_BYTES];
-            bytes[..SEED_BYTES].copy_from_slice(&made);
+            let made = each!(end, end => end.end()?.make_seed());
+            let bytes = to_travel(&made.to_bytes());
             place.put(Seed { bytes });
             Ok(())
         })
@@ -132,13 +132,9 @@ pub unsafe extern "C" fn hamlyn_grow_stream(
 ) -> Status {
     call(error, || {
         let place = room("the place for the sender", sender)?;
-        if seed.is_null() {
-            return Err(Failure::new(Status::Invalid, "the seed is null"));
-        }
-        // SAFETY: a seed that is not null can be read, as the header demands; any bytes will do, and it needs no alignment.
-        let seed = unsafe { *seed };
-        let seed = StreamSeed::from_bytes(&seed.bytes[..SEED_BYTES])
-            .map_err(|error| Failure::of(Status::Invalid, &error))?;
+        let bytes = travelled::<SEED_BYTES, SEED_LENGTH_BYTES>("the seed", seed.cast())?;
+        let seed =
+            StreamSeed::from_bytes(&bytes).map_err(|error| Failure::of(Status::Invalid, &error))?;
         make_end!(manager, place, StreamSender, manager => stream::Sender::grow(manager, &seed, wait_of(wait_ns))?)
     })
 }

@@ -65,11 +65,8 @@ impl OutgoingMessage {
     /// A message of the caller's, with its data and its metadata.
     #[inline(always)]
     fn read<'a>(message: *const Self) -> Result<(&'a Self, &'a [u8], &'a [u8]), Failure> {
-        if message.is_null() || !message.is_aligned() {
-            return Err(Failure::new(Status::Invalid, "the message is null"));
-        }
-        // SAFETY: a message that is not null can be read, was set, and stays as it is during the call, as the header demands.
-        let given = unsafe { &*message };
+        let given = Self::read_at_once(message)
+            .ok_or(Failure::new(Status::Invalid, "the message is null"))?;
         let data = bytes(given.data, given.length_bytes)?;
         let metadata = bytes(given.metadata, given.metadata_bytes)?;
         Ok((given, data, metadata))
@@ -81,7 +78,7 @@ impl OutgoingMessage {
         if !message.is_aligned() {
             return None;
         }
-        // SAFETY: as in `read`.
+        // SAFETY: a message that is not null can be read, was set, and stays as it is during the call, as the header demands.
         unsafe { message.as_ref() }
     }
 

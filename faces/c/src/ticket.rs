@@ -2,7 +2,7 @@
 
 use hamlyn::ticket::TICKET_BYTES;
 
-use crate::boundary::{Room, call, room};
+use crate::boundary::{Room, call, room, to_travel, travelled};
 use crate::status::{Error, Failure, Status};
 
 /// Bytes of a ticket.
@@ -22,24 +22,15 @@ pub struct Ticket {
 
 impl Ticket {
     pub(crate) fn of(ticket: &hamlyn::Ticket) -> Self {
-        let mut bytes = [0; TICKET_LENGTH_BYTES];
-        bytes[..TICKET_BYTES].copy_from_slice(&ticket.to_bytes());
+        let bytes = to_travel(&ticket.to_bytes());
         Self { bytes }
-    }
-
-    pub(crate) fn read(&self) -> Result<hamlyn::Ticket, Failure> {
-        hamlyn::Ticket::from_bytes(&self.bytes[..TICKET_BYTES])
-            .map_err(|error| Failure::of(Status::Invalid, &error))
     }
 }
 
 /// A ticket of the caller.
 pub(crate) fn read(ticket: *const Ticket) -> Result<hamlyn::Ticket, Failure> {
-    if ticket.is_null() {
-        return Err(Failure::new(Status::Invalid, "the ticket is null"));
-    }
-    // SAFETY: a ticket that is not null can be read, as the header demands; any bytes will do, and it needs no alignment.
-    unsafe { *ticket }.read()
+    let bytes = travelled::<TICKET_BYTES, TICKET_LENGTH_BYTES>("the ticket", ticket.cast())?;
+    Ok(hamlyn::Ticket::from_bytes(&bytes)?)
 }
 
 pub(crate) fn put(place: Room<Ticket>, ticket: &hamlyn::Ticket) {
