@@ -141,6 +141,15 @@ T found(F look, A... arguments) {
     return value;
 }
 
+// A value from bytes: what `copy` copies to a place, so many.
+template <class T, class F>
+T value_from(F copy) {
+    static_assert(std::is_trivially_copyable_v<T>, "only what is trivially copyable can be read from bytes");
+    T value;
+    copy(&value, sizeof value);
+    return value;
+}
+
 // As `attempt`; false if nothing came in time.
 template <class F, class... A>
 result<bool> attempt_in_time(F function, A... arguments) {

@@ -8,14 +8,14 @@
 
 namespace hamlyn {
 
-// Memory by a pointer. Others write it at any time, so whoever follows the pointer reads what may change.
+// Memory by a pointer. Others write it at any time, so what a program reads by the pointer may change while it reads.
 class window : public detail::handle<hamlyn_window, hamlyn_close_window> {
   public:
     using handle::handle;
     window(const area &over, std::uint64_t offset, std::uint64_t size)
-        : handle(detail::object<hamlyn_window>(hamlyn_open_area_window, over.get(), offset, size)) {}
+        : handle(detail::found<hamlyn_window *>(hamlyn_open_area_window, over.get(), offset, size)) {}
     // Over what an initiator reaches, if it is mapped here.
-    explicit window(const initiator &of) : handle(detail::object<hamlyn_window>(hamlyn_open_initiator_window, of.get())) {}
+    explicit window(const initiator &of) : handle(detail::found<hamlyn_window *>(hamlyn_open_initiator_window, of.get())) {}
 
     hamlyn_window_info info() const { return detail::found<hamlyn_window_info>(hamlyn_get_window, get()); }
     void read(std::uint64_t offset, void *into, std::size_t size) const {
@@ -23,10 +23,7 @@ class window : public detail::handle<hamlyn_window, hamlyn_close_window> {
     }
     template <class T>
     T read(std::uint64_t offset) const {
-        static_assert(std::is_trivially_copyable_v<T>, "only what is trivially copyable can be read from bytes");
-        T value;
-        read(offset, &value, sizeof value);
-        return value;
+        return detail::value_from<T>([&](void *into, std::size_t size) { read(offset, into, size); });
     }
     void write(std::uint64_t offset, bytes data) {
         detail::attempt(hamlyn_write_window, get(), offset, data.data(), data.size()).value();
@@ -72,11 +69,11 @@ class exported : public detail::handle<hamlyn_export, detail::end_export> {
 class imported : public detail::handle<hamlyn_import, hamlyn_close_import> {
   public:
     imported(const manager &of, const hamlyn_export_ticket &ticket, wait limit = wait::forever())
-        : handle(detail::object<hamlyn_import>(hamlyn_import_slot, of.get(), &ticket, limit.ns())) {}
+        : handle(detail::found<hamlyn_import *>(hamlyn_import_slot, of.get(), &ticket, limit.ns())) {}
 
     // Whether the export lasts.
     done try_check() const { return detail::attempt(hamlyn_check_import, get()); }
-    hamlyn::window window() const { return hamlyn::window(detail::object<hamlyn_window>(hamlyn_open_import_window, get())); }
+    hamlyn::window window() const { return hamlyn::window(detail::found<hamlyn_window *>(hamlyn_open_import_window, get())); }
 };
 
 // Pages of a slot, which the peer of a link writes by itself. They are the program's again when this is closed. `revoke` throws if there is

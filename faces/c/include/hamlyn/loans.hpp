@@ -26,9 +26,7 @@ class loan {
 #endif
     // Announces it; how many readers got it.
     std::size_t publish(wait limit = wait::forever()) {
-        std::size_t readers = 0;
-        detail::attempt(hamlyn_publish, std::exchange(publisher_, nullptr), limit.ns(), &readers).value();
-        return readers;
+        return detail::found<std::size_t>(hamlyn_publish, std::exchange(publisher_, nullptr), limit.ns());
     }
 
   private:
@@ -49,9 +47,7 @@ class publisher : public detail::handle<hamlyn_publisher, hamlyn_close_publisher
     hamlyn::loan loan(std::size_t size, wait limit = wait::forever()) { return try_loan(size, limit).value(); }
     void flush(wait limit = wait::forever()) { detail::attempt(hamlyn_flush_publisher, get(), limit.ns()).value(); }
     hamlyn_publisher_info info() const {
-        hamlyn_publisher_info all;
-        detail::attempt(hamlyn_get_publisher_info, get(), &all).value();
-        return all;
+        return detail::found<hamlyn_publisher_info>(hamlyn_get_publisher_info, get());
     }
     // Takes back what readers have released, and lets in those that connected.
     void poll() { detail::attempt(hamlyn_poll_publisher, get()).value(); }
@@ -98,9 +94,7 @@ class sample {
         detail::attempt(hamlyn_read_sample, subscriber_, offset, into, size).value();
     }
     kept_sample keep() {
-        hamlyn_kept_sample *kept = nullptr;
-        detail::attempt(hamlyn_keep_sample, std::exchange(subscriber_, nullptr), &kept).value();
-        return kept_sample(kept);
+        return kept_sample(detail::found<hamlyn_kept_sample *>(hamlyn_keep_sample, std::exchange(subscriber_, nullptr)));
     }
 
   private:

@@ -15,35 +15,20 @@ using outgoing_message = hamlyn_outgoing_message;
 using atomic_change = hamlyn_atomic_change;
 using piece = hamlyn_piece;
 
-namespace detail {
-
-// Makes an object with a function of hamlyn.h, which puts it into its last place but the error's.
-template <class H, class F, class... A>
-H *object(F make, A... arguments) {
-    H *made = nullptr;
-    attempt(make, arguments..., &made).value();
-    return made;
-}
-
-} // namespace detail
-
 // Memory for messages. Peers write it at any time, so it is copied in and out.
 class area : public detail::handle<hamlyn_area, hamlyn_close_area> {
   public:
     using handle::handle;
     // HAMLYN_AREA_PRIVATE, HAMLYN_AREA_GRANTABLE or HAMLYN_AREA_EXPORTABLE.
     area(const manager &of, std::uint64_t size, std::uint32_t kind = HAMLYN_AREA_PRIVATE)
-        : handle(detail::object<hamlyn_area>(hamlyn_allocate_area, of.get(), size, kind)) {}
+        : handle(detail::found<hamlyn_area *>(hamlyn_allocate_area, of.get(), size, kind)) {}
 
     void read(std::uint64_t offset, void *into, std::size_t size) const {
         detail::attempt(hamlyn_copy_from_area, get(), offset, into, size).value();
     }
     template <class T>
     T read(std::uint64_t offset) const {
-        static_assert(std::is_trivially_copyable_v<T>, "only what is trivially copyable can be read from bytes");
-        T value;
-        read(offset, &value, sizeof value);
-        return value;
+        return detail::value_from<T>([&](void *into, std::size_t size) { read(offset, into, size); });
     }
     void write(std::uint64_t offset, bytes data) {
         detail::attempt(hamlyn_copy_to_area, get(), offset, data.data(), data.size()).value();
@@ -69,7 +54,7 @@ class queue : public detail::handle<hamlyn_queue, hamlyn_close_queue> {
   public:
     using handle::handle;
     queue(const manager &of, std::size_t entries)
-        : handle(detail::object<hamlyn_queue>(hamlyn_open_queue, of.get(), entries)) {}
+        : handle(detail::found<hamlyn_queue *>(hamlyn_open_queue, of.get(), entries)) {}
 
     result<std::optional<notification>> try_recv(wait limit) {
         if (auto loss = std::exchange(untold_loss_, std::nullopt)) {
@@ -112,22 +97,16 @@ class slot : public detail::handle<hamlyn_slot, hamlyn_close_slot> {
   public:
     using handle::handle;
     slot(const manager &of, const area &over, const slot_options &options = {})
-        : handle(detail::object<hamlyn_slot>(hamlyn_open_slot, of.get(), over.get(), &options)) {}
+        : handle(detail::found<hamlyn_slot *>(hamlyn_open_slot, of.get(), over.get(), &options)) {}
 
     std::uint32_t number() const {
-        std::uint32_t number;
-        detail::attempt(hamlyn_slot_number, get(), &number).value();
-        return number;
+        return detail::found<std::uint32_t>(hamlyn_slot_number, get());
     }
     hamlyn::ticket fast_ticket(std::uint64_t offset, std::uint64_t size) const {
-        hamlyn::ticket made;
-        detail::attempt(hamlyn_fast_ticket, get(), offset, size, &made).value();
-        return made;
+        return detail::found<hamlyn::ticket>(hamlyn_fast_ticket, get(), offset, size);
     }
     hamlyn::ticket entry_ticket(std::uint16_t entry, std::uint64_t offset, std::uint64_t size) const {
-        hamlyn::ticket made;
-        detail::attempt(hamlyn_entry_ticket, get(), entry, offset, size, &made).value();
-        return made;
+        return detail::found<hamlyn::ticket>(hamlyn_entry_ticket, get(), entry, offset, size);
     }
     void permit(std::uint16_t entry, std::uint64_t key, std::uint64_t low, std::uint64_t high) {
         detail::attempt(hamlyn_permit_entry, get(), entry, key, low, high).value();
@@ -143,14 +122,10 @@ class slot : public detail::handle<hamlyn_slot, hamlyn_close_slot> {
         return detail::found<std::uint64_t>(hamlyn_stored_bytes, get(), entry);
     }
     hamlyn_entry entry(std::uint16_t entry) const {
-        hamlyn_entry state;
-        detail::attempt(hamlyn_get_entry, get(), entry, &state).value();
-        return state;
+        return detail::found<hamlyn_entry>(hamlyn_get_entry, get(), entry);
     }
     hamlyn_slot_info info() const {
-        hamlyn_slot_info info;
-        detail::attempt(hamlyn_get_slot_info, get(), &info).value();
-        return info;
+        return detail::found<hamlyn_slot_info>(hamlyn_get_slot_info, get());
     }
     std::uint64_t refusals(std::uint32_t reason) const {
         return detail::found<std::uint64_t>(hamlyn_slot_refusals, get(), reason);
@@ -163,7 +138,7 @@ class terminus : public detail::handle<hamlyn_terminus, hamlyn_close_terminus> {
   public:
     using handle::handle;
     explicit terminus(const manager &of)
-        : handle(detail::object<hamlyn_terminus>(hamlyn_open_terminus, of.get(), std::uint32_t{0}, std::uint8_t{0})) {}
+        : handle(detail::found<hamlyn_terminus *>(hamlyn_open_terminus, of.get(), std::uint32_t{0}, std::uint8_t{0})) {}
 
     // Memory from which messages are gathered (target::send_gather); the tag that names it there.
     std::uint8_t bind(const area &of, std::uint64_t offset, std::uint64_t size) {
@@ -177,7 +152,7 @@ class target : public detail::handle<hamlyn_target, hamlyn_close_target> {
   public:
     using handle::handle;
     target(const terminus &by, const hamlyn::ticket &ticket, wait limit = wait::forever())
-        : handle(detail::object<hamlyn_target>(hamlyn_open_target, by.get(), &ticket, limit.ns())) {}
+        : handle(detail::found<hamlyn_target *>(hamlyn_open_target, by.get(), &ticket, limit.ns())) {}
 
     done try_send(const outgoing_message &message, wait limit) {
         return detail::attempt(hamlyn_send_msg, get(), &message, limit.ns(), static_cast<std::uint64_t *>(nullptr));
@@ -219,9 +194,7 @@ class target : public detail::handle<hamlyn_target, hamlyn_close_target> {
         detail::attempt(hamlyn_store, get(), offset, data.data(), data.size(), limit.ns()).value();
     }
     std::uint64_t link() const {
-        std::uint64_t link;
-        detail::attempt(hamlyn_target_link, get(), &link).value();
-        return link;
+        return detail::found<std::uint64_t>(hamlyn_target_link, get());
     }
 };
 

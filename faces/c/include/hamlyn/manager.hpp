@@ -205,9 +205,7 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     void flush(wait limit = wait::forever()) { detail::attempt(hamlyn_flush, get(), limit.ns()).value(); }
     // Prepares to wait for the descriptor: for how long in nanoseconds at most; negative: without limit.
     std::int64_t prepare_sleep(wait limit = wait::forever()) {
-        std::int64_t timeout_ns = 0;
-        detail::attempt(hamlyn_prepare_sleep, get(), limit.ns(), &timeout_ns).value();
-        return timeout_ns;
+        return detail::found<std::int64_t>(hamlyn_prepare_sleep, get(), limit.ns());
     }
     void end_sleep() { detail::attempt(hamlyn_end_sleep, get()).value(); }
     // Offers bytes under an item: to every peer that asks, with HAMLYN_OFFER_ONCE to the first, with HAMLYN_OFFER_AFTERWARDS to those that
@@ -226,9 +224,7 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
         return answer;
     }
     int descriptor() const {
-        int descriptor = -1;
-        detail::attempt(hamlyn_descriptor, get(), &descriptor).value();
-        return descriptor;
+        return detail::found<int>(hamlyn_descriptor, get());
     }
     // Takes in what has come until something happens or the time is over.
     void await(wait limit = wait::forever()) { detail::attempt(hamlyn_wait, get(), limit.ns()).value(); }
@@ -307,9 +303,7 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     }
     // Another handle of a shared manager, for another thread.
     manager share() const {
-        hamlyn_manager *another = nullptr;
-        detail::attempt(hamlyn_share_manager, get(), &another).value();
-        return manager(another);
+        return manager(detail::found<hamlyn_manager *>(hamlyn_share_manager, get()));
     }
 
   private:
@@ -317,19 +311,15 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     explicit manager(hamlyn_manager *of) : handle(of) {}
 
     static hamlyn_manager *opened(const hamlyn::options &options) {
-        hamlyn_manager *manager = nullptr;
         const hamlyn_options all = options.get();
-        detail::attempt(hamlyn_open_with, &all, &manager).value();
-        return manager;
+        return detail::found<hamlyn_manager *>(hamlyn_open_with, &all);
     }
 
     // Makes an end point with a function of hamlyn.h.
     template <class E, class F, class... A>
     E made(F make, A... arguments) {
         using H = std::remove_pointer_t<decltype(std::declval<E &>().get())>;
-        H *end = nullptr;
-        detail::attempt(make, get(), arguments..., &end).value();
-        return E(end);
+        return E(detail::found<H *>(make, get(), arguments...));
     }
 };
 

@@ -12,7 +12,7 @@ using strided = hamlyn_strided;
 // Counts operations that ended (initiator::count). Any thread may use it.
 class completion_counter : public detail::handle<hamlyn_counter, hamlyn_close_counter> {
   public:
-    completion_counter() : handle(detail::object<hamlyn_counter>(hamlyn_open_counter)) {}
+    completion_counter() : handle(detail::found<hamlyn_counter *>(hamlyn_open_counter)) {}
 
     std::uint64_t completed() const { return counts().first; }
     std::uint64_t failed() const { return counts().second; }
@@ -35,17 +35,14 @@ class initiator : public detail::handle<hamlyn_initiator, hamlyn_close_initiator
   public:
     using handle::handle;
     initiator(const manager &of, const hamlyn::ticket &ticket, std::uint64_t landing_bytes = 0, wait limit = wait::forever())
-        : handle(detail::object<hamlyn_initiator>(hamlyn_open_initiator, of.get(), &ticket, landing_bytes, limit.ns())) {}
+        : handle(detail::found<hamlyn_initiator *>(hamlyn_open_initiator, of.get(), &ticket, landing_bytes, limit.ns())) {}
 
     void read(std::uint64_t offset, void *into, std::size_t size, wait limit = wait::forever()) {
         detail::attempt(hamlyn_read, get(), offset, into, size, limit.ns()).value();
     }
     template <class T>
     T read(std::uint64_t offset, wait limit = wait::forever()) {
-        static_assert(std::is_trivially_copyable_v<T>, "only what is trivially copyable can be read from bytes");
-        T value;
-        read(offset, &value, sizeof value, limit);
-        return value;
+        return detail::value_from<T>([&](void *into, std::size_t size) { read(offset, into, size, limit); });
     }
     // A word, which is not torn.
     std::uint64_t read_word(std::uint64_t offset, wait limit = wait::forever()) {

@@ -40,9 +40,7 @@ class datagram_receiver : public detail::handle<hamlyn_datagram_receiver, hamlyn
     result<std::optional<datagram>> try_recv(wait limit) { return detail::received<datagram>(hamlyn_recv_datagram, get(), limit); }
     std::optional<datagram> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
     hamlyn::ticket ticket() const {
-        hamlyn::ticket made;
-        detail::attempt(hamlyn_datagram_ticket, get(), &made).value();
-        return made;
+        return detail::found<hamlyn::ticket>(hamlyn_datagram_ticket, get());
     }
     void revoke() {
         detail::attempt(hamlyn_revoke_datagram, get()).value();
@@ -78,9 +76,7 @@ class record : public detail::guard<hamlyn_stream_receiver, hamlyn_release_recor
     using guard::guard;
 
     kept_record keep() {
-        hamlyn_kept_record *kept = nullptr;
-        detail::attempt(hamlyn_keep_record, taken(), &kept).value();
-        return kept_record(kept);
+        return kept_record(detail::found<hamlyn_kept_record *>(hamlyn_keep_record, taken()));
     }
 };
 
@@ -94,14 +90,11 @@ class stream_receiver : public detail::handle<hamlyn_stream_receiver, hamlyn_clo
     std::optional<record> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
     // The bytes of a record that is kept. No other may be held.
     bytes view(const kept_record &kept) const {
-        hamlyn_message found;
-        detail::attempt(hamlyn_view_kept_record, get(), kept.get(), &found).value();
+        const auto found = detail::found<hamlyn_message>(hamlyn_view_kept_record, get(), kept.get());
         return bytes(found.data, found.length_bytes);
     }
     peer sender() const {
-        peer who;
-        detail::attempt(hamlyn_stream_peer, get(), &who).value();
-        return who;
+        return detail::found<peer>(hamlyn_stream_peer, get());
     }
     // What the sender grows from (manager::grow_stream), if it is not to find the stream by a name.
     hamlyn::seed seed() const { return detail::found<hamlyn::seed>(hamlyn_stream_seed, get()); }
@@ -165,18 +158,13 @@ class tag_receiver : public detail::handle<hamlyn_tag_receiver, hamlyn_close_tag
     // A value of the area.
     template <class T>
     T read(std::uint64_t offset) const {
-        static_assert(std::is_trivially_copyable_v<T>, "only what is trivially copyable can be read from bytes");
-        T value;
-        read(offset, &value, sizeof value);
-        return value;
+        return detail::value_from<T>([&](void *into, std::size_t size) { read(offset, into, size); });
     }
     void write(std::uint64_t offset, bytes data) {
         detail::attempt(hamlyn_write_area, get(), offset, data.data(), data.size()).value();
     }
     hamlyn::ticket ticket(std::uint64_t offset, std::uint64_t size) const {
-        hamlyn::ticket made;
-        detail::attempt(hamlyn_area_ticket, get(), offset, size, &made).value();
-        return made;
+        return detail::found<hamlyn::ticket>(hamlyn_area_ticket, get(), offset, size);
     }
 };
 
@@ -212,9 +200,7 @@ class service_call : public detail::guard<hamlyn_service, hamlyn_drop_call> {
     done try_reply(bytes data) { return detail::attempt(hamlyn_reply, taken(), data.data(), data.size()); }
     void reply(bytes data) { try_reply(data).value(); }
     deferred_call defer() {
-        hamlyn_deferred_call *deferred = nullptr;
-        detail::attempt(hamlyn_defer_call, taken(), &deferred).value();
-        return deferred_call(deferred);
+        return deferred_call(detail::found<hamlyn_deferred_call *>(hamlyn_defer_call, taken()));
     }
     // Takes away what the client has at this service, this call included.
     void dismiss() {

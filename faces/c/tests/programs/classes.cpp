@@ -1,5 +1,5 @@
 // Both sides of every protocol through the classes of hamlyn.hpp: `classes serve` and `classes ask`.
-#include <hamlyn.hpp>
+#include "checks.hpp"
 
 #include <array>
 #include <cstdio>
@@ -11,32 +11,12 @@
 
 using namespace std::chrono_literals;
 
-#define IS(condition)                                                                                             \
-    do {                                                                                                          \
-        if (!(condition)) {                                                                                       \
-            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                          \
-            std::exit(1);                                                                                         \
-        }                                                                                                         \
-    } while (0)
-
 namespace {
 
 struct point {
     double x, y;
     std::int32_t number;
 };
-
-template <class F>
-void throws(hamlyn::status expected, F act) {
-    try {
-        act();
-    } catch (const hamlyn::error &error) {
-        IS(error.code() == expected);
-        IS(std::string_view(error.what()).size() > 5);
-        return;
-    }
-    IS(!"it threw nothing");
-}
 
 void serve() {
     hamlyn::manager manager("server");

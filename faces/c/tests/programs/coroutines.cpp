@@ -1,5 +1,5 @@
 // Tasks of two managers and of a pipe on one event loop: hamlyn/coroutines.hpp, and the classes of hamlyn/lower.hpp.
-#include <hamlyn.hpp>
+#include "checks.hpp"
 
 #include <array>
 #include <cstdio>
@@ -7,14 +7,6 @@
 #include <unistd.h>
 
 using namespace std::chrono_literals;
-
-#define IS(condition)                                                                                             \
-    do {                                                                                                          \
-        if (!(condition)) {                                                                                       \
-            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                          \
-            std::exit(1);                                                                                         \
-        }                                                                                                         \
-    } while (0)
 
 namespace {
 

@@ -1,5 +1,5 @@
 // The lower layer, one-sided operations, and memory that is given to others, through the classes of hamlyn.hpp: two managers of one program.
-#include <hamlyn.hpp>
+#include "checks.hpp"
 
 #include <array>
 #include <cstdio>
@@ -11,28 +11,9 @@
 
 using namespace std::chrono_literals;
 
-#define IS(condition)                                                                                             \
-    do {                                                                                                          \
-        if (!(condition)) {                                                                                       \
-            std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                          \
-            std::exit(1);                                                                                         \
-        }                                                                                                         \
-    } while (0)
-
 namespace {
 
 constexpr std::uint32_t ALL_RIGHTS = HAMLYN_RIGHT_WRITE | HAMLYN_RIGHT_READ | HAMLYN_RIGHT_ATOMIC;
-
-template <class F>
-void throws(hamlyn::status expected, F act) {
-    try {
-        act();
-    } catch (const hamlyn::error &error) {
-        IS(error.code() == expected);
-        return;
-    }
-    IS(!"it threw nothing");
-}
 
 // Both move packets until it is so.
 template <class F>
