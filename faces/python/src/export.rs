@@ -13,7 +13,7 @@ use crate::gate::{Carried, Closing, Guarded};
 use crate::interface::of_same;
 use crate::slot::Slot;
 use crate::ticket::Ticket;
-use crate::waiting::{LONG_SLICE, Timeout, detached, found, or_look_again, wait_long};
+use crate::waiting::{LONG_SLICE, Timeout, end_with, found, or_look_again, wait_long};
 use crate::window::Window;
 
 /// The right to map the memory of a slot, for every peer that holds it and has a link to the owner. `bytes(ticket)` travels.
@@ -128,19 +128,15 @@ impl Export {
     /// Ends it: when this has returned, nothing that importers do changes the area any more. Copies the pages that are there. If there is no
     /// memory for that, it raises, and importers may still write: free some, and call this again. Nothing if it had ended before.
     fn revoke(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, &self.manager, |manager| {
-            // SAFETY: the gate was passed, and it is that of the export; there is no other reference.
-            let Some(export) = (unsafe { self.export.behind() }) else {
-                return Ok(());
-            };
-            match manager.interface().revoke_export(export) {
-                Ok(()) | Err(ExportError::NoSuchExport) => {}
-                Err(error) => return Err(error.into()),
-            }
-            // SAFETY: as above, and the reference is not used any more.
-            let _ended = unsafe { self.export.take() };
-            Ok(())
-        })
+        end_with(
+            py,
+            &self.manager,
+            &self.export,
+            |manager, export| match manager.interface().revoke_export(export) {
+                Ok(()) | Err(ExportError::NoSuchExport) => Ok(()),
+                Err(error) => Err(error.into()),
+            },
+        )
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

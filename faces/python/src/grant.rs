@@ -13,7 +13,7 @@ use crate::gate::Guarded;
 use crate::interface::of_same;
 use crate::peer::Peer;
 use crate::slot::Slot;
-use crate::waiting::{LONG_SLICE, Timeout, detached, found, or_look_again, wait_long};
+use crate::waiting::{LONG_SLICE, Timeout, detached, end_with, found, or_look_again, wait_long};
 
 /// The right to fetch granted pages, once, for the one peer that they were granted to. `bytes(ticket)` travels.
 #[pyclass(frozen, eq, module = "hamlyn")]
@@ -146,19 +146,15 @@ impl Grant {
     /// Ends it: when this has returned, nothing that its holder does changes the area any more. Copies the pages. If there is no memory for
     /// that, it raises, and the holder may still write: free some, and call this again. Nothing if it had ended before.
     fn revoke(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, &self.manager, |manager| {
-            // SAFETY: the gate was passed, and it is that of the grant; there is no other reference.
-            let Some(grant) = (unsafe { self.grant.behind() }) else {
-                return Ok(());
-            };
-            match manager.interface().revoke_grant(grant) {
-                Ok(()) | Err(GrantError::NoSuchGrant) => {}
-                Err(error) => return Err(error.into()),
-            }
-            // SAFETY: as above, and the reference is not used any more.
-            let _ended = unsafe { self.grant.take() };
-            Ok(())
-        })
+        end_with(
+            py,
+            &self.manager,
+            &self.grant,
+            |manager, grant| match manager.interface().revoke_grant(grant) {
+                Ok(()) | Err(GrantError::NoSuchGrant) => Ok(()),
+                Err(error) => Err(error.into()),
+            },
+        )
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

@@ -1,6 +1,7 @@
 //! Waiting, with regard for the interpreter: a call looks once, and then polls and sleeps without the interpreter's lock,
 //! in slices, between which signals are seen to. Nothing is taken by a call that a signal ends.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hamlyn::Wait;
@@ -220,6 +221,27 @@ pub(crate) fn detached<T, R>(
     });
     drop(entered);
     Ok(result.map(Carried::into_inner)?)
+}
+
+/// Ends what belongs to a manager: by that call of it, and then by letting go of the object. Nothing if it was ended before; if the call
+/// fails, it lasts, and can be ended again.
+pub(crate) fn end_with<M, T>(
+    py: Python<'_>,
+    manager: &Guarded<M>,
+    object: &Guarded<T>,
+    end: impl FnOnce(&mut M, &mut T) -> Result<(), Failure>,
+) -> PyResult<()> {
+    assert!(Arc::ptr_eq(manager.gate(), object.gate()));
+    detached(py, manager, |manager| {
+        // SAFETY: the gate was passed, and it is that of the object; there is no other reference.
+        let Some(ending) = (unsafe { object.behind() }) else {
+            return Ok(());
+        };
+        end(manager, ending)?;
+        // SAFETY: as above, and the reference is not used any more.
+        let _ended = unsafe { object.take() };
+        Ok(())
+    })
 }
 
 /// Waits for a fence.

@@ -40,7 +40,7 @@ impl Closing for Opened {
 
 /// Memory that is mapped here and that others may write at any time: a part of an area, or memory of a peer that was imported. Any number
 /// of threads may use it. When the export ends, calls raise PeerGone. Opened with `trust_peers`, it has the buffer protocol
-/// (`memoryview`, `numpy.frombuffer`): its views show the memory itself, whoever writes it, and one that outlives the export shows what
+/// (`memoryview`, `numpy.frombuffer`): its views show the memory itself, also what others write, and one that outlives the export shows what
 /// is not the owner's any more, so look at `lasts`.
 #[pyclass(frozen, module = "hamlyn")]
 pub(crate) struct Window {
