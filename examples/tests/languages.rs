@@ -2,12 +2,15 @@
 //! run, a server in one and its clients in the other. Those in Python are run, with each other and with these, by
 //! `faces/python/tests/test_examples.py`.
 
+#[path = "../../faces/c/tests/support/compile.rs"]
+mod compilation;
 mod support;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use compilation::compile;
 use sha2::{Digest as _, Sha256};
 use support::{Running, Stage};
 
@@ -38,27 +41,18 @@ const SANITIZED: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-rec
 /// Compiles an example with the header, and links it with the library; where the program is.
 fn compiled(name: &str, compiler: &Compiler, options: &[&str]) -> String {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // The library lies where this test does.
-    let this = std::env::current_exe().unwrap();
-    let libraries = this.parent().unwrap();
-    let source = (examples.join(compiler.language)).join(format!("{name}.{}", compiler.extension));
-    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
-        "{name}-{}{}",
-        compiler.language,
-        options.len()
-    ));
-    let mut command = Command::new(compiler.command[0]);
-    command.args(&compiler.command[1..]).args(options);
-    command.args(["-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
-    command
-        .arg("-I")
-        .arg(examples.join("../faces/c/include"))
-        .arg(source);
-    command.arg("-o").arg(&to).arg("-L").arg(libraries);
-    command.arg(format!("-Wl,-rpath,{}", libraries.display()));
-    let output = command.arg("-lhamlyn_c").output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}: {errors}");
+    let Compiler {
+        language,
+        extension,
+        command,
+    } = compiler;
+    let source = examples.join(language).join(format!("{name}.{extension}"));
+    let to = compile(
+        &examples.join("../faces/c/include"),
+        &source,
+        &format!("{name}-{language}{}", options.len()),
+        &[command, options].concat(),
+    );
     to.into_os_string().into_string().unwrap()
 }
 

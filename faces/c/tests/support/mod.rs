@@ -3,24 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+#[path = "compile.rs"]
+mod compilation;
+
 /// Compiles a program with that compiler and its options, and says where it is.
 pub(crate) fn compile(source: &Path, to: &str, compiler: &[&str]) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // The library lies where this test does.
-    let this = std::env::current_exe().unwrap();
-    let libraries = this.parent().unwrap();
-    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(to);
-    let mut command = Command::new(compiler[0]);
-    command.args(&compiler[1..]);
-    command.args(["-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
-    command.arg("-I").arg(root.join("include")).arg(source);
-    command.arg("-o").arg(&to).arg("-L").arg(libraries);
-    command.arg(format!("-Wl,-rpath,{}", libraries.display()));
-    command.args(["-lhamlyn_c", "-lpthread"]);
-    let output = command.output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    to
+    let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    compilation::compile(&headers, source, to, compiler)
 }
 
 /// Compiles a program of `tests/programs`.
