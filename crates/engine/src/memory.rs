@@ -241,11 +241,14 @@ pub trait TxLinks<A: Area> {
         parts: &[Part<'_, A>],
     ) -> Result<(), Unsent>;
 
-    /// Offers a short packet, for which a link may have a fast path: asks for it only when there is room for it.
+    /// Offers a short packet, for which a link may have a fast path: makes it only when there is room for it.
     /// Whether it was taken; why not, [`TxLinks::offer`] tells.
     #[inline]
-    fn offer_short(&mut self, link: LinkId, short: impl FnOnce() -> Short) -> bool {
-        let short = short();
+    fn offer_short<M>(&mut self, link: LinkId, short: M) -> bool
+    where
+        Short: From<M>,
+    {
+        let short = Short::from(short);
         let header = short.header();
         let (bytes, metadata) = (short.bytes(), short.word.to_le_bytes());
         let metadata = &metadata[..usize::from(header.metadata_length_bytes)];

@@ -295,33 +295,46 @@ pub(crate) fn short_bytes(words: [u64; SHORT_WORDS]) -> [u8; SHORT_BYTES_MAX] {
 }
 
 /// Bytes as words, lowest first; zero beyond them. Nothing if there are more than [`SHORT_BYTES_MAX`].
+///
+/// The last word is loaded where the bytes end, and shifted: any length takes about as long as whole words, and none a loop.
 #[inline(always)]
 pub fn short_words(bytes: &[u8]) -> Option<[u64; SHORT_WORDS]> {
-    // One and two words are what most short messages have, and take no loop.
-    if let Ok(one) = bytes.try_into() {
-        return Some([u64::from_le_bytes(one), 0, 0, 0]);
-    }
-    if let ([first, second], []) = bytes.as_chunks() {
-        let words = [first, second].map(|word| u64::from_le_bytes(*word));
-        return Some([words[0], words[1], 0, 0]);
-    }
-    let mut words = [0; SHORT_WORDS];
-    let (whole, rest) = bytes.as_chunks();
-    if whole.len() + usize::from(!rest.is_empty()) > SHORT_WORDS {
-        return None;
-    }
-    for (word, whole) in words.iter_mut().zip(whole) {
-        *word = u64::from_le_bytes(*whole);
-    }
-    if !rest.is_empty() {
-        words[whole.len()] = short_rest(rest);
-    }
-    Some(words)
+    const WORD: usize = size_of::<u64>();
+    let length = bytes.len();
+    let word_at = |at: usize| {
+        bytes
+            .get(at..)?
+            .first_chunk()
+            .copied()
+            .map(u64::from_le_bytes)
+    };
+    // What lies from `at` on; less than a word before the end, but for nothing at all.
+    let rest_from = |at: usize| {
+        let last = bytes.last_chunk().copied().map(u64::from_le_bytes)?;
+        let missing_bits = (at + WORD - length) as u32 * u8::BITS;
+        Some(last.checked_shr(missing_bits).unwrap_or(0))
+    };
+    Some(match length {
+        0..WORD => [short_rest(bytes), 0, 0, 0],
+        WORD..=16 => [word_at(0)?, rest_from(8)?, 0, 0],
+        17..=24 => [word_at(0)?, word_at(8)?, rest_from(16)?, 0],
+        25..=SHORT_BYTES_MAX => [word_at(0)?, word_at(8)?, word_at(16)?, rest_from(24)?],
+        _ => return None,
+    })
 }
 
 /// Fewer than eight bytes as a word.
-#[inline(never)]
+#[inline(always)]
 fn short_rest(rest: &[u8]) -> u64 {
-    let byte = |word, &byte| word << 8 | u64::from(byte);
-    rest.iter().rev().fold(0, byte)
+    let length = rest.len();
+    if let (Some(first), Some(last)) = (rest.first_chunk(), rest.last_chunk()) {
+        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+        return u64::from(first) | u64::from(last) << ((length - 4) as u32 * u8::BITS);
+    }
+    let byte_at =
+        |at: usize| u64::from(rest.get(at).copied().unwrap_or(0)) << (at as u32 * u8::BITS);
+    match length.checked_sub(1) {
+        None => 0,
+        Some(last) => byte_at(0) | byte_at(length / 2) | byte_at(last),
+    }
 }

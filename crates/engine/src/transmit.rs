@@ -294,31 +294,30 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         is_open && !self.is_waiting_for(LinkId::from_bits(link_bits))
     }
 
-    /// As [`Transmitter::post`], for a message that is a short packet, which is asked for only when it can
-    /// go. Nothing if it cannot go at once, for whatever reason; [`Transmitter::post`] knows what to do then.
+    /// As [`Transmitter::post`], for a message that is a short packet, which is made only when it can go: by a conversion, which
+    /// is part of the caller's code as a closure need not be. Nothing if it cannot go at once, for whatever reason;
+    /// [`Transmitter::post`] knows what to do then.
     #[inline(always)]
-    pub fn post_short<O: TxLinks<A>>(
+    pub fn post_short<O: TxLinks<A>, M>(
         &mut self,
         id: TerminusId,
         link: LinkId,
-        short: impl FnOnce() -> Short,
+        short: M,
         tx_links: &mut O,
-    ) -> Option<SendHandle> {
+    ) -> Option<SendHandle>
+    where
+        Short: From<M>,
+    {
         if !self.sends_at_once(id, link) {
             return None;
         }
-        let mut told = None;
-        let is_sent = tx_links.offer_short(link, || {
-            let short = short();
-            if S::LISTENS {
-                told = Some(short);
-            }
-            short
-        });
-        if !is_sent {
-            return None;
-        }
-        Some(self.short_left(id, link, told, 1))
+        let (is_sent, told) = if S::LISTENS {
+            let short = Short::from(short);
+            (tx_links.offer_short::<Short>(link, short), Some(short))
+        } else {
+            (tx_links.offer_short(link, short), None)
+        };
+        is_sent.then(|| self.short_left(id, link, told, 1))
     }
 
     /// Short packets left, the last of which is `told`, if somebody watches.

@@ -372,3 +372,19 @@ fn an_awaited_message_without_data_is_left() {
         assert_eq!(world.ordinary(&short).is_some(), !is_taken);
     }
 }
+
+#[test]
+fn data_of_every_length_are_words() {
+    let bytes: [u8; SHORT_BYTES_MAX + 1] = std::array::from_fn(|at| 0xA1 + at as u8);
+    for length in 0..=SHORT_BYTES_MAX {
+        let mut filled = [0; SHORT_BYTES_MAX];
+        filled[..length].copy_from_slice(&bytes[..length]);
+        let words: Vec<u64> = filled
+            .chunks_exact(8)
+            .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+            .collect();
+        let found = short_words(&bytes[..length]).unwrap();
+        assert_eq!(found[..], words[..], "{length} bytes");
+    }
+    assert_eq!(short_words(&bytes), None);
+}

@@ -157,14 +157,14 @@ fn a_destination_that_takes_nothing_holds_up_no_other() {
         length_bytes: 16,
         data: [1, 2, 0, 0],
     };
-    let handle = transmitter.post_short(terminus, live, || short, &mut wires);
+    let handle = transmitter.post_short(terminus, live, short, &mut wires);
     assert_eq!(
         transmitter.completion(handle.unwrap()),
         Ok(Completion::Sent)
     );
     assert!(
         transmitter
-            .post_short(terminus, stopped, || short, &mut wires)
+            .post_short(terminus, stopped, short, &mut wires)
             .is_none()
     );
     let data = pattern(2, 1_000);

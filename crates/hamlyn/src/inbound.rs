@@ -374,7 +374,7 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         let answer = self.receiver.serve_short(&way.peek_request()?)?;
         // The line is ours for the answer when the request is taken.
         way.request_done();
-        if !outbound.tx_links.offer_short(from, || answer) {
+        if !outbound.tx_links.offer_short(from, answer) {
             self.receiver.answer_later(from, &answer);
         }
         Some(Polled {

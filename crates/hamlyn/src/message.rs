@@ -1,5 +1,7 @@
 //! Messages of the lower layer (`Hamlyn 3.2`): what is sent, and where to.
 
+use std::hint::black_box;
+
 use hamlyn_engine::counting::Share;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD};
 use hamlyn_engine::memory::LinkId;
@@ -28,6 +30,37 @@ pub(crate) struct InlineForm {
     has_metadata: bool,
 }
 
+/// A message that is a short packet, and whither it goes: the packet is made where there is room for it.
+#[derive(Clone, Copy)]
+pub(crate) struct ShortTo<'a> {
+    target: &'a Target,
+    message: &'a Message<'a>,
+    form: InlineForm,
+}
+
+impl From<ShortTo<'_>> for Short {
+    #[inline(always)]
+    fn from(
+        ShortTo {
+            target,
+            message,
+            form,
+        }: ShortTo<'_>,
+    ) -> Self {
+        let ticket = &target.ticket;
+        Self {
+            to: target.to,
+            key: ticket.key,
+            // It wraps only if the fields were made up here; then the place is wrong, no more.
+            offset: ticket.base.wrapping_add(message.offset),
+            word: form.word,
+            has_metadata: form.has_metadata,
+            length_bytes: message.data.len() as u8,
+            data: short_words(message.data).unwrap_or_default(),
+        }
+    }
+}
+
 impl Target {
     pub(crate) fn new(link: LinkId, ticket: Ticket) -> Self {
         let starts = ticket.length_bytes.saturating_add(1);
@@ -53,7 +86,7 @@ impl Target {
     #[inline(always)]
     pub(crate) fn inline_form(&self, message: &Message<'_>) -> Option<InlineForm> {
         let length = message.data.len();
-        if length > SHORT_BYTES_MAX || message.share.is_some() || message.silent {
+        if message.share.is_some() || message.silent {
             return None;
         }
         let has_metadata = !message.metadata.is_empty();
@@ -64,27 +97,25 @@ impl Target {
             }
             false => (self.fast_starts, message.word),
         };
-        if length > SHORT_BYTES_WITH_WORD && (has_metadata || word != 0) {
-            return None;
+        if length > SHORT_BYTES_WITH_WORD {
+            // Most are not: so this is not to be one test with that above, which would take more instructions.
+            black_box(());
+            if length > SHORT_BYTES_MAX || has_metadata || word != 0 {
+                return None;
+            }
         }
         // A ticket's place ends far below the highest number, so this wraps only for an offset that is far outside.
         let end = message.offset.wrapping_add(length as u64);
         (message.offset <= end && end < starts).then_some(InlineForm { word, has_metadata })
     }
 
-    /// The message as a short packet.
+    /// The message as a short packet, to be made.
     #[inline(always)]
-    pub(crate) fn short(&self, message: &Message<'_>, form: InlineForm) -> Short {
-        let ticket = &self.ticket;
-        Short {
-            to: self.to,
-            key: ticket.key,
-            // It wraps only if the fields were made up here; then the place is wrong, no more.
-            offset: ticket.base.wrapping_add(message.offset),
-            word: form.word,
-            has_metadata: form.has_metadata,
-            length_bytes: message.data.len() as u8,
-            data: short_words(message.data).unwrap_or_default(),
+    pub(crate) fn short<'a>(&'a self, message: &'a Message<'a>, form: InlineForm) -> ShortTo<'a> {
+        ShortTo {
+            target: self,
+            message,
+            form,
         }
     }
 

@@ -499,7 +499,10 @@ impl<T: TransmitEnd> TxLinks<Area> for TxRoutes<T> {
     }
 
     #[inline(always)]
-    fn offer_short(&mut self, link: LinkId, short: impl FnOnce() -> Short) -> bool {
+    fn offer_short<M>(&mut self, link: LinkId, short: M) -> bool
+    where
+        Short: From<M>,
+    {
         self.reach(link)
             .is_some_and(|route| route.end.try_send_short(short))
     }

@@ -209,12 +209,19 @@ impl Outgoing {
 
     /// Sends a short packet: over the line if that is due and we may write there, else in a cell of the ring.
     #[inline(always)]
-    pub(crate) fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> Result<(), Unsent> {
-        if self.is_line_due() {
-            return self.send_over_line(short_cell::encode_short(&short()));
+    pub(crate) fn try_send_short<M>(&mut self, short: M) -> Result<(), Unsent>
+    where
+        Short: From<M>,
+    {
+        let room = match self.is_line_due() {
+            true => None,
+            false => Some(self.producer.room().map_err(unsent)?),
+        };
+        let cell = short_cell::encode_short(&Short::from(short));
+        match room {
+            Some(room) => room.publish(cell),
+            None => self.send_over_line(cell)?,
         }
-        let room = self.producer.room().map_err(unsent)?;
-        room.publish(short_cell::encode_short(&short()));
         Ok(())
     }
 
@@ -314,7 +321,7 @@ impl Outgoing {
                 length_bytes: length as u8,
                 data: gather_short(parts).map_err(impossible)?,
             };
-            return self.try_send_short(|| short);
+            return self.try_send_short(short);
         }
         if header.kind.is_request()
             && metadata.is_empty()

@@ -105,7 +105,10 @@ impl TransmitEnd for EitherTransmit {
     }
 
     #[inline(always)]
-    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool {
+    fn try_send_short<M>(&mut self, short: M) -> bool
+    where
+        Short: From<M>,
+    {
         match self {
             Self::Pair(end) => end.try_send_short(short),
             Self::Udp(_) => false,

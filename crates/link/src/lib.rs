@@ -114,9 +114,11 @@ pub trait TransmitEnd {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent>;
 
-    /// Offers a short packet by the fast path, and asks for it only when it can be sent so. Whether it was sent; if not,
+    /// Offers a short packet by the fast path, and makes it only when it can be sent so. Whether it was sent; if not,
     /// [`TransmitEnd::try_send`] may send it, or tells why nothing can. Otherwise as that.
-    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool;
+    fn try_send_short<M>(&mut self, short: M) -> bool
+    where
+        Short: From<M>;
 
     /// As [`TransmitEnd::try_send_short`], for a request that goes over the duplex line.
     #[inline(always)]

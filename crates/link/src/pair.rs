@@ -299,7 +299,10 @@ impl TransmitEnd for PairTransmit {
     }
 
     #[inline(always)]
-    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool {
+    fn try_send_short<M>(&mut self, short: M) -> bool
+    where
+        Short: From<M>,
+    {
         let is_sent = self.outgoing.try_send_short(short).is_ok();
         if is_sent {
             self.wake();

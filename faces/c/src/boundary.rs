@@ -1,6 +1,7 @@
 //! The boundary to C: a panic stops here, an error becomes a status and a text, and arguments are checked before they are used.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -126,11 +127,16 @@ pub(crate) fn bytes<'a>(data: *const c_void, length_bytes: usize) -> Result<&'a 
 /// copy to where they wait, or refuse.
 #[inline(always)]
 pub(crate) fn bytes_at_once<'a>(data: *const c_void, length_bytes: usize) -> Option<&'a [u8]> {
-    match data.is_null() || length_bytes > DIRECT_BYTES_MAX {
-        true => None,
-        // SAFETY: as in `bytes`.
-        false => Some(unsafe { std::slice::from_raw_parts(data.cast(), length_bytes) }),
+    if length_bytes > DIRECT_BYTES_MAX {
+        return None;
     }
+    // Not one test of both, which would take more instructions.
+    black_box(());
+    if data.is_null() {
+        return None;
+    }
+    // SAFETY: as in `bytes`.
+    Some(unsafe { std::slice::from_raw_parts(data.cast(), length_bytes) })
 }
 
 /// Bytes of the caller, to be written during the call.
@@ -195,13 +201,16 @@ pub(crate) fn to_travel<const USED: usize, const LENGTH: usize>(
 /// Where the caller wants a result.
 #[inline(always)]
 pub(crate) fn room<T>(what: &'static str, place: *mut T) -> Result<Room<T>, Failure> {
-    room_at_once(place).ok_or_else(|| null(what))
+    match place.is_aligned() {
+        true => room_at_once(place).ok_or_else(|| null(what)),
+        false => Err(null(what)),
+    }
 }
 
-/// The same, if it can be used.
+/// The same, if it is not null.
 #[inline(always)]
 pub(crate) fn room_at_once<T>(place: *mut T) -> Option<Room<T>> {
-    match place.is_null() || !place.is_aligned() {
+    match place.is_null() {
         true => None,
         false => Some(Room(place)),
     }

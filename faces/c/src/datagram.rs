@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 
 use hamlyn::{Wait, datagram};
 
-use crate::at_once::{at_once, received, release_at_once, sent};
+use crate::at_once::{Arguments, at_once, received, release_at_once, sent};
 use crate::boundary::{
     bytes, bytes_at_once, call, room, room_at_once, text, text_or_none, wait_of,
 };
@@ -101,15 +101,20 @@ pub unsafe extern "C" fn hamlyn_recv_datagram(
     error: *mut Error,
 ) -> Status {
     at_once(
-        (receiver.cast_const(), wait_ns, error),
-        move |DatagramReceiver(end)| {
-            let Of::Alone(end) = end else { return None };
+        receiver.cast_const(),
+        Arguments {
+            others: (receiver, message),
+            wait_ns,
+            error,
+        },
+        move |end, error| {
+            let end = end.alone(|DatagramReceiver(end)| end);
             let place = room_at_once(message)?;
             let came = end.hold_at_once(|end| end.recv(Wait::Poll))?;
             received(error, came, |datagram| place.put(Message::of(datagram)))
         },
         NOTHING_CAME,
-        move || recv_datagram(receiver, wait_ns, message, error),
+        |(receiver, message), wait_ns, error| recv_datagram(receiver, wait_ns, message, error),
     )
 }
 
@@ -278,16 +283,23 @@ pub unsafe extern "C" fn hamlyn_send_datagram(
     error: *mut Error,
 ) -> Status {
     at_once(
-        (sender.cast_const(), wait_ns, error),
-        move |DatagramSender(end)| {
-            let Of::Alone(end) = end else { return None };
+        sender.cast_const(),
+        Arguments {
+            others: (sender, data, length_bytes),
+            wait_ns,
+            error,
+        },
+        move |end, error| {
+            let end = end.alone(|DatagramSender(end)| end);
             sent(
                 error,
                 end.send(bytes_at_once(data, length_bytes)?, Wait::Poll),
             )
         },
         NO_ROOM,
-        move || send_datagram(sender, data, length_bytes, wait_ns, error),
+        |(sender, data, length_bytes), wait_ns, error| {
+            send_datagram(sender, data, length_bytes, wait_ns, error)
+        },
     )
 }
 

@@ -6,7 +6,6 @@
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
-use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -38,6 +37,10 @@ const MARK: u32 = 0x4A6D_0000;
 
 /// Any thread may use it, one at a time.
 const ANY_THREAD: usize = 0;
+/// What the short way finds in a handle that is not open, in use by a whole call, or of any thread.
+const WHOLE_CALLS_ONLY: usize = 0;
+/// The numbers of two threads are further apart: each thread's control block begins at its number, and is larger.
+pub(crate) const KINDS_MAX: u32 = 64;
 /// Closed handles of a kind that are told for sure.
 const CLOSED_MAX: usize = 1_024;
 
@@ -47,7 +50,10 @@ macro_rules! kind {
         impl $crate::handle::Kind for $handle {
             type Value = $value;
 
-            const NUMBER: u32 = $number;
+            const NUMBER: u32 = {
+                assert!($number < $crate::handle::KINDS_MAX);
+                $number
+            };
             const NAME: &'static str = $name;
 
             fn closed() -> &'static $crate::handle::Closed<Self> {
@@ -63,6 +69,8 @@ pub(crate) use kind;
 #[repr(C)]
 #[derive(Debug)]
 struct Cell<T> {
+    /// One word that says all that the short way has to know: [`short_way`], or [`WHOLE_CALLS_ONLY`].
+    short_way: AtomicUsize,
     state: AtomicU32,
     thread: AtomicUsize,
     value: UnsafeCell<Option<T>>,
@@ -116,6 +124,20 @@ const fn state<K: Kind>(state: u32) -> u32 {
     MARK | K::NUMBER << STATE_BITS | state
 }
 
+/// The same, of a handle that belongs to the thread of that number.
+#[inline(always)]
+const fn short_way<K: Kind>(thread: usize) -> usize {
+    thread.wrapping_add(K::NUMBER as usize)
+}
+
+/// What an open handle has for the short way.
+const fn short_way_of_open<K: Kind>(thread: usize) -> usize {
+    match thread {
+        ANY_THREAD => WHOLE_CALLS_ONLY,
+        _ => short_way::<K>(thread),
+    }
+}
+
 /// Makes a handle. Allocates now and then.
 pub(crate) fn make<K: Kind>(value: K::Value, is_of_any_thread: bool) -> *mut K {
     let thread = match is_of_any_thread {
@@ -137,11 +159,15 @@ pub(crate) fn make<K: Kind>(value: K::Value, is_of_any_thread: bool) -> *mut K {
             unsafe {
                 *(*cell).value.get() = Some(value);
                 (*cell).thread.store(thread, Ordering::Relaxed);
+                (*cell)
+                    .short_way
+                    .store(short_way_of_open::<K>(thread), Ordering::Relaxed);
                 (*cell).state.store(state::<K>(OPEN), Ordering::Release);
             }
             handle
         }
         None => Box::into_raw(Box::new(Cell {
+            short_way: AtomicUsize::new(short_way_of_open::<K>(thread)),
             state: AtomicU32::new(state::<K>(OPEN)),
             thread: AtomicUsize::new(thread),
             value: UnsafeCell::new(Some(value)),
@@ -164,8 +190,13 @@ struct InUse<'a, K: Kind> {
 impl<K: Kind> Drop for InUse<'_, K> {
     #[inline(always)]
     fn drop(&mut self) {
-        let becomes = state::<K>(self.becomes);
-        self.cell.state.store(becomes, Ordering::Release);
+        let (becomes, cell) = (self.becomes, self.cell);
+        if becomes == OPEN {
+            let thread = cell.thread.load(Ordering::Relaxed);
+            cell.short_way
+                .store(short_way_of_open::<K>(thread), Ordering::Relaxed);
+        }
+        cell.state.store(state::<K>(becomes), Ordering::Release);
     }
 }
 
@@ -184,6 +215,7 @@ fn enter<'a, K: Kind>(handle: *const K) -> Result<InUse<'a, K>, Failure> {
         // No other thread gets here, so that this needs no locked instruction.
         true if cell.state.load(Ordering::Relaxed) == open => {
             cell.state.store(in_use, Ordering::Relaxed);
+            cell.short_way.store(WHOLE_CALLS_ONLY, Ordering::Relaxed);
             true
         }
         false if thread == ANY_THREAD => {
@@ -224,37 +256,45 @@ pub(crate) fn with<K: Kind, R>(
     result
 }
 
+/// The object of a handle that belongs to this thread, which is therefore of a manager of one thread.
+#[derive(Debug)]
+pub(crate) struct OfThisThread<'a, V>(pub(crate) &'a mut V);
+
 /// Uses the object of a handle of this thread that is open; otherwise nothing, and [`with`] says why not. A call that panics gives
 /// nothing, too. The fewer words `call` captures, the fewer have to be in memory, where the panic is caught.
+///
+/// The handle is not marked as in use meanwhile: no other thread gets here, and the library calls nothing of the program's.
 #[inline(always)]
 pub(crate) fn with_at_once<K: Kind, R>(
     handle: *const K,
-    call: impl FnOnce(&mut K::Value) -> Option<R>,
+    call: impl FnOnce(OfThisThread<'_, K::Value>) -> Option<R>,
 ) -> Option<R> {
     let cell: *const Cell<K::Value> = handle.cast();
-    if !cell.is_aligned() {
-        return None;
-    }
-    // Not one test of both, which would take more instructions.
-    black_box(());
-    // SAFETY: as in `enter`.
+    // SAFETY: as in `enter`, which also tells what is no handle at all.
     let cell = unsafe { cell.as_ref() }?;
-    if cell.thread.load(Ordering::Relaxed) != this_thread()
-        || cell.state.load(Ordering::Relaxed) != state::<K>(OPEN)
-    {
+    if cell.short_way.load(Ordering::Relaxed) != short_way::<K>(this_thread()) {
         return None;
     }
-    cell.state.store(state::<K>(IN_USE), Ordering::Relaxed);
     let result = catch_unwind(AssertUnwindSafe(move || {
-        // SAFETY: as in `with`; and an open cell has a value, which only a cell in use loses.
-        call(unsafe { (*cell.value.get()).as_mut().unwrap_unchecked() })
+        // SAFETY: the word that was found is that of an open handle, which has a value that only a cell in use loses; nobody else has a
+        // reference to it, as this is its thread and no whole call uses it.
+        call(OfThisThread(unsafe {
+            (*cell.value.get()).as_mut().unwrap_unchecked()
+        }))
     }));
-    let becomes = match result {
-        Ok(_) => OPEN,
-        Err(_) => BROKEN,
-    };
-    cell.state.store(state::<K>(becomes), Ordering::Relaxed);
-    result.unwrap_or(None)
+    result.unwrap_or_else(|_| {
+        broken(cell);
+        None
+    })
+}
+
+/// Its call panicked.
+#[cold]
+#[inline(never)]
+fn broken<T>(cell: &Cell<T>) {
+    cell.short_way.store(WHOLE_CALLS_ONLY, Ordering::Relaxed);
+    let kind = cell.state.load(Ordering::Relaxed) & !STATE_MASK;
+    cell.state.store(kind | BROKEN, Ordering::Relaxed);
 }
 
 /// Closes a handle: its object, which is to be dropped. Nothing for a null handle.

@@ -1,13 +1,14 @@
 //! Managers: opening one, and what is asked of it as a whole.
 
 use std::ffi::c_char;
+use std::hint::unreachable_unchecked;
 
 use hamlyn::Sleep;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::host::sharing::AnyThread;
 
 use crate::boundary::{Room, call, room, wait_of};
-use crate::handle::{self, Kind, kind};
+use crate::handle::{self, Kind, OfThisThread, kind};
 use crate::holding::Holding;
 use crate::options::Options;
 use crate::status::{Error, Failure, Status};
@@ -64,6 +65,21 @@ pub(crate) fn put<K: Kind, A, S>(
 ) {
     let is_shared = matches!(object, Of::Shared(_));
     place.put(handle::make(value(object), is_shared));
+}
+
+impl<'a, V> OfThisThread<'a, V> {
+    /// What of a handle's object is of a manager of one thread, or of several.
+    #[inline(always)]
+    pub(crate) fn alone<A: 'a, S: 'a>(
+        self,
+        of: impl FnOnce(&'a mut V) -> &'a mut Of<A, S>,
+    ) -> &'a mut A {
+        match of(self.0) {
+            Of::Alone(object) => object,
+            // SAFETY: handles of such objects are made by `put`, by which they belong to no thread.
+            Of::Shared(_) => unsafe { unreachable_unchecked() },
+        }
+    }
 }
 
 impl<A, M, S, N> Of<Holding<A, M>, Holding<S, N>> {

@@ -4,12 +4,12 @@ use hamlyn::Queue;
 use hamlyn::engine::limits::FAST_INDEX;
 use hamlyn::engine::notification::Notification as Arrived;
 
-use crate::at_once::{at_once, received};
+use crate::at_once::{Arguments, at_once, received};
 use crate::boundary::{call, room, room_at_once, wait_of};
 use crate::datagram::NOTHING_CAME;
 use crate::handle::{self, kind};
 use crate::lower::{Lower, make_lower, on};
-use crate::manager::{ManagerHandle, Of, each};
+use crate::manager::{ManagerHandle, each};
 use crate::status::{Error, Failure, Status};
 
 /// The entry of messages in fast mode: none.
@@ -75,16 +75,21 @@ pub unsafe extern "C" fn hamlyn_rcv(
     error: *mut Error,
 ) -> Status {
     at_once(
-        (queue.cast_const(), wait_ns, error),
-        move |of| {
-            let Of::Alone(of) = of else { return None };
+        queue.cast_const(),
+        Arguments {
+            others: (queue, notification),
+            wait_ns,
+            error,
+        },
+        move |of, error| {
+            let of = of.alone(|of| of);
             let place = room_at_once(notification)?;
             let mut interface = of.manager.interface();
             let came = interface.rcv(&mut of.object);
             received(error, came, |arrived| place.put(arrived.into()))
         },
         NOTHING_CAME,
-        move || rcv(queue, wait_ns, notification, error),
+        |(queue, notification), wait_ns, error| rcv(queue, wait_ns, notification, error),
     )
 }
 

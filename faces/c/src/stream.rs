@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use hamlyn::Wait;
 use hamlyn::stream::{self, SEED_BYTES, StreamSeed};
 
-use crate::at_once::{at_once, received, release_at_once, sent};
+use crate::at_once::{Arguments, at_once, received, release_at_once, sent};
 use crate::boundary::{
     bytes, bytes_at_once, call, read_or_default, room, room_at_once, text, text_or_none, to_travel,
     travelled, wait_of,
@@ -149,15 +149,20 @@ pub unsafe extern "C" fn hamlyn_recv_record(
     error: *mut Error,
 ) -> Status {
     at_once(
-        (receiver.cast_const(), wait_ns, error),
-        move |StreamReceiver(end)| {
-            let Of::Alone(end) = end else { return None };
+        receiver.cast_const(),
+        Arguments {
+            others: (receiver, record),
+            wait_ns,
+            error,
+        },
+        move |end, error| {
+            let end = end.alone(|StreamReceiver(end)| end);
             let place = room_at_once(record)?;
             let came = end.hold_at_once(|end| end.recv(Wait::Poll))?;
             received(error, came, |record| place.put(Message::of(record)))
         },
         NOTHING_CAME,
-        move || recv_record(receiver, wait_ns, record, error),
+        |(receiver, record), wait_ns, error| recv_record(receiver, wait_ns, record, error),
     )
 }
 
@@ -249,16 +254,23 @@ pub unsafe extern "C" fn hamlyn_send_record(
     error: *mut Error,
 ) -> Status {
     at_once(
-        (sender.cast_const(), wait_ns, error),
-        move |StreamSender(end)| {
-            let Of::Alone(end) = end else { return None };
+        sender.cast_const(),
+        Arguments {
+            others: (sender, data, length_bytes),
+            wait_ns,
+            error,
+        },
+        move |end, error| {
+            let end = end.alone(|StreamSender(end)| end);
             sent(
                 error,
                 end.send(bytes_at_once(data, length_bytes)?, Wait::Poll),
             )
         },
         NO_ROOM,
-        move || send_record(sender, data, length_bytes, wait_ns, error),
+        |(sender, data, length_bytes), wait_ns, error| {
+            send_record(sender, data, length_bytes, wait_ns, error)
+        },
     )
 }
 

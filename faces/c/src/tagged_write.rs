@@ -6,7 +6,7 @@ use hamlyn::Wait;
 use hamlyn::engine::memory::LinkId;
 use hamlyn::tagged_write::{self, Tag};
 
-use crate::at_once::{at_once, received, sent};
+use crate::at_once::{Arguments, at_once, received, sent};
 use crate::boundary::{bytes, bytes_at_once, bytes_mut, call, room, room_at_once, text, wait_of};
 use crate::datagram::NOTHING_CAME;
 use crate::handle::{self, kind};
@@ -63,11 +63,14 @@ pub unsafe extern "C" fn hamlyn_recv_tag(
     error: *mut Error,
 ) -> Status {
     at_once(
-        (receiver.cast_const(), wait_ns, error),
-        move |TagReceiver(end)| {
-            let Of::Alone((end, last)) = end else {
-                return None;
-            };
+        receiver.cast_const(),
+        Arguments {
+            others: (receiver, tag),
+            wait_ns,
+            error,
+        },
+        move |end, error| {
+            let (end, last) = end.alone(|TagReceiver(end)| end);
             let place = room_at_once(tag)?;
             received(error, end.recv(Wait::Poll), |tag| {
                 place.put(tag.tag);
@@ -75,7 +78,7 @@ pub unsafe extern "C" fn hamlyn_recv_tag(
             })
         },
         NOTHING_CAME,
-        move || recv_tag(receiver, wait_ns, tag, error),
+        |(receiver, tag), wait_ns, error| recv_tag(receiver, wait_ns, tag, error),
     )
 }
 
@@ -262,14 +265,21 @@ pub unsafe extern "C" fn hamlyn_send_tag(
     error: *mut Error,
 ) -> Status {
     at_once(
-        (sender.cast_const(), wait_ns, error),
-        move |TagSender(end)| {
-            let Of::Alone(end) = end else { return None };
+        sender.cast_const(),
+        Arguments {
+            others: (sender, offset, data, length_bytes, tag),
+            wait_ns,
+            error,
+        },
+        move |end, error| {
+            let end = end.alone(|TagSender(end)| end);
             let data = bytes_at_once(data, length_bytes)?;
             sent(error, end.send(offset, data, tag, Wait::Poll))
         },
         NO_ROOM,
-        move || send_tag(sender, offset, data, length_bytes, tag, wait_ns, error),
+        |(sender, offset, data, length_bytes, tag), wait_ns, error| {
+            send_tag(sender, offset, data, length_bytes, tag, wait_ns, error)
+        },
     )
 }
 

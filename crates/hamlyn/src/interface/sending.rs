@@ -2,6 +2,7 @@
 
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::packet::Short;
 use hamlyn_engine::point::Point;
 use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::{Completion, PostError, SendHandle, TerminusId};
@@ -131,7 +132,7 @@ impl<H: Host> Interface<H> {
                 *other = Some(message);
                 return None;
             };
-            Some(target.short(&message, form))
+            Some(Short::from(target.short(&message, form)))
         };
         let tx_links = &mut outbound.tx_links;
         outbound
@@ -163,7 +164,7 @@ impl<H: Host> Interface<H> {
         form: InlineForm,
     ) -> Option<SendHandle> {
         let outbound = self.outbound.own()?;
-        let short = || target.short(message, form);
+        let short = target.short(message, form);
         outbound
             .transmitter
             .post_short(terminus, target.link, short, &mut outbound.tx_links)
@@ -206,7 +207,7 @@ impl<H: Host> Interface<H> {
         let outbound = &mut *outbound;
         let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
         if let Some(form) = target.inline_form(message) {
-            let short = || target.short(message, form);
+            let short = target.short(message, form);
             return transmitter.post_short(terminus, target.link, short, tx_links);
         }
         if !message.metadata.is_empty() {

@@ -41,7 +41,7 @@ enum Way {
 fn send(side: &mut Side, number: u64, length: usize, way: Way) -> bool {
     let transmit = &mut side.link.transmit;
     match way {
-        Way::FastPath => transmit.try_send_short(|| short(number, length)),
+        Way::FastPath => transmit.try_send_short(short(number, length)),
         Way::Many => {
             let mut packets = [short(number, length)].into_iter();
             transmit.try_send_shorts(|| packets.next()) == 1
@@ -307,7 +307,7 @@ fn a_row_of_messages_ends() {
     let (mut left, mut right) = pair();
     let mut in_a_row = 0;
     loop {
-        assert!(left.link.transmit.try_send_short(|| short(1, 16)));
+        assert!(left.link.transmit.try_send_short(short(1, 16)));
         let way = right.link.receive.shortcut().unwrap();
         if in_a_row > 0 && way.peek_short::<true>().is_none() {
             break;
@@ -318,7 +318,7 @@ fn a_row_of_messages_ends() {
             _ => way.short_done(),
         }
         in_a_row += 1;
-        assert!(right.link.transmit.try_send_short(|| short(2, 16)));
+        assert!(right.link.transmit.try_send_short(short(2, 16)));
         assert!(take(&mut left, true).is_some());
     }
     assert_eq!(in_a_row, 64);
@@ -342,7 +342,7 @@ fn nothing_goes_over_the_line_of_a_direction_that_ended() {
         .unwrap();
     assert!(send(&mut left, 1, 500, Way::Long));
     assert_eq!(left.link.transmit.fence(), Err(Unsent::Gone));
-    assert!(!left.link.transmit.try_send_short(|| short(1, 8)));
+    assert!(!left.link.transmit.try_send_short(short(1, 8)));
     assert_eq!(take(&mut right, true).map(|(number, _)| number), Some(1));
     assert_eq!(take(&mut right, true), None);
 }

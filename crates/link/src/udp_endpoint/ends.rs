@@ -100,7 +100,10 @@ impl<S: DatagramSocket> TransmitEnd for UdpTransmit<S> {
         }
     }
 
-    fn try_send_short(&mut self, _: impl FnOnce() -> Short) -> bool {
+    fn try_send_short<M>(&mut self, _: M) -> bool
+    where
+        Short: From<M>,
+    {
         false
     }
 

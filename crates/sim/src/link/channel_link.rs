@@ -124,8 +124,11 @@ impl ChannelTransmit {
         })
     }
 
-    pub(super) fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool {
-        self.has_room() && self.send_short(&short())
+    pub(super) fn try_send_short<M>(&mut self, short: M) -> bool
+    where
+        Short: From<M>,
+    {
+        self.has_room() && self.send_short(&Short::from(short))
     }
 
     pub(super) fn try_send_shorts(&mut self, mut next: impl FnMut() -> Option<Short>) -> usize {

@@ -98,7 +98,10 @@ impl TransmitEnd for SimTransmit {
         either!(self, end => end.try_send(header, metadata, parts))
     }
 
-    fn try_send_short(&mut self, short: impl FnOnce() -> Short) -> bool {
+    fn try_send_short<M>(&mut self, short: M) -> bool
+    where
+        Short: From<M>,
+    {
         match self {
             Self::Channel(end) => end.try_send_short(short),
             // As in the product.

@@ -225,7 +225,7 @@ impl Driver {
             && let Some(short) = draft.short()
         {
             let wires = &mut self.wires;
-            let handle = self.transmitter.post_short(id, link, || short, wires);
+            let handle = self.transmitter.post_short(id, link, short, wires);
             if let Some(handle) = handle {
                 return self.posted(number, handle.sequence, &draft);
             }
