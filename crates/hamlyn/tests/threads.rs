@@ -171,15 +171,15 @@ fn a_thread_that_waits_for_room_lets_others_use_the_manager() {
     let (area, slot) = {
         let mut interface = here.interface();
         let area = interface.allocate(BYTES as u64).unwrap();
-        let slot = interface.open_slot(hamlyn::NewSlot::new(&area)).unwrap();
-        (area, slot)
+        let new = hamlyn::NewSlot::new(&area).entries(1);
+        (area, interface.open_slot(new).unwrap())
     };
     let target = here
-        .target(&slot.fast_ticket(0, BYTES as u64).unwrap(), LONG)
+        .target(&slot.ticket(0, 0, BYTES as u64).unwrap(), LONG)
         .unwrap();
     let bytes: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
+    let sent = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let sent = AtomicBool::new(false);
         let (there, sent) = (here.clone(), &sent);
         scope.spawn(move || {
             while !sent.load(Ordering::Relaxed) {
