@@ -110,7 +110,8 @@ impl Interface {
     }
 
     /// Memory in so many pieces that change hands, and the program's end of it. `piece_bytes` is a power of two, 16 at least. One slot can be
-    /// opened over it, whose messages come into the pieces that the program has opened, and are read there in place.
+    /// opened over it, with `mode="paranoid_one_shot"`: a message comes into pieces that the program has opened, under an entry that it has
+    /// armed for just these, and is read there in place.
     fn allocate_handover(&self, pieces: u32, piece_bytes: u32) -> PyResult<(Area, HandoverReader)> {
         handover::allocate(&self.manager, pieces, piece_bytes)
     }
