@@ -39,9 +39,8 @@ impl SlotInfo {
             (Rights::ATOMIC, "atomic"),
         ];
         let bits = self.0.rights.to_bits();
-        let has = |(right, name): (Rights, &'static str)| {
-            (bits & right.to_bits() != 0).then_some(name)
-        };
+        let has =
+            |(right, name): (Rights, &'static str)| (bits & right.to_bits() != 0).then_some(name);
         let names: Vec<_> = all.into_iter().filter_map(has).collect();
         match names[..] {
             [] => "none".to_owned(),

@@ -101,9 +101,7 @@ impl HandoverReader {
 
     /// Opens one piece.
     fn open_one(&self, piece: u32) -> PyResult<()> {
-        let end = piece
-            .checked_add(1)
-            .ok_or_else(|| self.0.no_such_piece())?;
+        let end = piece.checked_add(1).ok_or_else(|| self.0.no_such_piece())?;
         self.open_range(piece..end)
     }
 
@@ -114,9 +112,9 @@ impl HandoverReader {
         let piece_bytes = u64::from(handed.piece_bytes);
         let area_bytes = u64::from(handed.count) * piece_bytes;
         let end = offset.checked_add(length as u64);
-        let end = end.filter(|&end| end <= area_bytes).ok_or_else(|| {
-            PyIndexError::new_err("that does not lie in the area")
-        })?;
+        let end = end
+            .filter(|&end| end <= area_bytes)
+            .ok_or_else(|| PyIndexError::new_err("that does not lie in the area"))?;
         let pieces = match length {
             0 => 0..0,
             _ => (offset / piece_bytes) as usize..((end - 1) / piece_bytes + 1) as usize,

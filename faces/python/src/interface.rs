@@ -382,18 +382,19 @@ impl Interface {
     ) -> PyResult<Option<Notification>> {
         let came = wait_for(py, &self.manager, timeout, |manager, wait| {
             let reading = of_same(&self.manager, &queue.0)?;
-            look_until(manager, wait, |interface| {
-                match reading.overrun.take() {
-                    Some(overrun) => Err(overrun),
-                    None => Ok(interface.rcv(&mut reading.queue)?),
-                }
+            look_until(manager, wait, |interface| match reading.overrun.take() {
+                Some(overrun) => Err(overrun),
+                None => Ok(interface.rcv(&mut reading.queue)?),
             })
         })?;
         Ok(came.map(Notification))
     }
 
     /// As `rcv`, awaited in the running event loop of asyncio.
-    fn rcv_async<'py>(slf: Bound<'py, Self>, queue: Bound<'py, Queue>) -> PyResult<Bound<'py, PyAny>> {
+    fn rcv_async<'py>(
+        slf: Bound<'py, Self>,
+        queue: Bound<'py, Queue>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         aio::coroutine(slf.py(), "rcv", (slf, queue))
     }
 

@@ -326,7 +326,10 @@ pub(crate) fn fetch(
     };
     let mut last = None;
     let fetched = wait_long(py, manager, timeout, LONG_SLICE, |manager, wait| {
-        or_look_again(manager.interface().fetch_pool(from, number, wait), &mut last)
+        or_look_again(
+            manager.interface().fetch_pool(from, number, wait),
+            &mut last,
+        )
     })?;
     Ok(SharedPool {
         pool: found(fetched, last)?,

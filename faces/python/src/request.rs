@@ -1,8 +1,6 @@
 //! What one-sided operations ask for.
 
-use hamlyn::one_sided::{
-    Atomic, Change, Initiator, Operation as Token, OperationError, Strided,
-};
+use hamlyn::one_sided::{Atomic, Change, Initiator, Operation as Token, OperationError, Strided};
 use hamlyn::{InterfaceGuard, Wait};
 
 use crate::Host;

@@ -212,10 +212,7 @@ impl Way<'_> {
         for object in messages.try_iter()? {
             let object = object?;
             let (data, beside) = match object.cast::<OutgoingMessage>() {
-                Ok(outgoing) => (
-                    outgoing.get().data.bind(py).clone(),
-                    Some(outgoing.clone()),
-                ),
+                Ok(outgoing) => (outgoing.get().data.bind(py).clone(), Some(outgoing.clone())),
                 Err(_) => (object, None),
             };
             held.push((HeldBytes::of(&data, "a message")?, beside));
@@ -298,10 +295,9 @@ impl Way<'_> {
         let manager = self.manager.enter()?;
         let terminus = self.id(&manager)?;
         let message = beside.message(&[]);
-        let sent =
-            manager
-                .interface()
-                .send_gather(terminus, &self.target.0, &message, &pieces);
+        let sent = manager
+            .interface()
+            .send_gather(terminus, &self.target.0, &message, &pieces);
         Ok(self.handle(sent.map_err(Failure::from)?))
     }
 }

@@ -304,10 +304,11 @@ def test_what_cannot_be_shared() -> None:
 def test_the_lower_layer_of_a_shared_manager(strategy: str) -> None:
     rounds = 200
     with hamlyn.open("alice", strategy=strategy, shared=True) as alice:
+        first, second = alice.share(), alice.share()
 
         def own() -> None:
-            with alice.share() as handle:
-                interface = handle.interface
+            with first:
+                interface = first.interface
                 area, queue = interface.allocate(4096), interface.open_queue(rounds)
                 slot = interface.open_slot(area, queue=queue, rights="all")
                 tickets.append(slot.ticket())
@@ -328,8 +329,8 @@ def test_the_lower_layer_of_a_shared_manager(strategy: str) -> None:
 
         def operate() -> None:
             await_event(there)
-            with alice.share() as handle:
-                memory = handle.interface.open_initiator(handle.interface.target(tickets[0], WAIT))
+            with second:
+                memory = second.interface.open_initiator(second.interface.target(tickets[0], WAIT))
                 for number in range(rounds):
                     memory.change(0, "add", number, WAIT)
                 assert memory.begin_read_word(0, WAIT).finish(WAIT) == sum(range(rounds))

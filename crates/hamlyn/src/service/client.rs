@@ -50,7 +50,9 @@ pub enum CallError {
         to: String,
     },
     /// All calls that may be outstanding have replies that are kept.
-    #[error("replies to all {outstanding} calls of {to} that may be outstanding are kept: drop one")]
+    #[error(
+        "replies to all {outstanding} calls of {to} that may be outstanding are kept: drop one"
+    )]
     AllKept {
         /// The service.
         to: String,
