@@ -177,7 +177,7 @@ async def rcv(interface: Interface, queue: Queue) -> Notification:
     return await _until(interface.manager, lambda: interface.rcv(queue, 0))
 
 
-async def finish(manager: Manager, operation: Operation) -> Any:
+async def finish(manager: Manager, operation: Operation[R]) -> R:
     """The result of a one-sided operation."""
     await _until(manager, lambda: operation.is_done or None)
     return operation.finish(0)
