@@ -1,7 +1,7 @@
 //! The memory of an initiator into which reads land: each has a part of it to itself.
 
 use hamlyn::InterfaceGuard;
-use hamlyn::one_sided::Initiator;
+use hamlyn::one_sided::{CompletionCounter, Initiator};
 
 use crate::Host;
 use crate::error::{Failure, Kind};
@@ -12,8 +12,8 @@ pub(crate) struct Landing {
     length_bytes: u64,
     /// In order.
     taken: Vec<Place>,
-    /// Of these, those of reads that nobody finishes, and which may still land.
-    left: Vec<Place>,
+    /// Of these, those of reads that nobody finishes, and which may still land; with what counts the end of that read alone, if anything does.
+    left: Vec<(Place, Option<CompletionCounter>)>,
 }
 
 impl Landing {
@@ -32,10 +32,17 @@ impl Landing {
         initiator: &Initiator,
         length_bytes: u64,
     ) -> Result<Option<Place>, Failure> {
-        if !self.left.is_empty() && !interface.awaits_given_up(initiator) {
-            for place in std::mem::take(&mut self.left) {
-                self.give_back(&place);
-            }
+        if !self.left.is_empty() {
+            let awaits_any = interface.awaits_given_up(initiator);
+            let taken = &mut self.taken;
+            self.left.retain(|(place, counter)| {
+                let has_ended = counter.as_ref().is_some_and(|counter| counter.ended() > 0);
+                let awaits = awaits_any && !has_ended;
+                if !awaits {
+                    taken.retain(|taken| taken != place);
+                }
+                awaits
+            });
         }
         if length_bytes > self.length_bytes {
             // The library says what is wrong with it.
@@ -70,10 +77,10 @@ impl Landing {
         self.taken.retain(|taken| taken != place);
     }
 
-    /// What was to land there may still.
-    pub(crate) fn leave(&mut self, place: &Place) {
+    /// What was to land there may still, until that has counted its end.
+    pub(crate) fn leave(&mut self, place: &Place, counter: Option<&CompletionCounter>) {
         if self.taken.contains(place) {
-            self.left.push(place.clone());
+            self.left.push((place.clone(), counter.cloned()));
         }
     }
 }

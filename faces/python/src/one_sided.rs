@@ -50,6 +50,7 @@ impl Access {
         &self,
         manager: &Handle,
         request: &Request<'_>,
+        place: &mut Option<Place>,
         wait: Wait,
     ) -> Result<Option<Begun>, Failure> {
         let initiator = of_same(&self.manager, &self.initiator)?;
@@ -58,8 +59,16 @@ impl Access {
             initiator,
             &mut lock(&self.landing),
             request,
+            place,
             wait,
         )
+    }
+
+    /// A call ends without having begun its operation.
+    fn abandon(&self, place: Option<Place>) {
+        if let Some(place) = place {
+            lock(&self.landing).leave(&place, None);
+        }
     }
 
     /// The result of an operation, if it came in time; into that memory if it is one that reads.
@@ -118,10 +127,10 @@ impl Access {
         mut into: Option<&mut [u8]>,
         timeout: Option<Timeout>,
     ) -> PyResult<Value> {
-        let mut begun = None;
+        let (mut begun, mut place) = (None, None);
         let done = wait_for(py, &self.manager, timeout, |manager, wait| {
             if begun.is_none() {
-                begun = self.begin(manager, request, wait)?;
+                begun = self.begin(manager, request, &mut place, wait)?;
             }
             let Some(under_way) = &begun else {
                 return Ok(None);
@@ -132,6 +141,7 @@ impl Access {
             }
             finished
         });
+        self.abandon(place);
         if let Some(begun) = begun {
             let access = Arc::clone(self);
             self.manager.gate().run(move || access.leave(&begun));
@@ -179,10 +189,12 @@ impl Initiator {
         timeout: Option<Timeout>,
     ) -> PyResult<Operation> {
         let access = &self.0;
+        let mut place = None;
         let begun = wait_for(py, &access.manager, timeout, |manager, wait| {
-            access.begin(manager, request, wait)
-        })?;
-        let state = Arc::new(Mutex::new(State::Begun(found(begun, Some(NO_ROOM))?)));
+            access.begin(manager, request, &mut place, wait)
+        });
+        access.abandon(place);
+        let state = Arc::new(Mutex::new(State::Begun(found(begun?, Some(NO_ROOM))?)));
         let mut begun = lock(&access.begun);
         if begun.len() == begun.capacity() {
             begun.retain(|state| state.strong_count() > 0);

@@ -42,39 +42,32 @@ pub(crate) struct Begun {
 }
 
 impl Begun {
-    /// Begins an operation, if there is room.
+    /// Begins an operation, if there is room. Where it is to land stays in `place` if there is none: a part of it may have been asked for
+    /// all the same, and lands there.
     pub(crate) fn begin(
         interface: &mut InterfaceGuard<'_, Host>,
         initiator: &mut one_sided::Initiator,
         landing: &mut Landing,
         request: &Request<'_>,
+        place: &mut Option<Place>,
         wait: Wait,
     ) -> Result<Option<Self>, Failure> {
         let outcome = request.outcome();
-        let place = match outcome {
-            Outcome::Landed(length) => match landing.take(interface, initiator, length)? {
-                Some(place) => Some(place),
-                None => return Ok(None),
-            },
-            _ => None,
-        };
+        if let (Outcome::Landed(length), None) = (&outcome, &place) {
+            *place = landing.take(interface, initiator, *length)?;
+            if place.is_none() {
+                return Ok(None);
+            }
+        }
         let at = place.as_ref().map_or(0, |place| place.start);
         match request.begin(interface, initiator, at, wait) {
             Ok(token) => Ok(Some(Self {
                 token,
                 outcome,
-                place,
+                place: place.take(),
             })),
-            Err(error) => {
-                if let Some(place) = place {
-                    // A part of it may have been asked for, and land.
-                    landing.leave(&place);
-                }
-                match error {
-                    OperationError::WouldBlock | OperationError::TimedOut => Ok(None),
-                    error => Err(error.into()),
-                }
-            }
+            Err(OperationError::WouldBlock | OperationError::TimedOut) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -119,8 +112,12 @@ impl Begun {
         initiator: &mut one_sided::Initiator,
         landing: &mut Landing,
     ) {
-        // It is not outstanding if its initiator met its end.
-        let _ = self.count(interface, initiator, landing, &Counter::default());
+        let counter = Counter::default();
+        if let Some(place) = &self.place {
+            landing.leave(place, Some(&counter));
+        }
+        // If it is not outstanding, it lands no more.
+        let _ = interface.count_completion(initiator, self.token, &counter);
     }
 
     fn count(
@@ -130,10 +127,11 @@ impl Begun {
         landing: &mut Landing,
         counter: &Counter,
     ) -> Result<(), OperationError> {
+        interface.count_completion(initiator, self.token, counter)?;
         if let Some(place) = &self.place {
-            landing.leave(place);
+            landing.leave(place, None);
         }
-        interface.count_completion(initiator, self.token, counter)
+        Ok(())
     }
 }
 

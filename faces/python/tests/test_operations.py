@@ -151,6 +151,24 @@ def test_reads_have_the_landing_memory_in_turns() -> None:
         assert memory.outstanding == 0
 
 
+def test_reads_that_find_no_room_give_their_landing_memory_back() -> None:
+    with opened(landing_bytes=4096) as (alice, _, area, memory):
+        area.write(0, bytes(range(256)) * 16)
+        puts = []
+        # Until there is no room for more: the owner makes no call.
+        with pytest.raises(hamlyn.TimedOut):
+            for _ in range(64):
+                puts.append(memory.begin_put(8192, bytes(50_000), 0.01))
+        for _ in range(5):
+            with pytest.raises(hamlyn.TimedOut):
+                memory.begin_read(0, 2048, 0.01)
+        with polled(alice):
+            for put in puts:
+                put.finish(WAIT)
+            assert memory.begin_read(0, 4096, WAIT).finish(WAIT) == bytes(range(256)) * 16
+            assert memory.read(0, 4096, WAIT) == bytes(range(256)) * 16
+
+
 def test_finish_all_keeps_each_result() -> None:
     with opened() as (alice, _, area, memory):
         area.write(0, bytes(range(64)))
