@@ -1,11 +1,15 @@
 //! The memory of an initiator into which reads land: each has a part of it to itself.
 
+use std::ops::Range;
+
 use hamlyn::InterfaceGuard;
 use hamlyn::one_sided::{CompletionCounter, Initiator};
 
 use crate::Host;
 use crate::error::{Failure, Kind};
-use crate::one_sided::Place;
+
+/// A part of it.
+pub(crate) type Place = Range<u64>;
 
 /// Which parts are taken.
 pub(crate) struct Landing {

@@ -1,20 +1,19 @@
 //! One-sided operations: a program reads, puts and changes memory of a slot whose owner grants it, and the owner's program does nothing.
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hamlyn::Wait;
 use hamlyn::one_sided::{self, Atomic, Change, InitiatorOptions, Strided, Width};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyFloat};
+use pyo3::types::PyBytes;
 
 use crate::Handle;
 use crate::bytes::{with_bytes, with_writable};
 use crate::error::{Failure, Kind};
 use crate::gate::Guarded;
 use crate::interface::of_same;
-use crate::landing::Landing;
+use crate::landing::{Landing, Place};
 use crate::manager::Manager;
 use crate::operation::{Begun, Operation, State, Value};
 use crate::request::Request;
@@ -567,18 +566,3 @@ impl Initiator {
         Ok(self.0.initiator.enter()?.slot().to_bits())
     }
 }
-
-impl Value {
-    /// As programs see it.
-    pub(crate) fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        Ok(match self {
-            Self::Nothing => py.None(),
-            Self::Word(word) => word.into_pyobject(py)?.into_any().unbind(),
-            Self::Float(value) => PyFloat::new(py, value).into_any().unbind(),
-            Self::Bytes(bytes) => PyBytes::new(py, &bytes).into_any().unbind(),
-        })
-    }
-}
-
-/// A part of the landing memory.
-pub(crate) type Place = Range<u64>;

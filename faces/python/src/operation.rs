@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hamlyn::one_sided::{self, CompletionCounter as Counter, Operation as Token, OperationError};
 use hamlyn::{InterfaceGuard, Wait};
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyFloat};
 
 use crate::Host;
 use crate::aio;
 use crate::error::{Failure, Kind};
 use crate::interface::of_same;
-use crate::landing::Landing;
-use crate::one_sided::{Access, Place, UNANSWERED};
+use crate::landing::{Landing, Place};
+use crate::one_sided::{Access, UNANSWERED};
 use crate::request::{Outcome, Request};
 use crate::slot::Queue;
 use crate::waiting::{Timeout, found, wait_for};
@@ -22,6 +23,18 @@ pub(crate) enum Value {
     Word(u64),
     Float(f64),
     Bytes(Vec<u8>),
+}
+
+impl Value {
+    /// As programs see it.
+    pub(crate) fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(match self {
+            Self::Nothing => py.None(),
+            Self::Word(word) => word.into_pyobject(py)?.into_any().unbind(),
+            Self::Float(value) => PyFloat::new(py, value).into_any().unbind(),
+            Self::Bytes(bytes) => PyBytes::new(py, &bytes).into_any().unbind(),
+        })
+    }
 }
 
 /// How an operation object stands.
