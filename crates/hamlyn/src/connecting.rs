@@ -23,6 +23,15 @@ impl<H: Host> Manager<H> {
     ) -> Result<Vec<u8>, crate::error::ConnectError> {
         Ok(self.enter().ask(to, item, wait)?)
     }
+
+    /// As [`crate::Interface::target`], and other threads use the manager while this one connects.
+    pub fn target(
+        &self,
+        ticket: &Ticket,
+        wait: Wait,
+    ) -> Result<Target, crate::error::ConnectError> {
+        Ok(self.enter().target(ticket, wait)?)
+    }
 }
 
 impl<H: Host> Entered<'_, H> {

@@ -329,7 +329,7 @@ impl<H: Host> Holder<H> {
         rest: &mut Option<Segmenter>,
     ) -> Poll<Result<SendHandle, SendError>> {
         self.poll_look(context, |manager| {
-            or_wait(manager.send_some(target, message, rest))
+            or_wait(manager.send_some(manager.terminus(), target, message, rest))
         })
     }
 }

@@ -333,9 +333,11 @@ impl<H: Host> Sender<H> {
     }
 
     /// As [`Sender::fence`], as a future, for what was sent before it was first polled. An event loop or a task must drive the
-    /// manager ([`Manager::register_waker`]). If it is dropped before it is done, the next fence tells what it would have told.
-    pub async fn fence_async(&self) -> Result<(), FenceError> {
-        self.manager.fence_async(&self.target).await
+    /// manager ([`Manager::register_waker`]). If it is dropped before it is done, the next fence tells what it would have told. It
+    /// borrows nothing of the sender, which may send meanwhile.
+    pub fn fence_async(&self) -> impl Future<Output = Result<(), FenceError>> + use<H> {
+        let (manager, target) = (self.manager.clone(), self.target);
+        async move { manager.fence_async(&target).await }
     }
 
     fn send_share(

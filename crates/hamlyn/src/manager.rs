@@ -17,23 +17,22 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::Waker;
-use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::SlotName;
-use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::table::Name;
-use hamlyn_engine::terminus::{SendHandle, TerminusId, TerminusOptions};
+use hamlyn_engine::terminus::{TerminusId, TerminusOptions};
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::sharing::{Shared, Sharing, await_readable};
 use hamlyn_host::{Host, HostError};
 
+mod sending;
+
 use crate::core::Core;
-use crate::error::{OpenError, ReceiveError, SendError};
+use crate::error::{OpenError, ReceiveError};
 use crate::interface::{Interface, Joined};
-use crate::message::{Message, Target};
 use crate::processor::Strategy;
 use crate::tasks::Woken;
 use crate::wait::{Wait, WaitState, WaitStep};
@@ -261,74 +260,6 @@ impl<'a, H: Host> Entered<'a, H> {
         if self.interface.activity() != before || self.interface.has_waited_long(wait_state) {
             self.interface.learn(wait_state);
         }
-    }
-
-    /// Sends a message over the manager's terminus.
-    #[inline(always)]
-    pub(crate) fn send_msg(
-        &mut self,
-        target: &Target,
-        message: &Message<'_>,
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
-        let terminus = self.terminus();
-        if Self::AMONG_THREADS && wait != Wait::Poll {
-            return self.send_among_threads(target, message, wait);
-        }
-        self.interface.send_msg(terminus, target, message, wait)
-    }
-
-    /// As [`Entered::send_msg`], and other threads use the manager while there is no room.
-    fn send_among_threads(
-        &mut self,
-        target: &Target,
-        message: &Message<'_>,
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
-        let mut wait_state = WaitState::new(wait);
-        let mut rest = None;
-        loop {
-            let sent = self.send_some(target, message, &mut rest);
-            if !matches!(
-                sent,
-                Err(SendError::WouldBlock { .. } | SendError::Cut { .. })
-            ) {
-                return sent;
-            }
-            self.interface.poll();
-            if !self.pause(&mut wait_state)? {
-                self.interface.keep_cut(rest);
-                return sent;
-            }
-        }
-    }
-
-    /// Sends a message as far as there is room, without waiting: all that is left of it after [`SendError::Cut`], which is in
-    /// `rest`.
-    pub(crate) fn send_some(
-        &mut self,
-        target: &Target,
-        message: &Message<'_>,
-        rest: &mut Option<Segmenter>,
-    ) -> Result<SendHandle, SendError> {
-        let terminus = self.terminus();
-        if let Some(rest) = rest {
-            if self.interface.send_rest(terminus, target, rest, message)? {
-                return self.interface.finish_rest(terminus);
-            }
-            self.interface.wake_sleepers_for_credit();
-            return Err(SendError::Cut {
-                peer: target.ticket().destination,
-                sent_bytes: rest.sent_bytes(),
-            });
-        }
-        // Not to wait within the interface, but to begin a message that is too long to be queued.
-        let at_once = Wait::For(Duration::ZERO);
-        let sent = self.interface.send_msg(terminus, target, message, at_once);
-        if let Err(SendError::Cut { .. }) = sent {
-            *rest = self.interface.take_cut();
-        }
-        sent
     }
 }
 

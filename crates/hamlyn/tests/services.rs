@@ -137,6 +137,50 @@ fn a_reply_is_taken_once_and_by_its_own_client() {
     assert!(matches!(again, Err(CallError::NotPending { .. })));
 }
 
+#[test]
+fn kept_replies_stay_as_they_are_and_give_their_places_back() {
+    let namespace = namespace();
+    let server = named(&namespace, "server");
+    let options = ServiceOptions {
+        outstanding: 3,
+        ..ServiceOptions::default()
+    };
+    let mut service = server.bind_service("service", options).unwrap();
+    let there = open(&namespace);
+    let connect = || there.connect_service("server/service", LONG).unwrap();
+    let (mut client, other) = (connect(), connect());
+    let mut answer = |client: &mut hamlyn::service::Client<_>, reply: &[u8]| {
+        let call = client.start(b"?", LONG).unwrap();
+        let asked = service.next(LONG).unwrap().expect("a call");
+        assert_eq!(asked.reply(reply), Ok(Answered::Sent));
+        let kept = client.reply(&call, LONG).unwrap().expect("a reply").keep();
+        let again = client.reply(&call, LONG).map(|_| ());
+        assert!(matches!(again, Err(CallError::NotPending { .. })));
+        kept
+    };
+    let mut kept = vec![
+        answer(&mut client, b"first"),
+        answer(&mut client, b"second"),
+        answer(&mut client, b""),
+    ];
+    let all: Vec<_> = kept.iter().map(|kept| client.view(kept)).collect();
+    assert_eq!(all, [Some(&b"first"[..]), Some(b"second"), Some(b"")]);
+    assert_eq!(other.view(&kept[0]), None, "it is another client's");
+    // Waiting would not help.
+    let refused = client.start(b"?", Wait::Forever).map(|_| ());
+    assert!(matches!(
+        refused,
+        Err(CallError::AllKept { outstanding: 3, .. })
+    ));
+    drop(kept.remove(1));
+    for turn in 0..100_u32 {
+        let turn = turn.to_le_bytes();
+        let one_more = answer(&mut client, &turn);
+        assert_eq!(client.view(&one_more), Some(&turn[..]));
+        assert_eq!(client.view(&kept[0]), Some(&b"first"[..]));
+    }
+}
+
 /// What is offered to those who ask for the service: its places, and its board.
 fn lane(manager: &hamlyn::Manager<ProcessHost>) -> Ticket {
     let asked = manager

@@ -161,6 +161,47 @@ fn threads_wait_at_fences_side_by_side() {
     });
 }
 
+/// A thread that sends a message of many packets by the lower layer, for which there is no room, lets others use the manager: what makes
+/// room is done by one of them.
+#[test]
+fn a_thread_that_waits_for_room_lets_others_use_the_manager() {
+    const BYTES: usize = 4 << 20;
+    let namespace = namespace();
+    let here = open_shared(&namespace);
+    let (area, slot) = {
+        let mut interface = here.interface();
+        let area = interface.allocate(BYTES as u64).unwrap();
+        let new = hamlyn::NewSlot::new(&area).entries(1);
+        (area, interface.open_slot(new).unwrap())
+    };
+    let target = here
+        .target(&slot.ticket(0, 0, BYTES as u64).unwrap(), LONG)
+        .unwrap();
+    let bytes: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
+    let sent = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (there, sent) = (here.clone(), &sent);
+        scope.spawn(move || {
+            while !sent.load(Ordering::Relaxed) {
+                there.wait(hamlyn::Wait::millis(1)).unwrap();
+            }
+        });
+        let message = hamlyn::Message::new(&bytes);
+        let handle = here.send_msg(here.terminus(), &target, &message, LONG);
+        sent.store(true, Ordering::Relaxed);
+        handle.unwrap();
+    });
+    assert_eq!(here.fence(LONG), Ok(()));
+    let mut found = vec![0; BYTES];
+    area.read_at(0, &mut found).unwrap();
+    assert!(found == bytes);
+    let not_counted = here.store(here.terminus(), &target, 0, b"x", LONG);
+    assert!(matches!(
+        not_counted,
+        Err(hamlyn::SendError::NotCounted { .. })
+    ));
+}
+
 /// A manager with its end points moves from thread to thread, and goes on where it was.
 #[test]
 fn a_manager_moves_between_threads_with_its_end_points() {

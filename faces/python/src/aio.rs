@@ -15,7 +15,8 @@ use crate::gate::{Gate, Guarded};
 
 static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
-fn call<'py>(
+/// A coroutine of that name.
+pub(crate) fn coroutine<'py>(
     py: Python<'py>,
     function: &str,
     arguments: impl PyCallArgs<'py>,
@@ -26,17 +27,17 @@ fn call<'py>(
 
 /// A coroutine that receives.
 pub(crate) fn recv<'py>(end: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    call(end.py(), "recv", (end,))
+    coroutine(end.py(), "recv", (end,))
 }
 
 /// A coroutine that receives, for `async for`.
 pub(crate) fn next<'py>(end: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    call(end.py(), "next_of", (end,))
+    coroutine(end.py(), "next_of", (end,))
 }
 
 /// A coroutine that waits for an event of a manager.
 pub(crate) fn next_event<'py>(manager: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    call(manager.py(), "next_event", (manager,))
+    coroutine(manager.py(), "next_event", (manager,))
 }
 
 /// A coroutine that sends with these arguments.
@@ -45,7 +46,7 @@ pub(crate) fn send<'py>(
     arguments: impl IntoPyObject<'py, Output = Bound<'py, PyTuple>, Error = PyErr>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let arguments = arguments.into_pyobject(end.py())?;
-    call(end.py(), "send", (end, arguments))
+    coroutine(end.py(), "send", (end, arguments))
 }
 
 /// A coroutine that calls a service.
@@ -53,20 +54,24 @@ pub(crate) fn call_service<'py>(
     client: &Bound<'py, PyAny>,
     request: Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    call(client.py(), "call", (client, request))
+    coroutine(client.py(), "call", (client, request))
 }
 
 /// A future of the library.
 pub(crate) type Driven = Pin<Box<dyn Future<Output = Result<(), Failure>>>>;
 
-/// A coroutine that awaits a future of the library.
+/// A coroutine that awaits a future of the library; for a stream, after what was held back is sent.
 pub(crate) fn drive<'py>(
     end: &Bound<'py, PyAny>,
     gate: &Arc<Gate>,
     future: Driven,
+    flushes: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let step = Step(Guarded::new(gate, "future", future));
-    call(end.py(), "drive", (end, step))
+    match flushes {
+        false => coroutine(end.py(), "drive", (end, step)),
+        true => coroutine(end.py(), "flush_and_drive", (end, step)),
+    }
 }
 
 /// A future of the library, which is asked whether it is done.

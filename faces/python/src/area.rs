@@ -1,6 +1,8 @@
 //! Areas: memory that peers write at any time, so that it is read by copies.
 
+use std::fmt::Display;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn::export::ExportableOptions;
 use hamlyn::{InterfaceGuard, NewSlot};
@@ -10,7 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::Host;
 use crate::bytes::{with_bytes, with_writable};
-use crate::error::Failure;
+use crate::error::{Failure, Kind};
 use crate::gate::{Gate, Guarded};
 use crate::window::Window;
 
@@ -19,6 +21,8 @@ use crate::window::Window;
 pub(crate) struct Area {
     pub(crate) area: Guarded<hamlyn::Area>,
     pub(crate) length: usize,
+    /// Of one that changes hands: whether a slot has it, which alone writes it.
+    writer_is_gone: Option<AtomicBool>,
 }
 
 impl Area {
@@ -26,13 +30,40 @@ impl Area {
         Self {
             area: Guarded::new(gate, "area", area),
             length: usize::try_from(length_bytes).unwrap_or(usize::MAX),
+            writer_is_gone: None,
         }
+    }
+
+    /// One that changes hands.
+    pub(crate) fn handover(gate: &Arc<Gate>, area: hamlyn::Area, length_bytes: u64) -> Self {
+        Self {
+            writer_is_gone: Some(AtomicBool::new(false)),
+            ..Self::new(gate, area, length_bytes)
+        }
+    }
+
+    /// For a slot over it, by a caller that has passed the gate and has that reference.
+    pub(crate) fn for_slot(&self, area: &mut hamlyn::Area) -> Result<NewSlot, Failure> {
+        let Some(writer_is_gone) = &self.writer_is_gone else {
+            return Ok(NewSlot::new(area));
+        };
+        if writer_is_gone.swap(true, Ordering::SeqCst) {
+            return Err(Failure::new(
+                Kind::Invalid,
+                "this area changes hands, and a slot was opened over it before, which alone writes it: allocate another",
+            ));
+        }
+        // What stays here reads.
+        let reading = area.clone();
+        Ok(NewSlot::over(std::mem::replace(area, reading)))
     }
 }
 
-fn outside(_: impl Sized) -> PyErr {
-    PyIndexError::new_err("that does not lie in the area")
+fn outside(error: impl Display) -> PyErr {
+    PyIndexError::new_err(error.to_string())
 }
+
+const OUTSIDE: &str = "that does not lie in the area";
 
 #[pymethods]
 impl Area {
@@ -48,7 +79,7 @@ impl Area {
         length: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
         if length > self.length {
-            return Err(outside(()));
+            return Err(outside(OUTSIDE));
         }
         PyBytes::new_with(py, length, |into| {
             self.area.enter()?.read_at(offset, into).map_err(outside)
@@ -88,7 +119,7 @@ impl Area {
         let window = offset
             .checked_add(length)
             .and_then(|end| area.direct_window(offset..end));
-        let window = window.ok_or_else(|| outside(()))?;
+        let window = window.ok_or_else(|| outside(OUTSIDE))?;
         Ok(Window::new(self.area.gate(), window, trust_peers))
     }
 

@@ -15,7 +15,7 @@ use crate::waiting::type_name;
 
 /// A buffer of an object, given back when it is dropped. It does not move while it is held.
 #[repr(transparent)]
-struct View(ffi::Py_buffer);
+pub(crate) struct View(ffi::Py_buffer);
 
 impl Drop for View {
     fn drop(&mut self) {
@@ -127,6 +127,37 @@ pub(crate) fn with_writable<R>(
         _ => unsafe { std::slice::from_raw_parts_mut(data, length) },
     };
     act(bytes)
+}
+
+/// Bytes of an object that are held as long as this lives.
+pub(crate) enum HeldBytes<'py> {
+    Bytes(Bound<'py, PyBytes>),
+    /// A view may point into itself, so it does not move.
+    View(Box<View>),
+}
+
+impl<'py> HeldBytes<'py> {
+    /// Holds the bytes of an object.
+    pub(crate) fn of(object: &Bound<'py, PyAny>, what: &'static str) -> PyResult<Self> {
+        if let Ok(bytes) = object.cast_exact::<PyBytes>() {
+            return Ok(Self::Bytes(bytes.clone()));
+        }
+        let mut place: Box<MaybeUninit<View>> = Box::new_uninit();
+        ask(&mut place, object, what, ffi::PyBUF_SIMPLE)?;
+        // SAFETY: the call has filled it.
+        Ok(Self::View(unsafe { place.assume_init() }))
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes.as_bytes(),
+            Self::View(view) if view.0.len == 0 => &[],
+            // SAFETY: the object keeps so many bytes there until the view is given back.
+            Self::View(view) => unsafe {
+                std::slice::from_raw_parts(view.0.buf.cast::<u8>(), view.0.len as usize)
+            },
+        }
+    }
 }
 
 /// Gives a view back where it lies.

@@ -299,7 +299,7 @@ impl DatagramSender {
     fn fence_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let sender = slf.get().0.held.enter()?.end()?.sender.clone();
         let future = Box::pin(async move { Ok(sender.fence_async().await?) });
-        aio::drive(slf.as_any(), slf.get().0.held.gate(), future)
+        aio::drive(slf.as_any(), slf.get().0.held.gate(), future, false)
     }
 }
 

@@ -204,6 +204,7 @@ failures! {
         CallError::TooLong { .. } => Kind::TooLong,
         CallError::TimedOut { .. } => Kind::TimedOut,
         CallError::NotPending { .. } => Kind::Released,
+        CallError::AllKept { .. } => Kind::Buffer,
         CallError::Unanswered { .. } => Kind::Refused,
         CallError::Dismissed { .. } => Kind::Closed,
         CallError::PeerLost(_) => Kind::PeerGone,

@@ -176,11 +176,36 @@ impl GroupSender {
         self.send_stretches(py, offset, data, true, timeout)
     }
 
+    /// As `send`, awaited in the running event loop of asyncio. A task that is cancelled may have sent a beginning of it.
+    fn send_async<'py>(
+        slf: Bound<'py, Self>,
+        offset: u64,
+        data: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "send_part", (slf, offset, data, false))
+    }
+
+    /// As `send_last`, awaited in the running event loop of asyncio. A task that is cancelled may have sent a beginning of it.
+    fn send_last_async<'py>(
+        slf: Bound<'py, Self>,
+        offset: u64,
+        data: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "send_part", (slf, offset, data, true))
+    }
+
     /// Waits until everything that was sent to the receiver's manager is in its place there. Refused if some was not accepted.
     #[pyo3(signature = (timeout=None))]
     fn fence(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<()> {
         fence(py, &self.0.held, timeout, |held, wait| {
             Ok(held.end()?.fence(wait)?)
         })
+    }
+
+    /// As `fence`, awaited in the running event loop of asyncio.
+    fn fence_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let fence = slf.get().0.held.enter()?.end()?.fence_async();
+        let future = Box::pin(async move { Ok(fence.await?) });
+        aio::drive(slf.as_any(), slf.get().0.held.gate(), future, false)
     }
 }

@@ -2,26 +2,28 @@
 
 use std::sync::Arc;
 
-use hamlyn::{Message, NewSlot, Wait};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::Handle;
+use crate::aio;
 use crate::area::{Area, allocate};
-use crate::bytes::with_bytes;
 use crate::error::{Failure, Kind};
 use crate::export::{Export, ExportTicket, Import};
+use crate::figures::{ConnectionState, SlotInfo};
 use crate::gate::Guarded;
 use crate::grant::{Grant, GrantTicket};
+use crate::handover::{self, HandoverReader};
 use crate::manager::Manager;
-use crate::one_sided::Initiator;
+use crate::one_sided::{Initiator, UNANSWERED};
+use crate::operation::CompletionCounter;
 use crate::peer::Peer;
-use crate::slot::{Notification, Queue, Slot, Target, mode_of, rights_of};
+use crate::pool::{self, Pool, PoolOwner, SharedPool};
+use crate::sending::{self, Beside, SendHandle, Sent, Way};
+use crate::slot::{Notification, Queue, Slot, Target, mode_of, receive_many, rights_of};
+use crate::terminus::{self, Terminus};
 use crate::ticket::Ticket;
-use crate::waiting::{
-    LONG_SLICE, Timeout, detached, found, or_try_again, or_wait, wait_for, wait_long,
-};
+use crate::waiting::{LONG_SLICE, Timeout, found, look_until, or_try_again, wait_for, wait_long};
 
 /// The lower layer of a manager.
 #[pyclass(frozen, module = "hamlyn")]
@@ -35,6 +37,16 @@ impl Interface {
         Self {
             owner: owner.clone().unbind(),
             manager,
+        }
+    }
+}
+
+impl Interface {
+    fn way<'a>(&'a self, target: &'a Target, terminus: Option<&'a Terminus>) -> Way<'a> {
+        Way {
+            manager: &self.manager,
+            terminus,
+            target,
         }
     }
 }
@@ -55,7 +67,7 @@ pub(crate) fn of_same<'a, T>(
     };
     value.ok_or(Failure::new(
         Kind::Invalid,
-        "this slot, queue or initiator was closed, or is another manager's",
+        "this slot, queue, terminus, area or initiator was closed, or is another manager's",
     ))
 }
 
@@ -79,11 +91,29 @@ impl Interface {
     /// Opens a queue of so many notifications.
     fn open_queue(&self, entries: usize) -> PyResult<Queue> {
         let manager = self.manager.enter()?;
-        let queue = manager
-            .interface()
-            .open_queue(entries)
-            .map_err(Failure::from)?;
-        Ok(Queue(Guarded::new(self.manager.gate(), "queue", queue)))
+        let queue = manager.interface().open_queue(entries);
+        Ok(Queue::new(
+            self.manager.gate(),
+            queue.map_err(Failure::from)?,
+        ))
+    }
+
+    /// Closes a queue. Close its slots first: what comes to them afterwards is not announced.
+    fn close_queue(&self, queue: &Queue) -> PyResult<()> {
+        let manager = self.manager.enter()?;
+        of_same(&self.manager, &queue.0)?;
+        // SAFETY: the gate was passed, and the reference above is not used any more.
+        if let Some(reading) = unsafe { queue.0.take() } {
+            manager.interface().close_queue(reading.queue);
+        }
+        Ok(())
+    }
+
+    /// Memory in so many pieces that change hands, and the program's end of it. `piece_bytes` is a power of two, 16 at least. One slot can be
+    /// opened over it, with `mode="paranoid_one_shot"`: a message comes into pieces that the program has opened, under an entry that it has
+    /// armed for just these, and is read there in place.
+    fn allocate_handover(&self, pieces: u32, piece_bytes: u32) -> PyResult<(Area, HandoverReader)> {
+        handover::allocate(&self.manager, pieces, piece_bytes)
     }
 
     /// Opens a slot over an area or a part of it. `rights`: "read", "write", "atomic", joined by "+", or "all". `mode`: "normal",
@@ -103,13 +133,19 @@ impl Interface {
     ) -> PyResult<Slot> {
         let manager = self.manager.enter()?;
         let length = length.unwrap_or_else(|| (area.length as u64).saturating_sub(offset));
-        let mut new = NewSlot::new(of_same(&self.manager, &area.area)?)
+        let (rights, mode) = (rights_of(rights)?, mode_of(mode)?);
+        let queue = match queue {
+            Some(queue) => Some(of_same(&self.manager, &queue.0)?),
+            None => None,
+        };
+        let mut new = area
+            .for_slot(of_same(&self.manager, &area.area)?)?
             .range(offset..offset.saturating_add(length))
-            .rights(rights_of(rights)?)
-            .mode(mode_of(mode)?)
+            .rights(rights)
+            .mode(mode)
             .entries(entries);
         if let Some(queue) = queue {
-            new = new.queue(of_same(&self.manager, &queue.0)?);
+            new = new.queue(&queue.queue);
         }
         if counting_stores {
             new = new.counting_stores(entries);
@@ -127,7 +163,7 @@ impl Interface {
         // SAFETY: the gate was passed, and the reference above is not used any more.
         if let Some(slot) = unsafe { slot.slot.take() } {
             let closed = manager.interface().close_slot(slot);
-            closed.map_err(|error| Failure::of(Kind::Invalid, &error))?;
+            closed.map_err(Failure::from)?;
         }
         Ok(())
     }
@@ -140,6 +176,59 @@ impl Interface {
             .interface()
             .rekey_slot(slot)
             .map_err(Failure::from)?)
+    }
+
+    /// Refuses everything that is sent to a slot until it is given a fresh key.
+    fn revoke_slot(&self, slot: &Slot) -> PyResult<()> {
+        let manager = self.manager.enter()?;
+        let slot = of_same(&self.manager, &slot.slot)?;
+        let revoked = manager.interface().revoke_slot(slot);
+        Ok(revoked.map_err(Failure::from)?)
+    }
+
+    /// How a slot is: its rights, what was refused there.
+    fn slot_info(&self, slot: &Slot) -> PyResult<SlotInfo> {
+        let manager = self.manager.enter()?;
+        let slot = of_same(&self.manager, &slot.slot)?;
+        let info = manager.interface().slot_info(slot);
+        Ok(SlotInfo(info.map_err(Failure::from)?))
+    }
+
+    /// How the link to a peer on another host is; None if the link is gone, or the peer is on this host.
+    fn connection_state(&self, peer: &Peer) -> PyResult<Option<ConnectionState>> {
+        let manager = self.manager.enter()?;
+        let state = manager.interface().connection_state(peer.identity.link);
+        Ok(state.map(ConnectionState))
+    }
+
+    /// Opens a terminus: a work queue of its own for messages, `queue_entries` for each destination, 1 to 4,095, 63 otherwise. `priority`: so
+    /// many packets are sent per turn, relative to other termini that send to the same destination, 1 to 255.
+    #[pyo3(signature = (*, queue_entries=None, priority=1))]
+    fn open_terminus(&self, queue_entries: Option<usize>, priority: u8) -> PyResult<Terminus> {
+        terminus::open(&self.manager, queue_entries, priority)
+    }
+
+    /// Closes a terminus: messages that wait there are dropped.
+    fn close_terminus(&self, terminus: &Terminus) -> PyResult<()> {
+        terminus::close(&self.manager, terminus)
+    }
+
+    /// Makes an area, or a part of it, one from which a terminus gathers messages, of up to 8 at a time: the tag by which `send_gather` names
+    /// it.
+    #[pyo3(signature = (terminus, area, offset=0, length=None))]
+    fn bind_area(
+        &self,
+        terminus: &Terminus,
+        area: &Area,
+        offset: u64,
+        length: Option<u64>,
+    ) -> PyResult<u8> {
+        terminus::bind_area(&self.manager, terminus, area, offset, length)
+    }
+
+    /// Undoes `bind_area`. TimedOut while messages wait that are gathered from there.
+    fn unbind_area(&self, terminus: &Terminus, tag: u8) -> PyResult<()> {
+        terminus::unbind_area(&self.manager, terminus, tag)
     }
 
     /// Lets one message into the metadata entry of that index, of a slot in mode "paranoid_one_shot": with the slot's key, into that part.
@@ -180,14 +269,15 @@ impl Interface {
     ) -> PyResult<Target> {
         let mut last = None;
         let target = wait_long(py, &self.manager, timeout, LONG_SLICE, |manager, wait| {
-            or_try_again(manager.interface().target(&ticket.0, wait), &mut last)
+            or_try_again(manager.target(&ticket.0, wait), &mut last)
         })?;
         Ok(Target(found(target, last)?))
     }
 
     /// Sends a message to `offset` of a ticket's place: with a word in fast mode, with up to 60 bytes of metadata to an entry; `silent`:
-    /// it lands unannounced. A message longer than a packet is sent in one call that signals do not end.
-    #[pyo3(signature = (target, data, offset=0, *, word=0, metadata=None, silent=false, timeout=None))]
+    /// it lands unannounced. It is sent by the manager's terminus, or by another. Messages of more than 128 bytes are sent in one call that
+    /// signals do not end.
+    #[pyo3(signature = (target, data, offset=0, *, word=0, metadata=None, silent=false, terminus=None, timeout=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn send_msg(
         &self,
@@ -196,29 +286,80 @@ impl Interface {
         data: &Bound<'_, PyAny>,
         offset: u64,
         word: u64,
-        metadata: Option<&Bound<'_, PyBytes>>,
+        metadata: Option<&[u8]>,
         silent: bool,
+        terminus: Option<&Terminus>,
         timeout: Option<Timeout>,
-    ) -> PyResult<()> {
-        let metadata = metadata.map_or(&[][..], |metadata| metadata.as_bytes());
-        with_bytes(data, "a message", |bytes| {
-            let mut message = Message::new(bytes).at(offset).word(word).metadata(metadata);
-            message.silent = silent;
-            let sent = detached(py, &self.manager, |manager| {
-                let terminus = manager.terminus();
-                let wait = Timeout::wait(timeout);
-                or_wait(
-                    manager
-                        .interface()
-                        .send_msg(terminus, &target.0, &message, wait),
-                )
-            })?;
-            found(sent.map(drop), None)
-        })
+    ) -> PyResult<SendHandle> {
+        let beside = Beside {
+            offset,
+            word,
+            metadata,
+            silent,
+        };
+        self.way(target, terminus)
+            .send_msg(py, data, &beside, timeout)
     }
 
-    /// Stores bytes to `offset` of a ticket's place, of a slot that counts stores.
-    #[pyo3(signature = (target, offset, data, timeout=None))]
+    /// Sends messages in order, for less than one by one: objects with a contiguous buffer, or `OutgoingMessage`s. The first that cannot be
+    /// sent ends the call. If it is the very first, its exception is raised; otherwise `Sent` has it, and how many went before. Signals end
+    /// the call where it waits for room for a message of up to 128 bytes; then it is not told how many went.
+    #[pyo3(signature = (target, messages, *, terminus=None, timeout=None))]
+    fn send_many(
+        &self,
+        py: Python<'_>,
+        target: &Target,
+        messages: &Bound<'_, PyAny>,
+        terminus: Option<&Terminus>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Sent> {
+        self.way(target, terminus).send_many(py, messages, timeout)
+    }
+
+    /// Sends a message that is gathered from up to 8 pieces of areas that were bound to the terminus: tag, offset and length of each. Does not
+    /// block: TimedOut if the work queue is full. The pieces must stay as they are until `completion` is not "pending" any more.
+    #[pyo3(signature = (terminus, target, pieces, offset=0, *, word=0, metadata=None, silent=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
+    fn send_gather(
+        &self,
+        terminus: &Terminus,
+        target: &Target,
+        pieces: Vec<(u8, u64, u64)>,
+        offset: u64,
+        word: u64,
+        metadata: Option<&[u8]>,
+        silent: bool,
+    ) -> PyResult<SendHandle> {
+        let beside = Beside {
+            offset,
+            word,
+            metadata,
+            silent,
+        };
+        self.way(target, Some(terminus))
+            .send_gather(&pieces, &beside)
+    }
+
+    /// What became of a message: "pending", "sent" (handed to its link whole: what it was gathered from is free), or "failed" (its link was
+    /// lost before). Does not look at what has come.
+    fn completion(&self, handle: &SendHandle) -> PyResult<&'static str> {
+        sending::completion(&self.manager, handle)
+    }
+
+    /// Waits until a message is sent, or has failed, and so all that was sent before it to the same destination; "pending" if it was not in
+    /// time.
+    #[pyo3(signature = (handle, timeout=None))]
+    fn drain(
+        &self,
+        py: Python<'_>,
+        handle: &SendHandle,
+        timeout: Option<Timeout>,
+    ) -> PyResult<&'static str> {
+        sending::drain(py, &self.manager, handle, timeout)
+    }
+
+    /// Stores bytes to `offset` of a ticket's place, of a slot that counts stores. Signals do not end a call with more than 128 bytes.
+    #[pyo3(signature = (target, offset, data, timeout=None, *, terminus=None))]
     fn store(
         &self,
         py: Python<'_>,
@@ -226,19 +367,9 @@ impl Interface {
         offset: u64,
         data: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
+        terminus: Option<&Terminus>,
     ) -> PyResult<()> {
-        with_bytes(data, "what is stored", |bytes| {
-            let stored = detached(py, &self.manager, |manager| {
-                let terminus = manager.terminus();
-                let wait = Timeout::wait(timeout);
-                or_wait(
-                    manager
-                        .interface()
-                        .store(terminus, &target.0, offset, bytes, wait),
-                )
-            })?;
-            found(stored, None)
-        })
+        self.way(target, terminus).store(py, offset, data, timeout)
     }
 
     /// The next arrival in a queue; None if none came in time.
@@ -250,14 +381,85 @@ impl Interface {
         timeout: Option<Timeout>,
     ) -> PyResult<Option<Notification>> {
         let came = wait_for(py, &self.manager, timeout, |manager, wait| {
-            let queue = of_same(&self.manager, &queue.0)?;
-            let mut interface = manager.interface();
-            Ok(match wait {
-                Wait::Poll => interface.rcv(queue)?,
-                wait => interface.rcv_block(queue, wait)?,
+            let reading = of_same(&self.manager, &queue.0)?;
+            look_until(manager, wait, |interface| match reading.overrun.take() {
+                Some(overrun) => Err(overrun),
+                None => Ok(interface.rcv(&mut reading.queue)?),
             })
         })?;
         Ok(came.map(Notification))
+    }
+
+    /// As `rcv`, awaited in the running event loop of asyncio.
+    fn rcv_async<'py>(
+        slf: Bound<'py, Self>,
+        queue: Bound<'py, Queue>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "rcv", (slf, queue))
+    }
+
+    /// Waits for an arrival in a queue as `rcv` does, and takes with it those that have come, up to `most` together; none if none came in time.
+    /// Overrun if notifications were lost, after those that came before.
+    #[pyo3(signature = (queue, most, timeout=None))]
+    fn receive_many(
+        &self,
+        py: Python<'_>,
+        queue: &Queue,
+        most: usize,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Vec<Notification>> {
+        receive_many(py, &self.manager, queue, most, timeout)
+    }
+
+    /// Waits until so many operations that were given to the counter have ended, well or not, since it was made. TimedOut if they have not.
+    #[pyo3(signature = (counter, ended, timeout=None))]
+    fn await_completions(
+        &self,
+        py: Python<'_>,
+        counter: &CompletionCounter,
+        ended: u64,
+        timeout: Option<Timeout>,
+    ) -> PyResult<()> {
+        let have_ended = wait_for(py, &self.manager, timeout, |manager, wait| {
+            look_until(manager, wait, |interface| {
+                interface.poll();
+                Ok((counter.0.ended() >= ended).then_some(()))
+            })
+        })?;
+        found(have_ended, Some(UNANSWERED))
+    }
+
+    /// Lets a peer of this host fetch a pool, once, with the number that this returns, `fetch_pool`. It may read the pool for as long as it
+    /// likes.
+    fn show_pool(&self, pool: &Pool, peer: &Peer) -> PyResult<u64> {
+        pool::show(&self.manager, pool, peer)
+    }
+
+    /// A pool that was shown under that number and not fetched cannot be fetched any more.
+    fn hide_pool(&self, number: u64) -> PyResult<()> {
+        self.manager.enter()?.interface().hide_pool(number);
+        Ok(())
+    }
+
+    /// Fetches a pool that a linked peer of this host shows: the peer itself, or one whose ticket this is. `trust_peers`: it has the buffer
+    /// protocol, see SharedPool.
+    #[pyo3(signature = (owner, number, timeout=None, *, trust_peers=false))]
+    fn fetch_pool(
+        &self,
+        py: Python<'_>,
+        owner: PoolOwner<'_>,
+        number: u64,
+        timeout: Option<Timeout>,
+        trust_peers: bool,
+    ) -> PyResult<SharedPool> {
+        pool::fetch(py, &self.manager, &owner, number, trust_peers, timeout)
+    }
+
+    /// Who is at the other end of the link to a target; None if that ended long ago.
+    fn peer_of(&self, target: &Target) -> PyResult<Option<Peer>> {
+        let manager = self.manager.enter()?;
+        let identity = manager.interface().identity_of(target.0.link());
+        Ok(identity.map(Peer::new))
     }
 
     /// Over which link an arrival came: who sent it.
@@ -269,8 +471,14 @@ impl Interface {
 
     /// Opens access to what a ticket names, for reading, putting and changing it. `landing_bytes`: memory into which reads land.
     #[pyo3(signature = (target, landing_bytes=65536))]
-    fn open_initiator(&self, target: &Target, landing_bytes: u64) -> PyResult<Initiator> {
-        Initiator::open(&self.manager, target, landing_bytes)
+    fn open_initiator(
+        &self,
+        py: Python<'_>,
+        target: &Target,
+        landing_bytes: u64,
+    ) -> PyResult<Initiator> {
+        let owner = self.owner.clone_ref(py);
+        Initiator::open(owner, &self.manager, target, landing_bytes)
     }
 
     /// Lets a peer store into whole pages of a slot by itself; the slot is over an area that is "grantable". Copies the pages.

@@ -246,6 +246,32 @@ impl Publisher {
         })
     }
 
+    /// As `loan`, awaited in the running event loop of asyncio.
+    fn loan_async<'py>(slf: Bound<'py, Self>, length: usize) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "loan", (slf, length))
+    }
+
+    /// As `publish`, awaited in the running event loop of asyncio.
+    fn publish_async<'py>(
+        slf: Bound<'py, Self>,
+        data: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "publish", (slf, data))
+    }
+
+    /// As `await_readers`, awaited in the running event loop of asyncio.
+    fn await_readers_async<'py>(
+        slf: Bound<'py, Self>,
+        readers: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "await_readers", (slf, readers))
+    }
+
+    /// As `flush`, awaited in the running event loop of asyncio.
+    fn flush_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "flush", (slf,))
+    }
+
     /// Waits until there are so many readers. How many there are; fewer if the time was over.
     #[pyo3(signature = (readers, timeout=None))]
     fn await_readers(

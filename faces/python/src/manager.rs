@@ -14,6 +14,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::Handle;
 use crate::address::{To, address_of};
+use crate::aio;
 use crate::bytes::with_bytes;
 use crate::datagram::{DatagramReceiver, DatagramSender};
 use crate::error::{Failure, Kind};
@@ -422,19 +423,10 @@ impl Manager {
         Subscriber::new(slf, end, trust_publisher)
     }
 
-    /// The lower layer: areas, slots, queues, messages, and one-sided operations. Invalid for a shared manager.
+    /// The lower layer: areas, slots, queues, messages, and one-sided operations. What it opens belongs to this handle of the manager.
     #[getter]
-    fn interface(slf: &Bound<'_, Self>) -> PyResult<Interface> {
-        let this = slf.get();
-        if this.is_shared {
-            // A thread that waited there for a lock would keep the interpreter from the thread that it waits for.
-            return Err(Failure::new(
-                Kind::Invalid,
-                "the lower layer keeps a manager from other threads while it waits, so shared managers have none: open another manager for it",
-            )
-            .into());
-        }
-        Ok(Interface::new(slf, Arc::clone(&this.manager)))
+    fn interface(slf: &Bound<'_, Self>) -> Interface {
+        Interface::new(slf, Arc::clone(&slf.get().manager))
     }
 
     /// The next event; None if there was none in time.
@@ -448,7 +440,7 @@ impl Manager {
 
     /// As `next_event`, awaited in the running event loop of asyncio.
     fn next_event_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        crate::aio::next_event(slf.as_any())
+        aio::next_event(slf.as_any())
     }
 
     /// Takes in what has come, and sends what waits. For programs that compute for long, and whose strategy is "proc".
@@ -482,6 +474,18 @@ impl Manager {
         fence(py, &self.manager, timeout, |manager, wait| {
             Ok(manager.fence(wait)?)
         })
+    }
+
+    /// As `flush`, awaited in the running event loop of asyncio.
+    fn flush_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "flush", (slf,))
+    }
+
+    /// As `fence`, awaited in the running event loop of asyncio.
+    fn fence_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let handle = slf.get().enter(|manager| Ok(manager.clone()))?;
+        let future = Box::pin(async move { Ok(handle.fence_async().await?) });
+        aio::drive(slf.as_any(), &slf.get().gate, future, false)
     }
 
     /// Offers bytes, a ticket say, to peers that ask for `item`: to all of them, or to one if `once`.

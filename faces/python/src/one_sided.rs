@@ -1,40 +1,169 @@
 //! One-sided operations: a program reads, puts and changes memory of a slot whose owner grants it, and the owner's program does nothing.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use hamlyn::one_sided::{
-    self, Atomic, Change, CompletionCounter, InitiatorOptions, Operation, OperationError, Width,
-};
-use hamlyn::{InterfaceGuard, Wait};
+use hamlyn::Wait;
+use hamlyn::one_sided::{self, Atomic, Change, InitiatorOptions, Strided, Width};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::Handle;
 use crate::bytes::{with_bytes, with_writable};
 use crate::error::{Failure, Kind};
 use crate::gate::Guarded;
 use crate::interface::of_same;
+use crate::landing::{Landing, Place};
+use crate::manager::Manager;
+use crate::operation::{Begun, Operation, State, Value};
+use crate::request::Request;
 use crate::slot::Target;
-use crate::waiting::{Timeout, found, wait_for};
+use crate::waiting::{Timeout, found, look_until, wait_for};
 use crate::window::Window;
-use crate::{Handle, Host};
+
+/// What an initiator object and its operations share.
+pub(crate) struct Access {
+    pub(crate) owner: Py<Manager>,
+    pub(crate) manager: Arc<Guarded<Handle>>,
+    pub(crate) initiator: Guarded<one_sided::Initiator>,
+    pub(crate) landing: Mutex<Landing>,
+    /// Operations that objects stand for, to be finished together.
+    begun: Mutex<Vec<Weak<Mutex<State>>>>,
+}
 
 /// A program's access to the memory that a ticket names. Operations complete in any order; a call waits for its own.
 #[pyclass(frozen, module = "hamlyn")]
-pub(crate) struct Initiator {
-    manager: Arc<Guarded<Handle>>,
-    initiator: Guarded<one_sided::Initiator>,
-    /// Reads whose time was over: they land where the next one would.
-    late_reads: Mutex<Vec<Operation>>,
-}
+pub(crate) struct Initiator(Arc<Access>);
 
-const UNANSWERED: Failure = Failure::new(
+pub(crate) const UNANSWERED: Failure = Failure::new(
     Kind::TimedOut,
     "the target did not answer in time: wait longer, or see whether it still takes packets; the operation may be carried out later",
 );
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Access {
+    fn begin(
+        &self,
+        manager: &Handle,
+        request: &Request<'_>,
+        place: &mut Option<Place>,
+        wait: Wait,
+    ) -> Result<Option<Begun>, Failure> {
+        let initiator = of_same(&self.manager, &self.initiator)?;
+        Begun::begin(
+            &mut manager.interface(),
+            initiator,
+            &mut lock(&self.landing),
+            request,
+            place,
+            wait,
+        )
+    }
+
+    /// A call ends without having begun its operation.
+    fn abandon(&self, place: Option<Place>) {
+        if let Some(place) = place {
+            lock(&self.landing).leave(&place, None);
+        }
+    }
+
+    /// The result of an operation, if it came in time; into that memory if it is one that reads.
+    fn finish(
+        &self,
+        manager: &Handle,
+        begun: &Begun,
+        mut into: Option<&mut [u8]>,
+        wait: Wait,
+    ) -> Result<Option<Value>, Failure> {
+        let initiator = of_same(&self.manager, &self.initiator)?;
+        look_until(manager, wait, |interface| {
+            begun.finish(
+                interface,
+                initiator,
+                &mut lock(&self.landing),
+                into.as_deref_mut(),
+            )
+        })
+    }
+
+    /// Nobody asks for its result any more. Behind the gate.
+    pub(crate) fn leave(&self, begun: &Begun) {
+        // SAFETY: callers have passed the gate, and have no other reference.
+        if let Some(manager) = unsafe { self.manager.behind() }
+            && let Ok(initiator) = of_same(&self.manager, &self.initiator)
+        {
+            begun.leave(
+                &mut manager.interface(),
+                initiator,
+                &mut lock(&self.landing),
+            );
+        }
+    }
+
+    /// Looks whether an operation has ended, for as long as `wait` says.
+    pub(crate) fn look(
+        &self,
+        manager: &Handle,
+        state: &Mutex<State>,
+        wait: Wait,
+    ) -> Result<Option<()>, Failure> {
+        let mut state = lock(state);
+        let State::Begun(begun) = &*state else {
+            return Ok(Some(()));
+        };
+        let finished = self.finish(manager, begun, None, wait).transpose();
+        Ok(finished.map(|result| *state = State::Ended(result)))
+    }
+
+    /// Begins an operation when there is room, and finishes it.
+    fn carry_out(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        request: &Request<'_>,
+        mut into: Option<&mut [u8]>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Value> {
+        let (mut begun, mut place) = (None, None);
+        let done = wait_for(py, &self.manager, timeout, |manager, wait| {
+            if begun.is_none() {
+                begun = self.begin(manager, request, &mut place, wait)?;
+            }
+            let Some(under_way) = &begun else {
+                return Ok(None);
+            };
+            let finished = self.finish(manager, under_way, into.as_deref_mut(), wait);
+            if !matches!(finished, Ok(None)) {
+                begun = None;
+            }
+            finished
+        });
+        self.abandon(place);
+        if let Some(begun) = begun {
+            let access = Arc::clone(self);
+            self.manager.gate().run(move || access.leave(&begun));
+        }
+        found(done?, Some(UNANSWERED))
+    }
+
+    fn word(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        request: &Request<'_>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<u64> {
+        match self.carry_out(py, request, None, timeout)? {
+            Value::Word(word) => Ok(word),
+            _ => Ok(0),
+        }
+    }
+}
+
 impl Initiator {
     pub(crate) fn open(
+        owner: Py<Manager>,
         manager: &Arc<Guarded<Handle>>,
         target: &Target,
         landing_bytes: u64,
@@ -42,143 +171,42 @@ impl Initiator {
         let entered = manager.enter()?;
         let options = InitiatorOptions { landing_bytes };
         let opened = entered.interface().open_initiator(target.0, options);
-        Ok(Self {
+        Ok(Self(Arc::new(Access {
+            owner,
             initiator: Guarded::new(manager.gate(), "initiator", opened.map_err(Failure::from)?),
             manager: Arc::clone(manager),
-            late_reads: Mutex::default(),
-        })
+            landing: Mutex::new(Landing::new(landing_bytes)),
+            begun: Mutex::default(),
+        })))
     }
 
-    /// Begins an operation when there is room, and finishes it. What is under way when the time is over is left to `leave`.
-    fn carry_out<R>(
+    /// Begins an operation when there is room.
+    fn begin(
         &self,
         py: Python<'_>,
+        request: &Request<'_>,
         timeout: Option<Timeout>,
-        mut begin: impl FnMut(&mut Asking<'_>, Wait) -> Result<Operation, OperationError>,
-        mut finish: impl FnMut(&mut Asking<'_>, Operation, Wait) -> Result<R, OperationError>,
-        leave: impl FnOnce(&mut Asking<'_>, Operation),
-    ) -> PyResult<R> {
-        let mut begun: Option<Operation> = None;
-        let done = wait_for(py, &self.manager, timeout, |manager, wait| {
-            let mut asking = Asking {
-                initiator: of_same(&self.manager, &self.initiator)?,
-                interface: manager.interface(),
-            };
-            let operation = match begun {
-                Some(operation) => operation,
-                None => match begin(&mut asking, wait) {
-                    Ok(operation) => operation,
-                    Err(OperationError::WouldBlock | OperationError::TimedOut) => return Ok(None),
-                    Err(error) => return Err(error.into()),
-                },
-            };
-            begun = Some(operation);
-            match finish(&mut asking, operation, wait) {
-                Err(OperationError::TimedOut) => Ok(None),
-                result => {
-                    begun = None;
-                    Ok(Some(result?))
-                }
-            }
+    ) -> PyResult<Operation> {
+        let access = &self.0;
+        let mut place = None;
+        let begun = wait_for(py, &access.manager, timeout, |manager, wait| {
+            access.begin(manager, request, &mut place, wait)
         });
-        if let Some(operation) = begun
-            && let Ok(manager) = self.manager.enter()
-            && let Ok(initiator) = of_same(&self.manager, &self.initiator)
-        {
-            let interface = manager.interface();
-            leave(
-                &mut Asking {
-                    initiator,
-                    interface,
-                },
-                operation,
-            );
+        access.abandon(place);
+        let state = Arc::new(Mutex::new(State::Begun(found(begun?, Some(NO_ROOM))?)));
+        let mut begun = lock(&access.begun);
+        if begun.len() == begun.capacity() {
+            begun.retain(|state| state.strong_count() > 0);
         }
-        found(done?, Some(UNANSWERED))
-    }
-
-    /// Reads into the landing memory, and shows it.
-    fn land<R>(
-        &self,
-        py: Python<'_>,
-        offset: u64,
-        length: u64,
-        timeout: Option<Timeout>,
-        mut show: impl FnMut(&one_sided::Initiator) -> Result<R, OperationError>,
-    ) -> PyResult<R> {
-        self.carry_out(
-            py,
-            timeout,
-            |asking, wait| {
-                let mut late = self
-                    .late_reads
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                while let Some(&operation) = late.last() {
-                    match asking.interface.finish(asking.initiator, operation, wait) {
-                        Err(OperationError::TimedOut) => return Err(OperationError::TimedOut),
-                        _ => late.pop(),
-                    };
-                }
-                asking
-                    .interface
-                    .begin_read(asking.initiator, offset, 0, length, wait)
-            },
-            |asking, operation, wait| {
-                asking.interface.finish(asking.initiator, operation, wait)?;
-                show(asking.initiator)
-            },
-            |_, operation| {
-                let mut late = self
-                    .late_reads
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                late.push(operation);
-            },
-        )
-    }
-
-    fn change_word(
-        &self,
-        py: Python<'_>,
-        offset: u64,
-        atomic: Atomic,
-        timeout: Option<Timeout>,
-    ) -> PyResult<u64> {
-        self.carry_out(
-            py,
-            timeout,
-            |asking, wait| {
-                asking
-                    .interface
-                    .begin_atomic(asking.initiator, offset, atomic, wait)
-            },
-            |asking, operation, wait| {
-                asking
-                    .interface
-                    .finish_word(asking.initiator, operation, wait)
-            },
-            |asking, operation| asking.forget(operation),
-        )
+        begun.push(Arc::downgrade(&state));
+        Ok(Operation::new(access, state))
     }
 }
 
-/// An initiator and its interface, behind the gate.
-struct Asking<'a> {
-    initiator: &'a mut one_sided::Initiator,
-    interface: InterfaceGuard<'a, Host>,
-}
-
-impl Asking<'_> {
-    /// Nobody asks for the result of an operation any more: its place is free when it ends.
-    fn forget(&mut self, operation: Operation) {
-        let counter = CompletionCounter::default();
-        let counted = self
-            .interface
-            .count_completion(self.initiator, operation, &counter);
-        debug_assert!(counted.is_ok(), "the operation is under way");
-    }
-}
+const NO_ROOM: Failure = Failure::new(
+    Kind::TimedOut,
+    "no room in time for one more operation: wait longer; of a long one a part may have been carried out",
+);
 
 /// A word of 64 bits, with or without a sign.
 pub(crate) fn word_of(operand: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -208,6 +236,43 @@ pub(crate) fn change_of(change: &str) -> PyResult<Change> {
     }
 }
 
+/// An operation that is begun by itself may be of two kinds more.
+fn atomic_of(
+    change: &str,
+    operand: &Bound<'_, PyAny>,
+    expected: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Atomic> {
+    let no_expected = || match expected {
+        None => Ok(()),
+        Some(_) => Err(PyValueError::new_err(
+            "`expected` is for the change \"compare_swap\" alone",
+        )),
+    };
+    match (change, expected) {
+        ("compare_swap", Some(expected)) => Ok(Atomic {
+            expected: word_of(expected)?,
+            ..Atomic::new(Change::CompareSwap, Width::Bits64, word_of(operand)?)
+        }),
+        ("compare_swap", None) => Err(PyValueError::new_err(
+            "\"compare_swap\" needs what is `expected`",
+        )),
+        ("float_add", _) => {
+            no_expected()?;
+            let operand: f64 = operand.extract()?;
+            Ok(Atomic::new(
+                Change::FloatAdd,
+                Width::Bits64,
+                operand.to_bits(),
+            ))
+        }
+        _ => {
+            let change = change_of(change)?;
+            no_expected()?;
+            Ok(Atomic::new(change, Width::Bits64, word_of(operand)?))
+        }
+    }
+}
+
 #[pymethods]
 impl Initiator {
     /// Reads so many bytes from `offset` of the ticket's place on; at most as many as its `landing_bytes`.
@@ -216,15 +281,14 @@ impl Initiator {
         &self,
         py: Python<'py>,
         offset: u64,
-        length: usize,
+        length: u64,
         timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.land(py, offset, length as u64, timeout, |initiator| {
-            let mut bytes = vec![0; length];
-            initiator.landed(0, &mut bytes)?;
-            Ok(bytes)
-        })?;
-        Ok(PyBytes::new(py, &bytes))
+        let request = Request::Read { offset, length };
+        match self.0.carry_out(py, &request, None, timeout)? {
+            Value::Bytes(bytes) => Ok(PyBytes::new(py, &bytes)),
+            _ => Ok(PyBytes::new(py, &[])),
+        }
     }
 
     /// Reads from `offset` on into a buffer that can be written, all of which is filled.
@@ -238,9 +302,10 @@ impl Initiator {
     ) -> PyResult<()> {
         with_writable(buffer, "the buffer", |into| {
             let length = into.len() as u64;
-            self.land(py, offset, length, timeout, |initiator| {
-                initiator.landed(0, into)
-            })
+            let request = Request::Read { offset, length };
+            self.0
+                .carry_out(py, &request, Some(into), timeout)
+                .map(drop)
         })
     }
 
@@ -254,40 +319,15 @@ impl Initiator {
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
         with_bytes(data, "what is put", |bytes| {
-            self.carry_out(
-                py,
-                timeout,
-                |asking, wait| {
-                    asking
-                        .interface
-                        .begin_put(asking.initiator, offset, bytes, wait)
-                },
-                |asking, operation, wait| {
-                    asking.interface.finish(asking.initiator, operation, wait)
-                },
-                |asking, operation| asking.forget(operation),
-            )
+            let request = Request::Put { offset, bytes };
+            self.0.carry_out(py, &request, None, timeout).map(drop)
         })
     }
 
     /// Reads the eight bytes at `offset` as a number.
     #[pyo3(signature = (offset, timeout=None))]
     fn read_word(&self, py: Python<'_>, offset: u64, timeout: Option<Timeout>) -> PyResult<u64> {
-        self.carry_out(
-            py,
-            timeout,
-            |asking, wait| {
-                asking
-                    .interface
-                    .begin_read_word(asking.initiator, offset, wait)
-            },
-            |asking, operation, wait| {
-                asking
-                    .interface
-                    .finish_word(asking.initiator, operation, wait)
-            },
-            |asking, operation| asking.forget(operation),
-        )
+        self.0.word(py, &Request::ReadWord { offset }, timeout)
     }
 
     /// Changes the eight bytes at `offset`, and returns what they were: "add" (it wraps), "and", "or", "xor", "swap", "min" or "max" (of
@@ -301,12 +341,12 @@ impl Initiator {
         operand: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
     ) -> PyResult<u64> {
-        let change = change_of(change)?;
-        let atomic = Atomic::new(change, Width::Bits64, word_of(operand)?);
-        self.change_word(py, offset, atomic, timeout)
+        let atomic = Atomic::new(change_of(change)?, Width::Bits64, word_of(operand)?);
+        self.0
+            .word(py, &Request::Atomic { offset, atomic }, timeout)
     }
 
-    /// Adds to the floating-point number at `offset`, and returns what it was.
+    /// Adds to the float of eight bytes at `offset`, and returns what it was.
     #[pyo3(signature = (offset, operand, timeout=None))]
     fn float_add(
         &self,
@@ -316,8 +356,13 @@ impl Initiator {
         timeout: Option<Timeout>,
     ) -> PyResult<f64> {
         let atomic = Atomic::new(Change::FloatAdd, Width::Bits64, operand.to_bits());
-        self.change_word(py, offset, atomic, timeout)
-            .map(f64::from_bits)
+        match self
+            .0
+            .carry_out(py, &Request::Atomic { offset, atomic }, None, timeout)?
+        {
+            Value::Float(value) => Ok(value),
+            _ => Ok(0.0),
+        }
     }
 
     /// Stores a number in the eight bytes at `offset` if they are what is expected, and returns what they were.
@@ -334,27 +379,190 @@ impl Initiator {
             expected: word_of(expected)?,
             ..Atomic::new(Change::CompareSwap, Width::Bits64, word_of(new)?)
         };
-        self.change_word(py, offset, atomic, timeout)
+        self.0
+            .word(py, &Request::Atomic { offset, atomic }, timeout)
+    }
+
+    /// Begins to read so many bytes from `offset` on, and waits at most until there is room for the request. Reads that are outstanding have
+    /// together at most as many bytes as the initiator's `landing_bytes`. What was read is what `Operation.finish` returns.
+    #[pyo3(signature = (offset, length, timeout=None))]
+    fn begin_read(
+        &self,
+        py: Python<'_>,
+        offset: u64,
+        length: u64,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Operation> {
+        self.begin(py, &Request::Read { offset, length }, timeout)
+    }
+
+    /// Begins to put bytes to `offset`: they were copied when this returns, and are in their place when the operation is done.
+    #[pyo3(signature = (offset, data, timeout=None))]
+    fn begin_put(
+        &self,
+        py: Python<'_>,
+        offset: u64,
+        data: &Bound<'_, PyAny>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Operation> {
+        with_bytes(data, "what is put", |bytes| {
+            self.begin(py, &Request::Put { offset, bytes }, timeout)
+        })
+    }
+
+    /// Begins to read the eight bytes at `offset` as a number.
+    #[pyo3(signature = (offset, timeout=None))]
+    fn begin_read_word(
+        &self,
+        py: Python<'_>,
+        offset: u64,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Operation> {
+        self.begin(py, &Request::ReadWord { offset }, timeout)
+    }
+
+    /// Begins to change the eight bytes at `offset`, as `change` does, or by "compare_swap", which needs `expected`, or "float_add". What they
+    /// were is what `Operation.finish` returns.
+    #[pyo3(signature = (offset, change, operand, *, expected=None, timeout=None))]
+    fn begin_atomic(
+        &self,
+        py: Python<'_>,
+        offset: u64,
+        change: &str,
+        operand: &Bound<'_, PyAny>,
+        expected: Option<&Bound<'_, PyAny>>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Operation> {
+        let atomic = atomic_of(change, operand, expected)?;
+        self.begin(py, &Request::Atomic { offset, atomic }, timeout)
+    }
+
+    /// Begins to read `pieces` of `piece_bytes`, of which the first begins at `offset`, and each so far behind the one before. What was read is
+    /// one behind the other. With a `timeout` of 0 no more than 64 packets can be asked for.
+    #[pyo3(signature = (offset, *, stride_bytes, piece_bytes, pieces, timeout=None))]
+    fn begin_read_strided(
+        &self,
+        py: Python<'_>,
+        offset: u64,
+        stride_bytes: u64,
+        piece_bytes: u64,
+        pieces: u64,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Operation> {
+        let strided = Strided {
+            offset,
+            stride_bytes,
+            piece_bytes,
+            pieces,
+        };
+        self.begin(py, &Request::ReadStrided(strided), timeout)
+    }
+
+    /// Begins to put bytes to `pieces` of `piece_bytes` at equal distances, as many as all of them have.
+    #[pyo3(signature = (offset, data, *, stride_bytes, piece_bytes, pieces, timeout=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
+    fn begin_put_strided(
+        &self,
+        py: Python<'_>,
+        offset: u64,
+        data: &Bound<'_, PyAny>,
+        stride_bytes: u64,
+        piece_bytes: u64,
+        pieces: u64,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Operation> {
+        let strided = Strided {
+            offset,
+            stride_bytes,
+            piece_bytes,
+            pieces,
+        };
+        with_bytes(data, "what is put", |bytes| {
+            self.begin(py, &Request::PutStrided(strided, bytes), timeout)
+        })
+    }
+
+    /// Begins to read pieces of `piece_bytes` at these offsets. What was read is one behind the other.
+    #[pyo3(signature = (offsets, *, piece_bytes, timeout=None))]
+    fn begin_read_indexed(
+        &self,
+        py: Python<'_>,
+        offsets: Vec<u64>,
+        piece_bytes: u64,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Operation> {
+        self.begin(py, &Request::ReadIndexed(&offsets, piece_bytes), timeout)
+    }
+
+    /// Begins to put bytes, in pieces of `piece_bytes`, to these offsets; where pieces overlap, either is there.
+    #[pyo3(signature = (offsets, data, *, piece_bytes, timeout=None))]
+    fn begin_put_indexed(
+        &self,
+        py: Python<'_>,
+        offsets: Vec<u64>,
+        data: &Bound<'_, PyAny>,
+        piece_bytes: u64,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Operation> {
+        with_bytes(data, "what is put", |bytes| {
+            let request = Request::PutIndexed(&offsets, piece_bytes, bytes);
+            self.begin(py, &request, timeout)
+        })
+    }
+
+    /// Waits until all operations that were begun are done; each tells by its own `finish` how it went, without waiting. TimedOut if they
+    /// were not in time.
+    #[pyo3(signature = (timeout=None))]
+    fn finish_all(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<()> {
+        let access = &self.0;
+        let begun: Vec<_> = lock(&access.begun)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        let mut left = begun.iter();
+        let mut next = left.next();
+        let done = wait_for(py, &access.manager, timeout, |manager, wait| {
+            while let Some(state) = next {
+                if access.look(manager, state, wait)?.is_none() {
+                    return Ok(None);
+                }
+                next = left.next();
+            }
+            Ok(Some(()))
+        })?;
+        found(done, Some(UNANSWERED))
     }
 
     /// A window on the place of the ticket, in memory that was imported before this was opened: NotFound otherwise. Any thread may use it.
     /// `trust_peers`: it has the buffer protocol, see Window.
     #[pyo3(signature = (*, trust_peers=false))]
     fn window(&self, trust_peers: bool) -> PyResult<Window> {
-        let _passed = self.manager.enter()?;
-        let window = of_same(&self.manager, &self.initiator)?.window().cloned();
+        let Access {
+            manager, initiator, ..
+        } = &*self.0;
+        let _passed = manager.enter()?;
+        let window = of_same(manager, initiator)?.window().cloned();
         let window = window.ok_or(Failure::new(
             Kind::NotFound,
             "the ticket's place is not imported here, or that has ended: import it, and open another initiator",
         ))?;
-        Ok(Window::new(self.manager.gate(), window, trust_peers))
+        Ok(Window::new(manager.gate(), window, trust_peers))
     }
 
-    /// Operations that are outstanding: those that were not answered in time.
+    /// Operations that are outstanding: those that were begun and not finished.
     #[getter]
     fn outstanding(&self) -> PyResult<usize> {
-        let manager = self.manager.enter()?;
-        let initiator = of_same(&self.manager, &self.initiator)?;
-        Ok(manager.interface().outstanding(initiator))
+        let Access {
+            manager, initiator, ..
+        } = &*self.0;
+        let entered = manager.enter()?;
+        let initiator = of_same(manager, initiator)?;
+        Ok(entered.interface().outstanding(initiator))
+    }
+
+    /// What notifications of its operations' ends name, `Operation.announce`.
+    #[getter]
+    fn number(&self) -> PyResult<u32> {
+        Ok(self.0.initiator.enter()?.slot().to_bits())
     }
 }

@@ -217,16 +217,26 @@ impl Service {
 
 impl Lent<service::Client<Host>> for LendingReply<'static, Host> {
     const NAME: &'static str = "reply";
+
+    fn keep(self) -> Result<Box<dyn Any>, Self> {
+        Ok(Box::new(LendingReply::keep(self)))
+    }
 }
 
 type Calling = End<service::Client<Host>, LendingReply<'static, Host>>;
 
-/// A reply, where it landed. Views of it must be gone before the client's next call or reply.
+/// A reply, where it landed. One of which a view is alive at the client's next call or reply is kept by itself. Until it is released, the
+/// client may have one call less outstanding.
 #[pyclass(frozen, extends = Message, module = "hamlyn")]
 pub(crate) struct Reply;
 
 #[pymethods]
-impl Reply {}
+impl Reply {
+    /// Keeps it beyond the client's next call, until it is released.
+    fn keep(slf: Bound<'_, Self>) -> PyResult<()> {
+        Ok(slf.as_super().get().0.keep()?)
+    }
+}
 
 /// A call whose reply has not been taken. If it is deleted, the call is cancelled.
 #[pyclass(frozen, module = "hamlyn")]
@@ -289,8 +299,8 @@ impl Client {
 #[pymethods]
 impl Client {
     /// Sends a request, any object with a contiguous buffer, and waits for the reply. TimedOut if it did not come in time: the call is
-    /// cancelled. Refused if the server dropped the call without an answer. The reply before is released: BufferError if a view of it is
-    /// alive.
+    /// cancelled. Refused if the server dropped the call without an answer. The reply before is released, or kept if a view of it is alive;
+    /// BufferError if replies to as many calls are kept as may be outstanding.
     #[pyo3(signature = (request, timeout=None))]
     fn call(
         &self,
@@ -387,6 +397,23 @@ impl Client {
         request: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         aio::call_service(slf.as_any(), request)
+    }
+
+    /// As `start`, awaited in the running event loop of asyncio.
+    fn start_async<'py>(
+        slf: Bound<'py, Self>,
+        request: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "start", (slf, request))
+    }
+
+    /// As `reply`, awaited in the running event loop of asyncio, and returns a copy of the reply. A task that is cancelled loses nothing: the
+    /// call goes on.
+    fn reply_async<'py>(
+        slf: Bound<'py, Self>,
+        call: Bound<'py, Pending>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "reply", (slf, call))
     }
 
     /// The address of the service.

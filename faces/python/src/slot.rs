@@ -1,32 +1,79 @@
 //! Slots with their keys, the queues to which arrivals in them come, and targets of tickets.
 
+use std::sync::Arc;
+
 use hamlyn::engine::packet::SlotName;
 use hamlyn::engine::slot::{Mode, Rights};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::Handle;
 use crate::error::Failure;
-use crate::gate::Guarded;
+use crate::gate::{Gate, Guarded};
+use crate::interface::of_same;
 use crate::ticket::Ticket;
+use crate::waiting::{Timeout, look_until, wait_for};
 
 /// Where arrivals in slots are announced.
 #[pyclass(frozen, module = "hamlyn")]
-pub(crate) struct Queue(pub(crate) Guarded<hamlyn::Queue>);
+pub(crate) struct Queue(pub(crate) Guarded<Reading>);
+
+/// A queue that is read.
+pub(crate) struct Reading {
+    pub(crate) queue: hamlyn::Queue,
+    /// Notifications were lost after those that were taken together: the next call says so.
+    pub(crate) overrun: Option<Failure>,
+}
+
+impl Queue {
+    pub(crate) fn new(gate: &Arc<Gate>, queue: hamlyn::Queue) -> Self {
+        let overrun = None;
+        Self(Guarded::new(gate, "queue", Reading { queue, overrun }))
+    }
+}
 
 #[pymethods]
 impl Queue {
     /// Number of entries.
     #[getter]
     fn capacity(&self) -> PyResult<usize> {
-        Ok(self.0.enter()?.capacity())
+        Ok(self.0.enter()?.queue.capacity())
     }
 
     /// Notifications lost to overrun so far.
     #[getter]
     fn lost(&self) -> PyResult<u64> {
-        Ok(self.0.enter()?.lost())
+        Ok(self.0.enter()?.queue.lost())
     }
+}
+
+/// The next arrivals in a queue, up to so many; waits for the first.
+pub(crate) fn receive_many(
+    py: Python<'_>,
+    manager: &Arc<Guarded<Handle>>,
+    queue: &Queue,
+    most: usize,
+    timeout: Option<Timeout>,
+) -> PyResult<Vec<Notification>> {
+    let came = wait_for(py, manager, timeout, |handle, wait| {
+        let reading = of_same(manager, &queue.0)?;
+        look_until(handle, wait, |interface| {
+            if let Some(overrun) = reading.overrun.take() {
+                return Err(overrun);
+            }
+            let mut came = Vec::new();
+            let each = |arrival| came.push(Notification(arrival));
+            if let Err(error) = interface.receive_many(&mut reading.queue, most, each) {
+                match came.is_empty() {
+                    true => return Err(error.into()),
+                    false => reading.overrun = Some(error.into()),
+                }
+            }
+            Ok((!came.is_empty() || most == 0).then_some(came))
+        })
+    })?;
+    Ok(came.unwrap_or_default())
 }
 
 /// An arrival.

@@ -291,6 +291,23 @@ impl StreamSender {
         })
     }
 
+    /// As `flush`, awaited in the running event loop of asyncio.
+    fn flush_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "flush", (slf,))
+    }
+
+    /// As `fence`, awaited in the running event loop of asyncio.
+    fn fence_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let fence = slf.get().0.held.enter()?.end()?.fence_sent_async();
+        let future = Box::pin(async move { Ok(fence.await?) });
+        aio::drive(slf.as_any(), slf.get().0.held.gate(), future, true)
+    }
+
+    /// As `close`, awaited in the running event loop of asyncio.
+    fn close_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        aio::coroutine(slf.py(), "close", (slf,))
+    }
+
     /// Flushes and closes: the receiver learns of it after the last record. TimedOut if not everything was handed over in time: nothing
     /// is lost, and the call may be repeated.
     #[pyo3(signature = (timeout=None))]

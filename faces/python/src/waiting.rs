@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hamlyn::Wait;
 use hamlyn::error::SendError;
+use hamlyn::{InterfaceGuard, Wait};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded};
+use crate::{Handle, Host};
 
 /// How long a call waits until it looks for signals.
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
@@ -64,6 +65,11 @@ impl Timeout {
             Some(Self(span)) => Wait::For(span),
         }
     }
+
+    /// When it is over, from now on.
+    pub(crate) fn deadline(self) -> Deadline {
+        Deadline::new(Some(self))
+    }
 }
 
 /// As errors name the type of an object.
@@ -76,11 +82,19 @@ pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
 
 /// When a wait is over.
 #[derive(Clone, Copy)]
-struct Deadline(Option<Instant>);
+pub(crate) struct Deadline(Option<Instant>);
 
 impl Deadline {
     fn new(timeout: Option<Timeout>) -> Self {
         Self(timeout.and_then(|Timeout(span)| Instant::now().checked_add(span)))
+    }
+
+    /// What is left of it, as the library has it.
+    pub(crate) fn wait(self) -> Wait {
+        match self.0 {
+            None => Wait::Forever,
+            Some(at) => Wait::For(at.saturating_duration_since(Instant::now())),
+        }
     }
 
     /// What is left of it, at most so much; nothing if it is over.
@@ -154,6 +168,30 @@ fn wait_in_slices<T, R>(
         drop(entered);
         if let Some(found) = found.map(Carried::into_inner)? {
             return Ok(Some(found));
+        }
+    }
+}
+
+/// Looks with the interface of a manager until something is found or the time is over; in between, other threads use the manager.
+pub(crate) fn look_until<R>(
+    manager: &Handle,
+    wait: Wait,
+    mut look: impl FnMut(&mut InterfaceGuard<'_, Host>) -> Result<Option<R>, Failure>,
+) -> Result<Option<R>, Failure> {
+    let until = match wait {
+        Wait::For(span) => Instant::now().checked_add(span),
+        Wait::Poll | Wait::Forever => None,
+    };
+    loop {
+        let found = look(&mut manager.interface())?;
+        if found.is_some() || wait == Wait::Poll {
+            return Ok(found);
+        }
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        match left {
+            Some(Duration::ZERO) => return Ok(None),
+            Some(left) => manager.wait(Wait::For(left))?,
+            None => manager.wait(wait)?,
         }
     }
 }

@@ -130,6 +130,175 @@ def test_a_full_stream() -> None:
     asyncio.run(main())
 
 
+def test_fences_of_every_sender() -> None:
+    async def main() -> None:
+        with hamlyn.open("alice", strategy="np") as alice, hamlyn.open() as me:
+            log = alice.bind_stream("log", pieces=4, piece_bytes=64, limit_bytes=4096)
+            group = alice.bind_group("whole", 100_000)
+            group.begin_shared([50_000, 50_000])
+            stream = me.connect_stream("alice/log", WAIT)
+            members = [me.connect_group("alice/whole", WAIT) for _ in range(2)]
+            stream.send(b"held back, perhaps")
+            await asyncio.gather(
+                stream.fence_async(),
+                members[0].send_last_async(0, b"a" * 50_000),
+                members[1].send_async(0, bytearray(b"b" * 20_000)),
+            )
+            # Nothing of it is under way any more.
+            assert log.recv_bytes(0) == b"held back, perhaps"
+            await members[1].send_last_async(20_000, b"c" * 30_000)
+            await asyncio.gather(*(member.fence_async() for member in members), me.fence_async())
+            assert bytes(group.recv(0)) == b"a" * 50_000 + b"b" * 20_000 + b"c" * 30_000
+            await me.flush_async()
+            await stream.flush_async()
+            await stream.close_async()
+            with pytest.raises(hamlyn.Closed):
+                log.recv(WAIT)
+            assert stream.closed
+            # An empty part, and what is none.
+            group.begin_shared([0])
+            last = me.connect_group("alice/whole", WAIT)
+            with pytest.raises(TypeError):
+                await last.send_async(0, "text")
+            await last.send_last_async(0, b"")
+            assert len(group.recv(WAIT)) == 100_000
+
+    asyncio.run(main())
+
+
+def test_fences_tell_what_was_refused() -> None:
+    async def main() -> None:
+        with hamlyn.open("alice", strategy="np") as alice, hamlyn.open() as me:
+            inbox = alice.bind_datagram("inbox")
+            outbox = me.connect_datagram("alice/inbox", WAIT)
+            log = alice.bind_stream("log")
+            group = alice.bind_group("whole", 8)
+            group.begin_shared([8])
+            senders = [me.connect_stream("alice/log", WAIT), me.connect_group("alice/whole", WAIT)]
+            for sender in senders:
+                outbox.send(b"taken")
+                outbox.send(b"refused")
+                with pytest.raises(hamlyn.Refused):
+                    await sender.fence_async()
+                assert inbox.recv_bytes(WAIT) == b"taken"
+            outbox.send(b"taken")
+            outbox.send(b"refused")
+            with pytest.raises(hamlyn.Refused):
+                await me.fence_async()
+            del log
+
+    asyncio.run(main())
+
+
+def test_a_fence_that_is_cancelled_and_what_is_sent_meanwhile() -> None:
+    async def main() -> None:
+        with hamlyn.open("alice") as alice, hamlyn.open() as me:
+            log = alice.bind_stream("log")
+            sender = me.connect_stream("alice/log", WAIT)
+            sender.send(b"first")
+            # The receiver makes no call.
+            fencing = asyncio.ensure_future(sender.fence_async())
+            await asyncio.sleep(0.01)
+            sender.send(b"meanwhile")
+            assert not fencing.done()
+            fencing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await fencing
+
+            async def answer() -> None:
+                while True:
+                    alice.poll()
+                    await asyncio.sleep(0)
+
+            answering = asyncio.ensure_future(answer())
+            await sender.fence_async()
+            answering.cancel()
+            assert [log.recv_bytes(0), log.recv_bytes(0)] == [b"first", b"meanwhile"]
+            sender.send(b"not answered")
+            fencing = asyncio.ensure_future(sender.fence_async())
+            await asyncio.sleep(0.01)
+            me.close()
+            with pytest.raises(hamlyn.HandleClosed):
+                await fencing
+
+    asyncio.run(main())
+
+
+def test_calls_that_are_started() -> None:
+    async def main() -> None:
+        with hamlyn.open("alice") as alice, hamlyn.open() as me:
+            service = alice.bind_service("echo", outstanding=2)
+            client = me.connect_service("alice/echo", WAIT)
+            first = await client.start_async(b"first")
+            second = await client.start_async(b"second")
+            third = asyncio.ensure_future(client.start_async(b"third"))
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.reply_async(second), 0.01)
+
+            async def answer() -> None:
+                for _ in range(3):
+                    call = await service.recv_async()
+                    call.reply(call)
+
+            answering = asyncio.ensure_future(answer())
+            assert await client.reply_async(second) == b"second"
+            assert await client.reply_async(first) == b"first"
+            assert await client.reply_async(await third) == b"third"
+            await answering
+            with pytest.raises(hamlyn.Released):
+                await client.reply_async(first)
+            with pytest.raises(TypeError):
+                client.reply_async(5)
+
+    asyncio.run(main())
+
+
+def test_publishers() -> None:
+    async def main() -> None:
+        with hamlyn.open("camera") as camera, hamlyn.open() as me:
+            frames = camera.bind_publisher("frames", message_bytes=100, chunks=2, depth=1)
+            reader = me.connect_subscriber("camera/frames", WAIT)
+
+            async def publish() -> None:
+                assert await frames.await_readers_async(1) == 1
+                for number in range(20):
+                    if number % 2:
+                        assert (await frames.publish_async(b"%d" % number)).readers == 1
+                    else:
+                        loan = await frames.loan_async(2)
+                        memoryview(loan)[:] = b"%02d" % number
+                        loan.publish()
+                await frames.flush_async()
+
+            async def read() -> None:
+                for number in range(20):
+                    sample = await reader.recv_async()
+                    assert int(bytes(sample)) == number
+                    sample.release()
+
+            await asyncio.gather(read(), publish())
+            with pytest.raises(hamlyn.TooLong):
+                await frames.publish_async(bytes(101))
+            with pytest.raises(TypeError):
+                await frames.publish_async("text")
+
+    asyncio.run(main())
+
+
+def test_arrivals_in_queues() -> None:
+    async def main() -> None:
+        with hamlyn.open("alice") as alice, hamlyn.open() as me:
+            queue = alice.interface.open_queue(8)
+            slot = alice.interface.open_slot(alice.interface.allocate(64), queue=queue)
+            target = me.interface.target(slot.ticket(), WAIT)
+            waiting = asyncio.ensure_future(alice.interface.rcv_async(queue))
+            await asyncio.sleep(0.01)
+            me.interface.send_msg(target, b"x", word=5)
+            assert (await waiting).word == 5
+
+    asyncio.run(main())
+
+
 def test_errors_reach_the_task() -> None:
     async def main() -> None:
         with hamlyn.open("alice") as alice:

@@ -136,6 +136,72 @@ def test_windows_exports_and_grants(pair) -> None:
     assert descriptors[-1] <= descriptors[10] + 2
 
 
+def test_the_lower_layer() -> None:
+    with hamlyn.open("alice", strategy="np") as alice, hamlyn.open() as me:
+        slot = alice.interface.open_slot(alice.interface.allocate(4096), rights="all")
+        memory = me.interface.open_initiator(me.interface.target(slot.ticket(), WAIT))
+        queue = alice.interface.open_queue(64)
+        rows = alice.interface.open_slot(alice.interface.allocate(4096), queue=queue)
+        target = me.interface.target(rows.ticket(), WAIT)
+        _, pieces = alice.interface.allocate_handover(4, 1024)
+        pool = hamlyn.Pool(1024, 4)
+        counter = hamlyn.CompletionCounter()
+        puts = 0
+
+        def act() -> None:
+            nonlocal puts
+            reads = [memory.begin_read(0, 500, WAIT) for _ in range(4)]
+            assert reads[0].finish(WAIT) == bytes(500)
+            # One is left, one counted, one told of by all, one left after that.
+            del reads[1]
+            memory.finish_all(WAIT)
+            assert reads[1].finish(0) == bytes(500)
+            memory.begin_put(1000, b"x", WAIT).count(counter)
+            puts += 1
+            me.interface.await_completions(counter, puts, WAIT)
+            with pytest.raises(hamlyn.TooLong):
+                memory.begin_read(5000, 1)
+            sent = me.interface.send_many(target, [b"one", hamlyn.OutgoingMessage(bytearray(b"two"), word=2)], timeout=WAIT)
+            assert me.interface.drain(sent.last, WAIT) == "sent"
+            came = 0
+            while came < 2:
+                came += len(alice.interface.receive_many(queue, 8, WAIT))
+            with pytest.raises(TypeError):
+                me.interface.send_many(target, [b"good", "bad"])
+            view = pieces.view(0, 4096)
+            with memoryview(view) as shown:
+                assert shown.nbytes == 4096
+            chunk = pool.take(1000)
+            with memoryview(chunk) as shown:
+                shown[0] = 1
+            pool.give_back(chunk)
+            assert alice.interface.slot_info(slot).rights == "all"
+
+        check(act, 5000, 1500)
+
+
+def test_kept_replies(pair) -> None:
+    alice, me = pair
+    service = alice.bind_service("echo")
+    client = me.connect_service("alice/echo", WAIT)
+
+    def act() -> None:
+        views = []
+        for number in range(4):
+            pending = client.start(b"request", WAIT)
+            call = service.recv(WAIT)
+            call.reply(call)
+            reply = client.reply(pending, WAIT)
+            if number % 2:
+                reply.keep()
+                views.append(reply)
+            else:
+                views.append(memoryview(reply))
+        assert all(view == b"request" for view in views)
+
+    check(act, 5000, 1000)
+
+
 def test_handles_of_a_shared_manager() -> None:
     with hamlyn.open("alice", shared=True) as alice:
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from typing import Callable, Iterator
+from typing import Any, Callable, Iterator
 
 import pytest
 
@@ -62,6 +62,13 @@ def unless_in_use(act: Callable[[], None]) -> None:
             return act()
         except hamlyn.InUse:
             pass
+
+
+def unless_in_use_found(act: Callable[[], object]) -> Any:
+    """What it returns, when no other thread uses the handle."""
+    found: list[object] = []
+    unless_in_use(lambda: found.append(act()))
+    return found[0]
 
 
 def await_event(event: threading.Event) -> None:
@@ -286,9 +293,129 @@ def test_what_cannot_be_shared() -> None:
         with pytest.raises(hamlyn.Invalid, match="shared=True"):
             me.share()
     with hamlyn.open(shared=True) as me, me.share() as other:
-        for handle in (me, other):
-            with pytest.raises(hamlyn.Invalid, match="open another manager"):
-                handle.interface
+        # What one handle opens is not for another.
+        area, queue = me.interface.allocate(64), me.interface.open_queue(8)
+        for wrong in (lambda: other.interface.open_slot(area), lambda: other.interface.rcv(queue, 0)):
+            with pytest.raises(hamlyn.Invalid, match="another manager's"):
+                wrong()
+
+
+@pytest.mark.parametrize("strategy", ["proc", "np", "inject", "receive"])
+def test_the_lower_layer_of_a_shared_manager(strategy: str) -> None:
+    rounds = 200
+    with hamlyn.open("alice", strategy=strategy, shared=True) as alice:
+        first, second = alice.share(), alice.share()
+
+        def own() -> None:
+            with first:
+                interface = first.interface
+                area, queue = interface.allocate(4096), interface.open_queue(rounds)
+                slot = interface.open_slot(area, queue=queue, rights="all")
+                tickets.append(slot.ticket())
+                there.set()
+                # It waits here while the other threads' calls are made, some of which are answered by this one manager.
+                words = [interface.rcv(queue, WAIT).word for _ in range(rounds)]
+                assert words == list(range(rounds))
+                await_event(done)
+                assert area.load_u64(0) == sum(range(rounds))
+                assert area.read(8, 4) == b"%04d" % (rounds - 1)
+
+        def send() -> None:
+            await_event(there)
+            interface = alice.interface
+            target = interface.target(tickets[0], WAIT)
+            for number in range(rounds):
+                interface.send_msg(target, b"%04d" % number, 8, word=number, timeout=WAIT)
+
+        def operate() -> None:
+            await_event(there)
+            with second:
+                memory = second.interface.open_initiator(second.interface.target(tickets[0], WAIT))
+                for number in range(rounds):
+                    memory.change(0, "add", number, WAIT)
+                assert memory.begin_read_word(0, WAIT).finish(WAIT) == sum(range(rounds))
+            done.set()
+
+        tickets: list[hamlyn.Ticket] = []
+        there, done = threading.Event(), threading.Event()
+        run(own, send, operate)
+
+
+def test_waits_of_the_lower_layer_keep_nobody_from_the_manager() -> None:
+    with hamlyn.open("alice", shared=True) as alice, hamlyn.open("bob") as bob:
+        memory_of_bob = bob.interface.allocate(64)
+        slot = bob.interface.open_slot(memory_of_bob, rights="all")
+        handles = [alice.share() for _ in range(3)]
+        queue = handles[0].interface.open_queue(8)
+        own = handles[0].interface.open_slot(handles[0].interface.allocate(64), queue=queue)
+        ticket = own.ticket()
+        memory = handles[1].interface.open_initiator(handles[1].interface.target(slot.ticket(), WAIT))
+        counter = hamlyn.CompletionCounter()
+        memory.begin_put(0, b"x", WAIT).count(counter)
+        over = threading.Event()
+
+        def receive() -> None:
+            assert unless_in_use_found(lambda: handles[0].interface.rcv(queue, WAIT)).word == 7
+
+        def operate() -> None:
+            # Bob answers when the last thread has made all its calls.
+            assert unless_in_use_found(lambda: memory.read(0, 1, WAIT)) == b"x"
+
+        def count() -> None:
+            unless_in_use(lambda: handles[2].interface.await_completions(counter, 1, WAIT))
+
+        def use() -> None:
+            for handle in handles:
+                until_used(handle)
+            inbox = alice.bind_datagram("inbox")
+            for _ in range(2000):
+                assert inbox.recv(0) is None
+                alice.interface.allocate(64)
+            target = alice.interface.target(ticket, WAIT)
+            alice.interface.send_msg(target, b"x", word=7, timeout=WAIT)
+            over.set()
+
+        def answer() -> None:
+            await_event(over)
+            for _ in turns("the operations"):
+                bob.poll()
+                if counter.ended and not memory_waits():
+                    return
+
+        def memory_waits() -> bool:
+            try:
+                return memory.outstanding > 0
+            except hamlyn.InUse:
+                return True
+
+        run(receive, operate, count, use, answer)
+        for handle in handles:
+            handle.close()
+
+
+def test_a_long_message_of_a_shared_manager() -> None:
+    with hamlyn.open("alice", shared=True) as alice, hamlyn.open("bob") as bob:
+        long = bytes(range(256)) * 16384
+        queue = bob.interface.open_queue(8)
+        area = bob.interface.allocate(len(long))
+        slot = bob.interface.open_slot(area, queue=queue, entries=1)
+        sending, handle = threading.Event(), alice.share()
+
+        def send() -> None:
+            target = alice.interface.target(slot.entry_ticket(0), WAIT)
+            sending.set()
+            alice.interface.send_msg(target, long, timeout=WAIT)
+
+        def use() -> None:
+            await_event(sending)
+            inbox = handle.bind_datagram("inbox")
+            for _ in range(100):
+                assert inbox.recv(0) is None
+            # Now there is room.
+            assert bob.interface.rcv(queue, WAIT).metadata_index == 0
+
+        run(send, use)
+        assert area.read(0, len(long)) == long
 
 
 def test_views_outlive_their_handle() -> None:

@@ -198,11 +198,52 @@ def test_replies(pair) -> None:
     assert other.reply(other) == "sent"
     reply = client.reply(first, WAIT)
     held = memoryview(reply)
-    with pytest.raises(BufferError, match="view of the reply"):
-        client.reply(second, WAIT)
-    assert held == b"first"
-    held.release()
+    # It is kept by itself.
     assert bytes(client.reply(second, WAIT)) == b"second"
+    assert held == b"first"
+    with pytest.raises(BufferError, match="view of the reply"):
+        reply.release()
+    held.release()
+    reply.release()
+    with pytest.raises(hamlyn.Released):
+        bytes(reply)
+
+
+def test_kept_replies(pair) -> None:
+    alice, me = pair
+    service = alice.bind_service("echo", outstanding=3)
+    client = me.connect_service("alice/echo", WAIT)
+
+    def ask(text: bytes) -> hamlyn.Reply:
+        pending = client.start(text, WAIT)
+        call = service.recv(WAIT)
+        call.reply(call)
+        return client.reply(pending, WAIT)
+
+    kept = [ask(b"first"), ask(b"second")]
+    with pytest.raises(hamlyn.Released):
+        bytes(kept[0])
+    kept = [ask(b"first")]
+    kept[0].keep()
+    kept[0].keep()
+    kept.append(ask(b"second"))
+    views = [memoryview(kept[1])]
+    for turn in range(50):
+        assert ask(b"%d" % turn) == b"%d" % turn
+    assert kept[0] == b"first" and views[0] == b"second"
+    third = ask(b"third")
+    third.keep()
+    # Waiting would not help.
+    for refused in (lambda: client.call(b"x"), lambda: client.start(b"x"), lambda: client.call_bytes(b"x")):
+        with pytest.raises(BufferError, match="drop one"):
+            refused()
+    third.release()
+    assert ask(b"again") == b"again"
+    client.close()
+    # Its memory stays as long as a view.
+    assert views[0] == b"second"
+    with pytest.raises(hamlyn.Released):
+        bytes(kept[0])
 
 
 def test_loans(pair) -> None:

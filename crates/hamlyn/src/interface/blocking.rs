@@ -64,6 +64,23 @@ impl<H: Host> Interface<H> {
         Ok(())
     }
 
+    /// Whether something of operations is under way whose results nobody fetches: those that were given to a counter, or begun in part only.
+    /// What they read may still land, so its place must not be used again before. Does not block.
+    pub fn awaits_given_up(&mut self, initiator: &Initiator) -> bool {
+        let has_given_up = |interface: &mut Self| {
+            let operations = interface.operating.of(initiator);
+            operations.is_ok_and(|operations| operations.has_given_up())
+        };
+        if !has_given_up(self) {
+            return false;
+        }
+        let link = initiator.target.link;
+        // Asked before the look, so that what came before the end of the link is seen.
+        let is_gone = self.is_drained(link) && self.link_end(link).is_some();
+        self.take_answers(initiator.slot, None);
+        !is_gone && has_given_up(self)
+    }
+
     /// Waits until nothing of operations that were given up is under way: it would land where the next read does.
     #[cold]
     fn await_given_up(
@@ -72,13 +89,7 @@ impl<H: Host> Interface<H> {
         wait: Wait,
     ) -> Result<(), OperationError> {
         let mut wait_state = WaitState::new(wait);
-        while self.operating.of(initiator)?.has_given_up() {
-            let link = initiator.target.link;
-            let is_gone = self.is_drained(link) && self.link_end(link).is_some();
-            self.take_answers(initiator.slot, None);
-            if is_gone {
-                break;
-            }
+        while self.awaits_given_up(initiator) {
             if !self.pause(&mut wait_state)? {
                 return Err(OperationError::TimedOut);
             }

@@ -25,22 +25,35 @@ impl<H: Host> Interface<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
-        let length_bytes = bytes.len() as u64;
+        match Message::stored(target, offset, bytes)? {
+            Some(message) => self.send_msg(terminus, target, &message, wait).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<'a> Message<'a> {
+    /// One that stores these bytes there; nothing if there are none.
+    #[inline]
+    pub(crate) fn stored(
+        target: &Target,
+        offset: u64,
+        bytes: &'a [u8],
+    ) -> Result<Option<Self>, SendError> {
         let ticket = &target.ticket;
         if ticket.metadata_index == FAST_INDEX || ticket.counting != Counting::Bits64 {
             return Err(SendError::NotCounted {
                 peer: ticket.destination,
             });
         }
-        let Some(minus_one) = length_bytes.checked_sub(1) else {
+        let Some(minus_one) = (bytes.len() as u64).checked_sub(1) else {
             // Nothing is stored nor counted, but a place that is not there is an error still.
             ticket.place(offset, 0)?;
-            return Ok(());
+            return Ok(None);
         };
-        let message = Message {
+        Ok(Some(Message {
             share: Share::from_minus_one(minus_one, Counting::Bits64),
             ..Message::new(bytes).at(offset)
-        };
-        self.send_msg(terminus, target, &message, wait).map(drop)
+        }))
     }
 }

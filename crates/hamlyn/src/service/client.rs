@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::marker::PhantomData;
 use std::ops::Deref;
+use std::rc::Rc;
 
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
@@ -47,6 +49,16 @@ pub enum CallError {
         /// The service.
         to: String,
     },
+    /// All calls that may be outstanding have replies that are kept.
+    #[error(
+        "replies to all {outstanding} calls of {to} that may be outstanding are kept: drop one"
+    )]
+    AllKept {
+        /// The service.
+        to: String,
+        /// How many.
+        outstanding: u16,
+    },
     /// The server dropped the call without an answer.
     #[error("{to} dropped the call without an answer")]
     Unanswered {
@@ -86,6 +98,17 @@ enum State {
     /// Given up; the server has not acknowledged that.
     Cancelled,
     Replied(Word),
+    /// Its reply is kept.
+    Kept,
+}
+
+/// Left by a call or a kept reply that is dropped.
+#[derive(Clone, Copy, Debug)]
+enum Note {
+    /// A call was given up: its buffer and number.
+    GivenUp(u16, u32),
+    /// What was kept in that buffer is not any more.
+    GivenBack(u16),
 }
 
 struct Calls {
@@ -98,8 +121,7 @@ struct Calls {
     class: ClassId,
     states: Box<[State]>,
     numbers: Box<[u32]>,
-    /// Calls that were given up: buffer and number.
-    given_up: DropList<(u16, u32)>,
+    notes: DropList<Note>,
     is_dismissed: bool,
     broken: Option<&'static str>,
     leaving: Leaving,
@@ -132,12 +154,12 @@ pub struct Client<H: Host = ProcessHost> {
 pub struct Pending {
     index: u16,
     number: u32,
-    given_up: DropList<(u16, u32)>,
+    notes: DropList<Note>,
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.given_up.note((self.index, self.number));
+        self.notes.note(Note::GivenUp(self.index, self.number));
     }
 }
 
@@ -146,6 +168,40 @@ pub struct Reply<'a, H: Host = ProcessHost> {
     client: &'a mut Client<H>,
     index: u16,
     length_bytes: u32,
+}
+
+impl<H: Host> Reply<'_, H> {
+    /// Keeps it beyond the next call. Until that is dropped, the client may have one call less outstanding.
+    pub fn keep(self) -> Kept {
+        let (index, length_bytes) = (self.index, self.length_bytes);
+        let calls = &mut self.client.calls;
+        calls.set(index, State::Kept);
+        let notes = calls.notes.clone();
+        // Its drop would free the buffer.
+        std::mem::forget(self);
+        Kept {
+            index,
+            length_bytes,
+            notes,
+            in_thread: PhantomData,
+        }
+    }
+}
+
+/// A reply that is kept ([`Reply::keep`]); [`Client::view`] shows it. When this is dropped, its buffer is free for another call at the
+/// client's next call. It stays in its thread, so that the client does not wait asleep for that buffer.
+#[derive(Debug)]
+pub struct Kept {
+    index: u16,
+    length_bytes: u32,
+    notes: DropList<Note>,
+    in_thread: PhantomData<Rc<()>>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.notes.note(Note::GivenBack(self.index));
+    }
 }
 
 impl<H: Host> Deref for Reply<'_, H> {
@@ -200,7 +256,7 @@ impl<H: Host> Client<H> {
             class,
             states: vec![State::Free; usize::from(outstanding)].into(),
             numbers: vec![0; usize::from(outstanding)].into(),
-            given_up: DropList::default(),
+            notes: DropList::default(),
             is_dismissed: false,
             broken: None,
             leaving: entered.interface().leaving.clone(),
@@ -297,6 +353,13 @@ impl<H: Host> Client<H> {
         })
     }
 
+    /// The bytes of a reply that is kept. Nothing if it is another client's.
+    pub fn view(&self, kept: &Kept) -> Option<&[u8]> {
+        let calls = &self.calls;
+        let is_ours = calls.notes.is(&kept.notes);
+        is_ours.then(|| calls.replies.view(kept.index, kept.length_bytes))?
+    }
+
     /// The address of the service.
     pub fn to(&self) -> &str {
         &self.calls.to
@@ -354,7 +417,7 @@ impl Calls {
         while let Some(arrival) = manager.next_arrival(self.class) {
             self.take(arrival);
         }
-        self.cancel(manager);
+        self.heed_notes(manager);
         if let Some(what) = self.broken {
             let to = self.to.clone();
             return Err(CallError::Malformed { to, what });
@@ -396,10 +459,17 @@ impl Calls {
         number.copied().unwrap_or_default()
     }
 
-    /// Tells the server of calls that were given up, as far as there is room.
-    fn cancel<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
-        let given_up = self.given_up.clone();
-        given_up.retain(|&mut (index, number)| {
+    /// Tells the server of calls that were given up, as far as there is room, and takes back buffers of replies that were kept.
+    fn heed_notes<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+        let notes = self.notes.clone();
+        notes.retain(|&mut note| {
+            let (index, number) = match note {
+                Note::GivenUp(index, number) => (index, number),
+                Note::GivenBack(index) => {
+                    self.set(index, State::Free);
+                    return false;
+                }
+            };
             if number != self.number(index) {
                 return false;
             }
@@ -414,7 +484,7 @@ impl Calls {
                     self.set(index, State::Cancelled);
                 }
                 State::Replied(_) => self.set(index, State::Free),
-                State::Free | State::Cancelled => {}
+                State::Free | State::Cancelled | State::Kept => {}
             }
             false
         });
@@ -428,7 +498,14 @@ impl Calls {
     ) -> Result<Option<Pending>, CallError> {
         let free = self.states.iter().position(|&state| state == State::Free);
         let Some(free) = free else {
-            return Ok(None);
+            // Nothing that comes would free one.
+            return match self.states.iter().all(|&state| state == State::Kept) {
+                true => Err(CallError::AllKept {
+                    to: self.to.clone(),
+                    outstanding: self.seed.outstanding,
+                }),
+                false => Ok(None),
+            };
         };
         let (index, number) = (free as u16, self.numbers[free].wrapping_add(1));
         let word = Word {
@@ -450,7 +527,7 @@ impl Calls {
         Ok(Some(Pending {
             index,
             number,
-            given_up: self.given_up.clone(),
+            notes: self.notes.clone(),
         }))
     }
 
@@ -462,9 +539,9 @@ impl Calls {
     ) -> Result<Option<Word>, CallError> {
         let mut wait_state = WaitState::new(wait);
         loop {
-            if !self.given_up.is(&call.given_up)
+            if !self.notes.is(&call.notes)
                 || self.number(call.index) != call.number
-                || self.state(call.index) == State::Free
+                || matches!(self.state(call.index), State::Free | State::Kept)
             {
                 let to = self.to.clone();
                 return Err(CallError::NotPending { to });

@@ -19,7 +19,7 @@ mod lanes;
 mod server;
 mod wire;
 
-pub use client::{CallError, Client, Pending, Reply};
+pub use client::{CallError, Client, Kept, Pending, Reply};
 pub use server::{Answered, Call, Deferred, ReplyError, Service};
 pub use wire::{MESSAGE_BYTES_MAX, OUTSTANDING_MAX};
 

@@ -310,7 +310,14 @@ impl<H: Host> Sender<H> {
     /// before it is done, the next fence tells what it would have told.
     pub async fn fence_async(&mut self) -> Result<(), FenceError> {
         self.flush_async().await.map_err(fence_error)?;
-        self.manager.fence_async(self.end.target()).await
+        self.fence_sent_async().await
+    }
+
+    /// As [`Sender::fence_async`], for records that have left before it was first polled: it sends nothing that is held back. It
+    /// borrows nothing of the sender, which may send meanwhile.
+    pub fn fence_sent_async(&self) -> impl Future<Output = Result<(), FenceError>> + use<H> {
+        let (manager, target) = (self.manager.clone(), *self.end.target());
+        async move { manager.fence_async(&target).await }
     }
 
     /// Flushes and closes. The receiver learns of it after the last record. When the call returns,

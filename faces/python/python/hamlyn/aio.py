@@ -11,10 +11,24 @@ import asyncio
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
+from ._hamlyn import Manager
 from .errors import Closed, TimedOut
 
 if TYPE_CHECKING:
-    from ._hamlyn import Event, Manager, Pending
+    from ._hamlyn import (
+        Client,
+        Event,
+        GroupSender,
+        Interface,
+        Loan,
+        Notification,
+        Operation,
+        Pending,
+        Published,
+        Publisher,
+        Queue,
+        StreamSender,
+    )
 
 R = TypeVar("R")
 
@@ -22,6 +36,8 @@ R = TypeVar("R")
 _LOOK_SECONDS = 1.0
 # A sender that waits for room looks again after so long, whatever happens.
 _ROOM_WAIT = 0.001
+# Parts of groups are sent in stretches of so many bytes.
+_STRETCH_BYTES = 16 << 10
 
 
 class _Driver:
@@ -142,33 +158,111 @@ async def next_event(manager: Manager) -> Event:
     return await _until(manager, lambda: manager.next_event(0))
 
 
-async def send(end: Any, arguments: tuple[Any, ...]) -> None:
-    """Sends when there is room."""
-    driver = _driver_of(end.manager)
+def _manager_of(end: Any) -> Manager:
+    return end if isinstance(end, Manager) else end.manager  # type: ignore[no-any-return]
+
+
+async def _until_room(end: Any, act: Callable[[], R]) -> R:
+    """What `act` returns, which is tried again as long as there is no room."""
+    driver = _driver_of(_manager_of(end))
     while True:
         try:
-            return end.send(*arguments, timeout=0)  # type: ignore[no-any-return]
+            return act()
         except TimedOut:
             await driver.activity(_ROOM_WAIT)
+
+
+async def rcv(interface: Interface, queue: Queue) -> Notification:
+    """The next arrival in a queue."""
+    return await _until(interface.manager, lambda: interface.rcv(queue, 0))
+
+
+async def finish(manager: Manager, operation: Operation[R]) -> R:
+    """The result of a one-sided operation."""
+    await _until(manager, lambda: operation.is_done or None)
+    return operation.finish(0)
+
+
+async def send(end: Any, arguments: tuple[Any, ...]) -> None:
+    """Sends when there is room."""
+    await _until_room(end, lambda: end.send(*arguments, timeout=0))
+
+
+async def send_part(member: GroupSender, offset: int, data: Any, is_last: bool) -> None:
+    """Sends a stretch of a group's part, in shorter ones each of which is sent whole or not at all."""
+    with memoryview(data) as view:
+        stretches = view.cast("B") if view.nbytes else memoryview(b"")
+    sent = 0
+    while True:
+        stretch = stretches[sent : sent + _STRETCH_BYTES]
+        ends = sent + len(stretch) == len(stretches)
+        send = member.send_last if is_last and ends else member.send
+        await _until_room(member, lambda: send(offset + sent, stretch, timeout=0))
+        sent += len(stretch)
+        if ends:
+            return
+
+
+async def flush(end: Any) -> None:
+    """Sends what was held back, or waits until all has left."""
+    await _until_room(end, lambda: end.flush(0))
+
+
+async def close(sender: StreamSender) -> None:
+    """Flushes and closes a stream."""
+    await _until_room(sender, lambda: sender.close(0))
 
 
 async def drive(end: Any, step: Any) -> None:
     """Awaits a future of the library."""
-    await _until(end.manager, lambda: True if step.poll() else None)
+    await _until(_manager_of(end), lambda: True if step.poll() else None)
 
 
-async def call(client: Any, request: Any) -> bytes:
-    """Calls a service. The reply is copied, as other tasks may take the client's next one before this is looked at."""
-    driver = _driver_of(client.manager)
-    pending: Optional[Pending] = None
-    while pending is None:
-        try:
-            pending = client.start(request, timeout=0)
-        except TimedOut:
-            await driver.activity(_ROOM_WAIT)
+async def flush_and_drive(sender: StreamSender, step: Any) -> None:
+    """Awaits a future of the library when all that was held back has left."""
+    await flush(sender)
+    await drive(sender, step)
+
+
+async def start(client: Client, request: Any) -> Pending:
+    """Sends a request when there is room."""
+    return await _until_room(client, lambda: client.start(request, 0))
+
+
+async def reply(client: Client, pending: Pending) -> bytes:
+    """A copy of a reply, as other tasks may take the client's next one before this is looked at."""
 
     def look() -> Optional[bytes]:
         reply = client.reply(pending, 0)
         return None if reply is None else reply.tobytes()
 
     return await _until(client.manager, look)
+
+
+async def call(client: Client, request: Any) -> bytes:
+    """Calls a service."""
+    return await reply(client, await start(client, request))
+
+
+async def loan(publisher: Publisher, length: int) -> Loan:
+    """A loan, when a chunk is free and readers have room."""
+    return await _until_room(publisher, lambda: publisher.loan(length, 0))
+
+
+async def publish(publisher: Publisher, data: Any) -> Published:
+    """Publishes a copy, when a chunk is free and readers have room."""
+    with memoryview(data) as view:
+        length = view.nbytes
+    (await loan(publisher, length)).release()
+    # Nobody else has taken what was free just now.
+    return publisher.publish(data, 0)
+
+
+async def await_readers(publisher: Publisher, readers: int) -> int:
+    """Waits until there are so many readers."""
+
+    def look() -> Optional[int]:
+        there = publisher.await_readers(readers, 0)
+        return there if there >= readers else None
+
+    return await _until(publisher.manager, look)

@@ -1,0 +1,126 @@
+//! Sending by a manager: other threads use it while there is no room.
+
+use std::time::Duration;
+
+use hamlyn_engine::segment::Segmenter;
+use hamlyn_engine::terminus::{SendHandle, TerminusId};
+use hamlyn_host::Host;
+
+use super::{Entered, Manager};
+use crate::error::SendError;
+use crate::message::{Message, Target};
+use crate::wait::{Wait, WaitState};
+
+impl<H: Host> Manager<H> {
+    /// As [`Interface::send_msg`]; other threads use the manager while there is no room.
+    ///
+    /// [`Interface::send_msg`]: crate::Interface::send_msg
+    pub fn send_msg(
+        &self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        self.enter().send_by(terminus, target, message, wait)
+    }
+
+    /// As [`Interface::store`]; other threads use the manager while there is no room.
+    ///
+    /// [`Interface::store`]: crate::Interface::store
+    pub fn store(
+        &self,
+        terminus: TerminusId,
+        target: &Target,
+        offset: u64,
+        bytes: &[u8],
+        wait: Wait,
+    ) -> Result<(), SendError> {
+        match Message::stored(target, offset, bytes)? {
+            Some(message) => self.send_msg(terminus, target, &message, wait).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<H: Host> Entered<'_, H> {
+    /// Sends a message over the manager's terminus.
+    #[inline(always)]
+    pub(crate) fn send_msg(
+        &mut self,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        self.send_by(self.terminus(), target, message, wait)
+    }
+
+    /// The same over another terminus.
+    #[inline(always)]
+    fn send_by(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        if Self::AMONG_THREADS && wait != Wait::Poll {
+            return self.send_among_threads(terminus, target, message, wait);
+        }
+        self.interface.send_msg(terminus, target, message, wait)
+    }
+
+    /// As [`Entered::send_by`], and other threads use the manager while there is no room.
+    fn send_among_threads(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let mut wait_state = WaitState::new(wait);
+        let mut rest = None;
+        loop {
+            let sent = self.send_some(terminus, target, message, &mut rest);
+            if !matches!(
+                sent,
+                Err(SendError::WouldBlock { .. } | SendError::Cut { .. })
+            ) {
+                return sent;
+            }
+            self.interface.poll();
+            if !self.pause(&mut wait_state)? {
+                self.interface.keep_cut(rest);
+                return sent;
+            }
+        }
+    }
+
+    /// Sends a message as far as there is room, without waiting: all that is left of it after [`SendError::Cut`], which is in
+    /// `rest`.
+    pub(crate) fn send_some(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        rest: &mut Option<Segmenter>,
+    ) -> Result<SendHandle, SendError> {
+        if let Some(rest) = rest {
+            if self.interface.send_rest(terminus, target, rest, message)? {
+                return self.interface.finish_rest(terminus);
+            }
+            self.interface.wake_sleepers_for_credit();
+            return Err(SendError::Cut {
+                peer: target.ticket().destination,
+                sent_bytes: rest.sent_bytes(),
+            });
+        }
+        // Not to wait within the interface, but to begin a message that is too long to be queued.
+        let at_once = Wait::For(Duration::ZERO);
+        let sent = self.interface.send_msg(terminus, target, message, at_once);
+        if let Err(SendError::Cut { .. }) = sent {
+            *rest = self.interface.take_cut();
+        }
+        sent
+    }
+}

@@ -1,0 +1,114 @@
+//! Send termini: work queues by which a program sends, and the areas from which it gathers.
+
+use std::sync::Arc;
+
+use hamlyn::engine::slot::SlotError;
+use hamlyn::engine::terminus::{SendTag, TerminusError, TerminusId, TerminusOptions};
+use pyo3::prelude::*;
+
+use crate::Handle;
+use crate::area::Area;
+use crate::error::{Failure, Kind};
+use crate::gate::Guarded;
+use crate::interface::of_same;
+
+/// A work queue of its own for messages. Opened by `Interface.open_terminus`; it lasts until `Interface.close_terminus`, or as long as its
+/// manager.
+#[pyclass(frozen, module = "hamlyn")]
+pub(crate) struct Terminus(pub(crate) Guarded<TerminusId>);
+
+#[pymethods]
+impl Terminus {}
+
+impl From<TerminusError> for Failure {
+    #[cold]
+    fn from(error: TerminusError) -> Self {
+        let kind = match error {
+            TerminusError::TooMany | TerminusError::TooManyAreas => Kind::SystemFailed,
+            TerminusError::NoSuchTerminus => Kind::HandleClosed,
+            // It is free when the messages have left.
+            TerminusError::InUse { .. } => Kind::TimedOut,
+            _ => Kind::Invalid,
+        };
+        Self::of(kind, &error)
+    }
+}
+
+impl From<SlotError> for Failure {
+    #[cold]
+    fn from(error: SlotError) -> Self {
+        Self::of(Kind::Invalid, &error)
+    }
+}
+
+/// By which terminus to send: the manager's, unless another is named. Behind the gate.
+pub(crate) fn terminus_of(
+    guarded: &Arc<Guarded<Handle>>,
+    manager: &Handle,
+    terminus: Option<&Terminus>,
+) -> Result<TerminusId, Failure> {
+    match terminus {
+        Some(terminus) => of_same(guarded, &terminus.0).copied(),
+        None => Ok(manager.terminus()),
+    }
+}
+
+pub(crate) fn open(
+    manager: &Arc<Guarded<Handle>>,
+    queue_entries: Option<usize>,
+    priority: u8,
+) -> PyResult<Terminus> {
+    let mut options = TerminusOptions {
+        priority,
+        ..TerminusOptions::default()
+    };
+    if let Some(entries) = queue_entries {
+        options.queue_entries = entries;
+    }
+    let entered = manager.enter()?;
+    let opened = entered.interface().open_terminus(options);
+    let opened = opened.map_err(Failure::from)?;
+    Ok(Terminus(Guarded::new(manager.gate(), "terminus", opened)))
+}
+
+pub(crate) fn close(manager: &Arc<Guarded<Handle>>, terminus: &Terminus) -> PyResult<()> {
+    let entered = manager.enter()?;
+    let id = *of_same(manager, &terminus.0)?;
+    entered
+        .interface()
+        .close_terminus(id)
+        .map_err(Failure::from)?;
+    // SAFETY: the gate was passed, and there is no reference.
+    let _closed = unsafe { terminus.0.take() };
+    Ok(())
+}
+
+pub(crate) fn bind_area(
+    manager: &Arc<Guarded<Handle>>,
+    terminus: &Terminus,
+    area: &Area,
+    offset: u64,
+    length: Option<u64>,
+) -> PyResult<u8> {
+    let entered = manager.enter()?;
+    let id = *of_same(manager, &terminus.0)?;
+    let length = length.unwrap_or_else(|| (area.length as u64).saturating_sub(offset));
+    let end = offset.checked_add(length).ok_or(Failure::new(
+        Kind::Invalid,
+        "the part of the area ends beyond all memory",
+    ))?;
+    let area = of_same(manager, &area.area)?;
+    let bound = entered.interface().bind_area(id, area, offset..end);
+    Ok(bound.map_err(Failure::from)?.0)
+}
+
+pub(crate) fn unbind_area(
+    manager: &Arc<Guarded<Handle>>,
+    terminus: &Terminus,
+    tag: u8,
+) -> PyResult<()> {
+    let entered = manager.enter()?;
+    let id = *of_same(manager, &terminus.0)?;
+    let unbound = entered.interface().unbind_area(id, SendTag(tag));
+    Ok(unbound.map_err(Failure::from)?)
+}
