@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-publish check-packages check-arm check-links tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
+.PHONY: demo test soak soak-hosts build library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -241,6 +241,17 @@ check-licences: tools
 # Known faults of dependencies; needs cargo-deny, and a network that reaches the database at GitHub.
 check-advisories: tools
 	$(CARGO) deny --locked check advisories
+
+# What the public interface of the library lost or changed since BASE, a commit, by the rules of semantic versioning: fails if programs
+# that compile with BASE's would not with this, and the version stays. To build the tool takes many minutes, so it is put under
+# target/tools once, and this is no part of `make test`.
+BASE ?= HEAD^
+SEMVER_CHECKS = $(or $(shell command -v cargo-semver-checks),target/tools/bin/cargo-semver-checks)
+check-semver: tools
+	@if ! command -v $(SEMVER_CHECKS) >/dev/null; then \
+	  echo "== installing cargo-semver-checks under target/tools"; $(CARGO) install --quiet --locked --root target/tools cargo-semver-checks; fi
+	@echo "== the public interface beside that of $(BASE)"
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" $(CARGO) semver-checks --baseline-rev $(BASE) -p hamlyn -p hamlyn-tokio -p hamlyn-splitc
 
 # Each crate is packaged, and built from its package alone, with those of its siblings in place of a registry; and the
 # command is installed. Needs no network, but cargo 1.90 or later. `cargo publish --dry-run --workspace --exclude xtask --exclude hamlyn-examples` asks the
