@@ -71,6 +71,7 @@ pub mod message;
 mod one_shot;
 pub mod one_sided;
 mod outbound;
+pub mod pool;
 mod processor;
 mod receive_buffer;
 mod remains;

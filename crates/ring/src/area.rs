@@ -106,6 +106,11 @@ impl Area {
         ))
     }
 
+    /// Whether bytes can be written through this one: not of a handover area, if this is a clone.
+    pub fn may_write(&self) -> bool {
+        self.write_token.is_some() || self.memory.pieces().count() == 0
+    }
+
     /// Copies out of the area. Bytes that the interface writes at the same time
     /// come out old or new.
     #[inline]

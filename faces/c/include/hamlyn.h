@@ -305,7 +305,7 @@ typedef enum {
      */
     HAMLYN_OTHER_THREAD = 4,
     /**
-     * A message of this handle is held: release it first. Or none is held that could be released.
+     * A message of this handle is held, or a view: release it first. Or none is held that could be released. Or another has what is asked for.
      */
     HAMLYN_HELD = 5,
     /**
@@ -341,7 +341,7 @@ typedef enum {
      */
     HAMLYN_CUT = 13,
     /**
-     * The name, item, stream or group is taken.
+     * The name, item, stream, group or address is taken.
      */
     HAMLYN_TAKEN = 14,
     /**
@@ -556,6 +556,11 @@ typedef struct hamlyn_group_receiver hamlyn_group_receiver;
 typedef struct hamlyn_group_sender hamlyn_group_sender;
 
 /**
+ * The program's end of an area in pieces that change hands: it sees the pieces that it has, and opens them to peers again.
+ */
+typedef struct hamlyn_handover hamlyn_handover;
+
+/**
  * An area of a peer that this manager has mapped.
  */
 typedef struct hamlyn_import hamlyn_import;
@@ -587,6 +592,11 @@ typedef struct hamlyn_manager hamlyn_manager;
 typedef struct hamlyn_pending_call hamlyn_pending_call;
 
 /**
+ * A pool of this program's. Any thread may use it, one at a time.
+ */
+typedef struct hamlyn_pool hamlyn_pool;
+
+/**
  * The publishing end.
  */
 typedef struct hamlyn_publisher hamlyn_publisher;
@@ -600,6 +610,11 @@ typedef struct hamlyn_queue hamlyn_queue;
  * A service.
  */
 typedef struct hamlyn_service hamlyn_service;
+
+/**
+ * A pool of a peer's, which this program reads. Any thread may use it, one at a time.
+ */
+typedef struct hamlyn_shared_pool hamlyn_shared_pool;
 
 /**
  * A slot of this program.
@@ -918,6 +933,28 @@ typedef struct {
 } hamlyn_grant_ticket;
 
 /**
+ * Pieces of an area that change hands.
+ */
+typedef struct {
+    /**
+     * How many there are.
+     */
+    uint32_t pieces;
+    /**
+     * Bytes of each.
+     */
+    uint32_t piece_bytes;
+    /**
+     * How many of them are in the program's hands now.
+     */
+    uint32_t held;
+    /**
+     * Of how many there are views (hamlyn_view_pieces).
+     */
+    uint32_t viewed;
+} hamlyn_handover_info;
+
+/**
  * How a link to another host is, and what its transport did. The counters never go down.
  */
 typedef struct {
@@ -1175,6 +1212,51 @@ typedef struct {
 } hamlyn_strided;
 
 /**
+ * A chunk that was taken from a pool.
+ */
+typedef struct {
+    /**
+     * Its first byte, for this program to write and read until the chunk is given back or the pool is closed. Peers that have the pool read
+     * it at any time.
+     */
+    void *data;
+    /**
+     * How many bytes were asked for.
+     */
+    size_t length_bytes;
+    /**
+     * Where it lies in the pool, for hamlyn_read_shared_pool of peers.
+     */
+    uint64_t offset;
+    /**
+     * Its number, for hamlyn_give_back_chunk.
+     */
+    uint32_t index;
+} hamlyn_chunk;
+
+/**
+ * What a pool is like.
+ */
+typedef struct {
+    /**
+     * Bytes of all of it, as peers map it.
+     */
+    uint64_t length_bytes;
+    /**
+     * The most bytes that a chunk has.
+     */
+    size_t chunk_bytes;
+    /**
+     * How many chunks there are.
+     */
+    uint32_t chunks;
+    /**
+     * How many are free.
+     */
+    uint32_t free;
+} hamlyn_pool_info;
+
+/**
  * A message has arrived whole, or a one-sided operation has ended (hamlyn_announce_completion).
  */
 typedef struct {
@@ -1393,6 +1475,16 @@ hamlyn_status hamlyn_allocate_area(hamlyn_manager *manager,
                                    hamlyn_error *error);
 
 /**
+ * Allocates an area of HAMLYN_AREA_EXPORTABLE at a chosen address, a multiple of 4,096: for programs whose peers map it at the same one.
+ * HAMLYN_TAKEN if something is mapped in that range already, which stays as it is. HAMLYN_SYSTEM if there is no memory.
+ */
+hamlyn_status hamlyn_allocate_area_at(hamlyn_manager *manager,
+                                      uint64_t length_bytes,
+                                      void *address,
+                                      hamlyn_area **area,
+                                      hamlyn_error *error);
+
+/**
  * How many bytes an area has.
  */
 hamlyn_status hamlyn_area_bytes(hamlyn_area *area, uint64_t *length_bytes, hamlyn_error *error);
@@ -1407,7 +1499,7 @@ hamlyn_status hamlyn_copy_from_area(hamlyn_area *area,
                                     hamlyn_error *error);
 
 /**
- * Copies into an area.
+ * Copies into an area. HAMLYN_HELD if it changes hands and was handed over to a slot (hamlyn_allocate_handover); so for all that write it.
  */
 hamlyn_status hamlyn_copy_to_area(hamlyn_area *area,
                                   uint64_t offset,
@@ -1775,7 +1867,7 @@ hamlyn_status hamlyn_open_initiator_window(hamlyn_initiator *initiator,
                                            hamlyn_error *error);
 
 /**
- * Opens a window on a part of an own area.
+ * Opens a window on a part of an own area. HAMLYN_INVALID if the part does not lie in it, or if it changes hands (hamlyn_view_pieces).
  */
 hamlyn_status hamlyn_open_area_window(hamlyn_area *area,
                                       uint64_t offset,
@@ -2024,6 +2116,75 @@ hamlyn_status hamlyn_fence_group(hamlyn_group_sender *sender,
  * Closes a member. If it has not sent its last part, the round is never complete. Null is allowed.
  */
 hamlyn_status hamlyn_close_group_sender(hamlyn_group_sender *sender, hamlyn_error *error);
+
+/**
+ * Allocates an area of `pieces` pieces that change hands, zeroed: each has `piece_bytes` bytes, a power of two, at least 16. A piece is in the
+ * program's hands, as all are at first, or open (hamlyn_open_pieces). Peers write open pieces only; what they send to others is refused.
+ * When a message to an entry of a slot of HAMLYN_MODE_ONE_SHOT is complete, all pieces between the limits of the entry
+ * (hamlyn_permit_entry) are the program's: it reads them in place (hamlyn_view_pieces), opens them, and arms the entry again.
+ *
+ * `area` is for hamlyn_open_slot, once: the slot has the area to itself, and the handle only reads from then on. A second slot over it is
+ * refused with HAMLYN_HELD, also if the first is closed or could not be opened. HAMLYN_SYSTEM if there is no memory. Does not block.
+ */
+hamlyn_status hamlyn_allocate_handover(hamlyn_manager *manager,
+                                       uint32_t pieces,
+                                       uint32_t piece_bytes,
+                                       hamlyn_area **area,
+                                       hamlyn_handover **handover,
+                                       hamlyn_error *error);
+
+/**
+ * Tells which pieces an area has. Looks at each.
+ */
+hamlyn_status hamlyn_get_handover_info(hamlyn_handover *handover,
+                                       hamlyn_handover_info *info,
+                                       hamlyn_error *error);
+
+/**
+ * Opens pieces to peers: `count` of them, from number `first` on. What was read of them is not to be used any more. HAMLYN_HELD if a view of one
+ * of them was not ended; then none is opened. Does not allocate.
+ */
+hamlyn_status hamlyn_open_pieces(hamlyn_handover *handover,
+                                 uint32_t first,
+                                 uint32_t count,
+                                 hamlyn_error *error);
+
+/**
+ * Tells whether a piece is in the program's hands: not 0, or 0 if it is open to peers.
+ */
+hamlyn_status hamlyn_is_piece_held(hamlyn_handover *handover,
+                                   uint32_t piece,
+                                   uint32_t *is_held,
+                                   hamlyn_error *error);
+
+/**
+ * Tells where bytes of the area lie, of one piece or of several side by side, all in the program's hands: HAMLYN_HELD if one of them is open.
+ * Nothing writes them before hamlyn_end_view is called with the same range: until then these pieces cannot be opened, nor the
+ * handover be closed. Of one piece there may be several views. Does not allocate.
+ *
+ * The pointer is of no use after that. As long as the area's memory is there, it leads to bytes that peers may be writing, which come out
+ * old or new; once the handover, the area's handle and the slot are closed, it leads nowhere.
+ */
+hamlyn_status hamlyn_view_pieces(hamlyn_handover *handover,
+                                 uint64_t offset,
+                                 size_t length_bytes,
+                                 const void **data,
+                                 hamlyn_error *error);
+
+/**
+ * Ends a view: the program does not use its pointer any more. HAMLYN_HELD if there is none of these bytes.
+ */
+hamlyn_status hamlyn_end_view(hamlyn_handover *handover,
+                              uint64_t offset,
+                              size_t length_bytes,
+                              hamlyn_error *error);
+
+/**
+ * Closes the program's end of an area; pieces that are open stay so. HAMLYN_HELD, and it stays open, if a view was not ended. Null is
+ * allowed.
+ */
+hamlyn_status hamlyn_close_handover(hamlyn_handover *handover,
+                                    hamlyn_error *error);
 
 /**
  * Keeps the record that is held, instead of releasing it: the next one can be received. Closing what is kept gives its memory back, in any
@@ -2578,6 +2739,99 @@ hamlyn_status hamlyn_close_initiator(hamlyn_initiator *initiator,
 hamlyn_status hamlyn_default_options(hamlyn_options *options, hamlyn_error *error);
 
 /**
+ * Makes a pool of `chunks` chunks of up to `chunk_bytes` bytes, less than 4 GiB together. Allocates all of it.
+ */
+hamlyn_status hamlyn_open_pool(size_t chunk_bytes,
+                               uint32_t chunks,
+                               hamlyn_pool **pool,
+                               hamlyn_error *error);
+
+/**
+ * Takes a free chunk for `length_bytes` bytes; they are those of some use before. HAMLYN_TIMED_OUT if none is free, HAMLYN_TOO_LONG if chunks
+ * are shorter. Does not block, and does not allocate.
+ */
+hamlyn_status hamlyn_take_chunk(hamlyn_pool *pool,
+                                size_t length_bytes,
+                                hamlyn_chunk *chunk,
+                                hamlyn_error *error);
+
+/**
+ * Gives a chunk back: it must not be written any more. What it holds stays for those who read it, until it is taken again. HAMLYN_INVALID if
+ * no chunk of that number is taken.
+ */
+hamlyn_status hamlyn_give_back_chunk(hamlyn_pool *pool,
+                                     uint32_t index,
+                                     hamlyn_error *error);
+
+/**
+ * Tells what a pool is like.
+ */
+hamlyn_status hamlyn_get_pool_info(hamlyn_pool *pool, hamlyn_pool_info *info, hamlyn_error *error);
+
+/**
+ * Lets the peer of a link, on this host, fetch a pool once, with the number that `number` is told (hamlyn_fetch_pool); send it in a message.
+ * It reads all of the pool, now and later, for as long as it likes: nothing that is ever in it is secret from it. HAMLYN_PEER_LOST if
+ * the link is not up, HAMLYN_LIMIT or HAMLYN_SYSTEM if too much waits to be fetched. Does not block.
+ */
+hamlyn_status hamlyn_show_pool(hamlyn_manager *manager,
+                               hamlyn_pool *pool,
+                               uint64_t link,
+                               uint64_t *number,
+                               hamlyn_error *error);
+
+/**
+ * A pool that was shown and not fetched cannot be fetched any more with that number. Nothing for any other number.
+ */
+hamlyn_status hamlyn_hide_pool(hamlyn_manager *manager,
+                               uint64_t number,
+                               hamlyn_error *error);
+
+/**
+ * Closes a pool: its chunks must not be written any more. Peers keep what they have mapped. Null is allowed.
+ */
+hamlyn_status hamlyn_close_pool(hamlyn_pool *pool, hamlyn_error *error);
+
+/**
+ * Fetches the pool that the peer of a link shows under that number, if the kernel confirms that it can neither shrink nor be written by others
+ * than its owner. HAMLYN_NOT_FOUND if the link is not known, or if nothing is shown under that number. Blocks for `wait_ns` at most. Allocates.
+ */
+hamlyn_status hamlyn_fetch_pool(hamlyn_manager *manager,
+                                uint64_t link,
+                                uint64_t number,
+                                int64_t wait_ns,
+                                hamlyn_shared_pool **pool,
+                                hamlyn_error *error);
+
+/**
+ * How many bytes a pool of a peer has.
+ */
+hamlyn_status hamlyn_shared_pool_bytes(hamlyn_shared_pool *pool, uint64_t *length_bytes, hamlyn_error *error);
+
+/**
+ * Copies bytes out of a pool of a peer. The peer may write them at any time: check what was copied, and copy it once.
+ */
+hamlyn_status hamlyn_read_shared_pool(hamlyn_shared_pool *pool,
+                                      uint64_t offset,
+                                      void *into,
+                                      size_t length_bytes,
+                                      hamlyn_error *error);
+
+/**
+ * Tells where bytes of a peer's pool lie, until the pool's handle is closed. The peer may write them at any time: use atomic loads, or volatile
+ * ones, unless it is trusted not to. They may only be read: the kernel ends a program that writes them.
+ */
+hamlyn_status hamlyn_view_shared_pool(hamlyn_shared_pool *pool,
+                                      uint64_t offset,
+                                      size_t length_bytes,
+                                      const void **data,
+                                      hamlyn_error *error);
+
+/**
+ * Closes a pool of a peer: its memory is unmapped. Null is allowed.
+ */
+hamlyn_status hamlyn_close_shared_pool(hamlyn_shared_pool *pool, hamlyn_error *error);
+
+/**
  * Opens a queue of that many entries, 2 to 1,048,576, rounded up to a power of two. One that is too short for what may arrive loses
  * the oldest, and says so. Allocates.
  */
@@ -2766,7 +3020,7 @@ hamlyn_status hamlyn_close_client(hamlyn_client *client, hamlyn_error *error);
 
 /**
  * Opens a slot over an area, or a part of it, with a fresh key. Null for `options`: the whole area, to be written, in normal mode,
- * unannounced. Allocates.
+ * unannounced. An area that changes hands (hamlyn_allocate_handover) becomes the slot's own: HAMLYN_HELD if it was another's. Allocates.
  */
 hamlyn_status hamlyn_open_slot(hamlyn_manager *manager,
                                hamlyn_area *area,
@@ -3158,6 +3412,16 @@ hamlyn_status hamlyn_bind_area(hamlyn_terminus *terminus,
                                uint64_t length_bytes,
                                uint8_t *tag,
                                hamlyn_error *error);
+
+/**
+ * Copies up to HAMLYN_METADATA_BYTES of metadata for a message out of a send-buffer area, `piece` into `room_bytes` bytes of the program.
+ * HAMLYN_TOO_LONG if there is less room, or the piece is longer than metadata can be. Does not block, and does not allocate.
+ */
+hamlyn_status hamlyn_gather_metadata(hamlyn_terminus *terminus,
+                                     const hamlyn_piece *piece,
+                                     void *into,
+                                     size_t room_bytes,
+                                     hamlyn_error *error);
 
 /**
  * Undoes hamlyn_bind_area.

@@ -15,7 +15,7 @@
 //     me.connect_datagram("alice/inbox").send("hello");
 //
 // The lower layer is in hamlyn/lower.hpp, one-sided operations in hamlyn/one_sided.hpp, memory that is given to others in
-// hamlyn/granting.hpp, and with C++20 coroutines on an event loop in hamlyn/coroutines.hpp; this header includes all.
+// hamlyn/granting.hpp, memory that changes hands in hamlyn/memory.hpp, and with C++20 coroutines on an event loop in hamlyn/coroutines.hpp; this header includes all.
 
 #ifndef HAMLYN_HPP
 #define HAMLYN_HPP
@@ -25,6 +25,7 @@
 #include "hamlyn/loans.hpp"
 #include "hamlyn/lower.hpp"
 #include "hamlyn/manager.hpp"
+#include "hamlyn/memory.hpp"
 #include "hamlyn/one_sided.hpp"
 #include "hamlyn/protocols.hpp"
 #if __cplusplus >= 202002L && defined(__linux__)

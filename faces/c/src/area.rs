@@ -10,8 +10,9 @@ use hamlyn::{Area, NewSlot};
 
 use crate::boundary::{bytes, bytes_mut, call, room};
 use crate::handle::{self, kind};
+use crate::handover::HANDED_OVER;
 use crate::lower::with_interface;
-use crate::manager::{Manager, ManagerHandle, Of};
+use crate::manager::{ManagerHandle, manager_is_shared};
 use crate::one_sided::AtomicChange;
 use crate::status::{Error, Failure, Status};
 
@@ -34,20 +35,23 @@ impl From<ExportableError> for Failure {
     fn from(error: ExportableError) -> Self {
         let status = match &error {
             ExportableError::Length(_) | ExportableError::Address(_) => Status::Invalid,
+            ExportableError::Occupied { .. } => Status::Taken,
             _ => Status::System,
         };
         Self::of(status, &error)
     }
 }
 
-fn outside(error: impl std::fmt::Display) -> Failure {
-    Failure::of(Status::Invalid, &error)
+/// Refuses what would write an area that a slot has to itself.
+fn check_writes(area: &Area) -> Result<(), Failure> {
+    match area.may_write() {
+        true => Ok(()),
+        false => Err(HANDED_OVER),
+    }
 }
 
-fn manager_is_shared(manager: *mut ManagerHandle) -> Result<bool, Failure> {
-    handle::with(manager, |Manager(manager)| {
-        Ok(matches!(manager, Of::Shared(_)))
-    })
+fn outside(error: impl std::fmt::Display) -> Failure {
+    Failure::of(Status::Invalid, &error)
 }
 
 /// Allocates an area, zeroed: HAMLYN_AREA_PRIVATE, HAMLYN_AREA_GRANTABLE or HAMLYN_AREA_EXPORTABLE; the last two are rounded up to whole
@@ -71,6 +75,35 @@ pub unsafe extern "C" fn hamlyn_allocate_area(
                 Status::Invalid,
                 "the kind of area is none of HAMLYN_AREA_PRIVATE, HAMLYN_AREA_GRANTABLE and HAMLYN_AREA_EXPORTABLE",
             )),
+        })?;
+        place.put(handle::make(made, is_shared));
+        Ok(())
+    })
+}
+
+/// Allocates an area of HAMLYN_AREA_EXPORTABLE at a chosen address, a multiple of 4,096: for programs whose peers map it at the same one.
+/// HAMLYN_TAKEN if something is mapped in that range already, which stays as it is. HAMLYN_SYSTEM if there is no memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_allocate_area_at(
+    manager: *mut ManagerHandle,
+    length_bytes: u64,
+    address: *mut c_void,
+    area: *mut *mut AreaHandle,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the area", area)?;
+        if address.is_null() {
+            return Err(Failure::new(
+                Status::Invalid,
+                "the address is null: hamlyn_allocate_area leaves it to the system",
+            ));
+        }
+        let is_shared = manager_is_shared(manager)?;
+        let address = Some(address.addr());
+        let made = Area::exportable(ExportableOptions {
+            length_bytes,
+            address,
         })?;
         place.put(handle::make(made, is_shared));
         Ok(())
@@ -108,7 +141,7 @@ pub unsafe extern "C" fn hamlyn_copy_from_area(
     })
 }
 
-/// Copies into an area.
+/// Copies into an area. HAMLYN_HELD if it changes hands and was handed over to a slot (hamlyn_allocate_handover); so for all that write it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_copy_to_area(
     area: *mut AreaHandle,
@@ -119,7 +152,10 @@ pub unsafe extern "C" fn hamlyn_copy_to_area(
 ) -> Status {
     call(error, || {
         let data = bytes(data, length_bytes)?;
-        handle::with(area, |area| area.write_at(offset, data).map_err(outside))
+        handle::with(area, |area| {
+            check_writes(area)?;
+            area.write_at(offset, data).map_err(outside)
+        })
     })
 }
 
@@ -134,6 +170,7 @@ pub unsafe extern "C" fn hamlyn_fill_area(
 ) -> Status {
     call(error, || {
         handle::with(area, |area| {
+            check_writes(area)?;
             area.fill(offset, length_bytes, value).map_err(outside)
         })
     })
@@ -165,7 +202,10 @@ pub unsafe extern "C" fn hamlyn_store_to_area(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        handle::with(area, |area| area.store_u64(offset, value).map_err(outside))
+        handle::with(area, |area| {
+            check_writes(area)?;
+            area.store_u64(offset, value).map_err(outside)
+        })
     })
 }
 
@@ -182,6 +222,7 @@ pub unsafe extern "C" fn hamlyn_change_area(
     call(error, || {
         let atomic = AtomicChange::read(change)?;
         handle::with(area, |area| {
+            check_writes(area)?;
             let was = area.change_at(offset, &atomic).map_err(outside)?;
             if !before.is_null() {
                 room("the place for the word", before)?.put(was);

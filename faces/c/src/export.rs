@@ -222,7 +222,7 @@ pub unsafe extern "C" fn hamlyn_open_initiator_window(
     })
 }
 
-/// Opens a window on a part of an own area.
+/// Opens a window on a part of an own area. HAMLYN_INVALID if the part does not lie in it, or if it changes hands (hamlyn_view_pieces).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_open_area_window(
     area: *mut AreaHandle,
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn hamlyn_open_area_window(
             let window = range.and_then(|range| area.direct_window(range));
             let window = window.ok_or(Failure::new(
                 Status::Invalid,
-                "the window does not lie in the area",
+                "the window does not lie in the area, or the area changes hands",
             ))?;
             place.put(handle::make_for_any_thread(window));
             Ok(())

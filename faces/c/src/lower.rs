@@ -109,4 +109,5 @@ const _: () = {
     passes::<Made<Threads, hamlyn::Import>>();
     passes::<Made<Threads, hamlyn::Grant>>();
     passes::<hamlyn::Area>();
+    passes::<crate::handover::Handover>();
 };

@@ -89,6 +89,13 @@ impl<A, M, S, N> Of<Holding<A, M>, Holding<S, N>> {
     }
 }
 
+/// Whether threads share it, and so what is made with it.
+pub(crate) fn manager_is_shared(manager: *mut ManagerHandle) -> Result<bool, Failure> {
+    handle::with(manager, |Manager(manager)| {
+        Ok(matches!(manager, Of::Shared(_)))
+    })
+}
+
 /// An interface and its end points, found by others under its name. Belongs to the thread that opened it, with all its end points,
 /// unless it was opened as shared.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ use hamlyn::{NewSlot, Slot};
 use crate::area::AreaHandle;
 use crate::boundary::{call, read_or_default, room};
 use crate::handle::{self, kind};
+use crate::handover;
 use crate::lower::{Lower, make_lower, on, with_interface};
 use crate::manager::{ManagerHandle, each};
 use crate::queue::QueueHandle;
@@ -132,7 +133,7 @@ fn queue_of(queue: *mut QueueHandle) -> Result<(QueueId, hamlyn::Destination), F
 }
 
 /// Opens a slot over an area, or a part of it, with a fresh key. Null for `options`: the whole area, to be written, in normal mode,
-/// unannounced. Allocates.
+/// unannounced. An area that changes hands (hamlyn_allocate_handover) becomes the slot's own: HAMLYN_HELD if it was another's. Allocates.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_open_slot(
     manager: *mut ManagerHandle,
@@ -144,7 +145,7 @@ pub unsafe extern "C" fn hamlyn_open_slot(
     call(error, || {
         let place = room("the place for the slot", slot)?;
         let new = handle::with(area, |area| Ok(NewSlot::new(area)))?;
-        let new = match read_or_default(options) {
+        let mut new = match read_or_default(options) {
             None => new,
             Some(options) if options.queue.is_null() => options.read(new, None)?,
             Some(options) => {
@@ -157,6 +158,7 @@ pub unsafe extern "C" fn hamlyn_open_slot(
                 options.read(new, Some(queue))?
             }
         };
+        new.area = handle::with(area, handover::for_a_slot)?;
         make_lower!(manager, place, interface => interface.open_slot(new)?)
     })
 }

@@ -23,7 +23,7 @@ pub enum Status {
     BadHandle = 3,
     /// The handle belongs to another thread, or another thread uses it now.
     OtherThread = 4,
-    /// A message of this handle is held: release it first. Or none is held that could be released.
+    /// A message of this handle is held, or a view: release it first. Or none is held that could be released. Or another has what is asked for.
     Held = 5,
     /// Nobody is there under that name, or nothing under that item.
     NotFound = 6,
@@ -41,7 +41,7 @@ pub enum Status {
     Overrun = 12,
     /// A part of the message was sent when the time was over: its receiver must make itself ready again.
     Cut = 13,
-    /// The name, item, stream or group is taken.
+    /// The name, item, stream, group or address is taken.
     Taken = 14,
     /// The system has no more memory or descriptors, or failed otherwise.
     System = 15,

@@ -308,6 +308,22 @@ pub struct Piece {
     pub tag: u8,
 }
 
+impl Piece {
+    /// A piece of the caller's.
+    pub(crate) fn read(piece: *const Self) -> Result<GatherPiece, Failure> {
+        if piece.is_null() || !piece.is_aligned() {
+            return Err(Failure::new(Status::Invalid, "the piece is null"));
+        }
+        // SAFETY: a piece that is not null can be read and was set, as the header demands.
+        let given = unsafe { *piece };
+        Ok(GatherPiece {
+            tag: SendTag(given.tag),
+            offset: given.offset,
+            length_bytes: given.length_bytes,
+        })
+    }
+}
+
 /// Sends a message gathered from up to 8 pieces of send-buffer areas, packet by packet, as the link has room. Never blocks. The pieces must
 /// stay as they are until hamlyn_get_completion says that the message is sent. The data of `message` are not used.
 #[unsafe(no_mangle)]
@@ -334,13 +350,7 @@ pub unsafe extern "C" fn hamlyn_send_gather(
         };
         let mut gathered = [no_piece; PIECES_MAX];
         for (index, gathered) in gathered.iter_mut().enumerate().take(count) {
-            // SAFETY: there are so many pieces, as the header demands.
-            let piece = unsafe { *pieces.add(index) };
-            *gathered = GatherPiece {
-                tag: SendTag(piece.tag),
-                offset: piece.offset,
-                length_bytes: piece.length_bytes,
-            };
+            *gathered = Piece::read(pieces.wrapping_add(index))?;
         }
         handle::with(target, |of| {
             let sent = on!(of, (interface, at) => {

@@ -1,15 +1,19 @@
 //! Send termini (`Hamlyn 2.3`): work queues by which a program sends, and the areas from which it gathers.
 
+use std::ffi::c_void;
+
 use hamlyn::engine::terminus::{
     SendTag, TerminusError, TerminusId, TerminusOptions as EngineOptions,
 };
 
 use crate::area::AreaHandle;
-use crate::boundary::{call, room};
+use crate::boundary::{bytes_mut, call, room};
+use crate::entry::METADATA_BYTES;
 use crate::handle::{self, kind};
 use crate::lower::{Lower, make_lower, on};
 use crate::manager::{ManagerHandle, each};
 use crate::status::{Error, Failure, Status, of_terminus};
+use crate::target::Piece;
 
 /// A send terminus.
 #[derive(Debug)]
@@ -73,6 +77,36 @@ pub unsafe extern "C" fn hamlyn_bind_area(
             place.put(tag.0);
             Ok(())
         })
+    })
+}
+
+/// Copies up to HAMLYN_METADATA_BYTES of metadata for a message out of a send-buffer area, `piece` into `room_bytes` bytes of the program.
+/// HAMLYN_TOO_LONG if there is less room, or the piece is longer than metadata can be. Does not block, and does not allocate.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_gather_metadata(
+    terminus: *mut TerminusHandle,
+    piece: *const Piece,
+    into: *mut c_void,
+    room_bytes: usize,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let piece = Piece::read(piece)?;
+        let into = bytes_mut(into, room_bytes)?;
+        if piece.length_bytes > room_bytes.min(METADATA_BYTES) as u64 {
+            return Err(Failure::new(
+                Status::TooLong,
+                "the piece is longer than the room for it, or than metadata can be: HAMLYN_METADATA_BYTES",
+            ));
+        }
+        let mut metadata = [0; METADATA_BYTES];
+        let length_bytes = handle::with(terminus, |of| {
+            Ok(on!(of, (interface, terminus) => {
+                interface.gather_metadata(*terminus, &piece, &mut metadata)
+            })?)
+        })?;
+        into[..length_bytes].copy_from_slice(&metadata[..length_bytes]);
+        Ok(())
     })
 }
 

@@ -39,7 +39,7 @@ fn address_and_undefined_behaviour_sanitizers_find_nothing() {
             &format!("san-{}", &file[..5]),
         );
     }
-    for file in ["alone.c", "lower_bad_input.c"] {
+    for file in ["alone.c", "lower_bad_input.c", "memory.c"] {
         let name = format!("{file}-sanitized");
         alone_under(
             &[],

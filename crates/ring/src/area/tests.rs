@@ -153,6 +153,9 @@ fn clones_of_a_handover_area_read_only() {
     let (area, mut reader) = Area::handover(2, 64).unwrap();
     reader.open(0..2);
     let clone = area.clone();
+    assert!(area.may_write() && !clone.may_write());
+    let plain = Area::new(64).unwrap();
+    assert!(plain.may_write() && plain.clone().may_write());
     assert_eq!(clone.write_at(0, b"no"), Err(Denied::InUse));
     memory::Area::message_complete(&clone, 0, 64);
     assert!(!reader.is_held(0));

@@ -30,6 +30,8 @@ fn a_reader_sees_what_the_owner_writes_in_place() {
     assert_eq!(chunk.marked(), b"\x07\0\0\0\0\0\0\0hello");
     assert!(view.read_at(1, &mut read).is_err());
     assert!(view.read_at(usize::MAX, &mut read).is_err());
+    let start = shared.view(0, 1).unwrap().as_ptr();
+    assert_eq!(view.as_ptr().addr() - start.addr(), at);
     pool.chunks().give_back(chunk);
 }
 

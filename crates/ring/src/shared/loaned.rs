@@ -208,6 +208,12 @@ impl<'a> View<'a> {
         self.len == 0
     }
 
+    /// Where the bytes lie, for programs that load them by other means. They may change between two loads.
+    #[inline]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.mapping.base.as_ptr().wrapping_add(self.offset)
+    }
+
     /// Copies bytes out, from `offset` on. Bytes that are written at the same time come out old or new.
     #[inline]
     pub fn read_at(&self, offset: usize, into: &mut [u8]) -> Result<(), OutOfRange> {

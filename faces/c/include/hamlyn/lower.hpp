@@ -22,6 +22,10 @@ class area : public detail::handle<hamlyn_area, hamlyn_close_area> {
     // HAMLYN_AREA_PRIVATE, HAMLYN_AREA_GRANTABLE or HAMLYN_AREA_EXPORTABLE.
     area(const manager &of, std::uint64_t size, std::uint32_t kind = HAMLYN_AREA_PRIVATE)
         : handle(detail::found<hamlyn_area *>(hamlyn_allocate_area, of.get(), size, kind)) {}
+    // One of HAMLYN_AREA_EXPORTABLE at that address, where nothing may be.
+    static area at(const manager &of, std::uint64_t size, void *address) {
+        return area(detail::found<hamlyn_area *>(hamlyn_allocate_area_at, of.get(), size, address));
+    }
 
     void read(std::uint64_t offset, void *into, std::size_t size) const {
         detail::attempt(hamlyn_copy_from_area, get(), offset, into, size).value();
@@ -143,6 +147,12 @@ class terminus : public detail::handle<hamlyn_terminus, hamlyn_close_terminus> {
     // Memory from which messages are gathered (target::send_gather); the tag that names it there.
     std::uint8_t bind(const area &of, std::uint64_t offset, std::uint64_t size) {
         return detail::found<std::uint8_t>(hamlyn_bind_area, get(), of.get(), offset, size);
+    }
+    // Metadata that lie in such memory, up to HAMLYN_METADATA_BYTES.
+    std::string gather_metadata(const piece &of) const {
+        std::string metadata(static_cast<std::size_t>(of.length_bytes), '\0');
+        detail::attempt(hamlyn_gather_metadata, get(), &of, static_cast<void *>(metadata.data()), metadata.size()).value();
+        return metadata;
     }
     void unbind(std::uint8_t tag) { detail::attempt(hamlyn_unbind_area, get(), tag).value(); }
 };

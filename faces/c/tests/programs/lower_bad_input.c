@@ -17,6 +17,9 @@ struct handles {
     hamlyn_import *import;
     hamlyn_window *window;
     hamlyn_grant *grant;
+    hamlyn_handover *handover;
+    hamlyn_pool *pool;
+    hamlyn_shared_pool *shared_pool;
 };
 
 static hamlyn_ticket ticket;
@@ -44,8 +47,16 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     hamlyn_export_ticket export_ticket;
     hamlyn_grant_ticket grant_ticket;
     hamlyn_window_info window_info;
+    hamlyn_handover_info handover_info;
+    hamlyn_pool_info pool_info;
+    hamlyn_chunk chunk;
+    const void *at;
     struct handles made;
 
+    GETS(expected, said, hamlyn_allocate_handover(of->manager, 1, 64, &made.area, &made.handover, &error));
+    GETS(expected, said, hamlyn_allocate_area_at(of->manager, 64, &made, &made.area, &error));
+    GETS(expected, said, hamlyn_hide_pool(of->manager, 1, &error));
+    GETS(expected, said, hamlyn_fetch_pool(of->manager, 0, 0, 0, &made.shared_pool, &error));
     GETS(expected, said, hamlyn_allocate_area(of->manager, 64, HAMLYN_AREA_PRIVATE, &made.area, &error));
     GETS(expected, said, hamlyn_open_queue(of->manager, 4, &made.queue, &error));
     GETS(expected, said, hamlyn_open_terminus(of->manager, 0, 0, &made.terminus, &error));
@@ -81,6 +92,12 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     GETS(expected, said, hamlyn_change_area(of->area, 0, &change, NULL, &error));
     GETS(expected, said, hamlyn_open_area_window(of->area, 0, 1, &made.window, &error));
 
+    GETS(expected, said, hamlyn_get_handover_info(of->handover, &handover_info, &error));
+    GETS(expected, said, hamlyn_open_pieces(of->handover, 0, 1, &error));
+    GETS(expected, said, hamlyn_is_piece_held(of->handover, 0, &number, &error));
+    GETS(expected, said, hamlyn_view_pieces(of->handover, 0, 1, &at, &error));
+    GETS(expected, said, hamlyn_end_view(of->handover, 0, 1, &error));
+
     GETS(expected, said, hamlyn_rcv(of->queue, 0, &notification, &error));
     GETS(expected, said, hamlyn_rcv_many(of->queue, &notification, 1, &count, &error));
     GETS(expected, said, hamlyn_queue_lost(of->queue, &word, &error));
@@ -105,6 +122,7 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     GETS(expected, said, hamlyn_grant_pages(of->slot, 0, 4096, 0, &made.grant, &grant_ticket, &error));
 
     GETS(expected, said, hamlyn_bind_area(of->terminus, of->area, 0, 1, &tag, &error));
+    GETS(expected, said, hamlyn_gather_metadata(of->terminus, &piece, bytes, 1, &error));
     GETS(expected, said, hamlyn_unbind_area(of->terminus, 0, &error));
     GETS(expected, said, hamlyn_open_target(of->terminus, &ticket, 0, &made.target, &error));
     GETS(expected, said, hamlyn_retarget(of->target, &ticket, &error));
@@ -149,7 +167,17 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
         GETS(expected, said, hamlyn_read_window(of->window, 0, bytes, 1, &error));
         GETS(expected, said, hamlyn_write_window(of->window, 0, bytes, 1, &error));
         GETS(expected, said, hamlyn_change_window(of->window, 0, &change, &word, &error));
+        GETS(expected, said, hamlyn_take_chunk(of->pool, 1, &chunk, &error));
+        GETS(expected, said, hamlyn_give_back_chunk(of->pool, 0, &error));
+        GETS(expected, said, hamlyn_get_pool_info(of->pool, &pool_info, &error));
+        GETS(expected, said, hamlyn_show_pool(of->manager, of->pool, 0, &word, &error));
+        GETS(expected, said, hamlyn_shared_pool_bytes(of->shared_pool, &word, &error));
+        GETS(expected, said, hamlyn_read_shared_pool(of->shared_pool, 0, bytes, 1, &error));
+        GETS(expected, said, hamlyn_view_shared_pool(of->shared_pool, 0, 1, &at, &error));
     } else {
+        GETS(expected, said, hamlyn_show_pool(of->manager, of->pool, 0, &word, &error));
+        OK(hamlyn_get_pool_info(of->pool, &pool_info, &error));
+        OK(hamlyn_shared_pool_bytes(of->shared_pool, &word, &error));
         GETS(expected, said, hamlyn_await_completions(of->manager, of->counter, 1, 0, &error));
         OK(hamlyn_counts(of->counter, &word, &another, &error));
         OK(hamlyn_get_window(of->window, &window_info, &error));
@@ -169,7 +197,10 @@ static void every_close_gets(const struct handles *of, hamlyn_status expected, i
     CLOSE(import);
     CLOSE(grant);
     CLOSE(slot);
+    CLOSE(handover);
     if (!any_thread) {
+        CLOSE(pool);
+        CLOSE(shared_pool);
         CLOSE(counter);
         CLOSE(window);
     }
@@ -219,6 +250,24 @@ static void nulls(const struct handles *of) {
     GETS(HAMLYN_INVALID, "32 or 64", hamlyn_change_area(of->area, 0, &none, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_open_area_window(of->area, 0, 1, NULL, &error));
     GETS(HAMLYN_INVALID, "area", hamlyn_open_area_window(of->area, UINT64_MAX, 2, &made.window, &error));
+
+    GETS(HAMLYN_INVALID, "null", hamlyn_allocate_area_at(of->manager, 64, NULL, &made.area, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_allocate_area_at(of->manager, 64, bytes, NULL, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_allocate_handover(of->manager, 1, 64, NULL, &made.handover, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_allocate_handover(of->manager, 1, 64, &made.area, NULL, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_get_handover_info(of->handover, NULL, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_is_piece_held(of->handover, 0, NULL, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_view_pieces(of->handover, 0, 1, NULL, &error));
+    GETS(HAMLYN_HELD, "no view", hamlyn_end_view(of->handover, 0, 1, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_open_pool(64, 1, NULL, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_take_chunk(of->pool, 1, NULL, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_get_pool_info(of->pool, NULL, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_show_pool(of->manager, of->pool, 0, NULL, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_fetch_pool(of->manager, 0, 0, 0, NULL, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_shared_pool_bytes(of->shared_pool, NULL, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_read_shared_pool(of->shared_pool, 0, NULL, 1, &error));
+    GETS(HAMLYN_INVALID, "longer", hamlyn_read_shared_pool(of->shared_pool, 0, bytes, too_long, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_view_shared_pool(of->shared_pool, 0, 1, NULL, &error));
 
     GETS(HAMLYN_INVALID, "null", hamlyn_open_queue(of->manager, 4, NULL, &error));
     GETS(HAMLYN_INVALID, "entries", hamlyn_open_queue(of->manager, 1, &made.queue, &error));
@@ -537,6 +586,17 @@ int main(void) {
     OK(hamlyn_allocate_area(of->manager, 4096, HAMLYN_AREA_GRANTABLE, &grantable, &error));
     OK(hamlyn_open_slot(of->manager, grantable, NULL, &pages, &error));
     OK(hamlyn_grant_pages(pages, 0, 4096, link, &of->grant, &a_grant, &error));
+    hamlyn_area *in_pieces;
+    hamlyn_peer importer;
+    uint64_t number;
+    size_t peers;
+    OK(hamlyn_allocate_handover(of->manager, 2, 64, &in_pieces, &of->handover, &error));
+    OK(hamlyn_open_pool(64, 1, &of->pool, &error));
+    OK(hamlyn_poll(peer, &error));
+    OK(hamlyn_peers(peer, &importer, 1, &peers, &error));
+    IS(peers == 1);
+    OK(hamlyn_show_pool(peer, of->pool, importer.link, &number, &error));
+    OK(hamlyn_fetch_pool(of->manager, link, number, MINUTE, &of->shared_pool, &error));
     hamlyn_grant *twice;
     GETS(HAMLYN_INVALID, "granted already", hamlyn_grant_pages(pages, 0, 4096, link, &twice, &grant_ticket, &error));
     GETS(HAMLYN_INVALID, "granted already", hamlyn_grant_pages(pages, 1, 64, link, &twice, &grant_ticket, &error));
@@ -552,7 +612,9 @@ int main(void) {
         .terminus = (hamlyn_terminus *)of->target,     .target = (hamlyn_target *)of->initiator,
         .initiator = (hamlyn_initiator *)of->counter,  .counter = (hamlyn_counter *)of->export,
         .export = (hamlyn_export *)of->import,         .import = (hamlyn_import *)of->window,
-        .window = (hamlyn_window *)of->grant,          .grant = (hamlyn_grant *)of->manager,
+        .window = (hamlyn_window *)of->grant,          .grant = (hamlyn_grant *)of->handover,
+        .handover = (hamlyn_handover *)of->pool,       .pool = (hamlyn_pool *)of->shared_pool,
+        .shared_pool = (hamlyn_shared_pool *)of->manager,
     };
     every_handle_gets(&wrong, HAMLYN_BAD_HANDLE, "another kind", 0);
     every_close_gets(&wrong, HAMLYN_BAD_HANDLE, 0);
@@ -584,6 +646,7 @@ int main(void) {
     OK(hamlyn_close_slot(all, &error));
     OK(hamlyn_close_area(exportable, &error));
     OK(hamlyn_close_area(grantable, &error));
+    OK(hamlyn_close_area(in_pieces, &error));
     OK(hamlyn_close(peer, &error));
     puts("passed");
     return 0;

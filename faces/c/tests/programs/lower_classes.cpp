@@ -120,6 +120,92 @@ void entries(hamlyn::manager &here, hamlyn::manager &there) {
     until(here, there, [&] { return counted.stored(0) == 8; });
 }
 
+void pieces(hamlyn::manager &here, hamlyn::manager &there) {
+    hamlyn::handover memory(there, 2, 64);
+    hamlyn::queue queue(there, 16);
+    hamlyn::slot_options options{};
+    options.queue = queue.get();
+    options.entries = 1;
+    options.mode = HAMLYN_MODE_ONE_SHOT;
+    hamlyn::slot slot(there, memory.area(), options);
+    throws(HAMLYN_HELD, [&] { hamlyn::slot second(there, memory.area()); });
+    slot.permit(0, there.new_key(), 0, 64);
+    hamlyn::terminus terminus(here);
+    hamlyn::target target(terminus, slot.entry_ticket(0, 0, 64), 60s);
+    hamlyn::area texts(here, 64);
+    texts.write(0, "metadata");
+    const auto tag = terminus.bind(texts, 0, 64);
+    const auto metadata = terminus.gather_metadata({0, 8, tag});
+    IS(metadata == "metadata");
+    throws(HAMLYN_TOO_LONG, [&] { terminus.gather_metadata({0, 61, tag}); });
+    terminus.unbind(tag);
+    hamlyn::outgoing_message message{};
+    message.data = "piece";
+    message.length_bytes = 5;
+    message.metadata = metadata.data();
+    message.metadata_bytes = metadata.size();
+    for (int round = 0; round < 3; round++) {
+        memory.open(0);
+        IS(!memory.is_held(0) && memory.is_held(1) && memory.info().held == 1);
+        IS(memory.try_view(0, 1).code() == HAMLYN_HELD);
+        slot.arm(0);
+        target.send(message, 60s);
+        IS(queue.recv(60s) && slot.entry(0).metadata_bytes == 8);
+        auto view = memory.view(0, 5);
+        IS(view.text() == "piece" && memory.is_held(0));
+        // As long as one of them is there, the piece stays.
+        auto moved = std::move(view);
+        auto second = memory.view(4, 100);
+        IS(second.text()[0] == 'e' && memory.info().viewed == 2);
+        moved.end_view();
+        throws(HAMLYN_HELD, [&] { memory.open(0); });
+        second = memory.view(64, 64);
+        IS(memory.try_open(0) && memory.try_open(1).code() == HAMLYN_HELD);
+    }
+}
+
+void pools(hamlyn::manager &here, hamlyn::manager &there) {
+    const auto link = here.connect("there", 60s);
+    there.poll();
+    const auto peers = there.peers();
+    IS(peers.size() == 1);
+    hamlyn::pool pool(1000, 2);
+    auto first = pool.take(5);
+    IS(first && first->size() == 5);
+    std::memcpy(first->data(), "frame", 5);
+    {
+        auto second = pool.take(8);
+        IS(second && !pool.take(1) && pool.info().free == 0);
+    }
+    throws(HAMLYN_TOO_LONG, [&] { pool.take(1001); });
+    hamlyn::shared_pool shared(here, link, pool.show(there, peers[0].link), 60s);
+    const auto hidden = pool.show(there, peers[0].link);
+    hamlyn::pool::hide(there, hidden);
+    throws(HAMLYN_NOT_FOUND, [&] { hamlyn::shared_pool none(here, link, hidden, 60s); });
+    IS(shared.size() == pool.info().length_bytes);
+    IS(shared.read<char>(first->offset() + 1) == 'r' && shared.at(first->offset(), 5)[4] == std::byte{'e'});
+    throws(HAMLYN_INVALID, [&] { shared.at(shared.size(), 1); });
+    const auto offset = first->offset();
+    const auto number = first->keep();
+    first.reset();
+    IS(pool.info().free == 1);
+    pool.give_back(number);
+    throws(HAMLYN_INVALID, [&] { pool.give_back(number); });
+    pool.close();
+    IS(shared.read<char>(offset) == 'f');
+
+    // Where nothing is: something was there just now.
+    void *place = nullptr;
+    {
+        hamlyn::area somewhere(here, 65536, HAMLYN_AREA_EXPORTABLE);
+        hamlyn::window window(somewhere, 0, 65536);
+        place = window.info().data;
+        throws(HAMLYN_TAKEN, [&] { hamlyn::area::at(here, 65536, place); });
+    }
+    const auto there_again = hamlyn::area::at(here, 65536, place);
+    IS(hamlyn::window(there_again, 0, 65536).info().data == place);
+}
+
 void operate(hamlyn::initiator &initiator, hamlyn::manager &here) {
     initiator.put(0, hamlyn::value_of(std::uint64_t{40}), 60s);
     IS(initiator.add(0, 2, 60s) == 40 && initiator.read_word(0, 60s) == 42 && initiator.read<std::uint64_t>(0, 60s) == 42);
@@ -395,6 +481,8 @@ int main() {
         messages(here, there);
         rows(here, there);
         entries(here, there);
+        pieces(here, there);
+        pools(here, there);
         grants(here, there);
         protocols(here, there);
         here.close();

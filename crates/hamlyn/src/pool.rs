@@ -1,0 +1,38 @@
+//! Pools: memory in chunks that its owner writes in place, and that peers of the same host only read (decision 0024).
+//! [`loans`](crate::loans) are made of them; a program that lays its messages out in its own way shows a pool by itself.
+//!
+//! ```
+//! use hamlyn::pool::{Chunks, Pool};
+//! use hamlyn::{NewSlot, Wait};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let owner = hamlyn::open_unnamed()?;
+//! let mut pool = Pool::new(1000, 4)?;
+//! let mut chunk = pool.chunks().take(5).expect("a chunk is free");
+//! chunk.copy_from_slice(b"frame");
+//!
+//! // Another program, which makes a link to the owner by some ticket.
+//! let reader = hamlyn::open_unnamed()?;
+//! let area = owner.interface().allocate(64)?;
+//! let slot = owner.interface().open_slot(NewSlot::new(&area))?;
+//! let ticket = slot.fast_ticket(0, 64)?;
+//! let target = reader.interface().target(&ticket, Wait::millis(5000))?;
+//!
+//! // The number would travel in a message.
+//! owner.interface().poll();
+//! let (link, _) = owner.interface().peers().next().map(|(link, peer)| (link, peer.clone())).expect("it is linked");
+//! let number = owner.interface().show_pool(&pool, link)?;
+//! let owner_of = target.ticket().destination;
+//! let shared = reader.interface().fetch_pool(owner_of, number, Wait::millis(5000))?;
+//! let mut frame = [0; 5];
+//! let view = shared.view(Chunks::offset_of(chunk.index(), 1000), 5).expect("it lies in the pool");
+//! view.read_at(0, &mut frame)?;
+//! assert_eq!(&frame, b"frame");
+//!
+//! // It is fetched once.
+//! assert!(reader.interface().fetch_pool(owner_of, number, Wait::Poll).is_err());
+//! # Ok(())
+//! # }
+//! ```
+
+pub use hamlyn_ring::pool::{Chunk, Chunks, Pool, PoolError, SharedPool, View};
