@@ -64,6 +64,8 @@ home=usr/lib/splitc
 strip --strip-unneeded --remove-section=.comment --remove-section=.note "$splitc/$home/bin/splitcc" "$splitc/$home/lib/libsplitc.so"
 mkdir -p "$splitc/usr/bin"
 ln -s ../lib/splitc/bin/splitcc "$splitc/usr/bin/splitcc"
+mv "$splitc/$home/share" "$splitc/usr/share"
+gzip -9n "$splitc/usr/share/man/man1"/*.1
 
 # What every package has.
 finish() {

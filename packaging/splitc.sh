@@ -3,7 +3,7 @@
 #
 #   splitc.sh DIRECTORY-OF-WHAT-CARGO-BUILT HOME [DESTDIR]
 #
-# HOME gets bin, include and lib. The compiler finds the other two by itself, whatever HOME is.
+# HOME gets bin, include and lib, and the manual page in share/man. The compiler finds the folders by itself, whatever HOME is.
 #
 # Refused: a compiler or a runtime that was not built, a relative HOME.
 set -eu
@@ -16,5 +16,8 @@ done
 here=$(cd "$(dirname "$0")" && pwd)
 
 install -D -m 755 "$built/splitcc" "$destdir$home/bin/splitcc"
+install -d "$destdir$home/share/man/man1"
+"$built/splitcc" --manual > "$destdir$home/share/man/man1/splitcc.1"
+chmod 644 "$destdir$home/share/man/man1/splitcc.1"
 install -D -m 644 "$built/libsplitc.so" "$destdir$home/lib/libsplitc.so"
 (cd "$here/../faces/splitc/include" && find . -type f -exec install -D -m 644 {} "$destdir$home/include/{}" \;)

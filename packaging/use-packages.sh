@@ -36,13 +36,15 @@ hamlyn demo > /tmp/demo.log 2>&1 || { cat /tmp/demo.log >&2; fail "hamlyn demo f
 tail -1 /tmp/demo.log
 
 echo "== manual pages and completions"
-for page in hamlyn hamlyn-demo hamlyn-ping hamlyn-keygen; do
+for page in hamlyn hamlyn-demo hamlyn-ping hamlyn-keygen splitcc; do
     man -w $page > /dev/null || fail "there is no manual page $page"
 done
 # Pages are read where the root was made to keep manuals; the formatter is the judge.
-man --warnings -E UTF-8 -l /usr/share/man/man1/hamlyn.1.gz 2> /tmp/man.log > /tmp/man.txt
-[ -s /tmp/man.log ] && { cat /tmp/man.log >&2; fail "the manual page is not sound"; }
-grep -q SYNOPSIS /tmp/man.txt || fail "the manual page shows nothing"
+for page in hamlyn splitcc; do
+    man --warnings -E UTF-8 -l /usr/share/man/man1/$page.1.gz 2> /tmp/man.log > /tmp/man.txt
+    [ -s /tmp/man.log ] && { cat /tmp/man.log >&2; fail "the manual page $page is not sound"; }
+    grep -q SYNOPSIS /tmp/man.txt || fail "the manual page $page shows nothing"
+done
 bash -c '. /usr/share/bash-completion/bash_completion && _completion_loader hamlyn; COMP_WORDS=(hamlyn dem); COMP_CWORD=1; _hamlyn hamlyn dem hamlyn; [ "${COMPREPLY[*]}" = demo ]' \
     || fail "bash does not complete hamlyn dem"
 for file in /usr/share/zsh/vendor-completions/_hamlyn /usr/share/fish/vendor_completions.d/hamlyn.fish; do

@@ -4,31 +4,13 @@
 //! reads them itself. What it does not know it hands to the C compiler if it begins with `-f`, `-m`, `-W` or `-g`, and
 //! refuses otherwise. Nothing is left behind in the directory for temporary files.
 
-use crate::{Settings, Translation, translate};
+use crate::{Settings, Translation, manual, translate};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 /// What an error of the driver says.
 type Outcome<T> = Result<T, String>;
-
-const HELP: &str = "\
-splitcc: the Split-C compiler
-
-usage: splitcc [options] files.sc|.c|.o|.a
-
-  -c            compile, do not link           -o FILE       write to FILE
-  -S            compile to assembler           -E            preprocess only
-  -O0 ... -O3   optimise                       -g            debug information
-  -I -D -U -include -isystem                   for the preprocessor
-  -L -l -Wl,... -shared-libs as a C compiler   for the linker
-  -w            no warnings                    -Wall, -W...  more warnings
-  -v            show the commands              -save-temps   keep what lies between
-  -fno-split-phase                             every read waits for itself, also with -O1 and more
-  -emit-c       write the C text (to -o FILE or the standard output) and stop
-
-CC names the C compiler (default: cc), SPLITC_HOME the directory that holds include/ and lib/.
-";
 
 #[derive(Default)]
 struct Options {
@@ -76,7 +58,11 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
 
 fn run_command(arguments: Vec<OsString>) -> Outcome<ExitCode> {
     if arguments.iter().any(|a| a == "--help" || a == "-help") {
-        print!("{HELP}");
+        print!("{}", manual::help());
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.iter().any(|a| a == "--manual") {
+        print!("{}", manual::page());
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.iter().any(|a| a == "--version") {

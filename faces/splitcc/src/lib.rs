@@ -40,6 +40,7 @@ pub mod check;
 pub mod driver;
 pub mod emit;
 pub mod lex;
+pub mod manual;
 pub mod old_strings;
 pub mod scope;
 pub mod source;

@@ -4,7 +4,7 @@ mod running;
 
 use running::{Directory, Program, run, splitcc};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 impl Directory {
     fn splitcc(&self, arguments: &[&str]) -> Output {
@@ -411,4 +411,38 @@ int splitc_main(int argc, char **argv)
             );
         }
     }
+}
+
+/// The page is there without a runtime or a C compiler, and the formatter, if there is one, finds nothing wrong in it.
+#[test]
+fn the_manual_page_is_sound() {
+    let output = splitcc()
+        .arg("--manual")
+        .env("CC", "nothing")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let page = String::from_utf8(output.stdout).unwrap();
+    assert!(page.starts_with(".TH SPLITCC 1 "), "{page}");
+    let directory = Directory::new("manual");
+    let file = directory.0.join("splitcc.1");
+    std::fs::write(&file, &page).unwrap();
+    let formatted = Command::new("groff")
+        .args(["-man", "-ww", "-Tutf8", "-P-c"])
+        .arg(&file)
+        .output();
+    let Ok(formatted) = formatted else {
+        eprintln!("SKIPPED: no groff (apt-get install groff)");
+        return;
+    };
+    assert!(
+        formatted.status.success() && formatted.stderr.is_empty(),
+        "{}",
+        messages(&formatted)
+    );
+    let text = String::from_utf8_lossy(&formatted.stdout).replace('\u{8}', "");
+    assert!(
+        text.contains("-fno-split-phase") && text.contains("SPLITC_HOME"),
+        "{text}"
+    );
 }
