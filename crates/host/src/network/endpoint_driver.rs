@@ -84,7 +84,10 @@ impl EndpointDriver {
             // A pending handshake waits for the answers that the polling thread finds.
             if !is_looking || is_asking {
                 self.watch(interior, endpoint, true);
-                endpoint.poll();
+                if endpoint.poll() {
+                    // It may sleep, at its descriptor, where it is told of no datagram.
+                    interior.registry.waker().wake();
+                }
             }
         }
         for _ in 0..DATAGRAMS_PER_TURN {
