@@ -66,7 +66,7 @@ const ENVIRONMENT: [Described; 3] = [
     ),
     (
         "SPLITC_HOME",
-        "the directory that holds include/ and lib/ (default: found beside the compiler)",
+        "where include/ and lib/ lie (default: beside the compiler)",
     ),
     ("TMPDIR", "where temporary files are made, and removed"),
 ];
