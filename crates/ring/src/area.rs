@@ -309,6 +309,17 @@ impl HandoverReader {
         self.memory.pieces().count()
     }
 
+    /// The numbers of the pieces that have a byte in the range; nothing unless all of it lies in the area.
+    pub fn pieces_of(&self, offset: u64, len: usize) -> Option<Range<u32>> {
+        let end = offset.checked_add(len as u64)?;
+        if end > u64::from(self.pieces()) * u64::from(self.piece_bytes()) {
+            return None;
+        }
+        let pieces = self.memory.pieces();
+        let numbers = pieces.numbers_of(usize::try_from(offset).ok()?, len)?;
+        Some(numbers.start as u32..numbers.end as u32)
+    }
+
     /// Bytes of a piece.
     pub fn piece_bytes(&self) -> u32 {
         1 << self.memory.pieces().shift()

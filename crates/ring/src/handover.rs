@@ -98,15 +98,20 @@ impl<W: StateWord> Pieces<W> {
         ))
     }
 
+    /// The numbers of all pieces that have a byte in the range, whether they exist or not.
+    #[inline]
+    pub(crate) fn numbers_of(&self, offset: usize, len: usize) -> Option<Range<usize>> {
+        if len == 0 {
+            return Some(0..0);
+        }
+        let last = offset.checked_add(len - 1)?;
+        Some(offset >> self.shift..(last >> self.shift) + 1)
+    }
+
     /// The states of all pieces that have a byte in the range.
     #[inline]
     fn touched(&self, offset: usize, len: usize) -> Option<&[W]> {
-        if len == 0 {
-            return Some(&[]);
-        }
-        let last = offset.checked_add(len - 1)?;
-        self.states
-            .get(offset >> self.shift..(last >> self.shift) + 1)
+        self.states.get(self.numbers_of(offset, len)?)
     }
 
     /// The state of the one piece in which all of the range lies, if it is so: the common case.

@@ -67,18 +67,8 @@ impl Handover {
 
     /// The pieces that have one of these bytes.
     fn touched(&self, offset: u64, length_bytes: usize) -> Result<Range<usize>, Failure> {
-        let piece_bytes = u64::from(self.reader.piece_bytes());
-        let end = offset.checked_add(length_bytes as u64).ok_or(OUTSIDE)?;
-        if end > self.views.len() as u64 * piece_bytes {
-            return Err(OUTSIDE);
-        }
-        let first = offset / piece_bytes;
-        let behind = match length_bytes {
-            0 => first,
-            _ => (end - 1) / piece_bytes + 1,
-        };
-        // Fewer than there are.
-        Ok(first as usize..behind as usize)
+        let pieces = self.reader.pieces_of(offset, length_bytes).ok_or(OUTSIDE)?;
+        Ok(pieces.start as usize..pieces.end as usize)
     }
 
     fn view(&mut self, offset: u64, length_bytes: usize) -> Result<*const u8, Failure> {

@@ -109,17 +109,10 @@ impl HandoverReader {
     /// read-only.
     fn view(&self, offset: u64, length: usize) -> PyResult<HandoverView> {
         let handed = &self.0;
-        let piece_bytes = u64::from(handed.piece_bytes);
-        let area_bytes = u64::from(handed.count) * piece_bytes;
-        let end = offset.checked_add(length as u64);
-        let end = end
-            .filter(|&end| end <= area_bytes)
-            .ok_or_else(|| PyIndexError::new_err("that does not lie in the area"))?;
-        let pieces = match length {
-            0 => 0..0,
-            _ => (offset / piece_bytes) as usize..((end - 1) / piece_bytes + 1) as usize,
-        };
         let reader = handed.reader.enter()?;
+        let pieces = reader.pieces_of(offset, length);
+        let pieces =
+            pieces.ok_or_else(|| PyIndexError::new_err("that does not lie in the area"))?;
         let bytes = reader.view(offset, length).ok_or(Failure::new(
             Kind::Released,
             "a piece of that range is open to the interface: it is the program's again when a message to it is whole",
@@ -129,7 +122,7 @@ impl HandoverReader {
             handed: Arc::clone(handed),
             data,
             length,
-            pieces,
+            pieces: pieces.start as usize..pieces.end as usize,
             turn,
         })
     }

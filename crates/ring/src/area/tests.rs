@@ -147,6 +147,19 @@ fn pieces_are_either_open_or_held() {
     assert!(!reader.is_held(3));
 }
 
+#[test]
+fn a_range_names_the_pieces_that_it_touches() {
+    let (_area, reader) = Area::handover(4, 64).unwrap();
+    assert_eq!(reader.pieces_of(0, 64), Some(0..1));
+    assert_eq!(reader.pieces_of(63, 2), Some(0..2));
+    assert_eq!(reader.pieces_of(64, 192), Some(1..4));
+    assert_eq!(reader.pieces_of(256, 0), Some(0..0));
+    assert_eq!(reader.pieces_of(64, 193), None);
+    assert_eq!(reader.pieces_of(257, 0), None);
+    assert_eq!(reader.pieces_of(u64::MAX, 1), None);
+    assert_eq!(reader.pieces_of(1, usize::MAX), None);
+}
+
 /// Only the area that was made with the pieces writes them; not its clones.
 #[test]
 fn clones_of_a_handover_area_read_only() {
