@@ -96,7 +96,7 @@ pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
 pub use hamlyn_host::{Address, Destination, Host};
 pub use hamlyn_link::udp_endpoint::ConnectionState;
 pub use hamlyn_ring::area::{Area, HandoverReader};
-pub use hamlyn_ring::pool::{Chunk, Chunks, Pool, PoolError, SharedPool, View};
+pub use hamlyn_ring::pool::View;
 pub use interface::{Interface, Queue, Sent};
 pub use item::Protocol;
 pub use links::{LinkEnd, PeerIdentity};

@@ -35,4 +35,4 @@
 //! # }
 //! ```
 
-pub use hamlyn_ring::pool::{Chunk, Chunks, Pool, PoolError, SharedPool, View};
+pub use hamlyn_ring::pool::{Chunk, Chunks, Pool, PoolError, SharedPool};

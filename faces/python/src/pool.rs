@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hamlyn::{Chunks, PoolError};
+use hamlyn::pool::{self, Chunks, PoolError};
 use pyo3::exceptions::{PyBufferError, PyIndexError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -34,14 +34,14 @@ impl From<PoolError> for Failure {
 
 /// What a pool and its chunks share.
 struct Pooled {
-    pool: Mutex<hamlyn::Pool>,
+    pool: Mutex<pool::Pool>,
     chunk_bytes: usize,
     /// Of the process that made it.
     generation: u32,
 }
 
 impl Pooled {
-    fn enter(&self) -> Result<MutexGuard<'_, hamlyn::Pool>, Failure> {
+    fn enter(&self) -> Result<MutexGuard<'_, pool::Pool>, Failure> {
         self.check_fork()?;
         Ok(self.pool.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -66,7 +66,7 @@ impl Pool {
     #[new]
     #[pyo3(signature = (chunk_bytes, count))]
     fn new(chunk_bytes: usize, count: u32) -> PyResult<Self> {
-        let pool = hamlyn::Pool::new(chunk_bytes, count).map_err(Failure::from)?;
+        let pool = pool::Pool::new(chunk_bytes, count).map_err(Failure::from)?;
         Ok(Self(Arc::new(Pooled {
             pool: Mutex::new(pool),
             chunk_bytes,
@@ -147,7 +147,7 @@ impl Pool {
 pub(crate) struct Chunk {
     pooled: Arc<Pooled>,
     /// Nothing: it was given back.
-    chunk: Mutex<Option<hamlyn::Chunk>>,
+    chunk: Mutex<Option<pool::Chunk>>,
     data: *mut u8,
     length: usize,
     index: u32,
@@ -160,7 +160,7 @@ unsafe impl Send for Chunk {}
 unsafe impl Sync for Chunk {}
 
 impl Chunk {
-    fn held(&self) -> MutexGuard<'_, Option<hamlyn::Chunk>> {
+    fn held(&self) -> MutexGuard<'_, Option<pool::Chunk>> {
         self.chunk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -226,7 +226,7 @@ impl Chunk {
 /// it has the buffer protocol, read-only. It stays mapped as long as this or a view lives, also after its owner's end. Any thread may use it.
 #[pyclass(frozen, module = "hamlyn")]
 pub(crate) struct SharedPool {
-    pool: hamlyn::SharedPool,
+    pool: pool::SharedPool,
     is_trusting: bool,
 }
 
