@@ -65,8 +65,11 @@ impl OutgoingMessage {
     /// A message of the caller's, with its data and its metadata.
     #[inline(always)]
     fn read<'a>(message: *const Self) -> Result<(&'a Self, &'a [u8], &'a [u8]), Failure> {
-        let given = Self::read_at_once(message)
-            .ok_or(Failure::new(Status::Invalid, "the message is null"))?;
+        let given = match message.is_aligned() {
+            true => Self::read_at_once(message),
+            false => None,
+        };
+        let given = given.ok_or(Failure::new(Status::Invalid, "the message is null"))?;
         let data = bytes(given.data, given.length_bytes)?;
         let metadata = bytes(given.metadata, given.metadata_bytes)?;
         Ok((given, data, metadata))
