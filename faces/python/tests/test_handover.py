@@ -47,7 +47,7 @@ def test_pieces_change_hands(opened) -> None:
     assert reader.is_held(0) and not reader.is_held(1)
     view = reader.view(0, 5)
     assert bytes(view) == b"first" and len(view) == 5 and not view.released
-    # What is the program's is not written, whoever has a ticket, and also if its entry is armed.
+    # Nobody with a ticket writes what is the program's, also if its entry is armed.
     me.interface.send_msg(me.interface.target(alice.interface.arm(slot, 2, 128, 64), WAIT), b"too early", timeout=WAIT)
     me.interface.send_msg(target, b"too late", timeout=WAIT)
     me.flush(WAIT)
