@@ -72,6 +72,7 @@ splitc_main(argc, argv, envp) char *argv[], *envp[];
 	if (MYPROC == 0) printf("%-9s %4s  %s\n", "op", "size", "right");
 	for (b = table; b < &table[N_BENCH]; ++b) {
 		int i, right = 1;
+		barrier(); /* the reduction holds nobody back: another may still read mem */
 		for (i = 0; i < SIZE / 8; i++) mem[i] = i, local[i] = -i;
 		barrier();
 		if (MYPROC % 2 == 0 && MYPROC + 1 < PROCS) {
