@@ -1,12 +1,12 @@
 //! Connecting: other threads use the manager while one waits for somebody to be found, or to answer.
 
 use hamlyn_engine::memory::LinkId;
-use hamlyn_host::{Address, ConnectError, Connector, Destination, Host, HostError};
+use hamlyn_host::{Address, ConnectError, Connector, Host, HostError};
 
 use crate::manager::{Entered, Manager};
 use crate::message::Target;
 use crate::ticket::Ticket;
-use crate::wait::{Wait, WaitState};
+use crate::wait::Wait;
 
 impl<H: Host> Manager<H> {
     /// As [`crate::Interface::ask`], and other threads use the manager while this one waits. Blocks for as long as `wait` says while no
@@ -23,15 +23,6 @@ impl<H: Host> Manager<H> {
     ) -> Result<Vec<u8>, crate::error::ConnectError> {
         Ok(self.enter().ask(to, item, wait)?)
     }
-
-    /// As [`crate::Interface::target`], and other threads use the manager while this one connects.
-    pub fn target(
-        &self,
-        ticket: &Ticket,
-        wait: Wait,
-    ) -> Result<Target, crate::error::ConnectError> {
-        Ok(self.enter().target(ticket, wait)?)
-    }
 }
 
 impl<H: Host> Entered<'_, H> {
@@ -42,7 +33,7 @@ impl<H: Host> Entered<'_, H> {
         item: &str,
         wait: Wait,
     ) -> Result<Vec<u8>, ConnectError> {
-        let (connector, deadline_ns) = self.connector(wait);
+        let (connector, deadline_ns) = self.interface.connector(wait);
         self.let_others(|| connector.ask(to, item, deadline_ns))
     }
 
@@ -51,14 +42,14 @@ impl<H: Host> Entered<'_, H> {
         let to = &ticket.destination;
         let link = match self.interface.link_to(to) {
             Some(link) => link,
-            None => self.connect(*to, wait)?,
+            None => self.connect(Address::Destination(*to), wait)?,
         };
         Ok(Target::new(link, *ticket))
     }
 
-    fn connect(&mut self, to: Destination, wait: Wait) -> Result<LinkId, ConnectError> {
-        let to = Address::Destination(to);
-        let (connector, deadline_ns) = self.connector(wait);
+    /// As [`crate::Interface::connect`].
+    pub(crate) fn connect(&mut self, to: Address<'_>, wait: Wait) -> Result<LinkId, ConnectError> {
+        let (connector, deadline_ns) = self.interface.connector(wait);
         let connect = || connector.connect(to, deadline_ns);
         let token = match self.let_others(connect) {
             Err(ConnectError::Host(HostError::LinksFull { .. }))
@@ -69,13 +60,5 @@ impl<H: Host> Entered<'_, H> {
             other => other,
         };
         self.interface.linked(token?, to, deadline_ns)
-    }
-
-    fn connector(&self, wait: Wait) -> (H::Connector, u64) {
-        let host = self.interface.host();
-        (
-            host.connector(),
-            WaitState::deadline_ns(wait, host.now_ns()),
-        )
     }
 }

@@ -5,10 +5,10 @@ use std::future::poll_fn;
 use hamlyn_host::{Host, HostError};
 
 use crate::error::FenceError;
-use crate::interface::Fence;
+use crate::interface::{Fence, fence, run_fence};
 use crate::manager::{Entered, Holder, Manager};
 use crate::message::Target;
-use crate::wait::{Wait, WaitState};
+use crate::wait::Wait;
 
 impl<H: Host> Manager<H> {
     /// Waits until everything that was accepted before is in its place at its receivers, or says what is not. See
@@ -18,8 +18,7 @@ impl<H: Host> Manager<H> {
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
         let mut core = self.enter();
         core.reap();
-        let fence = core.interface.begin_fence();
-        core.run_fence(fence, wait)
+        fence(&mut core, wait)
     }
 
     /// As [`Manager::fence`], as a future, for what was accepted before it was first polled. An event loop or a task must drive the
@@ -63,18 +62,11 @@ impl<H: Host> Entered<'_, H> {
     pub(crate) fn fence_to(&mut self, target: &Target, wait: Wait) -> Result<(), FenceError> {
         self.reap();
         let fence = self.begin_fence_to(target);
-        self.run_fence(fence, wait)
+        run_fence(self, fence, wait)
     }
 
     fn begin_fence_to(&mut self, target: &Target) -> Fence {
         let (link, to) = (target.link(), target.ticket().destination);
         self.interface.begin_fence_to(link, to)
-    }
-
-    /// Waits for a fence that was begun.
-    fn run_fence(&mut self, mut fence: Fence, wait: Wait) -> Result<(), FenceError> {
-        let mut wait_state = WaitState::new(wait);
-        while !self.interface.continue_fence(&mut fence) && self.pause(&mut wait_state)? {}
-        self.interface.end_fence(fence)
     }
 }

@@ -7,6 +7,7 @@
 
 mod answering;
 mod at_once;
+mod awaiting;
 mod blocking;
 mod completing;
 mod direct;
@@ -14,6 +15,8 @@ mod exporting;
 mod fencing;
 mod gathering;
 mod granting;
+mod guard;
+mod in_hand;
 mod operating;
 mod peers;
 mod pieces;
@@ -116,9 +119,12 @@ pub struct Interface<H: Host> {
     host: H,
 }
 
-pub(crate) use fencing::Fence;
 use fencing::Untold;
+pub(crate) use fencing::{Fence, fence, run_fence};
+pub use guard::InterfaceGuard;
+pub(crate) use in_hand::InHand;
 pub use sending::Sent;
+pub(crate) use sending::flush;
 pub(crate) use sleepers::Joined;
 
 impl<H: Host> Interface<H> {

@@ -32,7 +32,7 @@ mod sending;
 
 use crate::core::Core;
 use crate::error::{OpenError, ReceiveError};
-use crate::interface::{Interface, Joined};
+use crate::interface::{InterfaceGuard, Joined, flush};
 use crate::processor::Strategy;
 use crate::tasks::Woken;
 use crate::wait::{Wait, WaitState, WaitStep};
@@ -263,33 +263,6 @@ impl<'a, H: Host> Entered<'a, H> {
     }
 }
 
-/// The interface of a manager, in the hands of one call of the lower layer, or of several. No other call of the manager or of
-/// its end points can be made before it is dropped.
-pub struct InterfaceGuard<'a, H: Host>(Entered<'a, H>);
-
-impl<H: Host> Deref for InterfaceGuard<'_, H> {
-    type Target = Interface<H>;
-
-    fn deref(&self) -> &Interface<H> {
-        &self.0.interface
-    }
-}
-
-impl<H: Host> DerefMut for InterfaceGuard<'_, H> {
-    fn deref_mut(&mut self) -> &mut Interface<H> {
-        &mut self.0.interface
-    }
-}
-
-impl<H: Host> Drop for InterfaceGuard<'_, H> {
-    /// Calls of the lower layer may have taken what a task that sleeps awaits.
-    fn drop(&mut self) {
-        if self.0.interface.sleepers.is_any() {
-            self.0.interface.wake_sleepers_if_active();
-        }
-    }
-}
-
 /// A manager that an end point holds. When that is gone, what it leaves behind is seen to at once, if no call is under way; to be
 /// the last field, as the others leave it.
 #[derive(Debug)]
@@ -396,7 +369,7 @@ impl<H: Host> Manager<H> {
     /// a [`ReceiverClass`].
     #[track_caller]
     pub fn interface(&self) -> InterfaceGuard<'_, H> {
-        InterfaceGuard(self.enter())
+        InterfaceGuard::new(self.enter())
     }
 
     /// The terminus over which this manager's senders send.
@@ -463,17 +436,7 @@ impl<H: Host> Manager<H> {
     /// Here the application's own calls move its messages, so a program that sends and then does
     /// something else for long, or ends, calls this in between.
     pub fn flush(&self, wait: Wait) -> Result<bool, HostError> {
-        let mut core = self.enter();
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            core.interface.poll();
-            if !core.interface.is_waiting() {
-                return Ok(true);
-            }
-            if !core.pause(&mut wait_state)? {
-                return Ok(false);
-            }
-        }
+        flush(&mut self.enter(), wait)
     }
 
     /// The manager, to be moved to another thread, if no end point and no other handle holds it.

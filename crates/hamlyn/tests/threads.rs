@@ -5,12 +5,14 @@ mod support;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hamlyn::engine::slot::Rights;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::host::sharing::AnyThread;
+use hamlyn::one_sided::InitiatorOptions;
 use hamlyn::stream::{self, StreamOptions, StreamSeed};
 use hamlyn::{
-    Destination, Detached, Interface, Manager, Queue, ReceiveError, Slot, Target, Ticket, datagram,
-    group, tagged_write,
+    Destination, Detached, Interface, Manager, Message, NewSlot, Queue, ReceiveError, Slot, Target,
+    Ticket, datagram, group, tagged_write,
 };
 use support::{LONG, namespace, open, open_shared};
 
@@ -171,12 +173,11 @@ fn a_thread_that_waits_for_room_lets_others_use_the_manager() {
     let (area, slot) = {
         let mut interface = here.interface();
         let area = interface.allocate(BYTES as u64).unwrap();
-        let new = hamlyn::NewSlot::new(&area).entries(1);
+        let new = NewSlot::new(&area).entries(1);
         (area, interface.open_slot(new).unwrap())
     };
-    let target = here
-        .target(&slot.ticket(0, 0, BYTES as u64).unwrap(), LONG)
-        .unwrap();
+    let ticket = slot.ticket(0, 0, BYTES as u64).unwrap();
+    let target = here.interface().target(&ticket, LONG).unwrap();
     let bytes: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
     let sent = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -186,8 +187,9 @@ fn a_thread_that_waits_for_room_lets_others_use_the_manager() {
                 there.wait(hamlyn::Wait::millis(1)).unwrap();
             }
         });
-        let message = hamlyn::Message::new(&bytes);
-        let handle = here.send_msg(here.terminus(), &target, &message, LONG);
+        let message = Message::new(&bytes);
+        let terminus = here.terminus();
+        let handle = here.interface().send_msg(terminus, &target, &message, LONG);
         sent.store(true, Ordering::Relaxed);
         handle.unwrap();
     });
@@ -195,11 +197,75 @@ fn a_thread_that_waits_for_room_lets_others_use_the_manager() {
     let mut found = vec![0; BYTES];
     area.read_at(0, &mut found).unwrap();
     assert!(found == bytes);
-    let not_counted = here.store(here.terminus(), &target, 0, b"x", LONG);
+    let terminus = here.terminus();
+    let not_counted = here.interface().store(terminus, &target, 0, b"x", LONG);
     assert!(matches!(
         not_counted,
         Err(hamlyn::SendError::NotCounted { .. })
     ));
+}
+
+/// A thread that waits in a call of the lower layer waits for what another does with the same manager, or for a peer: none of them
+/// waits for the lock.
+#[test]
+fn one_thread_waits_in_the_lower_layer_while_another_uses_the_manager() {
+    const BYTES: u64 = 1 << 20;
+    const USES: usize = 2_000;
+    let namespace = namespace();
+    let here = open_shared(&namespace);
+    let owner = open(&namespace);
+    let mut queue = here.interface().open_queue(16).unwrap();
+    let area = here.interface().allocate(64).unwrap();
+    let new = NewSlot::new(&area).queue(&queue);
+    let slot = here.interface().open_slot(new).unwrap();
+    let itself = slot.fast_ticket(0, 64).unwrap();
+    let itself = here.interface().target(&itself, LONG).unwrap();
+    let far_area = owner.interface().allocate(BYTES).unwrap();
+    let new = NewSlot::new(&far_area).rights(Rights::ALL);
+    let far_slot = owner.interface().open_slot(new).unwrap();
+    let far = far_slot.fast_ticket(0, BYTES).unwrap();
+    let far = here.interface().target(&far, LONG).unwrap();
+    let options = InitiatorOptions::default();
+    let opened = here.interface().open_initiator(far.clone(), options);
+    let mut initiator = opened.unwrap();
+
+    let uses = |here: &Manager<Shared>| {
+        for _ in 0..USES {
+            here.poll_nowait().unwrap();
+            std::thread::yield_now();
+        }
+    };
+    std::thread::scope(|scope| {
+        let shared = here.clone();
+        let waits = scope.spawn(move || shared.interface().rcv_block(&mut queue, LONG));
+        uses(&here);
+        let message = Message::new(b"x").word(47);
+        let terminus = here.terminus();
+        let sent = here.interface().send_msg(terminus, &itself, &message, LONG);
+        sent.unwrap();
+        assert_eq!(waits.join().unwrap().unwrap().unwrap().word, 47);
+    });
+    let bytes = vec![7; BYTES as usize];
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (shared, is_over) = (here.clone(), &is_over);
+        let waits = scope.spawn(move || {
+            let put = shared.interface().put(&mut initiator, 0, &bytes, LONG);
+            let terminus = shared.terminus();
+            let sent = shared
+                .interface()
+                .send_msg(terminus, &far, &Message::new(b"y"), LONG);
+            let fenced = shared.interface().fence_link(far.link(), LONG);
+            is_over.store(true, Ordering::Relaxed);
+            (put, sent.map(drop), fenced)
+        });
+        uses(&here);
+        while !is_over.load(Ordering::Relaxed) {
+            owner.interface().poll();
+        }
+        assert_eq!(waits.join().unwrap(), (Ok(()), Ok(()), Ok(())));
+    });
+    assert_eq!(far_area.load_u64(8).unwrap(), u64::from_ne_bytes([7; 8]));
 }
 
 /// A manager with its end points moves from thread to thread, and goes on where it was.

@@ -152,6 +152,26 @@ pub trait Connector: Send + 'static {
     /// As [`Host::connect`], but the interface is told of a new link as of one that others make ([`Event::Linked`]). Returns
     /// [`Peer::token`].
     fn connect(&self, to: Address<'_>, deadline_ns: u64) -> Result<u64, ConnectError>;
+
+    /// Fetches pages that another interface lent to this one; `adopt` maps a file of which that interface says how many bytes
+    /// it has, if the kernel confirms what must hold of it. Blocks until `deadline_ns`.
+    fn borrow<R>(
+        &self,
+        from: Destination,
+        secret: u64,
+        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
+        deadline_ns: u64,
+    ) -> Result<R, ConnectError>;
+
+    /// Fetches an area that another interface exports, and maps it if the kernel confirms what must hold of it. Blocks until
+    /// `deadline_ns`.
+    fn import(
+        &self,
+        from: Destination,
+        secret: u64,
+        access: Access,
+        deadline_ns: u64,
+    ) -> Result<ImportedArea, ConnectError>;
 }
 
 /// The contract between an interface and its surroundings.
@@ -199,32 +219,12 @@ pub trait Host: std::fmt::Debug + 'static {
     /// Lent pages that were not fetched cannot be fetched any more.
     fn withdraw_lent(&mut self, secret: u64);
 
-    /// Fetches pages that another interface lent to this one; `adopt` maps a file of which that interface says how many bytes
-    /// it has, if the kernel confirms what must hold of it. Blocks until `deadline_ns`.
-    fn borrow<R>(
-        &mut self,
-        from: Destination,
-        secret: u64,
-        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
-        deadline_ns: u64,
-    ) -> Result<R, ConnectError>;
-
     /// Holds an exported area ready for all peers that are linked to this interface, which fetch it with the number that is
     /// returned, which is random, until it is withdrawn.
     fn export(&mut self, files: ExportFiles, length_bytes: u64) -> Result<u64, HostError>;
 
     /// An exported area cannot be fetched any more. Peers that have fetched it keep it.
     fn withdraw_export(&mut self, secret: u64);
-
-    /// Fetches an area that another interface exports, and maps it if the kernel confirms what must hold of it. Blocks until
-    /// `deadline_ns`.
-    fn import(
-        &mut self,
-        from: Destination,
-        secret: u64,
-        access: Access,
-        deadline_ns: u64,
-    ) -> Result<ImportedArea, ConnectError>;
 
     /// Connects to another interface, or to itself. Blocks until `deadline_ns` (by [`Host::now_ns`]).
     fn connect(

@@ -8,9 +8,8 @@ use hamlyn::host::{Address, Supply};
 
 use crate::boundary::{TextRoom, bytes, bytes_mut, call, room, text, wait_of};
 use crate::datagram::NOTHING_CAME;
-use crate::handle;
 use crate::lower::with_interface;
-use crate::manager::{Manager, ManagerHandle, each};
+use crate::manager::ManagerHandle;
 use crate::peer::{self, Peer};
 use crate::status::{Error, Failure, Status};
 
@@ -394,9 +393,9 @@ pub unsafe extern "C" fn hamlyn_ask(
                 "there is too little room for what may be offered: give HAMLYN_OFFER_BYTES_MAX",
             ));
         }
-        let found = handle::with(manager, |Manager(manager)| {
-            let wait = wait_of(wait_ns);
-            Ok(each!(manager, manager => manager.end()?.ask(Address::Name(name), item, wait))?)
+        let found = with_interface!(manager, interface => {
+            let asked = interface.ask(Address::Name(name), item, wait_of(wait_ns));
+            Ok(asked.map_err(hamlyn::ConnectError::from)?)
         })?;
         place.put(found.len());
         // A host takes no longer ones.

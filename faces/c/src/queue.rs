@@ -65,8 +65,8 @@ pub unsafe extern "C" fn hamlyn_open_queue(
     })
 }
 
-/// Takes the next notification (h_rcv, h_rcv_block). Blocks for `wait_ns` at most; a shared manager is kept from other threads meanwhile.
-/// Does not allocate. HAMLYN_OVERRUN if notifications were lost: the next call goes on with the oldest that is left.
+/// Takes the next notification (h_rcv, h_rcv_block). Blocks for `wait_ns` at most. Does not allocate. HAMLYN_OVERRUN if
+/// notifications were lost: the next call goes on with the oldest that is left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_rcv(
     queue: *mut QueueHandle,

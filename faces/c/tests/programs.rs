@@ -81,6 +81,16 @@ fn bad_input_gets_an_error_that_says_what_to_do() {
     }
 }
 
+/// One that waits in a call of the lower layer keeps nobody from a shared manager.
+#[test]
+fn threads_wait_in_the_lower_layer_side_by_side() {
+    let program = compiled("sharing.c", "sharing", &OF_C);
+    for strategy in ["0", "1", "2", "3"] {
+        let namespace = format!("c-sharing-{}-{strategy}", std::process::id());
+        passed_with(start(&program, &namespace, &[strategy]), "passed\n");
+    }
+}
+
 /// The functions of the header.
 fn functions() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -39,7 +39,7 @@ fn address_and_undefined_behaviour_sanitizers_find_nothing() {
             &format!("san-{}", &file[..5]),
         );
     }
-    for file in ["alone.c", "lower_bad_input.c", "memory.c"] {
+    for file in ["alone.c", "lower_bad_input.c", "memory.c", "sharing.c"] {
         let name = format!("{file}-sanitized");
         alone_under(
             &[],
@@ -82,11 +82,10 @@ fn the_thread_sanitizer_finds_nothing() {
     let excused = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/threads.supp");
     let excused = format!("TSAN_OPTIONS=suppressions={}", excused.display());
     let tool = ["env", &excused];
-    alone_under(
-        &tool,
-        &compiled("alone.c", "alone-threads", &of_c),
-        "tsan-alone",
-    );
+    for file in ["alone.c", "sharing.c"] {
+        let program = compiled(file, &format!("{file}-threads"), &of_c);
+        alone_under(&tool, &program, &format!("tsan-{}", &file[..5]));
+    }
     let lower = compiled("lower.c", "lower-threads", &of_c);
     both_sides_under(&tool, &lower, "tsan-lower");
 }

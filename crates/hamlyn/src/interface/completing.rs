@@ -8,11 +8,34 @@ use hamlyn_engine::limits::FAST_INDEX;
 use hamlyn_engine::notification::Notification;
 use hamlyn_host::Host;
 
+use super::in_hand::InHand;
 use super::{Interface, Queue};
 use crate::one_sided::{
     ANSWERS_MAX, Announcement, CompletionCounter, Initiator, Operation, OperationError, Operations,
 };
 use crate::wait::{Wait, WaitState};
+
+/// See [`Interface::await_completions`].
+pub(crate) fn await_completions<H: Host>(
+    hand: &mut impl InHand<H>,
+    counter: &CompletionCounter,
+    ended: u64,
+    wait: Wait,
+) -> Result<(), OperationError> {
+    let mut wait_state = WaitState::new(wait);
+    loop {
+        if counter.ended() >= ended {
+            return Ok(());
+        }
+        hand.interface().poll_beside_processor();
+        if counter.ended() >= ended {
+            return Ok(());
+        }
+        if !hand.pause(&mut wait_state)? {
+            return Err(OperationError::TimedOut);
+        }
+    }
+}
 
 impl<H: Host> Interface<H> {
     /// Has the end of an operation announced in `queue`, a queue of this interface: a notification with the initiator's slot
@@ -59,19 +82,7 @@ impl<H: Host> Interface<H> {
         ended: u64,
         wait: Wait,
     ) -> Result<(), OperationError> {
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            if counter.ended() >= ended {
-                return Ok(());
-            }
-            self.poll_beside_processor();
-            if counter.ended() >= ended {
-                return Ok(());
-            }
-            if !self.pause(&mut wait_state)? {
-                return Err(OperationError::TimedOut);
-            }
-        }
+        await_completions(self, counter, ended, wait)
     }
 
     /// Tells the ends of operations whose answers are there.

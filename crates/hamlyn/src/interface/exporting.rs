@@ -6,15 +6,16 @@ use hamlyn_engine::limits::FAST_INDEX;
 use hamlyn_engine::memory::{Area as _, LinkId};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::slot::Rights;
-use hamlyn_host::Host;
+use hamlyn_host::{Connector, Host};
 use hamlyn_ring::export::ExportedArea;
 use hamlyn_ring::shared::Access;
 
 use super::Interface;
+use super::in_hand::InHand;
 use crate::export::{Export, ExportError, ExportTicket, IMPORTS_MAX, Import, ImportError};
 use crate::message::Target;
 use crate::slot::Slot;
-use crate::wait::{Wait, WaitState};
+use crate::wait::Wait;
 
 /// An export whose memory peers may still have mapped.
 struct Made {
@@ -54,6 +55,41 @@ fn access(rights: Rights) -> Option<Access> {
         Rights::ALL => Some(Access::Writable),
         _ => None,
     }
+}
+
+/// See [`Interface::import`].
+pub(crate) fn import<H: Host>(
+    hand: &mut impl InHand<H>,
+    ticket: &ExportTicket,
+    wait: Wait,
+) -> Result<Import, ImportError> {
+    if let Err(import) = hand.interface().way_to_import(ticket)? {
+        return Ok(import);
+    }
+    let (connector, deadline_ns) = hand.interface().connector(wait);
+    let (from, secret) = (ticket.ticket.destination, ticket.secret);
+    // A ticket was read from bytes or made by a slot, so its rights are of those; made up otherwise, they are the least.
+    let access = access(ticket.rights).unwrap_or(Access::ReadOnly);
+    let area = hand.let_others(|| connector.import(from, secret, access, deadline_ns))?;
+    if area.length_bytes() != ticket.ticket.length_bytes || ticket.ticket.base != 0 {
+        return Err(ImportError::Length {
+            found_bytes: area.length_bytes(),
+            expected_bytes: ticket.ticket.length_bytes,
+        });
+    }
+    let interface = hand.interface();
+    // Others may have used the interface meanwhile.
+    let link = match interface.way_to_import(ticket)? {
+        Ok(link) => link,
+        Err(import) => return Ok(import),
+    };
+    let import = Import {
+        link,
+        ticket: *ticket,
+        area: Arc::new(area),
+    };
+    interface.exporting.imports.push(import.clone());
+    Ok(import)
 }
 
 impl<H: Host> Interface<H> {
@@ -135,6 +171,14 @@ impl<H: Host> Interface<H> {
     /// export that was taken up already is given once more. Allocates. Blocks for as long as `wait` says; nothing is received
     /// meanwhile.
     pub fn import(&mut self, ticket: &ExportTicket, wait: Wait) -> Result<Import, ImportError> {
+        import(self, ticket, wait)
+    }
+
+    /// The link to the owner of an export, if there is one, and room for one more import; or the import, if it is there already.
+    fn way_to_import(
+        &mut self,
+        ticket: &ExportTicket,
+    ) -> Result<Result<LinkId, Import>, ImportError> {
         self.drain_events_if_asked();
         let destination = ticket.ticket.destination;
         if destination.is_same(&self.host.identity()) {
@@ -144,30 +188,12 @@ impl<H: Host> Interface<H> {
         self.exporting.imports.retain(Import::lasts);
         let is_it = |import: &&Import| import.link == link && import.ticket == *ticket;
         if let Some(import) = self.exporting.imports.iter().find(is_it) {
-            return Ok(import.clone());
+            return Ok(Err(import.clone()));
         }
-        if self.exporting.imports.len() >= IMPORTS_MAX {
-            return Err(ImportError::TooMany);
+        match self.exporting.imports.len() < IMPORTS_MAX {
+            true => Ok(Ok(link)),
+            false => Err(ImportError::TooMany),
         }
-        let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
-        // A ticket was read from bytes or made by a slot, so its rights are of those; made up otherwise, they are the least.
-        let access = access(ticket.rights).unwrap_or(Access::ReadOnly);
-        let area = self
-            .host
-            .import(destination, ticket.secret, access, deadline_ns)?;
-        if area.length_bytes() != ticket.ticket.length_bytes || ticket.ticket.base != 0 {
-            return Err(ImportError::Length {
-                found_bytes: area.length_bytes(),
-                expected_bytes: ticket.ticket.length_bytes,
-            });
-        }
-        let import = Import {
-            link,
-            ticket: *ticket,
-            area: Arc::new(area),
-        };
-        self.exporting.imports.push(import.clone());
-        Ok(import)
     }
 
     /// Lets go of an import: operations go as packets again. Windows on it stay mapped as long as they live, and say that it does not

@@ -9,11 +9,12 @@ use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::Transmitter;
-use hamlyn_host::{Host, HostError};
+use hamlyn_host::{Connector, Host, HostError};
 use hamlyn_link::TransmitEnd;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::lending::{ExportedRegion, ImportedRegion};
 
+use super::in_hand::InHand;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::grant::{
@@ -144,6 +145,35 @@ impl Granting {
             transmitter.post_placed(terminus, posting, message.metadata, data_bytes, tx_links)?;
         Ok(Some(posted.handle))
     }
+}
+
+/// See [`Interface::accept_grant`].
+pub(crate) fn accept_grant<H: Host>(
+    hand: &mut impl InHand<H>,
+    ticket: &GrantTicket,
+    wait: Wait,
+) -> Result<(), AcceptError> {
+    hand.interface().way_to_accept(ticket)?;
+    let (connector, deadline_ns) = hand.interface().connector(wait);
+    let adopt = ImportedRegion::adopt;
+    let fetch = || connector.borrow(ticket.destination, ticket.secret, adopt, deadline_ns);
+    let pages = hand.let_others(fetch)?;
+    if pages.length_bytes() != ticket.length_bytes {
+        return Err(AcceptError::Length {
+            found_bytes: pages.length_bytes(),
+            expected_bytes: ticket.length_bytes,
+        });
+    }
+    let interface = hand.interface();
+    // Others may have used the interface meanwhile.
+    let link = interface.way_to_accept(ticket)?;
+    interface.granting.accepted.push(Accepted {
+        link,
+        slot: ticket.slot,
+        start: ticket.start,
+        pages,
+    });
+    Ok(())
 }
 
 impl<H: Host> Interface<H> {
@@ -294,35 +324,21 @@ impl<H: Host> Interface<H> {
     /// Blocks for as long as `wait` says while the pages are fetched; nothing is received meanwhile.
     /// There must be a link to its owner.
     pub fn accept_grant(&mut self, ticket: &GrantTicket, wait: Wait) -> Result<(), AcceptError> {
+        accept_grant(self, ticket, wait)
+    }
+
+    /// The link to the owner of a grant, if there is one, and room for one more grant.
+    fn way_to_accept(&mut self, ticket: &GrantTicket) -> Result<LinkId, AcceptError> {
         self.drain_events_if_asked();
-        let link = self
-            .links
-            .to(&ticket.destination)
-            .ok_or(AcceptError::NotLinked)?;
+        let link = self.links.to(&ticket.destination);
+        let link = link.ok_or(AcceptError::NotLinked)?;
         self.granting
             .accepted
             .retain(|accepted| accepted.pages.lasts());
-        if self.granting.accepted.len() >= ACCEPTED_MAX {
-            return Err(AcceptError::TooMany);
+        match self.granting.accepted.len() < ACCEPTED_MAX {
+            true => Ok(link),
+            false => Err(AcceptError::TooMany),
         }
-        let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
-        let adopt = ImportedRegion::adopt;
-        let pages = self
-            .host
-            .borrow(ticket.destination, ticket.secret, adopt, deadline_ns)?;
-        if pages.length_bytes() != ticket.length_bytes {
-            return Err(AcceptError::Length {
-                found_bytes: pages.length_bytes(),
-                expected_bytes: ticket.length_bytes,
-            });
-        }
-        self.granting.accepted.push(Accepted {
-            link,
-            slot: ticket.slot,
-            start: ticket.start,
-            pages,
-        });
-        Ok(())
     }
 
     /// Lets go of a grant that was taken up: messages go as copies again. False if it was not there (any more).

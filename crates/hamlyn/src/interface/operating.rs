@@ -12,7 +12,9 @@ use hamlyn_engine::terminus::{PostError, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::Message as EngineMessage;
 use hamlyn_host::Host;
 
-use super::direct::carry_out;
+use super::awaiting::{
+    begin_atomic, begin_put, begin_read, begin_read_word, finish, finish_all, finish_word,
+};
 use super::pieces::Pieces;
 use super::{Interface, OutboundOf};
 use crate::error::OpenError;
@@ -24,7 +26,7 @@ use crate::one_sided::{
 };
 use crate::outbound::Withheld;
 use crate::slot::NewSlot;
-use crate::wait::{Wait, WaitState};
+use crate::wait::Wait;
 
 /// What an interface knows of its initiators.
 #[derive(Debug, Default)]
@@ -164,8 +166,7 @@ impl<H: Host> Interface<H> {
         length_bytes: u64,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
-        let to = initiator.landing(landing_offset, length_bytes)?;
-        self.begin(initiator, offset, length_bytes, |_| Asking::Read(to), wait)
+        begin_read(self, initiator, offset, landing_offset, length_bytes, wait)
     }
 
     /// Begins to put `bytes` to `offset` of the ticket's place. When this returns, the bytes were copied; when the operation is
@@ -177,14 +178,7 @@ impl<H: Host> Interface<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<Operation, OperationError> {
-        let length_bytes = bytes.len() as u64;
-        self.begin(
-            initiator,
-            offset,
-            length_bytes,
-            |_| Asking::Put(bytes),
-            wait,
-        )
+        begin_put(self, initiator, offset, bytes, wait)
     }
 
     /// Begins to change the word at `offset` of the ticket's place, which must lie at a multiple of its width in the owner's area.
@@ -196,14 +190,7 @@ impl<H: Host> Interface<H> {
         atomic: Atomic,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
-        let length_bytes = atomic.width.bytes();
-        self.begin(
-            initiator,
-            offset,
-            length_bytes,
-            |_| Asking::Atomic(atomic),
-            wait,
-        )
+        begin_atomic(self, initiator, offset, atomic, wait)
     }
 
     /// Begins to read the eight bytes at `offset` of the ticket's place, for [`Interface::finish_word`].
@@ -213,91 +200,11 @@ impl<H: Host> Interface<H> {
         offset: u64,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
-        let to = |operation: Operation| Asking::Read(ReturnPlace::value_offset(operation.token));
-        self.begin(initiator, offset, size_of::<u64>() as u64, to, wait)
-    }
-
-    pub(super) fn begin<'a>(
-        &mut self,
-        initiator: &mut Initiator,
-        offset: u64,
-        length_bytes: u64,
-        asking: impl FnOnce(Operation) -> Asking<'a>,
-        wait: Wait,
-    ) -> Result<Operation, OperationError> {
-        initiator.target.ticket.place(offset, length_bytes)?;
-        let pieces = Pieces::one(offset, length_bytes);
-        self.begin_pieces(initiator, pieces, asking, wait)
-    }
-
-    /// Begins an operation on pieces that lie in the ticket's place.
-    #[inline]
-    pub(super) fn begin_pieces<'a>(
-        &mut self,
-        initiator: &mut Initiator,
-        pieces: Pieces<'_>,
-        asking: impl FnOnce(Operation) -> Asking<'a>,
-        wait: Wait,
-    ) -> Result<Operation, OperationError> {
-        let length_bytes = pieces.length_bytes;
-        let operations = self.operating.of(initiator)?;
-        let operation = operations.begin(length_bytes)?;
-        let asking = asking(operation);
-        H::passes(match asking {
-            Asking::Read(_) => Point::ReadBegun,
-            Asking::Put(_) => Point::PutBegun,
-            Asking::Atomic(_) => Point::ChangeBegun,
-        });
-        if let Some(window) = self.direct(initiator) {
-            let done = carry_out(window, &asking, &initiator.area, &pieces);
-            if let (Ok(value), Asking::Atomic(_)) = (done, &asking) {
-                let place = ReturnPlace::value_offset(operation.token);
-                let stored = initiator.area.store_u64(place, value);
-                debug_assert!(stored.is_ok(), "values have places in the area");
-            }
-            self.operating
-                .of(initiator)?
-                .done_at_once(operation, done.err());
-            return Ok(operation);
-        }
-        if self.ask_at_once(initiator, operation, &pieces, &asking) {
-            return Ok(operation);
-        }
-        if let Asking::Atomic(_) = asking {
-            clear_value(initiator, operation);
-        }
-        let mut wait_state = WaitState::new(wait);
-        let mut asked_bytes = 0;
-        while asked_bytes < length_bytes {
-            let error = match self.request(initiator, operation, &pieces, asked_bytes, &asking) {
-                Ok(bytes) => {
-                    asked_bytes += bytes;
-                    continue;
-                }
-                Err(Unsent::Gone) => {
-                    self.end_broken();
-                    OperationError::PeerLost(self.lost(&initiator.target))
-                }
-                Err(Unsent::Full) => {
-                    self.outbound.lock(|outbound| outbound.tx_links.hand_over());
-                    self.take_answers_of_link(initiator.target.link);
-                    match self.pause(&mut wait_state) {
-                        Ok(true) => continue,
-                        Ok(false) => OperationError::WouldBlock,
-                        Err(error) => error.into(),
-                    }
-                }
-            };
-            let left_bytes = length_bytes - asked_bytes;
-            self.operating.of(initiator)?.give_up(operation, left_bytes);
-            return Err(error);
-        }
-        self.operating.of(initiator)?.all_asked(operation);
-        Ok(operation)
+        begin_read_word(self, initiator, offset, wait)
     }
 
     /// Sends the next request of an operation; for how many bytes.
-    fn request(
+    pub(super) fn request(
         &mut self,
         initiator: &Initiator,
         operation: Operation,
@@ -376,27 +283,7 @@ impl<H: Host> Interface<H> {
         operation: Operation,
         wait: Wait,
     ) -> Result<(), OperationError> {
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            if self.finish_at_hand(initiator, operation) {
-                return Ok(());
-            }
-            let link = initiator.target.link;
-            // Asked before the look, so that what came before the end of the link is seen.
-            let is_gone = self.is_drained(link) && self.link_end(link).is_some();
-            self.take_answers(initiator.slot, Some(operation));
-            let operations = self.operating.of(initiator)?;
-            if let Some(result) = operations.fetch(operation) {
-                return result;
-            }
-            if is_gone {
-                operations.forget(operation);
-                return Err(self.lost(&initiator.target).into());
-            }
-            if !self.pause(&mut wait_state)? {
-                return Err(OperationError::TimedOut);
-            }
-        }
+        finish(self, initiator, operation, wait)
     }
 
     /// As [`Interface::finish`], for an operation with a word: what it was before the change, or what was read.
@@ -406,31 +293,17 @@ impl<H: Host> Interface<H> {
         operation: Operation,
         wait: Wait,
     ) -> Result<u64, OperationError> {
-        self.finish(initiator, operation, wait)?;
-        // Its place is used again by the next operation at the earliest.
-        let place = ReturnPlace::value_offset(operation.token);
-        let loaded = initiator.area.load_u64(place);
-        loaded.map_err(|_| OperationError::NotOutstanding)
+        finish_word(self, initiator, operation, wait)
     }
 
-    /// Waits until all operations that are outstanding are complete. Of several that failed, one is told of. Values of words are
-    /// not kept.
+    /// Waits until all operations that are outstanding are complete. Of several that failed, one is told of, also if the wait was over
+    /// before others were. Values of words are not kept.
     pub fn finish_all(
         &mut self,
         initiator: &mut Initiator,
         wait: Wait,
     ) -> Result<(), OperationError> {
-        let mut wait_state = WaitState::new(wait);
-        let mut result = Ok(());
-        while let Some(operation) = self.operating.of(initiator)?.any() {
-            let left = self.left(&mut wait_state);
-            match self.finish(initiator, operation, left) {
-                Ok(()) => {}
-                Err(OperationError::TimedOut) => return Err(OperationError::TimedOut),
-                Err(error) => result = result.and(Err(error)),
-            }
-        }
-        result
+        finish_all(self, initiator, wait)
     }
 
     /// How many operations of an initiator are outstanding. Does not look at what has come.

@@ -86,6 +86,12 @@ impl<H: Host> Interface<H> {
         }
     }
 
+    /// What connects without the interface, and until when.
+    pub(crate) fn connector(&self, wait: Wait) -> (H::Connector, u64) {
+        let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
+        (self.host.connector(), deadline_ns)
+    }
+
     /// The link of that token to that peer, which the host has.
     pub(crate) fn linked(
         &mut self,

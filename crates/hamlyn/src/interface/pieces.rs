@@ -8,6 +8,8 @@
 use hamlyn_host::Host;
 
 use super::Interface;
+use super::awaiting::begin_pieces;
+use super::in_hand::InHand;
 use super::operating::Asking;
 use crate::one_sided::{Initiator, Operation, OperationError, Strided};
 use crate::ticket::{OutsideTicket, Ticket};
@@ -132,9 +134,7 @@ impl<H: Host> Interface<H> {
         landing_offset: u64,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
-        let pieces = Pieces::strided(strided, &initiator.target.ticket)?;
-        let to = initiator.landing(landing_offset, pieces.length_bytes)?;
-        self.begin_pieces(initiator, pieces, |_| Asking::Read(to), wait)
+        begin_read_strided(self, initiator, strided, landing_offset, wait)
     }
 
     /// Begins to put `bytes` to pieces at equal distances, as [`Interface::begin_put`] puts one. The operation is complete when all
@@ -146,9 +146,7 @@ impl<H: Host> Interface<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<Operation, OperationError> {
-        let pieces = Pieces::strided(strided, &initiator.target.ticket)?;
-        fits(&pieces, bytes)?;
-        self.begin_pieces(initiator, pieces, |_| Asking::Put(bytes), wait)
+        begin_put_strided(self, initiator, strided, bytes, wait)
     }
 
     /// Begins to read pieces of `piece_bytes` bytes at these offsets of the ticket's place, one behind the other into the
@@ -161,9 +159,7 @@ impl<H: Host> Interface<H> {
         landing_offset: u64,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
-        let pieces = Pieces::indexed(offsets, piece_bytes, &initiator.target.ticket)?;
-        let to = initiator.landing(landing_offset, pieces.length_bytes)?;
-        self.begin_pieces(initiator, pieces, |_| Asking::Read(to), wait)
+        begin_read_indexed(self, initiator, offsets, piece_bytes, landing_offset, wait)
     }
 
     /// Begins to put `bytes`, in pieces of `piece_bytes`, to these offsets of the ticket's place. The operation is complete when all
@@ -176,8 +172,60 @@ impl<H: Host> Interface<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<Operation, OperationError> {
-        let pieces = Pieces::indexed(offsets, piece_bytes, &initiator.target.ticket)?;
-        fits(&pieces, bytes)?;
-        self.begin_pieces(initiator, pieces, |_| Asking::Put(bytes), wait)
+        begin_put_indexed(self, initiator, offsets, piece_bytes, bytes, wait)
     }
+}
+
+/// See [`Interface::begin_read_strided`].
+pub(crate) fn begin_read_strided<H: Host>(
+    hand: &mut impl InHand<H>,
+    initiator: &mut Initiator,
+    strided: &Strided,
+    landing_offset: u64,
+    wait: Wait,
+) -> Result<Operation, OperationError> {
+    let pieces = Pieces::strided(strided, &initiator.target.ticket)?;
+    let to = initiator.landing(landing_offset, pieces.length_bytes)?;
+    begin_pieces(hand, initiator, pieces, |_| Asking::Read(to), wait)
+}
+
+/// See [`Interface::begin_put_strided`].
+pub(crate) fn begin_put_strided<H: Host>(
+    hand: &mut impl InHand<H>,
+    initiator: &mut Initiator,
+    strided: &Strided,
+    bytes: &[u8],
+    wait: Wait,
+) -> Result<Operation, OperationError> {
+    let pieces = Pieces::strided(strided, &initiator.target.ticket)?;
+    fits(&pieces, bytes)?;
+    begin_pieces(hand, initiator, pieces, |_| Asking::Put(bytes), wait)
+}
+
+/// See [`Interface::begin_read_indexed`].
+pub(crate) fn begin_read_indexed<H: Host>(
+    hand: &mut impl InHand<H>,
+    initiator: &mut Initiator,
+    offsets: &[u64],
+    piece_bytes: u64,
+    landing_offset: u64,
+    wait: Wait,
+) -> Result<Operation, OperationError> {
+    let pieces = Pieces::indexed(offsets, piece_bytes, &initiator.target.ticket)?;
+    let to = initiator.landing(landing_offset, pieces.length_bytes)?;
+    begin_pieces(hand, initiator, pieces, |_| Asking::Read(to), wait)
+}
+
+/// See [`Interface::begin_put_indexed`].
+pub(crate) fn begin_put_indexed<H: Host>(
+    hand: &mut impl InHand<H>,
+    initiator: &mut Initiator,
+    offsets: &[u64],
+    piece_bytes: u64,
+    bytes: &[u8],
+    wait: Wait,
+) -> Result<Operation, OperationError> {
+    let pieces = Pieces::indexed(offsets, piece_bytes, &initiator.target.ticket)?;
+    fits(&pieces, bytes)?;
+    begin_pieces(hand, initiator, pieces, |_| Asking::Put(bytes), wait)
 }

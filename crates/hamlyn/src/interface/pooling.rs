@@ -1,13 +1,14 @@
 //! An interface shows a pool that it writes to peers that only read it (loans, decision 0024).
 
 use hamlyn_engine::memory::LinkId;
-use hamlyn_host::{ConnectError, Destination, Host, HostError};
+use hamlyn_host::{ConnectError, Connector, Destination, Host, HostError};
 use hamlyn_ring::pool::{Pool, SharedPool};
 
 use super::Interface;
+use super::in_hand::InHand;
 use crate::grant::GrantError;
 use crate::links::LinkEnd;
-use crate::wait::{Wait, WaitState};
+use crate::wait::Wait;
 
 impl<H: Host> Interface<H> {
     /// Lets a peer of this host fetch a pool, once, with the number that this returns: [`Interface::fetch_pool`]. The peer maps
@@ -41,8 +42,17 @@ impl<H: Host> Interface<H> {
         number: u64,
         wait: Wait,
     ) -> Result<SharedPool, ConnectError> {
-        let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
-        self.host
-            .borrow(from, number, SharedPool::adopt, deadline_ns)
+        fetch_pool(self, from, number, wait)
     }
+}
+
+/// See [`Interface::fetch_pool`].
+pub(crate) fn fetch_pool<H: Host>(
+    hand: &mut impl InHand<H>,
+    from: Destination,
+    number: u64,
+    wait: Wait,
+) -> Result<SharedPool, ConnectError> {
+    let (connector, deadline_ns) = hand.interface().connector(wait);
+    hand.let_others(|| connector.borrow(from, number, SharedPool::adopt, deadline_ns))
 }

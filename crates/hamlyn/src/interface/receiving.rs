@@ -14,6 +14,7 @@ use hamlyn_host::{Driver, Host, HostError};
 use hamlyn_link::ReceiveEnd;
 use hamlyn_ring::area::Area;
 
+use super::in_hand::InHand;
 use super::{Interface, Queue};
 use crate::error::ReceiveError;
 use crate::half::Half;
@@ -22,6 +23,23 @@ use crate::outbound::Outbound;
 use crate::processor::Strategy;
 use crate::receive_buffer::ShortArrival;
 use crate::wait::{Wait, WaitState, WaitStep};
+
+/// See [`Interface::rcv_block`].
+pub(crate) fn rcv_block<H: Host>(
+    hand: &mut impl InHand<H>,
+    queue: &mut Queue,
+    wait: Wait,
+) -> Result<Option<Notification>, ReceiveError> {
+    let mut wait_state = WaitState::new(wait);
+    loop {
+        if let Some(notification) = hand.interface().rcv(queue)? {
+            return Ok(Some(notification));
+        }
+        if !hand.pause(&mut wait_state)? {
+            return Ok(None);
+        }
+    }
+}
 
 impl<H: Host> Interface<H> {
     /// Looks for a message (`h_rcv`, `Hamlyn 3.2`). Does not block. If there is none, and one link only, the processor
@@ -220,15 +238,7 @@ impl<H: Host> Interface<H> {
         queue: &mut Queue,
         wait: Wait,
     ) -> Result<Option<Notification>, ReceiveError> {
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            if let Some(notification) = self.rcv(queue)? {
-                return Ok(Some(notification));
-            }
-            if !self.pause(&mut wait_state)? {
-                return Ok(None);
-            }
-        }
+        rcv_block(self, queue, wait)
     }
 
     /// Moves packets: takes what has come, sends what is queued, learns of

@@ -10,6 +10,7 @@ use hamlyn_engine::transmit::{self, Message as EngineMessage};
 use hamlyn_host::{Host, HostError};
 use hamlyn_ring::lending::ImportedRegion;
 
+use super::in_hand::InHand;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::Half;
@@ -31,6 +32,53 @@ pub struct Sent {
     pub last: Option<SendHandle>,
     /// Why the next one was not sent, if there was one.
     pub stopped_by: Option<SendError>,
+}
+
+/// See [`Interface::send_many`].
+#[inline]
+pub(crate) fn send_many<'m, H: Host>(
+    hand: &mut impl InHand<H>,
+    terminus: TerminusId,
+    target: &Target,
+    messages: impl IntoIterator<Item = Message<'m>>,
+    wait: Wait,
+) -> Result<Sent, SendError> {
+    let mut messages = messages.into_iter().fuse();
+    let mut sent = Sent {
+        count: 0,
+        last: None,
+        stopped_by: None,
+    };
+    loop {
+        let mut other = None;
+        if let Some((count, handle)) =
+            hand.interface()
+                .send_shorts(terminus, target, &mut messages, &mut other)
+        {
+            sent.count += count;
+            sent.last = Some(handle);
+        }
+        // One that is not short ends the row; more of its kind follow, most likely.
+        loop {
+            let Some(message) = other.take().or_else(|| messages.next()) else {
+                return Ok(sent);
+            };
+            match hand.send_msg(terminus, target, &message, wait) {
+                Ok(handle) => {
+                    sent.count += 1;
+                    sent.last = Some(handle);
+                }
+                Err(error) if sent.count == 0 => return Err(error),
+                Err(error) => {
+                    sent.stopped_by = Some(error);
+                    return Ok(sent);
+                }
+            }
+            if target.inline_form(&message).is_some() {
+                break;
+            }
+        }
+    }
 }
 
 impl<H: Host> Interface<H> {
@@ -73,41 +121,7 @@ impl<H: Host> Interface<H> {
         messages: impl IntoIterator<Item = Message<'m>>,
         wait: Wait,
     ) -> Result<Sent, SendError> {
-        let mut messages = messages.into_iter().fuse();
-        let mut sent = Sent {
-            count: 0,
-            last: None,
-            stopped_by: None,
-        };
-        loop {
-            let mut other = None;
-            if let Some((count, handle)) =
-                self.send_shorts(terminus, target, &mut messages, &mut other)
-            {
-                sent.count += count;
-                sent.last = Some(handle);
-            }
-            // One that is not short ends the row; more of its kind follow, most likely.
-            loop {
-                let Some(message) = other.take().or_else(|| messages.next()) else {
-                    return Ok(sent);
-                };
-                match self.send_msg(terminus, target, &message, wait) {
-                    Ok(handle) => {
-                        sent.count += 1;
-                        sent.last = Some(handle);
-                    }
-                    Err(error) if sent.count == 0 => return Err(error),
-                    Err(error) => {
-                        sent.stopped_by = Some(error);
-                        return Ok(sent);
-                    }
-                }
-                if target.inline_form(&message).is_some() {
-                    break;
-                }
-            }
-        }
+        send_many(self, terminus, target, messages, wait)
     }
 
     /// Sends messages as long as they are short and nothing stands in their way. One that is not short is
@@ -510,12 +524,6 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Whether any message waits to be sent.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.outbound
-            .read(|outbound| outbound.transmitter.is_waiting())
-    }
-
     /// For [`Interface::take_cut`].
     pub(crate) fn keep_cut(&mut self, rest: Option<Segmenter>) {
         self.cut = rest;
@@ -565,24 +573,13 @@ impl<H: Host> Interface<H> {
     /// Waits until that message, and so all that was sent before it to the same destination, is handed to its link.
     /// Messages to other destinations are not waited for.
     pub fn drain(&mut self, handle: SendHandle, wait: Wait) -> Result<Completion, SendError> {
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            let completion = |interface: &Self| interface.completion(handle);
-            let mut found = completion(self).map_err(|_| SendError::Finished)?;
-            if found == Completion::Pending {
-                self.poll();
-                found = completion(self).map_err(|_| SendError::Finished)?;
-            }
-            if found != Completion::Pending || !self.pause(&mut wait_state)? {
-                return Ok(found);
-            }
-        }
+        drain(self, handle, wait)
     }
 
     /// Waits until nothing is queued any more for that link: every message to it that was accepted is handed over, or has
     /// failed with it. False if the time was over first. What waits for other links is not waited for.
     pub fn flush_link(&mut self, link: LinkId, wait: Wait) -> Result<bool, HostError> {
-        self.flush_until(wait, |transmitter| !transmitter.is_waiting_for(link))
+        flush_link(self, link, wait)
     }
 
     /// As [`Interface::flush_link`], for all links: a peer that takes nothing keeps it from ending well.
@@ -590,26 +587,60 @@ impl<H: Host> Interface<H> {
     /// Here the application's own calls move its messages, so a program that sends and then does
     /// something else for long, or ends, calls this in between.
     pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
-        self.flush_until(wait, |transmitter| !transmitter.is_waiting())
+        flush(self, wait)
     }
+}
 
-    fn flush_until(
-        &mut self,
-        wait: Wait,
-        is_done: impl Fn(&TransmitterOf<H>) -> bool,
-    ) -> Result<bool, HostError> {
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            self.poll();
-            if self
-                .outbound
-                .read(|outbound| is_done(&outbound.transmitter))
-            {
-                return Ok(true);
-            }
-            if !self.pause(&mut wait_state)? {
-                return Ok(false);
-            }
+/// See [`Interface::drain`].
+pub(crate) fn drain<H: Host>(
+    hand: &mut impl InHand<H>,
+    handle: SendHandle,
+    wait: Wait,
+) -> Result<Completion, SendError> {
+    let mut wait_state = WaitState::new(wait);
+    loop {
+        let interface = hand.interface();
+        let completion = |interface: &Interface<H>| interface.completion(handle);
+        let mut found = completion(interface).map_err(|_| SendError::Finished)?;
+        if found == Completion::Pending {
+            interface.poll();
+            found = completion(interface).map_err(|_| SendError::Finished)?;
+        }
+        if found != Completion::Pending || !hand.pause(&mut wait_state)? {
+            return Ok(found);
+        }
+    }
+}
+
+/// See [`Interface::flush_link`].
+pub(crate) fn flush_link<H: Host>(
+    hand: &mut impl InHand<H>,
+    link: LinkId,
+    wait: Wait,
+) -> Result<bool, HostError> {
+    flush_until(hand, wait, |transmitter| !transmitter.is_waiting_for(link))
+}
+
+/// See [`Interface::flush`].
+pub(crate) fn flush<H: Host>(hand: &mut impl InHand<H>, wait: Wait) -> Result<bool, HostError> {
+    flush_until(hand, wait, |transmitter| !transmitter.is_waiting())
+}
+
+fn flush_until<H: Host>(
+    hand: &mut impl InHand<H>,
+    wait: Wait,
+    is_done: impl Fn(&TransmitterOf<H>) -> bool,
+) -> Result<bool, HostError> {
+    let mut wait_state = WaitState::new(wait);
+    loop {
+        let interface = hand.interface();
+        interface.poll();
+        let is_done = |outbound: &Outbound<_, _>| is_done(&outbound.transmitter);
+        if interface.outbound.read(is_done) {
+            return Ok(true);
+        }
+        if !hand.pause(&mut wait_state)? {
+            return Ok(false);
         }
     }
 }

@@ -7,6 +7,7 @@ use hamlyn_engine::terminus::TerminusId;
 use hamlyn_host::Host;
 
 use super::Interface;
+use super::in_hand::InHand;
 use crate::error::SendError;
 use crate::message::{Message, Target};
 use crate::wait::Wait;
@@ -25,35 +26,35 @@ impl<H: Host> Interface<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
-        match Message::stored(target, offset, bytes)? {
-            Some(message) => self.send_msg(terminus, target, &message, wait).map(drop),
-            None => Ok(()),
-        }
+        store(self, terminus, target, offset, bytes, wait)
     }
 }
 
-impl<'a> Message<'a> {
-    /// One that stores these bytes there; nothing if there are none.
-    #[inline]
-    pub(crate) fn stored(
-        target: &Target,
-        offset: u64,
-        bytes: &'a [u8],
-    ) -> Result<Option<Self>, SendError> {
-        let ticket = &target.ticket;
-        if ticket.metadata_index == FAST_INDEX || ticket.counting != Counting::Bits64 {
-            return Err(SendError::NotCounted {
-                peer: ticket.destination,
-            });
-        }
-        let Some(minus_one) = (bytes.len() as u64).checked_sub(1) else {
-            // Nothing is stored nor counted, but a place that is not there is an error still.
-            ticket.place(offset, 0)?;
-            return Ok(None);
-        };
-        Ok(Some(Message {
-            share: Share::from_minus_one(minus_one, Counting::Bits64),
-            ..Message::new(bytes).at(offset)
-        }))
+/// See [`Interface::store`].
+#[inline]
+pub(crate) fn store<H: Host>(
+    hand: &mut impl InHand<H>,
+    terminus: TerminusId,
+    target: &Target,
+    offset: u64,
+    bytes: &[u8],
+    wait: Wait,
+) -> Result<(), SendError> {
+    let length_bytes = bytes.len() as u64;
+    let ticket = &target.ticket;
+    if ticket.metadata_index == FAST_INDEX || ticket.counting != Counting::Bits64 {
+        return Err(SendError::NotCounted {
+            peer: ticket.destination,
+        });
     }
+    let Some(minus_one) = length_bytes.checked_sub(1) else {
+        // Nothing is stored nor counted, but a place that is not there is an error still.
+        ticket.place(offset, 0)?;
+        return Ok(());
+    };
+    let message = Message {
+        share: Share::from_minus_one(minus_one, Counting::Bits64),
+        ..Message::new(bytes).at(offset)
+    };
+    hand.send_msg(terminus, target, &message, wait).map(drop)
 }

@@ -1,47 +1,16 @@
-//! Sending by a manager: other threads use it while there is no room.
+//! Calls of a manager and of its interface that wait: other threads use it meanwhile, while there is no room for what is sent, too.
 
 use std::time::Duration;
 
 use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::{SendHandle, TerminusId};
-use hamlyn_host::Host;
+use hamlyn_host::{Host, HostError};
 
-use super::{Entered, Manager};
+use super::Entered;
 use crate::error::SendError;
+use crate::interface::{InHand, Interface};
 use crate::message::{Message, Target};
 use crate::wait::{Wait, WaitState};
-
-impl<H: Host> Manager<H> {
-    /// As [`Interface::send_msg`]; other threads use the manager while there is no room.
-    ///
-    /// [`Interface::send_msg`]: crate::Interface::send_msg
-    pub fn send_msg(
-        &self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
-        self.enter().send_by(terminus, target, message, wait)
-    }
-
-    /// As [`Interface::store`]; other threads use the manager while there is no room.
-    ///
-    /// [`Interface::store`]: crate::Interface::store
-    pub fn store(
-        &self,
-        terminus: TerminusId,
-        target: &Target,
-        offset: u64,
-        bytes: &[u8],
-        wait: Wait,
-    ) -> Result<(), SendError> {
-        match Message::stored(target, offset, bytes)? {
-            Some(message) => self.send_msg(terminus, target, &message, wait).map(drop),
-            None => Ok(()),
-        }
-    }
-}
 
 impl<H: Host> Entered<'_, H> {
     /// Sends a message over the manager's terminus.
@@ -52,12 +21,13 @@ impl<H: Host> Entered<'_, H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        self.send_by(self.terminus(), target, message, wait)
+        let terminus = self.terminus();
+        self.send_msg_by(terminus, target, message, wait)
     }
 
     /// The same over another terminus.
     #[inline(always)]
-    fn send_by(
+    pub(crate) fn send_msg_by(
         &mut self,
         terminus: TerminusId,
         target: &Target,
@@ -70,7 +40,7 @@ impl<H: Host> Entered<'_, H> {
         self.interface.send_msg(terminus, target, message, wait)
     }
 
-    /// As [`Entered::send_by`], and other threads use the manager while there is no room.
+    /// As [`Entered::send_msg_by`], and other threads use the manager while there is no room.
     fn send_among_threads(
         &mut self,
         terminus: TerminusId,
@@ -122,5 +92,32 @@ impl<H: Host> Entered<'_, H> {
             *rest = self.interface.take_cut();
         }
         sent
+    }
+}
+
+impl<H: Host> InHand<H> for Entered<'_, H> {
+    #[inline(always)]
+    fn interface(&mut self) -> &mut Interface<H> {
+        &mut self.guard.interface
+    }
+
+    #[inline]
+    fn pause(&mut self, wait_state: &mut WaitState) -> Result<bool, HostError> {
+        self.pause(wait_state)
+    }
+
+    fn let_others<R>(&mut self, act: impl FnOnce() -> R) -> R {
+        self.let_others(act)
+    }
+
+    #[inline(always)]
+    fn send_msg(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        self.send_msg_by(terminus, target, message, wait)
     }
 }

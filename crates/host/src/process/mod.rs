@@ -291,6 +291,26 @@ impl Connector for ProcessConnector {
     fn connect(&self, to: Address<'_>, deadline_ns: u64) -> Result<u64, ConnectError> {
         Ok(connect::connect(&self.0, to, deadline_ns)?.token)
     }
+
+    fn borrow<R>(
+        &self,
+        from: Destination,
+        secret: u64,
+        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
+        deadline_ns: u64,
+    ) -> Result<R, ConnectError> {
+        borrow::borrow(&self.0, from, secret, adopt, deadline_ns)
+    }
+
+    fn import(
+        &self,
+        from: Destination,
+        secret: u64,
+        access: MemoryAccess,
+        deadline_ns: u64,
+    ) -> Result<ImportedArea, ConnectError> {
+        borrow::import(&self.0, from, secret, access, deadline_ns)
+    }
 }
 
 impl<S: Sharing> Host for ProcessHost<S> {
@@ -337,16 +357,6 @@ impl<S: Sharing> Host for ProcessHost<S> {
         self.interior.lendings.withdraw(secret);
     }
 
-    fn borrow<R>(
-        &mut self,
-        from: Destination,
-        secret: u64,
-        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
-        deadline_ns: u64,
-    ) -> Result<R, ConnectError> {
-        borrow::borrow(&self.interior, from, secret, adopt, deadline_ns)
-    }
-
     fn export(&mut self, files: ExportFiles, length_bytes: u64) -> Result<u64, HostError> {
         let secret = random_bits()?;
         self.interior
@@ -357,16 +367,6 @@ impl<S: Sharing> Host for ProcessHost<S> {
 
     fn withdraw_export(&mut self, secret: u64) {
         self.interior.lendings.withdraw_export(secret);
-    }
-
-    fn import(
-        &mut self,
-        from: Destination,
-        secret: u64,
-        access: MemoryAccess,
-        deadline_ns: u64,
-    ) -> Result<ImportedArea, ConnectError> {
-        borrow::import(&self.interior, from, secret, access, deadline_ns)
     }
 
     fn connect(

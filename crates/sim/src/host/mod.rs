@@ -174,6 +174,42 @@ impl Connector for SimConnector {
             Connected::Already { token } => token,
         })
     }
+
+    fn borrow<R>(
+        &self,
+        from: Destination,
+        secret: u64,
+        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
+        deadline_ns: u64,
+    ) -> Result<R, ConnectError> {
+        let to = Address::Destination(from);
+        let owner = self.find(to, deadline_ns)?;
+        let (pages, length_bytes) = kernel::with(|kernel| kernel.fetch_lent(owner, self.0, secret))
+            .ok_or_else(|| ConnectError::NotLent { to: shown(to) })?;
+        adopt(pages, length_bytes).map_err(|_| ConnectError::Invalid {
+            to: shown(to),
+            what: "what it lent is not sealed memory of the size that it announced",
+        })
+    }
+
+    fn import(
+        &self,
+        from: Destination,
+        secret: u64,
+        access: Access,
+        deadline_ns: u64,
+    ) -> Result<ImportedArea, ConnectError> {
+        let to = Address::Destination(from);
+        let owner = self.find(to, deadline_ns)?;
+        let (files, length_bytes) =
+            kernel::with(|kernel| kernel.fetch_export(owner, self.0, secret))
+                .ok_or_else(|| ConnectError::NotLent { to: shown(to) })?;
+        let adopted = ImportedArea::adopt(files, length_bytes, access);
+        adopted.map_err(|_| ConnectError::Invalid {
+            to: shown(to),
+            what: "what it exports is not sealed memory of the size that it announced",
+        })
+    }
 }
 
 fn shown(to: Address<'_>) -> String {
@@ -245,24 +281,6 @@ impl Host for SimHost {
         kernel::with(|kernel| kernel.withdraw_lent(self.interface, secret));
     }
 
-    fn borrow<R>(
-        &mut self,
-        from: Destination,
-        secret: u64,
-        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
-        deadline_ns: u64,
-    ) -> Result<R, ConnectError> {
-        let to = Address::Destination(from);
-        let owner = self.connector().find(to, deadline_ns)?;
-        let (pages, length_bytes) =
-            kernel::with(|kernel| kernel.fetch_lent(owner, self.interface, secret))
-                .ok_or_else(|| ConnectError::NotLent { to: shown(to) })?;
-        adopt(pages, length_bytes).map_err(|_| ConnectError::Invalid {
-            to: shown(to),
-            what: "what it lent is not sealed memory of the size that it announced",
-        })
-    }
-
     fn export(&mut self, files: ExportFiles, length_bytes: u64) -> Result<u64, HostError> {
         Ok(kernel::with(|kernel| {
             kernel.export(self.interface, files, length_bytes)
@@ -271,25 +289,6 @@ impl Host for SimHost {
 
     fn withdraw_export(&mut self, secret: u64) {
         kernel::with(|kernel| kernel.withdraw_export(self.interface, secret));
-    }
-
-    fn import(
-        &mut self,
-        from: Destination,
-        secret: u64,
-        access: Access,
-        deadline_ns: u64,
-    ) -> Result<ImportedArea, ConnectError> {
-        let to = Address::Destination(from);
-        let owner = self.connector().find(to, deadline_ns)?;
-        let (files, length_bytes) =
-            kernel::with(|kernel| kernel.fetch_export(owner, self.interface, secret))
-                .ok_or_else(|| ConnectError::NotLent { to: shown(to) })?;
-        let adopted = ImportedArea::adopt(files, length_bytes, access);
-        adopted.map_err(|_| ConnectError::Invalid {
-            to: shown(to),
-            what: "what it exports is not sealed memory of the size that it announced",
-        })
     }
 
     fn connect(
