@@ -2841,8 +2841,8 @@ hamlyn_status hamlyn_open_queue(hamlyn_manager *manager,
                                 hamlyn_error *error);
 
 /**
- * Takes the next notification (h_rcv, h_rcv_block). Blocks for `wait_ns` at most; a shared manager is kept from other threads meanwhile.
- * Does not allocate. HAMLYN_OVERRUN if notifications were lost: the next call goes on with the oldest that is left.
+ * Takes the next notification (h_rcv, h_rcv_block). Blocks for `wait_ns` at most. Does not allocate. HAMLYN_OVERRUN if
+ * notifications were lost: the next call goes on with the oldest that is left.
  */
 hamlyn_status hamlyn_rcv(hamlyn_queue *queue,
                          int64_t wait_ns,
