@@ -340,6 +340,12 @@ pub trait Driver {
     /// Sleeps until a peer wakes it, an event comes, the waker is called, or `deadline_ns` passes. May wake early.
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError>;
 
+    /// The program is about to sleep at [`Driver::descriptor`], instead of in [`Driver::sleep`]: sees to it that all that would end such
+    /// a sleep makes the descriptor readable. When to wake at the latest.
+    fn sleep_elsewhere(&mut self) -> Option<u64> {
+        None
+    }
+
     /// Ends what [`Driver::prepare_sleep`] began.
     fn end_sleep(&mut self);
 

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use hamlyn_host::sharing::await_readable;
-use hamlyn_host::{Host, HostError};
+use hamlyn_host::{Driver, Host, HostError};
 
 use std::os::fd::AsFd;
 
@@ -79,7 +79,10 @@ impl<H: Host> Interface<H> {
             }
             self.sleepers.told = before;
             self.sleepers.credit_waits = self.credit_waits();
-            until_ns
+            let driver = self.driver.as_mut();
+            let wants_ns = driver.and_then(|driver| driver.sleep_elsewhere());
+            self.spare_due_ns = self.spare_due_ns.into_iter().chain(wants_ns).min();
+            until_ns.into_iter().chain(wants_ns).min()
         };
         self.sleepers.count += 1;
         Ok(Joined::Asleep(until_ns))

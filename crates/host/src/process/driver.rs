@@ -35,6 +35,8 @@ pub struct ProcessDriver {
     wakes_seen: u32,
     /// A datagram at the endpoint ends a sleep.
     polls_udp: bool,
+    /// The program sleeps at the endpoint, as that was told.
+    is_at_endpoint: bool,
     /// The process that opened the interface.
     process: u32,
 }
@@ -50,7 +52,40 @@ impl ProcessDriver {
             no_words: false,
             wakes_seen: 0,
             polls_udp: false,
+            is_at_endpoint: false,
             process: std::process::id(),
+        }
+    }
+
+    /// A datagram at the endpoint is to end the sleep that begins now. When the endpoint's timers are due, which the thread that wakes
+    /// then runs.
+    fn watch_endpoint(&mut self) -> Result<Option<u64>, HostError> {
+        let interior = &self.interior;
+        let Some(network) = &interior.network else {
+            return Ok(None);
+        };
+        let has_links = network.endpoint.has_links();
+        if has_links != self.polls_udp {
+            let doorbells = interior.registry.doorbells().as_fd();
+            let heard = watch_udp(doorbells, &network.endpoint, has_links);
+            heard.map_err(|errno| HostError::system("epoll_ctl", 0, errno))?;
+            self.polls_udp = has_links;
+        }
+        if !has_links {
+            // The endpoint driver polls it.
+            return Ok(None);
+        }
+        network.endpoint.note_asleep(true);
+        self.is_at_endpoint = true;
+        Ok(network.endpoint.deadline_ns())
+    }
+
+    /// Ends what [`ProcessDriver::watch_endpoint`] began.
+    fn leave_endpoint(&mut self) {
+        if std::mem::take(&mut self.is_at_endpoint)
+            && let Some(network) = &self.interior.network
+        {
+            network.endpoint.note_asleep(false);
         }
     }
 
@@ -130,31 +165,20 @@ impl Driver for ProcessDriver {
         if self.attention().load(Ordering::Relaxed) {
             return Ok(());
         }
-        let interior = Arc::clone(&self.interior);
-        let Some(network) = &interior.network else {
-            return self.sleep_here(deadline_ns);
-        };
-        let has_links = network.endpoint.has_links();
-        if has_links != self.polls_udp {
-            let doorbells = interior.registry.doorbells().as_fd();
-            let heard = watch_udp(doorbells, &network.endpoint, has_links);
-            heard.map_err(|errno| HostError::system("epoll_ctl", 0, errno))?;
-            self.polls_udp = has_links;
-        }
-        if !has_links {
-            // The endpoint driver polls it.
-            return self.sleep_here(deadline_ns);
-        }
-        // The thread that wakes at the endpoint's deadline runs its timers.
-        network.endpoint.note_asleep(true);
-        let wants_ns = network.endpoint.deadline_ns();
+        let wants_ns = self.watch_endpoint()?;
         let deadline_ns = deadline_ns.into_iter().chain(wants_ns).min();
         let slept = self.sleep_here(deadline_ns);
-        network.endpoint.note_asleep(false);
+        self.leave_endpoint();
         slept
     }
 
+    fn sleep_elsewhere(&mut self) -> Option<u64> {
+        // If the system has no room for the watch, the endpoint driver polls, and wakes the sleeper.
+        self.watch_endpoint().unwrap_or_default()
+    }
+
     fn end_sleep(&mut self) {
+        self.leave_endpoint();
         self.wait_set.clear();
         self.rung = true;
     }
