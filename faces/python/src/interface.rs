@@ -269,7 +269,7 @@ impl Interface {
     ) -> PyResult<Target> {
         let mut last = None;
         let target = wait_long(py, &self.manager, timeout, LONG_SLICE, |manager, wait| {
-            or_try_again(manager.target(&ticket.0, wait), &mut last)
+            or_try_again(manager.interface().target(&ticket.0, wait), &mut last)
         })?;
         Ok(Target(found(target, last)?))
     }

@@ -180,7 +180,8 @@ impl Way<'_> {
             let message = beside.message(bytes);
             let is_long = is_long(&message);
             let sent = self.send(py, is_long, timeout, |manager, terminus, wait| {
-                manager.send_msg(terminus, &self.target.0, &message, wait)
+                let mut interface = manager.interface();
+                interface.send_msg(terminus, &self.target.0, &message, wait)
             });
             sent.map(|handle| self.handle(handle))
         })
@@ -196,7 +197,8 @@ impl Way<'_> {
         with_bytes(data, "what is stored", |bytes| {
             let is_long = bytes.len() > DIRECT_BYTES_MAX;
             self.send(py, is_long, timeout, |manager, terminus, wait| {
-                manager.store(terminus, &self.target.0, offset, bytes, wait)
+                let mut interface = manager.interface();
+                interface.store(terminus, &self.target.0, offset, bytes, wait)
             })
         })
     }
@@ -251,7 +253,8 @@ impl Way<'_> {
                     return sent;
                 };
                 let wait = if is_long(next) { all_left() } else { wait };
-                let handle = manager.send_msg(terminus, &self.target.0, next, wait)?;
+                let mut interface = manager.interface();
+                let handle = interface.send_msg(terminus, &self.target.0, next, wait)?;
                 Ok(hamlyn::Sent {
                     count: 1,
                     last: Some(handle),
