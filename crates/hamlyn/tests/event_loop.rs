@@ -227,12 +227,13 @@ fn the_death_of_a_peer_ends_a_sleep() {
     std::thread::scope(|scope| {
         drop(sender);
         let there = there.detach().unwrap();
-        scope.spawn(move || {
-            std::thread::sleep(Duration::from_millis(5));
-            drop(there);
-        });
-        let ((), slept) = events.until(&mut here, || is_lost().then_some(()));
-        assert!(slept > 0);
+        while here.prepare_sleep(Wait::Poll).unwrap().is_none() {}
+        let sleep = here.prepare_sleep(Wait::Forever).unwrap().unwrap();
+        assert_eq!(sleep.timeout(), None);
+        scope.spawn(move || drop(there));
+        assert!(events.wait(None), "nothing woke the loop");
+        drop(sleep);
+        events.until(&mut here, || is_lost().then_some(()));
     });
 }
 

@@ -336,7 +336,8 @@ fn those_who_stall_hold_up_nobody_for_long() {
     let namespace = namespace();
     let mut options = Options::default().in_namespace(&namespace);
     options.handshakes_max = HANDSHAKES;
-    options.handshake_timeout = Duration::from_millis(300);
+    // All of them come within this time, on a loaded machine, too.
+    options.handshake_timeout = Duration::from_secs(2);
     let mut victim = Owner::open(options).unwrap();
     let interface = victim.identity().interface;
     let stalled: Vec<Raw> = (0..HANDSHAKES / 2)

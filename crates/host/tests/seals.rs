@@ -109,7 +109,8 @@ fn who_does_not_map_gets_no_link_and_keeps_nobody_from_one() {
     let namespace = namespace();
     let mut options = Options::default().in_namespace(&namespace);
     options.links_max = 2;
-    options.handshake_timeout = Duration::from_millis(200);
+    // Those who are not silent have spoken by then, on a loaded machine, too.
+    options.handshake_timeout = Duration::from_secs(2);
     let mut victim = Owner::open(options).unwrap();
     let interface = victim.identity().interface;
     let memory = Memory::new();

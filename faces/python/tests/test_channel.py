@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import multiprocessing
@@ -128,9 +129,13 @@ def test_arrays_without_a_copy() -> None:
 
 
 def test_what_cannot_be_sent() -> None:
-    with running(echoing), hamlyn.Channel.bind("numbers") as channel:
+    with contextlib.ExitStack() as stack:
+        channel = hamlyn.Channel.bind("numbers")
         with pytest.raises(hamlyn.TimedOut, match="nobody has connected"):
             channel.send(b"x", 0)
+        # The peer ends when the channel is closed.
+        stack.enter_context(running(echoing))
+        stack.enter_context(channel)
         channel.send(b"x", WAIT)
         assert channel.recv(WAIT) == b"x"
         for wrong, said in [

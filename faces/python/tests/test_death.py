@@ -140,8 +140,8 @@ def test_ctrl_c_ends_a_wait(wait: str) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         alice = hamlyn.open("alice")
         other = hamlyn.open("bob") if {needs_bob} else None
-        print("ready", flush=True)
         try:
+            print("ready", flush=True)
             {wait}
         except KeyboardInterrupt:
             # The manager works as before.

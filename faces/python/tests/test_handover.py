@@ -167,21 +167,27 @@ def test_other_threads_and_children(opened) -> None:
     queue = alice.interface.open_queue(8)
     view = reader.view(0, 64)
     refused, seen = [], []
-    waits = threading.Event()
+    over = threading.Event()
 
     def receive() -> None:
-        waits.set()
-        alice.interface.rcv(queue, 1)
+        # Until the other thread has met a call of this one.
+        while not over.is_set():
+            try:
+                alice.interface.rcv(queue, 0.1)
+            except hamlyn.InUse:
+                pass
 
     def meddle() -> None:
-        waits.wait()
-        while not refused:
-            try:
-                reader.open_one(3)
-            except hamlyn.InUse as error:
-                refused.append(error)
-        # A view is for any thread at any time.
-        seen.append(bytes(view))
+        try:
+            while not refused:
+                try:
+                    reader.open_one(3)
+                except hamlyn.InUse as error:
+                    refused.append(error)
+            # A view is for any thread at any time.
+            seen.append(bytes(view))
+        finally:
+            over.set()
 
     threads = [threading.Thread(target=target) for target in (receive, meddle)]
     for thread in threads:
