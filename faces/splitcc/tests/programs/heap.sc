@@ -19,6 +19,7 @@ int splitc_main(int argc, char **argv)
     barrier();
     p = there[NEXT];
     CHECK(toproc(p) == NEXT && p[3] == NEXT * 3);
+    barrier();
     CHECK(strcmp(copy, "text") == 0 && n->next->v == 0);
     mine = realloc(mine, 1000 * sizeof(int));
     CHECK(mine[9] == MYPROC * 9);
