@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use crate::Handle;
 use crate::aio;
 use crate::area::{Area, allocate};
+use crate::connecting;
 use crate::error::{Failure, Kind};
 use crate::export::{Export, ExportTicket, Import};
 use crate::figures::{ConnectionState, SlotInfo};
@@ -23,7 +24,7 @@ use crate::sending::{self, Beside, SendHandle, Sent, Way};
 use crate::slot::{Notification, Queue, Slot, Target, mode_of, receive_many, rights_of};
 use crate::terminus::{self, Terminus};
 use crate::ticket::Ticket;
-use crate::waiting::{LONG_SLICE, Timeout, found, look_until, or_try_again, wait_for, wait_long};
+use crate::waiting::{Timeout, found, look_until, wait_for};
 
 /// The lower layer of a manager.
 #[pyclass(frozen, module = "hamlyn")]
@@ -266,12 +267,19 @@ impl Interface {
         py: Python<'_>,
         ticket: &Ticket,
         timeout: Option<Timeout>,
-    ) -> PyResult<Target> {
-        let mut last = None;
-        let target = wait_long(py, &self.manager, timeout, LONG_SLICE, |manager, wait| {
-            or_try_again(manager.target(&ticket.0, wait), &mut last)
-        })?;
-        Ok(Target(found(target, last)?))
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(self.owner.bind(py), connecting::target(ticket), timeout)
+    }
+
+    /// As `target`, awaited: see `Manager.connect_datagram_async`.
+    #[pyo3(signature = (ticket, timeout=None))]
+    fn target_async<'py>(
+        &self,
+        py: Python<'py>,
+        ticket: &Ticket,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(self.owner.bind(py), connecting::target(ticket), timeout)
     }
 
     /// Sends a message to `offset` of a ticket's place: with a word in fast mode, with up to 60 bytes of metadata to an entry; `silent`:

@@ -9,6 +9,7 @@ mod aio;
 mod area;
 mod borrowing;
 mod bytes;
+mod connecting;
 mod datagram;
 mod endpoint;
 mod error;
@@ -117,5 +118,6 @@ fn _hamlyn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<peer::Peer>()?;
     module.add_class::<event::Event>()?;
     module.add_class::<aio::Step>()?;
+    module.add_class::<connecting::Connecting>()?;
     Ok(())
 }
