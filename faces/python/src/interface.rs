@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::Handle;
 use crate::aio;
@@ -81,11 +82,12 @@ impl Interface {
     }
 
     /// Memory, zeroed. `kind`: "private"; "grantable" to chosen peers, in whole pages; or "exportable", in whole pages, which appear when they
-    /// are touched. The last two are rounded up.
-    #[pyo3(signature = (length, kind="private"))]
-    fn allocate(&self, length: u64, kind: &str) -> PyResult<Area> {
+    /// are touched. The last two are rounded up. An "exportable" one may lie at a chosen `address`, a multiple of 4,096: for programs whose
+    /// peers map it at the same one. Taken if something is mapped in that range already, which stays as it is.
+    #[pyo3(signature = (length, kind="private", *, address=None))]
+    fn allocate(&self, length: u64, kind: &str, address: Option<usize>) -> PyResult<Area> {
         let manager = self.manager.enter()?;
-        let (area, length) = allocate(manager.interface(), length, kind)?;
+        let (area, length) = allocate(manager.interface(), length, kind, address)?;
         Ok(Area::new(self.manager.gate(), area, length))
     }
 
@@ -225,6 +227,17 @@ impl Interface {
         length: Option<u64>,
     ) -> PyResult<u8> {
         terminus::bind_area(&self.manager, terminus, area, offset, length)
+    }
+
+    /// A copy of up to 60 bytes of metadata for a message, out of an area that was bound to the terminus: tag, offset and length. Does not
+    /// block. TooLong if they are more.
+    fn gather_metadata<'py>(
+        &self,
+        py: Python<'py>,
+        terminus: &Terminus,
+        piece: (u8, u64, u64),
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        terminus::gather_metadata(py, &self.manager, terminus, piece)
     }
 
     /// Undoes `bind_area`. TimedOut while messages wait that are gathered from there.

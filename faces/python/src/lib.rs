@@ -43,6 +43,7 @@ mod terminus;
 mod ticket;
 mod waiting;
 mod window;
+mod words;
 
 use hamlyn::host::process::ProcessHost;
 use hamlyn::host::sharing::AnyThread;

@@ -5,8 +5,8 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use hamlyn::engine::refusal::Refusals;
-use hamlyn::host::process::Options as HostOptions;
 use hamlyn::host::Supply;
+use hamlyn::host::process::Options as HostOptions;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 

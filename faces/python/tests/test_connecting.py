@@ -6,10 +6,12 @@ import asyncio
 import concurrent.futures
 import os
 import signal
+import threading
 from typing import Any
 
 import pytest
 from conftest import doomed, running
+from test_hosts import free_ports, network
 
 import hamlyn
 import hamlyn.aio
@@ -137,6 +139,61 @@ def test_by_ticket_seed_and_member() -> None:
                 bound.recv(0)
 
     asyncio.run(main())
+
+
+def on_two(ports: list[int]) -> None:
+    async def main() -> None:
+        with hamlyn.open(network=network(1, ports)) as me:
+            late = asyncio.ensure_future(me.connect_datagram_async("one/alice/late", WAIT))
+            log, client, ticket = await asyncio.gather(
+                me.connect_stream_async("one/alice/log", WAIT),
+                me.connect_service_async("one/alice/echo", WAIT),
+                me.ask_async("one/alice", "ticket", WAIT),
+            )
+            log.send(b"record")
+            assert await client.call_async(b"request") == b"reply"
+            await me.interface.target_async(hamlyn.Ticket(ticket), WAIT)
+            await (await late).send_async(b"late")
+            await me.flush_async()
+            # Of another host the library tells no more than that it has not answered.
+            with pytest.raises((hamlyn.NotFound, hamlyn.TimedOut), match="one/nobody"):
+                await me.connect_datagram_async("one/nobody/inbox", 0.5)
+
+    asyncio.run(main())
+
+
+def test_between_hosts() -> None:
+    ports = free_ports(2)
+    with hamlyn.open("alice", network=network(0, ports)) as alice, running(on_two, ports):
+        log, service = alice.bind_stream("log"), alice.bind_service("echo")
+        inbox = alice.open_datagram()
+        alice.offer("ticket", bytes(inbox.ticket))
+        service.recv(WAIT).reply(b"reply")
+        assert log.recv_bytes(WAIT) == b"record"
+        late = alice.bind_datagram("late")
+        assert late.recv_bytes(WAIT) == b"late"
+
+
+def test_loops_that_share_a_manager() -> None:
+    with hamlyn.open("alice", strategy="np") as alice, hamlyn.open(shared=True) as me:
+        inbox = alice.bind_tagged_write("table", 64)
+
+        async def main(me: hamlyn.Manager) -> None:
+            for _ in range(10):
+                with await me.connect_tagged_write_async("alice/table", WAIT) as writer:
+                    await writer.send_async(0, b"row", 1)
+
+        def loop(handle: hamlyn.Manager) -> None:
+            with handle:
+                asyncio.run(main(handle))
+
+        threads = [threading.Thread(target=loop, args=(me.share(),)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        asyncio.run(main(me))
+        for thread in threads:
+            thread.join()
+        assert [int(inbox.recv(WAIT)) for _ in range(50)] == [1] * 50
 
 
 def stopped_peer() -> None:
