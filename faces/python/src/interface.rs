@@ -12,6 +12,7 @@ use crate::area::{Area, allocate};
 use crate::connecting;
 use crate::error::{Failure, Kind};
 use crate::export::{Export, ExportTicket, Import};
+use crate::fencing::{self, Linked};
 use crate::figures::{ConnectionState, SlotInfo};
 use crate::gate::Guarded;
 use crate::grant::{Grant, GrantTicket};
@@ -243,6 +244,22 @@ impl Interface {
     /// Undoes `bind_area`. TimedOut while messages wait that are gathered from there.
     fn unbind_area(&self, terminus: &Terminus, tag: u8) -> PyResult<()> {
         terminus::unbind_area(&self.manager, terminus, tag)
+    }
+
+    /// Waits until everything that was sent over the link to a target or a peer, by whichever sender of the manager, is in its place there.
+    /// Refused if some was not accepted, with the reason; PeerGone if the link has ended.
+    #[pyo3(signature = (to, timeout=None))]
+    fn fence_link(&self, py: Python<'_>, to: Linked<'_>, timeout: Option<Timeout>) -> PyResult<()> {
+        fencing::wait(py, &self.manager, &to, timeout)
+    }
+
+    /// As `fence_link`, awaited in the running event loop of asyncio.
+    fn fence_link_async<'py>(
+        &self,
+        py: Python<'py>,
+        to: Linked<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        fencing::begin(self.owner.bind(py), &self.manager, &to)
     }
 
     /// Lets one message into the metadata entry of that index, of a slot in mode "paranoid_one_shot": with the slot's key, into that part.

@@ -15,6 +15,7 @@ mod endpoint;
 mod error;
 mod event;
 mod export;
+mod fencing;
 mod figures;
 mod fork;
 mod gate;
