@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hamlyn::Wait;
 use hamlyn::error::ConnectError;
-use hamlyn::host::Address;
+use hamlyn::host::{Address, ConnectError as Reach};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -18,7 +18,7 @@ use crate::address::{To, address_of};
 use crate::aio;
 use crate::bytes::with_bytes;
 use crate::datagram::DatagramSender;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::gate::{Closing, Gate, closed, forked};
 use crate::group::GroupSender;
 use crate::loans::Subscriber;
@@ -33,23 +33,50 @@ use crate::waiting::{Deadline, LONG_SLICE, Timeout, found, or_try_again, wait_lo
 /// What was connected: it makes an object of it that belongs to a manager.
 type Made = Box<dyn FnOnce(&Bound<'_, Manager>) -> PyResult<Py<PyAny>> + Send>;
 /// Connects, for as long as the wait says.
-pub(crate) type Connect = Box<dyn FnMut(&Handle, Wait) -> Result<Made, ConnectError> + Send>;
+type Attempt = Box<dyn FnMut(&Handle, Wait) -> Result<Made, ConnectError> + Send>;
+
+/// What is to be connected.
+pub(crate) struct Connect {
+    /// Who has it, if a program said so by name.
+    name: Option<String>,
+    attempt: Attempt,
+}
 
 /// Connects by `connect`, and makes an object by `make`.
 fn connecting<E: Send + 'static>(
+    name: Option<String>,
     mut connect: impl FnMut(&Handle, Wait) -> Result<E, ConnectError> + Send + 'static,
     make: impl Fn(&Bound<'_, Manager>, E) -> PyResult<Py<PyAny>> + Copy + Send + 'static,
 ) -> Connect {
-    Box::new(move |handle, wait| {
+    let attempt = move |handle: &Handle, wait| {
         let end = connect(handle, wait)?;
-        Ok(Box::new(move |manager: &Bound<'_, Manager>| {
-            make(manager, end)
-        }))
-    })
+        let made: Made = Box::new(move |manager| make(manager, end));
+        Ok(made)
+    };
+    Connect {
+        name,
+        attempt: Box::new(attempt),
+    }
+}
+
+/// Whose end point has that address; nothing if it is none, which the attempt says.
+fn name_of(address: &str) -> Option<String> {
+    let (name, _) = address.rsplit_once('/')?;
+    (name.matches('/').count() <= 1).then(|| name.to_owned())
+}
+
+impl To {
+    fn name(&self) -> Option<String> {
+        match self {
+            Self::Address(address) => name_of(address),
+            Self::Ticket(_) => None,
+        }
+    }
 }
 
 pub(crate) fn datagram(to: To) -> Connect {
     connecting(
+        to.name(),
         move |it, wait| match &to {
             To::Address(address) => it.connect_datagram(address, wait),
             To::Ticket(ticket) => hamlyn::datagram::Sender::grow(it, ticket, wait),
@@ -64,18 +91,20 @@ pub(crate) fn datagram(to: To) -> Connect {
 pub(crate) fn stream(to: &Bound<'_, PyAny>) -> PyResult<Connect> {
     let make = |manager: &Bound<'_, Manager>, end| Ok(StreamSender::new(manager, end)?.into_any());
     if let Ok(address) = to.extract::<String>() {
+        let name = name_of(&address);
         let connect = move |it: &Handle, wait| it.connect_stream(&address, wait);
-        return Ok(connecting(connect, make));
+        return Ok(connecting(name, connect, make));
     }
     let seed = with_bytes(to, "where to connect to, if it is no str,", |bytes| {
         Ok(hamlyn::stream::StreamSeed::from_bytes(bytes).map_err(Failure::from)?)
     })?;
     let connect = move |it: &Handle, wait| hamlyn::stream::Sender::grow(it, &seed, wait);
-    Ok(connecting(connect, make))
+    Ok(connecting(None, connect, make))
 }
 
 pub(crate) fn tagged_write(to: To) -> Connect {
     connecting(
+        to.name(),
         move |it, wait| match &to {
             To::Address(address) => it.connect_tagged_write(address, wait),
             To::Ticket(ticket) => hamlyn::tagged_write::Sender::grow(it, ticket, wait),
@@ -89,15 +118,17 @@ pub(crate) fn group(to: &Bound<'_, PyAny>) -> PyResult<Connect> {
     if let Ok(member) = to.cast::<Member>() {
         let member = member.get().0;
         let connect = move |it: &Handle, wait| hamlyn::group::Sender::grow(it, &member, wait);
-        return Ok(connecting(connect, make));
+        return Ok(connecting(None, connect, make));
     }
     let address = address_of(to, "a Member")?;
+    let name = name_of(&address);
     let connect = move |it: &Handle, wait| it.connect_group(&address, wait);
-    Ok(connecting(connect, make))
+    Ok(connecting(name, connect, make))
 }
 
 pub(crate) fn service(to: String) -> Connect {
     connecting(
+        name_of(&to),
         move |it, wait| it.connect_service(&to, wait),
         |manager, end| Ok(Client::new(manager, end)?.into_any()),
     )
@@ -105,6 +136,7 @@ pub(crate) fn service(to: String) -> Connect {
 
 pub(crate) fn subscriber(to: String, trusts_publisher: bool) -> Connect {
     connecting(
+        name_of(&to),
         move |it, wait| it.connect_subscriber(&to, wait),
         move |manager, end| Ok(Subscriber::new(manager, end, trusts_publisher)?.into_any()),
     )
@@ -113,6 +145,7 @@ pub(crate) fn subscriber(to: String, trusts_publisher: bool) -> Connect {
 /// What the manager `name` offers under an item.
 pub(crate) fn offer(name: String, item: String) -> Connect {
     connecting(
+        Some(name.clone()),
         move |it, wait| it.ask(Address::Name(&name), &item, wait),
         |manager, bytes| Ok(PyBytes::new(manager.py(), &bytes).into_any().unbind()),
     )
@@ -121,6 +154,7 @@ pub(crate) fn offer(name: String, item: String) -> Connect {
 pub(crate) fn target(ticket: &Ticket) -> Connect {
     let ticket = ticket.0;
     connecting(
+        None,
         move |it, wait| it.target(&ticket, wait),
         |manager, target| Ok(Py::new(manager.py(), Target(target))?.into_any()),
     )
@@ -139,7 +173,7 @@ pub(crate) fn wait(
         guarded,
         timeout,
         LONG_SLICE,
-        |handle, wait| or_try_again(connect(handle, wait), &mut last),
+        |handle, wait| or_try_again((connect.attempt)(handle, wait), &mut last),
     )?;
     found(made, last)?(manager)
 }
@@ -188,40 +222,42 @@ enum Look {
 }
 
 impl Attempts {
-    /// Looks without waiting.
+    /// Looks without waiting whether anybody is there. It asks for what nobody offers: an attempt that has no time to end may take what is
+    /// offered once, and lose it.
     fn look(&mut self) -> Result<Look, Failure> {
         let is_over = self.deadline.left(LONG_SLICE).is_none();
         if let Some(last) = self.last.take_if(|_| is_over) {
             return Err(last);
         }
-        let mut why = None;
-        let made = or_try_again((self.connect)(&self.handle, Wait::Poll), &mut why)?;
-        if let Some(made) = made {
-            return Ok(Look::Made(made));
-        }
-        match why {
-            // What an answer said before says more.
-            Some(why) if why.kind == Kind::TimedOut => {
-                self.last.get_or_insert(why);
-                Ok(Look::Unanswered)
-            }
-            why => {
-                self.last = why;
+        let Some(name) = &self.connect.name else {
+            return Ok(Look::Unanswered);
+        };
+        match self.handle.ask(Address::Name(name), NOTHING, Wait::Poll) {
+            Err(ConnectError::Reach(why @ (Reach::Absent { .. } | Reach::UnknownHost { .. }))) => {
+                self.last = Some(why.into());
                 Ok(Look::Absent)
             }
+            // Another name could be wrong, which the attempt says.
+            _ => Ok(Look::Unanswered),
         }
     }
 
     /// Waits for an answer.
     fn wait(&mut self) -> Result<Look, Failure> {
-        let Some(left) = self.deadline.left(LONG_SLICE) else {
-            return Ok(Look::Unanswered);
+        let wait = match self.deadline.left(LONG_SLICE) {
+            Some(left) => Wait::For(left),
+            // It is tried once in any case.
+            None if self.last.is_none() => Wait::Poll,
+            None => return Ok(Look::Unanswered),
         };
-        let made = (self.connect)(&self.handle, Wait::For(left));
+        let made = (self.connect.attempt)(&self.handle, wait);
         let made = or_try_again(made, &mut self.last)?;
         Ok(made.map_or(Look::Unanswered, Look::Made))
     }
 }
+
+/// An item under which nothing is offered.
+const NOTHING: &str = "hamlyn.nothing-is-offered-under-this";
 
 /// How far a task is.
 enum State {
@@ -325,7 +361,7 @@ impl Connecting {
 
 #[pymethods]
 impl Connecting {
-    /// Looks without waiting: "connected"; "absent", nobody is there; or "unanswered", somebody is.
+    /// Looks without waiting: "absent", nobody is there; or "unanswered", somebody may be.
     fn look(&self, py: Python<'_>) -> PyResult<&'static str> {
         self.advance(py, Attempts::look)
     }

@@ -46,12 +46,9 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def end(connecting: Any) -> str:
     """Steps until it is connected."""
-    while True:
-        found: str = connecting.look()
-        if found == "unanswered":
-            found = connecting.wait()
-        if found == "connected":
-            return found
+    while connecting.look() != "unanswered" or connecting.wait() != "connected":
+        pass
+    return "connected"
 
 
 def every_end_point() -> None:

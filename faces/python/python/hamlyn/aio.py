@@ -232,14 +232,10 @@ async def connect(connecting: Any) -> Any:
     pause = _PAUSE
     try:
         while True:
-            found = connecting.look()
-            if found == "absent":
+            if connecting.look() == "absent":
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _PAUSE_MOST)
-                continue
-            if found == "unanswered":
-                found = await _answer(connecting)
-            if found == "connected":
+            elif await _answer(connecting) == "connected":
                 return connecting.made()
     finally:
         connecting.give_up()
