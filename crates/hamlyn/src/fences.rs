@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 
+use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Host, HostError};
 
 use crate::error::FenceError;
@@ -24,27 +25,38 @@ impl<H: Host> Manager<H> {
     /// As [`Manager::fence`], as a future, for what was accepted before it was first polled. An event loop or a task must drive the
     /// manager ([`Manager::register_waker`]). If it is dropped before it is done, the next fence tells what it would have told.
     pub async fn fence_async(&self) -> Result<(), FenceError> {
-        let begin = |core: &mut Entered<'_, H>| core.interface.begin_fence();
+        let begin = |core: &mut Entered<'_, H>| Ok(core.interface.begin_fence());
         self.hold().fenced(begin).await
+    }
+
+    /// As [`Interface::fence_link`], as a future like that of [`Manager::fence_async`], which has a handle of its own.
+    ///
+    /// [`Interface::fence_link`]: crate::Interface::fence_link
+    pub fn fence_link_async(
+        &self,
+        link: LinkId,
+    ) -> impl Future<Output = Result<(), FenceError>> + use<H> {
+        let begin = move |core: &mut Entered<'_, H>| core.interface.begin_fence_of(link);
+        self.hold().fenced(begin)
     }
 }
 
 impl<H: Host> Holder<H> {
     /// As [`Entered::fence_to`], as a future.
     pub(crate) async fn fence_async(&self, target: &Target) -> Result<(), FenceError> {
-        let begin = |core: &mut Entered<'_, H>| core.begin_fence_to(target);
+        let begin = |core: &mut Entered<'_, H>| Ok(core.begin_fence_to(target));
         // One that waits has a handle of its own.
         self.clone().fenced(begin).await
     }
 
     async fn fenced(
         self,
-        begin: impl FnOnce(&mut Entered<'_, H>) -> Fence,
+        begin: impl FnOnce(&mut Entered<'_, H>) -> Result<Fence, FenceError>,
     ) -> Result<(), FenceError> {
         let mut fence = {
             let mut core = self.enter();
             core.reap();
-            begin(&mut core)
+            begin(&mut core)?
         };
         let mut look = |core: &mut Entered<'_, H>| {
             let is_over = core.interface.continue_fence(&mut fence);

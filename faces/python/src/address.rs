@@ -7,17 +7,17 @@ use crate::ticket::Ticket;
 use crate::waiting::type_name;
 
 /// An address, or a ticket.
-pub(crate) enum To<'py> {
+pub(crate) enum To {
     Address(String),
-    Ticket(PyRef<'py, Ticket>),
+    Ticket(hamlyn::Ticket),
 }
 
-impl<'py> FromPyObject<'_, 'py> for To<'py> {
+impl<'py> FromPyObject<'_, 'py> for To {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         match object.cast::<Ticket>() {
-            Ok(ticket) => Ok(Self::Ticket(ticket.to_owned().borrow())),
+            Ok(ticket) => Ok(Self::Ticket(ticket.get().0)),
             Err(_) => address_of(&object, "a Ticket").map(Self::Address),
         }
     }

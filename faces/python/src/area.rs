@@ -128,20 +128,31 @@ impl Area {
     }
 }
 
-/// Allocates an area of that kind, and says how long it is.
+/// Allocates an area of that kind, at that address if there is one, and says how long it is.
 pub(crate) fn allocate(
     mut interface: InterfaceGuard<'_, Host>,
     length_bytes: u64,
     kind: &str,
+    address: Option<usize>,
 ) -> PyResult<(hamlyn::Area, u64)> {
+    if address == Some(0) {
+        return Err(PyValueError::new_err(
+            "the address is 0: None leaves it to the system",
+        ));
+    }
     let area = match kind {
+        "private" | "grantable" if address.is_some() => {
+            return Err(PyValueError::new_err(
+                "only an area whose kind is \"exportable\" is allocated at a chosen address",
+            ));
+        }
         "private" => interface.allocate(length_bytes).map_err(Failure::from)?,
         "grantable" => interface
             .allocate_shared(length_bytes)
             .map_err(Failure::from)?,
         "exportable" => hamlyn::Area::exportable(ExportableOptions {
             length_bytes,
-            address: None,
+            address,
         })
         .map_err(Failure::from)?,
         _ => {

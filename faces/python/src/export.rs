@@ -75,6 +75,7 @@ impl From<ExportableError> for Failure {
     fn from(error: ExportableError) -> Self {
         let kind = match &error {
             ExportableError::Length(_) | ExportableError::Address(_) => Kind::Invalid,
+            ExportableError::Occupied { .. } => Kind::Taken,
             _ => Kind::SystemFailed,
         };
         Self::of(kind, &error)

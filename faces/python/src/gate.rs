@@ -291,7 +291,7 @@ impl<T> Guarded<T> {
 }
 
 #[cold]
-fn closed(name: &'static str) -> Failure {
+pub(crate) fn closed(name: &'static str) -> Failure {
     Failure::of(
         Kind::HandleClosed,
         &format_args!("this {name} was closed: open another"),

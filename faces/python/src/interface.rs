@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::Handle;
 use crate::aio;
 use crate::area::{Area, allocate};
+use crate::connecting;
 use crate::error::{Failure, Kind};
 use crate::export::{Export, ExportTicket, Import};
+use crate::fencing::{self, Linked};
 use crate::figures::{ConnectionState, SlotInfo};
 use crate::gate::Guarded;
 use crate::grant::{Grant, GrantTicket};
@@ -23,7 +26,7 @@ use crate::sending::{self, Beside, SendHandle, Sent, Way};
 use crate::slot::{Notification, Queue, Slot, Target, mode_of, receive_many, rights_of};
 use crate::terminus::{self, Terminus};
 use crate::ticket::Ticket;
-use crate::waiting::{LONG_SLICE, Timeout, found, look_until, or_try_again, wait_for, wait_long};
+use crate::waiting::{Timeout, found, look_until, wait_for};
 
 /// The lower layer of a manager.
 #[pyclass(frozen, module = "hamlyn")]
@@ -80,11 +83,12 @@ impl Interface {
     }
 
     /// Memory, zeroed. `kind`: "private"; "grantable" to chosen peers, in whole pages; or "exportable", in whole pages, which appear when they
-    /// are touched. The last two are rounded up.
-    #[pyo3(signature = (length, kind="private"))]
-    fn allocate(&self, length: u64, kind: &str) -> PyResult<Area> {
+    /// are touched. The last two are rounded up. An "exportable" one may lie at a chosen `address`, a multiple of 4,096: for programs whose
+    /// peers map it at the same one. Taken if something is mapped in that range already, which stays as it is.
+    #[pyo3(signature = (length, kind="private", *, address=None))]
+    fn allocate(&self, length: u64, kind: &str, address: Option<usize>) -> PyResult<Area> {
         let manager = self.manager.enter()?;
-        let (area, length) = allocate(manager.interface(), length, kind)?;
+        let (area, length) = allocate(manager.interface(), length, kind, address)?;
         Ok(Area::new(self.manager.gate(), area, length))
     }
 
@@ -226,9 +230,36 @@ impl Interface {
         terminus::bind_area(&self.manager, terminus, area, offset, length)
     }
 
+    /// A copy of up to 60 bytes of metadata for a message, out of an area that was bound to the terminus: tag, offset and length. Does not
+    /// block. TooLong if they are more.
+    fn gather_metadata<'py>(
+        &self,
+        py: Python<'py>,
+        terminus: &Terminus,
+        piece: (u8, u64, u64),
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        terminus::gather_metadata(py, &self.manager, terminus, piece)
+    }
+
     /// Undoes `bind_area`. TimedOut while messages wait that are gathered from there.
     fn unbind_area(&self, terminus: &Terminus, tag: u8) -> PyResult<()> {
         terminus::unbind_area(&self.manager, terminus, tag)
+    }
+
+    /// Waits until everything that was sent over the link to a target or a peer, by whichever sender of the manager, is in its place there.
+    /// Refused if some was not accepted, with the reason; PeerGone if the link has ended.
+    #[pyo3(signature = (to, timeout=None))]
+    fn fence_link(&self, py: Python<'_>, to: Linked<'_>, timeout: Option<Timeout>) -> PyResult<()> {
+        fencing::wait(py, &self.manager, &to, timeout)
+    }
+
+    /// As `fence_link`, awaited in the running event loop of asyncio.
+    fn fence_link_async<'py>(
+        &self,
+        py: Python<'py>,
+        to: Linked<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        fencing::begin(self.owner.bind(py), &self.manager, &to)
     }
 
     /// Lets one message into the metadata entry of that index, of a slot in mode "paranoid_one_shot": with the slot's key, into that part.
@@ -266,12 +297,19 @@ impl Interface {
         py: Python<'_>,
         ticket: &Ticket,
         timeout: Option<Timeout>,
-    ) -> PyResult<Target> {
-        let mut last = None;
-        let target = wait_long(py, &self.manager, timeout, LONG_SLICE, |manager, wait| {
-            or_try_again(manager.interface().target(&ticket.0, wait), &mut last)
-        })?;
-        Ok(Target(found(target, last)?))
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(self.owner.bind(py), connecting::target(ticket), timeout)
+    }
+
+    /// As `target`, awaited: see `Manager.connect_datagram_async`.
+    #[pyo3(signature = (ticket, timeout=None))]
+    fn target_async<'py>(
+        &self,
+        py: Python<'py>,
+        ticket: &Ticket,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(self.owner.bind(py), connecting::target(ticket), timeout)
     }
 
     /// Sends a message to `offset` of a ticket's place: with a word in fast mode, with up to 60 bytes of metadata to an entry; `silent`:

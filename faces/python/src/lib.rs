@@ -9,11 +9,13 @@ mod aio;
 mod area;
 mod borrowing;
 mod bytes;
+mod connecting;
 mod datagram;
 mod endpoint;
 mod error;
 mod event;
 mod export;
+mod fencing;
 mod figures;
 mod fork;
 mod gate;
@@ -42,6 +44,7 @@ mod terminus;
 mod ticket;
 mod waiting;
 mod window;
+mod words;
 
 use hamlyn::host::process::ProcessHost;
 use hamlyn::host::sharing::AnyThread;
@@ -117,5 +120,6 @@ fn _hamlyn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<peer::Peer>()?;
     module.add_class::<event::Event>()?;
     module.add_class::<aio::Step>()?;
+    module.add_class::<connecting::Connecting>()?;
     Ok(())
 }

@@ -4,34 +4,32 @@ use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use hamlyn::Wait;
 use hamlyn::engine::refusal::Refusals;
-use hamlyn::error::ConnectError;
+use hamlyn::host::Supply;
 use hamlyn::host::process::Options as HostOptions;
-use hamlyn::host::{Address, Supply};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::PyTuple;
 
 use crate::Handle;
-use crate::address::{To, address_of};
+use crate::address::To;
 use crate::aio;
 use crate::bytes::with_bytes;
-use crate::datagram::{DatagramReceiver, DatagramSender};
+use crate::connecting;
+use crate::datagram::DatagramReceiver;
 use crate::error::{Failure, Kind};
 use crate::event::Event;
 use crate::gate::{Carried, Gate, Guarded};
-use crate::group::{GroupReceiver, GroupSender, counting};
+use crate::group::{GroupReceiver, counting};
 use crate::interface::Interface;
 use crate::lending::End;
-use crate::loans::{Publisher, Subscriber, publisher_options};
+use crate::loans::{Publisher, publisher_options};
 use crate::options::{access, manager_options, network_use, span};
 use crate::peer::Peer;
-use crate::service::{Client, Service};
+use crate::service::Service;
 use crate::sleep::{Sleep, Sleeper};
-use crate::stream::{StreamReceiver, StreamSender, stream_options};
-use crate::tagged_write::{TaggedWriteReceiver, TaggedWriteSender};
-use crate::ticket::Member;
-use crate::waiting::{LONG_SLICE, SLICE, Timeout, fence, found, or_try_again, wait_for, wait_long};
+use crate::stream::{StreamReceiver, stream_options};
+use crate::tagged_write::TaggedWriteReceiver;
+use crate::waiting::{SLICE, Timeout, fence, found, wait_for, wait_long};
 
 /// An interface and its end points, found by others under its name. It is closed by `close` or at the end of a `with`, with all its end
 /// points. One thread at a time uses it and them: open one for each thread.
@@ -120,18 +118,13 @@ impl Manager {
         Ok(act(&*self.manager.enter()?)?)
     }
 
-    /// Connects, in slices, until the time is over.
-    fn connect<R>(
-        &self,
-        py: Python<'_>,
-        timeout: Option<Timeout>,
-        mut connect: impl FnMut(&Handle, Wait) -> Result<R, ConnectError>,
-    ) -> PyResult<R> {
-        let mut last = None;
-        let connected = wait_long(py, &self.manager, timeout, LONG_SLICE, |manager, wait| {
-            or_try_again(connect(manager, wait), &mut last)
-        })?;
-        found(connected, last)
+    /// Another handle of it.
+    pub(crate) fn handle(&self) -> PyResult<Handle> {
+        self.enter(|manager| Ok(manager.clone()))
+    }
+
+    pub(crate) fn guarded(&self) -> &Guarded<Handle> {
+        &self.manager
     }
 }
 
@@ -153,7 +146,7 @@ impl Manager {
             )
             .into());
         }
-        let handle = self.enter(|manager| Ok(manager.clone()))?;
+        let handle = self.handle()?;
         Ok(Self::around(handle, self.name.clone(), true))
     }
 
@@ -221,16 +214,21 @@ impl Manager {
     #[pyo3(signature = (to, timeout=None))]
     fn connect_datagram(
         slf: &Bound<'_, Self>,
-        to: To<'_>,
+        to: To,
         timeout: Option<Timeout>,
-    ) -> PyResult<Py<DatagramSender>> {
-        let this = slf.get();
-        let sender = this.connect(slf.py(), timeout, |it, wait| match &to {
-            To::Address(address) => it.connect_datagram(address, wait),
-            To::Ticket(ticket) => hamlyn::datagram::Sender::grow(it, &ticket.0, wait),
-        })?;
-        let handle = this.enter(|it| Ok(it.clone()))?;
-        DatagramSender::new(slf, sender, handle)
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(slf, connecting::datagram(to), timeout)
+    }
+
+    /// As `connect_datagram`, awaited in the running event loop of asyncio. Other tasks use the manager meanwhile. If the task is cancelled,
+    /// nothing is connected; if the peer is there and is to answer, the task ends when it has, after a second at most.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_datagram_async<'py>(
+        slf: &Bound<'py, Self>,
+        to: To,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(slf, connecting::datagram(to), timeout)
     }
 
     /// The receiving end of a stream, for the one sender that connects first. It begins with `pieces` of `piece_bytes`, and grows up to
@@ -269,22 +267,18 @@ impl Manager {
         slf: &Bound<'_, Self>,
         to: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
-    ) -> PyResult<Py<StreamSender>> {
-        let this = slf.get();
-        let end = match to.extract::<String>() {
-            Ok(address) => this.connect(slf.py(), timeout, |it, wait| {
-                it.connect_stream(&address, wait)
-            })?,
-            Err(_) => {
-                let seed = with_bytes(to, "where to connect to, if it is no str,", |bytes| {
-                    Ok(hamlyn::stream::StreamSeed::from_bytes(bytes).map_err(Failure::from)?)
-                })?;
-                this.connect(slf.py(), timeout, |it, wait| {
-                    hamlyn::stream::Sender::grow(it, &seed, wait)
-                })?
-            }
-        };
-        StreamSender::new(slf, end)
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(slf, connecting::stream(to)?, timeout)
+    }
+
+    /// As `connect_stream`, awaited: see `connect_datagram_async`.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_stream_async<'py>(
+        slf: &Bound<'py, Self>,
+        to: &Bound<'_, PyAny>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(slf, connecting::stream(to)?, timeout)
     }
 
     /// An area of so many bytes which any number of senders write, and room for so many tags that have not been taken.
@@ -305,14 +299,20 @@ impl Manager {
     #[pyo3(signature = (to, timeout=None))]
     fn connect_tagged_write(
         slf: &Bound<'_, Self>,
-        to: To<'_>,
+        to: To,
         timeout: Option<Timeout>,
-    ) -> PyResult<Py<TaggedWriteSender>> {
-        let end = slf.get().connect(slf.py(), timeout, |it, wait| match &to {
-            To::Address(address) => it.connect_tagged_write(address, wait),
-            To::Ticket(ticket) => hamlyn::tagged_write::Sender::grow(it, &ticket.0, wait),
-        })?;
-        TaggedWriteSender::new(slf, end)
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(slf, connecting::tagged_write(to), timeout)
+    }
+
+    /// As `connect_tagged_write`, awaited: see `connect_datagram_async`.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_tagged_write_async<'py>(
+        slf: &Bound<'py, Self>,
+        to: To,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(slf, connecting::tagged_write(to), timeout)
     }
 
     /// A group with a buffer of that size: one message, made of the parts of many senders. `begin_shared` offers the parts. `counting` is
@@ -337,23 +337,18 @@ impl Manager {
         slf: &Bound<'_, Self>,
         to: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
-    ) -> PyResult<Py<GroupSender>> {
-        let this = slf.get();
-        let end = match to.cast::<Member>() {
-            Ok(member) => {
-                let member = member.get().0;
-                this.connect(slf.py(), timeout, |it, wait| {
-                    hamlyn::group::Sender::grow(it, &member, wait)
-                })?
-            }
-            Err(_) => {
-                let address = address_of(to, "a Member")?;
-                this.connect(slf.py(), timeout, |it, wait| {
-                    it.connect_group(&address, wait)
-                })?
-            }
-        };
-        GroupSender::new(slf, end)
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(slf, connecting::group(to)?, timeout)
+    }
+
+    /// As `connect_group`, awaited: see `connect_datagram_async`.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_group_async<'py>(
+        slf: &Bound<'py, Self>,
+        to: &Bound<'_, PyAny>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(slf, connecting::group(to)?, timeout)
     }
 
     /// A service that answers calls of many clients, each of which may have `outstanding` calls at a time.
@@ -380,13 +375,20 @@ impl Manager {
     #[pyo3(signature = (to, timeout=None))]
     fn connect_service(
         slf: &Bound<'_, Self>,
-        to: &str,
+        to: String,
         timeout: Option<Timeout>,
-    ) -> PyResult<Py<Client>> {
-        let end = slf
-            .get()
-            .connect(slf.py(), timeout, |it, wait| it.connect_service(to, wait))?;
-        Client::new(slf, end)
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(slf, connecting::service(to), timeout)
+    }
+
+    /// As `connect_service`, awaited: see `connect_datagram_async`.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_service_async<'py>(
+        slf: &Bound<'py, Self>,
+        to: String,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(slf, connecting::service(to), timeout)
     }
 
     /// A publisher of messages of up to `message_bytes` that readers read where they were written. `chunks`: messages at a time; `depth`:
@@ -413,14 +415,22 @@ impl Manager {
     #[pyo3(signature = (to, timeout=None, *, trust_publisher=false))]
     fn connect_subscriber(
         slf: &Bound<'_, Self>,
-        to: &str,
+        to: String,
         timeout: Option<Timeout>,
         trust_publisher: bool,
-    ) -> PyResult<Py<Subscriber>> {
-        let end = slf.get().connect(slf.py(), timeout, |it, wait| {
-            it.connect_subscriber(to, wait)
-        })?;
-        Subscriber::new(slf, end, trust_publisher)
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(slf, connecting::subscriber(to, trust_publisher), timeout)
+    }
+
+    /// As `connect_subscriber`, awaited: see `connect_datagram_async`.
+    #[pyo3(signature = (to, timeout=None, *, trust_publisher=false))]
+    fn connect_subscriber_async<'py>(
+        slf: &Bound<'py, Self>,
+        to: String,
+        timeout: Option<Timeout>,
+        trust_publisher: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(slf, connecting::subscriber(to, trust_publisher), timeout)
     }
 
     /// The lower layer: areas, slots, queues, messages, and one-sided operations. What it opens belongs to this handle of the manager.
@@ -483,7 +493,7 @@ impl Manager {
 
     /// As `fence`, awaited in the running event loop of asyncio.
     fn fence_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let handle = slf.get().enter(|manager| Ok(manager.clone()))?;
+        let handle = slf.get().handle()?;
         let future = Box::pin(async move { Ok(handle.fence_async().await?) });
         aio::drive(slf.as_any(), &slf.get().gate, future, false)
     }
@@ -507,19 +517,24 @@ impl Manager {
 
     /// Asks for what the manager `name` offers under `item`. Waits until it does.
     #[pyo3(signature = (name, item, timeout=None))]
-    fn ask<'py>(
-        &self,
-        py: Python<'py>,
-        name: &str,
-        item: &str,
+    fn ask(
+        slf: &Bound<'_, Self>,
+        name: String,
+        item: String,
         timeout: Option<Timeout>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let mut last = None;
-        let offered = wait_long(py, &self.manager, timeout, LONG_SLICE, |manager, wait| {
-            let asked = manager.ask(Address::Name(name), item, wait);
-            or_try_again(asked, &mut last)
-        })?;
-        Ok(PyBytes::new(py, &found(offered, last)?))
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(slf, connecting::offer(name, item), timeout)
+    }
+
+    /// As `ask`, awaited: see `connect_datagram_async`.
+    #[pyo3(signature = (name, item, timeout=None))]
+    fn ask_async<'py>(
+        slf: &Bound<'py, Self>,
+        name: String,
+        item: String,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(slf, connecting::offer(name, item), timeout)
     }
 
     /// Ends the link to a peer.

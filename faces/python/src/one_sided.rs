@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hamlyn::Wait;
-use hamlyn::one_sided::{self, Atomic, Change, InitiatorOptions, Strided, Width};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use hamlyn::one_sided::{self, InitiatorOptions, Strided};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -20,6 +19,7 @@ use crate::request::Request;
 use crate::slot::Target;
 use crate::waiting::{Timeout, found, look_until, wait_for};
 use crate::window::Window;
+use crate::words::{self, width_of};
 
 /// What an initiator object and its operations share.
 pub(crate) struct Access {
@@ -208,71 +208,6 @@ const NO_ROOM: Failure = Failure::new(
     "no room in time for one more operation: wait longer; of a long one a part may have been carried out",
 );
 
-/// A word of 64 bits, with or without a sign.
-pub(crate) fn word_of(operand: &Bound<'_, PyAny>) -> PyResult<u64> {
-    match operand.extract::<i64>() {
-        Ok(signed) => Ok(signed as u64),
-        Err(_) => operand.extract::<u64>().map_err(|_| {
-            PyTypeError::new_err(format!(
-                "the operand is an int of 64 bits, with or without a sign; not {operand}"
-            ))
-        }),
-    }
-}
-
-/// A change of a word, as a program says it.
-pub(crate) fn change_of(change: &str) -> PyResult<Change> {
-    match change {
-        "add" => Ok(Change::Add),
-        "and" => Ok(Change::And),
-        "or" => Ok(Change::Or),
-        "xor" => Ok(Change::Xor),
-        "swap" => Ok(Change::Swap),
-        "min" => Ok(Change::Min),
-        "max" => Ok(Change::Max),
-        _ => Err(PyValueError::new_err(format!(
-            "change is \"add\", \"and\", \"or\", \"xor\", \"swap\", \"min\" or \"max\"; not {change:?}"
-        ))),
-    }
-}
-
-/// An operation that is begun by itself may be of two kinds more.
-fn atomic_of(
-    change: &str,
-    operand: &Bound<'_, PyAny>,
-    expected: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Atomic> {
-    let no_expected = || match expected {
-        None => Ok(()),
-        Some(_) => Err(PyValueError::new_err(
-            "`expected` is for the change \"compare_swap\" alone",
-        )),
-    };
-    match (change, expected) {
-        ("compare_swap", Some(expected)) => Ok(Atomic {
-            expected: word_of(expected)?,
-            ..Atomic::new(Change::CompareSwap, Width::Bits64, word_of(operand)?)
-        }),
-        ("compare_swap", None) => Err(PyValueError::new_err(
-            "\"compare_swap\" needs what is `expected`",
-        )),
-        ("float_add", _) => {
-            no_expected()?;
-            let operand: f64 = operand.extract()?;
-            Ok(Atomic::new(
-                Change::FloatAdd,
-                Width::Bits64,
-                operand.to_bits(),
-            ))
-        }
-        _ => {
-            let change = change_of(change)?;
-            no_expected()?;
-            Ok(Atomic::new(change, Width::Bits64, word_of(operand)?))
-        }
-    }
-}
-
 #[pymethods]
 impl Initiator {
     /// Reads so many bytes from `offset` of the ticket's place on; at most as many as its `landing_bytes`.
@@ -330,9 +265,9 @@ impl Initiator {
         self.0.word(py, &Request::ReadWord { offset }, timeout)
     }
 
-    /// Changes the eight bytes at `offset`, and returns what they were: "add" (it wraps), "and", "or", "xor", "swap", "min" or "max" (of
-    /// numbers with sign).
-    #[pyo3(signature = (offset, change, operand, timeout=None))]
+    /// Changes the word at `offset`, and returns what it was: "add" (it wraps), "and", "or", "xor", "swap", "min" or "max" (of numbers with
+    /// sign). The word has `bits`, 64 or 32, and lies at a multiple of that in its owner's area: others are refused.
+    #[pyo3(signature = (offset, change, operand, timeout=None, *, bits=64))]
     fn change(
         &self,
         py: Python<'_>,
@@ -340,22 +275,24 @@ impl Initiator {
         change: &str,
         operand: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
+        bits: u32,
     ) -> PyResult<u64> {
-        let atomic = Atomic::new(change_of(change)?, Width::Bits64, word_of(operand)?);
+        let atomic = words::change(change, operand, width_of(bits)?)?;
         self.0
             .word(py, &Request::Atomic { offset, atomic }, timeout)
     }
 
-    /// Adds to the float of eight bytes at `offset`, and returns what it was.
-    #[pyo3(signature = (offset, operand, timeout=None))]
+    /// Adds to the float of 64 or 32 `bits` at `offset`, and returns what it was. OverflowError if the operand is too large for 32 bits.
+    #[pyo3(signature = (offset, operand, timeout=None, *, bits=64))]
     fn float_add(
         &self,
         py: Python<'_>,
         offset: u64,
         operand: f64,
         timeout: Option<Timeout>,
+        bits: u32,
     ) -> PyResult<f64> {
-        let atomic = Atomic::new(Change::FloatAdd, Width::Bits64, operand.to_bits());
+        let atomic = words::float_add(operand, width_of(bits)?)?;
         match self
             .0
             .carry_out(py, &Request::Atomic { offset, atomic }, None, timeout)?
@@ -365,8 +302,8 @@ impl Initiator {
         }
     }
 
-    /// Stores a number in the eight bytes at `offset` if they are what is expected, and returns what they were.
-    #[pyo3(signature = (offset, expected, new, timeout=None))]
+    /// Stores a number in the word of 64 or 32 `bits` at `offset` if it is what is expected, and returns what it was.
+    #[pyo3(signature = (offset, expected, new, timeout=None, *, bits=64))]
     fn compare_swap(
         &self,
         py: Python<'_>,
@@ -374,11 +311,9 @@ impl Initiator {
         expected: &Bound<'_, PyAny>,
         new: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
+        bits: u32,
     ) -> PyResult<u64> {
-        let atomic = Atomic {
-            expected: word_of(expected)?,
-            ..Atomic::new(Change::CompareSwap, Width::Bits64, word_of(new)?)
-        };
+        let atomic = words::compare_swap(expected, new, width_of(bits)?)?;
         self.0
             .word(py, &Request::Atomic { offset, atomic }, timeout)
     }
@@ -421,9 +356,10 @@ impl Initiator {
         self.begin(py, &Request::ReadWord { offset }, timeout)
     }
 
-    /// Begins to change the eight bytes at `offset`, as `change` does, or by "compare_swap", which needs `expected`, or "float_add". What they
-    /// were is what `Operation.finish` returns.
-    #[pyo3(signature = (offset, change, operand, *, expected=None, timeout=None))]
+    /// Begins to change the word of 64 or 32 `bits` at `offset`, as `change` does, or by "compare_swap", which needs `expected`, or
+    /// "float_add". What it was is what `Operation.finish` returns.
+    #[pyo3(signature = (offset, change, operand, *, expected=None, bits=64, timeout=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn begin_atomic(
         &self,
         py: Python<'_>,
@@ -431,9 +367,10 @@ impl Initiator {
         change: &str,
         operand: &Bound<'_, PyAny>,
         expected: Option<&Bound<'_, PyAny>>,
+        bits: u32,
         timeout: Option<Timeout>,
     ) -> PyResult<Operation> {
-        let atomic = atomic_of(change, operand, expected)?;
+        let atomic = words::atomic_of(change, operand, expected, width_of(bits)?)?;
         self.begin(py, &Request::Atomic { offset, atomic }, timeout)
     }
 

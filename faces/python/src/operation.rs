@@ -16,6 +16,7 @@ use crate::one_sided::{Access, UNANSWERED};
 use crate::request::{Outcome, Request};
 use crate::slot::Queue;
 use crate::waiting::{Timeout, found, wait_for};
+use crate::words::float_from;
 
 /// What an operation came to.
 pub(crate) enum Value {
@@ -102,7 +103,7 @@ impl Begun {
         let word = word?;
         Ok(Some(match (&self.outcome, &self.place) {
             (Outcome::Word, _) => Value::Word(word),
-            (Outcome::Float, _) => Value::Float(f64::from_bits(word)),
+            (Outcome::Float(width), _) => Value::Float(float_from(word, *width)),
             (Outcome::Landed(length), Some(place)) => match into {
                 Some(into) => {
                     initiator.landed(place.start, into)?;

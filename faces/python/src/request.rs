@@ -1,6 +1,8 @@
 //! What one-sided operations ask for.
 
-use hamlyn::one_sided::{Atomic, Change, Initiator, Operation as Token, OperationError, Strided};
+use hamlyn::one_sided::{
+    Atomic, Change, Initiator, Operation as Token, OperationError, Strided, Width,
+};
 use hamlyn::{InterfaceGuard, Wait};
 
 use crate::Host;
@@ -21,7 +23,7 @@ pub(crate) enum Request<'a> {
 pub(crate) enum Outcome {
     Nothing,
     Word,
-    Float,
+    Float(Width),
     /// So many bytes in the landing memory.
     Landed(u64),
 }
@@ -39,7 +41,7 @@ impl Request<'_> {
             Self::Put { .. } | Self::PutStrided(..) | Self::PutIndexed(..) => Outcome::Nothing,
             Self::ReadWord { .. } => Outcome::Word,
             Self::Atomic { atomic, .. } => match atomic.change {
-                Change::FloatAdd => Outcome::Float,
+                Change::FloatAdd => Outcome::Float(atomic.width),
                 _ => Outcome::Word,
             },
         }

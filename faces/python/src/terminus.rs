@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
+use hamlyn::engine::limits::USER_METADATA_BYTES;
 use hamlyn::engine::slot::SlotError;
-use hamlyn::engine::terminus::{SendTag, TerminusError, TerminusId, TerminusOptions};
+use hamlyn::engine::terminus::{
+    GatherPiece, PostError, SendTag, TerminusError, TerminusId, TerminusOptions,
+};
+use hamlyn::error::SendError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::Handle;
 use crate::area::Area;
@@ -100,6 +105,30 @@ pub(crate) fn bind_area(
     let area = of_same(manager, &area.area)?;
     let bound = entered.interface().bind_area(id, area, offset..end);
     Ok(bound.map_err(Failure::from)?.0)
+}
+
+pub(crate) fn gather_metadata<'py>(
+    py: Python<'py>,
+    manager: &Arc<Guarded<Handle>>,
+    terminus: &Terminus,
+    (tag, offset, length_bytes): (u8, u64, u64),
+) -> PyResult<Bound<'py, PyBytes>> {
+    let entered = manager.enter()?;
+    let id = *of_same(manager, &terminus.0)?;
+    let piece = GatherPiece {
+        tag: SendTag(tag),
+        offset,
+        length_bytes,
+    };
+    let mut metadata = [0; USER_METADATA_BYTES];
+    let gathered = entered
+        .interface()
+        .gather_metadata(id, &piece, &mut metadata);
+    let length_bytes = gathered.map_err(|error| match error {
+        PostError::MetadataTooLong { .. } => Failure::of(Kind::TooLong, &error),
+        other => SendError::from(other).into(),
+    })?;
+    Ok(PyBytes::new(py, &metadata[..length_bytes]))
 }
 
 pub(crate) fn unbind_area(

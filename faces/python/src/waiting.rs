@@ -85,6 +85,9 @@ pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
 pub(crate) struct Deadline(Option<Instant>);
 
 impl Deadline {
+    /// It is never over.
+    pub(crate) const NEVER: Self = Self(None);
+
     fn new(timeout: Option<Timeout>) -> Self {
         Self(timeout.and_then(|Timeout(span)| Instant::now().checked_add(span)))
     }
@@ -98,7 +101,7 @@ impl Deadline {
     }
 
     /// What is left of it, at most so much; nothing if it is over.
-    fn left(self, most: Duration) -> Option<Duration> {
+    pub(crate) fn left(self, most: Duration) -> Option<Duration> {
         let Some(at) = self.0 else {
             return Some(most);
         };

@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use hamlyn::DirectWindow;
 use hamlyn::export::OutOfRange;
-use hamlyn::one_sided::{Atomic, Change, Width};
+use hamlyn::one_sided::Atomic;
 use pyo3::exceptions::{PyBufferError, PyIndexError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ use crate::bytes::{with_bytes, with_writable};
 use crate::error::{Failure, Kind};
 use crate::gate::{Closing, Gate, forked};
 use crate::message::fill;
-use crate::one_sided::{change_of, word_of};
+use crate::words::{self, width_of};
 
 /// What a window object has, and what its manager closes.
 struct Opened {
@@ -80,7 +80,7 @@ impl From<NotDone> for PyErr {
     fn from(refused: NotDone) -> Self {
         match refused {
             NotDone::OutOfRange => PyIndexError::new_err(
-                "that does not lie in the window, or is a word whose offset is no multiple of 8 in its area",
+                "that does not lie in the window, or is a word whose offset is no multiple of its width in its area",
             ),
             NotDone::Otherwise(failure) => failure.into(),
         }
@@ -204,23 +204,39 @@ impl Window {
         Ok(self.with_writable(|window| window.store_u64(offset, value))?)
     }
 
-    /// Changes the eight bytes at `offset` in one step, and returns what they were, as `Initiator.change` does.
-    fn change(&self, offset: u64, change: &str, operand: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let atomic = Atomic::new(change_of(change)?, Width::Bits64, word_of(operand)?);
+    /// The four bytes at `offset` as a number, whole if that is a multiple of 4 in the owner's area.
+    fn load_u32(&self, offset: u64) -> PyResult<u32> {
+        Ok(self.with(|window| window.load_u32(offset))?)
+    }
+
+    /// Stores a number in the four bytes at `offset`, whole if that is a multiple of 4 in the owner's area.
+    fn store_u32(&self, offset: u64, value: u32) -> PyResult<()> {
+        Ok(self.with_writable(|window| window.store_u32(offset, value))?)
+    }
+
+    /// Changes the word of 64 or 32 `bits` at `offset` in one step, and returns what it was, as `Initiator.change` does.
+    #[pyo3(signature = (offset, change, operand, *, bits=64))]
+    fn change(
+        &self,
+        offset: u64,
+        change: &str,
+        operand: &Bound<'_, PyAny>,
+        bits: u32,
+    ) -> PyResult<u64> {
+        let atomic = words::change(change, operand, width_of(bits)?)?;
         self.change_word(offset, &atomic)
     }
 
-    /// Stores a number in the eight bytes at `offset` if they are what is expected, and returns what they were.
+    /// Stores a number in the word of 64 or 32 `bits` at `offset` if it is what is expected, and returns what it was.
+    #[pyo3(signature = (offset, expected, new, *, bits=64))]
     fn compare_swap(
         &self,
         offset: u64,
         expected: &Bound<'_, PyAny>,
         new: &Bound<'_, PyAny>,
+        bits: u32,
     ) -> PyResult<u64> {
-        let atomic = Atomic {
-            expected: word_of(expected)?,
-            ..Atomic::new(Change::CompareSwap, Width::Bits64, word_of(new)?)
-        };
+        let atomic = words::compare_swap(expected, new, width_of(bits)?)?;
         self.change_word(offset, &atomic)
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import mmap
 import os
 import threading
 
@@ -70,6 +71,96 @@ def test_operations_are_loads_and_stores() -> None:
         owner.export.revoke()
         assert owner.interface.exports_made == 0
         assert owner.area.load_u64(0) == 11
+
+
+def test_words_of_32_bits(pair) -> None:
+    alice, me = pair
+    owner = Owner(alice)
+    window = take_up(me).window()
+    owner.area.store_u64(8, 0)
+    window.store_u32(12, 0xFFFF_FFFF)
+    assert window.load_u32(12) == 0xFFFF_FFFF and window.load_u32(8) == 0
+    assert owner.area.load_u64(8) == 0xFFFF_FFFF << 32
+    assert window.change(12, "add", 2, bits=32) == 0xFFFF_FFFF
+    assert window.change(12, "min", -5, bits=32) == 1
+    assert window.compare_swap(12, -5, 7, bits=32) == (1 << 32) - 5
+    assert window.compare_swap(12, -5, 8, bits=32) == 7
+    # As the owner's own windows, and operations in the memory itself, do.
+    assert owner.area.window().change(12, "swap", 1, bits=32) == 7
+    memory = me.interface.open_initiator(me.interface.target(owner.slot.ticket(), WAIT))
+    assert memory.change(12, "or", 6, WAIT, bits=32) == 1
+    assert memory.float_add(16, 1.5, WAIT, bits=32) == 0.0 and memory.float_add(16, 1.0, WAIT, bits=32) == 1.5
+    assert owner.area.load_u64(8) == 7 << 32
+    for wrong in (
+        lambda: window.change(2, "add", 1, bits=32),
+        lambda: window.change(LENGTH - 2, "add", 1, bits=32),
+        lambda: window.change(12, "add", 1),
+        lambda: window.load_u32(LENGTH - 3),
+        lambda: window.store_u32(LENGTH, 1),
+    ):
+        with pytest.raises(IndexError):
+            wrong()
+    with pytest.raises(ValueError, match="64 or 32"):
+        window.change(12, "add", 1, bits=8)
+    with pytest.raises(TypeError, match="32 bits"):
+        window.compare_swap(12, 0, 1 << 32, bits=32)
+    for value in (1 << 32, -1):
+        with pytest.raises(OverflowError):
+            window.store_u32(0, value)
+    owner.export.revoke()
+    for ended in (lambda: window.load_u32(0), lambda: window.store_u32(0, 1), lambda: window.change(0, "add", 1, bits=32)):
+        with pytest.raises(hamlyn.PeerGone):
+            ended()
+
+
+def test_32_bits_that_may_be_read_only(pair) -> None:
+    alice, me = pair
+    owner = Owner(alice, rights="read")
+    window = take_up(me).window()
+    assert window.load_u32(4) == 0
+    for write in (lambda: window.store_u32(4, 1), lambda: window.change(4, "add", 1, bits=32), lambda: window.compare_swap(4, 0, 1, bits=32)):
+        with pytest.raises(hamlyn.Refused):
+            write()
+    assert owner.area.load_u64(0) == 0
+
+
+def test_an_area_lies_where_it_is_to(pair) -> None:
+    alice, me = pair
+    # A place that nothing else has.
+    place = mmap.mmap(-1, 1 << 20)
+    address = numpy.frombuffer(place, "u1").ctypes.data
+    with pytest.raises(hamlyn.Taken, match="mapped"):
+        alice.interface.allocate(1 << 20, "exportable", address=address)
+    place.close()
+    area = alice.interface.allocate(8000, "exportable", address=address)
+    assert len(area) == 8192
+    area.write(4096, b"here")
+    shown = numpy.frombuffer(area.window(trust_peers=True), "u1")
+    assert shown.ctypes.data == address and bytes(shown[4096:4100]) == b"here"
+    with pytest.raises(hamlyn.Taken, match="another address"):
+        alice.interface.allocate(4096, "exportable", address=address + 4096)
+    # It is exported as any other.
+    slot = alice.interface.open_slot(area, rights="all")
+    alice.offer("memory", bytes(alice.interface.export_slot(slot).ticket))
+    assert take_up(me).window().read(4096, 4) == b"here"
+    for wrong, said in (
+        (lambda: alice.interface.allocate(4096, "exportable", address=address + 1), "multiple"),
+        (lambda: alice.interface.allocate(0, "exportable", address=address + 65536), "bytes"),
+        (lambda: alice.interface.allocate(4096, "exportable", address=0), "address is 0"),
+        (lambda: alice.interface.allocate(4096, address=address + 65536), "exportable"),
+        (lambda: alice.interface.allocate(4096, "grantable", address=address + 65536), "exportable"),
+        (lambda: alice.interface.allocate(4096, "shared", address=address + 65536), "kind"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            wrong()
+    for wrong in (-4096, 1 << 64):
+        with pytest.raises(OverflowError):
+            alice.interface.allocate(4096, "exportable", address=wrong)
+    with pytest.raises(TypeError):
+        alice.interface.allocate(4096, "exportable", address="here")
+    # Outside of what a program can have.
+    with pytest.raises(hamlyn.SystemFailed):
+        alice.interface.allocate(4096, "exportable", address=(1 << 64) - 4096)
 
 
 def test_what_is_revoked_is_an_error(pair) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import sys
@@ -232,3 +233,25 @@ def test_managers_and_end_points() -> None:
 
     check(act, 80, 20_000)
     assert descriptors[-1] <= descriptors[10] + 2
+
+
+def test_connecting(pair) -> None:
+    alice, me = pair
+    inbox = alice.bind_datagram("inbox")
+
+    async def main() -> None:
+        sender = await me.connect_datagram_async("alice/inbox", WAIT)
+        sender.close()
+        sender = await me.connect_datagram_async(inbox.ticket)
+        with pytest.raises(hamlyn.NotFound):
+            await me.connect_stream_async("nobody/log", 0)
+        given_up = asyncio.ensure_future(me.connect_service_async("nobody/echo"))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+
+    loop = asyncio.new_event_loop()
+    check(lambda: loop.run_until_complete(main()), 400, 1000)
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()

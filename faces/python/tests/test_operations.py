@@ -71,6 +71,52 @@ def test_many_at_a_time() -> None:
             put.finish(0)
 
 
+def test_words_of_32_bits() -> None:
+    with opened("np") as (_, _, area, memory):
+        # What lies beside the word stays as it is.
+        area.write(0, b"\xee" * 4 + bytes(4) + b"\xee" * 4)
+        assert memory.change(4, "add", 5, WAIT, bits=32) == 0
+        assert memory.change(4, "add", -7, WAIT, bits=32) == 5
+        assert memory.change(4, "max", 3, WAIT, bits=32) == (1 << 32) - 2
+        assert memory.change(4, "min", -1, WAIT, bits=32) == 3
+        assert memory.change(4, "swap", 0b1100, WAIT, bits=32) == (1 << 32) - 1
+        assert memory.change(4, "and", 0b0110, WAIT, bits=32) == 0b1100
+        assert memory.change(4, "or", 0b0001, WAIT, bits=32) == 0b0100
+        assert memory.change(4, "xor", (1 << 32) - 1, WAIT, bits=32) == 0b0101
+        assert memory.compare_swap(4, -6, 9, WAIT, bits=32) == (1 << 32) - 6
+        assert memory.compare_swap(4, 1, 10, WAIT, bits=32) == 9
+        begun = memory.begin_atomic(4, "compare_swap", -1, expected=9, bits=32, timeout=WAIT)
+        assert begun.finish(WAIT) == 9
+        assert memory.begin_atomic(4, "add", 2, bits=32, timeout=WAIT).finish(WAIT) == (1 << 32) - 1
+        assert area.read(0, 12) == b"\xee" * 4 + struct.pack("<I", 1) + b"\xee" * 4
+        # Floats: the nearest one of 32 bits.
+        assert memory.float_add(20, 1.1, WAIT, bits=32) == 0.0
+        assert memory.begin_atomic(20, "float_add", 0.5, bits=32, timeout=WAIT).finish(WAIT) == numpy.float32(1.1)
+        assert struct.unpack("<If", area.read(16, 8)) == (0, numpy.float32(1.1) + numpy.float32(0.5))
+        assert memory.float_add(20, float("inf"), WAIT, bits=32) == numpy.float32(1.1) + numpy.float32(0.5)
+        for use in (memory.change, memory.begin_atomic):
+            for wrong in (16, 0, 65):
+                with pytest.raises(ValueError, match="64 or 32"):
+                    use(4, "add", 1, bits=wrong)
+            for wrong in (1 << 32, -(1 << 31) - 1, 1.5):
+                with pytest.raises(TypeError, match="32 bits"):
+                    use(4, "add", wrong, bits=32)
+            with pytest.raises(OverflowError):
+                use(4, "add", 1, bits=-1)
+        for wrong in (lambda: memory.compare_swap(4, 1 << 32, 0, bits=32), lambda: memory.compare_swap(4, 0, 1 << 32, bits=32)):
+            with pytest.raises(TypeError, match="32 bits"):
+                wrong()
+        for wrong in (lambda: memory.float_add(20, 1e39, bits=32), lambda: memory.begin_atomic(20, "float_add", -1e39, bits=32)):
+            with pytest.raises(OverflowError, match="too large"):
+                wrong()
+        # A word lies at a multiple of its width.
+        assert memory.change(12, "add", 0, WAIT, bits=32) == 0
+        for offset, bits in ((2, 32), (4, 64), (12, 64)):
+            with pytest.raises(hamlyn.Refused):
+                memory.change(offset, "add", 1, WAIT, bits=bits)
+        assert memory.outstanding == 0
+
+
 def test_pieces() -> None:
     with opened("np") as (_, _, area, memory):
         matrix = numpy.arange(64, dtype="u8").reshape(8, 8)

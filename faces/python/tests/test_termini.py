@@ -169,6 +169,43 @@ def test_gathered_messages() -> None:
                 wrong()
 
 
+def test_metadata_are_gathered() -> None:
+    with opened(entries=1) as (alice, me, area, queue, slot, target):
+        terminus = me.interface.open_terminus()
+        parts = me.interface.allocate(4096)
+        parts.write(100, bytes(range(60)))
+        tag = me.interface.bind_area(terminus, parts, 100, 100)
+        metadata = me.interface.gather_metadata(terminus, (tag, 0, 60))
+        assert metadata == bytes(range(60))
+        # A copy: it does not change with the area.
+        parts.write(100, b"others")
+        handle = me.interface.send_gather(terminus, target, [(tag, 0, 6)], metadata=metadata)
+        assert me.interface.drain(handle, WAIT) == "sent"
+        assert alice.interface.rcv(queue, WAIT).metadata_index == 0
+        assert slot.metadata(0) == bytes(range(60)) and area.read(0, 6) == b"others"
+        assert me.interface.gather_metadata(terminus, (tag, 97, 3)) == bytes(3)
+        assert me.interface.gather_metadata(terminus, (tag, 0, 0)) == b""
+        for length in (61, 1 << 63):
+            with pytest.raises(hamlyn.TooLong, match="60"):
+                me.interface.gather_metadata(terminus, (tag, 0, length))
+        for wrong in ((tag, 41, 60), (tag, (1 << 64) - 1, 2), (tag + 1, 0, 1), (255, 0, 1)):
+            with pytest.raises(hamlyn.Invalid, match="area"):
+                me.interface.gather_metadata(terminus, wrong)
+        for wrong in ((tag, 0), (tag, 0, "1"), tag, None):
+            with pytest.raises((TypeError, ValueError)):
+                me.interface.gather_metadata(terminus, wrong)
+        with pytest.raises(OverflowError):
+            me.interface.gather_metadata(terminus, (256, 0, 1))
+        with pytest.raises(hamlyn.Invalid, match="another manager's"):
+            alice.interface.gather_metadata(terminus, (tag, 0, 1))
+        me.interface.unbind_area(terminus, tag)
+        with pytest.raises(hamlyn.Invalid, match="area"):
+            me.interface.gather_metadata(terminus, (tag, 0, 1))
+        me.interface.close_terminus(terminus)
+        with pytest.raises(hamlyn.Invalid, match="closed"):
+            me.interface.gather_metadata(terminus, (tag, 0, 1))
+
+
 def test_what_waits_is_not_unbound() -> None:
     with opened(entries=1) as (alice, me, _, queue, _, target):
         terminus = me.interface.open_terminus()

@@ -78,10 +78,7 @@ pub(crate) fn fence_link<H: Host>(
     link: LinkId,
     wait: Wait,
 ) -> Result<(), FenceError> {
-    let interface = hand.interface();
-    interface.drain_events_if_asked();
-    let to = interface.links.destination(link);
-    let fence = interface.begin_fence_to(link, to.ok_or(FenceError::NoSuchLink)?);
+    let fence = hand.interface().begin_fence_of(link)?;
     run_fence(hand, fence, wait)
 }
 
@@ -146,6 +143,13 @@ impl<H: Host> Interface<H> {
             self.outbound
                 .lock(|outbound| outbound.tx_links.untell(link, to, refused));
         }
+    }
+
+    /// A fence to one link.
+    pub(crate) fn begin_fence_of(&mut self, link: LinkId) -> Result<Fence, FenceError> {
+        self.drain_events_if_asked();
+        let to = self.links.destination(link);
+        Ok(self.begin_fence_to(link, to.ok_or(FenceError::NoSuchLink)?))
     }
 
     /// A fence to one link, which leads there.

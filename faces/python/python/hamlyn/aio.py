@@ -36,6 +36,9 @@ R = TypeVar("R")
 _LOOK_SECONDS = 1.0
 # A sender that waits for room looks again after so long, whatever happens.
 _ROOM_WAIT = 0.001
+# While nobody is there to connect to, a task looks again after so long, and then after twice as long each time, up to the second.
+_PAUSE = 0.0005
+_PAUSE_MOST = 0.016
 # Parts of groups are sent in stretches of so many bytes.
 _STRETCH_BYTES = 16 << 10
 
@@ -222,6 +225,34 @@ async def flush_and_drive(sender: StreamSender, step: Any) -> None:
     """Awaits a future of the library when all that was held back has left."""
     await flush(sender)
     await drive(sender, step)
+
+
+async def connect(connecting: Any) -> Any:
+    """Connects. The library waits for a peer's answer in the thread that asks, so that is one of the loop's executor."""
+    pause = _PAUSE
+    try:
+        while True:
+            if connecting.look() == "absent":
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _PAUSE_MOST)
+            elif await _answer(connecting) == "connected":
+                return connecting.made()
+    finally:
+        connecting.give_up()
+
+
+async def _answer(connecting: Any) -> str:
+    """Waits for a peer's answer in another thread. If the task is cancelled, nothing is under way any more when this raises."""
+    waiting = asyncio.get_running_loop().run_in_executor(None, connecting.wait)
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        connecting.give_up()
+        await asyncio.wait([waiting])
+        if not waiting.cancelled():
+            # Nobody asks any more how it ended.
+            waiting.exception()
+        raise
 
 
 async def start(client: Client, request: Any) -> Pending:
