@@ -13,6 +13,7 @@ use hamlyn_host::Host;
 use crate::error::{OpenError, ReceiveError};
 use crate::event::Event;
 use crate::interface::{Interface, Queue};
+use crate::item::KeptOffers;
 use crate::manager::{Arrival, ClassId, ManagerOptions, ReceiverClass};
 use crate::receive_buffer::ShortArrival;
 use crate::remains::LastWord;
@@ -45,6 +46,8 @@ pub(crate) struct Core<H: Host> {
     reserved: usize,
     /// To which end points are bound.
     pub(crate) items: HashSet<String>,
+    /// What peers offered to attempts to connect that came to nothing.
+    pub(crate) found: KeptOffers,
     /// Send-buffer areas that are to be unbound when nothing queued uses them any more.
     retired: Vec<SendTag>,
     /// What peers of end points that are gone are to be told when there is room.
@@ -72,6 +75,7 @@ impl<H: Host> Core<H> {
             waiting: 0,
             reserved: 0,
             items: HashSet::new(),
+            found: KeptOffers::default(),
             retired: Vec::new(),
             last_words: Vec::new(),
             overrun: 0,

@@ -425,8 +425,9 @@ impl<H: Host> Sender<H> {
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        let (ticket, left) = manager.find(to, header, wait)?;
-        Self::grow(manager, &Ticket::from_bytes(&ticket)?, left)
+        manager.connect_to(to, header, wait, |ticket, left| {
+            Self::grow(manager, &Ticket::from_bytes(ticket)?, left)
+        })
     }
 
     /// Makes a ticket usable here; connects if need be.

@@ -281,8 +281,9 @@ impl<H: Host> Sender<H> {
         to: &str,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        let (member, left) = manager.find(to, HEADER, wait)?;
-        Self::grow(manager, &Member::from_bytes(&member)?, left)
+        manager.connect_to(to, HEADER, wait, |member, left| {
+            Self::grow(manager, &Member::from_bytes(member)?, left)
+        })
     }
 
     /// Makes a member usable here; connects if need be.

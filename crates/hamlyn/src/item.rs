@@ -6,9 +6,10 @@
 //!
 //! Refused: an address of another shape; an offer that is no end point; an item that is bound twice.
 
+use std::collections::VecDeque;
 use std::fmt;
 
-use hamlyn_host::{Address, Host, Supply};
+use hamlyn_host::{Address, ConnectError as Reach, Host, Supply};
 
 use crate::core::Core;
 use crate::error::{ConnectError, OpenError};
@@ -45,6 +46,11 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// Each of its offers is for one peer, for as long as the end point lasts. Members of groups are not: the next round has others.
+    fn is_offered_to_one(self) -> bool {
+        matches!(self, Self::Stream | Self::Service | Self::Loans)
+    }
+
     const ALL: [Self; 6] = [
         Self::Datagram,
         Self::Stream,
@@ -302,14 +308,52 @@ impl<H: Host> Core<H> {
     }
 }
 
+/// What an end point offers to one peer alone, and an attempt to connect found, which then had no time or no room for the rest.
+#[derive(Debug)]
+pub(crate) struct Found {
+    to: String,
+    header: ItemHeader,
+    body: Vec<u8>,
+}
+
+/// Attempts of one manager whose offers are kept; of more the oldest are given up.
+const FOUND_MAX: usize = 16;
+
 impl<H: Host> Manager<H> {
-    /// What is offered under the address `to` for end points of that kind, and what is left of the wait.
-    pub(crate) fn find(
+    /// Connects to an end point of that kind: `connect` does, to what is offered under the address `to`, in what is left of the wait.
+    ///
+    /// The offer may be for one peer alone. So if the attempt comes to nothing for want of time, or of something of ours, the next one has
+    /// the same offer.
+    pub(crate) fn connect_to<E>(
         &self,
         to: &str,
         header: ItemHeader,
         wait: Wait,
-    ) -> Result<(Vec<u8>, Wait), ConnectError> {
+        connect: impl FnOnce(&[u8], Wait) -> Result<E, ConnectError>,
+    ) -> Result<E, ConnectError> {
+        let kept = self.enter().found.take(to, header);
+        let (found, left) = match kept {
+            Some(found) => (found, wait),
+            None => self.find(to, header, wait)?,
+        };
+        let connected = connect(&found.body, left);
+        if let Err(
+            ConnectError::Reach(Reach::Stalled { .. } | Reach::Host(_)) | ConnectError::Open(_),
+        ) = &connected
+            && header.protocol.is_offered_to_one()
+        {
+            self.enter().found.keep(found);
+        }
+        connected
+    }
+
+    /// What is offered under an address, and what is left of the wait.
+    fn find(
+        &self,
+        to: &str,
+        header: ItemHeader,
+        wait: Wait,
+    ) -> Result<(Found, Wait), ConnectError> {
         let parts = to.rsplit_once('/');
         let Some((name, item)) = parts.filter(|(name, item)| {
             let is_of_few_parts = name.matches('/').count() <= 1;
@@ -321,8 +365,31 @@ impl<H: Host> Manager<H> {
         let mut wait_state = WaitState::new(wait);
         let wait = manager.interface().left(&mut wait_state);
         let offered = manager.ask(Address::Name(name), item, wait)?;
-        let body = header.body_of(&offered, to)?;
-        Ok((body, manager.interface().left(&mut wait_state)))
+        let found = Found {
+            to: to.to_owned(),
+            header,
+            body: header.body_of(&offered, to)?,
+        };
+        Ok((found, manager.interface().left(&mut wait_state)))
+    }
+}
+
+/// See [`Found`].
+#[derive(Debug, Default)]
+pub(crate) struct KeptOffers(VecDeque<Found>);
+
+impl KeptOffers {
+    fn take(&mut self, to: &str, header: ItemHeader) -> Option<Found> {
+        let is_it = |found: &Found| found.to == to && found.header == header;
+        let at = self.0.iter().position(is_it)?;
+        self.0.remove(at)
+    }
+
+    fn keep(&mut self, found: Found) {
+        if self.0.len() == FOUND_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(found);
     }
 }
 

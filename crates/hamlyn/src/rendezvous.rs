@@ -84,7 +84,7 @@ impl<H: Host> Manager<H> {
         stream::Receiver::bind(self, item, options, STREAM)
     }
 
-    /// Connects to a stream, as its only sender.
+    /// Connects to a stream, as its only sender. An attempt that had no time keeps the stream for the next one of this manager.
     pub fn connect_stream(&self, to: &str, wait: Wait) -> Result<stream::Sender<H>, ConnectError> {
         stream::Sender::connect(self, to, STREAM, wait)
     }

@@ -308,8 +308,9 @@ impl<H: Host> Sender<H> {
         to: &str,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        let (ticket, left) = manager.find(to, HEADER, wait)?;
-        Self::grow(manager, &Ticket::from_bytes(&ticket)?, left)
+        manager.connect_to(to, HEADER, wait, |ticket, left| {
+            Self::grow(manager, &Ticket::from_bytes(ticket)?, left)
+        })
     }
 
     /// Makes a ticket usable here; connects if need be.

@@ -3,10 +3,15 @@
 mod support;
 
 use std::sync::Barrier;
+use std::time::Duration;
 
+use hamlyn::error::ConnectError;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
-use hamlyn::host::{Address, Supply};
+use hamlyn::host::{Address, ConnectError as Reach, Supply};
+use hamlyn::loans::PublisherOptions;
+use hamlyn::service::ServiceOptions;
+use hamlyn::stream::StreamOptions;
 use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
 use support::{LONG, namespace, until};
 
@@ -109,5 +114,55 @@ fn threads_connect_side_by_side() {
                 me.interface().disconnect(link);
             }
         }
+    }
+}
+
+/// Connects in ever longer attempts, of which most end between the question and the link.
+fn connected_in_the_end<E>(connect: impl Fn(Wait) -> Result<E, ConnectError>) -> E {
+    let waits_us = (0..).map(|attempt| 10 * attempt);
+    let attempts = waits_us.map(|wait_us| connect(Wait::For(Duration::from_micros(wait_us))));
+    let no_time = |error: &ConnectError| {
+        matches!(
+            error,
+            ConnectError::Reach(Reach::Stalled { .. } | Reach::Absent { .. })
+        )
+    };
+    for attempt in attempts {
+        match attempt {
+            Err(error) if no_time(&error) => {}
+            result => return result.unwrap(),
+        }
+    }
+    unreachable!("there are attempts without end");
+}
+
+/// What is offered to one peer alone is not lost with an attempt that had no time to connect.
+#[test]
+fn an_attempt_without_time_takes_nothing_from_the_next() {
+    for strategy in Strategy::ALL.into_iter().cycle().take(20) {
+        let namespace = namespace();
+        let alice = open(Options::named("alice"), &namespace, strategy);
+        let opened = || open(Options::default(), &namespace, strategy);
+        let mut records = alice.bind_stream("log", StreamOptions::default()).unwrap();
+        let for_one = ServiceOptions {
+            clients: 1,
+            ..ServiceOptions::default()
+        };
+        let service = alice.bind_service("echo", for_one).unwrap();
+        let for_one = PublisherOptions {
+            readers: 1,
+            ..PublisherOptions::default()
+        };
+        let publisher = alice.bind_publisher("news", for_one).unwrap();
+
+        let bob = opened();
+        let mut sender = connected_in_the_end(|wait| bob.connect_stream("alice/log", wait));
+        sender.send(b"first", LONG).unwrap();
+        assert_eq!(&*records.recv(LONG).unwrap().unwrap(), b"first");
+        let bob = opened();
+        let client = connected_in_the_end(|wait| bob.connect_service("alice/echo", wait));
+        let bob = opened();
+        let reader = connected_in_the_end(|wait| bob.connect_subscriber("alice/news", wait));
+        drop((client, service, reader, publisher));
     }
 }

@@ -226,7 +226,7 @@ fn one_thread_waits_in_the_lower_layer_while_another_uses_the_manager() {
     let far = far_slot.fast_ticket(0, BYTES).unwrap();
     let far = here.interface().target(&far, LONG).unwrap();
     let options = InitiatorOptions::default();
-    let opened = here.interface().open_initiator(far.clone(), options);
+    let opened = here.interface().open_initiator(far, options);
     let mut initiator = opened.unwrap();
 
     let uses = |here: &Manager<Shared>| {

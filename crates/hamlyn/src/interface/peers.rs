@@ -108,8 +108,15 @@ impl<H: Host> Interface<H> {
                 return Ok(link);
             }
             // A network processor may know more than it has told.
-            if self.processor.is_none() || self.host.now_ns() >= told_by_ns {
-                return Err(ConnectError::Gone { to: describe(to) });
+            let to = || describe(to);
+            if self.processor.is_none() {
+                return Err(ConnectError::Gone { to: to() });
+            }
+            if self.host.now_ns() >= told_by_ns {
+                return Err(match told_by_ns == deadline_ns {
+                    true => ConnectError::Stalled { to: to() },
+                    false => ConnectError::Gone { to: to() },
+                });
             }
             self.await_news(told_by_ns)?;
         }

@@ -127,8 +127,14 @@ impl<H: Host> Subscriber<H> {
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        let (lane, left) = manager.find(to, header, wait)?;
-        let lane = Lane::from_bytes(&lane).ok_or(ConnectError::Seed {
+        manager.connect_to(to, header, wait, |lane, left| {
+            Self::grow(manager, lane, left)
+        })
+    }
+
+    /// A reader of the lane that is in those bytes.
+    fn grow(manager: &Manager<H>, lane: &[u8], left: Wait) -> Result<Self, ConnectError> {
+        let lane = Lane::from_bytes(lane).ok_or(ConnectError::Seed {
             what: "its lane is none",
         })?;
         let mut entered = manager.enter();

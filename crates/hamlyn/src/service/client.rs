@@ -232,8 +232,14 @@ impl<H: Host> Client<H> {
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        let (seed, left) = manager.find(to, header, wait)?;
-        let seed = LaneSeed::from_bytes(&seed).ok_or(ConnectError::Seed {
+        manager.connect_to(to, header, wait, |seed, left| {
+            Self::grow(manager, to, seed, left)
+        })
+    }
+
+    /// A client of the lane that is in those bytes.
+    fn grow(manager: &Manager<H>, to: &str, seed: &[u8], left: Wait) -> Result<Self, ConnectError> {
+        let seed = LaneSeed::from_bytes(seed).ok_or(ConnectError::Seed {
             what: "its lane is none",
         })?;
         let mut entered = manager.enter();

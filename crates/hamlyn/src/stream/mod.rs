@@ -237,8 +237,9 @@ impl<H: Host> Sender<H> {
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        let (seed, left) = manager.find(to, header, wait)?;
-        Self::grow(manager, &StreamSeed::from_bytes(&seed)?, left)
+        manager.connect_to(to, header, wait, |seed, left| {
+            Self::grow(manager, &StreamSeed::from_bytes(seed)?, left)
+        })
     }
 
     /// Grows the sending end from a seed; connects if need be, and presents itself.
