@@ -28,33 +28,66 @@ use crate::slot::Target;
 use crate::stream::StreamSender;
 use crate::tagged_write::TaggedWriteSender;
 use crate::ticket::{Member, Ticket};
-use crate::waiting::{Deadline, LONG_SLICE, Timeout, found, or_try_again, wait_long};
+use crate::waiting::{
+    Deadline, LONG_SLICE, Timeout, found, or_look_again, or_try_again, wait_long,
+};
 
 /// What was connected: it makes an object of it that belongs to a manager.
 type Made = Box<dyn FnOnce(&Bound<'_, Manager>) -> PyResult<Py<PyAny>> + Send>;
 /// Connects, for as long as the wait says.
-type Attempt = Box<dyn FnMut(&Handle, Wait) -> Result<Made, ConnectError> + Send>;
+type Attempt = Box<dyn FnMut(&Handle, Wait) -> Result<Made, Failure> + Send>;
 
 /// What is to be connected.
 pub(crate) struct Connect {
     /// Who has it, if a program said so by name.
     name: Option<String>,
+    /// What is not there may come yet.
+    awaits_absent: bool,
     attempt: Attempt,
+}
+
+impl Connect {
+    /// One attempt. Nothing if another may succeed; then `last` says why this one did not.
+    fn attempt(
+        &mut self,
+        handle: &Handle,
+        wait: Wait,
+        last: &mut Option<Failure>,
+    ) -> Result<Option<Made>, Failure> {
+        let made = (self.attempt)(handle, wait);
+        match self.awaits_absent {
+            true => or_try_again(made, last),
+            false => or_look_again(made, last),
+        }
+    }
 }
 
 /// Connects by `connect`, and makes an object by `make`.
 fn connecting<E: Send + 'static>(
     name: Option<String>,
-    mut connect: impl FnMut(&Handle, Wait) -> Result<E, ConnectError> + Send + 'static,
+    connect: impl FnMut(&Handle, Wait) -> Result<E, ConnectError> + Send + 'static,
+    make: impl Fn(&Bound<'_, Manager>, E) -> PyResult<Py<PyAny>> + Copy + Send + 'static,
+) -> Connect {
+    Connect {
+        name,
+        awaits_absent: true,
+        ..fetching(connect, make)
+    }
+}
+
+/// Fetches by `connect` what a peer has, or has not, and makes an object of it by `make`.
+pub(crate) fn fetching<E: Send + 'static, F: Into<Failure>>(
+    mut connect: impl FnMut(&Handle, Wait) -> Result<E, F> + Send + 'static,
     make: impl Fn(&Bound<'_, Manager>, E) -> PyResult<Py<PyAny>> + Copy + Send + 'static,
 ) -> Connect {
     let attempt = move |handle: &Handle, wait| {
-        let end = connect(handle, wait)?;
+        let end = connect(handle, wait).map_err(Into::into)?;
         let made: Made = Box::new(move |manager| make(manager, end));
         Ok(made)
     };
     Connect {
-        name,
+        name: None,
+        awaits_absent: false,
         attempt: Box::new(attempt),
     }
 }
@@ -173,7 +206,7 @@ pub(crate) fn wait(
         guarded,
         timeout,
         LONG_SLICE,
-        |handle, wait| or_try_again((connect.attempt)(handle, wait), &mut last),
+        |handle, wait| connect.attempt(handle, wait, &mut last),
     )?;
     found(made, last)?(manager)
 }
@@ -250,8 +283,7 @@ impl Attempts {
             None if self.last.is_none() => Wait::Poll,
             None => return Ok(Look::Unanswered),
         };
-        let made = (self.connect.attempt)(&self.handle, wait);
-        let made = or_try_again(made, &mut self.last)?;
+        let made = self.connect.attempt(&self.handle, wait, &mut self.last)?;
         Ok(made.map_or(Look::Unanswered, Look::Made))
     }
 }

@@ -8,12 +8,13 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::Handle;
 use crate::bytes::with_bytes;
+use crate::connecting::{self, Connect};
 use crate::error::{Failure, Kind};
-use crate::gate::{Carried, Closing, Guarded};
+use crate::gate::{Closing, Guarded};
 use crate::interface::of_same;
 use crate::slot::Slot;
 use crate::ticket::Ticket;
-use crate::waiting::{LONG_SLICE, Timeout, end_with, found, or_look_again, wait_long};
+use crate::waiting::end_with;
 use crate::window::Window;
 
 /// The right to map the memory of a slot, for every peer that holds it and has a link to the owner. `bytes(ticket)` travels.
@@ -191,30 +192,22 @@ pub(crate) struct Import {
 
 impl Import {
     /// Takes an export up.
-    pub(crate) fn make(
-        py: Python<'_>,
-        manager: &Guarded<Handle>,
-        ticket: &ExportTicket,
-        timeout: Option<Timeout>,
-    ) -> PyResult<Self> {
-        let mut last = None;
-        let imported = wait_long(py, manager, timeout, LONG_SLICE, |manager, wait| {
-            let imported = manager.interface().import(&ticket.0, wait);
-            let mapped = |import| Carried((import, manager.clone()));
-            Ok(or_look_again(imported, &mut last)?.map(mapped))
-        })?;
-        let (import, handle) = found(imported, last)?.into_inner();
-        let mapped = Mapped {
-            import,
-            manager: handle,
-        };
-        let held = Arc::new(Held(Guarded::new(manager.gate(), "import", mapped)));
-        let closing: Arc<dyn Closing> = held.clone();
-        manager.gate().register(&closing);
-        Ok(Self {
-            held,
-            ticket: *ticket,
-        })
+    pub(crate) fn importing(ticket: &ExportTicket) -> Connect {
+        let ticket = *ticket;
+        connecting::fetching(
+            move |it, wait| it.interface().import(&ticket.0, wait),
+            move |manager, import| {
+                let mapped = Mapped {
+                    import,
+                    manager: manager.get().handle()?,
+                };
+                let gate = manager.get().gate();
+                let held = Arc::new(Held(Guarded::new(gate, "import", mapped)));
+                let closing: Arc<dyn Closing> = held.clone();
+                gate.register(&closing);
+                Ok(Py::new(manager.py(), Self { held, ticket })?.into_any())
+            },
+        )
     }
 }
 

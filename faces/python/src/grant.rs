@@ -8,12 +8,13 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::Handle;
 use crate::bytes::with_bytes;
+use crate::connecting::{self, Connect};
 use crate::error::{Failure, Kind};
 use crate::gate::Guarded;
 use crate::interface::of_same;
 use crate::peer::Peer;
 use crate::slot::Slot;
-use crate::waiting::{LONG_SLICE, Timeout, detached, end_with, found, or_look_again, wait_long};
+use crate::waiting::{detached, end_with};
 
 /// The right to fetch granted pages, once, for the one peer that they were granted to. `bytes(ticket)` travels.
 #[pyclass(frozen, eq, module = "hamlyn")]
@@ -54,17 +55,12 @@ impl GrantTicket {
 
 impl GrantTicket {
     /// Takes the grant up.
-    pub(crate) fn accept(
-        &self,
-        py: Python<'_>,
-        manager: &Guarded<Handle>,
-        timeout: Option<Timeout>,
-    ) -> PyResult<()> {
-        let mut last = None;
-        let accepted = wait_long(py, manager, timeout, LONG_SLICE, |manager, wait| {
-            or_look_again(manager.interface().accept_grant(&self.0, wait), &mut last)
-        })?;
-        found(accepted, last)
+    pub(crate) fn accepting(&self) -> Connect {
+        let ticket = self.0;
+        connecting::fetching(
+            move |it, wait| it.interface().accept_grant(&ticket, wait),
+            |manager, ()| Ok(manager.py().None()),
+        )
     }
 
     /// Lets go of the grant; whether it was there.

@@ -21,7 +21,7 @@ use crate::manager::Manager;
 use crate::one_sided::{Initiator, UNANSWERED};
 use crate::operation::CompletionCounter;
 use crate::peer::Peer;
-use crate::pool::{self, Pool, PoolOwner, SharedPool};
+use crate::pool::{self, Pool, PoolOwner};
 use crate::sending::{self, Beside, SendHandle, Sent, Way};
 use crate::slot::{Notification, Queue, Slot, Target, mode_of, receive_many, rights_of};
 use crate::terminus::{self, Terminus};
@@ -489,8 +489,23 @@ impl Interface {
         number: u64,
         timeout: Option<Timeout>,
         trust_peers: bool,
-    ) -> PyResult<SharedPool> {
-        pool::fetch(py, &self.manager, &owner, number, trust_peers, timeout)
+    ) -> PyResult<Py<PyAny>> {
+        let pool = pool::fetching(&owner, number, trust_peers);
+        connecting::wait(self.owner.bind(py), pool, timeout)
+    }
+
+    /// As `fetch_pool`, awaited: see `Manager.connect_datagram_async`.
+    #[pyo3(signature = (owner, number, timeout=None, *, trust_peers=false))]
+    fn fetch_pool_async<'py>(
+        &self,
+        py: Python<'py>,
+        owner: PoolOwner<'_>,
+        number: u64,
+        timeout: Option<Timeout>,
+        trust_peers: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let pool = pool::fetching(&owner, number, trust_peers);
+        connecting::begin(self.owner.bind(py), pool, timeout)
     }
 
     /// Who is at the other end of the link to a target; None if that ended long ago.
@@ -540,8 +555,19 @@ impl Interface {
         py: Python<'_>,
         ticket: &GrantTicket,
         timeout: Option<Timeout>,
-    ) -> PyResult<()> {
-        ticket.accept(py, &self.manager, timeout)
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(self.owner.bind(py), ticket.accepting(), timeout)
+    }
+
+    /// As `accept_grant`, awaited: see `Manager.connect_datagram_async`. What a task had taken up before it was cancelled stays taken up.
+    #[pyo3(signature = (ticket, timeout=None))]
+    fn accept_grant_async<'py>(
+        &self,
+        py: Python<'py>,
+        ticket: &GrantTicket,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(self.owner.bind(py), ticket.accepting(), timeout)
     }
 
     /// Lets go of a grant that was taken up: messages go as copies again. False if it was not there, or not any more.
@@ -574,8 +600,19 @@ impl Interface {
         py: Python<'_>,
         ticket: &ExportTicket,
         timeout: Option<Timeout>,
-    ) -> PyResult<Import> {
-        Import::make(py, &self.manager, ticket, timeout)
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(self.owner.bind(py), Import::importing(ticket), timeout)
+    }
+
+    /// As `import_slot`, awaited: see `Manager.connect_datagram_async`.
+    #[pyo3(signature = (ticket, timeout=None))]
+    fn import_slot_async<'py>(
+        &self,
+        py: Python<'py>,
+        ticket: &ExportTicket,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(self.owner.bind(py), Import::importing(ticket), timeout)
     }
 
     /// Exports whose memory was not taken back yet.

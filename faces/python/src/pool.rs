@@ -12,6 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::Handle;
 use crate::bytes::with_writable;
+use crate::connecting::{self, Connect};
 use crate::error::{Failure, Kind};
 use crate::fork;
 use crate::gate::{Guarded, forked};
@@ -19,7 +20,6 @@ use crate::lending::{has_views, released};
 use crate::message::fill;
 use crate::peer::Peer;
 use crate::ticket::Ticket;
-use crate::waiting::{LONG_SLICE, Timeout, found, or_look_again, wait_long};
 
 impl From<PoolError> for Failure {
     #[cold]
@@ -312,27 +312,16 @@ pub(crate) fn show(manager: &Arc<Guarded<Handle>>, pool: &Pool, peer: &Peer) -> 
     Ok(shown.map_err(Failure::from)?)
 }
 
-pub(crate) fn fetch(
-    py: Python<'_>,
-    manager: &Arc<Guarded<Handle>>,
-    owner: &PoolOwner<'_>,
-    number: u64,
-    is_trusting: bool,
-    timeout: Option<Timeout>,
-) -> PyResult<SharedPool> {
+pub(crate) fn fetching(owner: &PoolOwner<'_>, number: u64, is_trusting: bool) -> Connect {
     let from = match owner {
         PoolOwner::Ticket(ticket) => ticket.0.destination,
         PoolOwner::Peer(peer) => peer.identity.interface,
     };
-    let mut last = None;
-    let fetched = wait_long(py, manager, timeout, LONG_SLICE, |manager, wait| {
-        or_look_again(
-            manager.interface().fetch_pool(from, number, wait),
-            &mut last,
-        )
-    })?;
-    Ok(SharedPool {
-        pool: found(fetched, last)?,
-        is_trusting,
-    })
+    connecting::fetching(
+        move |it, wait| it.interface().fetch_pool(from, number, wait),
+        move |manager, pool| {
+            let pool = SharedPool { pool, is_trusting };
+            Ok(Py::new(manager.py(), pool)?.into_any())
+        },
+    )
 }
