@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use hamlyn_host::{Address, ConnectError as Reach, Host, Supply};
+use hamlyn_host::{Address, ConnectError as Reach, Host, RefusedBecause, Supply};
 
 use crate::core::Core;
 use crate::error::{ConnectError, OpenError};
@@ -338,7 +338,15 @@ impl<H: Host> Manager<H> {
         };
         let connected = connect(&found.body, left);
         if let Err(
-            ConnectError::Reach(Reach::Stalled { .. } | Reach::Host(_)) | ConnectError::Open(_),
+            ConnectError::Reach(
+                Reach::Stalled { .. }
+                | Reach::Refused {
+                    reason: RefusedBecause::BUSY,
+                    ..
+                }
+                | Reach::Host(_),
+            )
+            | ConnectError::Open(_),
         ) = &connected
             && header.protocol.is_offered_to_one()
         {

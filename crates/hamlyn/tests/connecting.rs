@@ -8,7 +8,7 @@ use std::time::Duration;
 use hamlyn::error::ConnectError;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
-use hamlyn::host::{Address, ConnectError as Reach, Supply};
+use hamlyn::host::{Address, ConnectError as Reach, RefusedBecause, Supply};
 use hamlyn::loans::PublisherOptions;
 use hamlyn::service::ServiceOptions;
 use hamlyn::stream::StreamOptions;
@@ -124,7 +124,14 @@ fn connected_in_the_end<E>(connect: impl Fn(Wait) -> Result<E, ConnectError>) ->
     let no_time = |error: &ConnectError| {
         matches!(
             error,
-            ConnectError::Reach(Reach::Stalled { .. } | Reach::Absent { .. })
+            ConnectError::Reach(
+                Reach::Stalled { .. }
+                    | Reach::Absent { .. }
+                    | Reach::Refused {
+                        reason: RefusedBecause::BUSY,
+                        ..
+                    }
+            )
         )
     };
     for attempt in attempts {
