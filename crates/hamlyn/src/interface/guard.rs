@@ -9,8 +9,8 @@ use hamlyn_host::{Address, ConnectError, Destination, Host, HostError};
 use hamlyn_ring::pool::SharedPool;
 
 use super::{
-    Interface, Queue, Sent, awaiting, blocking, completing, exporting, fencing, granting, pieces,
-    pooling, receiving, sending, storing,
+    InHand, Interface, Queue, Sent, awaiting, blocking, completing, exporting, fencing, granting,
+    pieces, pooling, receiving, sending, storing,
 };
 use crate::error::{FenceError, ReceiveError, SendError};
 use crate::export::{ExportTicket, Import, ImportError};
@@ -117,7 +117,7 @@ impl<H: Host> InterfaceGuard<'_, H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        self.0.send_msg_by(terminus, target, message, wait)
+        InHand::send_msg(&mut self.0, terminus, target, message, wait)
     }
 
     /// As [`Interface::send_many`]; other threads use a shared manager while this waits.

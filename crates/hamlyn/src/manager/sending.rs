@@ -22,25 +22,10 @@ impl<H: Host> Entered<'_, H> {
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         let terminus = self.terminus();
-        self.send_msg_by(terminus, target, message, wait)
+        InHand::send_msg(self, terminus, target, message, wait)
     }
 
-    /// The same over another terminus.
-    #[inline(always)]
-    pub(crate) fn send_msg_by(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
-        if Self::AMONG_THREADS && wait != Wait::Poll {
-            return self.send_among_threads(terminus, target, message, wait);
-        }
-        self.interface.send_msg(terminus, target, message, wait)
-    }
-
-    /// As [`Entered::send_msg_by`], and other threads use the manager while there is no room.
+    /// As [`Interface::send_msg`], and other threads use the manager while there is no room.
     fn send_among_threads(
         &mut self,
         terminus: TerminusId,
@@ -118,6 +103,9 @@ impl<H: Host> InHand<H> for Entered<'_, H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        self.send_msg_by(terminus, target, message, wait)
+        if Self::AMONG_THREADS && wait != Wait::Poll {
+            return self.send_among_threads(terminus, target, message, wait);
+        }
+        self.interface.send_msg(terminus, target, message, wait)
     }
 }
