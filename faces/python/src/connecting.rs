@@ -255,8 +255,8 @@ enum Look {
 }
 
 impl Attempts {
-    /// Looks without waiting whether anybody is there. It asks for what nobody offers: an attempt that has no time to end may take a
-    /// member of a group, and lose it.
+    /// Looks without waiting whether anybody is there. It asks for an item under which nothing is offered: an attempt that has no
+    /// time to end may take a member of a group, and lose it.
     fn look(&mut self) -> Result<Look, Failure> {
         let is_over = self.deadline.left(LONG_SLICE).is_none();
         if let Some(last) = self.last.take_if(|_| is_over) {

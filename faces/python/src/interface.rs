@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hamlyn::one_sided::OperationError;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -26,7 +27,7 @@ use crate::sending::{self, Beside, SendHandle, Sent, Way};
 use crate::slot::{Notification, Queue, Slot, Target, mode_of, receive_many, rights_of};
 use crate::terminus::{self, Terminus};
 use crate::ticket::Ticket;
-use crate::waiting::{Timeout, found, look_until, wait_for};
+use crate::waiting::{Timeout, found, wait_for};
 
 /// The lower layer of a manager.
 #[pyclass(frozen, module = "hamlyn")]
@@ -420,10 +421,10 @@ impl Interface {
     ) -> PyResult<Option<Notification>> {
         let came = wait_for(py, &self.manager, timeout, |manager, wait| {
             let reading = of_same(&self.manager, &queue.0)?;
-            look_until(manager, wait, |interface| match reading.overrun.take() {
+            match reading.overrun.take() {
                 Some(overrun) => Err(overrun),
-                None => Ok(interface.rcv(&mut reading.queue)?),
-            })
+                None => Ok(manager.interface().rcv_block(&mut reading.queue, wait)?),
+            }
         })?;
         Ok(came.map(Notification))
     }
@@ -459,10 +460,11 @@ impl Interface {
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
         let have_ended = wait_for(py, &self.manager, timeout, |manager, wait| {
-            look_until(manager, wait, |interface| {
-                interface.poll();
-                Ok((counter.0.ended() >= ended).then_some(()))
-            })
+            let mut interface = manager.interface();
+            match interface.await_completions(&counter.0, ended, wait) {
+                Err(OperationError::TimedOut) => Ok(None),
+                result => Ok(Some(result?)),
+            }
         })?;
         found(have_ended, Some(UNANSWERED))
     }

@@ -17,7 +17,7 @@ use crate::error::{Failure, Kind};
 use crate::gate::{Gate, Guarded};
 use crate::slot::Target;
 use crate::terminus::{Terminus, terminus_of};
-use crate::waiting::{NO_ROOM, Timeout, detached, found, look_until, or_wait, wait_for};
+use crate::waiting::{NO_ROOM, Timeout, detached, found, or_wait, wait_for};
 
 /// A message for `Interface.send_many`: any object with a contiguous buffer, where in the ticket's place it goes, and what goes with it.
 #[pyclass(frozen, module = "hamlyn")]
@@ -373,11 +373,9 @@ pub(crate) fn drain(
 ) -> PyResult<&'static str> {
     let handle = known(manager, handle)?;
     let drained = wait_for(py, manager, timeout, |manager, wait| {
-        look_until(manager, wait, |interface| {
-            Ok(match interface.drain(handle, Wait::Poll)? {
-                Completion::Pending => None,
-                done => Some(done),
-            })
+        Ok(match manager.interface().drain(handle, wait)? {
+            Completion::Pending => None,
+            done => Some(done),
         })
     })?;
     Ok(name_of(drained.unwrap_or(Completion::Pending)))
