@@ -117,29 +117,29 @@ instructions: build tool-valgrind
 COMPARE ?=
 compare: tools
 	@echo "== building the comparison"
-	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
-	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- $(COMPARE)
+	$(CARGO) build --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare
+	$(CARGO) run --quiet --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare -- $(COMPARE)
 
 # The same between two hosts: network namespaces, which need root.
 compare-network: tools tool-ip
-	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
-	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- network $(COMPARE)
+	$(CARGO) build --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare
+	$(CARGO) run --quiet --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare -- network $(COMPARE)
 
 # One-sided operations beside those of MPI and OpenSHMEM, and additions to one word: minutes.
 compare-one-sided: tools
-	$(CARGO) build --release --manifest-path compare/Cargo.toml -p hamlyn-compare
-	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- one-sided $(COMPARE)
+	$(CARGO) build --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare
+	$(CARGO) run --quiet --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare -- one-sided $(COMPARE)
 
-# The comparison's tables, in compare/results and docs/comparison.md, and its pictures, anew from its raw data.
+# The comparison's tables, in lab/compare/results and docs/comparison.md, and its pictures, anew from its raw data.
 compare-show: tools
-	$(CARGO) run --quiet --release --manifest-path compare/Cargo.toml -p hamlyn-compare -- show
+	$(CARGO) run --quiet --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare -- show
 
 # What `make test` does for the product, for the comparison's driver and our programs in it; and that the tables say
 # what the raw data say. Needs none of the peers.
 check-compare: tool-fmt tool-clippy
-	$(CARGO) fmt --all --check --manifest-path compare/Cargo.toml
-	$(CARGO) clippy --workspace --all-targets --manifest-path compare/Cargo.toml -- -D warnings
-	$(CARGO) test --workspace --manifest-path compare/Cargo.toml
+	$(CARGO) fmt --all --check --manifest-path lab/compare/Cargo.toml
+	$(CARGO) clippy --workspace --all-targets --manifest-path lab/compare/Cargo.toml -- -D warnings
+	$(CARGO) test --workspace --manifest-path lab/compare/Cargo.toml
 
 test: fmt clippy docs bare papers check-links planted check-licences tests python
 	@echo "== all of it passed"
@@ -299,7 +299,7 @@ mutations: tool-fmt
 	@echo "== a copy of the tree with all planted bugs, each of which must be found"
 	$(CARGO) run -q -p xtask --locked -- plant
 	cd target/planted; \
-	  rustfmt --check --edition 2024 crates/engine/tests/transport_mutations.rs crates/sim/tests/mutations.rs; \
+	  rustfmt --check --edition 2024 crates/engine/tests/transport_mutations.rs lab/sim/tests/mutations.rs; \
 	  $(CARGO) test --locked --target-dir target -p hamlyn-engine --test transport_mutations; \
 	  $(CARGO) test --locked --target-dir target -p hamlyn-sim --test mutations
 

@@ -50,13 +50,13 @@ const SUMMARY: &str = "docs/papers.md";
 const CITING: [&str; 2] = ["docs/security.md", "docs/pains.md"];
 const ENGINE: &str = "crates/engine";
 /// The planted bugs, the module of their switch, and the tests that must find them.
-const PLANTED: &str = "planted";
+const PLANTED: &str = "lab/planted";
 /// The tree that has them,
 const COPY: &str = "target/planted";
 /// with their tests among those of two crates.
 const TESTS: [(&str, &str); 2] = [
-    ("planted/tests/engine", "crates/engine/tests"),
-    ("planted/tests/sim", "crates/sim/tests"),
+    ("lab/planted/tests/engine", "crates/engine/tests"),
+    ("lab/planted/tests/sim", "lab/sim/tests"),
 ];
 
 fn main() -> ExitCode {

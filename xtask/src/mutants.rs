@@ -27,17 +27,17 @@ const COPY: &str = "target/mutants";
 const SOURCES: [&str; 4] = ["engine", "ring", "link", "hamlyn"];
 /// What the copy has besides: the logic of fuzz targets, which tests include, and the scenarios by themselves.
 const MORE: [(&str, &str); 2] = [
-    ("fuzz", "fuzz"),
-    ("planted/mutants/sim", "crates/sim/tests"),
+    ("lab/fuzz", "lab/fuzz"),
+    ("lab/planted/mutants/sim", "lab/sim/tests"),
 ];
-const MODULE: (&str, &str) = ("planted/mutants/mutant.rs", "crates/engine/src/mutant.rs");
+const MODULE: (&str, &str) = ("lab/planted/mutants/mutant.rs", "crates/engine/src/mutant.rs");
 const ROOT: &str = "crates/engine/src/lib.rs";
 /// Tests of what sources may say, which the switch breaks: they compile files of the engine by themselves, or read them.
 const LEFT_OUT: [&str; 2] = [
     "crates/engine/tests/loom.rs",
     "crates/engine/tests/no_io.rs",
 ];
-const SURVIVORS: &str = "planted/survivors.toml";
+const SURVIVORS: &str = "lab/planted/survivors.toml";
 
 struct Options {
     seed: u64,

@@ -1,6 +1,6 @@
 //! Planted bugs: edits of the product that only a copy of the tree has. They show that the tests can fail.
 //!
-//! A bug is data in `planted/*.toml`: its name, its level, its effect and its edits. An edit names a file, a text that
+//! A bug is data in `lab/planted/*.toml`: its name, its level, its effect and its edits. An edit names a file, a text that
 //! occurs in this file exactly once, and the text that replaces it. Where the new text says `planted!(name)`, the copy
 //! asks a switch, so one build has all bugs and runs with one of them at a time.
 
@@ -93,7 +93,7 @@ pub(crate) fn plant(
                         [place] => changes.entry(&edit.file).or_default().push(Change { place: place.clone(), put, bug: &bug.name }),
                         places => problems.push(format!(
                             "{}: its text must occur once in {}, and occurs {} times: {}\n  \
-                             mend `find` (and `put`) in planted/*.toml so that the bug is the same in the code of now",
+                             mend `find` (and `put`) in lab/planted/*.toml so that the bug is the same in the code of now",
                             bug.name,
                             edit.file,
                             places.len(),

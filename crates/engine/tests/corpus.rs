@@ -1,7 +1,7 @@
 //! Replays the committed corpus of the fuzzer, and as much again of bytes from a
 //! fixed seed, in plain `cargo test`.
 
-#[path = "../../../fuzz/src/engine_receive.rs"]
+#[path = "../../../lab/fuzz/src/engine_receive.rs"]
 #[allow(
     unreachable_pub,
     missing_docs,
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 type Outcome = Result<Received, Refusal>;
 
 fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/engine_receive")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/fuzz/corpus/engine_receive")
 }
 
 #[test]

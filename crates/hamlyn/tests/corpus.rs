@@ -1,28 +1,28 @@
 //! Replays the committed corpora of the fuzzers of tickets, members, seeds and cells, and damaged
 //! copies of them from a fixed seed, in plain `cargo test`.
 
-#[path = "../../../fuzz/src/cell.rs"]
+#[path = "../../../lab/fuzz/src/cell.rs"]
 #[allow(
     unreachable_pub,
     missing_docs,
     reason = "the harness belongs to the fuzz crate"
 )]
 mod cell;
-#[path = "../../../fuzz/src/member.rs"]
+#[path = "../../../lab/fuzz/src/member.rs"]
 #[allow(
     unreachable_pub,
     missing_docs,
     reason = "the harness belongs to the fuzz crate"
 )]
 mod member;
-#[path = "../../../fuzz/src/seed.rs"]
+#[path = "../../../lab/fuzz/src/seed.rs"]
 #[allow(
     unreachable_pub,
     missing_docs,
     reason = "the harness belongs to the fuzz crate"
 )]
 mod seed;
-#[path = "../../../fuzz/src/ticket.rs"]
+#[path = "../../../lab/fuzz/src/ticket.rs"]
 #[allow(
     unreachable_pub,
     missing_docs,
@@ -41,7 +41,7 @@ use hamlyn::{Destination, Ticket};
 
 fn corpus(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fuzz/corpus")
+        .join("../../lab/fuzz/corpus")
         .join(name)
 }
 

@@ -1,7 +1,7 @@
 //! Replays the committed corpus of the fuzzer, and as much again of damaged
 //! messages from a fixed seed, in plain `cargo test`.
 
-#[path = "../../../fuzz/src/handshake.rs"]
+#[path = "../../../lab/fuzz/src/handshake.rs"]
 #[allow(
     unreachable_pub,
     missing_docs,
@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/handshake")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/fuzz/corpus/handshake")
 }
 
 #[test]

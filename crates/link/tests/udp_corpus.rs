@@ -1,13 +1,13 @@
 //! Replays the committed corpora of the wire's fuzz targets, and as much again of damaged seeds, in plain `cargo test`.
 
-#[path = "../../../fuzz/src/packet_protection.rs"]
+#[path = "../../../lab/fuzz/src/packet_protection.rs"]
 #[allow(
     unreachable_pub,
     missing_docs,
     reason = "the harness belongs to the fuzz crate"
 )]
 mod packet_protection;
-#[path = "../../../fuzz/src/udp_handshake.rs"]
+#[path = "../../../lab/fuzz/src/udp_handshake.rs"]
 #[allow(
     unreachable_pub,
     missing_docs,
@@ -24,7 +24,7 @@ use packet_protection::{ASSOCIATION, key};
 
 fn corpus(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fuzz/corpus")
+        .join("../../lab/fuzz/corpus")
         .join(target)
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result};
 
 /// Where the comparison is, in a checkout.
-const MANIFEST: &str = "compare/Cargo.toml";
+const MANIFEST: &str = "lab/compare/Cargo.toml";
 
 /// Builds the comparison and runs it in place of this program's own measurements.
 pub(crate) fn run(json: bool, quick: bool) -> Result<ExitCode> {

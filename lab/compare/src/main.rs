@@ -1,0 +1,399 @@
+//! Hamlyn beside other ways to exchange messages on one host, measured in one run on the same two cores.
+//!
+//! The driver installs and builds the peers (`prepare`), starts their processes (`session`,
+//! `perftest`), measures each in turn with ours (`run`), keeps what came of it (`record`), reads that back (`reading`)
+//! and shows it (`table`, `plot`, `short_table`). How each peer is run, and why so, is in `lab/compare/README.md`.
+
+mod catalogue;
+mod figure;
+mod interruption;
+mod network;
+mod one_sided;
+mod perftest;
+mod pin;
+mod plot;
+mod prepare;
+mod publication;
+mod reading;
+mod record;
+mod run;
+mod session;
+mod short_table;
+mod statistics;
+mod table;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::catalogue::{LIBRARIES, Means, Peer, Places, Program, RAW};
+use crate::record::{Circumstances, Report};
+use crate::run::Effort;
+
+/// Every round of a run.
+const RAW_FILE: &str = "raw.jsonl";
+/// All of its tables, and all figures.
+const TABLE_FILE: &str = "table.md";
+const FIGURES_FILE: &str = "figures.json";
+
+/// Measures Hamlyn and its peers in one run.
+#[derive(Parser)]
+#[command(
+    name = "hamlyn-compare",
+    version,
+    args_conflicts_with_subcommands = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Fewer and shorter rounds: three minutes at most.
+    #[arg(long)]
+    quick: bool,
+    /// More rounds: an hour at most, instead of half an hour.
+    #[arg(long, conflicts_with = "quick")]
+    thorough: bool,
+    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, mpi_put, mpich, iceoryx2, aeron, zeromq, nng,
+    /// kernel, python. Ours is always there.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Two cores, separated by a comma: the receiver's and the sender's. By default the first two
+    /// that this process may use.
+    #[arg(long, value_delimiter = ',')]
+    cores: Vec<usize>,
+    /// Rounds. By default 5, with --quick 2, with --thorough 11.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Where results go. By default `lab/compare/results`, and the short table to docs/comparison.md; with --quick or
+    /// --only beside what is built.
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Install nothing; use what is there.
+    #[arg(long)]
+    no_install: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Makes the tables, the pictures and docs/comparison.md's table anew from `lab/compare/results/raw.jsonl`. Measures nothing.
+    Show {
+        /// Change nothing; fail if a table does not say what the raw data say.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Measures between two hosts instead: network namespaces joined by a veth pair. Needs root.
+    Network(Network),
+    /// Measures one-sided operations instead: reads, writes, streams of writes and additions to one word, beside MPI and OpenSHMEM.
+    OneSided(OneSided),
+}
+
+#[derive(clap::Args)]
+struct OneSided {
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Fewer and shorter rounds.
+    #[arg(long)]
+    quick: bool,
+    /// Only these libraries, separated by commas: splitc, mpi_one_sided, shmem. Ours and the machine are always there.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Rounds. By default 5, with --quick 2.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Where results go. By default `lab/compare/results`; with --quick or --only beside what is built.
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Install nothing; use what is there.
+    #[arg(long)]
+    no_install: bool,
+}
+
+#[derive(clap::Args)]
+struct Network {
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Fewer and shorter rounds.
+    #[arg(long)]
+    quick: bool,
+    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, zeromq, aeron, quic. Ours is
+    /// always there.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Two cores, separated by a comma: the receiver's and the sender's.
+    #[arg(long, value_delimiter = ',')]
+    cores: Vec<usize>,
+    /// Rounds. By default 5, with --quick 2.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Where results go. By default `lab/compare/results`; with --quick or --only beside what is built.
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Install nothing; use what is there.
+    #[arg(long)]
+    no_install: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match &arguments.command {
+        Some(Command::Show { check }) => show(*check),
+        Some(Command::Network(arguments)) => between_hosts(arguments),
+        Some(Command::OneSided(arguments)) => one_sided_operations(arguments),
+        None => compare(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hamlyn-compare: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare(arguments: &Arguments) -> Result<()> {
+    interruption::watch()?;
+    let cores = pin::Cores::choose(&arguments.cores)?;
+    let places = Places::here()?;
+    // Half a second for each figure in five rounds.
+    let (rounds, lasts_ms, minutes_max) = match (arguments.quick, arguments.thorough) {
+        (true, _) => (2, 8, 3),
+        (_, true) => (11, 100, 60),
+        _ => (5, 100, 30),
+    };
+    let effort = Effort {
+        rounds: arguments.rounds.unwrap_or(rounds).max(1),
+        lasts: Duration::from_millis(lasts_ms),
+        time_max: Duration::from_secs(60 * minutes_max),
+    };
+    let is_part = arguments.quick || !arguments.only.is_empty();
+    if arguments.output.is_none() && !is_part {
+        publication::permit(&places.compare)?;
+    }
+    let mut circumstances = Circumstances::now(cores, effort, arguments.quick)?;
+    circumstances.commit = publication::commit(&places.compare);
+    let install = !arguments.no_install;
+    prepare::all(
+        LIBRARIES,
+        &arguments.only,
+        &places,
+        install,
+        &mut circumstances,
+    )?;
+    let all = catalogue::catalogue(&places);
+    let raw = program(&all, RAW)?;
+    let peers: Vec<Peer> = all
+        .iter()
+        .filter(|peer| circumstances.names(peer.library))
+        .cloned()
+        .collect();
+    let to_run: Vec<Peer> = peers
+        .iter()
+        .filter(|peer| !peer.is_reference() && circumstances.versions.contains_key(peer.library))
+        .cloned()
+        .collect();
+    let bar = bar(arguments.json);
+    let start = Instant::now();
+    let measured = run::run(
+        &to_run,
+        |name| program(&all, name),
+        raw,
+        effort,
+        cores,
+        &bar,
+    )?;
+    circumstances.took_s = Some(start.elapsed().as_secs());
+    bar.finish_and_clear();
+    let is_whole = arguments.output.is_none() && !is_part;
+    let output = output_of(arguments.output.as_deref(), is_part, &places);
+    std::fs::create_dir_all(&output).with_context(|| format!("making {}", output.display()))?;
+    let raw = output.join(RAW_FILE);
+    Report::new(circumstances, peers, measured).write_raw(&raw)?;
+    // What is shown is what was written.
+    let report = reading::read_file(&raw, &all)?;
+    write(&report, &output)?;
+    if is_whole {
+        short_table::put(&places.comparison(), &short_table::section(&report))?;
+    }
+    if arguments.json {
+        print!("{}", figures(&report)?);
+    } else {
+        show_written(&table::terminal(&report), &output);
+    }
+    Ok(())
+}
+
+fn between_hosts(arguments: &Network) -> Result<()> {
+    interruption::watch()?;
+    let places = Places::here()?;
+    let is_part = arguments.quick || !arguments.only.is_empty();
+    if arguments.output.is_none() && !is_part {
+        publication::permit(&places.compare)?;
+    }
+    let rounds = arguments
+        .rounds
+        .unwrap_or(if arguments.quick { 2 } else { 5 });
+    let lasts = Duration::from_millis(if arguments.quick { 30 } else { 100 });
+    let report = network::compare(
+        &arguments.only,
+        &places,
+        pin::Cores::choose(&arguments.cores)?,
+        rounds.max(1),
+        lasts,
+        !arguments.no_install,
+        arguments.quick,
+    )?;
+    let output = output_of(arguments.output.as_deref(), is_part, &places);
+    network::write(&report, &output)?;
+    match arguments.json {
+        true => println!("{}", serde_json::to_string_pretty(&report)?),
+        false => show_written(&report.markdown(), &output),
+    }
+    Ok(())
+}
+
+fn one_sided_operations(arguments: &OneSided) -> Result<()> {
+    interruption::watch()?;
+    let places = Places::here()?;
+    let is_part = arguments.quick || !arguments.only.is_empty();
+    if arguments.output.is_none() && !is_part {
+        publication::permit(&places.compare)?;
+    }
+    let rounds = arguments
+        .rounds
+        .unwrap_or(if arguments.quick { 2 } else { 5 });
+    let lasts = Duration::from_millis(if arguments.quick { 10 } else { 50 });
+    let report = one_sided::compare(
+        &arguments.only,
+        &places,
+        pin::Cores::choose(&[])?,
+        rounds.max(1),
+        lasts,
+        !arguments.no_install,
+        arguments.quick,
+    )?;
+    let output = output_of(arguments.output.as_deref(), is_part, &places);
+    one_sided::write(&report, &output)?;
+    match arguments.json {
+        true => println!("{}", serde_json::to_string_pretty(&report)?),
+        false => show_written(&report.markdown(), &output),
+    }
+    Ok(())
+}
+
+/// Where results go: those of a part not among those that are published.
+fn output_of(output: Option<&Path>, is_part: bool, places: &Places) -> PathBuf {
+    match output {
+        Some(output) => output.to_owned(),
+        None if is_part => places.built().join("results-part"),
+        None => places.results(),
+    }
+}
+
+fn show_written(tables: &str, output: &Path) {
+    println!("{tables}");
+    println!("written to {}", output.display());
+}
+
+/// Every figure of a run, as one JSON object.
+fn figures(report: &Report) -> Result<String> {
+    let mut figures = figure::Figure::of_a_pair();
+    figures.extend(figure::Figure::of_loans());
+    figures.extend(figure::Figure::of_a_crowd());
+    Ok(serde_json::to_string_pretty(&report.json(&figures))? + "\n")
+}
+
+fn program<'a>(peers: &'a [Peer], name: &str) -> Result<&'a Program> {
+    let peer = peers
+        .iter()
+        .find(|peer| peer.name == name)
+        .context("not in the catalogue")?;
+    match &peer.means {
+        Means::Session(program) => Ok(program),
+        Means::Perftest { .. } => anyhow::bail!("{name} takes no orders"),
+    }
+}
+
+/// What is made of the raw data in the same directory.
+fn write(report: &Report, output: &Path) -> Result<()> {
+    std::fs::write(output.join(TABLE_FILE), table::markdown(report))
+        .context("writing the table")?;
+    std::fs::write(output.join(FIGURES_FILE), figures(report)?).context("writing the figures")?;
+    plot::write(report, output)
+}
+
+/// Makes what is shown anew from the results in the checkout, or checks it.
+fn show(check: bool) -> Result<()> {
+    let places = Places::here()?;
+    let results = places.results();
+    let report = reading::read_file(&results.join(RAW_FILE), &catalogue::catalogue(&places))?;
+    let section = short_table::section(&report);
+    let between = network::read(&results)?;
+    let one_sided = one_sided::read(&results)?;
+    if !check {
+        write(&report, &results)?;
+        if let Some((between, _)) = &between {
+            network::write(between, &results)?;
+        }
+        if let Some((report, _)) = &one_sided {
+            one_sided::write(report, &results)?;
+        }
+        return short_table::put(&places.comparison(), &section);
+    }
+    for (file, wanted) in [
+        (TABLE_FILE, table::markdown(&report)),
+        (FIGURES_FILE, figures(&report)?),
+    ] {
+        let found = std::fs::read_to_string(results.join(file))
+            .with_context(|| format!("reading {file} of lab/compare/results"))?;
+        ensure!(
+            found == wanted,
+            "{file} does not say what {RAW_FILE} beside it says: run `make compare-show`"
+        );
+    }
+    if let Some((report, found)) = one_sided {
+        ensure!(
+            found == report.markdown(),
+            "one-sided.md does not say what one-sided.json beside it says: run `make compare-show`"
+        );
+    }
+    if let Some((between, found)) = between {
+        ensure!(
+            found == between.markdown(),
+            "network.md does not say what network.json beside it says: run `make compare-show`"
+        );
+    }
+    short_table::check(&places.comparison(), &section)
+}
+
+fn bar(quiet: bool) -> ProgressBar {
+    let target = if std::io::stderr().is_terminal() && !quiet {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(None, target);
+    if let Ok(style) = ProgressStyle::with_template(
+        "{prefix:26} {msg:36} {bar:30} {pos}/{len} {elapsed}, {eta} left",
+    ) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    /// Of the results that are committed.
+    #[test]
+    fn tables_say_what_the_raw_data_say() {
+        super::show(true).expect("tables that agree with raw.jsonl");
+    }
+}

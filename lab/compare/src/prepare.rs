@@ -1,0 +1,241 @@
+//! Installs and builds the peers. A failure is reported, and the rest goes on.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::catalogue::{Build, Library, Places};
+use crate::interruption;
+use crate::record::Circumstances;
+
+/// How programs in C are compiled.
+const OF_C: [&str; 5] = ["-std=gnu11", "-O3", "-march=native", "-Wall", "-Wextra"];
+
+/// Prepares those of the libraries that are chosen, and notes of each its version, or why it is left out.
+pub(crate) fn all(
+    libraries: &[Library],
+    only: &[String],
+    places: &Places,
+    install: bool,
+    circumstances: &mut Circumstances,
+) -> Result<()> {
+    for library in chosen(libraries, only)? {
+        interruption::check()?;
+        eprintln!("== {}", library.name);
+        let name = library.name.to_owned();
+        match prepare(&library, places, install) {
+            Ok(version) => drop(circumstances.versions.insert(name, version)),
+            Err(error) => {
+                let reason = format!("{error:#}");
+                eprintln!("{name} is left out: {reason}");
+                circumstances.unavailable.insert(name, reason);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Says what it needs, installs what is lacking, and builds. The version on success.
+fn prepare(library: &Library, places: &Places, install: bool) -> Result<String> {
+    if install {
+        run(Command::new(places.compare.join("install")).arg(library.name))
+            .context("it could not be installed")?;
+    }
+    std::fs::create_dir_all(places.built()).context("a directory for programs")?;
+    match library.build {
+        Build::C {
+            compiler,
+            source,
+            program,
+            libraries,
+        } => {
+            let source = places
+                .compare
+                .join("peers")
+                .join(source)
+                .join(format!("{source}.c"));
+            run(Command::new(compiler)
+                .args(OF_C)
+                .arg("-o")
+                .arg(places.built().join(program))
+                .arg(source)
+                .args(libraries))
+            .context("it does not compile")?;
+        }
+        Build::Cargo { package } => {
+            run(cargo()
+                .args(["build", "--release", "--quiet", "--package", package])
+                .arg("--manifest-path")
+                .arg(places.compare.join("Cargo.toml")))
+            .context("it does not build")?;
+        }
+        Build::SplitC => split_c(places).context("it does not build")?,
+        Build::Java { directory } => java(&places.compare.join("peers").join(directory), places)
+            .context("it does not build")?,
+        Build::Nothing => {}
+    }
+    version(library, &places.compare)
+}
+
+/// The library of the product, and a program in C with it.
+fn split_c(places: &Places) -> Result<()> {
+    let product = places.compare.join("../..");
+    let target = product.join("target");
+    run(cargo()
+        .args([
+            "build",
+            "--release",
+            "--quiet",
+            "--locked",
+            "--package",
+            "hamlyn-splitc-c",
+        ])
+        .arg("--manifest-path")
+        .arg(product.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&target))?;
+    let library = target.join("release").canonicalize()?;
+    let mut search = OsString::from("-Wl,-rpath,");
+    search.push(&library);
+    run(Command::new("cc")
+        .args(OF_C)
+        .args(["-no-pie", "-I"])
+        .arg(product.join("faces/splitc/include"))
+        .arg("-o")
+        .arg(places.built().join("splitc"))
+        .arg(places.compare.join("peers/splitc/splitc.c"))
+        .arg("-L")
+        .arg(&library)
+        .arg("-lsplitc")
+        .arg(search))
+}
+
+fn cargo() -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    Command::new(cargo)
+}
+
+/// Fetches what the `pom.xml` names, and compiles the one class.
+fn java(directory: &Path, places: &Places) -> Result<()> {
+    let classes = places.built().join("aeron");
+    std::fs::create_dir_all(&classes)?;
+    let pom = directory.join("pom.xml");
+    let wanted = std::fs::read_to_string(&pom)?;
+    let fetched = classes.join("fetched.xml");
+    // What was fetched for the same file is there.
+    if std::fs::read_to_string(&fetched).ok().as_ref() != Some(&wanted) {
+        let mut output = OsString::from("-DoutputDirectory=");
+        output.push(&classes);
+        run(Command::new("mvn")
+            .args(["--quiet", "--batch-mode", "--file"])
+            .arg(&pom)
+            .arg("dependency:copy-dependencies")
+            .arg(output))?;
+        std::fs::write(&fetched, &wanted)?;
+    }
+    run(Command::new("javac")
+        .args(["-Xlint:all,-options", "-cp"])
+        .arg(classes.join("*"))
+        .arg("-d")
+        .arg(&classes)
+        .arg(directory.join("Peer.java")))
+}
+
+/// Runs a command that says on standard error what it does, and nothing when it succeeds.
+fn run(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .with_context(|| format!("{name} cannot be run"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        let text = if errors.trim().is_empty() {
+            String::from_utf8_lossy(&output.stdout)
+        } else {
+            errors
+        };
+        let line = text
+            .lines()
+            .find(|line| line.contains("rror"))
+            .or_else(|| text.lines().last())
+            .unwrap_or("it said nothing");
+        bail!("{name}: {}", line.trim());
+    }
+    eprint!("{errors}");
+    Ok(())
+}
+
+fn version(library: &Library, compare: &Path) -> Result<String> {
+    let (first, rest) = library
+        .version
+        .split_first()
+        .context("no way to tell the version")?;
+    let output = Command::new(first)
+        .args(rest)
+        .current_dir(compare)
+        .output()
+        .with_context(|| format!("{first} cannot be run"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // A package of Cargo is named by a URL that ends in its version.
+    let version = text.trim().rsplit(['#', '@']).next().unwrap_or_default();
+    if !output.status.success() || version.is_empty() {
+        bail!("{} does not tell its version", library.name);
+    }
+    Ok(version.to_owned())
+}
+
+/// Those of the libraries that were asked for; without a list, all. The machine and ours are always there.
+fn chosen(libraries: &[Library], only: &[String]) -> Result<Vec<Library>> {
+    for name in only {
+        if !libraries.iter().any(|library| library.name == name) {
+            let known: Vec<_> = libraries.iter().map(|library| library.name).collect();
+            bail!(
+                "--only: there is no {name:?}; there are {}",
+                known.join(", ")
+            );
+        }
+    }
+    Ok(libraries
+        .iter()
+        .filter(|library| {
+            only.is_empty()
+                || only.iter().any(|name| name == library.name)
+                || [crate::catalogue::HAMLYN, crate::catalogue::MACHINE].contains(&library.name)
+        })
+        .copied()
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::LIBRARIES;
+
+    #[test]
+    fn ours_are_always_chosen() {
+        let names = |only: &[&str]| -> Vec<&str> {
+            let only: Vec<String> = only.iter().map(|&name| name.to_owned()).collect();
+            chosen(LIBRARIES, &only)
+                .unwrap()
+                .iter()
+                .map(|library| library.name)
+                .collect()
+        };
+        assert_eq!(names(&["ucx"]), ["machine", "hamlyn", "ucx"]);
+        assert_eq!(names(&[]).len(), LIBRARIES.len());
+        assert!(chosen(LIBRARIES, &["nobody".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn failures_say_why() {
+        let error = run(Command::new("sh").args(["-c", "echo an error >&2; exit 1"])).unwrap_err();
+        assert!(error.to_string().contains("an error"), "{error}");
+        assert!(run(&mut Command::new("/nonexistent/program")).is_err());
+        assert!(run(Command::new("sh").args(["-c", "exit 0"])).is_ok());
+    }
+}
