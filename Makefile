@@ -7,24 +7,29 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
+.PHONY: demo test soak soak-hosts build lab library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
 
 demo: build tool-ip
 	@echo "== the demonstration"
 	target/release/hamlyn demo
 
 # Random programs, worlds and faults, until somebody stops it or something is found wrong.
-soak: build
-	target/release/hamlyn simulate --soak --seed $$(date +%s)0000
+soak: lab
+	target/release/hamlyn-lab simulate --soak --seed $$(date +%s)0000
 
 # Five hosts with full traffic among them while processes are killed and cables pulled, for an hour, or `make soak-hosts SOAK_SECONDS=600`.
 SOAK_SECONDS ?= 3600
-soak-hosts: build tool-ip
-	target/release/hamlyn soak --for $(SOAK_SECONDS) --seed $$(date +%s)
+soak-hosts: lab tool-ip
+	target/release/hamlyn-lab soak --for $(SOAK_SECONDS) --seed $$(date +%s)
 
 build: tools
 	@echo "== building the hamlyn command (release)"
-	$(CARGO) build --release -p hamlyn-cli
+	$(CARGO) build --release --locked -p hamlyn-cli
+
+# The command of the laboratory: it measures, simulates and reproduces.
+lab: tools
+	@echo "== building the hamlyn-lab command (release)"
+	$(CARGO) build --release --locked -p hamlyn-lab
 
 library: tools
 	@echo "== building the library for C (release)"
@@ -105,12 +110,12 @@ check-arm: tools
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user || true; fi
 	packaging/check-arm.sh
 
-bench: build tool-ip
-	target/release/hamlyn bench
+bench: lab tool-ip
+	target/release/hamlyn-lab bench
 
 # Instructions of a short message, by callgrind.
-instructions: build tool-valgrind
-	target/release/hamlyn bench --instructions
+instructions: lab tool-valgrind
+	target/release/hamlyn-lab bench --instructions
 
 # The interface beside its peers, in one run. It installs the peers, which needs root, and says
 # what it installs, and takes half an hour at most. `make compare COMPARE="--quick --only ucx,zeromq"` for less, `COMPARE=--thorough` for more.

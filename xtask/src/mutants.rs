@@ -30,7 +30,10 @@ const MORE: [(&str, &str); 2] = [
     ("lab/fuzz", "lab/fuzz"),
     ("lab/planted/mutants/sim", "lab/sim/tests"),
 ];
-const MODULE: (&str, &str) = ("lab/planted/mutants/mutant.rs", "crates/engine/src/mutant.rs");
+const MODULE: (&str, &str) = (
+    "lab/planted/mutants/mutant.rs",
+    "crates/engine/src/mutant.rs",
+);
 const ROOT: &str = "crates/engine/src/lib.rs";
 /// Tests of what sources may say, which the switch breaks: they compile files of the engine by themselves, or read them.
 const LEFT_OUT: [&str; 2] = [

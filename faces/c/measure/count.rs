@@ -1,4 +1,4 @@
-//! What `count.c` does, in Rust: the program whose instructions `hamlyn bench --c` sets beside those of a program in C.
+//! What `count.c` does, in Rust: the program whose instructions `hamlyn-lab bench --c` sets beside those of a program in C.
 //!
 //! count PROTOCOL BATCHES NAMESPACE
 //!

@@ -1,4 +1,4 @@
-/* What `hamlyn bench --faces` times: records to and fro between two processes, each of which has a stream to the other. echo.rs and
+/* What `hamlyn-lab bench --faces` times: records to and fro between two processes, each of which has a stream to the other. echo.rs and
  * ../../python/measure/echo.py do the same.
  *
  * echo lead|answer LENGTH COUNT NAMESPACE

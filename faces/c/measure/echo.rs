@@ -1,4 +1,4 @@
-//! What `echo.c` does, in Rust, for `hamlyn bench --faces`.
+//! What `echo.c` does, in Rust, for `hamlyn-lab bench --faces`.
 //!
 //! echo lead|answer LENGTH COUNT NAMESPACE
 

@@ -1,40 +1,17 @@
-//! Processes that `demo` and `bench` start: this same program, told what to do
-//! by lines of JSON on standard input, answering by lines on standard output.
+//! Processes that a command starts: this same program, told what to do by lines of JSON on
+//! standard input, answering by lines on standard output. A program that starts them has a
+//! subcommand `actor`, with the name of a role.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// What kind of process to be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum Role {
-    /// The other end of a benchmark.
-    Bench,
-    /// A sender in the demonstration.
-    Demo,
-    /// The program whose instructions are counted.
-    Count,
-    /// A sender of many in a benchmark.
-    Sender,
-    /// What runs on one of several hosts in the demonstration.
-    Host,
-    /// One of more processes than processors in a benchmark.
-    Crowd,
-    /// Live peers and a stopped one in a benchmark.
-    Peers,
-    /// A process of a soak.
-    Soak,
-    /// A process on one of two hosts in a benchmark.
-    Network,
-    /// A processor of a Split-C job in a benchmark.
-    Splitc,
-}
-
 /// Takes the next order from standard input; nothing at its end.
-pub(crate) fn next_order<T: DeserializeOwned>() -> Result<Option<T>> {
+pub fn next_order<T: DeserializeOwned>() -> Result<Option<T>> {
     let mut line = String::new();
     if std::io::stdin()
         .lock()
@@ -50,7 +27,7 @@ pub(crate) fn next_order<T: DeserializeOwned>() -> Result<Option<T>> {
 }
 
 /// Answers on standard output.
-pub(crate) fn answer<T: Serialize>(answer: &T) -> Result<()> {
+pub fn answer<T: Serialize>(answer: &T) -> Result<()> {
     let mut line = serde_json::to_string(answer)?;
     line.push('\n');
     let mut out = std::io::stdout().lock();
@@ -60,12 +37,12 @@ pub(crate) fn answer<T: Serialize>(answer: &T) -> Result<()> {
 }
 
 /// Where this program is.
-pub(crate) fn this_program() -> Result<PathBuf> {
+pub fn this_program() -> Result<PathBuf> {
     std::env::current_exe().context("finding this program")
 }
 
 /// A process of ours, killed when dropped.
-pub(crate) struct Actor {
+pub struct Actor {
     child: Child,
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
@@ -73,7 +50,7 @@ pub(crate) struct Actor {
 
 impl Actor {
     /// Starts one, as another user if asked and possible.
-    pub(crate) fn start(role: Role, user: Option<u32>) -> Result<Self> {
+    pub fn start<R: ValueEnum>(role: R, user: Option<u32>) -> Result<Self> {
         let mut command = Command::new(this_program()?);
         if let Some(user) = user {
             use std::os::unix::process::CommandExt;
@@ -83,8 +60,8 @@ impl Actor {
     }
 
     /// Starts one by a command that runs this program, somewhere else perhaps.
-    pub(crate) fn start_by(mut command: Command, role: Role) -> Result<Self> {
-        let role = clap::ValueEnum::to_possible_value(&role).context("a role without a name")?;
+    pub fn start_by<R: ValueEnum>(mut command: Command, role: R) -> Result<Self> {
+        let role = role.to_possible_value().context("a role without a name")?;
         command
             .arg("actor")
             .arg(role.get_name())
@@ -101,11 +78,12 @@ impl Actor {
     }
 
     /// Its number.
-    pub(crate) fn process(&self) -> u32 {
+    pub fn process(&self) -> u32 {
         self.child.id()
     }
 
-    pub(crate) fn order<T: Serialize>(&mut self, order: &T) -> Result<()> {
+    /// Tells it what to do next.
+    pub fn order<T: Serialize>(&mut self, order: &T) -> Result<()> {
         let mut line = serde_json::to_string(order)?;
         line.push('\n');
         let orders = self
@@ -119,7 +97,8 @@ impl Actor {
         Ok(())
     }
 
-    pub(crate) fn answer<T: DeserializeOwned>(&mut self) -> Result<T> {
+    /// Waits for its next answer.
+    pub fn answer<T: DeserializeOwned>(&mut self) -> Result<T> {
         let mut line = String::new();
         if self.answers.read_line(&mut line)? == 0 {
             let status = self.child.wait()?;
@@ -129,14 +108,14 @@ impl Actor {
     }
 
     /// As `kill -9`.
-    pub(crate) fn kill(&mut self) -> Result<()> {
+    pub fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
     }
 
     /// Lets it end by itself.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
         drop(self.orders.take());
         let status = self.child.wait()?;
         if !status.success() {
@@ -155,7 +134,7 @@ impl Drop for Actor {
 }
 
 /// Bytes as text, for tickets and seeds in orders.
-pub(crate) fn to_hex(bytes: &[u8]) -> String {
+pub fn to_hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes
         .iter()
@@ -166,7 +145,7 @@ pub(crate) fn to_hex(bytes: &[u8]) -> String {
 }
 
 /// Undoes [`to_hex`].
-pub(crate) fn from_hex(text: &str) -> Result<Vec<u8>> {
+pub fn from_hex(text: &str) -> Result<Vec<u8>> {
     if !text.is_ascii() || !text.len().is_multiple_of(2) {
         bail!("not a string of hexadecimal digits");
     }

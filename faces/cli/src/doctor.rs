@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         let object = serde_json::json!({ "ok": works, "findings": findings });
         println!("{}", serde_json::to_string_pretty(&object)?);
     } else {
-        let mut table = crate::terminal::table(&["", "subject", "found", "advice"]);
+        let mut table = hamlyn_cli::terminal::table(&["", "subject", "found", "advice"]);
         for finding in &findings {
             let mark = match finding.verdict {
                 Verdict::Good => "good",

@@ -12,8 +12,8 @@ use hamlyn::host::process::ProcessHost;
 use hamlyn::stream::StreamOptions;
 use hamlyn::{Manager, ReceiveError, Wait};
 
-use crate::output::Unwritten;
 use crate::partners::Partners;
+use hamlyn_cli::output::Unwritten;
 
 /// What the seed is offered as.
 const ITEM: &str = "pipe";
@@ -57,7 +57,7 @@ fn bar(arguments: &Arguments, label: &str) -> indicatif::ProgressBar {
     if arguments.quiet {
         indicatif::ProgressBar::hidden()
     } else {
-        crate::terminal::bytes_bar(None, label)
+        hamlyn_cli::terminal::bytes_bar(None, label)
     }
 }
 

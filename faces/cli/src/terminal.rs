@@ -18,7 +18,7 @@ fn bar(total: Option<u64>, label: &str, template: &str, quiet: bool) -> Progress
 }
 
 /// A bar that counts bytes.
-pub(crate) fn bytes_bar(total_bytes: Option<u64>, label: &str) -> ProgressBar {
+pub fn bytes_bar(total_bytes: Option<u64>, label: &str) -> ProgressBar {
     let template = match total_bytes {
         Some(_) => "{msg} {bar:30} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}",
         None => "{msg} {spinner} {bytes} {binary_bytes_per_sec} {elapsed}",
@@ -29,17 +29,17 @@ pub(crate) fn bytes_bar(total_bytes: Option<u64>, label: &str) -> ProgressBar {
 }
 
 /// A bar that counts steps.
-pub(crate) fn steps_bar(steps: u64, label: &str, quiet: bool) -> ProgressBar {
+pub fn steps_bar(steps: u64, label: &str, quiet: bool) -> ProgressBar {
     bar(Some(steps), label, "{msg:32} {bar:30} {pos}/{len}", quiet)
 }
 
 /// What counts without an end in sight.
-pub(crate) fn spinner(quiet: bool) -> ProgressBar {
+pub fn spinner(quiet: bool) -> ProgressBar {
     bar(Some(0), "", "{spinner} {pos} {msg} {elapsed}", quiet)
 }
 
 /// A table in the style of this program.
-pub(crate) fn table(header: &[&str]) -> comfy_table::Table {
+pub fn table(header: &[&str]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table
         .load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY)

@@ -1,4 +1,4 @@
-"""What faces/c/measure/echo.c does, in Python, for `hamlyn bench --faces`.
+"""What faces/c/measure/echo.c does, in Python, for `hamlyn-lab bench --faces`.
 
 echo.py lead|answer LENGTH COUNT NAMESPACE
 """

@@ -10,7 +10,7 @@ use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::{Address, Manager, ManagerOptions, SendError, Ticket, Wait, tagged_write};
 use serde::{Deserialize, Serialize};
 
-use crate::actor::{answer, next_order};
+use hamlyn_cli::actor::{answer, next_order};
 
 /// Its name, and what it offers there.
 pub(super) const DESK: &str = "desk";

@@ -10,7 +10,9 @@ use hamlyn_testbed::{TestHost, Testbed};
 
 use super::file::{Kept, keep};
 use super::host::{DESK, Loss, Order, Route};
-use crate::actor::{Actor, Role, this_program};
+use hamlyn_cli::actor::{Actor, this_program};
+
+use crate::Role;
 
 const NAMES: [&str; 3] = ["red", "green", "blue"];
 const RED: usize = 0;

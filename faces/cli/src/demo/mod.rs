@@ -14,7 +14,9 @@ use anyhow::Result;
 use hamlyn::host::process::{Access, Options, ProcessHost};
 use hamlyn::{Manager, ManagerOptions};
 
-use crate::actor::{Actor, Role};
+use hamlyn_cli::actor::Actor;
+
+use crate::Role;
 use sender::Order;
 
 #[derive(clap::Args)]
@@ -233,7 +235,7 @@ fn print(shown: &[Shown], held: bool, json: bool) -> Result<()> {
         );
         return Ok(());
     }
-    let mut table = crate::terminal::table(&["", "shown", "outcome", "time"]);
+    let mut table = hamlyn_cli::terminal::table(&["", "shown", "outcome", "time"]);
     for shown in shown {
         table.add_row([
             shown.outcome.mark(),

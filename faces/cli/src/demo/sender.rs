@@ -12,7 +12,7 @@ use hamlyn::{ManagerOptions, Message, Ticket, Wait, datagram, tagged_write};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::actor::{answer, from_hex, next_order, to_hex};
+use hamlyn_cli::actor::{answer, from_hex, next_order, to_hex};
 
 const WAIT: Wait = Wait::millis(10_000);
 

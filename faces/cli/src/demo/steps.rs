@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::Stage;
 use super::file;
 use super::sender::Order;
-use crate::actor::to_hex;
+use hamlyn_cli::actor::to_hex;
 
 const WAIT: Wait = Wait::millis(10_000);
 const SHORT_MESSAGES: u64 = 1_000_000;
@@ -63,7 +63,7 @@ pub(super) fn stream(stage: &mut Stage) -> Result<String> {
     let bar = if *quiet {
         indicatif::ProgressBar::hidden()
     } else {
-        crate::terminal::bytes_bar(Some(length), "the file")
+        hamlyn_cli::terminal::bytes_bar(Some(length), "the file")
     };
     let mut digest = Sha256::new();
     let mut received = 0_u64;

@@ -155,8 +155,8 @@ impl Asker<'_> {
         } = *self.arguments;
         let quiet = self.arguments.quiet || self.arguments.json;
         let bar = match count {
-            0 => crate::terminal::spinner(quiet),
-            count => crate::terminal::steps_bar(count, &self.arguments.name, quiet),
+            0 => hamlyn_cli::terminal::spinner(quiet),
+            count => hamlyn_cli::terminal::steps_bar(count, &self.arguments.name, quiet),
         };
         let mut due = Instant::now();
         while count == 0 || self.report.sent < count {

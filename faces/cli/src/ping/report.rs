@@ -317,7 +317,7 @@ impl Report {
         if self.answered > 0 {
             let mut header = vec!["µs"];
             header.extend(SHOWN.map(|(name, ..)| name));
-            let mut table = crate::terminal::table(&header);
+            let mut table = hamlyn_cli::terminal::table(&header);
             table.add_row(row("round trip", &self.round_trips));
             match &self.times {
                 Times::Measured { there, back } => {

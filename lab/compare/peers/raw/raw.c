@@ -1,6 +1,6 @@
 /* What the machine itself can do: a few bytes and a flag handed over in one cache line; one copy into memory of the other
  * process with a flag in a line of its own, through the caches or past them. No message can be faster.
- * `hamlyn bench` does the same with the same buffers (docs/performance.md, "One ceiling"). */
+ * `hamlyn-lab bench` does the same with the same buffers (docs/performance.md, "One ceiling"). */
 #include "../harness/session.h"
 
 #include <stdatomic.h>

@@ -7,7 +7,7 @@ use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::Header;
 
 /// What the engine's own tests lend to it. Its areas and packets in place serve here, too; its links assert.
-#[path = "../../../engine/tests/host/mod.rs"]
+#[path = "../../../../crates/engine/tests/host/mod.rs"]
 mod engine;
 
 pub use engine::{InPlace, VecArea};

@@ -1,0 +1,140 @@
+//! What a call through C costs: instructions of a short send and of a short receive by a program in C beside the same in Rust.
+//!
+//! The program in C is `faces/c/measure/count.c`, compiled with the committed header and linked with the library, which is built as the
+//! command itself is, link-time optimization included; so this needs a checkout, a C compiler and valgrind. Beside it stands
+//! `faces/c/measure/count.rs`, which calls functions with bytes of which nothing is known, as C does. Messages whose length the
+//! compiler knows, by calls that it inlines, take less: `hamlyn-lab bench --instructions` counts those.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, json};
+
+use super::comparison::in_checkout;
+use super::instructions::{BATCHES, per_message, profile};
+use super::latency::Protocol;
+
+/// The program, in a checkout.
+const PROGRAM: &str = "faces/c/measure/count.c";
+
+/// Instructions of a send and of a receive.
+struct Figures {
+    protocol: Protocol,
+    rust: (f64, f64),
+    c: (f64, f64),
+}
+
+/// Counts them, and prints them.
+///
+/// # Errors
+///
+/// There is no checkout, no cargo, no C compiler or no valgrind, or one of them fails.
+pub(crate) fn run(as_json: bool) -> Result<()> {
+    let program = in_checkout(PROGRAM).context(
+        "what a call through C costs is counted in a checkout of Hamlyn only: run this in one",
+    )?;
+    let face = program.parent().and_then(Path::parent);
+    let face = face.context("the program lies in the folder of the C face")?;
+    let directory = std::env::temp_dir().join(format!("hamlyn-c-{}", std::process::id()));
+    std::fs::create_dir(&directory).with_context(|| format!("making {}", directory.display()))?;
+    let counted = count(face, &program, &directory);
+    // What is left behind is told of by the next run.
+    let _ = std::fs::remove_dir_all(&directory);
+    print(&counted?, as_json)
+}
+
+fn count(face: &Path, program: &Path, directory: &Path) -> Result<Vec<Figures>> {
+    let built = build(face, "count")?;
+    let compiled = directory.join("count");
+    compile(face, program, &compiled, &built)?;
+    let namespace = format!("count-c-{}", std::process::id());
+    let batches = BATCHES.to_string();
+    let figures = Protocol::ALL.into_iter().map(|protocol| {
+        let arguments = [protocol.name(), &batches, &namespace];
+        let count =
+            |program: &Path| per_message(&profile(protocol.name(), program, &arguments, "")?);
+        Ok(Figures {
+            protocol,
+            rust: count(&built.join("examples/count"))?,
+            c: count(&compiled)?,
+        })
+    });
+    figures.collect()
+}
+
+/// Compiles a program in C with the committed header, and links it with the library that was built there.
+pub(super) fn compile(face: &Path, program: &Path, to: &Path, built: &Path) -> Result<()> {
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-O2", "-g", "-I"]);
+    compiler.arg(face.join("include")).arg(program);
+    compiler.arg("-o").arg(to).arg("-L").arg(built);
+    compiler.arg(format!("-Wl,-rpath,{}", built.display()));
+    compiler.arg("-lhamlyn_c");
+    succeed(&mut compiler, "cc (Debian: apt-get install gcc)")
+}
+
+/// Builds the library and that program in Rust; where they are.
+pub(super) fn build(face: &Path, program: &str) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let all = ["--release", "--locked", "--quiet", "--package", "hamlyn-c"];
+    // Beside a library for Rust, cargo would not optimize it when it is linked.
+    for what in [
+        &["rustc", "--lib", "--crate-type", "cdylib"][..],
+        &["build", "--example", program],
+    ] {
+        let mut command = Command::new(&cargo);
+        command.args(what).args(all).current_dir(face);
+        succeed(&mut command, "cargo, which builds the library")?;
+    }
+    let workspace = face
+        .ancestors()
+        .nth(2)
+        .context("the face lies in a workspace")?;
+    let target = match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(target) => workspace.join(target),
+        None => workspace.join("target"),
+    };
+    Ok(target.join("release"))
+}
+
+fn succeed(command: &mut Command, what: &str) -> Result<()> {
+    let output = command
+        .output()
+        .with_context(|| format!("starting {what}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{what} failed: {}", said.trim());
+    }
+    Ok(())
+}
+
+fn print(all: &[Figures], as_json: bool) -> Result<()> {
+    if as_json {
+        let pair = |(send, receive): (f64, f64)| json!({"send": send, "receive": receive});
+        let by_protocol = all.iter().map(|figures| {
+            let of_one = json!({ "rust": pair(figures.rust), "c": pair(figures.c) });
+            (figures.protocol.name().to_owned(), of_one)
+        });
+        let by_protocol: Map<_, _> = by_protocol.collect();
+        let all = json!({ "instructions_through_c": by_protocol });
+        println!("{}", serde_json::to_string_pretty(&all)?);
+        return Ok(());
+    }
+    let mut table = hamlyn_cli::terminal::table(&["instructions", "Rust", "C", "more through C"]);
+    type Part = fn((f64, f64)) -> f64;
+    let parts: [(&str, Part); 2] = [("send", |pair| pair.0), ("receive", |pair| pair.1)];
+    for figures in all {
+        for (what, of) in parts {
+            let (rust, c) = (of(figures.rust), of(figures.c));
+            table.add_row([
+                format!("{}, {what}", figures.protocol.name()),
+                format!("{rust:.1}"),
+                format!("{c:.1}"),
+                format!("{:+.1}", c - rust),
+            ]);
+        }
+    }
+    println!("How many instructions more does a call through C take?\n{table}");
+    Ok(())
+}

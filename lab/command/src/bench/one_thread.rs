@@ -1,0 +1,332 @@
+//! The program whose instructions are counted: two interfaces of one thread, one of which sends
+//! messages to the other, some at a time and then the other half of their way.
+//!
+//! Nothing here waits: what cannot go or has not come at once is an error. The functions whose name begins with
+//! `counted` are what [`super::instructions`] looks for in the profile; what they call is called
+//! before under other names, so that neither setting up nor rings that grow are counted.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use hamlyn::engine::terminus::{TerminusId, TerminusOptions};
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::{Interface, Manager, ManagerOptions, Message, NewSlot, Queue, Slot, Target, Wait};
+use hamlyn::{datagram, stream, tagged_write};
+use serde::{Deserialize, Serialize};
+
+use super::latency::Protocol;
+use hamlyn_cli::actor::next_order;
+
+/// Messages sent before they are received. Fewer than the cells of an idle ring, so none waits for room.
+pub(crate) const BATCH: usize = 32;
+/// Batches that are not counted; enough for a stream to have used all of its memory.
+const WARM_UP_BATCHES: u64 = 200;
+
+/// Messages that are counted.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Counted {
+    /// Short ones, of 16 bytes.
+    Short(Protocol),
+    /// In fast mode, 64 bytes.
+    Copied64,
+    /// In fast mode, 4 KiB.
+    Copied4096,
+    /// In fast mode, 4 KiB that the sender stores into pages that it was granted.
+    Direct4096,
+}
+
+impl Counted {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Short(Protocol::Raw),
+        Self::Short(Protocol::Tagged),
+        Self::Short(Protocol::Datagram),
+        Self::Short(Protocol::Stream),
+        Self::Copied64,
+        Self::Copied4096,
+        Self::Direct4096,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Short(protocol) => protocol.name(),
+            Self::Copied64 => "copied_64",
+            Self::Copied4096 => "copied_4096",
+            Self::Direct4096 => "direct_4096",
+        }
+    }
+}
+
+/// What is to be done.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) counted: Counted,
+    /// Batches that are counted.
+    pub(crate) batches: u64,
+}
+
+/// Both ends of a protocol, each call of which moves one message.
+trait Ends {
+    fn send(&mut self, turn: usize) -> Result<()>;
+    fn receive(&mut self, turn: usize) -> Result<()>;
+}
+
+/// Takes one order from standard input and carries it out. The program is the only one in its namespace.
+pub(crate) fn run() -> Result<()> {
+    let order: Order = next_order()?.context("not told what to count")?;
+    let mut options = Options::default().in_namespace(&format!("count-{}", std::process::id()));
+    options.spin_ns = Some(u64::MAX / 4);
+    let batches = order.batches;
+    let protocol = match order.counted {
+        Counted::Short(Protocol::Raw) => return count_raw::<SHORT_BYTES>(options, batches, false),
+        Counted::Copied64 => return count_raw::<64>(options, batches, false),
+        Counted::Copied4096 => return count_raw::<4096>(options, batches, false),
+        Counted::Direct4096 => return count_raw::<4096>(options, batches, true),
+        Counted::Short(protocol) => protocol,
+    };
+    let here = hamlyn::open_with(options.clone(), ManagerOptions::default())?;
+    let there = hamlyn::open_with(options, ManagerOptions::default())?;
+    let mut ends: Box<dyn FnMut() -> Result<()>> = match protocol {
+        Protocol::Raw => return Ok(()),
+        Protocol::Tagged => counting(Tagged::open(&here, &there)?, batches),
+        Protocol::Datagram => counting(Datagrams::open(&here, &there)?, batches),
+        Protocol::Stream => counting(Stream::open(&here, &there)?, batches),
+    };
+    await_link(&mut there.interface())?;
+    ends()
+}
+
+/// The same in fast mode, of messages of that length.
+fn count_raw<const BYTES: usize>(options: Options, batches: u64, is_direct: bool) -> Result<()> {
+    let sending = Interface::new(ProcessHost::open(options.clone())?)?;
+    let receiving = Interface::new(ProcessHost::open(options)?)?;
+    let mut ends = Raw::<BYTES>::open(sending, receiving, is_direct)?;
+    await_link(&mut ends.receiving)?;
+    if is_direct {
+        ends.grant()?;
+    }
+    count(&mut ends, batches)
+}
+
+fn counting<E: Ends + 'static>(mut ends: E, batches: u64) -> Box<dyn FnMut() -> Result<()>> {
+    Box::new(move || count(&mut ends, batches))
+}
+
+/// The sender is connected; the receiver hears of it from the control thread of its host.
+fn await_link(receiving: &mut Interface<ProcessHost>) -> Result<()> {
+    let since = Instant::now();
+    while receiving.peers().next().is_none() {
+        receiving.poll();
+        ensure!(since.elapsed() < CONNECTION, "the sender never connected");
+    }
+    Ok(())
+}
+
+fn count<E: Ends>(ends: &mut E, batches: u64) -> Result<()> {
+    for _ in 0..WARM_UP_BATCHES {
+        send_some(ends)?;
+        receive_some(ends)?;
+    }
+    for _ in 0..batches {
+        counted_sends(ends)?;
+        counted_receives(ends)?;
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn counted_sends<E: Ends>(ends: &mut E) -> Result<()> {
+    // Not the last thing that is done here, so it is a call and not a jump.
+    std::hint::black_box(send_some(ends))
+}
+
+#[inline(never)]
+fn counted_receives<E: Ends>(ends: &mut E) -> Result<()> {
+    std::hint::black_box(receive_some(ends))
+}
+
+#[inline(never)]
+fn send_some<E: Ends>(ends: &mut E) -> Result<()> {
+    for turn in 0..BATCH {
+        ends.send(turn)?;
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn receive_some<E: Ends>(ends: &mut E) -> Result<()> {
+    for turn in 0..BATCH {
+        ends.receive(turn)?;
+    }
+    Ok(())
+}
+
+const AREA_BYTES: u64 = 4096;
+const SHORT_BYTES: usize = 16;
+const DATA: [u8; SHORT_BYTES] = [7; SHORT_BYTES];
+const CONNECTION: Duration = Duration::from_secs(5);
+const GROWTH: Wait = Wait::For(CONNECTION);
+
+fn place(turn: usize) -> u64 {
+    turn as u64 * DATA.len() as u64
+}
+
+struct Raw<const BYTES: usize> {
+    sending: Interface<ProcessHost>,
+    receiving: Interface<ProcessHost>,
+    terminus: TerminusId,
+    queue: Queue,
+    target: Target,
+    slot: Slot,
+}
+
+impl<const BYTES: usize> Raw<BYTES> {
+    const DATA: [u8; BYTES] = [7; BYTES];
+    const AREA_BYTES: u64 = (BATCH * BYTES).next_multiple_of(4096) as u64;
+
+    fn open(
+        mut sending: Interface<ProcessHost>,
+        mut receiving: Interface<ProcessHost>,
+        is_direct: bool,
+    ) -> Result<Self> {
+        let area = if is_direct {
+            receiving.allocate_shared(Self::AREA_BYTES)?
+        } else {
+            receiving.allocate(Self::AREA_BYTES)?
+        };
+        let queue = receiving.open_queue(1024)?;
+        let slot = receiving.open_slot(NewSlot::new(&area).queue(&queue))?;
+        let ticket = slot.fast_ticket(0, Self::AREA_BYTES)?;
+        let target = sending.target(&ticket, GROWTH)?;
+        Ok(Self {
+            terminus: sending.open_terminus(TerminusOptions::default())?,
+            sending,
+            receiving,
+            queue,
+            target,
+            slot,
+        })
+    }
+
+    /// Lets the sender store into the memory by itself.
+    fn grant(&mut self) -> Result<()> {
+        let (link, _) = self.receiving.peers().next().context("no peer")?;
+        let range = 0..Self::AREA_BYTES;
+        let grant = self.receiving.grant(&self.slot, range, link)?;
+        self.sending.accept_grant(&grant.ticket(), GROWTH)?;
+        Ok(())
+    }
+}
+
+impl<const BYTES: usize> Ends for Raw<BYTES> {
+    #[inline]
+    fn send(&mut self, turn: usize) -> Result<()> {
+        let place = (turn * BYTES) as u64;
+        let message = Message::new(&Self::DATA).at(place).word(turn as u64);
+        self.sending
+            .send_msg(self.terminus, &self.target, &message, Wait::Poll)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, turn: usize) -> Result<()> {
+        let notification = self.receiving.rcv(&mut self.queue)?;
+        let notification = notification.context("no message")?;
+        ensure!(notification.word == turn as u64, "another message");
+        Ok(())
+    }
+}
+
+struct Tagged {
+    receiver: tagged_write::Receiver,
+    sender: tagged_write::Sender,
+}
+
+impl Tagged {
+    fn open(here: &Manager, there: &Manager) -> Result<Self> {
+        let receiver = tagged_write::Receiver::new(there, AREA_BYTES, 1024)?;
+        let ticket = receiver.ticket();
+        let sender = tagged_write::Sender::grow(here, &ticket, GROWTH)?;
+        Ok(Self { receiver, sender })
+    }
+}
+
+impl Ends for Tagged {
+    #[inline]
+    fn send(&mut self, turn: usize) -> Result<()> {
+        self.sender
+            .send(place(turn), &DATA, turn as u64, Wait::Poll)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, turn: usize) -> Result<()> {
+        let tag = self.receiver.get_tag(Wait::Poll)?.context("no tag")?;
+        ensure!(tag == turn as u64, "another message");
+        Ok(())
+    }
+}
+
+/// A receiver has room for one datagram, so there are as many as datagrams at a time.
+struct Datagrams {
+    ends: Vec<(datagram::Receiver, datagram::Sender)>,
+}
+
+impl Datagrams {
+    fn open(here: &Manager, there: &Manager) -> Result<Self> {
+        let ends: Result<Vec<_>> = (0..BATCH)
+            .map(|_| {
+                let mut receiver = datagram::Receiver::new(there, 64)?;
+                receiver.ready();
+                let ticket = receiver.ticket();
+                let sender = datagram::Sender::grow(here, &ticket, GROWTH)?;
+                Ok((receiver, sender))
+            })
+            .collect();
+        Ok(Self { ends: ends? })
+    }
+}
+
+impl Ends for Datagrams {
+    #[inline]
+    fn send(&mut self, turn: usize) -> Result<()> {
+        let (_, sender) = &self.ends[turn];
+        sender.send(&DATA, Wait::Poll)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, turn: usize) -> Result<()> {
+        let (receiver, _) = &mut self.ends[turn];
+        receiver.recv(Wait::Poll)?.context("no datagram")?;
+        Ok(())
+    }
+}
+
+struct Stream {
+    receiver: stream::Receiver,
+    sender: stream::Sender,
+}
+
+impl Stream {
+    fn open(here: &Manager, there: &Manager) -> Result<Self> {
+        let options = stream::StreamOptions::default();
+        let receiver = stream::Receiver::new(there, options)?;
+        let seed = receiver.make_seed();
+        let sender = stream::Sender::grow(here, &seed, GROWTH)?;
+        Ok(Self { receiver, sender })
+    }
+}
+
+impl Ends for Stream {
+    #[inline]
+    fn send(&mut self, _: usize) -> Result<()> {
+        self.sender.send(&DATA, Wait::Poll)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, _: usize) -> Result<()> {
+        self.receiver.recv(Wait::Poll)?.context("no record")?;
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! The `hamlyn-lab` command, for engineers of Hamlyn: it measures, hunts for faults, and carries out the papers'
+//! measurements. Output is for people, or for programs with `--json`; errors go to standard error, with an exit status
+//! that is not 0.
+#![forbid(unsafe_code)]
+
+#[macro_use]
+extern crate hamlyn_cli;
+
+mod bench;
+mod reproduce;
+mod simulate;
+mod soak;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The laboratory of Hamlyn: measurements, simulation, and the papers' experiments.
+#[derive(Parser)]
+#[command(name = "hamlyn-lab", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure this machine and the interface on it, in one run.
+    Bench(bench::Arguments),
+    /// Carry out a paper's measurements on a model of its machine, and set ours beside the paper's.
+    Reproduce(reproduce::Arguments),
+    /// Hunt for faults: random programs in random worlds, in virtual time.
+    Simulate(simulate::Arguments),
+    /// Keep several hosts busy while processes are killed and cables pulled, and see that nothing is lost.
+    Soak(soak::Arguments),
+    /// The other processes of `bench` and `soak`.
+    #[command(hide = true)]
+    Actor {
+        /// Which.
+        role: Role,
+    },
+}
+
+/// A process that `bench` or `soak` starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Role {
+    /// The other end of a benchmark.
+    Bench,
+    /// The program whose instructions are counted.
+    Count,
+    /// A sender of many in a benchmark.
+    Sender,
+    /// One of more processes than processors in a benchmark.
+    Crowd,
+    /// Live peers and a stopped one in a benchmark.
+    Peers,
+    /// A process of a soak.
+    Soak,
+    /// A process on one of two hosts in a benchmark.
+    Network,
+    /// A processor of a Split-C job in a benchmark.
+    Splitc,
+}
+
+fn main() -> ExitCode {
+    let command = Arguments::parse().command;
+    hamlyn_cli::output::run("hamlyn-lab", || match command {
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Soak(arguments) => soak::run(&arguments),
+        Command::Actor { role } => match role {
+            Role::Bench => bench::peer::run(),
+            Role::Count => bench::one_thread::run(),
+            Role::Sender => bench::senders::sender::run(),
+            Role::Crowd => bench::oversubscribed::process::run(),
+            Role::Peers => bench::stopped::peers::run(),
+            Role::Soak => soak::worker::run(),
+            Role::Network => bench::network::process::run(),
+            Role::Splitc => bench::splitc::run_processor(),
+        }
+        .map(|()| ExitCode::SUCCESS),
+    })
+}

@@ -1,0 +1,364 @@
+//! `hamlyn-lab reproduce`: a paper's measurements, on the simulator's model of the paper's machine, and what lies beyond them.
+
+mod beyond;
+pub(crate) mod plot;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use hamlyn_sim::machine::Machine;
+use hamlyn_sim::reproduce::{
+    Comparison, Entry, FigureVerdict, Plot, Report, Verdict, first_look, hamlyn, split_c,
+};
+
+use hamlyn_cli::terminal::table;
+
+/// Widest remark of a line, in characters.
+const REMARK_COLUMNS: u16 = 60;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// What.
+    what: What,
+    /// With `beyond`: 8 and 64 hosts only, at fewer loads.
+    #[arg(long)]
+    quick: bool,
+    /// Print one JSON object instead of the tables.
+    #[arg(long)]
+    json: bool,
+    /// Also draw figures, as SVG files in this directory.
+    #[arg(long, value_name = "DIR")]
+    plot: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum What {
+    /// The paper: An implementation of the Hamlyn sender-managed interface architecture, 1996.
+    Hamlyn,
+    /// The paper: Evaluation of architectural support for global address-based communication, 1996: Table 1 on its five
+    /// machines, polling granularity and the programs of Table 2 on two of them, and what its text concludes.
+    Splitc,
+    /// One experiment on each of the machines of the papers whose layers are to come: the round trip of virtual networks, a null
+    /// message of two-case delivery by polling and by interrupt.
+    FirstLook,
+    /// The same experiments on an assumed host pair of today, and the saturation of networks with 8, 64 and 1,024 hosts.
+    Beyond,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match arguments.what {
+        What::Hamlyn | What::Splitc | What::FirstLook if arguments.quick => {
+            bail!("--quick is for `beyond`; the others take some seconds at most")
+        }
+        What::FirstLook if arguments.plot.is_some() => {
+            bail!("--plot is for `hamlyn` and `beyond`; a first look has no curves")
+        }
+        What::Hamlyn => {
+            let report = hamlyn::report(&Machine::hamlyn())?;
+            print(arguments, &report, &report.plots, show)?;
+        }
+        What::Splitc => {
+            let report = split_c::report()?;
+            print(arguments, &report, &report.plots, show_split_c)?;
+            if let Some(directory) = &arguments.plot {
+                plot::write_bars(&report.bars, directory)?;
+            }
+        }
+        What::FirstLook => print(arguments, &first_look::reports()?, &[], show_first_look)?,
+        What::Beyond => {
+            let beyond = beyond::measure(arguments.quick)?;
+            print(arguments, &beyond, &beyond.plots, beyond::show)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// In the form that is wanted, and as plots if they are.
+fn print<R: serde::Serialize>(
+    arguments: &Arguments,
+    report: &R,
+    plots: &[Plot],
+    show: fn(&R),
+) -> Result<()> {
+    if let Some(directory) = &arguments.plot {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("making {}", directory.display()))?;
+        plot::write(plots, directory)?;
+    }
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(report)?);
+    } else {
+        show(report);
+        if let Some(directory) = &arguments.plot {
+            println!("Plots are in {}.", directory.display());
+        }
+    }
+    Ok(())
+}
+
+fn show(report: &Report) {
+    let mut times = table(&["Table 4, µs", "raw: paper", "ours", "tagged: paper", "ours"]);
+    for row in &report.table4 {
+        times.add_row([
+            row.component.to_owned(),
+            amount(row.paper_us.0),
+            amount(row.ours_us.0),
+            amount(row.paper_us.1),
+            amount(row.ours_us.1),
+        ]);
+    }
+    println!("{times}\n");
+
+    show_numbers(report);
+    show_claims(report);
+    remarks(&report.entries);
+    readings(report);
+    summary(report);
+}
+
+/// What is no number.
+fn show_claims(report: &Report) {
+    let mut rest = table(&["id", "source", "the paper", "verdict", "why"]);
+    for entry in report
+        .entries
+        .iter()
+        .filter(|entry| entry.figures.is_empty())
+    {
+        rest.add_row([
+            entry.id.clone(),
+            entry.source.clone(),
+            entry.says.clone(),
+            verdict(entry.verdict).to_owned(),
+            entry.remark.clone(),
+        ]);
+    }
+    set_width(&mut rest, 2);
+    set_width(&mut rest, 4);
+    println!("{rest}\n");
+}
+
+/// Table 1: a column for each version, the paper's number beside ours; what the text concludes; what it all comes to.
+fn show_split_c(report: &Report) {
+    let columns = split_c::VERSIONS.iter().map(|version| version.name);
+    let mut shown = table(
+        &std::iter::once("Table 1, µs: paper, ours")
+            .chain(columns)
+            .collect::<Vec<_>>(),
+    );
+    let of_first = format!(".{}", split_c::VERSIONS[0].name);
+    for entry in &report.entries {
+        let Some(row) = entry.id.strip_suffix(&of_first) else {
+            continue;
+        };
+        let cells = split_c::VERSIONS.iter().map(|version| {
+            let entry = report.entry(&format!("{row}.{}", version.name));
+            entry
+                .and_then(|entry| entry.figures.first())
+                .map_or_else(String::new, |figure| {
+                    let mark = match figure.verdict {
+                        FigureVerdict::Calibrated => " =",
+                        FigureVerdict::PredictedMissed => " !",
+                        _ => "",
+                    };
+                    format!("{} {}{mark}", amount(figure.paper), amount(figure.ours))
+                })
+        });
+        let name = row.strip_prefix("G-TAB1.").unwrap_or(row).to_owned();
+        shown.add_row(std::iter::once(name).chain(cells));
+    }
+    println!("{shown}");
+    println!(
+        "=: a number of the machine was chosen by it; !: predicted, and off by more than {} %.\n",
+        report.within_percent
+    );
+    show_programs(report);
+    show_claims(report);
+    remarks(&report.entries);
+    summary(report);
+    if let Some(median) = report.headline.median_deviation_predicted {
+        println!("Half of the predictions deviate by {median:.1} % or less.");
+    }
+}
+
+/// Table 2: the time under Proc, and NP's as a part of it, the paper's number beside ours.
+fn show_programs(report: &Report) {
+    let mut shown = table(&[
+        "Table 2: paper, ours",
+        "Meiko Proc, s",
+        "NP / Proc",
+        "Paragon Proc, s",
+        "NP / Proc",
+    ]);
+    let first = |entry: &Entry| {
+        let program = entry
+            .id
+            .strip_prefix("G-TAB2.")?
+            .strip_suffix(".Meiko.Proc")?;
+        Some(program.to_owned())
+    };
+    for program in report.entries.iter().filter_map(first) {
+        let cells = ["Meiko.Proc", "Meiko.NP", "Paragon.Proc", "Paragon.NP"].map(|cell| {
+            let entry = report.entry(&format!("G-TAB2.{program}.{cell}"));
+            cell_of(entry, if cell.ends_with("NP") { 3 } else { 1 })
+        });
+        shown.add_row(std::iter::once(program).chain(cells));
+    }
+    println!("{shown}\n");
+}
+
+/// The paper's number and ours with so many digits, and what became of ours.
+fn cell_of(entry: Option<&Entry>, digits: usize) -> String {
+    let figure = entry.and_then(|entry| entry.figures.first());
+    figure.map_or_else(String::new, |figure| {
+        let mark = match figure.verdict {
+            FigureVerdict::Calibrated => " =",
+            FigureVerdict::PredictedMissed => " !",
+            _ => "",
+        };
+        format!("{} {:.digits$}{mark}", figure.paper, figure.ours)
+    })
+}
+
+/// Every machine: its figures, and what they come to.
+fn show_first_look(reports: &Vec<Report>) {
+    for report in reports {
+        println!("{}", report.machine);
+        show_numbers(report);
+        remarks(&report.entries);
+        summary(report);
+        println!();
+    }
+}
+
+fn show_numbers(report: &Report) {
+    let mut numbers = table(&["id", "what", "paper", "ours", "deviation", "verdict"]);
+    for entry in &report.entries {
+        for (at, figure) in entry.figures.iter().enumerate() {
+            numbers.add_row([
+                if at == 0 {
+                    entry.id.clone()
+                } else {
+                    String::new()
+                },
+                if at == 0 {
+                    format!("{}: {}", entry.says, figure.what)
+                } else {
+                    figure.what.clone()
+                },
+                with_unit(figure.paper, &figure.unit),
+                with_unit(figure.ours, &figure.unit),
+                format!("{:+.2} %", figure.deviation_percent),
+                judgement(figure).to_owned(),
+            ]);
+        }
+    }
+    set_width(&mut numbers, 1);
+    println!("{numbers}\n");
+}
+
+/// What must be said of numbers.
+fn remarks(entries: &[Entry]) {
+    println!("Remarks on numbers:");
+    for entry in entries {
+        if !entry.figures.is_empty() && !entry.remark.is_empty() {
+            println!("  {}: {}", entry.id, entry.remark);
+        }
+    }
+    println!();
+}
+
+fn readings(report: &Report) {
+    let mut shown = table(&["where", "the paper", "followed here", "rows"]);
+    for reading in &report.readings {
+        shown.add_row([
+            &reading.place,
+            &reading.says,
+            &reading.follows,
+            &reading.rows,
+        ]);
+    }
+    set_width(&mut shown, 1);
+    set_width(&mut shown, 2);
+    println!("Where the paper contradicts itself or is silent:\n{shown}\n");
+}
+
+fn summary(report: &Report) {
+    let headline = &report.headline;
+    println!(
+        "Of the predictions {} are within {} %, {} are not. The machine has {} numbers that the paper gives (and {} more of the paper's follow from them), {} calibrated on {} rows of the paper, and {} assumed.",
+        headline.predicted_hit,
+        report.within_percent,
+        headline.predicted_missed,
+        headline.given,
+        headline.inputs,
+        headline.calibrated,
+        headline.independent,
+        headline.assumed,
+    );
+    println!(
+        "{} numbers of the paper are calibrated or sums of such, {} repeat another row's experiment.",
+        headline.calibrated_figures, headline.repeated,
+    );
+    for defect in &headline.defects {
+        println!("DEFECT: {defect}.");
+    }
+    let counts: Vec<String> = VERDICTS
+        .iter()
+        .map(|&(one, name)| format!("{name}: {}", report.count(one)))
+        .collect();
+    println!("{} entries. {}.", report.entries.len(), counts.join(", "));
+}
+
+const VERDICTS: [(Verdict, &str); 8] = [
+    (Verdict::Reached, "reached"),
+    (Verdict::NotReached, "not reached"),
+    (Verdict::Supported, "supported"),
+    (Verdict::Contradicted, "contradicted"),
+    (Verdict::CarriedOut, "carried out"),
+    (Verdict::ShownElsewhere, "shown elsewhere"),
+    (Verdict::Cited, "cited, not measured"),
+    (Verdict::NotMeasurable, "not measurable here"),
+];
+
+fn verdict(verdict: Verdict) -> &'static str {
+    VERDICTS
+        .iter()
+        .find(|(one, _)| *one == verdict)
+        .map_or("", |&(_, name)| name)
+}
+
+fn judgement(figure: &Comparison) -> &'static str {
+    match (figure.verdict, figure.is_within) {
+        (FigureVerdict::PredictedHit, _) => "predicted, hit",
+        (FigureVerdict::PredictedMissed, _) => "predicted, MISSED",
+        (FigureVerdict::Input, true) => "input",
+        (FigureVerdict::Input, false) => "input, NOT IN FORCE",
+        (FigureVerdict::Calibrated, true) => "calibrated",
+        (FigureVerdict::Calibrated, false) => "calibrated, NOT REACHED",
+        (FigureVerdict::Repeated, true) => "repeated",
+        (FigureVerdict::Repeated, false) => "repeated, missed",
+    }
+}
+
+fn amount(value: f64) -> String {
+    if value >= 10_000.0 {
+        format!("{value:.0}")
+    } else {
+        let text = format!("{value:.2}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}
+
+fn with_unit(value: f64, unit: &str) -> String {
+    format!("{} {unit}", amount(value)).trim_end().to_owned()
+}
+
+fn set_width(table: &mut comfy_table::Table, column: usize) {
+    table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    if let Some(column) = table.column_mut(column) {
+        column.set_constraint(comfy_table::ColumnConstraint::UpperBoundary(
+            comfy_table::Width::Fixed(REMARK_COLUMNS),
+        ));
+    }
+}

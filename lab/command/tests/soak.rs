@@ -1,0 +1,48 @@
+//! A minute of the soak of several hosts. An hour is for `make soak-hosts`.
+
+use std::process::{Command, Stdio};
+
+fn soak(arguments: &[&str]) -> serde_json::Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_hamlyn-lab"))
+        .args(["soak", "--json"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("the command starts");
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stdout)));
+    assert!(output.status.success(), "{said:#}");
+    assert_eq!(said["faults"], serde_json::json!([]));
+    // Each host has a connection to each other one.
+    let count = |what: &str| said[what].as_u64().unwrap_or_default();
+    assert!(count("connections_checked") >= count("hosts") * (count("hosts") - 1));
+    assert!(count("messages") > 1_000, "{said:#}");
+    said
+}
+
+/// In namespaces joined by cables, as root; for others on the loopback device, which is said aloud.
+#[test]
+fn five_hosts_lose_nothing_through_kills_stops_and_cuts() {
+    let said = soak(&["--for", "50", "--seed", "2"]);
+    assert!(said["kills"].as_u64() > Some(0) && said["stops"].as_u64() > Some(0));
+    assert_eq!(
+        said["cuts"].as_u64() > Some(0),
+        said["has_cables"].as_bool() == Some(true)
+    );
+}
+
+#[test]
+fn addresses_of_the_loopback_device_do_in_the_clear() {
+    let said = soak(&[
+        "--loopback",
+        "--insecure",
+        "--calm",
+        "--hosts",
+        "3",
+        "--for",
+        "3",
+    ]);
+    assert_eq!(said["has_cables"], false);
+    assert_eq!(said["connections_lost"], 0);
+}
