@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build lab library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
+.PHONY: demo test soak soak-hosts build lab library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -146,7 +146,7 @@ check-compare: tool-fmt tool-clippy
 	$(CARGO) clippy --workspace --all-targets --manifest-path lab/compare/Cargo.toml -- -D warnings
 	$(CARGO) test --workspace --manifest-path lab/compare/Cargo.toml
 
-test: fmt clippy docs bare papers check-links planted check-licences tests python
+test: fmt clippy docs bare papers check-links check-structure planted check-licences tests python
 	@echo "== all of it passed"
 
 # The Python package: formatted, linted, built as a wheel, installed into a virtual environment and tested there, for each interpreter of
@@ -293,6 +293,11 @@ check-links: tools
 	@echo "== links of the documents"
 	$(CARGO) run -q -p xtask --locked -- check-links
 
+# Which crate uses which, and which files use each other in a circle.
+check-structure: tools
+	@echo "== the structure of the tree"
+	$(CARGO) run -q -p xtask --locked -- check-structure
+
 # Each edit that plants a bug must apply to the code of now.
 planted: tools
 	@echo "== planted bugs"
@@ -317,4 +322,4 @@ mutants: tools
 
 tests: tools tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config
 	@echo "== tests"
-	$(CARGO) test --workspace --locked
+	$(CARGO) run -q -p xtask --locked -- test

@@ -1,6 +1,6 @@
-//! Checks of the repository itself: `cargo run -p xtask -- check-papers | check-engine | check-planted | check-links`;
-//! `book` copies the documents to where a book is made of them, `plant` makes a copy of the tree with all planted bugs
-//! (decision 0016), `mutants` one with a sample of mutants, which it runs (decision 0032).
+//! Checks of the repository itself: `cargo run -p xtask -- check-papers | check-engine | check-planted | check-links |
+//! check-structure`; `test` runs all tests, `book` copies the documents to where a book is made of them, `plant` makes a copy
+//! of the tree with all planted bugs (decision 0016), `mutants` one with a sample of mutants, which it runs (decision 0032).
 //!
 //! Each check is a pure function of texts, so its tests can show that it fails.
 #![forbid(unsafe_code)]
@@ -13,6 +13,8 @@ mod mutants;
 mod papers;
 mod planted;
 mod source;
+mod structure;
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -84,12 +86,15 @@ fn run() -> Result<bool> {
         ["check-engine"] => check_engine(&root),
         ["check-planted"] => Ok(planted(&root)?.is_some()),
         ["check-links"] => book::check_links(&root),
+        ["check-structure"] => structure::check(&root),
         ["book"] => book::write(&root),
         ["plant"] => plant(&root),
         ["mutants", options @ ..] => mutants::run(&root, options),
+        ["test", options @ ..] => tests::run(&root, options),
         _ => bail!(
-            "usage: cargo run -p xtask -- check-papers | check-engine | check-planted | check-links | book | plant | mutants {}",
-            mutants::USAGE
+            "usage: cargo run -p xtask -- check-papers | check-engine | check-planted | check-links | check-structure | book | plant | mutants {} | test {}",
+            mutants::USAGE,
+            tests::USAGE
         ),
     }
 }

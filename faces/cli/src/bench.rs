@@ -1,4 +1,4 @@
-//! `hamlyn bench`: in a quarter of a minute, how fast this machine hands a cache line from one processor to another, and
+//! `hamlyn bench`: in some seconds, how fast this machine hands a cache line from one processor to another, and
 //! how fast messages travel between two processes on these processors. `hamlyn-lab bench` measures all the rest.
 //!
 //! Each figure is the median of several rounds, and each round of a message stands beside a round of the raw hand-off, so that
@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
 const LENGTHS_BYTES: [usize; 4] = [16, 256, 4_096, 65_536];
 /// Lengths of the records whose rate is measured.
 const RECORDS_BYTES: [usize; 3] = [16, 4_096, 262_144];
-const ROUNDS: usize = 7;
-const ROUND_TRIPS: u64 = 5_000;
+const ROUNDS: usize = 15;
+const ROUND_TRIPS: u64 = 10_000;
 /// Records of one round: as many, or as many as have these bytes.
 const RECORDS_MAX: usize = 500_000;
 const ROUND_BYTES: usize = 256 << 20;
@@ -165,36 +165,34 @@ fn processor_name() -> String {
         .unwrap_or_else(|| "a processor that /proc/cpuinfo does not name".to_owned())
 }
 
-/// A word that has its lines to itself: neighbours are fetched in pairs.
+/// A word that has its line to itself, and the next: lines are fetched in pairs.
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// What a cache line takes from one processor to the other now, in nanoseconds.
+/// Nobody is there yet.
+const ABSENT: u64 = u64::MAX;
+
+/// What a cache line takes from one processor to the other now, in nanoseconds. Both write the same line in turn.
 fn raw_hand_off_ns(here: usize, there: usize) -> Result<f64> {
-    let lines = [Line(AtomicU64::new(0)), Line(AtomicU64::new(0))];
-    let [out, back] = &lines;
+    let line = &Line(AtomicU64::new(ABSENT));
     std::thread::scope(|scope| {
         let other = scope.spawn(move || -> Result<()> {
             pin(&[there])?;
-            back.0.store(u64::MAX, Release);
-            for turn in 1..=ROUND_TRIPS {
-                await_turn(out, turn);
-                back.0.store(turn, Release);
+            line.0.store(0, Release);
+            for turn in 0..ROUND_TRIPS {
+                line.await_word(2 * turn + 1);
+                line.0.store(2 * turn + 2, Release);
             }
             Ok(())
         });
-        while back.0.load(Acquire) != u64::MAX {
-            if other.is_finished() {
-                break;
-            }
+        while line.0.load(Acquire) == ABSENT && !other.is_finished() {
             std::hint::spin_loop();
         }
-        let mut start = Instant::now();
+        let start = Instant::now();
         if !other.is_finished() {
-            start = Instant::now();
-            for turn in 1..=ROUND_TRIPS {
-                out.0.store(turn, Release);
-                await_turn(back, turn);
+            for turn in 0..ROUND_TRIPS {
+                line.0.store(2 * turn + 1, Release);
+                line.await_word(2 * turn + 2);
             }
         }
         let elapsed = start.elapsed();
@@ -207,9 +205,11 @@ fn raw_hand_off_ns(here: usize, there: usize) -> Result<f64> {
     })
 }
 
-fn await_turn(line: &Line, turn: u64) {
-    while line.0.load(Acquire) != turn {
-        std::hint::spin_loop();
+impl Line {
+    fn await_word(&self, word: u64) {
+        while self.0.load(Acquire) != word {
+            std::hint::spin_loop();
+        }
     }
 }
 

@@ -150,6 +150,7 @@ template <typename T> void all_spread_free(spread_ptr<T> array, here at = here()
 inline void barrier(here at = here()) { splitc_barrier(&at.place); }
 inline void sync(here at = here()) { splitc_sync(&at.place); }
 inline void store_sync(long bytes, here at = here()) { splitc_store_sync(bytes, &at.place); }
+inline void reset_store_sync(here at = here()) { splitc_reset_store_sync(&at.place); }
 inline void all_store_sync(here at = here()) { splitc_all_store_sync(&at.place); }
 
 } // namespace splitc

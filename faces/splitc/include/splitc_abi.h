@@ -100,6 +100,7 @@ void splitc_slow_poll(void) __attribute__((cold));
 void splitc_sync(const splitc_place *place);    /* until all gets and puts of this processor are complete */
 int splitc_is_sync(const splitc_place *place);  /* whether they are */
 void splitc_store_sync(long bytes, const splitc_place *place); /* until so many more bytes were stored here */
+void splitc_reset_store_sync(const splitc_place *place);            /* the next store_sync counts from zero */
 void splitc_all_store_sync(const splitc_place *place); /* collective: until all stores of all processors are complete */
 void splitc_barrier(const splitc_place *place);
 void splitc_poll(void); /* takes what has come, and carries out atomic procedures */

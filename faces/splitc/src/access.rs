@@ -176,6 +176,18 @@ pub unsafe extern "C" fn splitc_store_sync(bytes: i64, place: *const Place) {
     with("store_sync", place, |runtime| runtime.store_sync(bytes));
 }
 
+/// Forgets what was stored here so far.
+///
+/// # Safety
+///
+/// `place` is null or a place.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn splitc_reset_store_sync(place: *const Place) {
+    with("reset_store_sync", place, |runtime| {
+        runtime.reset_store_sync()
+    });
+}
+
 /// Time in seconds since an arbitrary start.
 #[unsafe(no_mangle)]
 pub extern "C" fn splitc_get_seconds() -> f64 {

@@ -400,6 +400,19 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         Ok(())
     }
 
+    /// Forgets what was stored here so far: the next `store_sync` counts from zero (`reset_store_sync` of the CM-5's library). Stores
+    /// that are still on their way count when they come.
+    pub fn reset_store_sync(&mut self) -> Result<(), Error> {
+        if self.is_in_procedure {
+            return Err(Error::InProcedure {
+                what: "reset_store_sync",
+            });
+        }
+        self.poll()?;
+        self.stores_consumed_bytes = self.stored_bytes();
+        Ok(())
+    }
+
     /// Waits until all stores of all processors are in their places (`all_store_sync`, collective).
     pub fn all_store_sync(&mut self) -> Result<(), Error> {
         const WHAT: &str = "all_store_sync";
@@ -419,8 +432,9 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             }
             self.poll()?;
         }
+        // Counted before anybody is let go: what the first to leave stores then belongs to a later wait.
         self.stores_consumed_bytes = self.stored_bytes();
-        Ok(())
+        self.barrier_rounds(WHAT)
     }
 }
 

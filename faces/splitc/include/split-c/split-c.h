@@ -25,6 +25,7 @@ extern void barrier(void) SPLITC_CALLS(splitc_complete_barrier);
 extern void sync(void) SPLITC_CALLS(splitc_sync);
 extern int is_sync(void) SPLITC_CALLS(splitc_is_sync);
 extern void store_sync(long bytes) SPLITC_CALLS(splitc_store_sync);
+extern void reset_store_sync(void) SPLITC_CALLS(splitc_reset_store_sync);
 extern void all_store_sync(void) SPLITC_CALLS(splitc_complete_all_store_sync);
 
 /* Bulk: the destination first, then the source, then the number of bytes. */

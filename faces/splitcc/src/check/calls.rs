@@ -105,7 +105,17 @@ impl Parser<'_> {
         let pointer = wanted - 1;
         let value = value_type(&arguments[pointer]);
         let pointee = value.pointee().map(|(to, reach)| (to.clone(), reach));
-        if pointee.is_none() && !value.is_unknown() {
+        // Programs of the nineties do that, and their compilers warned.
+        let is_number = builtin == Builtin::ToLocal && value.is_integer();
+        if is_number {
+            let at = self.position(arguments[pointer].span);
+            let text = format!(
+                "'{name}' needs a pointer, and this is '{}'; it is taken for an address of this processor",
+                self.type_words(&value)
+            );
+            self.diagnostics.warning(at, text);
+        }
+        if pointee.is_none() && !value.is_unknown() && !is_number {
             let text = format!(
                 "'{name}' needs a pointer, and this is '{}'; take its address with '&'",
                 self.type_words(&value)
@@ -113,7 +123,10 @@ impl Parser<'_> {
             let at = self.position(arguments[pointer].span);
             return self.fail(at, text);
         }
-        let (to, reach) = pointee.unwrap_or((Type::unknown(), Reach::Global));
+        let (to, reach) = match pointee {
+            None if is_number => (Type::new(Kind::Void), Reach::Local),
+            other => other.unwrap_or((Type::unknown(), Reach::Global)),
+        };
         let ty = match builtin {
             Builtin::ToLocal => Type::pointer(to, Reach::Local),
             Builtin::ToGlobal => Type::pointer(to, Reach::Global),

@@ -31,7 +31,9 @@ impl Emitter<'_> {
             NameRole::Builtin(Builtin::ToLocal) => {
                 let ty = self.type_text(&expr.ty);
                 let value = self.text_of(|e| e.value(&arguments[0]));
-                let text = if value_type(&arguments[0])
+                let text = if value_type(&arguments[0]).is_integer() {
+                    format!(" (({ty})(unsigned long)({value}))")
+                } else if value_type(&arguments[0])
                     .pointee()
                     .is_some_and(|(_, reach)| reach == Reach::Local)
                 {

@@ -174,6 +174,40 @@ pub(crate) fn all_store_sync_waits_for_all(world: World) {
     });
 }
 
+/// Nobody waits between the two: the first to leave `all_store_sync` stores while others are still in it.
+pub(crate) fn stores_right_after_all_store_sync_are_counted(world: World) {
+    world.run(3, &|runtime| {
+        let (own, procs) = (u64::from(runtime.proc()), u64::from(runtime.procs()));
+        for round in 0..200 {
+            runtime.all_store_sync()?;
+            runtime.store(word(((own + 1) % procs) as u32, own), round)?;
+            runtime.store_sync(8)?;
+            let before = (own + procs - 1) % procs;
+            assert_eq!(runtime.program().word(START + 8 * before), round);
+        }
+        Ok(())
+    });
+}
+
+pub(crate) fn stores_before_a_reset_are_forgotten(world: World) {
+    world.run(2, &|runtime| {
+        let own = runtime.proc();
+        runtime.store(word(1 - own, 1), 1)?;
+        runtime.store_sync(8)?;
+        runtime.store(word(1 - own, 2), 2)?;
+        runtime.all_store_sync()?;
+        runtime.store(word(1 - own, 3), 3)?;
+        runtime.barrier()?;
+        runtime.all_store_sync()?;
+        runtime.reset_store_sync()?;
+        runtime.barrier()?;
+        runtime.store(word(1 - own, 4), 4)?;
+        runtime.store_sync(8)?;
+        assert_eq!(runtime.program().word(START + 8 * 4), 4);
+        Ok(())
+    });
+}
+
 fn round_trip(own: u64) -> u64 {
     own * 3 + 1
 }

@@ -8,6 +8,8 @@ macro_rules! everything {
             cases::long_accesses_are_whole,
             cases::stores_are_counted_at_their_target,
             cases::all_store_sync_waits_for_all,
+            cases::stores_right_after_all_store_sync_are_counted,
+            cases::stores_before_a_reset_are_forgotten,
             cases::procedures_run_one_at_a_time,
             cases::procedures_of_one_run_in_order,
             cases::procedures_of_all_at_all_do_not_block_each_other,
