@@ -250,6 +250,12 @@ pub enum ReceiveError {
         /// What is wrong.
         what: &'static str,
     },
+    /// The sender of a stream ended, and some of what it had accepted was never sent: it was dropped while this receiver was
+    /// busy, or failed between two records. All that came before was received.
+    #[error(
+        "the sender ended before it had sent all that it had accepted: flush or close it before it ends"
+    )]
+    Incomplete,
     /// The end point is not ready: re-arm it first.
     #[error("the receiver is not ready: make it ready before receiving")]
     NotReady,

@@ -195,6 +195,8 @@ struct Pending {
     is_all_sent: bool,
     /// Bytes for which no answer has come.
     left_bytes: u64,
+    /// Those of them that no request has asked for yet: no answer may count them.
+    unasked_bytes: u64,
     /// Requests of which the last packet of the answer has not come.
     requests: u32,
     refused: Option<u8>,
@@ -361,6 +363,7 @@ impl Operations {
             generation,
             is_used: true,
             left_bytes: length_bytes,
+            unasked_bytes: length_bytes,
             ..Pending::default()
         };
         Ok(Operation {
@@ -368,10 +371,12 @@ impl Operations {
         })
     }
 
-    /// A request of it was sent.
-    pub(crate) fn asked(&mut self, operation: Operation) {
+    /// A request of it was sent, for so many of its bytes.
+    pub(crate) fn asked(&mut self, operation: Operation, bytes: u64) {
         if let Some(pending) = self.pending(operation) {
+            debug_assert!(bytes <= pending.unasked_bytes, "no more is asked for");
             pending.requests += 1;
+            pending.unasked_bytes -= bytes;
         }
     }
 
@@ -380,6 +385,7 @@ impl Operations {
     pub(crate) fn asked_at_once(&mut self, operation: Operation) {
         if let Some(pending) = self.pending(operation) {
             (pending.requests, pending.is_all_sent) = (1, true);
+            pending.unasked_bytes = 0;
         }
     }
 
@@ -421,7 +427,7 @@ impl Operations {
     /// It was carried out in memory, or refused.
     pub(crate) fn done_at_once(&mut self, operation: Operation, refused: Option<Refusal>) {
         if let Some(pending) = self.pending(operation) {
-            pending.left_bytes = 0;
+            (pending.left_bytes, pending.unasked_bytes) = (0, 0);
             pending.is_all_sent = true;
             pending.refused = refused.map(|refused| refused as u8);
         }
@@ -434,10 +440,10 @@ impl Operations {
         }
     }
 
-    /// So many bytes of it are not asked for any more, and nobody fetches its result.
-    pub(crate) fn give_up(&mut self, operation: Operation, unasked_bytes: u64) {
+    /// Nothing more of it is asked for, and nobody fetches its result.
+    pub(crate) fn give_up(&mut self, operation: Operation) {
         if let Some(pending) = self.pending(operation) {
-            pending.left_bytes -= unasked_bytes;
+            pending.left_bytes -= std::mem::take(&mut pending.unasked_bytes);
             pending.is_all_sent = true;
             pending.is_given_up = true;
             self.reap(operation);
@@ -488,7 +494,7 @@ impl Operations {
         let pending = self.pending(operation).filter(|it| !it.is_given_up);
         pending.ok_or(OperationError::NotOutstanding)?;
         self.completing.count(operation.index(), counter);
-        self.give_up(operation, 0);
+        self.give_up(operation);
         Ok(())
     }
 
@@ -540,7 +546,8 @@ impl Operations {
             self.is_flooded = true;
             return false;
         };
-        if bytes > pending.left_bytes || (word.is_last && pending.requests == 0) {
+        let asked_bytes = pending.left_bytes - pending.unasked_bytes;
+        if bytes > asked_bytes || (word.is_last && pending.requests == 0) {
             self.is_flooded = true;
             return false;
         }

@@ -499,3 +499,41 @@ fn no_time_at_all_is_an_error_that_names_whom_was_looked_for() {
         assert!(error.to_string().contains("nobody"), "{error}");
     }
 }
+
+/// All texts of up to five characters of two: an interface opens under none that no address leads to.
+#[test]
+fn a_name_that_can_be_published_can_be_reached() {
+    let space = namespace();
+    let mut texts = vec![String::new()];
+    for at in 0.. {
+        let Some(text) = texts.get(at).filter(|text| text.len() < 5).cloned() else {
+            break;
+        };
+        texts.extend([format!("{text}a"), format!("{text}/")]);
+    }
+    let mut reached = 0;
+    for text in texts {
+        let mut options = Options::default().in_namespace(&space);
+        options.name = Some(text.clone());
+        let there: Manager<ProcessHost> =
+            match hamlyn::open_with(options, ManagerOptions::default()) {
+                Ok(there) => there,
+                Err(OpenError::Host(HostError::BadName { name, .. })) => {
+                    assert_eq!(name, text);
+                    continue;
+                }
+                Err(error) => panic!("{text:?}: {error}"),
+            };
+        let inbox = there.bind_datagram("in", 64).unwrap();
+        let here = open(&space);
+        let connected = here.connect_datagram(&format!("{text}/in"), LONG);
+        assert!(connected.is_ok(), "{text:?}: {connected:?}");
+        drop(inbox);
+        reached += 1;
+    }
+    assert_eq!(
+        reached,
+        5 + 3 + 2 + 1,
+        "a to aaaaa, and those with one slash within"
+    );
+}

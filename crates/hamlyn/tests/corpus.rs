@@ -151,34 +151,39 @@ fn member_seeds() -> Vec<Seed> {
 fn seed_seeds() -> Vec<Seed> {
     let ticket = tickets()[0].1;
     let control = !ticket.slot.to_bits();
-    let of = |pieces: u32, piece_bytes: u32, length_bytes: u64, control_slot: u32| {
-        let ticket = Ticket {
-            length_bytes,
-            ..ticket
+    // The number of pieces, the exponent of their size, and the longest record.
+    let of =
+        |pieces: u64, exponent: u64, length_bytes: u64, limit_bytes: u64, control_slot: u32| {
+            let ticket = Ticket {
+                length_bytes,
+                ..ticket
+            };
+            let shape = pieces | exponent << 16 | limit_bytes.min(u64::MAX >> 24) << 24;
+            let mut bytes = [
+                &ticket.to_bytes()[..],
+                &shape.to_le_bytes(),
+                &control_slot.to_le_bytes(),
+                &0x0123_4567_89AB_CDEF_u64.to_le_bytes(),
+            ]
+            .concat();
+            bytes.extend(seed::check_sum(&bytes).to_le_bytes());
+            bytes
         };
-        let mut bytes = [
-            &ticket.to_bytes()[..],
-            &pieces.to_le_bytes(),
-            &piece_bytes.to_le_bytes(),
-            &control_slot.to_le_bytes(),
-            &0x0123_4567_89AB_CDEF_u64.to_le_bytes(),
-        ]
-        .concat();
-        bytes.extend(seed::check_sum(&bytes).to_le_bytes());
-        bytes
-    };
-    let seed = |pieces, piece_bytes, length_bytes| of(pieces, piece_bytes, length_bytes, control);
+    let seed =
+        |pieces, exponent, length_bytes| of(pieces, exponent, length_bytes, length_bytes, control);
     let seeds = [
-        ("plain", seed(16, 65_536, 1 << 20), true),
-        ("smallest", seed(1, 64, 64), true),
-        ("largest", seed(65_535, 1 << 30, 65_535 << 30), true),
-        ("no_pieces", seed(0, 64, 0), false),
-        ("too_many_pieces", seed(65_536, 64, 65_536 * 64), false),
-        ("small_pieces", seed(4, 32, 128), false),
-        ("odd_pieces", seed(4, 100, 400), false),
-        ("short_ticket", seed(4, 64, 255), false),
-        ("cut", seed(4, 64, 256)[..60].to_vec(), false),
-        ("one_slot", of(4, 64, 256, ticket.slot.to_bits()), false),
+        ("plain", seed(16, 16, 1 << 20), true),
+        ("grows", of(16, 16, 1 << 20, 1 << 26, control), true),
+        ("smallest", seed(1, 6, 64), true),
+        ("largest", seed(65_535, 30, 65_535 << 30), true),
+        ("no_pieces", seed(0, 6, 0), false),
+        ("large_pieces", seed(1, 31, 1 << 31), false),
+        ("impossible_pieces", seed(4, 255, 400), false),
+        ("small_pieces", seed(4, 5, 128), false),
+        ("short_ticket", seed(4, 6, 255), false),
+        ("short_limit", of(4, 6, 256, 255, control), false),
+        ("cut", seed(4, 6, 256)[..60].to_vec(), false),
+        ("one_slot", of(4, 6, 256, 256, ticket.slot.to_bits()), false),
     ];
     seeds
         .map(|(name, bytes, good)| (name.to_owned(), bytes, good))

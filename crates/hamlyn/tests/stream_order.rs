@@ -234,3 +234,73 @@ fn pieces_that_cannot_be_break_the_stream() {
         assert_eq!(scene.here.interface().slots_open(), 0);
     }
 }
+
+/// Of the largest that the limit allows, after any other, and with a queue that has no entry for each of its pieces.
+#[test]
+fn a_record_of_the_limit_passes_whatever_came_before() {
+    const LIMIT: usize = 64 << 10;
+    for queue_entries in [16, 128, 4096] {
+        let namespace = namespace();
+        let options = hamlyn::ManagerOptions {
+            queue_entries,
+            ..hamlyn::ManagerOptions::default()
+        };
+        let space = hamlyn::host::process::Options::default().in_namespace(&namespace);
+        let here: Manager<ProcessHost> = hamlyn::open_with(space, options).unwrap();
+        let mut receiver = Receiver::new(
+            &here,
+            StreamOptions {
+                pieces: 4,
+                piece_bytes: 64,
+                limit_bytes: LIMIT as u64,
+            },
+        )
+        .unwrap();
+        let seed = receiver.make_seed();
+        let lengths = [
+            10,
+            LIMIT,
+            1,
+            LIMIT / 2 + 1,
+            LIMIT,
+            LIMIT,
+            0,
+            3 * LIMIT / 4,
+            LIMIT,
+        ];
+        std::thread::scope(|scope| {
+            let there = scope.spawn(|| {
+                let there = open(&namespace);
+                let mut sender = hamlyn::stream::Sender::grow(&there, &seed, LONG).unwrap();
+                for length in lengths {
+                    sender.send(&vec![length as u8; length], LONG).unwrap();
+                }
+                let too_long = sender.send(&[0; LIMIT + 1], LONG);
+                let limit_bytes = LIMIT as u64;
+                let length_bytes = limit_bytes + 1;
+                assert_eq!(
+                    too_long,
+                    Err(hamlyn::SendError::RecordTooLarge {
+                        length_bytes,
+                        limit_bytes
+                    })
+                );
+                sender.close(LONG).unwrap();
+            });
+            for length in lengths {
+                until("a record", || {
+                    let record = receiver.recv(Wait::millis(20)).unwrap()?;
+                    assert_eq!(record.len(), length);
+                    assert!(record.iter().all(|&byte| byte == length as u8));
+                    Some(())
+                });
+            }
+            let end = until("the end", || match receiver.recv(Wait::millis(20)) {
+                Ok(None) => None,
+                other => Some(other.map(drop)),
+            });
+            assert_eq!(end, Err(ReceiveError::Closed));
+            there.join().unwrap();
+        });
+    }
+}

@@ -295,10 +295,10 @@ impl Memfd {
         Mapping::of_file(self.fd.as_fd(), self.len, access)
     }
 
-    /// Whether the kernel says that all of its pages are there.
+    /// Whether all of its pages are there and were written: pages that are only reserved count as a hole, and so an owner
+    /// who reserved pages behind the end, which a truncation frees again, gains nothing.
     pub(crate) fn is_present(&self) -> bool {
-        const BLOCK_BYTES: u64 = 512;
-        fstat(&self.fd).is_ok_and(|stat| stat.st_blocks as u64 * BLOCK_BYTES >= self.len as u64)
+        seek(&self.fd, SeekFrom::Hole(0)).is_ok_and(|hole| hole >= self.len as u64)
     }
 
     /// Its size.

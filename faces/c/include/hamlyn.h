@@ -2,7 +2,7 @@
  *
  * Functions return a hamlyn_status: HAMLYN_OK, or an error, of which hamlyn_error is given a text with the remedy; null
  * for `error`: nobody reads it. `wait_ns` says how long a call may wait: HAMLYN_POLL, so many nanoseconds, or
- * HAMLYN_FOREVER. A signal does not end a wait: its handler runs, and the wait goes on.
+ * HAMLYN_FOREVER; any other negative number is a time that is over, and the call polls. A signal does not end a wait: its handler runs, and the wait goes on.
  *
  * Handles. A manager belongs to the thread that opened it, with its end points, unless it was opened as shared; then any
  * thread may use each of them, one at a time. Null, a closed handle, one of another kind and one of another thread

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hamlyn::Wait;
 use hamlyn::engine::limits::DIRECT_BYTES_MAX;
 
-use crate::status::{ERROR_TEXT_BYTES, Error, Failure, Status};
+use crate::status::{ERROR_TEXT_BYTES, Error, FOREVER, Failure, Status};
 
 /// Carries out a function of the header.
 #[inline(always)]
@@ -75,13 +75,14 @@ impl<'a> TextRoom<'a> {
     }
 }
 
-/// How long a call may wait: in nanoseconds, none, or for ever if negative.
+/// How long a call may wait, in nanoseconds. A time that is over, as the rest of a deadline may be, is no wait; only
+/// [`FOREVER`] is for ever.
 #[inline(always)]
 pub(crate) fn wait_of(wait_ns: i64) -> Wait {
     match wait_ns {
-        0 => Wait::Poll,
+        FOREVER => Wait::Forever,
         1.. => Wait::For(Duration::from_nanos(wait_ns as u64)),
-        _ => Wait::Forever,
+        _ => Wait::Poll,
     }
 }
 

@@ -204,7 +204,7 @@ impl From<ReceiveError> for Failure {
     fn from(error: ReceiveError) -> Self {
         let status = match &error {
             ReceiveError::Overrun(_) => Status::Overrun,
-            ReceiveError::PeerLost(_) => Status::PeerLost,
+            ReceiveError::PeerLost(_) | ReceiveError::Incomplete => Status::PeerLost,
             ReceiveError::Closed => Status::Finished,
             ReceiveError::Malformed { .. } => Status::Malformed,
             ReceiveError::Open(open) => of_open(open),

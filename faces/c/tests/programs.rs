@@ -73,7 +73,13 @@ fn tasks_wait_on_an_event_loop() {
 
 #[test]
 fn bad_input_gets_an_error_that_says_what_to_do() {
-    for file in ["bad_input.c", "lower_bad_input.c", "alone.c", "memory.c"] {
+    for file in [
+        "bad_input.c",
+        "lower_bad_input.c",
+        "negative_wait.c",
+        "alone.c",
+        "memory.c",
+    ] {
         let name = file.trim_end_matches(".c");
         let program = compiled(file, name, &OF_C);
         let namespace = format!("c-{name}-{}", std::process::id());

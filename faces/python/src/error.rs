@@ -173,7 +173,7 @@ failures! {
     PeerLost, error => Kind::PeerGone;
     ReceiveError, error => match &error {
         ReceiveError::Overrun(_) => Kind::Overrun,
-        ReceiveError::PeerLost(_) => Kind::PeerGone,
+        ReceiveError::PeerLost(_) | ReceiveError::Incomplete => Kind::PeerGone,
         ReceiveError::Closed => Kind::Closed,
         ReceiveError::Malformed { .. } => Kind::Malformed,
         ReceiveError::Open(open) => of_open(open),

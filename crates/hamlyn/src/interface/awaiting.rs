@@ -144,9 +144,8 @@ pub(super) fn begin_pieces<'a, H: Host>(
                 }
             }
         };
-        let left_bytes = length_bytes - asked_bytes;
         let operations = hand.interface().operating.of(initiator)?;
-        operations.give_up(operation, left_bytes);
+        operations.give_up(operation);
         return Err(error);
     }
     let operations = hand.interface().operating.of(initiator)?;

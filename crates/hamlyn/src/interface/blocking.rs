@@ -186,10 +186,7 @@ fn finish_or_give_up<H: Host>(
 ) -> Result<u64, OperationError> {
     let finished = finish_word(hand, initiator, operation, wait);
     if finished == Err(OperationError::TimedOut) {
-        hand.interface()
-            .operating
-            .of(initiator)?
-            .give_up(operation, 0);
+        hand.interface().operating.of(initiator)?.give_up(operation);
     }
     finished
 }

@@ -270,7 +270,7 @@ impl<H: Host> Interface<H> {
         }
         *self.operating.window(*link) += 1;
         if let Ok(operations) = self.operating.of(initiator) {
-            operations.asked(operation);
+            operations.asked(operation, bytes);
         }
         Ok(bytes)
     }
@@ -378,3 +378,6 @@ pub(super) fn clear_value(initiator: &Initiator, operation: Operation) {
     let cleared = initiator.area.store_u64(place, 0);
     debug_assert!(cleared.is_ok(), "values have places in the area");
 }
+
+#[cfg(test)]
+mod tests;

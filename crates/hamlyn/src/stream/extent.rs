@@ -10,7 +10,7 @@ use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
 use super::control::Control;
-use super::wire::{self, ExtentNote, Kind, StreamSeed};
+use super::wire::{self, ExtentNote, Kind, LIMIT_BYTES_MAX, StreamSeed};
 use crate::error::OpenError;
 use crate::manager::{ClassId, Entered};
 use crate::one_shot::OneShotSlot;
@@ -130,11 +130,12 @@ impl Extent {
     }
 
     /// What a sender grows from that begins here.
-    pub(crate) fn seed(&self, control: &Control) -> StreamSeed {
+    pub(crate) fn seed(&self, control: &Control, limit_bytes: u64) -> StreamSeed {
         StreamSeed {
             ticket: self.slot.whole(0, self.key),
             pieces: self.pieces,
             piece_bytes: self.piece_bytes,
+            limit_bytes: limit_bytes.min(LIMIT_BYTES_MAX),
             control_slot: control.slot_name(),
             control_key: control.key(),
         }
@@ -147,6 +148,7 @@ impl Extent {
             slot: self.slot.name(),
             key: self.key,
             pieces: self.pieces,
+            piece_bytes: self.piece_bytes,
             answers,
         }
     }

@@ -75,7 +75,7 @@ pub(super) struct Receiver {
     reported: u64,
     /// Serial number of the newest extent that the sender was told of.
     announced: u64,
-    /// A grow request that is not answered, because the sender has not presented itself yet.
+    /// A grow request that is not answered: the sender has not presented itself yet, or what is still held is in its way.
     grow_request: Option<GrowRequest>,
     /// Grow requests answered, modulo 2^16, and how many of the answers the sender was told of.
     answers: u16,
@@ -177,7 +177,7 @@ impl Receiver {
     /// What the sending end grows from (`Hamlyn 3.3`). For one sender.
     pub(in crate::stream) fn make_seed(&self) -> StreamSeed {
         match self.extents.last() {
-            Some(extent) => extent.seed(&self.control),
+            Some(extent) => extent.seed(&self.control, self.limit_bytes()),
             None => unreachable!("a stream always has an extent"),
         }
     }
@@ -488,6 +488,11 @@ impl Receiver {
         self.reclaim(manager);
         self.flush_credit(manager);
         self.report(manager);
+        if let Some(request) = self.grow_request
+            && self.is_drained_at(request.place.position)
+        {
+            self.answer_grow_request(manager)?;
+        }
         if self.delivering == self.newest()
             && !self.closed
             && self.extents.last().is_some_and(Extent::is_held_whole)

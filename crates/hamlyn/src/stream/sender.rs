@@ -12,8 +12,8 @@ use account::Account;
 use staging::{Cut, Staged};
 
 use super::wire::{
-    CREDIT_PLACE_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, StreamSeed, packed_bytes,
-    piece_word,
+    CREDIT_PLACE_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, LIMIT_BYTES_MAX, StreamSeed,
+    packed_bytes, piece_word,
 };
 use crate::core::Core;
 use crate::error::{ConnectError, FenceError, OpenError, SendError};
@@ -42,7 +42,11 @@ pub(super) struct Sender {
     target: Target,
     /// To the control entries.
     control: Target,
+    /// Bytes of a piece of the extent that is filled, and of the smallest that there may be: packs fit each.
     piece_bytes: usize,
+    pack_bytes: usize,
+    /// The longest record.
+    limit_bytes: u64,
     account: Account,
     /// Where credit arrives.
     slot: Slot,
@@ -101,6 +105,11 @@ impl Sender {
             target,
             control,
             piece_bytes: seed.piece_bytes as usize,
+            pack_bytes: seed.piece_bytes as usize,
+            limit_bytes: match seed.limit_bytes {
+                LIMIT_BYTES_MAX => u64::MAX,
+                limit_bytes => limit_bytes,
+            },
             account: Account::new(seed.pieces),
             slot,
             queue,
@@ -353,6 +362,9 @@ impl Sender {
         }
         // A receiver that got all of a staged record may be quicker than our look at it.
         self.is_over |= !self.is_all_queued();
+        self.piece_bytes = note.piece_bytes as usize;
+        // Packs were made for those of the seed, so no receiver's are smaller.
+        self.is_over |= self.piece_bytes < self.pack_bytes;
         let ticket = Ticket {
             slot: note.slot,
             metadata_index: 0,
@@ -446,10 +458,15 @@ impl Sender {
         data: &[u8],
         wait_state: &mut WaitState,
     ) -> Result<(), SendError> {
-        let length_bytes = u32::try_from(data.len()).map_err(|_| SendError::RecordTooLarge {
-            length_bytes: data.len() as u64,
-            limit_bytes: u64::from(u32::MAX),
-        })?;
+        let limit_bytes = self.limit_bytes.min(u64::from(u32::MAX));
+        let length_bytes = data.len() as u64;
+        if length_bytes > limit_bytes {
+            return Err(SendError::RecordTooLarge {
+                length_bytes,
+                limit_bytes,
+            });
+        }
+        let length_bytes = length_bytes as u32;
         self.await_pieces(manager, data.len(), wait_state)?;
         let left = manager.interface().left(wait_state);
         if data.len() <= self.piece_bytes {
@@ -561,7 +578,7 @@ impl Sender {
         data: &[u8],
         wait_state: &mut WaitState,
     ) -> Result<(), SendError> {
-        if self.pack.len() + packed_bytes(data.len()) > self.piece_bytes {
+        if self.pack.len() + packed_bytes(data.len()) > self.pack_bytes {
             self.send_pack(manager, wait_state)?;
         }
         let length = data.len() as u64;

@@ -26,6 +26,15 @@ pub(crate) const PIECE_BYTES_MIN: u32 = 64;
 pub(crate) const PIECE_BYTES_MAX: u32 = 1 << 30;
 /// Most pieces of an extent.
 pub(crate) const PIECES_MAX: u32 = METADATA_ENTRIES_MAX as u32;
+/// Bits of a number of pieces as it travels.
+const PIECES_BITS: u32 = 16;
+const PIECES_MASK: u32 = (1 << PIECES_BITS) - 1;
+/// Bits of the exponent of a piece's size in a seed, between the number of pieces and the limit.
+const EXPONENT_BITS: u32 = 8;
+/// The highest limit that a seed names; one that is higher is named so.
+pub(crate) const LIMIT_BYTES_MAX: u64 = u64::MAX >> (PIECES_BITS + EXPONENT_BITS);
+
+const _: () = assert!(PIECES_MAX <= PIECES_MASK);
 
 /// The piece after that one, in a ring of so many. Positions and indices are counted side by
 /// side, since a division for each record would cost more than the rest of its bookkeeping.
@@ -159,17 +168,23 @@ pub(crate) struct ExtentNote {
     pub(crate) slot: SlotName,
     pub(crate) key: Key,
     pub(crate) pieces: u32,
+    pub(crate) piece_bytes: u32,
     /// As in [`Credit`].
     pub(crate) answers: u16,
 }
 
 impl ExtentNote {
+    /// The number of pieces, and above it the exponent of their size.
+    fn shape(self) -> u32 {
+        self.pieces | self.piece_bytes.trailing_zeros() << PIECES_BITS
+    }
+
     pub(crate) fn to_bytes(self) -> [u8; EXTENT_NOTE_BYTES] {
         let mut bytes = [0; EXTENT_NOTE_BYTES];
         bytes[..8].copy_from_slice(&self.serial.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.slot.to_bits().to_le_bytes());
         bytes[12..20].copy_from_slice(&self.key.to_bits().to_le_bytes());
-        bytes[20..24].copy_from_slice(&self.pieces.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.shape().to_le_bytes());
         bytes[24..26].copy_from_slice(&self.answers.to_le_bytes());
         let sum = check_sum(&bytes[..26]);
         bytes[26..].copy_from_slice(&sum.to_le_bytes());
@@ -180,15 +195,22 @@ impl ExtentNote {
     pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let sum = check_sum(bytes.get(..EXTENT_NOTE_BYTES - 4)?);
         let rest = &mut bytes;
+        let serial = u64::from_le_bytes(take(rest)?);
+        let slot = SlotName::from_bits(u32::from_le_bytes(take(rest)?));
+        let key = Key::from_bits(u64::from_le_bytes(take(rest)?));
+        let shape = u32::from_le_bytes(take(rest)?);
         let note = Self {
-            serial: u64::from_le_bytes(take(rest)?),
-            slot: SlotName::from_bits(u32::from_le_bytes(take(rest)?)),
-            key: Key::from_bits(u64::from_le_bytes(take(rest)?)),
-            pieces: u32::from_le_bytes(take(rest)?),
+            serial,
+            slot,
+            key,
+            pieces: shape & PIECES_MASK,
+            piece_bytes: 1_u32.checked_shl(shape >> PIECES_BITS)?,
             answers: u16::from_le_bytes(take(rest)?),
         };
         let is_whole = u32::from_le_bytes(take(rest)?) == sum && rest.is_empty();
-        (is_whole && (1..=PIECES_MAX).contains(&note.pieces)).then_some(note)
+        let is_possible = (1..=PIECES_MAX).contains(&note.pieces)
+            && (PIECE_BYTES_MIN..=PIECE_BYTES_MAX).contains(&note.piece_bytes);
+        (is_whole && is_possible).then_some(note)
     }
 }
 
@@ -264,6 +286,8 @@ pub struct StreamSeed {
     pub(crate) ticket: Ticket,
     pub(crate) pieces: u32,
     pub(crate) piece_bytes: u32,
+    /// The longest record.
+    pub(crate) limit_bytes: u64,
     /// Where the sender says what are no records.
     pub(crate) control_slot: SlotName,
     pub(crate) control_key: Key,
@@ -275,8 +299,10 @@ impl StreamSeed {
         let mut bytes = [0; SEED_BYTES];
         let (ticket, rest) = bytes.split_at_mut(TICKET_BYTES);
         ticket.copy_from_slice(&self.ticket.to_bytes());
-        rest[..4].copy_from_slice(&self.pieces.to_le_bytes());
-        rest[4..8].copy_from_slice(&self.piece_bytes.to_le_bytes());
+        let exponent = u64::from(self.piece_bytes.trailing_zeros()) << PIECES_BITS;
+        let limit = self.limit_bytes << (PIECES_BITS + EXPONENT_BITS);
+        let shape = u64::from(self.pieces) | exponent | limit;
+        rest[..8].copy_from_slice(&shape.to_le_bytes());
         rest[8..12].copy_from_slice(&self.control_slot.to_bits().to_le_bytes());
         rest[12..20].copy_from_slice(&self.control_key.to_bits().to_le_bytes());
         let sum = check_sum(&bytes[..SEED_BYTES - 4]);
@@ -303,10 +329,13 @@ impl StreamSeed {
 
     /// What follows the ticket, and its check sum.
     fn read(ticket: Ticket, rest: &mut &[u8]) -> Option<(Self, u32)> {
+        let shape = u64::from_le_bytes(take(rest)?);
+        let exponent = (shape >> PIECES_BITS) as u8;
         let seed = Self {
             ticket,
-            pieces: u32::from_le_bytes(take(rest)?),
-            piece_bytes: u32::from_le_bytes(take(rest)?),
+            pieces: shape as u32 & PIECES_MASK,
+            piece_bytes: 1_u32.checked_shl(u32::from(exponent)).unwrap_or(0),
+            limit_bytes: shape >> (PIECES_BITS + EXPONENT_BITS),
             control_slot: SlotName::from_bits(u32::from_le_bytes(take(rest)?)),
             control_key: Key::from_bits(u64::from_le_bytes(take(rest)?)),
         };
@@ -339,6 +368,9 @@ impl StreamSeed {
             || self.ticket.length_bytes != u64::from(self.pieces) * u64::from(self.piece_bytes)
         {
             return Err("the ticket does not cover the pieces");
+        }
+        if self.limit_bytes < self.ticket.length_bytes.min(LIMIT_BYTES_MAX) {
+            return Err("the longest record is shorter than its memory");
         }
         if self.control_slot == self.ticket.slot {
             return Err("records and what is said beside them have one slot");

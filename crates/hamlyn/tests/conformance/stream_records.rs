@@ -192,7 +192,14 @@ fn send(peer: &Peer, number: usize, history: &History) {
             peer.send(|_, wait| sender.send(&data, if record.poll { Wait::Poll } else { wait }));
         match result {
             Ok(()) => sent += 1,
-            Err(SendError::RecordTooLarge { .. }) => {}
+            Err(SendError::RecordTooLarge { limit_bytes, .. }) => {
+                let limit = history.options().limit_bytes;
+                assert_eq!(limit_bytes, limit, "history {number}: {history:?}");
+                assert!(
+                    record.length as u64 > limit,
+                    "history {number}: {history:?}"
+                );
+            }
             Err(error) => panic!("history {number}, record {index}: {error}, {history:?}"),
         }
         if record.flush {

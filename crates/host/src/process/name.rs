@@ -21,6 +21,23 @@ impl Name {
         Ok(Self(name.to_owned()))
     }
 
+    /// The same, for a name that this process publishes: an address of an end point in it leads here, so its parts are not
+    /// empty, and there are no more than two of them.
+    pub fn published(name: &str) -> Result<Self, HostError> {
+        let own = Self::checked(name)?;
+        let reason = if name.split('/').any(str::is_empty) {
+            "something stands before and behind a slash: `group/name`"
+        } else if name.matches('/').count() > 1 {
+            "it has one slash at most: `group/name`"
+        } else {
+            return Ok(own);
+        };
+        Err(HostError::BadName {
+            name: name.to_owned(),
+            reason,
+        })
+    }
+
     /// The same, with an error that names it.
     pub fn checked(name: &str) -> Result<Self, HostError> {
         Self::new(name).map_err(|reason| HostError::BadName {

@@ -151,7 +151,7 @@ const HANDSHAKES_MAX: u32 = 1 << 10;
 
 impl Settings {
     pub(crate) fn check(options: Options) -> Result<Self, HostError> {
-        let name = options.name.as_deref().map(Name::checked).transpose()?;
+        let name = options.name.as_deref().map(Name::published).transpose()?;
         let namespace = match options.namespace {
             Some(namespace) => namespace,
             None => match std::env::var(NAMESPACE_VARIABLE) {

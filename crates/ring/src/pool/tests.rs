@@ -63,10 +63,18 @@ fn nobody_else_can_write_a_pool_or_take_its_pages() {
 fn file(len: u64, present: u64, seals: SealFlags) -> OwnedFd {
     let fd = memfd_create("hostile", MemfdFlags::ALLOW_SEALING).unwrap();
     ftruncate(&fd, len).unwrap();
-    if present > 0 {
-        fallocate(&fd, FallocateFlags::empty(), 0, present).unwrap();
-    }
+    rustix::io::pwrite(&fd, &vec![0; present as usize], 0).unwrap();
     fcntl_add_seals(&fd, seals).unwrap();
+    fd
+}
+
+/// Such a file none of whose pages was written, with pages reserved from there on.
+fn reserved(len: u64, from: u64, reserved: u64) -> OwnedFd {
+    let fd = memfd_create("hostile", MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&fd, len).unwrap();
+    fallocate(&fd, FallocateFlags::KEEP_SIZE, from, reserved).unwrap();
+    let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE;
+    fcntl_add_seals(&fd, all).unwrap();
     fd
 }
 
@@ -89,7 +97,14 @@ fn files_that_are_not_sealed_in_full_are_refused() {
     ] {
         assert_eq!(refused(file(len, len, seals), len), Unsuitable::Unsealed);
     }
-    assert_eq!(refused(file(len, 0, all), len), Unsuitable::Holes);
+    let page = PAGE_BYTES as u64;
+    for present in [0, 1, page, len - page] {
+        assert_eq!(refused(file(len, present, all), len), Unsuitable::Holes);
+    }
+    // As many pages as the file has, but behind its end; or half of them.
+    for (from, pages) in [(len, len), (len, 4 * len), (len / 2, len), (0, len)] {
+        assert_eq!(refused(reserved(len, from, pages), len), Unsuitable::Holes);
+    }
     assert_eq!(
         refused(file(len, len - 1, all), len + 4096),
         Unsuitable::Size { actual_bytes: len }

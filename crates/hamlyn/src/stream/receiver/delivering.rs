@@ -44,7 +44,7 @@ impl Receiver {
                         continue;
                     }
                     return Err(match self.is_given_up {
-                        true => malformed("its sender ended before all was sent"),
+                        true => ReceiveError::Incomplete,
                         false => ReceiveError::Closed,
                     });
                 }

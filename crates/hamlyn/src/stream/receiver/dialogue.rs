@@ -98,7 +98,7 @@ impl Receiver {
     }
 
     /// Answers the sender's grow request, if there is one and it is known who made it.
-    fn answer_grow_request<H: Host>(
+    pub(super) fn answer_grow_request<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
     ) -> Result<(), ReceiveError> {
@@ -122,11 +122,22 @@ impl Receiver {
             return Ok(());
         };
         let mut denied = false;
+        let request = GrowRequest {
+            place,
+            record_bytes,
+        };
         // A grow request made in an earlier extent was granted before it came, and is only answered.
         if place.extent == newest && extent.may_end_at(place.position) {
-            let needed = record_bytes.div_ceil(u64::from(self.options.piece_bytes));
-            if needed > u64::from(extent.pieces()) || extent.is_held_whole() {
-                denied = !self.enlarge(manager, place.position, needed);
+            if record_bytes > extent.length_bytes() {
+                let is_last_try = self.is_drained_at(place.position);
+                denied = !self.enlarge(manager, place.position, record_bytes);
+                if denied && !is_last_try && record_bytes <= self.limit_bytes() {
+                    // Records that are still held are in its way: it is answered when they are released.
+                    self.grow_request = Some(request);
+                    return Ok(());
+                }
+            } else if extent.is_held_whole() {
+                denied = !self.enlarge(manager, place.position, 1);
             } else {
                 // It fits; the sender only waits for credit.
                 self.needs_credit_at = Some(place.position);
@@ -147,24 +158,40 @@ impl Receiver {
         Err(malformed(what))
     }
 
-    /// Opens a larger extent, where the stream goes on after `position`; false if there can be none.
-    /// The sender is still to be told.
+    /// Bytes that the stream may have, in whole pieces; also the longest record.
+    pub(super) fn limit_bytes(&self) -> u64 {
+        let piece_bytes = u64::from(self.options.piece_bytes);
+        self.options.limit_bytes.next_multiple_of(piece_bytes)
+    }
+
+    /// Opens a larger extent, where the stream goes on after `position`, with room for a record of so many bytes; false if there
+    /// can be none. The sender is still to be told.
     pub(super) fn enlarge<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
         position: u64,
-        pieces_needed: u64,
+        record_bytes: u64,
     ) -> bool {
         let replaces = self.is_drained_at(position);
         let used = if replaces { 0 } else { self.memory_bytes() };
-        let piece_bytes = u64::from(self.options.piece_bytes);
-        let left = self.options.limit_bytes.saturating_sub(used) / piece_bytes;
-        let present = self.extents.last().map_or(1, Extent::pieces);
-        let room = manager.room() as u64;
-        let most = left.min(room).min(u64::from(PIECES_MAX));
-        let wanted = pieces_needed.max(u64::from(present) * 2).min(most);
-        let opened = if wanted >= pieces_needed.max(1) {
-            self.open_extent(manager, wanted as u32)
+        let free_bytes = self.limit_bytes().saturating_sub(used);
+        let present_bytes = self.extents.last().map_or(0, Extent::length_bytes);
+        // The manager's queue needs an entry for each piece: where it is short, pieces are larger.
+        let most = (manager.room() as u64).min(u64::from(PIECES_MAX));
+        let mut piece_bytes = u64::from(self.options.piece_bytes);
+        while record_bytes.div_ceil(piece_bytes) > most && piece_bytes < record_bytes {
+            piece_bytes *= 2;
+        }
+        let needed = record_bytes.div_ceil(piece_bytes).max(1);
+        // Larger pieces may end behind the limit, but within a piece of it.
+        let left = match replaces {
+            true => free_bytes.div_ceil(piece_bytes),
+            false => free_bytes / piece_bytes,
+        };
+        let wanted = needed.max(present_bytes * 2 / piece_bytes);
+        let wanted = wanted.min(left).min(most);
+        let opened = if wanted >= needed {
+            self.open_extent(manager, wanted as u32, piece_bytes as u32)
         } else {
             None
         };
@@ -190,7 +217,7 @@ impl Receiver {
 
     /// Whether the stream's only extent ends there and nothing of it is held, so that another
     /// can take its place within the limit.
-    fn is_drained_at(&self, position: u64) -> bool {
+    pub(super) fn is_drained_at(&self, position: u64) -> bool {
         self.extents.len() == 1
             && self.packed.is_none()
             && self
@@ -212,10 +239,11 @@ impl Receiver {
         &mut self,
         manager: &mut Entered<'_, H>,
         pieces: u32,
+        piece_bytes: u32,
     ) -> Option<Extent> {
         let entries = pieces as usize;
         manager.reserve(self.class, entries).ok()?;
-        let opened = Extent::open(manager, self.class, pieces, self.options.piece_bytes);
+        let opened = Extent::open(manager, self.class, pieces, piece_bytes);
         if opened.is_err() {
             manager.unreserve(self.class, entries);
         }

@@ -27,6 +27,7 @@ fn seed(pieces: u32, piece_shift: u32, key: u64) -> StreamSeed {
         },
         pieces,
         piece_bytes,
+        limit_bytes: (u64::from(pieces) * u64::from(piece_bytes) * 3 / 2).min(LIMIT_BYTES_MAX),
         control_slot: SlotName::from_bits(!key as u32),
         control_key: Key::from_bits(key.rotate_left(31)),
     }
@@ -78,6 +79,7 @@ proptest! {
             slot: SlotName::from_bits(key as u32),
             key: Key::from_bits(key),
             pieces,
+            piece_bytes: 1 << (6 + key % 25),
             answers,
         };
         prop_assert_eq!(ExtentNote::from_bytes(&note.to_bytes()), Some(note));
@@ -95,6 +97,7 @@ proptest! {
             slot: SlotName::from_bits(key as u32),
             key: Key::from_bits(key),
             pieces: 8,
+            piece_bytes: 1 << 14,
             answers: 7,
         };
         let (one, other) = (note(serial, key), note(serial.wrapping_add(1), !key));

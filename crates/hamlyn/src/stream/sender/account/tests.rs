@@ -22,6 +22,7 @@ fn note(serial: u64, pieces: u32, answers: u16) -> ExtentNote {
         slot: SlotName::from_bits(3),
         key: Key::from_bits(4),
         pieces,
+        piece_bytes: 1 << 14,
         answers,
     }
 }
