@@ -223,7 +223,8 @@ fn lying_note(random: &mut Random) -> Vec<u8> {
     };
     let pieces = match random.below(4) {
         0 => random.next() as u32,
-        _ => random.below(9) as u32,
+        // Sizes of pieces from 1 byte to 1 GiB.
+        _ => random.below(9) as u32 | (random.below(31) as u32) << 16,
     };
     let mut note = summed(
         [

@@ -44,11 +44,13 @@ pub(crate) fn summed(mut bytes: Vec<u8>) -> Vec<u8> {
 
 /// A seed in the form in which it travels.
 fn seed_bytes(ticket: &Ticket, pieces: u32, piece_bytes: u32, control: &Ticket) -> Vec<u8> {
+    let limit_bytes = u64::from(pieces) * u64::from(piece_bytes);
+    let exponent = u64::from(piece_bytes.trailing_zeros());
+    let shape = u64::from(pieces) | exponent << 16 | limit_bytes << 24;
     summed(
         [
             &ticket.to_bytes()[..],
-            &pieces.to_le_bytes(),
-            &piece_bytes.to_le_bytes(),
+            &shape.to_le_bytes(),
             &control.slot.to_bits().to_le_bytes(),
             &control.key.to_bits().to_le_bytes(),
         ]
@@ -204,7 +206,7 @@ impl HandSender {
     pub(crate) fn put(&self, index: u16, bytes: &[u8], kind: u32, length_bytes: u32) {
         let ticket = seed_ticket(&self.seed);
         let seed = self.seed.to_bytes();
-        let piece_bytes = u32::from_le_bytes(seed[56..60].try_into().unwrap());
+        let piece_bytes = 1_u32 << seed[54];
         let target = self.target.with_ticket(Ticket {
             metadata_index: index,
             ..ticket
@@ -235,7 +237,7 @@ impl HandSender {
         assert_eq!(summed(note[..26].to_vec()), note[..30]);
         Heard::Extent(
             u64::from_le_bytes(note[..8].try_into().unwrap()),
-            u32::from_le_bytes(note[20..24].try_into().unwrap()),
+            u16::from_le_bytes(note[20..22].try_into().unwrap()).into(),
             u16::from_le_bytes(note[24..26].try_into().unwrap()),
         )
     }
