@@ -7,11 +7,29 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test soak soak-hosts build lab library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
+.PHONY: demo test quick hunt soak soak-hosts build lab library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
 
 demo: build tool-ip
 	@echo "== the demonstration"
 	target/release/hamlyn demo
+
+# Format, lints and tests of the crates that differ from BASE: for a change that is under way.
+quick: tool-fmt tool-clippy
+	@packages=$$({ git diff --name-only $(QUICK_BASE); git ls-files --others --exclude-standard; } | while read -r file; do \
+	    folder=$$(dirname "$$file"); \
+	    while [ "$$folder" != . ] && ! [ -f "$$folder/Cargo.toml" ]; do folder=$$(dirname "$$folder"); done; \
+	    case $$folder in .|lab/compare*|lab/fuzz|faces/python) ;; *) sed -n 's/^name = "\(.*\)"/-p \1/p' "$$folder/Cargo.toml" | head -1;; esac; \
+	  done | sort -u | tr '\n' ' '); \
+	$(CARGO) fmt --all --check; \
+	if [ -z "$$packages" ]; then echo "== no crate differs from $(QUICK_BASE)"; exit 0; fi; \
+	echo "== lints and tests: $$packages"; \
+	$(CARGO) clippy --all-targets --locked $$packages -- -D warnings; \
+	$(CARGO) run -q -p xtask --locked -- test $$packages
+QUICK_BASE ?= HEAD
+
+# Ten thousand random programs in random worlds, of seeds that nobody has tried. It prints them. Before a release.
+hunt: lab
+	seed=$$(date +%s)0000; echo "== seeds from $$seed"; target/release/hamlyn-lab simulate --scenarios 10000 --seed $$seed
 
 # Random programs, worlds and faults, until somebody stops it or something is found wrong.
 soak: lab

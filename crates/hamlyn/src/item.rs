@@ -314,7 +314,11 @@ pub(crate) struct Found {
     to: String,
     header: ItemHeader,
     body: Vec<u8>,
+    at_ns: u64,
 }
+
+/// How long an offer is kept: half of the time after which its owner takes it back from a peer that does not present itself.
+const FOUND_NS_MAX: u64 = 5_000_000_000;
 
 /// Attempts of one manager whose offers are kept; of more the oldest are given up.
 const FOUND_MAX: usize = 16;
@@ -331,7 +335,11 @@ impl<H: Host> Manager<H> {
         wait: Wait,
         connect: impl FnOnce(&[u8], Wait) -> Result<E, ConnectError>,
     ) -> Result<E, ConnectError> {
-        let kept = self.enter().found.take(to, header);
+        let kept = {
+            let mut manager = self.enter();
+            let now_ns = manager.interface().host().now_ns();
+            manager.found.take(to, header, now_ns)
+        };
         let (found, left) = match kept {
             Some(found) => (found, wait),
             None => self.find(to, header, wait)?,
@@ -377,6 +385,7 @@ impl<H: Host> Manager<H> {
             to: to.to_owned(),
             header,
             body: header.body_of(&offered, to)?,
+            at_ns: manager.interface().host().now_ns(),
         };
         Ok((found, manager.interface().left(&mut wait_state)))
     }
@@ -387,7 +396,9 @@ impl<H: Host> Manager<H> {
 pub(crate) struct KeptOffers(VecDeque<Found>);
 
 impl KeptOffers {
-    fn take(&mut self, to: &str, header: ItemHeader) -> Option<Found> {
+    fn take(&mut self, to: &str, header: ItemHeader, now_ns: u64) -> Option<Found> {
+        let is_fresh = |found: &Found| now_ns.saturating_sub(found.at_ns) <= FOUND_NS_MAX;
+        self.0.retain(is_fresh);
         let is_it = |found: &Found| found.to == to && found.header == header;
         let at = self.0.iter().position(is_it)?;
         self.0.remove(at)

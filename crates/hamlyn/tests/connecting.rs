@@ -173,3 +173,34 @@ fn an_attempt_without_time_takes_nothing_from_the_next() {
         drop((client, service, reader, publisher));
     }
 }
+
+/// A peer that asks for the seed of a stream, and ends without a word, keeps nobody out.
+#[test]
+fn a_stream_whose_asker_does_not_come_is_offered_again() {
+    for strategy in [Strategy::Proc, Strategy::Np] {
+        let namespace = namespace();
+        let alice = open(Options::named("alice"), &namespace, strategy);
+        let mut log = alice.bind_stream("log", StreamOptions::default()).unwrap();
+        let asker = open(Options::default(), &namespace, Strategy::Proc);
+        let seed = asker.ask(Address::Name("alice"), "log", LONG).unwrap();
+        assert!(!seed.is_empty());
+        drop(asker);
+        std::thread::scope(|scope| {
+            let sending = scope.spawn(|| {
+                let bob = open(Options::default(), &namespace, Strategy::Proc);
+                let mut sender = until("another offer", || {
+                    match bob.connect_stream("alice/log", LONG) {
+                        Ok(sender) => Some(sender),
+                        Err(ConnectError::Taken { .. }) => None,
+                        Err(error) => panic!("{error}"),
+                    }
+                });
+                sender.send(b"came", LONG).unwrap();
+                sender.close(LONG).unwrap();
+            });
+            let record = log.recv(LONG).unwrap().map(|record| record.to_vec());
+            assert_eq!(record.as_deref(), Some(&b"came"[..]));
+            sending.join().unwrap();
+        });
+    }
+}

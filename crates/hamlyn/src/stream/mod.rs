@@ -14,6 +14,7 @@
 mod control;
 mod extent;
 mod keeping;
+mod offering;
 mod options;
 mod receiver;
 mod sender;
@@ -31,10 +32,11 @@ use hamlyn_host::{Destination, Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 use crate::event_loop::or_wait;
-use crate::item::{Bound, ItemHeader};
+use crate::item::ItemHeader;
 use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
-use crate::wait::Wait;
+use crate::wait::{Wait, WaitState};
+use offering::Offering;
 use sender::fence_error;
 
 pub use keeping::Kept;
@@ -45,8 +47,8 @@ pub use wire::{SEED_BYTES, StreamSeed};
 #[derive(Debug)]
 pub struct Receiver<H: Host = ProcessHost> {
     end: receiver::Receiver,
-    /// The item under which its sender finds it.
-    bound: Option<Bound>,
+    /// How its sender finds it, if it is bound to an item.
+    offering: Option<Offering>,
     manager: Holder<H>,
 }
 
@@ -114,7 +116,7 @@ impl<H: Host> Receiver<H> {
     pub fn new(manager: &Manager<H>, options: StreamOptions) -> Result<Self, OpenError> {
         Ok(Self {
             end: receiver::Receiver::new(&mut manager.enter(), options)?,
-            bound: None,
+            offering: None,
             manager: manager.hold(),
         })
     }
@@ -129,7 +131,7 @@ impl<H: Host> Receiver<H> {
         let mut receiver = Self::new(manager, options)?;
         let seed = receiver.make_seed().to_bytes();
         let bound = manager.enter().bind(item, header, &seed, Supply::Once)?;
-        receiver.bound = Some(bound);
+        receiver.offering = Some(Offering::new(bound));
         Ok(receiver)
     }
 
@@ -143,7 +145,10 @@ impl<H: Host> Receiver<H> {
     /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`] tells losses until then.
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Record<'_, H>>, ReceiveError> {
-        let is_delivered = self.end.receive(&mut self.manager.enter(), wait)?;
+        let mut manager = self.manager.enter();
+        let is_delivered = self.end.deliver_short(&mut manager)
+            || receive_slowly(&mut self.end, &mut self.offering, &mut manager, wait)?;
+        drop(manager);
         // Made only if there is one: its drop gives the record's memory back.
         Ok(is_delivered.then(|| Record { stream: self }))
     }
@@ -166,9 +171,10 @@ impl<H: Host> Receiver<H> {
     }
 
     fn poll_delivered(&mut self, context: &Context<'_>) -> Poll<Result<(), ReceiveError>> {
-        let end = &mut self.end;
+        let (end, offering) = (&mut self.end, &mut self.offering);
         self.manager.poll_look(context, |manager| {
-            let is_delivered = end.receive(manager, Wait::Poll)?;
+            let is_delivered =
+                end.deliver_short(manager) || receive_slowly(end, offering, manager, Wait::Poll)?;
             Ok(is_delivered.then_some(()))
         })
     }
@@ -220,6 +226,29 @@ impl<H: Host> Receiver<H> {
     /// Packets refused at this stream's present memory, by reason, and more.
     pub fn info(&self) -> Result<Option<SlotInfo>, OpenError> {
         self.end.info(&self.manager.enter())
+    }
+}
+
+/// The next record, if it is no short one that lies ready. As long as the stream has no sender, its offer is looked at.
+#[inline(never)]
+fn receive_slowly<H: Host>(
+    end: &mut receiver::Receiver,
+    offering: &mut Option<Offering>,
+    manager: &mut Entered<'_, H>,
+    wait: Wait,
+) -> Result<bool, ReceiveError> {
+    let Some(offering) = offering.as_mut().filter(|it| it.is_open()) else {
+        return end.receive_slowly(manager, wait);
+    };
+    let mut wait_state = WaitState::new(wait);
+    loop {
+        let left = manager.interface().left(&mut wait_state);
+        let part = Offering::part_of(left);
+        let is_delivered = end.receive_slowly(manager, part)?;
+        offering.look(manager, end)?;
+        if is_delivered || part == left {
+            return Ok(is_delivered);
+        }
     }
 }
 

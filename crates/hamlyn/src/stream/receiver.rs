@@ -185,21 +185,27 @@ impl Receiver {
     /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
     /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before a
     /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`] tells losses until then.
-    #[inline(always)]
-    pub(in crate::stream) fn receive<H: Host>(
+    #[inline(never)]
+    pub(in crate::stream) fn receive_slowly<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<bool, ReceiveError> {
-        if self.deliver_short(manager) {
+        self.reclaim(manager);
+        if manager.interface_mut().look_again() && self.deliver_short(manager) {
             return Ok(true);
         }
-        self.receive_slowly(manager, wait)
+        let result = self.await_record(manager, wait);
+        self.note_ways();
+        result
     }
 
     /// Delivers the next record, if it is a short one and what comes next at all.
     #[inline(always)]
-    fn deliver_short<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> bool {
+    pub(in crate::stream) fn deliver_short<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+    ) -> bool {
         if !self.is_plain {
             return false;
         }
@@ -219,19 +225,27 @@ impl Receiver {
         }
     }
 
-    #[inline(never)]
-    fn receive_slowly<H: Host>(
+    /// Gives all that a sender may write to new keys: the seed that was given out is worth nothing any more. False if there is no
+    /// memory for that.
+    pub(in crate::stream) fn renew<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
-        wait: Wait,
-    ) -> Result<bool, ReceiveError> {
-        self.reclaim(manager);
-        if manager.interface_mut().look_again() && self.deliver_short(manager) {
-            return Ok(true);
+    ) -> Result<bool, OpenError> {
+        let StreamOptions {
+            pieces,
+            piece_bytes,
+            ..
+        } = self.options;
+        let Some(extent) = self.open_extent(manager, pieces, piece_bytes) else {
+            return Ok(false);
+        };
+        let control = Control::open(manager, self.class)?;
+        std::mem::replace(&mut self.control, control).close(manager)?;
+        for old in std::mem::replace(&mut self.extents, vec![extent]) {
+            old.close(manager, self.class)?;
         }
-        let result = self.await_record(manager, wait);
         self.note_ways();
-        result
+        Ok(true)
     }
 
     fn await_record<H: Host>(

@@ -235,7 +235,7 @@ impl Receiver {
         }
     }
 
-    fn open_extent<H: Host>(
+    pub(super) fn open_extent<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
         pieces: u32,

@@ -1,0 +1,80 @@
+//! The offer of a stream that is bound to an item. It is for one sender. If a peer asks for it and does not present itself
+//! in time, because it ended or lost interest, the stream gets new keys and is offered again.
+
+use std::time::Duration;
+
+use hamlyn_host::Host;
+
+use super::receiver::Receiver;
+use crate::error::OpenError;
+use crate::item::Bound;
+use crate::manager::Entered;
+use crate::wait::Wait;
+
+/// How long a peer that asked for the seed has to present itself.
+const GREETING_NS: u64 = 10_000_000_000;
+/// How long a receiver without a sender waits before it looks at its offer: nobody wakes it when a peer asks.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Offering {
+    bound: Bound,
+    /// When the offer was first seen to be gone.
+    asked_ns: Option<u64>,
+    /// Its sender has presented itself.
+    is_over: bool,
+}
+
+impl Offering {
+    pub(super) fn new(bound: Bound) -> Self {
+        Self {
+            bound,
+            asked_ns: None,
+            is_over: false,
+        }
+    }
+
+    /// Whether there is still to be looked at the offer.
+    pub(super) fn is_open(&self) -> bool {
+        !self.is_over
+    }
+
+    /// As much of a wait as the offer may be left alone.
+    pub(super) fn part_of(wait: Wait) -> Wait {
+        match wait {
+            Wait::For(time) if time <= LOOK_EVERY => wait,
+            Wait::Poll => wait,
+            Wait::For(_) | Wait::Forever => Wait::For(LOOK_EVERY),
+        }
+    }
+
+    /// Offers the stream again if it is time. To be called when everything that came was taken in.
+    pub(super) fn look<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        end: &mut Receiver,
+    ) -> Result<(), OpenError> {
+        if end.sender().is_some() {
+            self.is_over = true;
+            return Ok(());
+        }
+        if manager.offered_under(&self.bound) > 0 {
+            self.asked_ns = None;
+            return Ok(());
+        }
+        let now_ns = manager.interface().host().now_ns();
+        let asked_ns = *self.asked_ns.get_or_insert(now_ns);
+        if now_ns.saturating_sub(asked_ns) <= GREETING_NS {
+            return Ok(());
+        }
+        if !end.renew(manager)? {
+            // There is no memory for another; the next look tries again.
+            return Ok(());
+        }
+        let seed = end.make_seed().to_bytes();
+        manager.offer_more(&self.bound, &seed)?;
+        self.asked_ns = None;
+        Ok(())
+    }
+}
