@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::aio;
 use crate::borrowing::Borrowing;
-use crate::bytes::{with_bytes, with_writable};
+use crate::bytes::{check, with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
 use crate::lending::{End, Holding, Lent, released};
@@ -283,6 +283,7 @@ impl DatagramSender {
         slf: Bound<'py, Self>,
         data: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "a datagram")?;
         aio::send(slf.as_any(), (data,))
     }
 

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
-use crate::bytes::with_bytes;
+use crate::bytes::{check, with_bytes};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
 use crate::lending::{End, Lent};
@@ -182,6 +182,7 @@ impl GroupSender {
         offset: u64,
         data: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "a part")?;
         aio::coroutine(slf.py(), "send_part", (slf, offset, data, false))
     }
 
@@ -191,6 +192,7 @@ impl GroupSender {
         offset: u64,
         data: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "a part")?;
         aio::coroutine(slf.py(), "send_part", (slf, offset, data, true))
     }
 

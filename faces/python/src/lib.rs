@@ -18,6 +18,7 @@ mod export;
 mod fencing;
 mod figures;
 mod fork;
+mod format;
 mod gate;
 mod grant;
 mod group;

@@ -17,7 +17,7 @@ use pyo3::types::PyTuple;
 use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
-use crate::bytes::with_bytes;
+use crate::bytes::{check, with_bytes};
 use crate::endpoint::EndPoint;
 use crate::error::{Failure, Kind};
 use crate::lending::{End, Lent, released};
@@ -256,6 +256,7 @@ impl Publisher {
         slf: Bound<'py, Self>,
         data: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "a message")?;
         aio::coroutine(slf.py(), "publish", (slf, data))
     }
 

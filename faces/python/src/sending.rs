@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::Handle;
-use crate::bytes::{HeldBytes, with_bytes};
+use crate::bytes::{HeldBytes, check, with_bytes};
 use crate::error::{Failure, Kind};
 use crate::gate::{Gate, Guarded};
 use crate::slot::Target;
@@ -35,19 +35,20 @@ impl OutgoingMessage {
     #[new]
     #[pyo3(signature = (data, offset=0, *, word=0, metadata=None, silent=false))]
     fn new(
-        data: Py<PyAny>,
+        data: &Bound<'_, PyAny>,
         offset: u64,
         word: u64,
         metadata: Option<Py<PyBytes>>,
         silent: bool,
-    ) -> Self {
-        Self {
-            data,
+    ) -> PyResult<Self> {
+        check(data, "a message")?;
+        Ok(Self {
+            data: data.clone().unbind(),
             offset,
             word,
             metadata,
             silent,
-        }
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
-use crate::bytes::with_bytes;
+use crate::bytes::{check, with_bytes};
 use crate::endpoint::EndPoint;
 use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded, forked};
@@ -396,6 +396,7 @@ impl Client {
         slf: Bound<'py, Self>,
         request: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&request, "a request")?;
         aio::call_service(slf.as_any(), request)
     }
 
@@ -404,6 +405,7 @@ impl Client {
         slf: Bound<'py, Self>,
         request: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&request, "a request")?;
         aio::coroutine(slf.py(), "start", (slf, request))
     }
 

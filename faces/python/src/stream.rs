@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
-use crate::bytes::{with_bytes, with_writable};
+use crate::bytes::{check, with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::{Kind, class_of};
 use crate::gate::Closing;
@@ -270,6 +270,7 @@ impl StreamSender {
         slf: Bound<'py, Self>,
         data: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "a record")?;
         aio::send(slf.as_any(), (data,))
     }
 

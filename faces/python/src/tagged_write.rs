@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::Host;
 use crate::aio;
 use crate::area::Area;
-use crate::bytes::with_bytes;
+use crate::bytes::{check, with_bytes};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
 use crate::lending::End;
@@ -235,6 +235,7 @@ impl TaggedWriteSender {
         data: Bound<'py, PyAny>,
         tag: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "what is written")?;
         aio::send(slf.as_any(), (offset, data, tag))
     }
 

@@ -12,6 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
 from ._hamlyn import Manager
+from .dtypes import octets
 from .errors import Closed, TimedOut
 
 if TYPE_CHECKING:
@@ -193,8 +194,7 @@ async def send(end: Any, arguments: tuple[Any, ...]) -> None:
 
 async def send_part(member: GroupSender, offset: int, data: Any, is_last: bool) -> None:
     """Sends a stretch of a group's part, in shorter ones each of which is sent whole or not at all."""
-    with memoryview(data) as view:
-        stretches = view.cast("B") if view.nbytes else memoryview(b"")
+    stretches = octets(data)
     sent = 0
     while True:
         stretch = stretches[sent : sent + _STRETCH_BYTES]
@@ -282,9 +282,7 @@ async def loan(publisher: Publisher, length: int) -> Loan:
 
 async def publish(publisher: Publisher, data: Any) -> Published:
     """Publishes a copy, when a chunk is free and readers have room."""
-    with memoryview(data) as view:
-        length = view.nbytes
-    (await loan(publisher, length)).release()
+    (await loan(publisher, len(octets(data)))).release()
     # Nobody else has taken what was free just now.
     return publisher.publish(data, 0)
 
