@@ -62,7 +62,8 @@ impl View {
     }
 }
 
-/// NumPy has types for which there is no format: dates, say. Its arrays tell by their type whether they hold addresses.
+/// NumPy has types for which there is no format: dates, say. Its arrays tell by their type whether
+/// they hold addresses.
 #[cold]
 fn ask_without_format<'a>(
     place: &'a mut MaybeUninit<View>,

@@ -3,13 +3,15 @@
 /// Types that are addresses: objects, pointers, texts elsewhere, functions.
 const ADDRESSES: &[u8] = b"O&PzZX";
 
-/// Whether memory of that format (PEP 3118, as `struct`, NumPy and ctypes write it) holds addresses.
+/// Whether memory of that format (PEP 3118, as `struct`, NumPy and ctypes write it) holds
+/// addresses.
 pub(crate) fn holds_addresses(format: &[u8]) -> bool {
     let mut rest = format;
     while let Some((&first, after)) = rest.split_first() {
         rest = after;
         match first {
-            // A field's name, which may be any text. One that could be types as well counts as such.
+            // A field's name, which may be any text. One that could be types as well counts as
+            // such.
             b':' => {
                 let Some(end) = rest.iter().position(|&byte| byte == b':') else {
                     return format.iter().any(|byte| ADDRESSES.contains(byte));

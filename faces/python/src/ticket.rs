@@ -38,6 +38,12 @@ impl Ticket {
         self.0.key.to_bits() ^ self.0.base
     }
 
+    /// The number of the interface that its place belongs to, as `Peer.interface`.
+    #[getter]
+    fn interface(&self) -> u64 {
+        self.0.destination.interface
+    }
+
     /// A ticket for a part of this one's place.
     fn narrow(&self, offset: u64, length: u64) -> PyResult<Self> {
         Ok(Self(self.0.narrow(offset, length).map_err(Failure::from)?))

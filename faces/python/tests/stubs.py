@@ -1,4 +1,5 @@
-"""Walks the arguments that the stubs declare, and makes what their calls need, so that a test of arguments forgets none."""
+"""Walks the arguments that the stubs declare, and makes what their calls need, so that a test of
+arguments forgets none."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ class Around(ctypes.Structure):
 
 
 def pointers() -> dict[str, Any]:
-    """Buffers whose bytes are addresses: who sends them shows them, and who receives into them has others choose them."""
+    """Buffers whose bytes are addresses: who sends them shows them, and who receives into them has
+    others choose them."""
     fields = numpy.dtype([("a", "i4"), ("b", "O")])
     found = {
         "objects": numpy.array(["text", None], dtype=object),
