@@ -88,6 +88,14 @@ impl Failure {
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
+/// Whether an exception is one of the package's own.
+pub(crate) fn is_ours(py: Python<'_>, error: &PyErr) -> bool {
+    let base = ERRORS
+        .get(py)
+        .map(|errors| errors.bind(py).getattr("Error"));
+    matches!(base, Some(Ok(base)) if error.is_instance(py, &base))
+}
+
 /// The exception of that kind.
 pub(crate) fn class_of(py: Python<'_>, kind: Kind) -> PyResult<Bound<'_, PyAny>> {
     let errors = ERRORS.get_or_try_init(py, || py.import("hamlyn.errors").map(Bound::unbind))?;
@@ -154,6 +162,34 @@ fn of_reach(error: &hamlyn::host::ConnectError) -> Kind {
     }
 }
 
+/// As the library says it of a stream.
+const ENDED_EARLY: &str = "its sender ended before all was sent";
+
+impl From<ReceiveError> for Failure {
+    #[cold]
+    fn from(error: ReceiveError) -> Self {
+        let kind = match &error {
+            ReceiveError::Overrun(_) => Kind::Overrun,
+            ReceiveError::PeerLost(_) => Kind::PeerGone,
+            ReceiveError::Closed => Kind::Closed,
+            // No rule is broken: it ended too early.
+            ReceiveError::Malformed {
+                what: ENDED_EARLY, ..
+            } => {
+                return Self::new(
+                    Kind::PeerGone,
+                    "the sender ended before all that it had sent had left: what came is whole, and the rest is lost",
+                );
+            }
+            ReceiveError::Malformed { .. } => Kind::Malformed,
+            ReceiveError::Open(open) => of_open(open),
+            ReceiveError::Host(host) => of_host(host),
+            _ => Kind::Invalid,
+        };
+        Self::of(kind, &error)
+    }
+}
+
 /// Makes failures of errors of the library: each error, and its kind.
 macro_rules! failures {
     ($($error:ty, $named:ident => $kind:expr;)*) => {
@@ -171,15 +207,6 @@ failures! {
     OpenError, error => of_open(&error);
     SendError, error => of_send(&error);
     PeerLost, error => Kind::PeerGone;
-    ReceiveError, error => match &error {
-        ReceiveError::Overrun(_) => Kind::Overrun,
-        ReceiveError::PeerLost(_) => Kind::PeerGone,
-        ReceiveError::Closed => Kind::Closed,
-        ReceiveError::Malformed { .. } => Kind::Malformed,
-        ReceiveError::Open(open) => of_open(open),
-        ReceiveError::Host(host) => of_host(host),
-        _ => Kind::Invalid,
-    };
     ConnectError, error => match &error {
         ConnectError::Reach(reach) => of_reach(reach),
         ConnectError::NotBound { .. } => Kind::NotFound,

@@ -23,7 +23,7 @@ use crate::error::{Failure, Kind};
 use crate::lending::{End, Lent, released};
 use crate::manager::Manager;
 use crate::message::{Message, fill};
-use crate::waiting::{Timeout, detached, found, wait_for};
+use crate::waiting::{NOT_FLUSHED, Timeout, detached, found, wait_for};
 
 /// What a publisher is opened with.
 pub(crate) fn publisher_options(
@@ -296,7 +296,7 @@ impl Publisher {
         let flushed = wait_for(py, &self.end.held, timeout, |held, wait| {
             Ok(held.end()?.flush(wait)?.then_some(()))
         })?;
-        found(flushed, None)
+        found(flushed, Some(NOT_FLUSHED))
     }
 
     /// Takes in what readers have said: who came, who left, what was given back.

@@ -1,12 +1,15 @@
 //! Managers: opening one, binding and connecting its end points, and what is asked of it as a whole.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use hamlyn::engine::refusal::Refusals;
 use hamlyn::host::Supply;
 use hamlyn::host::process::Options as HostOptions;
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -16,7 +19,7 @@ use crate::aio;
 use crate::bytes::with_bytes;
 use crate::connecting;
 use crate::datagram::DatagramReceiver;
-use crate::error::{Failure, Kind};
+use crate::error::{Failure, Kind, is_ours};
 use crate::event::Event;
 use crate::gate::{Carried, Gate, Guarded};
 use crate::group::{GroupReceiver, counting};
@@ -27,9 +30,9 @@ use crate::options::{access, manager_options, network_use, span};
 use crate::peer::Peer;
 use crate::service::Service;
 use crate::sleep::{Sleep, Sleeper};
-use crate::stream::{StreamReceiver, stream_options};
+use crate::stream::{Outgoing, StreamReceiver, stream_options};
 use crate::tagged_write::TaggedWriteReceiver;
-use crate::waiting::{SLICE, Timeout, fence, found, wait_for, wait_long};
+use crate::waiting::{NOT_FLUSHED, SLICE, Timeout, fence, found, wait_for, wait_long};
 
 /// An interface and its end points, found by others under its name. It is closed by `close` or at the end of a `with`, with all its end
 /// points. One thread at a time uses it and them: open one for each thread.
@@ -43,7 +46,12 @@ pub(crate) struct Manager {
     descriptor: i32,
     /// There may be other handles of it, for other threads.
     is_shared: bool,
+    /// Streams whose records may be kept here when it ends.
+    streams: Mutex<Vec<Weak<Outgoing>>>,
 }
+
+/// So long the end of a `with` waits until receivers have room for what was sent.
+const ENDING: Duration = Duration::from_secs(5);
 
 /// Opens a manager. Named, others find it; otherwise its peers are those that it connects to, or that have its tickets.
 ///
@@ -107,6 +115,7 @@ impl Manager {
             name,
             descriptor,
             is_shared,
+            streams: Mutex::default(),
         }
     }
 
@@ -121,6 +130,32 @@ impl Manager {
     /// Another handle of it.
     pub(crate) fn handle(&self) -> PyResult<Handle> {
         self.enter(|manager| Ok(manager.clone()))
+    }
+
+    /// Has the end of its `with` flush a stream.
+    pub(crate) fn keep_stream(&self, stream: &Arc<Outgoing>) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if streams.len() == streams.capacity() {
+            streams.retain(|stream| stream.strong_count() > 0);
+        }
+        streams.push(Arc::downgrade(stream));
+    }
+
+    /// Waits, for a while, until what was sent has left. How many records of streams have not, and
+    /// whether other messages have.
+    fn end(&self, py: Python<'_>) -> PyResult<(u64, bool)> {
+        let deadline = Timeout::of(ENDING).deadline();
+        let left = || Timeout::of(deadline.left(ENDING).unwrap_or_default());
+        let streams =
+            std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut lost = 0;
+        for stream in streams.iter().filter_map(Weak::upgrade) {
+            lost += stream.end(py, left())?;
+        }
+        let have_left = wait_for(py, &self.manager, Some(left()), |manager, wait| {
+            Ok(manager.flush(wait)?.then_some(()))
+        })?;
+        Ok((lost, have_left.is_some()))
     }
 
     pub(crate) fn guarded(&self) -> &Guarded<Handle> {
@@ -175,9 +210,30 @@ impl Manager {
         slf
     }
 
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+    /// Closes it. What receivers have no room for yet is waited for, 5 s at most, and after an
+    /// exception not at all; then a RuntimeWarning says how much was lost.
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let is_failed = exception.get_item(0).is_ok_and(|class| !class.is_none());
+        if is_failed || self.closed() || self.gate.is_forked() {
+            self.close();
+            return Ok(());
+        }
+        let ended = self.end(py);
         self.close();
+        let text = match ended {
+            // Another thread is in a call, say: this one waits for nothing.
+            Err(error) if is_ours(py, &error) => return Ok(()),
+            ended => ended?,
+        };
+        let text = match text {
+            (0, true) => return Ok(()),
+            (0, false) => c"a manager ended with messages for which their receivers had no room: they are lost; flush it before, with more time".to_owned(),
+            (lost, _) => CString::new(format!(
+                "a manager ended with {lost} records of streams for which the receivers had no room, all or some of which are lost: close the streams before, with more time"
+            ))?,
+        };
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)
     }
 
     fn __repr__(&self) -> String {
@@ -475,7 +531,7 @@ impl Manager {
         let flushed = wait_for(py, &self.manager, timeout, |manager, wait| {
             Ok(manager.flush(wait)?.then_some(()))
         })?;
-        found(flushed, None)
+        found(flushed, Some(NOT_FLUSHED))
     }
 
     /// Waits until everything that was sent to anybody is in its place there. Refused if some was not accepted, with the reason.

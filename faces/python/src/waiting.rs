@@ -66,6 +66,10 @@ impl Timeout {
         }
     }
 
+    pub(crate) const fn of(span: Duration) -> Self {
+        Self(span)
+    }
+
     /// When it is over, from now on.
     pub(crate) fn deadline(self) -> Deadline {
         Deadline::new(Some(self))
@@ -246,6 +250,12 @@ pub(crate) fn found<R>(found: Option<R>, last: Option<Failure>) -> PyResult<R> {
 pub(crate) const NO_ROOM: Failure = Failure::new(
     Kind::TimedOut,
     "the receiver made no room in time: wait longer, or see whether it still receives; nothing was sent",
+);
+
+/// What was accepted before has not left in time.
+pub(crate) const NOT_FLUSHED: Failure = Failure::new(
+    Kind::TimedOut,
+    "the receiver made no room in time for what was sent before: that is kept, and goes later, so do not send it again; wait longer, or see whether the receiver still receives",
 );
 
 /// Does it without the interpreter's lock.
