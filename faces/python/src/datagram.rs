@@ -18,6 +18,7 @@ use crate::error::Failure;
 use crate::lending::{End, Holding, Lent, released};
 use crate::manager::{Manager, refusals};
 use crate::message::{Message, sender};
+use crate::number;
 use crate::peer::Peer;
 use crate::ticket::Ticket;
 use crate::waiting::{Timeout, detached, fence, found, or_wait, wait_for};
@@ -259,7 +260,7 @@ impl DatagramSender {
     fn send_to(
         &self,
         py: Python<'_>,
-        offset: u32,
+        #[pyo3(from_py_with = number::offset)] offset: u32,
         data: &Bound<'_, PyAny>,
         reply: Option<PyRef<'_, Ticket>>,
         timeout: Option<Timeout>,

@@ -29,6 +29,7 @@ mod lending;
 mod loans;
 mod manager;
 mod message;
+mod number;
 mod one_sided;
 mod operation;
 mod options;

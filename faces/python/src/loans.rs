@@ -23,6 +23,7 @@ use crate::error::{Failure, Kind};
 use crate::lending::{End, Lent, released};
 use crate::manager::Manager;
 use crate::message::{Message, fill};
+use crate::number;
 use crate::waiting::{NOT_FLUSHED, Timeout, detached, found, wait_for};
 
 /// What a publisher is opened with.
@@ -199,7 +200,12 @@ impl Publisher {
     /// A message of so many bytes, to be written in place; its bytes are those of some message before, or zeros. Waits while all are in
     /// use, and, with slow_readers="block", until all readers have room for it. One loan at a time: the one before is given back.
     #[pyo3(signature = (length, timeout=None))]
-    fn loan(&self, py: Python<'_>, length: usize, timeout: Option<Timeout>) -> PyResult<Loan> {
+    fn loan(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = number::length)] length: usize,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Loan> {
         let mut last = NO_READER_ROOM;
         let loaned = wait_for(py, &self.end.held, timeout, |held, wait| {
             // Other readers lose what they have no room for.
@@ -247,7 +253,10 @@ impl Publisher {
     }
 
     /// As `loan`, awaited in the running event loop of asyncio.
-    fn loan_async<'py>(slf: Bound<'py, Self>, length: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn loan_async<'py>(
+        slf: Bound<'py, Self>,
+        #[pyo3(from_py_with = number::length)] length: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
         aio::coroutine(slf.py(), "loan", (slf, length))
     }
 
@@ -263,7 +272,7 @@ impl Publisher {
     /// As `await_readers`, awaited in the running event loop of asyncio.
     fn await_readers_async<'py>(
         slf: Bound<'py, Self>,
-        readers: usize,
+        #[pyo3(from_py_with = number::readers)] readers: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         aio::coroutine(slf.py(), "await_readers", (slf, readers))
     }
@@ -278,7 +287,7 @@ impl Publisher {
     fn await_readers(
         &self,
         py: Python<'_>,
-        readers: usize,
+        #[pyo3(from_py_with = number::readers)] readers: usize,
         timeout: Option<Timeout>,
     ) -> PyResult<usize> {
         let mut there = 0;

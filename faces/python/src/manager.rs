@@ -26,6 +26,7 @@ use crate::group::{GroupReceiver, counting};
 use crate::interface::Interface;
 use crate::lending::End;
 use crate::loans::{Publisher, publisher_options};
+use crate::number;
 use crate::options::{access, manager_options, network_use, span};
 use crate::peer::Peer;
 use crate::service::Service;
@@ -66,15 +67,15 @@ pub(crate) fn open(
     name: Option<String>,
     namespace: Option<String>,
     strategy: &str,
-    queue_entries: Option<usize>,
-    spin_ns: Option<u64>,
-    users: Option<Vec<u32>>,
-    groups: Option<Vec<u32>>,
+    #[pyo3(from_py_with = number::queue_entries)] queue_entries: Option<usize>,
+    #[pyo3(from_py_with = number::spin_ns)] spin_ns: Option<u64>,
+    #[pyo3(from_py_with = number::users)] users: Option<Vec<u32>>,
+    #[pyo3(from_py_with = number::groups)] groups: Option<Vec<u32>>,
     anyone: bool,
-    links_max: Option<u32>,
-    handshake_timeout: Option<f64>,
-    cells: Option<u32>,
-    arena_bytes: Option<u32>,
+    #[pyo3(from_py_with = number::links_max)] links_max: Option<u32>,
+    #[pyo3(from_py_with = number::handshake_timeout)] handshake_timeout: Option<f64>,
+    #[pyo3(from_py_with = number::cells)] cells: Option<u32>,
+    #[pyo3(from_py_with = number::arena_bytes)] arena_bytes: Option<u32>,
     network: Option<&Bound<'_, PyAny>>,
     shared: bool,
 ) -> PyResult<Manager> {
@@ -249,7 +250,7 @@ impl Manager {
     fn bind_datagram(
         slf: &Bound<'_, Self>,
         item: &str,
-        buffer_bytes: u32,
+        #[pyo3(from_py_with = number::buffer_bytes)] buffer_bytes: u32,
     ) -> PyResult<Py<DatagramReceiver>> {
         let end = slf
             .get()
@@ -259,7 +260,10 @@ impl Manager {
 
     /// A receiver without a name, for answers: its `ticket` is where to send. Ready for the first datagram.
     #[pyo3(signature = (buffer_bytes=4096))]
-    fn open_datagram(slf: &Bound<'_, Self>, buffer_bytes: u32) -> PyResult<Py<DatagramReceiver>> {
+    fn open_datagram(
+        slf: &Bound<'_, Self>,
+        #[pyo3(from_py_with = number::buffer_bytes)] buffer_bytes: u32,
+    ) -> PyResult<Py<DatagramReceiver>> {
         let end = slf
             .get()
             .enter(|it| Ok(hamlyn::datagram::Receiver::new(it, buffer_bytes)?))?;
@@ -293,9 +297,9 @@ impl Manager {
     fn bind_stream(
         slf: &Bound<'_, Self>,
         item: &str,
-        pieces: Option<u32>,
-        piece_bytes: Option<u32>,
-        limit_bytes: Option<u64>,
+        #[pyo3(from_py_with = number::pieces)] pieces: Option<u32>,
+        #[pyo3(from_py_with = number::piece_bytes)] piece_bytes: Option<u32>,
+        #[pyo3(from_py_with = number::limit_bytes)] limit_bytes: Option<u64>,
     ) -> PyResult<Py<StreamReceiver>> {
         let options = stream_options(pieces, piece_bytes, limit_bytes);
         let end = slf.get().enter(|it| Ok(it.bind_stream(item, options)?))?;
@@ -306,9 +310,9 @@ impl Manager {
     #[pyo3(signature = (*, pieces=None, piece_bytes=None, limit_bytes=None))]
     fn open_stream(
         slf: &Bound<'_, Self>,
-        pieces: Option<u32>,
-        piece_bytes: Option<u32>,
-        limit_bytes: Option<u64>,
+        #[pyo3(from_py_with = number::pieces)] pieces: Option<u32>,
+        #[pyo3(from_py_with = number::piece_bytes)] piece_bytes: Option<u32>,
+        #[pyo3(from_py_with = number::limit_bytes)] limit_bytes: Option<u64>,
     ) -> PyResult<Py<StreamReceiver>> {
         let options = stream_options(pieces, piece_bytes, limit_bytes);
         let end = slf
@@ -342,8 +346,8 @@ impl Manager {
     fn bind_tagged_write(
         slf: &Bound<'_, Self>,
         item: &str,
-        area_bytes: u64,
-        tags: usize,
+        #[pyo3(from_py_with = number::area_bytes)] area_bytes: u64,
+        #[pyo3(from_py_with = number::tags)] tags: usize,
     ) -> PyResult<Py<TaggedWriteReceiver>> {
         let end = slf
             .get()
@@ -377,8 +381,8 @@ impl Manager {
     fn bind_group(
         slf: &Bound<'_, Self>,
         item: &str,
-        buffer_bytes: u32,
-        counting: u32,
+        #[pyo3(from_py_with = number::buffer_bytes)] buffer_bytes: u32,
+        #[pyo3(from_py_with = number::counting)] counting: u32,
     ) -> PyResult<Py<GroupReceiver>> {
         let counting = self::counting(counting)?;
         let end = slf
@@ -412,10 +416,10 @@ impl Manager {
     fn bind_service(
         slf: &Bound<'_, Self>,
         item: &str,
-        request_bytes: u32,
-        reply_bytes: u32,
-        outstanding: u16,
-        clients: u16,
+        #[pyo3(from_py_with = number::request_bytes)] request_bytes: u32,
+        #[pyo3(from_py_with = number::reply_bytes)] reply_bytes: u32,
+        #[pyo3(from_py_with = number::outstanding)] outstanding: u16,
+        #[pyo3(from_py_with = number::clients)] clients: u16,
     ) -> PyResult<Py<Service>> {
         let options = hamlyn::service::ServiceOptions {
             request_bytes,
@@ -453,10 +457,10 @@ impl Manager {
     fn bind_publisher(
         slf: &Bound<'_, Self>,
         item: &str,
-        message_bytes: u32,
-        chunks: u32,
-        depth: u16,
-        readers: u16,
+        #[pyo3(from_py_with = number::message_bytes)] message_bytes: u32,
+        #[pyo3(from_py_with = number::chunks)] chunks: u32,
+        #[pyo3(from_py_with = number::depth)] depth: u16,
+        #[pyo3(from_py_with = number::readers)] readers: u16,
         slow_readers: &str,
     ) -> PyResult<Py<Publisher>> {
         let options = publisher_options(message_bytes, chunks, depth, readers, slow_readers)?;

@@ -15,6 +15,7 @@ use crate::Handle;
 use crate::bytes::{HeldBytes, check, with_bytes};
 use crate::error::{Failure, Kind};
 use crate::gate::{Gate, Guarded};
+use crate::number;
 use crate::slot::Target;
 use crate::terminus::{Terminus, terminus_of};
 use crate::waiting::{NO_ROOM, Timeout, detached, found, or_wait, wait_for};
@@ -36,8 +37,8 @@ impl OutgoingMessage {
     #[pyo3(signature = (data, offset=0, *, word=0, metadata=None, silent=false))]
     fn new(
         data: &Bound<'_, PyAny>,
-        offset: u64,
-        word: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::word)] word: u64,
         metadata: Option<Py<PyBytes>>,
         silent: bool,
     ) -> PyResult<Self> {

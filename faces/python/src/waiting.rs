@@ -12,6 +12,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded};
+use crate::number::is_bool;
 use crate::{Handle, Host};
 
 /// How long a call waits until it looks for signals.
@@ -40,7 +41,13 @@ impl<'py> FromPyObject<'_, 'py> for Timeout {
         }
         let is_number = object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>();
         let seconds = match is_number {
-            true => object.extract::<f64>()?,
+            // An int may be too large for a float.
+            true => match object.extract::<f64>() {
+                Ok(seconds) => seconds,
+                Err(_) if object.lt(0)? => f64::NEG_INFINITY,
+                Err(_) => f64::INFINITY,
+            },
+            false if is_bool(&object) => return Err(wrong()),
             // A number of NumPy, say.
             false => object
                 .call_method0("__float__")

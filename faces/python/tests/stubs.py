@@ -178,6 +178,9 @@ class World:
             function = getattr(owner, argument.function)
         unnamed = [self.plain(name, annotation) for name, annotation, is_unnamed in argument.others if is_unnamed]
         named = {name: self.plain(name, annotation) for name, annotation, is_unnamed in argument.others if not is_unnamed}
+        if argument.name == "expected" and "change" in named:
+            # It goes with that one alone.
+            named["change"] = "compare_swap"
         if argument.has_name:
             named[argument.name] = value
         else:

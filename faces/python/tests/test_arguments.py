@@ -127,3 +127,59 @@ def test_tasks_take_what_calls_take() -> None:
 
     for plain in PLAIN:
         asyncio.run(send(plain))
+
+
+# Words of memory have a sign or not, as the program likes.
+SIGNED = {"operand", "expected", "new"}
+CONTAINERS = {
+    "Iterable[int]": lambda value: [value],
+    "Optional[Iterable[int]]": lambda value: [value],
+    "Sequence[int]": lambda value: [8, value],
+    "tuple[int, int, int]": lambda value: (0, 0, value),
+    "Sequence[tuple[int, int, int]]": lambda value: [(0, 0, 8), (value, 0, 8)],
+}
+
+
+def test_numbers_are_refused_by_name_and_range(world: World) -> None:
+    walked = [argument for argument in arguments("int", "float") if argument.name != "pieces" or argument.annotation != "range"]
+    assert len(walked) > 150
+    for argument in walked:
+        is_float = "float" in argument.annotation
+        wrap = CONTAINERS.get(argument.annotation, lambda value: value)
+        negative = -(1 << 64) if argument.name in SIGNED else -1
+        for wrong in (negative, 1 << 64, 1 << 200, -(1 << 200)):
+            if is_float and argument.annotation != "Union[int, float]":
+                continue
+            with pytest.raises(hamlyn.Invalid, match=rf"\b{argument.name} is an int from -?\d+ to \d+, not ") as told:
+                world.call(argument, wrap(wrong))
+                pytest.fail(f"{argument} takes {wrong}")
+            assert len(str(told.value)) < 200
+        if is_float and argument.annotation != "Union[int, float]":
+            with pytest.raises(ValueError, match=rf"\b{argument.name} is a float"):
+                world.call(argument, 1 << 2000)
+        others: list[Any] = [True, numpy.True_, "5", b"5", [5], 5j]
+        others += [] if is_float else [1.5, numpy.float64(1)]
+        others += [] if argument.annotation.startswith("Optional") and wrap(5) == 5 else [None]
+        for wrong in others:
+            kind = "float" if is_float and argument.annotation != "Union[int, float]" else "int"
+            with pytest.raises(TypeError, match=rf"\b{argument.name} is an? {kind}.*, not {type(wrong).__name__}"):
+                world.call(argument, wrap(wrong))
+                pytest.fail(f"{argument} takes {wrong!r}")
+        # A number of NumPy is one.
+        if argument.name == "offset":
+            with contextlib.suppress(hamlyn.Error, IndexError, BufferError):
+                world.call(argument, numpy.int64(0))
+
+
+def test_timeouts_are_refused_by_name(world: World) -> None:
+    walked = arguments("_Timeout")
+    assert len(walked) > 70
+    for argument in walked:
+        for wrong in (-1, -0.001, math.nan, -math.inf, -(1 << 200), -(1 << 2000)):
+            with pytest.raises(ValueError, match="timeout is 0 seconds or more"):
+                world.call(argument, wrong)
+                pytest.fail(f"{argument} takes {wrong}")
+        for wrong in (True, numpy.True_, "5", b"5", [5], 5j):
+            with pytest.raises(TypeError, match="timeout is a number of seconds"):
+                world.call(argument, wrong)
+                pytest.fail(f"{argument} takes {wrong!r}")

@@ -1,4 +1,5 @@
-"""What a hostile end of a `Channel` sends costs the other an exception, and no time or memory beyond what its record has."""
+"""What a hostile end of a `Channel` sends costs the other an exception, and no time or memory
+beyond what its record has."""
 
 from __future__ import annotations
 
@@ -203,7 +204,8 @@ def test_the_corpus(channel: hamlyn.Channel) -> None:
 
 
 def test_mutants(channel: hamlyn.Channel) -> None:
-    """Records that are nearly right: bytes and numbers changed, cut, doubled, put together from two. The same ones each time."""
+    """Records that are nearly right: bytes and numbers changed, cut, doubled, put together from
+    two. The same ones each time."""
     seeds = [sent(channel, value) for value in VALUES if not isinstance(value, bytes) and sum(map(len, sent(channel, value))) < 20_000] + CORPUS
     chance = random.Random(2026)
     texts = [b"array", b'"at":', b"[", b"{", b"\\u0000", b"dict", b"O", b"names", b"1e999", b"-1", b"9" * 30, b"NaN", b'"shape":[0,']

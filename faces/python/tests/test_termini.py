@@ -55,7 +55,7 @@ def test_a_terminus_of_its_own() -> None:
         ):
             with pytest.raises(hamlyn.Invalid):
                 wrong()
-        with pytest.raises(OverflowError):
+        with pytest.raises(hamlyn.Invalid, match="priority is an int from 0 to 255"):
             me.interface.open_terminus(priority=256)
         with hamlyn.open() as third:
             foreign = third.interface.open_terminus()
@@ -194,7 +194,7 @@ def test_metadata_are_gathered() -> None:
         for wrong in ((tag, 0), (tag, 0, "1"), tag, None):
             with pytest.raises((TypeError, ValueError)):
                 me.interface.gather_metadata(terminus, wrong)
-        with pytest.raises(OverflowError):
+        with pytest.raises(hamlyn.Invalid, match="the tag of piece is an int from 0 to 255"):
             me.interface.gather_metadata(terminus, (256, 0, 1))
         with pytest.raises(hamlyn.Invalid, match="another manager's"):
             alice.interface.gather_metadata(terminus, (tag, 0, 1))
