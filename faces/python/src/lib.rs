@@ -11,6 +11,7 @@ mod borrowing;
 mod bytes;
 mod connecting;
 mod datagram;
+mod ending;
 mod endpoint;
 mod error;
 mod event;

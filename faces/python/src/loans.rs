@@ -190,6 +190,11 @@ impl Publisher {
     }
 }
 
+const PUBLISHER_ENDED: Failure = Failure::new(
+    Kind::Closed,
+    "the publisher has ended, and all that it published was read: connect again when there is another",
+);
+
 const NO_READER_ROOM: Failure = Failure::new(
     Kind::TimedOut,
     "a reader had no room for one more message when the time was over: wait longer, give readers more `depth`, or let them lose messages (slow_readers)",
@@ -443,7 +448,7 @@ impl Subscriber {
             Some((number, borrowing)) => {
                 Py::new(py, (Sample { number }, Message(borrowing))).map(Some)
             }
-            None if is_over => Err(Failure::from(ReceiveError::Closed).into()),
+            None if is_over => Err(PUBLISHER_ENDED.into()),
             None => Ok(None),
         }
     }

@@ -1,15 +1,12 @@
 //! Managers: opening one, binding and connecting its end points, and what is asked of it as a whole.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use hamlyn::engine::refusal::Refusals;
 use hamlyn::host::Supply;
 use hamlyn::host::process::Options as HostOptions;
-use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -19,7 +16,8 @@ use crate::aio;
 use crate::bytes::with_bytes;
 use crate::connecting;
 use crate::datagram::DatagramReceiver;
-use crate::error::{Failure, Kind, is_ours};
+use crate::ending::{Streams, warn};
+use crate::error::{Failure, Kind};
 use crate::event::Event;
 use crate::gate::{Carried, Gate, Guarded};
 use crate::group::{GroupReceiver, counting};
@@ -31,7 +29,7 @@ use crate::options::{access, manager_options, network_use, span};
 use crate::peer::Peer;
 use crate::service::Service;
 use crate::sleep::{Sleep, Sleeper};
-use crate::stream::{Outgoing, StreamReceiver, stream_options};
+use crate::stream::{StreamReceiver, stream_options};
 use crate::tagged_write::TaggedWriteReceiver;
 use crate::waiting::{NOT_FLUSHED, SLICE, Timeout, fence, found, wait_for, wait_long};
 
@@ -48,11 +46,8 @@ pub(crate) struct Manager {
     /// There may be other handles of it, for other threads.
     is_shared: bool,
     /// Streams whose records may be kept here when it ends.
-    streams: Mutex<Vec<Weak<Outgoing>>>,
+    streams: Streams,
 }
-
-/// So long the end of a `with` waits until receivers have room for what was sent.
-const ENDING: Duration = Duration::from_secs(5);
 
 /// Opens a manager. Named, others find it; otherwise its peers are those that it connects to, or that have its tickets.
 ///
@@ -116,7 +111,7 @@ impl Manager {
             name,
             descriptor,
             is_shared,
-            streams: Mutex::default(),
+            streams: Streams::default(),
         }
     }
 
@@ -133,30 +128,8 @@ impl Manager {
         self.enter(|manager| Ok(manager.clone()))
     }
 
-    /// Has the end of its `with` flush a stream.
-    pub(crate) fn keep_stream(&self, stream: &Arc<Outgoing>) {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        if streams.len() == streams.capacity() {
-            streams.retain(|stream| stream.strong_count() > 0);
-        }
-        streams.push(Arc::downgrade(stream));
-    }
-
-    /// Waits, for a while, until what was sent has left. How many records of streams have not, and
-    /// whether other messages have.
-    fn end(&self, py: Python<'_>) -> PyResult<(u64, bool)> {
-        let deadline = Timeout::of(ENDING).deadline();
-        let left = || Timeout::of(deadline.left(ENDING).unwrap_or_default());
-        let streams =
-            std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut lost = 0;
-        for stream in streams.iter().filter_map(Weak::upgrade) {
-            lost += stream.end(py, left())?;
-        }
-        let have_left = wait_for(py, &self.manager, Some(left()), |manager, wait| {
-            Ok(manager.flush(wait)?.then_some(()))
-        })?;
-        Ok((lost, have_left.is_some()))
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.streams
     }
 
     pub(crate) fn guarded(&self) -> &Guarded<Handle> {
@@ -220,21 +193,9 @@ impl Manager {
             self.close();
             return Ok(());
         }
-        let ended = self.end(py);
+        let ended = self.streams.end(py, &self.manager);
         self.close();
-        let text = match ended {
-            // Another thread is in a call, say: this one waits for nothing.
-            Err(error) if is_ours(py, &error) => return Ok(()),
-            ended => ended?,
-        };
-        let text = match text {
-            (0, true) => return Ok(()),
-            (0, false) => c"a manager ended with messages for which their receivers had no room: they are lost; flush it before, with more time".to_owned(),
-            (lost, _) => CString::new(format!(
-                "a manager ended with {lost} records of streams for which the receivers had no room, all or some of which are lost: close the streams before, with more time"
-            ))?,
-        };
-        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)
+        warn(py, ended)
     }
 
     fn __repr__(&self) -> String {

@@ -282,8 +282,14 @@ fn start(
 ) -> Result<Option<service::Pending>, Failure> {
     match held.end()?.start(bytes, wait) {
         Ok(pending) => Ok(Some(pending)),
-        Err(error @ CallError::TimedOut { .. }) => {
-            *last = Some(error.into());
+        Err(CallError::TimedOut { to }) => {
+            let most = held.end()?.outstanding_max();
+            *last = Some(Failure::of(
+                Kind::TimedOut,
+                &format_args!(
+                    "no room in time for one more call of {to}, of which {most} may be outstanding: take a reply, cancel a call, or wait longer; the request was not sent"
+                ),
+            ));
             Ok(None)
         }
         Err(error) => Err(error.into()),

@@ -251,7 +251,7 @@ impl StreamSender {
         let base = EndPoint::new(manager, &end);
         let kept = AtomicU64::new(0);
         let outgoing = Arc::new(Outgoing { end, kept });
-        manager.get().keep_stream(&outgoing);
+        manager.get().streams().keep(&outgoing);
         Py::new(manager.py(), (Self(outgoing), base))
     }
 

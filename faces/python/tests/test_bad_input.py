@@ -130,11 +130,26 @@ def test_time() -> None:
             client.call(b"", 0.01)
         assert isinstance(late.value, TimeoutError)
         calls = [client.start(b"", 0.01) for _ in range(7)]
-        with pytest.raises(hamlyn.TimedOut):
+        with pytest.raises(hamlyn.TimedOut, match="8 may be outstanding: take a reply.*was not sent"):
             client.start(b"", 0.01)
             client.start(b"", 0.01)
+        with pytest.raises(hamlyn.TimedOut, match="8 may be outstanding"):
+            client.call(b"", 0.01)
         assert client.reply(calls[0], 0) is None
         del service
+
+
+def test_a_publisher_that_has_ended_is_none_of_a_stream(alice) -> None:
+    frames = alice.bind_publisher("frames")
+    with hamlyn.open() as me:
+        reader = me.connect_subscriber("alice/frames", WAIT)
+        assert reader.recv(0) is None
+        frames.await_readers(1, WAIT)
+        frames.close()
+        alice.flush(WAIT)
+        with pytest.raises(hamlyn.Closed, match="the publisher has ended"):
+            while reader.recv(WAIT) is None:
+                pass
 
 
 def test_errors_are_a_family() -> None:
