@@ -14,14 +14,14 @@ use crate::gate::Guarded;
 use crate::stream::Outgoing;
 use crate::waiting::{Timeout, wait_for};
 
-/// So long it waits until receivers have room for what was sent.
+/// The time that receivers have to make room.
 const ENDING: Duration = Duration::from_secs(5);
 
 /// Streams of a manager, records of which may be kept when it ends.
 #[derive(Default)]
 pub(crate) struct Streams(Mutex<Vec<Weak<Outgoing>>>);
 
-/// What has not left in time: records of streams, and whether there are other messages.
+/// The rest that has not left in time: records of streams, and if there are other messages.
 type Lost = (u64, bool);
 
 impl Streams {

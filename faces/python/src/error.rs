@@ -88,7 +88,7 @@ impl Failure {
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
-/// Whether an exception is one of the package's own.
+/// Returns true for an exception of the package's own.
 pub(crate) fn is_ours(py: Python<'_>, error: &PyErr) -> bool {
     let base = ERRORS
         .get(py)

@@ -3,7 +3,7 @@
 /// Types that are addresses: objects, pointers, texts elsewhere, functions.
 const ADDRESSES: &[u8] = b"O&PzZX";
 
-/// Whether memory of that format (PEP 3118, as `struct`, NumPy and ctypes write it) holds
+/// Returns true if memory of that format (PEP 3118, as `struct`, NumPy and ctypes write it) holds
 /// addresses.
 pub(crate) fn holds_addresses(format: &[u8]) -> bool {
     let mut rest = format;

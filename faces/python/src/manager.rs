@@ -184,7 +184,7 @@ impl Manager {
         slf
     }
 
-    /// Closes it. What receivers have no room for yet is waited for, 5 s at most, and after an
+    /// Closes it. Waits until receivers have room for the rest, 5 s at most, and after an
     /// exception not at all; then a RuntimeWarning says how much was lost.
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {

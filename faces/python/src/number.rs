@@ -105,7 +105,7 @@ impl Number for (u8, u64, u64) {
     }
 }
 
-/// Whether it is a bool, of Python or NumPy.
+/// Returns true for a bool, of Python or NumPy.
 #[cold]
 pub(crate) fn is_bool(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyBool>() || matches!(type_name(object).as_str(), "bool" | "bool_")

@@ -221,7 +221,8 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Closes it if some of it may be kept here, in so long a time. How many records may be lost.
+    /// Closes it if some of it may be kept here, in so long a time. Returns the number of records
+    /// that may be lost.
     pub(crate) fn end(&self, py: Python<'_>, timeout: Timeout) -> PyResult<u64> {
         let kept = self.kept.load(Relaxed);
         if kept == 0 || self.end.held.is_shut() {

@@ -259,7 +259,7 @@ pub(crate) const NO_ROOM: Failure = Failure::new(
     "the receiver made no room in time: wait longer, or see whether it still receives; nothing was sent",
 );
 
-/// What was accepted before has not left in time.
+/// Messages that were accepted before have not left in time.
 pub(crate) const NOT_FLUSHED: Failure = Failure::new(
     Kind::TimedOut,
     "the receiver made no room in time for what was sent before: that is kept, and goes later, so do not send it again; wait longer, or see whether the receiver still receives",

@@ -151,7 +151,7 @@ class World:
             "Network": hamlyn.Network(insecure=True),
             "OutgoingMessage": hamlyn.OutgoingMessage(b"outgoing"),
         }
-        # What others of them need.
+        # Objects that others of them need.
         self.kept = [alice, export, grant, exportable, granted]
 
     def plain(self, name: str, annotation: str) -> Any:

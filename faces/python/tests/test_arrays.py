@@ -162,7 +162,7 @@ def test_all_shapes_and_types_arrive() -> None:
                     assert came.dtype == values.dtype and came.shape == field.shape == values.shape
                     assert (came == values).all()
                     if values.dtype.isalignedstruct and values.size:
-                        # What lies between the numbers is nobody's.
+                        # Bytes between the numbers are zeros.
                         assert not came.reshape(-1).view("u1").reshape(-1, item)[:, 1:8].any()
 
 

@@ -54,7 +54,7 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, numpy.ndarray):
         if left.dtype != right.dtype or left.shape != right.shape:
             return False
-        # What lies between the fields is nobody's.
+        # Bytes between the fields are not compared.
         return bool((left == right).all()) if left.dtype.names else left.tobytes() == right.tobytes()
     if isinstance(left, (list, tuple)):
         return len(left) == len(right) and all(map(same, left, right))
@@ -204,7 +204,7 @@ def sends_to_one_that_is_busy(pipe: Any) -> None:
         while not channel.poll():
             pass
         assert pipe.recv() == sent
-        # What is kept goes with a wait for an answer, too.
+        # A wait for an answer sends the rest, too.
         while channel.send(b"y" * 1_500, timeout=0):
             pass
         pipe.send("second")

@@ -1,4 +1,4 @@
-"""What was accepted is not lost when a `with` ends, and if it is, somebody says so."""
+"""The end of a `with` loses nothing that was accepted, or says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hostile end of a `Channel` sends costs the other an exception, and no time or memory
+"""A record of a hostile end of a `Channel` costs the other an exception, and no time or memory
 beyond what its record has."""
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def sent(channel: hamlyn.Channel, value: Any) -> list[bytes]:
 
 
 def taken(channel: hamlyn.Channel, records: list[bytes], copy: bool = True) -> Any:
-    """What a receiver makes of records, or the exception that it gets."""
+    """Returns the object that a receiver makes of records, or its exception."""
     channel._head = channel._seed = None
     found = None
     for record in records:
@@ -280,7 +280,7 @@ def all_bytes(array: Any) -> Any:
 
 
 def gaps_of(dtype: Any) -> Any:
-    """Which bytes of an item are of no number."""
+    """Returns a mask of the bytes of an item that belong to no number."""
     gaps = numpy.ones(dtype.itemsize, bool)
     if dtype.names is None:
         base, shape = dtype.subdtype or (dtype, ())

@@ -56,12 +56,12 @@ _CONNECT_SECONDS = 10
 _TICKET_BYTES = 52
 # A receive looks again after so long whether what is kept has room.
 _KEPT_SECONDS = 0.01
-# So long the end of a `with` waits until the other end has room for what it has not taken.
+# The time that the end of a `with` waits for the other end to make room.
 _CLOSING_SECONDS = 5
 
 
 class _Deadline:
-    """What is left of a wait that has several parts."""
+    """The remaining time of a wait that has several parts."""
 
     def __init__(self, timeout: Optional[float]) -> None:
         timeout = seconds(timeout)
@@ -86,7 +86,7 @@ class Channel:
         self._is_cut = False
         # Objects that were accepted since all had left: the last of them may lie here.
         self._kept = 0
-        # Where the other end receives, until this end is connected to it.
+        # The seed of the other end's stream, until this end is connected to it.
         self._seed: Optional[bytes] = None
         # Why nothing can be sent to the other end.
         self._unreachable: Optional[Error] = None
@@ -208,7 +208,8 @@ class Channel:
         return self._flush(deadline.left())
 
     def _flush(self, timeout: Optional[float]) -> bool:
-        """Whether all has left. The stream holds small records back while its receiver is behind,
+        """Returns True if all has left. The stream holds small records back while its receiver is
+        behind,
         and what has no room in the link waits here;
         nobody may send the next one, or drive the manager. A manager of the program's own is driven by the program."""
         try:
@@ -425,7 +426,7 @@ class Channel:
     def __exit__(
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType]
     ) -> None:
-        """Closes it. What the other end has no room for is waited for, 5 s at most and after an
+        """Closes it. Waits until the other end has room for the rest, 5 s at most and after an
         exception not at all; then a RuntimeWarning
         says how much was lost."""
         try:

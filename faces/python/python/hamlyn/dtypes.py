@@ -19,7 +19,7 @@ DIMENSIONS_MAX = 64
 TEXT_MAX = 64
 _FIELDS_MAX = 1024
 _DEPTH_MAX = 8
-# What `dtype.str` says of types that are data.
+# The texts of `dtype.str` for types that are data.
 _SIMPLE = re.compile(r"[<>|][biufcmMSUV][0-9]{1,18}(\[[0-9]{0,9}[A-Za-z]{1,7}\])?")
 _LENGTH_MAX = (1 << 63) - 1
 
@@ -30,7 +30,8 @@ def shown(value: Any) -> str:
 
 
 def array_holds_addresses(array: Any) -> bool:
-    """Whether the bytes of an array are addresses. Called by the extension for arrays whose type
+    """Returns True if the bytes of an array are addresses. Called by the extension for arrays
+    whose type
     has no format."""
     import numpy
 
@@ -38,7 +39,8 @@ def array_holds_addresses(array: Any) -> bool:
 
 
 def holds_addresses(dtype: Any) -> bool:
-    """Whether memory of that type holds addresses of objects or of other memory, and not its
+    """Returns True if memory of that type holds addresses of objects or of other memory, and not
+    its
     data."""
     if dtype.subdtype is not None:
         return holds_addresses(dtype.subdtype[0])
@@ -150,7 +152,7 @@ def _made_structure(numpy: Any, described: Any, fields_left: list[int], levels: 
 
 
 def bytes_of_shape(shape: Any, item_bytes: int) -> int:
-    """How many bytes an array of that shape has. ValueError if there is none of it."""
+    """Returns the bytes of an array of that shape. ValueError if no array has it."""
     if len(shape) > DIMENSIONS_MAX:
         raise ValueError(f"{len(shape)} dimensions, which no array has")
     if not all(type(length) is int and 0 <= length <= _LENGTH_MAX for length in shape):
@@ -173,13 +175,13 @@ def data_of(array: Any) -> memoryview:
 
 
 def clear_gaps(array: Any, gaps: Any) -> None:
-    """What lies between the numbers of a contiguous array is memory of some time before, which is
+    """Zeroes the bytes between the numbers of a contiguous array: old memory, which is
     nobody's business."""
     array.reshape(-1).view("u1").reshape(-1, len(gaps))[:, gaps] = 0
 
 
 def gaps_of(dtype: Any) -> Any:
-    """Which bytes of an item are of no number, as an array of bools; None if all are."""
+    """Returns a mask of the bytes of an item that belong to no number; None if all do."""
     # Floats of 80 bits lie in more bytes.
     if dtype.kind not in "Vfc" or dtype.names is None and dtype.subdtype is None and dtype.char not in "gG":
         return None

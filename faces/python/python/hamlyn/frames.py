@@ -54,7 +54,7 @@ def padding_after(length: int) -> int:
 
 
 def is_array(numpy: Any, value: Any) -> bool:
-    """Whether it is an array or a scalar of NumPy. TypeError if it is one with more to it than
+    """Returns True for an array or a scalar of NumPy. TypeError if it is one with more to it than
     type, shape and bytes."""
     kind = type(value)
     if kind is numpy.ndarray or isinstance(value, numpy.generic) and kind is value.dtype.type and kind is not numpy.record:
@@ -133,7 +133,7 @@ class Writer:
 
 
 def is_too_much(structure: bytes) -> bool:
-    """Whether a structure has more parts than a receiver makes objects of."""
+    """Returns True if a structure has more parts than a receiver takes."""
     if len(structure) <= PARTS_MAX or _parts_of(structure) <= PARTS_MAX:
         return False
     return _parts_of(_TEXT.sub(b"", structure)) > PARTS_MAX
@@ -155,7 +155,8 @@ def refuse_objects(dtype: Any) -> None:
 
 
 def name_of(kind: type) -> str:
-    """What a dataclass is called. A child of `multiprocessing` has the main module as another."""
+    """Returns the name of a dataclass. A child of `multiprocessing` has the main module as
+    another."""
     return main_name(f"{kind.__module__}.{kind.__qualname__}")
 
 
@@ -178,7 +179,7 @@ def head_of(array: Any) -> bytes:
 
 
 def head_length(lengths: int, text_bytes: int) -> int:
-    """How long the head of an array is, of so many dimensions and so long a type."""
+    """Returns the length of an array's head, from its dimensions and its type's length."""
     if lengths > DIMENSIONS_MAX or text_bytes > TEXT_MAX:
         raise Malformed(f"the peer sent an array of {lengths} dimensions, or of a type of {text_bytes} bytes, which no array has")
     length = HEAD.size + 8 * lengths + text_bytes
