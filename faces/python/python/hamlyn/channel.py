@@ -209,9 +209,8 @@ class Channel:
 
     def _flush(self, timeout: Optional[float]) -> bool:
         """Returns True if all has left. The stream holds small records back while its receiver is
-        behind,
-        and what has no room in the link waits here;
-        nobody may send the next one, or drive the manager. A manager of the program's own is driven by the program."""
+        behind, and what has no room in the link waits here; nobody may send the next one, or drive
+        the manager. A manager of the program's own is driven by the program."""
         try:
             self._outgoing.flush(timeout)
             if self._owns_manager:

@@ -31,8 +31,7 @@ def shown(value: Any) -> str:
 
 def array_holds_addresses(array: Any) -> bool:
     """Returns True if the bytes of an array are addresses. Called by the extension for arrays
-    whose type
-    has no format."""
+    whose type has no format."""
     import numpy
 
     return not isinstance(array, (numpy.ndarray, numpy.generic)) or holds_addresses(array.dtype)
@@ -40,8 +39,7 @@ def array_holds_addresses(array: Any) -> bool:
 
 def holds_addresses(dtype: Any) -> bool:
     """Returns True if memory of that type holds addresses of objects or of other memory, and not
-    its
-    data."""
+    its data."""
     if dtype.subdtype is not None:
         return holds_addresses(dtype.subdtype[0])
     if dtype.names is not None:
