@@ -14,6 +14,7 @@ use crate::Host;
 use crate::bytes::{with_bytes, with_writable};
 use crate::error::{Failure, Kind};
 use crate::gate::{Gate, Guarded};
+use crate::number;
 use crate::window::Window;
 
 /// Memory that peers write, and read, as their tickets allow. It may change at any time, so it is read by copies.
@@ -75,8 +76,8 @@ impl Area {
     fn read<'py>(
         &self,
         py: Python<'py>,
-        offset: u64,
-        length: usize,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
         if length > self.length {
             return Err(outside(OUTSIDE));
@@ -88,32 +89,49 @@ impl Area {
 
     /// Copies from `offset` on into a buffer that can be written, all of which is filled.
     #[pyo3(signature = (buffer, offset=0))]
-    fn read_into(&self, buffer: &Bound<'_, PyAny>, offset: u64) -> PyResult<()> {
+    fn read_into(
+        &self,
+        buffer: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+    ) -> PyResult<()> {
         with_writable(buffer, "the buffer", |into| {
             self.area.enter()?.read_at(offset, into).map_err(outside)
         })
     }
 
     /// Copies any object with a contiguous buffer to `offset`.
-    fn write(&self, offset: u64, data: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn write(
+        &self,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         with_bytes(data, "what is written", |bytes| {
             self.area.enter()?.write_at(offset, bytes).map_err(outside)
         })
     }
 
     /// The eight bytes at `offset`, a multiple of 8, as a number, whole.
-    fn load_u64(&self, offset: u64) -> PyResult<u64> {
+    fn load_u64(&self, #[pyo3(from_py_with = number::offset)] offset: u64) -> PyResult<u64> {
         self.area.enter()?.load_u64(offset).map_err(outside)
     }
 
     /// Stores a number in the eight bytes at `offset`, a multiple of 8, whole.
-    fn store_u64(&self, offset: u64, value: u64) -> PyResult<()> {
+    fn store_u64(
+        &self,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::value)] value: u64,
+    ) -> PyResult<()> {
         self.area.enter()?.store_u64(offset, value).map_err(outside)
     }
 
     /// A window on a part of the area, or on all of it, which any thread may use. `trust_peers`: it has the buffer protocol, see Window.
     #[pyo3(signature = (offset=0, length=None, *, trust_peers=false))]
-    fn window(&self, offset: u64, length: Option<u64>, trust_peers: bool) -> PyResult<Window> {
+    fn window(
+        &self,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: Option<u64>,
+        trust_peers: bool,
+    ) -> PyResult<Window> {
         let area = self.area.enter()?;
         let length = length.unwrap_or_else(|| (self.length as u64).saturating_sub(offset));
         let window = offset

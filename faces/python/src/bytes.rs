@@ -3,15 +3,20 @@
 //! While the interpreter's lock is let go, another thread may write to a buffer that is being sent: which of its bytes are sent is
 //! undetermined then, as it is with sockets.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::mem::MaybeUninit;
 
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+use crate::format::holds_addresses;
 use crate::waiting::type_name;
+
+/// A buffer that is read, or written, in one stretch, and says its format: addresses are no data.
+const READ: c_int = ffi::PyBUF_ND | ffi::PyBUF_FORMAT;
+const WRITE: c_int = READ | ffi::PyBUF_WRITABLE;
 
 /// A buffer of an object, given back when it is dropped. It does not move while it is held.
 #[repr(transparent)]
@@ -36,10 +41,65 @@ fn ask<'a>(
         unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), place.as_mut_ptr().cast(), flags) };
     if asked != 0 {
         let cause = PyErr::take(object.py());
+        return ask_without_format(place, object, what, flags, cause);
+    }
+    // SAFETY: the call has filled it.
+    let view = unsafe { place.assume_init_mut() };
+    if view.holds_addresses() {
+        // SAFETY: it was filled, and is not used any more.
+        unsafe { std::ptr::drop_in_place(view) };
+        return Err(no_data(what));
+    }
+    Ok(view)
+}
+
+impl View {
+    fn holds_addresses(&self) -> bool {
+        // Without a format they are bytes.
+        !self.0.format.is_null()
+            // SAFETY: a text of the exporter's, which stays until the view is given back.
+            && holds_addresses(unsafe { CStr::from_ptr(self.0.format) }.to_bytes())
+    }
+}
+
+/// NumPy has types for which there is no format: dates, say. Its arrays tell by their type whether
+/// they hold addresses.
+#[cold]
+fn ask_without_format<'a>(
+    place: &'a mut MaybeUninit<View>,
+    object: &Bound<'_, PyAny>,
+    what: &str,
+    flags: c_int,
+    cause: Option<PyErr>,
+) -> PyResult<&'a mut View> {
+    let has_no_format = cause
+        .as_ref()
+        .is_some_and(|cause| cause.is_instance_of::<PyValueError>(object.py()));
+    if !has_no_format || !object.hasattr("dtype")? {
+        return Err(refusal(object, what, flags, cause));
+    }
+    let types = object.py().import("hamlyn.dtypes")?;
+    let holds_addresses = types.call_method1("array_holds_addresses", (object,))?;
+    if holds_addresses.extract::<bool>()? {
+        return Err(no_data(what));
+    }
+    let flags = flags & !(ffi::PyBUF_FORMAT | ffi::PyBUF_ND);
+    // SAFETY: the place has room for a view, and the object is alive.
+    let asked =
+        unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), place.as_mut_ptr().cast(), flags) };
+    if asked != 0 {
+        let cause = PyErr::take(object.py());
         return Err(refusal(object, what, flags, cause));
     }
     // SAFETY: the call has filled it.
     Ok(unsafe { place.assume_init_mut() })
+}
+
+#[cold]
+fn no_data(what: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{what} holds addresses, not data, as arrays of Python objects and structures of pointers do: give the array a dtype of numbers (astype), or send objects over a Channel"
+    ))
 }
 
 #[cold]
@@ -101,7 +161,7 @@ fn with_buffer<R>(
     act: impl FnOnce(&[u8]) -> PyResult<R>,
 ) -> PyResult<R> {
     let mut place = MaybeUninit::uninit();
-    let view = Filled(ask(&mut place, object, what, ffi::PyBUF_SIMPLE)?);
+    let view = Filled(ask(&mut place, object, what, READ)?);
     let (data, length) = (view.0.0.buf.cast::<u8>(), view.0.0.len as usize);
     let bytes = match length {
         0 => &[],
@@ -118,7 +178,7 @@ pub(crate) fn with_writable<R>(
     act: impl FnOnce(&mut [u8]) -> PyResult<R>,
 ) -> PyResult<R> {
     let mut place = MaybeUninit::uninit();
-    let view = Filled(ask(&mut place, object, what, ffi::PyBUF_WRITABLE)?);
+    let view = Filled(ask(&mut place, object, what, WRITE)?);
     let (data, length) = (view.0.0.buf.cast::<u8>(), view.0.0.len as usize);
     let bytes = match length {
         0 => &mut [],
@@ -143,7 +203,7 @@ impl<'py> HeldBytes<'py> {
             return Ok(Self::Bytes(bytes.clone()));
         }
         let mut place: Box<MaybeUninit<View>> = Box::new_uninit();
-        ask(&mut place, object, what, ffi::PyBUF_SIMPLE)?;
+        ask(&mut place, object, what, READ)?;
         // SAFETY: the call has filled it.
         Ok(Self::View(unsafe { place.assume_init() }))
     }
@@ -158,6 +218,11 @@ impl<'py> HeldBytes<'py> {
             },
         }
     }
+}
+
+/// Refuses an object whose bytes could not be sent, before they are asked for.
+pub(crate) fn check(object: &Bound<'_, PyAny>, what: &'static str) -> PyResult<()> {
+    with_bytes(object, what, |_| Ok(()))
 }
 
 /// Gives a view back where it lies.

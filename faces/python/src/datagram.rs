@@ -12,12 +12,13 @@ use pyo3::types::PyBytes;
 
 use crate::aio;
 use crate::borrowing::Borrowing;
-use crate::bytes::{with_bytes, with_writable};
+use crate::bytes::{check, with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
 use crate::lending::{End, Holding, Lent, released};
 use crate::manager::{Manager, refusals};
 use crate::message::{Message, sender};
+use crate::number;
 use crate::peer::Peer;
 use crate::ticket::Ticket;
 use crate::waiting::{Timeout, detached, fence, found, or_wait, wait_for};
@@ -259,7 +260,7 @@ impl DatagramSender {
     fn send_to(
         &self,
         py: Python<'_>,
-        offset: u32,
+        #[pyo3(from_py_with = number::offset)] offset: u32,
         data: &Bound<'_, PyAny>,
         reply: Option<PyRef<'_, Ticket>>,
         timeout: Option<Timeout>,
@@ -283,6 +284,7 @@ impl DatagramSender {
         slf: Bound<'py, Self>,
         data: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "a datagram")?;
         aio::send(slf.as_any(), (data,))
     }
 

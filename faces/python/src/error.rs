@@ -88,6 +88,14 @@ impl Failure {
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
+/// Returns true for an exception of the package's own.
+pub(crate) fn is_ours(py: Python<'_>, error: &PyErr) -> bool {
+    let base = ERRORS
+        .get(py)
+        .map(|errors| errors.bind(py).getattr("Error"));
+    matches!(base, Some(Ok(base)) if error.is_instance(py, &base))
+}
+
 /// The exception of that kind.
 pub(crate) fn class_of(py: Python<'_>, kind: Kind) -> PyResult<Bound<'_, PyAny>> {
     let errors = ERRORS.get_or_try_init(py, || py.import("hamlyn.errors").map(Bound::unbind))?;

@@ -10,12 +10,13 @@ use pyo3::prelude::*;
 use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
-use crate::bytes::with_bytes;
+use crate::bytes::{check, with_bytes};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
 use crate::lending::{End, Lent};
 use crate::manager::Manager;
 use crate::message::Message;
+use crate::number;
 use crate::ticket::Member;
 use crate::waiting::{Timeout, fence, found, or_wait, wait_for};
 
@@ -65,7 +66,10 @@ impl GroupReceiver {
 impl GroupReceiver {
     /// Begins a round: divides the buffer into consecutive parts of these lengths, and offers each to one of those that connect, in that
     /// order. BufferError if a view of the round before is alive.
-    fn begin_shared(&self, lengths: Vec<u64>) -> PyResult<()> {
+    fn begin_shared(
+        &self,
+        #[pyo3(from_py_with = number::lengths)] lengths: Vec<u64>,
+    ) -> PyResult<()> {
         let begun = self.0.held.enter()?.end()?.begin_shared(&lengths);
         Ok(begun.map_err(Failure::from)?)
     }
@@ -157,7 +161,7 @@ impl GroupSender {
     fn send(
         &self,
         py: Python<'_>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         data: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
@@ -169,7 +173,7 @@ impl GroupSender {
     fn send_last(
         &self,
         py: Python<'_>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         data: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
@@ -179,18 +183,20 @@ impl GroupSender {
     /// As `send`, awaited in the running event loop of asyncio. A task that is cancelled may have sent a beginning of it.
     fn send_async<'py>(
         slf: Bound<'py, Self>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         data: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "a part")?;
         aio::coroutine(slf.py(), "send_part", (slf, offset, data, false))
     }
 
     /// As `send_last`, awaited in the running event loop of asyncio. A task that is cancelled may have sent a beginning of it.
     fn send_last_async<'py>(
         slf: Bound<'py, Self>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         data: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "a part")?;
         aio::coroutine(slf.py(), "send_part", (slf, offset, data, true))
     }
 

@@ -18,6 +18,7 @@ use crate::error::{Failure, Kind};
 use crate::gate::{Guarded, forked};
 use crate::lending::has_views;
 use crate::message::fill;
+use crate::number;
 
 /// What the views of each piece hang on.
 struct Pieces {
@@ -88,7 +89,7 @@ impl HandoverReader {
             let attribute = pieces.getattr(name).map_err(|_| {
                 PyTypeError::new_err("pieces are opened by a range of their numbers: range(0, 4)")
             })?;
-            attribute.extract()
+            attribute.extract().map_err(|_| self.0.no_such_piece())
         };
         let (start, stop, step) = (number("start")?, number("stop")?, number("step")?);
         if step != 1 {
@@ -100,14 +101,18 @@ impl HandoverReader {
     }
 
     /// Opens one piece.
-    fn open_one(&self, piece: u32) -> PyResult<()> {
+    fn open_one(&self, #[pyo3(from_py_with = number::piece)] piece: u32) -> PyResult<()> {
         let end = piece.checked_add(1).ok_or_else(|| self.0.no_such_piece())?;
         self.open_range(piece..end)
     }
 
     /// Bytes from `offset` on, in place, if all pieces in which they lie are the program's: Released otherwise. It has the buffer protocol,
     /// read-only.
-    fn view(&self, offset: u64, length: usize) -> PyResult<HandoverView> {
+    fn view(
+        &self,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: usize,
+    ) -> PyResult<HandoverView> {
         let handed = &self.0;
         let reader = handed.reader.enter()?;
         let pieces = reader.pieces_of(offset, length);
@@ -128,7 +133,7 @@ impl HandoverReader {
     }
 
     /// Whether a piece is the program's.
-    fn is_held(&self, piece: u32) -> PyResult<bool> {
+    fn is_held(&self, #[pyo3(from_py_with = number::piece)] piece: u32) -> PyResult<bool> {
         if piece >= self.0.count {
             return Err(self.0.no_such_piece());
         }

@@ -19,6 +19,7 @@ use crate::gate::Guarded;
 use crate::grant::{Grant, GrantTicket};
 use crate::handover::{self, HandoverReader};
 use crate::manager::Manager;
+use crate::number;
 use crate::one_sided::{Initiator, UNANSWERED};
 use crate::operation::CompletionCounter;
 use crate::peer::Peer;
@@ -87,14 +88,22 @@ impl Interface {
     /// are touched. The last two are rounded up. An "exportable" one may lie at a chosen `address`, a multiple of 4,096: for programs whose
     /// peers map it at the same one. Taken if something is mapped in that range already, which stays as it is.
     #[pyo3(signature = (length, kind="private", *, address=None))]
-    fn allocate(&self, length: u64, kind: &str, address: Option<usize>) -> PyResult<Area> {
+    fn allocate(
+        &self,
+        #[pyo3(from_py_with = number::length)] length: u64,
+        kind: &str,
+        #[pyo3(from_py_with = number::address)] address: Option<usize>,
+    ) -> PyResult<Area> {
         let manager = self.manager.enter()?;
         let (area, length) = allocate(manager.interface(), length, kind, address)?;
         Ok(Area::new(self.manager.gate(), area, length))
     }
 
     /// Opens a queue of so many notifications.
-    fn open_queue(&self, entries: usize) -> PyResult<Queue> {
+    fn open_queue(
+        &self,
+        #[pyo3(from_py_with = number::entries)] entries: usize,
+    ) -> PyResult<Queue> {
         let manager = self.manager.enter()?;
         let queue = manager.interface().open_queue(entries);
         Ok(Queue::new(
@@ -117,7 +126,11 @@ impl Interface {
     /// Memory in so many pieces that change hands, and the program's end of it. `piece_bytes` is a power of two, 16 at least. One slot can be
     /// opened over it, with `mode="paranoid_one_shot"`: a message comes into pieces that the program has opened, under an entry that it has
     /// armed for just these, and is read there in place.
-    fn allocate_handover(&self, pieces: u32, piece_bytes: u32) -> PyResult<(Area, HandoverReader)> {
+    fn allocate_handover(
+        &self,
+        #[pyo3(from_py_with = number::pieces)] pieces: u32,
+        #[pyo3(from_py_with = number::piece_bytes)] piece_bytes: u32,
+    ) -> PyResult<(Area, HandoverReader)> {
         handover::allocate(&self.manager, pieces, piece_bytes)
     }
 
@@ -128,12 +141,12 @@ impl Interface {
     fn open_slot(
         &self,
         area: &Area,
-        offset: u64,
-        length: Option<u64>,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: Option<u64>,
         queue: Option<&Queue>,
         rights: &str,
         mode: &str,
-        entries: usize,
+        #[pyo3(from_py_with = number::entries)] entries: usize,
         counting_stores: bool,
     ) -> PyResult<Slot> {
         let manager = self.manager.enter()?;
@@ -209,7 +222,11 @@ impl Interface {
     /// Opens a terminus: a work queue of its own for messages, `queue_entries` for each destination, 1 to 4,095, 63 otherwise. `priority`: so
     /// many packets are sent per turn, relative to other termini that send to the same destination, 1 to 255.
     #[pyo3(signature = (*, queue_entries=None, priority=1))]
-    fn open_terminus(&self, queue_entries: Option<usize>, priority: u8) -> PyResult<Terminus> {
+    fn open_terminus(
+        &self,
+        #[pyo3(from_py_with = number::queue_entries)] queue_entries: Option<usize>,
+        #[pyo3(from_py_with = number::priority)] priority: u8,
+    ) -> PyResult<Terminus> {
         terminus::open(&self.manager, queue_entries, priority)
     }
 
@@ -225,8 +242,8 @@ impl Interface {
         &self,
         terminus: &Terminus,
         area: &Area,
-        offset: u64,
-        length: Option<u64>,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: Option<u64>,
     ) -> PyResult<u8> {
         terminus::bind_area(&self.manager, terminus, area, offset, length)
     }
@@ -237,13 +254,17 @@ impl Interface {
         &self,
         py: Python<'py>,
         terminus: &Terminus,
-        piece: (u8, u64, u64),
+        #[pyo3(from_py_with = number::piece)] piece: (u8, u64, u64),
     ) -> PyResult<Bound<'py, PyBytes>> {
         terminus::gather_metadata(py, &self.manager, terminus, piece)
     }
 
     /// Undoes `bind_area`. TimedOut while messages wait that are gathered from there.
-    fn unbind_area(&self, terminus: &Terminus, tag: u8) -> PyResult<()> {
+    fn unbind_area(
+        &self,
+        terminus: &Terminus,
+        #[pyo3(from_py_with = number::tag)] tag: u8,
+    ) -> PyResult<()> {
         terminus::unbind_area(&self.manager, terminus, tag)
     }
 
@@ -265,7 +286,13 @@ impl Interface {
 
     /// Lets one message into the metadata entry of that index, of a slot in mode "paranoid_one_shot": with the slot's key, into that part.
     #[pyo3(signature = (slot, index, offset=0, length=None))]
-    fn arm(&self, slot: &Slot, index: u16, offset: u64, length: Option<u64>) -> PyResult<Ticket> {
+    fn arm(
+        &self,
+        slot: &Slot,
+        #[pyo3(from_py_with = number::index)] index: u16,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: Option<u64>,
+    ) -> PyResult<Ticket> {
         let manager = self.manager.enter()?;
         let slot = of_same(&self.manager, &slot.slot)?;
         let high = match length {
@@ -323,8 +350,8 @@ impl Interface {
         py: Python<'_>,
         target: &Target,
         data: &Bound<'_, PyAny>,
-        offset: u64,
-        word: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::word)] word: u64,
         metadata: Option<&[u8]>,
         silent: bool,
         terminus: Option<&Terminus>,
@@ -363,9 +390,9 @@ impl Interface {
         &self,
         terminus: &Terminus,
         target: &Target,
-        pieces: Vec<(u8, u64, u64)>,
-        offset: u64,
-        word: u64,
+        #[pyo3(from_py_with = number::pieces)] pieces: Vec<(u8, u64, u64)>,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::word)] word: u64,
         metadata: Option<&[u8]>,
         silent: bool,
     ) -> PyResult<SendHandle> {
@@ -403,7 +430,7 @@ impl Interface {
         &self,
         py: Python<'_>,
         target: &Target,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         data: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
         terminus: Option<&Terminus>,
@@ -444,7 +471,7 @@ impl Interface {
         &self,
         py: Python<'_>,
         queue: &Queue,
-        most: usize,
+        #[pyo3(from_py_with = number::most)] most: usize,
         timeout: Option<Timeout>,
     ) -> PyResult<Vec<Notification>> {
         receive_many(py, &self.manager, queue, most, timeout)
@@ -456,7 +483,7 @@ impl Interface {
         &self,
         py: Python<'_>,
         counter: &CompletionCounter,
-        ended: u64,
+        #[pyo3(from_py_with = number::ended)] ended: u64,
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
         let have_ended = wait_for(py, &self.manager, timeout, |manager, wait| {
@@ -476,7 +503,7 @@ impl Interface {
     }
 
     /// A pool that was shown under that number and not fetched cannot be fetched any more.
-    fn hide_pool(&self, number: u64) -> PyResult<()> {
+    fn hide_pool(&self, #[pyo3(from_py_with = number::number)] number: u64) -> PyResult<()> {
         self.manager.enter()?.interface().hide_pool(number);
         Ok(())
     }
@@ -488,7 +515,7 @@ impl Interface {
         &self,
         py: Python<'_>,
         owner: PoolOwner<'_>,
-        number: u64,
+        #[pyo3(from_py_with = number::number)] number: u64,
         timeout: Option<Timeout>,
         trust_peers: bool,
     ) -> PyResult<Py<PyAny>> {
@@ -502,7 +529,7 @@ impl Interface {
         &self,
         py: Python<'py>,
         owner: PoolOwner<'_>,
-        number: u64,
+        #[pyo3(from_py_with = number::number)] number: u64,
         timeout: Option<Timeout>,
         trust_peers: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -530,7 +557,7 @@ impl Interface {
         &self,
         py: Python<'_>,
         target: &Target,
-        landing_bytes: u64,
+        #[pyo3(from_py_with = number::landing_bytes)] landing_bytes: u64,
     ) -> PyResult<Initiator> {
         let owner = self.owner.clone_ref(py);
         Initiator::open(owner, &self.manager, target, landing_bytes)
@@ -543,8 +570,8 @@ impl Interface {
         py: Python<'_>,
         slot: &Slot,
         peer: &Peer,
-        offset: u64,
-        length: Option<u64>,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: Option<u64>,
     ) -> PyResult<Grant> {
         Grant::make(py, &self.manager, slot, peer, offset, length)
     }

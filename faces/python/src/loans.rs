@@ -17,13 +17,14 @@ use pyo3::types::PyTuple;
 use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
-use crate::bytes::with_bytes;
+use crate::bytes::{check, with_bytes};
 use crate::endpoint::EndPoint;
 use crate::error::{Failure, Kind};
 use crate::lending::{End, Lent, released};
 use crate::manager::Manager;
 use crate::message::{Message, fill};
-use crate::waiting::{Timeout, detached, found, wait_for};
+use crate::number;
+use crate::waiting::{NOT_FLUSHED, Timeout, detached, found, wait_for};
 
 /// What a publisher is opened with.
 pub(crate) fn publisher_options(
@@ -189,6 +190,11 @@ impl Publisher {
     }
 }
 
+const PUBLISHER_ENDED: Failure = Failure::new(
+    Kind::Closed,
+    "the publisher has ended, and all that it published was read: connect again when there is another",
+);
+
 const NO_READER_ROOM: Failure = Failure::new(
     Kind::TimedOut,
     "a reader had no room for one more message when the time was over: wait longer, give readers more `depth`, or let them lose messages (slow_readers)",
@@ -199,7 +205,12 @@ impl Publisher {
     /// A message of so many bytes, to be written in place; its bytes are those of some message before, or zeros. Waits while all are in
     /// use, and, with slow_readers="block", until all readers have room for it. One loan at a time: the one before is given back.
     #[pyo3(signature = (length, timeout=None))]
-    fn loan(&self, py: Python<'_>, length: usize, timeout: Option<Timeout>) -> PyResult<Loan> {
+    fn loan(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = number::length)] length: usize,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Loan> {
         let mut last = NO_READER_ROOM;
         let loaned = wait_for(py, &self.end.held, timeout, |held, wait| {
             // Other readers lose what they have no room for.
@@ -247,7 +258,10 @@ impl Publisher {
     }
 
     /// As `loan`, awaited in the running event loop of asyncio.
-    fn loan_async<'py>(slf: Bound<'py, Self>, length: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn loan_async<'py>(
+        slf: Bound<'py, Self>,
+        #[pyo3(from_py_with = number::length)] length: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
         aio::coroutine(slf.py(), "loan", (slf, length))
     }
 
@@ -256,13 +270,14 @@ impl Publisher {
         slf: Bound<'py, Self>,
         data: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "a message")?;
         aio::coroutine(slf.py(), "publish", (slf, data))
     }
 
     /// As `await_readers`, awaited in the running event loop of asyncio.
     fn await_readers_async<'py>(
         slf: Bound<'py, Self>,
-        readers: usize,
+        #[pyo3(from_py_with = number::readers)] readers: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         aio::coroutine(slf.py(), "await_readers", (slf, readers))
     }
@@ -277,7 +292,7 @@ impl Publisher {
     fn await_readers(
         &self,
         py: Python<'_>,
-        readers: usize,
+        #[pyo3(from_py_with = number::readers)] readers: usize,
         timeout: Option<Timeout>,
     ) -> PyResult<usize> {
         let mut there = 0;
@@ -295,7 +310,7 @@ impl Publisher {
         let flushed = wait_for(py, &self.end.held, timeout, |held, wait| {
             Ok(held.end()?.flush(wait)?.then_some(()))
         })?;
-        found(flushed, None)
+        found(flushed, Some(NOT_FLUSHED))
     }
 
     /// Takes in what readers have said: who came, who left, what was given back.
@@ -433,7 +448,7 @@ impl Subscriber {
             Some((number, borrowing)) => {
                 Py::new(py, (Sample { number }, Message(borrowing))).map(Some)
             }
-            None if is_over => Err(Failure::from(ReceiveError::Closed).into()),
+            None if is_over => Err(PUBLISHER_ENDED.into()),
             None => Ok(None),
         }
     }

@@ -16,6 +16,7 @@ use crate::aio;
 use crate::bytes::with_bytes;
 use crate::connecting;
 use crate::datagram::DatagramReceiver;
+use crate::ending::{Streams, warn};
 use crate::error::{Failure, Kind};
 use crate::event::Event;
 use crate::gate::{Carried, Gate, Guarded};
@@ -23,13 +24,14 @@ use crate::group::{GroupReceiver, counting};
 use crate::interface::Interface;
 use crate::lending::End;
 use crate::loans::{Publisher, publisher_options};
+use crate::number;
 use crate::options::{access, manager_options, network_use, span};
 use crate::peer::Peer;
 use crate::service::Service;
 use crate::sleep::{Sleep, Sleeper};
 use crate::stream::{StreamReceiver, stream_options};
 use crate::tagged_write::TaggedWriteReceiver;
-use crate::waiting::{SLICE, Timeout, fence, found, wait_for, wait_long};
+use crate::waiting::{NOT_FLUSHED, SLICE, Timeout, fence, found, wait_for, wait_long};
 
 /// An interface and its end points, found by others under its name. It is closed by `close` or at the end of a `with`, with all its end
 /// points. One thread at a time uses it and them: open one for each thread.
@@ -43,6 +45,8 @@ pub(crate) struct Manager {
     descriptor: i32,
     /// There may be other handles of it, for other threads.
     is_shared: bool,
+    /// Streams whose records may be kept here when it ends.
+    streams: Streams,
 }
 
 /// Opens a manager. Named, others find it; otherwise its peers are those that it connects to, or that have its tickets.
@@ -58,15 +62,15 @@ pub(crate) fn open(
     name: Option<String>,
     namespace: Option<String>,
     strategy: &str,
-    queue_entries: Option<usize>,
-    spin_ns: Option<u64>,
-    users: Option<Vec<u32>>,
-    groups: Option<Vec<u32>>,
+    #[pyo3(from_py_with = number::queue_entries)] queue_entries: Option<usize>,
+    #[pyo3(from_py_with = number::spin_ns)] spin_ns: Option<u64>,
+    #[pyo3(from_py_with = number::users)] users: Option<Vec<u32>>,
+    #[pyo3(from_py_with = number::groups)] groups: Option<Vec<u32>>,
     anyone: bool,
-    links_max: Option<u32>,
-    handshake_timeout: Option<f64>,
-    cells: Option<u32>,
-    arena_bytes: Option<u32>,
+    #[pyo3(from_py_with = number::links_max)] links_max: Option<u32>,
+    #[pyo3(from_py_with = number::handshake_timeout)] handshake_timeout: Option<f64>,
+    #[pyo3(from_py_with = number::cells)] cells: Option<u32>,
+    #[pyo3(from_py_with = number::arena_bytes)] arena_bytes: Option<u32>,
     network: Option<&Bound<'_, PyAny>>,
     shared: bool,
 ) -> PyResult<Manager> {
@@ -107,6 +111,7 @@ impl Manager {
             name,
             descriptor,
             is_shared,
+            streams: Streams::default(),
         }
     }
 
@@ -121,6 +126,10 @@ impl Manager {
     /// Another handle of it.
     pub(crate) fn handle(&self) -> PyResult<Handle> {
         self.enter(|manager| Ok(manager.clone()))
+    }
+
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.streams
     }
 
     pub(crate) fn guarded(&self) -> &Guarded<Handle> {
@@ -175,9 +184,18 @@ impl Manager {
         slf
     }
 
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+    /// Closes it. Waits until receivers have room for the rest, 5 s at most, and after an
+    /// exception not at all; then a RuntimeWarning says how much was lost.
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let is_failed = exception.get_item(0).is_ok_and(|class| !class.is_none());
+        if is_failed || self.closed() || self.gate.is_forked() {
+            self.close();
+            return Ok(());
+        }
+        let ended = self.streams.end(py, &self.manager);
         self.close();
+        warn(py, ended)
     }
 
     fn __repr__(&self) -> String {
@@ -193,7 +211,7 @@ impl Manager {
     fn bind_datagram(
         slf: &Bound<'_, Self>,
         item: &str,
-        buffer_bytes: u32,
+        #[pyo3(from_py_with = number::buffer_bytes)] buffer_bytes: u32,
     ) -> PyResult<Py<DatagramReceiver>> {
         let end = slf
             .get()
@@ -203,7 +221,10 @@ impl Manager {
 
     /// A receiver without a name, for answers: its `ticket` is where to send. Ready for the first datagram.
     #[pyo3(signature = (buffer_bytes=4096))]
-    fn open_datagram(slf: &Bound<'_, Self>, buffer_bytes: u32) -> PyResult<Py<DatagramReceiver>> {
+    fn open_datagram(
+        slf: &Bound<'_, Self>,
+        #[pyo3(from_py_with = number::buffer_bytes)] buffer_bytes: u32,
+    ) -> PyResult<Py<DatagramReceiver>> {
         let end = slf
             .get()
             .enter(|it| Ok(hamlyn::datagram::Receiver::new(it, buffer_bytes)?))?;
@@ -237,9 +258,9 @@ impl Manager {
     fn bind_stream(
         slf: &Bound<'_, Self>,
         item: &str,
-        pieces: Option<u32>,
-        piece_bytes: Option<u32>,
-        limit_bytes: Option<u64>,
+        #[pyo3(from_py_with = number::pieces)] pieces: Option<u32>,
+        #[pyo3(from_py_with = number::piece_bytes)] piece_bytes: Option<u32>,
+        #[pyo3(from_py_with = number::limit_bytes)] limit_bytes: Option<u64>,
     ) -> PyResult<Py<StreamReceiver>> {
         let options = stream_options(pieces, piece_bytes, limit_bytes);
         let end = slf.get().enter(|it| Ok(it.bind_stream(item, options)?))?;
@@ -250,9 +271,9 @@ impl Manager {
     #[pyo3(signature = (*, pieces=None, piece_bytes=None, limit_bytes=None))]
     fn open_stream(
         slf: &Bound<'_, Self>,
-        pieces: Option<u32>,
-        piece_bytes: Option<u32>,
-        limit_bytes: Option<u64>,
+        #[pyo3(from_py_with = number::pieces)] pieces: Option<u32>,
+        #[pyo3(from_py_with = number::piece_bytes)] piece_bytes: Option<u32>,
+        #[pyo3(from_py_with = number::limit_bytes)] limit_bytes: Option<u64>,
     ) -> PyResult<Py<StreamReceiver>> {
         let options = stream_options(pieces, piece_bytes, limit_bytes);
         let end = slf
@@ -286,8 +307,8 @@ impl Manager {
     fn bind_tagged_write(
         slf: &Bound<'_, Self>,
         item: &str,
-        area_bytes: u64,
-        tags: usize,
+        #[pyo3(from_py_with = number::area_bytes)] area_bytes: u64,
+        #[pyo3(from_py_with = number::tags)] tags: usize,
     ) -> PyResult<Py<TaggedWriteReceiver>> {
         let end = slf
             .get()
@@ -321,8 +342,8 @@ impl Manager {
     fn bind_group(
         slf: &Bound<'_, Self>,
         item: &str,
-        buffer_bytes: u32,
-        counting: u32,
+        #[pyo3(from_py_with = number::buffer_bytes)] buffer_bytes: u32,
+        #[pyo3(from_py_with = number::counting)] counting: u32,
     ) -> PyResult<Py<GroupReceiver>> {
         let counting = self::counting(counting)?;
         let end = slf
@@ -356,10 +377,10 @@ impl Manager {
     fn bind_service(
         slf: &Bound<'_, Self>,
         item: &str,
-        request_bytes: u32,
-        reply_bytes: u32,
-        outstanding: u16,
-        clients: u16,
+        #[pyo3(from_py_with = number::request_bytes)] request_bytes: u32,
+        #[pyo3(from_py_with = number::reply_bytes)] reply_bytes: u32,
+        #[pyo3(from_py_with = number::outstanding)] outstanding: u16,
+        #[pyo3(from_py_with = number::clients)] clients: u16,
     ) -> PyResult<Py<Service>> {
         let options = hamlyn::service::ServiceOptions {
             request_bytes,
@@ -397,10 +418,10 @@ impl Manager {
     fn bind_publisher(
         slf: &Bound<'_, Self>,
         item: &str,
-        message_bytes: u32,
-        chunks: u32,
-        depth: u16,
-        readers: u16,
+        #[pyo3(from_py_with = number::message_bytes)] message_bytes: u32,
+        #[pyo3(from_py_with = number::chunks)] chunks: u32,
+        #[pyo3(from_py_with = number::depth)] depth: u16,
+        #[pyo3(from_py_with = number::readers)] readers: u16,
         slow_readers: &str,
     ) -> PyResult<Py<Publisher>> {
         let options = publisher_options(message_bytes, chunks, depth, readers, slow_readers)?;
@@ -475,7 +496,7 @@ impl Manager {
         let flushed = wait_for(py, &self.manager, timeout, |manager, wait| {
             Ok(manager.flush(wait)?.then_some(()))
         })?;
-        found(flushed, None)
+        found(flushed, Some(NOT_FLUSHED))
     }
 
     /// Waits until everything that was sent to anybody is in its place there. Refused if some was not accepted, with the reason.

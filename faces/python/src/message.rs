@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 use crate::borrowing::Borrowing;
 use crate::bytes::with_writable;
 use crate::error::{Failure, Kind};
+use crate::number;
 use crate::peer::Peer;
 
 /// A message, where it landed: what a receive returns. It reads as its bytes: `bytes(message)`, `memoryview(message)`,
@@ -101,7 +102,11 @@ impl Message {
 
     /// Copies the bytes from `offset` on into a buffer that can be written, as many as fit. How many.
     #[pyo3(signature = (buffer, offset=0))]
-    fn read_into(&self, buffer: &Bound<'_, PyAny>, offset: usize) -> PyResult<usize> {
+    fn read_into(
+        &self,
+        buffer: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = number::offset)] offset: usize,
+    ) -> PyResult<usize> {
         with_writable(buffer, "the buffer", |into| {
             let length = self.0.len().saturating_sub(offset).min(into.len());
             match self.0.read_at(offset, &mut into[..length])? {

@@ -14,6 +14,7 @@ use crate::gate::Guarded;
 use crate::interface::of_same;
 use crate::landing::{Landing, Place};
 use crate::manager::Manager;
+use crate::number;
 use crate::operation::{Begun, Operation, State, Value};
 use crate::request::Request;
 use crate::slot::Target;
@@ -215,8 +216,8 @@ impl Initiator {
     fn read<'py>(
         &self,
         py: Python<'py>,
-        offset: u64,
-        length: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: u64,
         timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let request = Request::Read { offset, length };
@@ -231,7 +232,7 @@ impl Initiator {
     fn read_into(
         &self,
         py: Python<'_>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         buffer: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
@@ -249,7 +250,7 @@ impl Initiator {
     fn put(
         &self,
         py: Python<'_>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         data: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
@@ -261,7 +262,12 @@ impl Initiator {
 
     /// Reads the eight bytes at `offset` as a number.
     #[pyo3(signature = (offset, timeout=None))]
-    fn read_word(&self, py: Python<'_>, offset: u64, timeout: Option<Timeout>) -> PyResult<u64> {
+    fn read_word(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        timeout: Option<Timeout>,
+    ) -> PyResult<u64> {
         self.0.word(py, &Request::ReadWord { offset }, timeout)
     }
 
@@ -271,11 +277,11 @@ impl Initiator {
     fn change(
         &self,
         py: Python<'_>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         change: &str,
         operand: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
-        bits: u32,
+        #[pyo3(from_py_with = number::bits)] bits: u32,
     ) -> PyResult<u64> {
         let atomic = words::change(change, operand, width_of(bits)?)?;
         self.0
@@ -287,10 +293,10 @@ impl Initiator {
     fn float_add(
         &self,
         py: Python<'_>,
-        offset: u64,
-        operand: f64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::operand)] operand: f64,
         timeout: Option<Timeout>,
-        bits: u32,
+        #[pyo3(from_py_with = number::bits)] bits: u32,
     ) -> PyResult<f64> {
         let atomic = words::float_add(operand, width_of(bits)?)?;
         match self
@@ -307,13 +313,13 @@ impl Initiator {
     fn compare_swap(
         &self,
         py: Python<'_>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         expected: &Bound<'_, PyAny>,
         new: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
-        bits: u32,
+        #[pyo3(from_py_with = number::bits)] bits: u32,
     ) -> PyResult<u64> {
-        let atomic = words::compare_swap(expected, new, width_of(bits)?)?;
+        let atomic = words::compare_swap(expected, ("new", new), width_of(bits)?)?;
         self.0
             .word(py, &Request::Atomic { offset, atomic }, timeout)
     }
@@ -324,8 +330,8 @@ impl Initiator {
     fn begin_read(
         &self,
         py: Python<'_>,
-        offset: u64,
-        length: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: u64,
         timeout: Option<Timeout>,
     ) -> PyResult<Operation> {
         self.begin(py, &Request::Read { offset, length }, timeout)
@@ -336,7 +342,7 @@ impl Initiator {
     fn begin_put(
         &self,
         py: Python<'_>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         data: &Bound<'_, PyAny>,
         timeout: Option<Timeout>,
     ) -> PyResult<Operation> {
@@ -350,7 +356,7 @@ impl Initiator {
     fn begin_read_word(
         &self,
         py: Python<'_>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         timeout: Option<Timeout>,
     ) -> PyResult<Operation> {
         self.begin(py, &Request::ReadWord { offset }, timeout)
@@ -363,11 +369,11 @@ impl Initiator {
     fn begin_atomic(
         &self,
         py: Python<'_>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         change: &str,
         operand: &Bound<'_, PyAny>,
         expected: Option<&Bound<'_, PyAny>>,
-        bits: u32,
+        #[pyo3(from_py_with = number::bits)] bits: u32,
         timeout: Option<Timeout>,
     ) -> PyResult<Operation> {
         let atomic = words::atomic_of(change, operand, expected, width_of(bits)?)?;
@@ -380,10 +386,10 @@ impl Initiator {
     fn begin_read_strided(
         &self,
         py: Python<'_>,
-        offset: u64,
-        stride_bytes: u64,
-        piece_bytes: u64,
-        pieces: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::stride_bytes)] stride_bytes: u64,
+        #[pyo3(from_py_with = number::piece_bytes)] piece_bytes: u64,
+        #[pyo3(from_py_with = number::pieces)] pieces: u64,
         timeout: Option<Timeout>,
     ) -> PyResult<Operation> {
         let strided = Strided {
@@ -401,11 +407,11 @@ impl Initiator {
     fn begin_put_strided(
         &self,
         py: Python<'_>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         data: &Bound<'_, PyAny>,
-        stride_bytes: u64,
-        piece_bytes: u64,
-        pieces: u64,
+        #[pyo3(from_py_with = number::stride_bytes)] stride_bytes: u64,
+        #[pyo3(from_py_with = number::piece_bytes)] piece_bytes: u64,
+        #[pyo3(from_py_with = number::pieces)] pieces: u64,
         timeout: Option<Timeout>,
     ) -> PyResult<Operation> {
         let strided = Strided {
@@ -424,8 +430,8 @@ impl Initiator {
     fn begin_read_indexed(
         &self,
         py: Python<'_>,
-        offsets: Vec<u64>,
-        piece_bytes: u64,
+        #[pyo3(from_py_with = number::offsets)] offsets: Vec<u64>,
+        #[pyo3(from_py_with = number::piece_bytes)] piece_bytes: u64,
         timeout: Option<Timeout>,
     ) -> PyResult<Operation> {
         self.begin(py, &Request::ReadIndexed(&offsets, piece_bytes), timeout)
@@ -436,9 +442,9 @@ impl Initiator {
     fn begin_put_indexed(
         &self,
         py: Python<'_>,
-        offsets: Vec<u64>,
+        #[pyo3(from_py_with = number::offsets)] offsets: Vec<u64>,
         data: &Bound<'_, PyAny>,
-        piece_bytes: u64,
+        #[pyo3(from_py_with = number::piece_bytes)] piece_bytes: u64,
         timeout: Option<Timeout>,
     ) -> PyResult<Operation> {
         with_bytes(data, "what is put", |bytes| {

@@ -12,6 +12,7 @@ use crate::aio;
 use crate::error::{Failure, Kind};
 use crate::interface::of_same;
 use crate::landing::{Landing, Place};
+use crate::number;
 use crate::one_sided::{Access, UNANSWERED};
 use crate::request::{Outcome, Request};
 use crate::slot::Queue;
@@ -234,7 +235,11 @@ impl Operation {
     }
 
     /// Has its end announced in a queue: a notification with `word` whose `slot` is the initiator's `number`. Then `finish` does not wait.
-    fn announce(&self, queue: &Queue, word: u64) -> PyResult<()> {
+    fn announce(
+        &self,
+        queue: &Queue,
+        #[pyo3(from_py_with = number::word)] word: u64,
+    ) -> PyResult<()> {
         self.with_begun(|interface, initiator, _, state| {
             let State::Begun(begun) = state else {
                 return Err(TOLD);

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
 use crate::error::Failure;
+use crate::number;
 use crate::waiting::type_name;
 
 fn refused(error: NetworkError) -> PyErr {
@@ -38,8 +39,8 @@ impl Network {
         host: Option<&str>,
         hosts: Option<&Bound<'_, PyAny>>,
         listen: Option<&str>,
-        name_service_port: Option<u16>,
-        paths: Option<u8>,
+        #[pyo3(from_py_with = number::name_service_port)] name_service_port: Option<u16>,
+        #[pyo3(from_py_with = number::paths)] paths: Option<u8>,
     ) -> PyResult<Self> {
         let security = match (secret, key, known, insecure) {
             (Some(secret), None, None, false) => Security::Secret(secret),

@@ -18,6 +18,7 @@ use crate::fork;
 use crate::gate::{Guarded, forked};
 use crate::lending::{has_views, released};
 use crate::message::fill;
+use crate::number;
 use crate::peer::Peer;
 use crate::ticket::Ticket;
 
@@ -65,7 +66,10 @@ impl Pool {
     /// Allocates it. Invalid if it would be empty, or 4 GiB and more.
     #[new]
     #[pyo3(signature = (chunk_bytes, count))]
-    fn new(chunk_bytes: usize, count: u32) -> PyResult<Self> {
+    fn new(
+        #[pyo3(from_py_with = number::chunk_bytes)] chunk_bytes: usize,
+        #[pyo3(from_py_with = number::count)] count: u32,
+    ) -> PyResult<Self> {
         let pool = pool::Pool::new(chunk_bytes, count).map_err(Failure::from)?;
         Ok(Self(Arc::new(Pooled {
             pool: Mutex::new(pool),
@@ -75,7 +79,10 @@ impl Pool {
     }
 
     /// A free chunk for a message of so many bytes; None if none is free. TooLong if the message is longer than a chunk.
-    fn take(&self, length: usize) -> PyResult<Option<Chunk>> {
+    fn take(
+        &self,
+        #[pyo3(from_py_with = number::length)] length: usize,
+    ) -> PyResult<Option<Chunk>> {
         if length > self.0.chunk_bytes {
             let text = format_args!(
                 "a message of {length} bytes, and chunks of {}: make a pool with longer ones",
@@ -251,8 +258,8 @@ impl SharedPool {
     fn read<'py>(
         &self,
         py: Python<'py>,
-        offset: usize,
-        length: usize,
+        #[pyo3(from_py_with = number::offset)] offset: usize,
+        #[pyo3(from_py_with = number::length)] length: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let view = self.view(offset, length)?;
         PyBytes::new_with(py, length, |into| {
@@ -263,7 +270,11 @@ impl SharedPool {
 
     /// Copies from `offset` on into a buffer that can be written, all of which is filled.
     #[pyo3(signature = (buffer, offset=0))]
-    fn read_into(&self, buffer: &Bound<'_, PyAny>, offset: usize) -> PyResult<()> {
+    fn read_into(
+        &self,
+        buffer: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = number::offset)] offset: usize,
+    ) -> PyResult<()> {
         with_writable(buffer, "the buffer", |into| {
             let outside = |_| PyIndexError::new_err("that does not lie in the pool");
             self.view(offset, into.len())?

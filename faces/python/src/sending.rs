@@ -12,9 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::Handle;
-use crate::bytes::{HeldBytes, with_bytes};
+use crate::bytes::{HeldBytes, check, with_bytes};
 use crate::error::{Failure, Kind};
 use crate::gate::{Gate, Guarded};
+use crate::number;
 use crate::slot::Target;
 use crate::terminus::{Terminus, terminus_of};
 use crate::waiting::{NO_ROOM, Timeout, detached, found, or_wait, wait_for};
@@ -35,19 +36,20 @@ impl OutgoingMessage {
     #[new]
     #[pyo3(signature = (data, offset=0, *, word=0, metadata=None, silent=false))]
     fn new(
-        data: Py<PyAny>,
-        offset: u64,
-        word: u64,
+        data: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::word)] word: u64,
         metadata: Option<Py<PyBytes>>,
         silent: bool,
-    ) -> Self {
-        Self {
-            data,
+    ) -> PyResult<Self> {
+        check(data, "a message")?;
+        Ok(Self {
+            data: data.clone().unbind(),
             offset,
             word,
             metadata,
             silent,
-        }
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
-use crate::bytes::with_bytes;
+use crate::bytes::{check, with_bytes};
 use crate::endpoint::EndPoint;
 use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded, forked};
@@ -282,8 +282,14 @@ fn start(
 ) -> Result<Option<service::Pending>, Failure> {
     match held.end()?.start(bytes, wait) {
         Ok(pending) => Ok(Some(pending)),
-        Err(error @ CallError::TimedOut { .. }) => {
-            *last = Some(error.into());
+        Err(CallError::TimedOut { to }) => {
+            let most = held.end()?.outstanding_max();
+            *last = Some(Failure::of(
+                Kind::TimedOut,
+                &format_args!(
+                    "no room in time for one more call of {to}, of which {most} may be outstanding: take a reply, cancel a call, or wait longer; the request was not sent"
+                ),
+            ));
             Ok(None)
         }
         Err(error) => Err(error.into()),
@@ -396,6 +402,7 @@ impl Client {
         slf: Bound<'py, Self>,
         request: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&request, "a request")?;
         aio::call_service(slf.as_any(), request)
     }
 
@@ -404,6 +411,7 @@ impl Client {
         slf: Bound<'py, Self>,
         request: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&request, "a request")?;
         aio::coroutine(slf.py(), "start", (slf, request))
     }
 

@@ -12,6 +12,7 @@ use crate::Handle;
 use crate::error::Failure;
 use crate::gate::{Gate, Guarded};
 use crate::interface::of_same;
+use crate::number;
 use crate::ticket::Ticket;
 use crate::waiting::{Timeout, look_until, wait_for};
 
@@ -120,7 +121,11 @@ pub(crate) struct Slot {
 impl Slot {
     /// A ticket for fast mode and for one-sided operations, for a part of the slot; all of it otherwise.
     #[pyo3(signature = (offset=0, length=None))]
-    fn ticket(&self, offset: u64, length: Option<u64>) -> PyResult<Ticket> {
+    fn ticket(
+        &self,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: Option<u64>,
+    ) -> PyResult<Ticket> {
         let slot = self.slot.enter()?;
         let length = length.unwrap_or_else(|| slot.length_bytes().saturating_sub(offset));
         Ok(Ticket(
@@ -130,7 +135,12 @@ impl Slot {
 
     /// A ticket for the metadata entry of that index, and a part of the slot.
     #[pyo3(signature = (index, offset=0, length=None))]
-    fn entry_ticket(&self, index: u16, offset: u64, length: Option<u64>) -> PyResult<Ticket> {
+    fn entry_ticket(
+        &self,
+        #[pyo3(from_py_with = number::index)] index: u16,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: Option<u64>,
+    ) -> PyResult<Ticket> {
         let slot = self.slot.enter()?;
         let length = length.unwrap_or_else(|| slot.length_bytes().saturating_sub(offset));
         Ok(Ticket(
@@ -139,7 +149,11 @@ impl Slot {
     }
 
     /// The metadata of the message that came last to the entry of that index.
-    fn metadata<'py>(&self, py: Python<'py>, index: u16) -> PyResult<Bound<'py, PyBytes>> {
+    fn metadata<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = number::index)] index: u16,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let slot = self.slot.enter()?;
         let area = slot
             .metadata()
@@ -152,7 +166,10 @@ impl Slot {
     }
 
     /// How many bytes were stored under that entry so far, of a slot that counts stores.
-    fn stored_bytes(&self, index: u16) -> PyResult<Option<u64>> {
+    fn stored_bytes(
+        &self,
+        #[pyo3(from_py_with = number::index)] index: u16,
+    ) -> PyResult<Option<u64>> {
         Ok(self.slot.enter()?.stored_bytes(index))
     }
 

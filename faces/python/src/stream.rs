@@ -2,7 +2,9 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use hamlyn::error::SendError;
 use hamlyn::stream::{self, Record as Lending, StreamOptions};
 use hamlyn::{PeerIdentity, ReceiveError};
 use pyo3::prelude::*;
@@ -11,7 +13,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
-use crate::bytes::{with_bytes, with_writable};
+use crate::bytes::{check, with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::{Kind, class_of};
 use crate::gate::Closing;
@@ -19,7 +21,7 @@ use crate::lending::{End, Holding, Lent};
 use crate::manager::Manager;
 use crate::message::{Message, sender};
 use crate::peer::Peer;
-use crate::waiting::{SLICE, Timeout, fence, found, or_wait, wait_for, wait_long};
+use crate::waiting::{NOT_FLUSHED, SLICE, Timeout, fence, found, or_wait, wait_for, wait_long};
 
 impl Lent<stream::Receiver<Host>> for Lending<'static, Host> {
     const NAME: &'static str = "record";
@@ -211,9 +213,35 @@ const LONG_BYTES: usize = 16 << 10;
 
 type Sending = End<stream::Sender<Host>, NoMessage>;
 
+/// A sending end, as its manager knows it.
+pub(crate) struct Outgoing {
+    end: Arc<Sending>,
+    /// Records that were accepted since all of them had left.
+    kept: AtomicU64,
+}
+
+impl Outgoing {
+    /// Closes it if some of it may be kept here, in so long a time. Returns the number of records
+    /// that may be lost.
+    pub(crate) fn end(&self, py: Python<'_>, timeout: Timeout) -> PyResult<u64> {
+        let kept = self.kept.load(Relaxed);
+        if kept == 0 || self.end.held.is_shut() {
+            return Ok(0);
+        }
+        let closed = wait_for(py, &self.end.held, Some(timeout), |held, wait| {
+            match held.end()?.close(wait) {
+                // Nobody waits for it any more.
+                Err(SendError::PeerLost(_) | SendError::ClosedByReceiver) => Ok(Some(())),
+                closed => or_wait(closed),
+            }
+        })?;
+        Ok(if closed.is_some() { 0 } else { kept })
+    }
+}
+
 /// The sending end. One that is deleted before it is closed sends nothing more, and its receiver is told whether that was all.
 #[pyclass(frozen, extends = EndPoint, module = "hamlyn")]
-pub(crate) struct StreamSender(Arc<Sending>);
+pub(crate) struct StreamSender(Arc<Outgoing>);
 
 impl StreamSender {
     pub(crate) fn new(
@@ -222,22 +250,25 @@ impl StreamSender {
     ) -> PyResult<Py<Self>> {
         let end = End::new(manager.get().gate(), "sender of a stream", end);
         let base = EndPoint::new(manager, &end);
-        Py::new(manager.py(), (Self(end), base))
+        let kept = AtomicU64::new(0);
+        let outgoing = Arc::new(Outgoing { end, kept });
+        manager.get().streams().keep(&outgoing);
+        Py::new(manager.py(), (Self(outgoing), base))
     }
 
     fn finish(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<()> {
-        if self.0.held.is_shut() {
+        if self.0.end.held.is_shut() {
             return Ok(());
         }
-        let closed = wait_for(py, &self.0.held, timeout, |held, wait| {
+        let closed = wait_for(py, &self.0.end.held, timeout, |held, wait| {
             or_wait(held.end()?.close(wait))
         });
         match closed {
             // There is nothing left to be done.
             Err(error) if error.is_instance(py, &class_of(py, Kind::Closed)?) => {}
-            closed => found(closed?, None)?,
+            closed => found(closed?, Some(NOT_FLUSHED))?,
         }
-        Closing::close(Arc::clone(&self.0));
+        Closing::close(Arc::clone(&self.0.end));
         Ok(())
     }
 }
@@ -258,10 +289,12 @@ impl StreamSender {
                 or_wait(held.end()?.send(bytes, wait))
             };
             let sent = match bytes.len() > LONG_BYTES {
-                true => wait_long(py, &self.0.held, timeout, SLICE, send),
-                false => wait_for(py, &self.0.held, timeout, send),
+                true => wait_long(py, &self.0.end.held, timeout, SLICE, send),
+                false => wait_for(py, &self.0.end.held, timeout, send),
             };
-            found(sent?, None)
+            found(sent?, None)?;
+            self.0.kept.fetch_add(1, Relaxed);
+            Ok(())
         })
     }
 
@@ -270,23 +303,26 @@ impl StreamSender {
         slf: Bound<'py, Self>,
         data: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "a record")?;
         aio::send(slf.as_any(), (data,))
     }
 
     /// Sends what was held back.
     #[pyo3(signature = (timeout=None))]
     fn flush(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<()> {
-        let flushed = wait_for(py, &self.0.held, timeout, |held, wait| {
+        let flushed = wait_for(py, &self.0.end.held, timeout, |held, wait| {
             or_wait(held.end()?.flush(wait))
         })?;
-        found(flushed, None)
+        found(flushed, Some(NOT_FLUSHED))?;
+        self.0.kept.store(0, Relaxed);
+        Ok(())
     }
 
     /// Sends what was held back, and waits until every record is in its place at the receiver's manager, whether its program has taken it
     /// or not.
     #[pyo3(signature = (timeout=None))]
     fn fence(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<()> {
-        fence(py, &self.0.held, timeout, |held, wait| {
+        fence(py, &self.0.end.held, timeout, |held, wait| {
             Ok(held.end()?.fence(wait)?)
         })
     }
@@ -298,9 +334,9 @@ impl StreamSender {
 
     /// As `fence`, awaited in the running event loop of asyncio.
     fn fence_async<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let fence = slf.get().0.held.enter()?.end()?.fence_sent_async();
+        let fence = slf.get().0.end.held.enter()?.end()?.fence_sent_async();
         let future = Box::pin(async move { Ok(fence.await?) });
-        aio::drive(slf.as_any(), slf.get().0.held.gate(), future, true)
+        aio::drive(slf.as_any(), slf.get().0.end.held.gate(), future, true)
     }
 
     /// As `close`, awaited in the running event loop of asyncio.
@@ -322,13 +358,13 @@ impl StreamSender {
         if !is_failed {
             return self.finish(py, None);
         }
-        Closing::close(Arc::clone(&self.0));
+        Closing::close(Arc::clone(&self.0.end));
         Ok(())
     }
 
     /// Pieces of the receiver's memory that could be filled now.
     #[getter]
     fn pieces_free(&self) -> PyResult<u64> {
-        Ok(self.0.held.enter()?.end()?.pieces_free())
+        Ok(self.0.end.held.enter()?.end()?.pieces_free())
     }
 }

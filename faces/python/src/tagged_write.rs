@@ -9,11 +9,12 @@ use pyo3::prelude::*;
 use crate::Host;
 use crate::aio;
 use crate::area::Area;
-use crate::bytes::with_bytes;
+use crate::bytes::{check, with_bytes};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
 use crate::lending::End;
 use crate::manager::{Manager, refusals};
+use crate::number;
 use crate::peer::Peer;
 use crate::ticket::Ticket;
 use crate::waiting::{Timeout, fence, found, or_wait, wait_for};
@@ -112,7 +113,7 @@ impl TaggedWriteReceiver {
     fn get_specific_tag(
         &self,
         py: Python<'_>,
-        tag: u64,
+        #[pyo3(from_py_with = number::tag)] tag: u64,
         timeout: Option<Timeout>,
     ) -> PyResult<Option<u64>> {
         wait_for(py, &self.0.held, timeout, |held, wait| {
@@ -161,7 +162,11 @@ impl TaggedWriteReceiver {
     }
 
     /// A ticket for a part of the area. Its holder's library keeps to the part; the receiver enforces the whole area only.
-    fn ticket_for(&self, offset: u64, length: u64) -> PyResult<Ticket> {
+    fn ticket_for(
+        &self,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: u64,
+    ) -> PyResult<Ticket> {
         let ticket = self.0.held.enter()?.end()?.ticket_for(offset, length);
         Ok(Ticket(ticket.map_err(Failure::from)?))
     }
@@ -215,9 +220,9 @@ impl TaggedWriteSender {
     fn send(
         &self,
         py: Python<'_>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         data: &Bound<'_, PyAny>,
-        tag: u64,
+        #[pyo3(from_py_with = number::tag)] tag: u64,
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
         with_bytes(data, "what is written", |bytes| {
@@ -231,10 +236,11 @@ impl TaggedWriteSender {
     /// As `send`, awaited in the running event loop of asyncio.
     fn send_async<'py>(
         slf: Bound<'py, Self>,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         data: Bound<'py, PyAny>,
-        tag: u64,
+        #[pyo3(from_py_with = number::tag)] tag: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
+        check(&data, "what is written")?;
         aio::send(slf.as_any(), (offset, data, tag))
     }
 

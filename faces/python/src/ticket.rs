@@ -6,6 +6,7 @@ use pyo3::types::PyBytes;
 
 use crate::bytes::with_bytes;
 use crate::error::Failure;
+use crate::number;
 
 /// The right to send to one place: who holds its bytes may use it until its key is changed. `bytes(ticket)` travels.
 #[pyclass(frozen, eq, module = "hamlyn")]
@@ -38,8 +39,18 @@ impl Ticket {
         self.0.key.to_bits() ^ self.0.base
     }
 
+    /// The number of the interface that its place belongs to, as `Peer.interface`.
+    #[getter]
+    fn interface(&self) -> u64 {
+        self.0.destination.interface
+    }
+
     /// A ticket for a part of this one's place.
-    fn narrow(&self, offset: u64, length: u64) -> PyResult<Self> {
+    fn narrow(
+        &self,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: u64,
+    ) -> PyResult<Self> {
         Ok(Self(self.0.narrow(offset, length).map_err(Failure::from)?))
     }
 
@@ -85,7 +96,10 @@ impl Member {
     }
 
     /// Divides range and share into consecutive parts of these lengths, for delegates.
-    fn divide(&self, lengths: Vec<u64>) -> PyResult<Vec<Self>> {
+    fn divide(
+        &self,
+        #[pyo3(from_py_with = number::lengths)] lengths: Vec<u64>,
+    ) -> PyResult<Vec<Self>> {
         let parts = self.0.divide(&lengths).map_err(Failure::from)?;
         Ok(parts.into_iter().map(Self).collect())
     }

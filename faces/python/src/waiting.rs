@@ -12,6 +12,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded};
+use crate::number::is_bool;
 use crate::{Handle, Host};
 
 /// How long a call waits until it looks for signals.
@@ -40,7 +41,13 @@ impl<'py> FromPyObject<'_, 'py> for Timeout {
         }
         let is_number = object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>();
         let seconds = match is_number {
-            true => object.extract::<f64>()?,
+            // An int may be too large for a float.
+            true => match object.extract::<f64>() {
+                Ok(seconds) => seconds,
+                Err(_) if object.lt(0)? => f64::NEG_INFINITY,
+                Err(_) => f64::INFINITY,
+            },
+            false if is_bool(&object) => return Err(wrong()),
             // A number of NumPy, say.
             false => object
                 .call_method0("__float__")
@@ -64,6 +71,10 @@ impl Timeout {
             Some(Self(Duration::ZERO)) => Wait::Poll,
             Some(Self(span)) => Wait::For(span),
         }
+    }
+
+    pub(crate) const fn of(span: Duration) -> Self {
+        Self(span)
     }
 
     /// When it is over, from now on.
@@ -246,6 +257,12 @@ pub(crate) fn found<R>(found: Option<R>, last: Option<Failure>) -> PyResult<R> {
 pub(crate) const NO_ROOM: Failure = Failure::new(
     Kind::TimedOut,
     "the receiver made no room in time: wait longer, or see whether it still receives; nothing was sent",
+);
+
+/// Messages that were accepted before have not left in time.
+pub(crate) const NOT_FLUSHED: Failure = Failure::new(
+    Kind::TimedOut,
+    "the receiver made no room in time for what was sent before: that is kept, and goes later, so do not send it again; wait longer, or see whether the receiver still receives",
 );
 
 /// Does it without the interpreter's lock.

@@ -20,6 +20,7 @@ use crate::bytes::{with_bytes, with_writable};
 use crate::error::{Failure, Kind};
 use crate::gate::{Closing, Gate, forked};
 use crate::message::fill;
+use crate::number;
 use crate::words::{self, width_of};
 
 /// What a window object has, and what its manager closes.
@@ -163,8 +164,8 @@ impl Window {
     fn read<'py>(
         &self,
         py: Python<'py>,
-        offset: u64,
-        length: usize,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::length)] length: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
         if length > self.length {
             return Err(NotDone::OutOfRange.into());
@@ -181,36 +182,52 @@ impl Window {
 
     /// Copies from `offset` on into a buffer that can be written, all of which is filled.
     #[pyo3(signature = (buffer, offset=0))]
-    fn read_into(&self, buffer: &Bound<'_, PyAny>, offset: u64) -> PyResult<()> {
+    fn read_into(
+        &self,
+        buffer: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+    ) -> PyResult<()> {
         with_writable(buffer, "the buffer", |into| {
             Ok(self.with(|window| window.read(offset, into))?)
         })
     }
 
     /// Copies any object with a contiguous buffer to `offset`.
-    fn write(&self, offset: u64, data: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn write(
+        &self,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         with_bytes(data, "what is written", |bytes| {
             Ok(self.with_writable(|window| window.write(offset, bytes))?)
         })
     }
 
     /// The eight bytes at `offset` as a number, whole if that is a multiple of 8 in the owner's area.
-    fn load_u64(&self, offset: u64) -> PyResult<u64> {
+    fn load_u64(&self, #[pyo3(from_py_with = number::offset)] offset: u64) -> PyResult<u64> {
         Ok(self.with(|window| window.load_u64(offset))?)
     }
 
     /// Stores a number in the eight bytes at `offset`, whole if that is a multiple of 8 in the owner's area.
-    fn store_u64(&self, offset: u64, value: u64) -> PyResult<()> {
+    fn store_u64(
+        &self,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::value)] value: u64,
+    ) -> PyResult<()> {
         Ok(self.with_writable(|window| window.store_u64(offset, value))?)
     }
 
     /// The four bytes at `offset` as a number, whole if that is a multiple of 4 in the owner's area.
-    fn load_u32(&self, offset: u64) -> PyResult<u32> {
+    fn load_u32(&self, #[pyo3(from_py_with = number::offset)] offset: u64) -> PyResult<u32> {
         Ok(self.with(|window| window.load_u32(offset))?)
     }
 
     /// Stores a number in the four bytes at `offset`, whole if that is a multiple of 4 in the owner's area.
-    fn store_u32(&self, offset: u64, value: u32) -> PyResult<()> {
+    fn store_u32(
+        &self,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
+        #[pyo3(from_py_with = number::value)] value: u32,
+    ) -> PyResult<()> {
         Ok(self.with_writable(|window| window.store_u32(offset, value))?)
     }
 
@@ -218,10 +235,10 @@ impl Window {
     #[pyo3(signature = (offset, change, operand, *, bits=64))]
     fn change(
         &self,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         change: &str,
         operand: &Bound<'_, PyAny>,
-        bits: u32,
+        #[pyo3(from_py_with = number::bits)] bits: u32,
     ) -> PyResult<u64> {
         let atomic = words::change(change, operand, width_of(bits)?)?;
         self.change_word(offset, &atomic)
@@ -231,12 +248,12 @@ impl Window {
     #[pyo3(signature = (offset, expected, new, *, bits=64))]
     fn compare_swap(
         &self,
-        offset: u64,
+        #[pyo3(from_py_with = number::offset)] offset: u64,
         expected: &Bound<'_, PyAny>,
         new: &Bound<'_, PyAny>,
-        bits: u32,
+        #[pyo3(from_py_with = number::bits)] bits: u32,
     ) -> PyResult<u64> {
-        let atomic = words::compare_swap(expected, new, width_of(bits)?)?;
+        let atomic = words::compare_swap(expected, ("new", new), width_of(bits)?)?;
         self.change_word(offset, &atomic)
     }
 

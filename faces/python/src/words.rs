@@ -1,8 +1,10 @@
 //! Words of memory and their changes, as programs say them.
 
 use hamlyn::one_sided::{Atomic, Change, Width};
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
+
+use crate::number::{self, integer};
 
 /// The width of a word.
 pub(crate) fn width_of(bits: u32) -> PyResult<Width> {
@@ -16,22 +18,15 @@ pub(crate) fn width_of(bits: u32) -> PyResult<Width> {
 }
 
 /// A word of that width, with or without a sign.
-fn word_of(operand: &Bound<'_, PyAny>, width: Width) -> PyResult<u64> {
-    let (bits, found) = match width {
-        Width::Bits64 => {
-            let signed = operand.extract::<i64>().map(|it| it as u64);
-            (64, signed.or_else(|_| operand.extract::<u64>()))
-        }
-        Width::Bits32 => {
-            let signed = operand.extract::<i32>().map(|it| it as u32);
-            let word = signed.or_else(|_| operand.extract::<u32>());
-            (32, word.map(u64::from))
-        }
+fn word_of(operand: &Bound<'_, PyAny>, name: &str, width: Width) -> PyResult<u64> {
+    let (least, most) = match width {
+        Width::Bits64 => (i64::MIN.into(), u64::MAX.into()),
+        Width::Bits32 => (i32::MIN.into(), u32::MAX.into()),
     };
-    found.map_err(|_| {
-        PyTypeError::new_err(format!(
-            "the operand is an int of {bits} bits, with or without a sign; not {operand}"
-        ))
+    let word = integer(operand, name, least, most)? as u64;
+    Ok(match width {
+        Width::Bits64 => word,
+        Width::Bits32 => u64::from(word as u32),
     })
 }
 
@@ -62,11 +57,11 @@ pub(crate) fn float_from(word: u64, width: Width) -> f64 {
 
 pub(crate) fn compare_swap(
     expected: &Bound<'_, PyAny>,
-    new: &Bound<'_, PyAny>,
+    (name, new): (&str, &Bound<'_, PyAny>),
     width: Width,
 ) -> PyResult<Atomic> {
-    let expected = word_of(expected, width)?;
-    let new = word_of(new, width)?;
+    let expected = word_of(expected, "expected", width)?;
+    let new = word_of(new, name, width)?;
     Ok(Atomic {
         expected,
         ..Atomic::new(Change::CompareSwap, width, new)
@@ -89,7 +84,11 @@ pub(crate) fn change(change: &str, operand: &Bound<'_, PyAny>, width: Width) -> 
             )));
         }
     };
-    Ok(Atomic::new(change, width, word_of(operand, width)?))
+    Ok(Atomic::new(
+        change,
+        width,
+        word_of(operand, "operand", width)?,
+    ))
 }
 
 /// A change, or one of two kinds more: `compare_swap` and `float_add`.
@@ -100,11 +99,11 @@ pub(crate) fn atomic_of(
     width: Width,
 ) -> PyResult<Atomic> {
     match (change, expected) {
-        ("compare_swap", Some(expected)) => compare_swap(expected, operand, width),
+        ("compare_swap", Some(expected)) => compare_swap(expected, ("operand", operand), width),
         ("compare_swap", None) => Err(PyValueError::new_err(
             "\"compare_swap\" needs what is `expected`",
         )),
-        ("float_add", None) => float_add(operand.extract()?, width),
+        ("float_add", None) => float_add(number::operand(operand)?, width),
         (_, None) => self::change(change, operand, width),
         (_, Some(_)) => Err(PyValueError::new_err(
             "`expected` is for the change \"compare_swap\" alone",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from conftest import running
@@ -314,5 +315,86 @@ def test_errors_reach_the_task() -> None:
             alice.close()
             with pytest.raises(hamlyn.HandleClosed):
                 await waiting
+
+    asyncio.run(main())
+
+
+class Counting:
+    """A sender whose looks for room are counted."""
+
+    def __init__(self, sender: hamlyn.StreamSender) -> None:
+        self.manager, self.sender, self.looks = sender.manager, sender, 0
+
+    def send(self, data: bytes, timeout: float) -> None:
+        self.looks += 1
+        self.sender.send(data, timeout)
+
+
+def test_a_task_without_room_sleeps() -> None:
+    async def main() -> None:
+        with hamlyn.open("alice", strategy="np") as alice, hamlyn.open() as me:
+            log = alice.bind_stream("log", pieces=1, piece_bytes=64, limit_bytes=64)
+            sender = Counting(await me.connect_stream_async("alice/log", WAIT))
+
+            async def fill() -> None:
+                while True:
+                    await hamlyn.aio.send(sender, (bytes(64),))
+
+            task = asyncio.create_task(fill())
+            await asyncio.sleep(2)
+            # The pauses double up to a second; a look each millisecond would be 2,000.
+            assert 1 < sender.looks < 40
+            task.cancel()
+            del log
+
+    asyncio.run(main())
+
+
+def takes(go: threading.Event, taken: list[bytes]) -> None:
+    with hamlyn.open("alice") as alice:
+        log = alice.bind_stream("log", pieces=1, piece_bytes=64, limit_bytes=64)
+        go.set()
+        while len(taken) < 50:
+            taken.append(log.recv_bytes(WAIT))
+
+
+def test_room_wakes_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nothing else does in these tests' time.
+    for name in ("_ROOM_PAUSE", "_LOOK_SECONDS"):
+        monkeypatch.setattr(hamlyn.aio, name, 1000.0)
+    go, taken = threading.Event(), []
+    thread = threading.Thread(target=takes, args=(go, taken))
+    thread.start()
+    assert go.wait(WAIT)
+
+    async def main() -> None:
+        with hamlyn.open() as me:
+            sender = await me.connect_stream_async("alice/log", WAIT)
+            for number in range(50):
+                await asyncio.wait_for(sender.send_async(bytes([number]) * 64), WAIT)
+            await asyncio.wait_for(sender.close_async(), WAIT)
+
+    asyncio.run(main())
+    thread.join(WAIT)
+    assert taken == [bytes([number]) * 64 for number in range(50)]
+
+
+def test_a_reply_makes_room_for_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_ROOM_PAUSE", "_LOOK_SECONDS"):
+        monkeypatch.setattr(hamlyn.aio, name, 1000.0)
+
+    async def main() -> None:
+        with hamlyn.open("alice") as alice, hamlyn.open() as me:
+            service = alice.bind_service("echo", outstanding=1)
+            client = await me.connect_service_async("alice/echo", WAIT)
+
+            async def serve() -> None:
+                async for call in service:
+                    call.reply(call)
+
+            server = asyncio.create_task(serve())
+            calls = [client.call_async(b"%d" % number) for number in range(20)]
+            assert await asyncio.wait_for(asyncio.gather(*calls), WAIT) == [b"%d" % number for number in range(20)]
+            server.cancel()
 
     asyncio.run(main())

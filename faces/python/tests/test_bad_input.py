@@ -71,10 +71,9 @@ def test_settings(alice) -> None:
         with pytest.raises(hamlyn.Invalid) as invalid:
             wrong()
         assert isinstance(invalid.value, ValueError)
-    with pytest.raises(OverflowError):
-        alice.bind_datagram("inbox", -1)
-    with pytest.raises(OverflowError):
-        alice.bind_datagram("inbox", 1 << 40)
+    for wrong in (-1, 1 << 40):
+        with pytest.raises(hamlyn.Invalid, match=f"buffer_bytes is an int from 0 to 4294967295, not {wrong}"):
+            alice.bind_datagram("inbox", wrong)
     for wrong, said in [
         (lambda: hamlyn.open(strategy="fast"), "strategy"),
         (lambda: alice.bind_publisher("frames", slow_readers="wait"), "slow_readers"),
@@ -131,11 +130,26 @@ def test_time() -> None:
             client.call(b"", 0.01)
         assert isinstance(late.value, TimeoutError)
         calls = [client.start(b"", 0.01) for _ in range(7)]
-        with pytest.raises(hamlyn.TimedOut):
+        with pytest.raises(hamlyn.TimedOut, match="8 may be outstanding: take a reply.*was not sent"):
             client.start(b"", 0.01)
             client.start(b"", 0.01)
+        with pytest.raises(hamlyn.TimedOut, match="8 may be outstanding"):
+            client.call(b"", 0.01)
         assert client.reply(calls[0], 0) is None
         del service
+
+
+def test_a_publisher_that_has_ended_is_none_of_a_stream(alice) -> None:
+    frames = alice.bind_publisher("frames")
+    with hamlyn.open() as me:
+        reader = me.connect_subscriber("alice/frames", WAIT)
+        assert reader.recv(0) is None
+        frames.await_readers(1, WAIT)
+        frames.close()
+        alice.flush(WAIT)
+        with pytest.raises(hamlyn.Closed, match="the publisher has ended"):
+            while reader.recv(WAIT) is None:
+                pass
 
 
 def test_errors_are_a_family() -> None:
@@ -184,7 +198,7 @@ def test_a_group_that_cannot_be_divided(alice) -> None:
         group.recv(0)
     with pytest.raises(hamlyn.Invalid):
         group.begin_shared([5, 5])
-    with pytest.raises(OverflowError):
+    with pytest.raises(hamlyn.Invalid, match="lengths is an int from 0"):
         group.begin_shared([-1])
     group.begin_shared([8])
     part = alice.connect_group("alice/whole", WAIT)

@@ -6,7 +6,11 @@ import contextlib
 import dataclasses
 import json
 import multiprocessing
+import pathlib
 import struct
+import subprocess
+import sys
+import warnings
 from typing import Any
 
 import numpy
@@ -16,6 +20,8 @@ from conftest import running
 import hamlyn
 
 WAIT = 60
+# Those that this NumPy has.
+DIMENSIONS = 64 if numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0" else 32
 
 
 @dataclasses.dataclass
@@ -46,7 +52,10 @@ def same(left: Any, right: Any) -> bool:
     if type(left) is not type(right):
         return False
     if isinstance(left, numpy.ndarray):
-        return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
+        if left.dtype != right.dtype or left.shape != right.shape:
+            return False
+        # Bytes between the fields are not compared.
+        return bool((left == right).all()) if left.dtype.names else left.tobytes() == right.tobytes()
     if isinstance(left, (list, tuple)):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, dict):
@@ -83,6 +92,12 @@ VALUES: list[Any] = [
     numpy.array(["a", "bcd"]),
     numpy.array(["2020-01-02"], "M8[D]"),
     numpy.array([(1, 2.5, [1, 2])], dtype=[("a", "<i4"), ("b", "<f8"), ("c", "<u2", (2,))]),
+    numpy.zeros(2, numpy.dtype([("a", "i1"), ("b", "f8"), ("c", [("d", "i2"), ("e", "i8")], (2,))], align=True)),
+    numpy.ones(2, numpy.dtype({"names": ["b", "a"], "formats": ["<i4", "i1"], "offsets": [8, 1], "itemsize": 20})),
+    numpy.zeros(1, [(("title", "name"), "i4")]),
+    numpy.zeros(3, "g"),
+    numpy.ones((1,) * DIMENSIONS),
+    [numpy.ones((1,) * DIMENSIONS)],
     numpy.arange(100_000, dtype=">i8"),
     {"many": [numpy.full(number, number) for number in range(1, 20)], "long": numpy.ones(50_000)},
 ]
@@ -141,6 +156,20 @@ def test_what_cannot_be_sent() -> None:
         for wrong, said in [
             (object(), "dataclasses; not object"),
             (numpy.array([object()]), "Python objects"),
+            ([numpy.array([object()])], "Python objects"),
+            (memoryview(numpy.array([object()])), "addresses, not data"),
+            (numpy.ma.masked_array([1, 2], mask=[0, 1]), "filled"),
+            ([numpy.ma.masked_array([1, 2], mask=[0, 1])], "filled"),
+            (numpy.ma.masked, "filled"),
+            (numpy.zeros(2, [("a", "i4")]).view(numpy.recarray), "recarray"),
+            (numpy.zeros(2, [("a", "i4")]).view(numpy.recarray)[0], "record"),
+            (numpy.zeros(2, numpy.dtype((numpy.record, [("a", "i4")]))), "by type and bytes"),
+            (numpy.zeros((2, 2)).view(numpy.matrix), "matrix"),
+            (numpy.zeros(2, "V0"), "by type and bytes"),
+            (numpy.zeros(2, []), "by type and bytes"),
+            (type("Bytes", (bytes,), {})(b"x"), "not Bytes"),
+            (type("List", (list,), {})(), "not List"),
+            (type("Float", (numpy.float64,), {})(1), "Float"),
             ({1: {2}}, "not set"),
             (Point, "not type"),
         ]:
@@ -148,11 +177,152 @@ def test_what_cannot_be_sent() -> None:
                 channel.send(wrong)
         with pytest.raises(hamlyn.TimedOut, match="nothing came"):
             channel.recv(0)
+        for timeout in (-1, -0.001, float("nan")):
+            for call in (channel.recv, lambda timeout: channel.send(b"", timeout), channel.close):
+                with pytest.raises(ValueError, match="timeout is 0 seconds or more"):
+                    call(timeout)
+        for timeout in (True, "5", b"5", [5]):
+            for call in (channel.recv, lambda timeout: channel.send(b"", timeout), channel.close):
+                with pytest.raises(TypeError, match="number of seconds"):
+                    call(timeout)
         # Nothing of it was sent.
         channel.send(b"still there")
         assert channel.recv(WAIT) == b"still there"
         with pytest.raises(TypeError, match="dataclasses"):
             channel.accept(int)
+
+
+def sends_to_one_that_is_busy(pipe: Any) -> None:
+    with hamlyn.Channel.connect("numbers", WAIT) as channel:
+        kept = sent = 0
+        while not kept:
+            kept += not channel.send(b"x" * 1_500, timeout=0)
+            sent += 1
+        assert channel.poll() is False
+        pipe.send(sent)
+        # It has nothing more to say, and sends nothing: it only polls.
+        while not channel.poll():
+            pass
+        assert pipe.recv() == sent
+        # A wait for an answer sends the rest, too.
+        while channel.send(b"y" * 1_500, timeout=0):
+            pass
+        pipe.send("second")
+        assert channel.recv(WAIT) == "all"
+
+
+def test_what_is_kept_is_told_and_goes_with_a_poll() -> None:
+    mine, theirs = multiprocessing.Pipe()
+    with hamlyn.Channel.bind("numbers", limit_bytes=1 << 20) as channel, running(sends_to_one_that_is_busy, theirs):
+        sent = mine.recv()
+        assert all(channel.recv(WAIT) == b"x" * 1_500 for _ in range(sent))
+        mine.send(sent)
+        assert mine.recv() == "second"
+        with pytest.raises(hamlyn.TimedOut):
+            while channel.recv(1) == b"y" * 1_500:
+                pass
+        channel.send("all", WAIT)
+
+
+def fills(pipe: Any, how: str) -> None:
+    channel = hamlyn.Channel.connect("numbers", WAIT)
+    sent = 0
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with contextlib.suppress(KeyError), channel:
+            while channel.send(b"x" * 1_500, timeout=0):
+                sent += 1
+            pipe.send(sent + 1)
+            if how == "raises":
+                raise KeyError
+    pipe.send([str(warning.message) for warning in told])
+
+
+@pytest.mark.parametrize("how", ["received", "never received", "raises"])
+def test_the_end_of_a_with_loses_nothing_unsaid(how: str) -> None:
+    mine, theirs = multiprocessing.Pipe()
+    with hamlyn.Channel.bind("numbers", limit_bytes=1 << 20) as channel, running(fills, theirs, how):
+        sent = mine.recv()
+        if how == "received":
+            assert all(channel.recv(WAIT) == b"x" * 1_500 for _ in range(sent))
+            with pytest.raises(hamlyn.Closed):
+                channel.recv(WAIT)
+            assert mine.recv() == []
+        else:
+            (told,) = mine.recv()
+            assert "ended with 1 objects" in told and "lost" in told
+
+
+def test_a_close_that_is_too_short_loses_nothing() -> None:
+    mine, theirs = multiprocessing.Pipe()
+    with hamlyn.Channel.bind("numbers", limit_bytes=1 << 20) as channel, running(closes_twice, theirs):
+        sent = mine.recv()
+        assert all(channel.recv(WAIT) == b"x" * 1_500 for _ in range(sent))
+        with pytest.raises(hamlyn.Closed):
+            channel.recv(WAIT)
+
+
+def closes_twice(pipe: Any) -> None:
+    channel = hamlyn.Channel.connect("numbers", WAIT)
+    sent = 1
+    while channel.send(b"x" * 1_500, timeout=0):
+        sent += 1
+    with pytest.raises(hamlyn.TimedOut, match="close it again"):
+        channel.close(0)
+    pipe.send(sent)
+    channel.close(WAIT)
+    channel.close(0)
+
+
+JOBS = """
+import dataclasses, multiprocessing, sys
+import hamlyn
+
+@dataclasses.dataclass
+class Job:
+    number: int
+
+def work():
+    with hamlyn.Channel.connect("jobs", 60, classes=(Job,)) as channel:
+        for job in channel:
+            channel.send(Job(job.number ** 2))
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    with hamlyn.Channel.bind("jobs", classes=(Job,)) as channel:
+        worker = context.Process(target=work)
+        worker.start()
+        channel.send(Job(7), 60)
+        print(channel.recv(60))
+    worker.join()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_classes_of_the_main_module(method: str, tmp_path: pathlib.Path) -> None:
+    program = tmp_path / "jobs.py"
+    program.write_text(JOBS)
+    done = subprocess.run([sys.executable, str(program), method], capture_output=True, text=True, timeout=WAIT)
+    assert done.stdout == "Job(number=49)\n", done.stderr
+
+
+@dataclasses.dataclass
+class Other:
+    x: int
+
+
+def sends_another_class() -> None:
+    with hamlyn.Channel.connect("numbers", WAIT) as channel:
+        channel.accept(Other, "number")
+        channel.send(Other(5))
+        assert channel.recv(WAIT) == Other(6)
+
+
+def test_classes_of_another_name() -> None:
+    with hamlyn.Channel.bind("numbers", classes=(Point,)) as channel, running(sends_another_class):
+        channel.accept(Unknown, name="number")
+        assert channel.recv(WAIT) == Unknown(5)
+        channel.send(Unknown(6), WAIT)
 
 
 def sending(value: Any) -> None:
@@ -162,7 +332,8 @@ def sending(value: Any) -> None:
 
 def test_a_class_that_is_not_registered() -> None:
     with running(sending, Unknown(1)), hamlyn.Channel.bind("numbers") as channel:
-        with pytest.raises(hamlyn.Malformed, match="register it"):
+        channel.accept(Point)
+        with pytest.raises(hamlyn.Malformed, match="register it.*registered are: test_channel.Point"):
             channel.recv(WAIT)
 
 

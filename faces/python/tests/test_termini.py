@@ -55,7 +55,7 @@ def test_a_terminus_of_its_own() -> None:
         ):
             with pytest.raises(hamlyn.Invalid):
                 wrong()
-        with pytest.raises(OverflowError):
+        with pytest.raises(hamlyn.Invalid, match="priority is an int from 0 to 255"):
             me.interface.open_terminus(priority=256)
         with hamlyn.open() as third:
             foreign = third.interface.open_terminus()
@@ -111,7 +111,7 @@ def test_what_cannot_be_sent_ends_the_row() -> None:
         me.flush(WAIT)
         assert len(alice.interface.receive_many(queue, 10, WAIT)) == 2
         assert alice.interface.receive_many(queue, 10, 0) == []
-        for wrong, said in [(["text"], "not str"), ([b"good", 5], "not int"), (5, "iterable"), ([hamlyn.OutgoingMessage("text")], "not str")]:
+        for wrong, said in [(["text"], "not str"), ([b"good", 5], "not int"), (5, "iterable")]:
             with pytest.raises(TypeError, match=said):
                 me.interface.send_many(target, wrong)
         # Nothing of a row that cannot be read is sent.
@@ -194,7 +194,7 @@ def test_metadata_are_gathered() -> None:
         for wrong in ((tag, 0), (tag, 0, "1"), tag, None):
             with pytest.raises((TypeError, ValueError)):
                 me.interface.gather_metadata(terminus, wrong)
-        with pytest.raises(OverflowError):
+        with pytest.raises(hamlyn.Invalid, match="the tag of piece is an int from 0 to 255"):
             me.interface.gather_metadata(terminus, (256, 0, 1))
         with pytest.raises(hamlyn.Invalid, match="another manager's"):
             alice.interface.gather_metadata(terminus, (tag, 0, 1))

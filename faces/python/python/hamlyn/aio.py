@@ -12,6 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
 from ._hamlyn import Manager
+from .dtypes import octets
 from .errors import Closed, TimedOut
 
 if TYPE_CHECKING:
@@ -34,8 +35,9 @@ R = TypeVar("R")
 
 # A task looks again after so long, whatever happens: its manager or end point may have been closed.
 _LOOK_SECONDS = 1.0
-# A sender that waits for room looks again after so long, whatever happens.
-_ROOM_WAIT = 0.001
+# So does a sender that waits for room, at first after less, then after twice as long each time:
+# what the program itself gives back, in calls of its own, is no event of the manager.
+_ROOM_PAUSE = 0.001
 # While nobody is there to connect to, a task looks again after so long, and then after twice as long each time, up to the second.
 _PAUSE = 0.0005
 _PAUSE_MOST = 0.016
@@ -168,11 +170,13 @@ def _manager_of(end: Any) -> Manager:
 async def _until_room(end: Any, act: Callable[[], R]) -> R:
     """What `act` returns, which is tried again as long as there is no room."""
     driver = _driver_of(_manager_of(end))
+    pause = _ROOM_PAUSE
     while True:
         try:
             return act()
         except TimedOut:
-            await driver.activity(_ROOM_WAIT)
+            await driver.activity(pause)
+            pause = min(2 * pause, _LOOK_SECONDS)
 
 
 async def rcv(interface: Interface, queue: Queue) -> Notification:
@@ -193,8 +197,7 @@ async def send(end: Any, arguments: tuple[Any, ...]) -> None:
 
 async def send_part(member: GroupSender, offset: int, data: Any, is_last: bool) -> None:
     """Sends a stretch of a group's part, in shorter ones each of which is sent whole or not at all."""
-    with memoryview(data) as view:
-        stretches = view.cast("B") if view.nbytes else memoryview(b"")
+    stretches = octets(data)
     sent = 0
     while True:
         stretch = stretches[sent : sent + _STRETCH_BYTES]
@@ -267,7 +270,10 @@ async def reply(client: Client, pending: Pending) -> bytes:
         reply = client.reply(pending, 0)
         return None if reply is None else reply.tobytes()
 
-    return await _until(client.manager, look)
+    found = await _until(client.manager, look)
+    # Another task may wait for the place of this call.
+    _driver_of(client.manager)._wake()
+    return found
 
 
 async def call(client: Client, request: Any) -> bytes:
@@ -282,9 +288,7 @@ async def loan(publisher: Publisher, length: int) -> Loan:
 
 async def publish(publisher: Publisher, data: Any) -> Published:
     """Publishes a copy, when a chunk is free and readers have room."""
-    with memoryview(data) as view:
-        length = view.nbytes
-    (await loan(publisher, length)).release()
+    (await loan(publisher, len(octets(data)))).release()
     # Nobody else has taken what was free just now.
     return publisher.publish(data, 0)
 

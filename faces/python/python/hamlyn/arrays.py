@@ -7,12 +7,15 @@ message begins with a head: type and shape, so that readers need not know them.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 from . import _hamlyn
-from .errors import Malformed
+from .arguments import integer
+from .dtypes import DIMENSIONS_MAX, bytes_of_shape, clear_gaps, describe, gaps_of, holds_addresses, type_of
+from .errors import Invalid, Malformed, TooLong
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -25,6 +28,10 @@ _MARK = b"hA"
 _VERSION = 1
 _ALIGNMENT = 64
 _ITEM = "array"
+_NUMBER_MAX = 0xFFFF_FFFF
+# A message has no more.
+_BYTES_MAX = _NUMBER_MAX
+_DESCRIBED_MAX = 1 << 16
 
 
 def _numpy() -> Any:
@@ -35,24 +42,37 @@ def _numpy() -> Any:
     return numpy
 
 
+def _shape_of(shape: Any) -> tuple[int, ...]:
+    """A shape that a program says: a length, or several."""
+    try:
+        lengths = tuple(shape)
+    except TypeError:
+        lengths = (shape,)
+    if len(lengths) > DIMENSIONS_MAX:
+        raise Invalid(f"shape has at most {DIMENSIONS_MAX} lengths, not {len(lengths)}")
+    return tuple(integer("a length of shape", length, 0, _BYTES_MAX) for length in lengths)
+
+
 class SharedArray:
     """The writing end: `with array.write() as new: new[...] = values` publishes a version. Made by `shared_array`."""
 
     def __init__(self, manager: Manager, item: str, shape: Any, dtype: Any, readers: int, versions: int, owns_manager: bool) -> None:
-        from .frames import describe
-
         numpy = _numpy()
         self._dtype = numpy.dtype(dtype)
-        if self._dtype.hasobject:
+        if holds_addresses(self._dtype):
             raise TypeError("an array of Python objects cannot be shared: give it a dtype of numbers")
-        self._shape = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+        self._shape = _shape_of(shape)
+        self._gaps = gaps_of(self._dtype)
         described = json.dumps([describe(self._dtype), list(self._shape)]).encode()
         head = _HEAD.pack(_MARK, _VERSION, 0, len(described)) + described
         self._head = head + bytes(-len(head) % _ALIGNMENT)
-        self._count = 1
-        for length in self._shape:
-            self._count *= length
+        self._count = math.prod(self._shape)
         self._length = len(self._head) + self._count * self._dtype.itemsize
+        if self._length > _BYTES_MAX or len(described) > _DESCRIBED_MAX:
+            raise TooLong(
+                f"a shared array has at most {_BYTES_MAX} bytes, not {self._length}, and a type of a few thousand fields: share it in parts"
+            )
+        versions, readers = integer("versions", versions, 1, _NUMBER_MAX), integer("readers", readers, 1, 0xFFFF)
         self._manager = manager
         self._owns_manager = owns_manager
         self._publisher: Publisher = manager.bind_publisher(
@@ -84,14 +104,14 @@ class SharedArray:
         """A version to be filled in place; it is published at the end of the `with`, unless there is an exception. Its numbers are those of
         some version before, or zeros. TimedOut if all versions are with readers: make the array with more `versions`."""
         loan = self._publisher.loan(self._length, timeout)
-        new = NewVersion(memoryview(loan), self._head, self._dtype, self._count, self._shape)
+        new = NewVersion(memoryview(loan), self._head, self._dtype, self._count, self._shape, self._gaps)
         try:
             yield new
         except BaseException:
             # What is not published is given back when it is deleted.
             new._close()
             raise
-        new._close()
+        new._finish()
         try:
             loan.publish()
         except BufferError:
@@ -127,8 +147,9 @@ class SharedArray:
 class NewVersion:
     """A version that is being filled: `new[...] = values`, or `numpy.add(a, b, out=new.array)`."""
 
-    def __init__(self, view: memoryview, head: bytes, dtype: Any, count: int, shape: tuple[int, ...]) -> None:
+    def __init__(self, view: memoryview, head: bytes, dtype: Any, count: int, shape: tuple[int, ...], gaps: Any) -> None:
         view[: len(head)] = head
+        self._gaps = gaps
         self._view: Optional[memoryview] = view
         self._parts = (dtype, count, len(head), shape)
 
@@ -148,6 +169,11 @@ class NewVersion:
 
     def __getitem__(self, index: Any) -> Any:
         return self.array[index]
+
+    def _finish(self) -> None:
+        if self._gaps is not None and self._parts[1]:
+            clear_gaps(self.array, self._gaps)
+        self._close()
 
     def _close(self) -> None:
         if self._view is not None:
@@ -202,8 +228,6 @@ class ArrayReader:
 
 def _array_of(view: memoryview) -> Any:
     """The array in a message, whose head is checked before it is used."""
-    from .frames import fields_of
-
     numpy = _numpy()
     bad = Malformed("the publisher sent a message that is no shared array of this version")
     if len(view) < _HEAD.size:
@@ -211,22 +235,18 @@ def _array_of(view: memoryview) -> Any:
     mark, version, _, length = _HEAD.unpack_from(view)
     offset = _HEAD.size + length
     offset += -offset % _ALIGNMENT
-    if mark != _MARK or version != _VERSION or offset > len(view):
+    if mark != _MARK or version != _VERSION or length > _DESCRIBED_MAX or offset > len(view):
         raise bad
     try:
         described, shape = json.loads(bytes(view[_HEAD.size : _HEAD.size + length]))
-        dtype = numpy.dtype(fields_of(described) if isinstance(described, list) else str(described))
-        count = 1
-        for size in shape:
-            if type(size) is not int or size < 0:
-                raise bad
-            count *= size
-        if dtype.hasobject or dtype.itemsize == 0 or offset + count * dtype.itemsize > len(view):
+        dtype = type_of(described)
+        needed = bytes_of_shape(shape, dtype.itemsize)
+        if offset + needed > len(view):
             raise bad
-        if count == 0:
+        if needed == 0:
             return numpy.empty(shape, dtype)
-        array = numpy.frombuffer(view, dtype, count, offset).reshape(shape)
-    except (ValueError, TypeError, SyntaxError, RecursionError):
+        array = numpy.frombuffer(view, dtype, needed // dtype.itemsize, offset).reshape(shape)
+    except (Malformed, ValueError, TypeError, RecursionError):
         raise bad from None
     return array
 

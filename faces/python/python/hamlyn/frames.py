@@ -8,15 +8,20 @@ that is alone is a record of its own, so that it is sent from where it lies.
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 import struct
 import sys
-from typing import Any
+from typing import Any, Optional
 
-from .errors import Invalid, Malformed
+from ._hamlyn import OutgoingMessage
+from .dtypes import DIMENSIONS_MAX, TEXT_MAX, bytes_of_shape, data_of, describe, holds_addresses, import_numpy, octets, shown, type_of
+from .errors import Malformed, TooLong
 
 VERSION = 1
 # Mark, version, kind, number of buffers, bytes of the structure.
 HEAD = struct.Struct("<2sBBIQ")
+_LENGTH = struct.Struct("<Q")
 MARK = b"hC"
 # Kinds of frames: bytes that follow, or are the next record; a structure with buffers, or its buffer in the next record; a pickle; an array
 # alone, whose structure is its type, and whose "buffers" are the lengths of its shape.
@@ -24,10 +29,16 @@ BYTES, BYTES_APART, OBJECT, OBJECT_APART, PICKLE, PICKLE_APART, ARRAY, ARRAY_APA
 _ALIGNMENT = 64
 # A lone buffer from this length on is sent from where it lies.
 APART_BYTES = 2048
-# Frames with more buffers, or a longer structure, are refused.
-BUFFERS_MAX = 1 << 20
-# Heads of arrays that were sent or received lately; forgotten together when there are so many.
+# Structures of more parts, or more that lie in one another, are neither sent nor taken: a part of
+# two bytes is an object of eighty.
+PARTS_MAX = 1 << 21
+DEPTH_MAX = 200
+# Keys of one hash, beyond chance, make a dictionary slow.
+_COLLISIONS_MAX = 64
+# Heads of arrays that were sent or received lately, if they are short; forgotten together when
+# there are so many.
 _HEADS_MAX = 256
+_HEAD_BYTES_MAX = 256
 _heads_sent: dict[Any, bytes] = {}
 _heads_received: dict[bytes, Any] = {}
 _KEY = "\x00"
@@ -42,30 +53,59 @@ def padding_after(length: int) -> int:
     return -length % _ALIGNMENT
 
 
+def is_array(numpy: Any, value: Any) -> bool:
+    """Returns True for an array or a scalar of NumPy. TypeError if it is one with more to it than
+    type, shape and bytes."""
+    kind = type(value)
+    if kind is numpy.ndarray or isinstance(value, numpy.generic) and kind is value.dtype.type and kind is not numpy.record:
+        return True
+    if isinstance(value, numpy.ma.MaskedArray):
+        raise TypeError("a masked array is not sent, for its mask would be lost: send array.filled(...), or array.data and array.mask")
+    if isinstance(value, (numpy.ndarray, numpy.generic)):
+        raise TypeError(f"a {kind.__name__} is not sent, for it would arrive as a plain array: send numpy.array(...) of it")
+    return False
+
+
 class Writer:
     """Takes an object apart, into what JSON has and buffers."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: dict[type, str]) -> None:
         self.buffers: list[memoryview] = []
+        self.names = names
+        self.depth = 0
+
+    def structure_of(self, value: Any) -> bytes:
+        structure = json.dumps(self.take(value), separators=(",", ":")).encode()
+        if is_too_much(structure):
+            raise TooLong(f"an object of more than {PARTS_MAX} parts is not sent: send its numbers as an array of NumPy")
+        return structure
 
     def take(self, value: Any) -> Any:
         kind = type(value)
         if value is None or kind is bool or kind is str or kind is int or kind is float:
             return value
+        self.depth += 1
+        if self.depth > DEPTH_MAX:
+            raise TooLong(f"an object in which more than {DEPTH_MAX} lie in one another is not sent: make it flat")
+        taken = self.take_whole(kind, value)
+        self.depth -= 1
+        return taken
+
+    def take_whole(self, kind: type, value: Any) -> Any:
         if kind is list:
             return [self.take(item) for item in value]
         if kind is tuple:
             return {_KEY: "tuple", "items": [self.take(item) for item in value]}
         if kind is dict:
             return self.take_dict(value)
-        if isinstance(value, (bytes, bytearray, memoryview)):
+        if kind is bytes or kind is bytearray or kind is memoryview:
             return {_KEY: "bytearray" if kind is bytearray else "bytes", "at": self.add(value)}
         numpy = numpy_if_imported()
-        if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+        if numpy is not None and is_array(numpy, value):
             return self.take_array(numpy, value)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = {field.name: self.take(getattr(value, field.name)) for field in dataclasses.fields(value)}
-            return {_KEY: "dataclass", "name": name_of(kind), "fields": fields}
+            return {_KEY: "dataclass", "name": self.names.get(kind) or name_of(kind), "fields": fields}
         raise TypeError(
             f"a channel carries None, bool, int, float, str, bytes, arrays of NumPy, list, tuple, dict and dataclasses; not {kind.__name__}: "
             "send one of these, or send it with pickle=True to a receiver that allows that"
@@ -78,30 +118,50 @@ class Writer:
 
     def take_array(self, numpy: Any, value: Any) -> Any:
         array = numpy.asarray(value)
-        if array.dtype.hasobject:
-            raise TypeError(
-                "an array of Python objects cannot be sent as bytes: give it a dtype of numbers, or send it with pickle=True to a receiver "
-                "that allows that"
-            )
+        refuse_objects(array.dtype)
         is_scalar = isinstance(value, numpy.generic)
-        at = self.add(numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8) if array.size else b"")
-        return {_KEY: "scalar" if is_scalar else "array", "type": describe(array.dtype), "shape": list(array.shape), "at": at}
+        described = describe(array.dtype)
+        return {_KEY: "scalar" if is_scalar else "array", "type": described, "shape": list(array.shape), "at": self.add(data_of(array))}
 
     def add(self, buffer: Any) -> int:
         view = memoryview(buffer)
-        if not view.contiguous:
-            view = memoryview(view.tobytes())
-        self.buffers.append(view.cast("B") if view.nbytes else memoryview(b""))
+        if view.format not in ("B", "b", "c"):
+            # Addresses are refused, as by every call that sends.
+            OutgoingMessage(view)
+        self.buffers.append(octets(view if view.c_contiguous else view.tobytes()))
         return len(self.buffers) - 1
 
 
-def describe(dtype: Any) -> Any:
-    """A type, as JSON has it: a text, or the fields of a structured one."""
-    return dtype.descr if dtype.names else dtype.str
+def is_too_much(structure: bytes) -> bool:
+    """Returns True if a structure has more parts than a receiver takes."""
+    if len(structure) <= PARTS_MAX or _parts_of(structure) <= PARTS_MAX:
+        return False
+    return _parts_of(_TEXT.sub(b"", structure)) > PARTS_MAX
+
+
+def _parts_of(structure: bytes) -> int:
+    return structure.count(b",") + structure.count(b"[") + structure.count(b"{")
+
+
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+def refuse_objects(dtype: Any) -> None:
+    if holds_addresses(dtype):
+        raise TypeError(
+            "an array of Python objects cannot be sent as bytes: give it a dtype of numbers, or send it with pickle=True to a receiver "
+            "that allows that"
+        )
 
 
 def name_of(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
+    """Returns the name of a dataclass. A child of `multiprocessing` has the main module as
+    another."""
+    return main_name(f"{kind.__module__}.{kind.__qualname__}")
+
+
+def main_name(name: str) -> str:
+    return "__main__." + name[len("__mp_main__.") :] if name.startswith("__mp_main__.") else name
 
 
 def head_of(array: Any) -> bytes:
@@ -109,7 +169,7 @@ def head_of(array: Any) -> bytes:
     dtype, shape = array.dtype, array.shape
     head = _heads_sent.get((dtype, shape))
     if head is None:
-        text = dtype.str.encode()
+        text = describe(dtype).encode()
         head = HEAD.pack(MARK, VERSION, ARRAY, len(shape), len(text)) + struct.pack(f"<{len(shape)}Q", *shape) + text
         head += bytes(padding_after(len(head)))
         if len(_heads_sent) >= _HEADS_MAX:
@@ -118,127 +178,165 @@ def head_of(array: Any) -> bytes:
     return head
 
 
+def head_length(lengths: int, text_bytes: int) -> int:
+    """Returns the length of an array's head, from its dimensions and its type's length."""
+    if lengths > DIMENSIONS_MAX or text_bytes > TEXT_MAX:
+        raise Malformed(f"the peer sent an array of {lengths} dimensions, or of a type of {text_bytes} bytes, which no array has")
+    length = HEAD.size + 8 * lengths + text_bytes
+    return length + padding_after(length)
+
+
 def shape_of(head: bytes, lengths: int, text_bytes: int) -> Any:
     """The type and the shape that a head of an array says, checked; and how many bytes there must be."""
     known = _heads_received.get(head)
     if known is None:
+        if len(head) < head_length(lengths, text_bytes):
+            raise Malformed("the peer sent a frame that is cut")
         shape = struct.unpack_from(f"<{lengths}Q", head, HEAD.size)
         at = HEAD.size + 8 * lengths
-        text = head[at : at + text_bytes].decode("ascii", "replace")
-        dtype = _type_of(text)
-        count = 1
-        for length in shape:
-            count *= length
-        if lengths > 32:
-            raise Malformed(f"the peer sent an array of {lengths} dimensions, which no array has")
-        known = dtype, shape, count * dtype.itemsize
-        if len(_heads_received) >= _HEADS_MAX:
-            _heads_received.clear()
-        _heads_received[head] = known
+        dtype = type_of(head[at : at + text_bytes].decode("ascii", "replace"))
+        known = dtype, shape, _bytes_of_shape(shape, dtype.itemsize)
+        if len(head) <= _HEAD_BYTES_MAX:
+            if len(_heads_received) >= _HEADS_MAX:
+                _heads_received.clear()
+            _heads_received[head] = known
     return known
 
 
-def _type_of(described: Any) -> Any:
-    """A type that a peer says."""
+def _bytes_of_shape(shape: Any, item_bytes: int) -> int:
     try:
-        dtype = _import_numpy().dtype(fields_of(described) if isinstance(described, list) else described)
-    except (TypeError, ValueError, SyntaxError, RecursionError):
-        raise Malformed(f"the peer sent an array of the type {described!r}, which is none") from None
-    if dtype.hasobject or dtype.itemsize == 0:
-        raise Malformed(f"the peer sent an array of the type {described!r}, which no channel sends")
-    return dtype
+        return bytes_of_shape(shape, item_bytes)
+    except ValueError as error:
+        raise Malformed(f"the peer sent an array of {error}") from None
 
 
 def array_of(dtype: Any, shape: Any, needed: int, buffer: Any, copy: bool) -> Any:
     """An array over a buffer, or a copy of it."""
-    numpy = _import_numpy()
+    numpy = import_numpy()
     if needed != len(buffer):
-        raise Malformed(f"the peer sent an array of {dtype} and shape {shape!r} with {len(buffer)} bytes, which do not fit together")
+        raise Malformed(f"the peer sent an array of {shown(dtype)} and shape {shown(shape)} with {len(buffer)} bytes, which do not fit together")
     try:
         if not needed:
             return numpy.empty(shape, dtype)
         array = numpy.frombuffer(buffer, dtype).reshape(shape)
     except ValueError as error:
-        raise Malformed(f"the peer sent an array of {dtype} and shape {shape!r}, which cannot be made: {error}") from None
+        raise Malformed(f"the peer sent an array of {shown(dtype)} and shape {shown(shape)}, which cannot be made: {error}") from None
     return array.copy() if copy else array
 
 
 class Reader:
     """Puts an object together again. What the peer says is checked before it is used."""
 
-    def __init__(self, buffers: list[memoryview], classes: dict[str, type], is_copied: bool) -> None:
+    def __init__(self, buffers: Buffers, classes: dict[str, type], is_copied: bool) -> None:
         self.buffers = buffers
         self.classes = classes
         self.is_copied = is_copied
+        self.depth = 0
+
+    def read(self, structure: bytes) -> Any:
+        """The object of a structure, of which every buffer is a part, once."""
+        if is_too_much(structure):
+            raise Malformed(f"the peer sent a structure of more than {PARTS_MAX} parts, which no channel sends")
+        if self.buffers.count > structure.count(b'"at"'):
+            raise Malformed("the peer sent buffers that no object has")
+        value = self.put(_loads(structure))
+        if self.buffers.taken != self.buffers.count:
+            raise Malformed("the peer sent buffers that no object has")
+        return value
 
     def put(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self.put(item) for item in value]
-        if not isinstance(value, dict):
+        kind = type(value)
+        if kind is not list and kind is not dict:
             return value
+        self.depth += 1
+        if self.depth > DEPTH_MAX:
+            raise Malformed(f"the peer sent an object in which more than {DEPTH_MAX} lie in one another, which no channel sends")
+        if kind is list:
+            # In place: a hostile list is long enough once.
+            for number, item in enumerate(value):
+                value[number] = self.put(item)
+            made = value
+        else:
+            made = self.put_named(value)
+        self.depth -= 1
+        return made
+
+    def put_named(self, value: dict[str, Any]) -> Any:
         kind = value.get(_KEY)
         if kind is None:
-            return {key: self.put(item) for key, item in value.items()}
+            for key, item in value.items():
+                value[key] = self.put(item)
+            return value
         if kind == "tuple":
-            return tuple(self.put(item) for item in _of_type(value, "items", list))
+            return tuple(self.put(_of_type(value, "items", list)))
         if kind == "dict":
             return self.put_dict(_of_type(value, "items", list))
-        if kind in ("bytes", "bytearray"):
-            buffer = self.buffer(value)
-            return bytearray(buffer) if kind == "bytearray" else bytes(buffer)
-        if kind in ("array", "scalar"):
+        if kind == "bytes":
+            return bytes(self.buffer(value))
+        if kind == "bytearray":
+            return bytearray(self.buffer(value))
+        if kind == "array" or kind == "scalar":
             return self.put_array(value, kind == "scalar")
         if kind == "dataclass":
             return self.put_dataclass(value)
-        raise Malformed(f"the peer sent an object of the kind {kind!r}, which no channel of this version sends: update the older program")
+        raise Malformed(f"the peer sent an object of the kind {shown(kind)}, which no channel of this version sends: update the older program")
 
     def put_dict(self, items: list[Any]) -> dict[Any, Any]:
         try:
-            return {self.put(key): self.put(item) for key, item in items}
+            pairs = [(self.put(key), self.put(item)) for key, item in items]
+            hashes = {hash(key) for key, _ in pairs}
         except (TypeError, ValueError):
             raise Malformed("the peer sent a dictionary whose items are no pairs, or whose keys cannot be keys") from None
+        if len(pairs) - len(hashes) > _COLLISIONS_MAX:
+            raise Malformed("the peer sent a dictionary of keys that collide")
+        return dict(pairs)
 
     def put_array(self, value: dict[str, Any], is_scalar: bool) -> Any:
         shape = _of_type(value, "shape", list)
-        described = value.get("type")
-        if not isinstance(described, (str, list)):
-            raise Malformed(f"the peer sent an array of the type {described!r}, which is none")
-        dtype = _type_of(described)
-        needed = dtype.itemsize
-        for length in shape:
-            if type(length) is not int or length < 0:
-                raise Malformed(f"the peer sent an array of the shape {shape!r}, which is none")
-            needed *= length
-        if len(shape) > 32:
-            raise Malformed(f"the peer sent an array of {len(shape)} dimensions, which no array has")
+        dtype = type_of(value.get("type"))
+        needed = _bytes_of_shape(shape, dtype.itemsize)
         array = array_of(dtype, shape, needed, self.buffer(value), self.is_copied or is_scalar)
         return array[()] if is_scalar else array
 
     def put_dataclass(self, value: dict[str, Any]) -> Any:
-        name = _of_type(value, "name", str)
+        name = main_name(_of_type(value, "name", str))
         kind = self.classes.get(name)
         if kind is None:
-            raise Malformed(f"the peer sent a dataclass {name!r} that this channel does not accept: register it, `channel.accept(...)`")
+            known = ", ".join(sorted(self.classes)) or "none"
+            raise Malformed(
+                f"the peer sent a dataclass {shown(name)} that this channel does not accept: register it, `channel.accept(...)`, under that "
+                f"name if the class has another here; registered are: {known}"
+            )
         fields = _of_type(value, "fields", dict)
-        known = {field.name: field for field in dataclasses.fields(kind)}
-        if not fields.keys() <= known.keys():
-            raise Malformed(f"the peer sent fields of {name!r} that it does not have: {sorted(fields.keys() - known.keys())}")
+        known_fields = {field.name: field for field in dataclasses.fields(kind)}
+        if not fields.keys() <= known_fields.keys():
+            raise Malformed(f"the peer sent fields of {name!r} that it does not have: {shown(sorted(fields.keys() - known_fields.keys()))}")
         values = {key: self.put(item) for key, item in fields.items()}
         try:
-            made = kind(**{key: item for key, item in values.items() if known[key].init})
+            made = kind(**{key: item for key, item in values.items() if known_fields[key].init})
         except TypeError as error:
             raise Malformed(f"the peer sent a {name!r} that cannot be made of its fields: {error}") from error
         for key, item in values.items():
-            if not known[key].init:
+            if not known_fields[key].init:
                 object.__setattr__(made, key, item)
         return made
 
     def buffer(self, value: dict[str, Any]) -> memoryview:
-        at = _of_type(value, "at", int)
-        if not 0 <= at < len(self.buffers):
-            raise Malformed("the peer sent an object with a buffer that is not there")
-        buffer: memoryview = self.buffers[at]
-        return buffer
+        if _of_type(value, "at", int) != self.buffers.taken:
+            raise Malformed("the peer sent an object with a buffer that is not there, or not the next one")
+        return self.buffers.take()
+
+
+def _loads(structure: bytes) -> Any:
+    # Digits take quadratic time, which the interpreter bounds if nobody has told it otherwise.
+    is_bounded = getattr(sys, "get_int_max_str_digits", int)() > 0
+    return json.loads(structure) if is_bounded else json.loads(structure, parse_int=_bounded_int)
+
+
+def _bounded_int(digits: str) -> int:
+    if len(digits) > 4300:
+        raise ValueError("a number of too many digits")
+    return int(digits)
 
 
 def _of_type(value: dict[str, Any], key: str, kind: type) -> Any:
@@ -246,26 +344,6 @@ def _of_type(value: dict[str, Any], key: str, kind: type) -> Any:
     if type(item) is not kind:
         raise Malformed(f"the peer sent an object whose {key!r} is not of the type {kind.__name__}")
     return item
-
-
-def fields_of(described: list[Any]) -> list[Any]:
-    """The fields of a structured type, from JSON."""
-    fields = []
-    for field in described:
-        if not isinstance(field, list) or len(field) not in (2, 3):
-            raise TypeError("a field is a name, a type, and perhaps a shape")
-        kind = fields_of(field[1]) if isinstance(field[1], list) else field[1]
-        name = tuple(field[0]) if isinstance(field[0], list) else field[0]
-        fields.append((name, kind, *(tuple(shape) for shape in field[2:])))
-    return fields
-
-
-def _import_numpy() -> Any:
-    try:
-        import numpy
-    except ImportError:
-        raise Invalid("the peer sent an array, and NumPy is not installed here: install it (pip install numpy)") from None
-    return numpy
 
 
 def frame_of(structure: bytes, buffers: list[memoryview]) -> bytes:
@@ -281,18 +359,37 @@ def frame_of(structure: bytes, buffers: list[memoryview]) -> bytes:
     return b"".join(parts)
 
 
-def buffers_of(view: memoryview, at: int, count: int) -> list[memoryview]:
-    """The buffers of a frame, whose lengths begin there."""
-    if at + 8 * count > len(view):
-        raise Malformed("the peer sent a frame that is cut")
-    lengths = struct.unpack_from(f"<{count}Q", view, at)
-    at += 8 * count
-    buffers = []
-    for length in lengths:
-        at += padding_after(at)
-        if at + length > len(view):
+class Buffers:
+    """The buffers of a frame, which are taken in order, so that none is there twice: those of
+    hostile frames cost nothing until then."""
+
+    def __init__(self, count: int, view: Optional[memoryview], at: int) -> None:
+        self.count = count
+        self.taken = 0
+        self._view = view
+        self._lengths_at = at
+        self._at = at + 8 * count
+        if view is not None and self._at > len(view):
             raise Malformed("the peer sent a frame that is cut")
-        buffers.append(view[at : at + length])
-        at += length
-    view.release()
-    return buffers
+
+    @classmethod
+    def alone(cls, view: memoryview) -> Buffers:
+        """The one that is a record of its own."""
+        buffers = cls(1, None, -1)
+        buffers._view = view
+        return buffers
+
+    def take(self) -> memoryview:
+        view = self._view
+        if view is None or self.taken >= self.count:
+            raise Malformed("the peer sent an object with a buffer that is not there")
+        if self._lengths_at < 0:
+            self.taken += 1
+            return view
+        (length,) = _LENGTH.unpack_from(view, self._lengths_at + 8 * self.taken)
+        self.taken += 1
+        begin = self._at + padding_after(self._at)
+        if begin + length > len(view):
+            raise Malformed("the peer sent a frame that is cut")
+        self._at = begin + length
+        return view[begin : self._at]
