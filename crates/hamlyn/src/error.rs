@@ -253,7 +253,7 @@ pub enum ReceiveError {
     /// The sender of a stream ended, and some of what it had accepted was never sent: it was dropped while this receiver was
     /// busy, or failed between two records. All that came before was received.
     #[error(
-        "the sender ended before it had sent all that it had accepted: flush or close it before it ends"
+        "the sender ended before all that it had accepted was sent: flush or close it before it ends"
     )]
     Incomplete,
     /// The end point is not ready: re-arm it first.
