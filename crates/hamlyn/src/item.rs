@@ -331,7 +331,7 @@ impl<H: Host> Manager<H> {
         wait: Wait,
         connect: impl FnOnce(&[u8], Wait) -> Result<E, ConnectError>,
     ) -> Result<E, ConnectError> {
-        let kept = self.enter().found.take(to, header);
+        let kept = self.enter()?.found.take(to, header);
         let (found, left) = match kept {
             Some(found) => (found, wait),
             None => self.find(to, header, wait)?,
@@ -350,7 +350,7 @@ impl<H: Host> Manager<H> {
         ) = &connected
             && header.protocol.is_offered_to_one()
         {
-            self.enter().found.keep(found);
+            self.enter()?.found.keep(found);
         }
         connected
     }
@@ -369,7 +369,7 @@ impl<H: Host> Manager<H> {
         }) else {
             return Err(ConnectError::Address { to: to.to_owned() });
         };
-        let mut manager = self.enter();
+        let mut manager = self.enter()?;
         let mut wait_state = WaitState::new(wait);
         let wait = manager.interface().left(&mut wait_state);
         let offered = manager.ask(Address::Name(name), item, wait)?;
