@@ -55,6 +55,7 @@ pub mod error;
 pub mod event;
 pub mod event_loop;
 pub mod export;
+pub mod forks;
 mod fences;
 pub mod grant;
 pub mod group;

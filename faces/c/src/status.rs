@@ -168,6 +168,7 @@ fn of_reach(error: &hamlyn::host::ConnectError) -> Status {
         | Reach::NotOffered { .. }
         | Reach::NotLent { .. } => Status::NotFound,
         Reach::Stalled { .. } => Status::TimedOut,
+        Reach::Host(error) => of_host(error),
         Reach::Refused { .. } | Reach::NotAllowed { .. } | Reach::Version { .. } => Status::Refused,
         _ => Status::System,
     }

@@ -51,6 +51,12 @@ impl Birth {
         Self(FORKS.load(Ordering::Relaxed))
     }
 
+    /// Is this process a forked child of one that has made objects?
+    #[inline(always)]
+    pub fn is_of_a_child() -> bool {
+        FORKS.load(Ordering::Relaxed) != 0
+    }
+
     /// Is this the process in which it was made?
     #[inline(always)]
     pub fn is_here(self) -> bool {
