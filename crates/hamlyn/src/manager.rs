@@ -352,7 +352,7 @@ impl<H: Host> Manager<H> {
         Self::of(Shared::new(core), descriptor, birth)
     }
 
-    /// An error in a forked child: all that the manager has is its parent's.
+    /// Fails in a forked child: all that the manager has is the parent's.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), Forked> {
         self.birth.check()
@@ -365,7 +365,7 @@ impl<H: Host> Manager<H> {
         Ok(Entered::new(&self.held))
     }
 
-    /// As [`Manager::enter`], for calls that have no error to return and look at private memory only.
+    /// Like [`Manager::enter`], for calls that have no error to return and look at private memory.
     ///
     /// # Panics
     ///
@@ -382,7 +382,8 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// As [`Manager::enter`], for what a drop does. Nothing in a forked child, and if the manager is in hand while a panic unwinds.
+    /// Like [`Manager::enter`], for a drop. Nothing in a forked child, and while a panic unwinds in
+    /// a call of this manager.
     #[track_caller]
     pub(crate) fn enter_to_leave(&self) -> Option<Entered<'_, H>> {
         if !std::thread::panicking() {
@@ -403,8 +404,8 @@ impl<H: Host> Manager<H> {
     /// # Panics
     ///
     /// While another call of this manager is under way: while what this returned before is not dropped, or from within
-    /// a [`ReceiverClass`]. In a forked child, where the calls of what this returns fail, while another thread of the parent had
-    /// the manager.
+    /// a [`ReceiverClass`]. In a forked child, where the calls of what this returns fail, while
+    /// another thread of the parent had the manager.
     #[inline]
     #[track_caller]
     pub fn interface(&self) -> InterfaceGuard<'_, H> {

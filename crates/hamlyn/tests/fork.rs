@@ -1,5 +1,6 @@
-//! Forked children: each call with an object of the parent is refused, an end of the child changes nothing for the parent, and the
-//! child opens interfaces of its own. On one host with every strategy, and between hosts with encryption.
+//! Forked children: each call with an object of the parent is refused, an end of the child changes
+//! nothing for the parent, and the child opens interfaces of its own. On one host with every
+//! strategy, and between hosts with encryption.
 
 mod support;
 
@@ -69,7 +70,8 @@ impl Complaints {
     }
 }
 
-/// Runs `act` in a forked child, which then ends without destructors. What it complains of fails the test.
+/// Runs `act` in a forked child, which then ends without destructors. What it complains of fails
+/// the test.
 pub(crate) fn in_child(act: impl FnOnce(&mut Complaints)) {
     let child = Child::fork(act);
     let complaints = child.end();
@@ -85,8 +87,8 @@ struct Child {
 impl Child {
     fn fork(act: impl FnOnce(&mut Complaints)) -> Self {
         let (says, mut said) = std::io::pipe().unwrap();
-        // SAFETY: the child runs `act` and ends. It holds no lock of the test program, and takes none but those of a panic, after
-        // which the alarm ends it if they are taken.
+        // SAFETY: the child runs `act` and ends. It holds no lock of the test program, and takes
+        // none but those of a panic, after which the alarm ends it if they are taken.
         let number = unsafe { fork() };
         assert!(number >= 0, "fork failed");
         if number > 0 {
@@ -233,7 +235,8 @@ fn a_child_changes_nothing_between_hosts() {
     }
 }
 
-/// Another thread of the parent has the manager when the child is forked: its lock is never given back there.
+/// Another thread of the parent has the manager when the child is forked: its lock is never given
+/// back there.
 #[test]
 fn a_child_waits_for_no_thread_of_its_parent() {
     for strategy in STRATEGIES {

@@ -1,8 +1,10 @@
 //! Handles: what a C program has of an object.
 //!
 //! A handle is refused when it is null, of another kind, closed, or in use by another thread. One that belongs to a thread is refused
-//! in others, and in a forked child all are that its parent made. So that a closed handle can be told, its cell is not given to the allocator, but used again for a handle of
-//! its kind after a thousand others were closed: a program that keeps a closed handle for longer than that uses another's.
+//! in others, and a forked child is refused all that its parent made. So that a closed handle can
+//! be told, its cell is not given to the allocator, but used again for a handle of its kind after a
+//! thousand others were closed: a program that keeps a closed handle for longer than that uses
+//! another's.
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -103,7 +105,8 @@ impl<K> Closed<K> {
         Self(Mutex::new(VecDeque::new()))
     }
 
-    /// Nothing in a forked child if a thread of its parent had the list when it was forked, and so for ever.
+    /// Nothing in a forked child if a thread of its parent had the list when it was forked, and so
+    /// for ever.
     fn lock(&self) -> Option<MutexGuard<'_, VecDeque<Address<K>>>> {
         if !Birth::is_of_a_child() {
             return Some(self.0.lock().unwrap_or_else(PoisonError::into_inner));

@@ -19,7 +19,8 @@ pub enum Status {
     TimedOut = 1,
     /// An argument cannot be used: null, a length, a setting, a name.
     Invalid = 2,
-    /// A handle that was closed, is of another kind, or is none.
+    /// A handle that was closed, is of another kind, is that of the process from which this one was
+    /// forked, or is none.
     BadHandle = 3,
     /// The handle belongs to another thread, or another thread uses it now.
     OtherThread = 4,

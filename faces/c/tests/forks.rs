@@ -1,5 +1,5 @@
-//! Every function of the header that takes a handle is refused in a forked child. The calls are written from the header, so that none
-//! is forgotten.
+//! Every function of the header that takes a handle is refused in a forked child. The calls are
+//! written from the header, so that none is forgotten.
 
 mod support;
 
@@ -63,7 +63,11 @@ fn call(declaration: &str, kinds: &[&str]) -> Option<String> {
             (_, kind) => format!("({kind})1"),
         }
     };
-    let arguments: Vec<String> = rest.trim_end_matches(')').split(", ").map(argument).collect();
+    let arguments: Vec<String> = rest
+        .trim_end_matches(')')
+        .split(", ")
+        .map(argument)
+        .collect();
     let arguments = arguments.join(", ");
     let call = format!("    refused(\"{function}\", {function}({arguments}));\n");
     takes_handle.then_some(call)

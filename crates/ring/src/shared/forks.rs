@@ -81,8 +81,8 @@ unsafe extern "C" {
     ) -> core::ffi::c_int;
 }
 
-/// Runs in the child, before `fork` returns. A thread that is gone may have held any lock, so it makes
-/// nothing but atomic accesses and calls of the system.
+/// Runs in the child, before `fork` returns. A thread that is gone may have held any lock, so it
+/// makes nothing but atomic accesses and calls of the system.
 unsafe extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
     let mut replacement: Option<OwnedFd> = None;
@@ -98,7 +98,8 @@ unsafe extern "C" fn in_child() {
             if replacement.is_none() {
                 replacement = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok();
             }
-            // The number stays taken: a copy of its owner must not mean a file that the child opens.
+            // The number stays taken: a copy of its owner must not mean a file that the child
+            // opens.
             let is_replaced = replacement
                 .as_ref()
                 .is_some_and(|by| dup3(by, &mut inherited, DupFlags::CLOEXEC).is_ok());
@@ -180,7 +181,8 @@ impl Drop for Uninherited {
     fn drop(&mut self) {
         // In a child another file may have the number, if there was nothing to replace it by.
         if self.in_children.birth.is_here() {
-            // SAFETY: they are not used again. In this order: another file may have a free number at once.
+            // SAFETY: they are not used again. In this order: another file may have a free number
+            // at once.
             unsafe {
                 ManuallyDrop::drop(&mut self.in_children);
                 ManuallyDrop::drop(&mut self.descriptor);
@@ -188,3 +190,6 @@ impl Drop for Uninherited {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
