@@ -298,7 +298,8 @@ typedef enum {
      */
     HAMLYN_INVALID = 2,
     /**
-     * A handle that was closed, is of another kind, or is none.
+     * A handle that was closed, is of another kind, is that of the process from which this one was
+     * forked, or is none.
      */
     HAMLYN_BAD_HANDLE = 3,
     /**
