@@ -114,10 +114,8 @@ impl Child {
         self.says.read_to_string(&mut complaints).unwrap();
         let mut status = -1;
         // SAFETY: waits for our child, and stores how it ended.
-        assert_eq!(
-            unsafe { waitpid(self.number, &raw mut status, 0) },
-            self.number
-        );
+        let ended = unsafe { waitpid(self.number, &raw mut status, 0) };
+        assert_eq!(ended, self.number);
         if status != 0 {
             complaints += &format!("it ended with the status {status:#x}\n");
         }
@@ -199,9 +197,7 @@ fn a_child_changes_nothing<H: Host>(managers: [Manager<H>; 2], at: &str) {
     lower.exchange(&ends.managers, 1);
     ends.exchange(2);
     // As a program ends whose child returns from `main`.
-    let everything = (lower, ends);
-    let (lower, ends) = dropped_in_child(everything);
-    let (mut lower, mut ends) = (lower, ends);
+    let (mut lower, mut ends) = dropped_in_child((lower, ends));
     ends.exchange(3);
     lower.exchange(&ends.managers, 2);
 }

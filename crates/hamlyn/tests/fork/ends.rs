@@ -8,7 +8,7 @@ use hamlyn::engine::counting::Counting;
 use hamlyn::loans::{Publisher, PublisherOptions, Subscriber};
 use hamlyn::service::{Client, Service, ServiceOptions};
 use hamlyn::stream::StreamOptions;
-use hamlyn::{Address, Host, Manager, ManagerOptions, Wait, datagram, group, stream, tagged_write};
+use hamlyn::{Address, Host, Manager, Wait, datagram, group, stream, tagged_write};
 
 use crate::Complaints;
 use crate::support::{LONG, until};
@@ -271,6 +271,5 @@ impl<H: Host> Ends<H> {
             let _ = (manager.terminus(), manager.queue_id(), manager.lost());
             let _ = (format!("{manager:?}"), manager.clone().detach().err());
         }
-        let _ = ManagerOptions::default();
     }
 }

@@ -1,7 +1,5 @@
 //! The lower layer of a pair of managers: what it exchanges, and its calls in a forked child.
 
-use std::io::IoSlice;
-
 use hamlyn::engine::slot::Rights;
 use hamlyn::one_sided::{Change, Initiator, InitiatorOptions};
 use hamlyn::{
@@ -34,7 +32,7 @@ impl Lower {
         let mut interface = here.interface();
         let target = interface.target(&ticket, LONG).unwrap();
         let options = InitiatorOptions::default();
-        let initiator = interface.open_initiator(target.clone(), options).unwrap();
+        let initiator = interface.open_initiator(target, options).unwrap();
         Self {
             queue: Some(queue),
             slot: Some(slot),
@@ -86,7 +84,7 @@ impl Lower {
         told.refused("receive_many", interface.receive_many(queue, 9, |_| ()));
         told.refused("rcv_block", interface.rcv_block(queue, Wait::millis(1)));
         told.refused("open_queue", interface.open_queue(4));
-        told.refused("allocate", interface.new_key());
+        told.refused("new_key", interface.new_key());
         let mut slot = self.slot.take().unwrap();
         told.refused("open_slot", interface.open_slot(NewSlot::new(&self.area)));
         told.refused("rekey_slot", interface.rekey_slot(&mut slot));
@@ -138,8 +136,6 @@ impl Lower {
             told.refused("send_msg", sent);
             let sent = interface.send_many(terminus, to, [message], Wait::Poll);
             told.refused("send_many", sent);
-            let pieces = [IoSlice::new(&data[..bytes])];
-            let _ = pieces;
             let stored = interface.store(terminus, to, 0, &data[..bytes], Wait::Poll);
             told.refused("store", stored);
         }
@@ -178,7 +174,7 @@ impl Lower {
             interface.awaits_given_up(initiator),
         );
         let options = InitiatorOptions::default();
-        let opened = interface.open_initiator(self.target.clone(), options);
+        let opened = interface.open_initiator(self.target, options);
         told.refused("open_initiator", opened);
     }
 }
