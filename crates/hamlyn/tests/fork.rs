@@ -151,12 +151,15 @@ fn shared_pair(strategy: Strategy) -> [Manager<ProcessHost<AnyThread>>; 2] {
     [named.unwrap(), other.unwrap()]
 }
 
+/// The address of a host: each test has its own.
+fn address(test: u8, host: u8) -> Ipv4Addr {
+    let process = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, process[2] | 0x80, process[3], 16 * test + host + 1)
+}
+
 /// The same on two hosts, which are addresses of the loopback device, with a secret.
 fn hosts(test: u8, strategy: Strategy) -> [Manager<ProcessHost>; 2] {
-    let address = |host: u8| -> IpAddr {
-        let process = std::process::id().to_be_bytes();
-        Ipv4Addr::new(127, process[2] | 0x80, process[3], 16 * test + host + 1).into()
-    };
+    let address = |host: u8| IpAddr::from(address(test, host));
     let name = |host| HostName::new(&format!("h{host}")).unwrap();
     let secret = std::env::temp_dir().join(format!("hamlyn-fork-{}-{test}", std::process::id()));
     let mut open = std::fs::OpenOptions::new();
@@ -330,8 +333,19 @@ fn a_name_is_free_though_a_child_lives_on() {
     assert_eq!(child.end(), "");
 }
 
+/// Sockets of UDP at that address.
+fn sockets_at(address: Ipv4Addr) -> usize {
+    let at = format!("{:08X}:", u32::from_le_bytes(address.octets()));
+    let all = std::fs::read_to_string("/proc/net/udp").unwrap();
+    let local = all
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1));
+    local.filter(|local| local.starts_with(&at)).count()
+}
+
+/// Datagrams that came to a child's copy of a port would be lost.
 #[test]
-fn the_port_of_names_is_free_though_a_child_lives_on() {
+fn ports_are_free_though_a_child_lives_on() {
     let [there, here] = hosts(8, Strategy::Proc);
     let mut receiver = there.bind_datagram("inbox", 64).unwrap();
     let (child, ends) = living_child();
@@ -342,6 +356,11 @@ fn the_port_of_names_is_free_though_a_child_lives_on() {
         receiver.recv(Wait::Poll).unwrap().map(|came| came.to_vec())
     });
     assert_eq!(came, b"after the fork");
+    assert!(sockets_at(address(8, 0)) >= 2);
+    drop((receiver, there));
+    until("the end of its sockets", || {
+        (sockets_at(address(8, 0)) == 0).then_some(())
+    });
     drop(ends);
     assert_eq!(child.end(), "");
 }

@@ -116,11 +116,12 @@ fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &EventFd) {
         match Socket::bind(at, &settings) {
             Ok(socket) => {
                 let (tell, told) = mpsc::channel();
+                let socket = UdpSocket::from(OwnedFd::from(socket));
                 let mut service = Service {
                     _in_children: ClosedInChildren::new(socket.as_fd()),
                     interior,
                     responder,
-                    socket: OwnedFd::from(socket).into(),
+                    socket,
                     bell: Arc::new(bell),
                     lookups: Vec::new(),
                     tell,
