@@ -203,13 +203,13 @@ impl<H: Host> Interface<H> {
         self.birth
     }
 
-    /// An error in a forked child: links, memory and keys are the parent's.
+    /// Fails in a forked child: links, memory and keys are the parent's.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), Forked> {
         self.birth.check()
     }
 
-    /// Whether a forked child calls, for calls that have no error to return: they find nothing.
+    /// True in a forked child. Calls that have no error to return then find nothing.
     #[inline(always)]
     pub(crate) fn is_forked(&self) -> bool {
         !self.birth.is_here()

@@ -228,7 +228,7 @@ impl<T> Processor<T> {
 impl<T> Drop for Processor<T> {
     fn drop(&mut self) {
         if !self.birth.is_here() {
-            // There is no such thread in a forked child.
+            // A forked child has no such thread.
             std::mem::forget(self.thread.take());
             return;
         }

@@ -46,7 +46,7 @@ const SIGSEGV: i32 = 11;
 /// No child takes so long, but one that waits for ever.
 const CHILD_SECONDS: u32 = 30;
 
-/// What a child found wrong.
+/// The faults that a child found.
 #[derive(Default)]
 pub(crate) struct Complaints(String);
 

@@ -76,7 +76,7 @@ def test_a_child_changes_nothing(strategy: str, shared: bool) -> None:
             refused(lambda: here.next_event(0))
             refused(lambda: there.bind_stream("other"))
             refused(lambda: here.connect_stream("there/log", 0.01))
-            # What it would close in good order is not its own.
+            # It would flush first, and may not.
             refused(sender.close)
             for end in (client, reader, log, service, frames, here, there):
                 end.close()

@@ -272,7 +272,7 @@ impl<S> std::fmt::Debug for ProcessHost<S> {
 impl<S> Drop for ProcessHost<S> {
     fn drop(&mut self) {
         if !self.birth.is_here() {
-            // Of a forked child's copy nothing is ended: links, threads and locks are the parent's.
+            // A forked child ends nothing: links, threads and locks are the parent's.
             std::mem::forget(self.name_service.take());
             std::mem::forget(self.control_thread.take());
             std::mem::forget(self.driver.take());
