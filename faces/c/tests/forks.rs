@@ -50,7 +50,7 @@ fn call(declaration: &str, kinds: &[&str]) -> Option<String> {
             ("wait_ns", _) => "wait_ns".to_owned(),
             ("room_bytes" | "text_bytes", _) => "sizeof some".to_owned(),
             (_, "const char *") => "\"forked/inbox\"".to_owned(),
-            // What is checked before the handle has to be right.
+            // The library checks these before the handle.
             (_, "const hamlyn_ticket *") => "&a_ticket".to_owned(),
             (_, "const hamlyn_export_ticket *") => "&an_export".to_owned(),
             (_, "const hamlyn_grant_ticket *") => "&a_grant".to_owned(),

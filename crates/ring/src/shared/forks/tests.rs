@@ -9,7 +9,7 @@ unsafe extern "C" {
     fn waitpid(child: i32, status: *mut i32, options: i32) -> i32;
 }
 
-/// Whether it holds in a forked child.
+/// True if it holds in a forked child.
 fn in_child(holds: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child makes calls of the system, and ends.
     let child = unsafe { fork() };
