@@ -149,6 +149,11 @@ pub enum SlotError {
     /// The slot does not exist (any more).
     #[error("{0} is not open")]
     NotOpen(SlotName),
+    /// The interface is that of the process from which the caller was forked.
+    #[error(
+        "the slot is of an interface that was opened before this process was forked: open a manager of its own in the child"
+    )]
+    Forked,
 }
 
 /// What the owner can learn of a slot.

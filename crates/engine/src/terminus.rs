@@ -87,6 +87,11 @@ pub enum Completion {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostError {
+    /// The interface is that of the process from which the caller was forked.
+    #[error(
+        "the terminus is of an interface that was opened before this process was forked: open a manager of its own in the child"
+    )]
+    Forked,
     /// The work queue for that destination has no entry left.
     #[error(
         "the terminus' work queue for that destination is full: try again when a message to it has completed"
@@ -192,6 +197,11 @@ pub enum TerminusError {
         /// How long the area is.
         area_bytes: u64,
     },
+    /// The interface is that of the process from which the caller was forked.
+    #[error(
+        "the terminus is of an interface that was opened before this process was forked: open a manager of its own in the child"
+    )]
+    Forked,
     /// Messages that use the area are still queued.
     #[error("messages in the work queue still use send-buffer area {0}: wait for them", tag.0)]
     InUse {

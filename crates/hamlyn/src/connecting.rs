@@ -21,7 +21,7 @@ impl<H: Host> Manager<H> {
         item: &str,
         wait: Wait,
     ) -> Result<Vec<u8>, crate::error::ConnectError> {
-        Ok(self.enter().ask(to, item, wait)?)
+        Ok(self.enter()?.ask(to, item, wait)?)
     }
 }
 

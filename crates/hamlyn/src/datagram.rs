@@ -99,7 +99,7 @@ impl<H: Host> Datagram<'_, H> {
     /// its sender had it come without notification.
     pub fn sender(&self) -> Option<PeerIdentity> {
         let from = self.inbox.from?;
-        self.manager.enter().interface_mut().identity_of(from)
+        self.manager.enter().ok()?.interface_mut().identity_of(from)
     }
 
     /// Leaves the receiver as it is: it accepts nothing, and [`Receiver::latest`] shows this datagram, until
@@ -158,7 +158,7 @@ impl<H: Host> Receiver<H> {
                 reason: "it has 1 byte to 2 GiB",
             });
         }
-        let buffer = ReceiveBuffer::open(&mut manager.enter(), buffer_bytes, Counting::Bits32)?;
+        let buffer = ReceiveBuffer::open(&mut manager.enter()?, buffer_bytes, Counting::Bits32)?;
         Ok(Self {
             inbox: Inbox {
                 buffer,
@@ -181,7 +181,7 @@ impl<H: Host> Receiver<H> {
         receiver.ready();
         let ticket = receiver.ticket().to_bytes();
         let bound = manager
-            .enter()
+            .enter()?
             .bind(item, header, &ticket, Supply::Always)?;
         receiver.bound = Some(bound);
         Ok(receiver)
@@ -208,7 +208,7 @@ impl<H: Host> Receiver<H> {
     /// is being written any more. Makes no call of the operating system but for the random bits. A receiver with a name is
     /// found with the new key by those who connect from now on.
     pub fn revoke(&mut self) -> Result<(), ReceiveError> {
-        let mut manager = self.manager.enter();
+        let mut manager = self.manager.enter()?;
         let key = manager.interface_mut().new_key()?;
         self.inbox.buffer.change(&mut manager, Some(key));
         if let Some(bound) = &self.bound {
@@ -221,7 +221,9 @@ impl<H: Host> Receiver<H> {
     /// Forgets a datagram that came only in part, because its sender died or gave up. If the receiver
     /// is ready it stays so, and tickets stay good. Never needed after datagrams of one packet.
     pub fn reset(&mut self) {
-        self.inbox.buffer.change(&mut self.manager.enter(), None);
+        if let Ok(mut manager) = self.manager.enter() {
+            self.inbox.buffer.change(&mut manager, None);
+        }
     }
 
     /// Waits for a datagram. Nothing if none came in time. The receiver is ready for the next one when what this returns is
@@ -229,10 +231,10 @@ impl<H: Host> Receiver<H> {
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Datagram<'_, H>>, ReceiveError> {
         let inbox = &mut self.inbox;
+        let mut manager = self.manager.enter()?;
         if inbox.came != READY {
             return Err(ReceiveError::NotReady);
         }
-        let mut manager = self.manager.enter();
         let came = match inbox.buffer.next_short(&mut manager) {
             Some(short) => inbox.read_short(short)?,
             None => inbox.receive_slowly(&mut manager, wait)?,
@@ -285,7 +287,7 @@ impl<H: Host> Receiver<H> {
 
     /// Packets refused at this receiver, by reason, and more.
     pub fn info(&self) -> Result<SlotInfo, OpenError> {
-        self.inbox.buffer.info(&self.manager.enter())
+        self.inbox.buffer.info(&*self.manager.enter()?)
     }
 }
 
@@ -433,7 +435,7 @@ impl<H: Host> Sender<H> {
     /// Makes a ticket usable here; connects if need be.
     pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, ConnectError> {
         Ok(Self {
-            target: manager.enter().target(ticket, wait)?,
+            target: manager.enter()?.target(ticket, wait)?,
             begun: None,
             manager: manager.hold(),
         })
@@ -496,7 +498,7 @@ impl<H: Host> Sender<H> {
         // As in `Ticket::place`: it wraps only if the ticket was made up, and then the place is wrong, no more.
         let at = self.target.ticket().base.wrapping_add(u64::from(offset));
         let word = word_of(at, data.len());
-        let mut manager = self.manager.enter();
+        let mut manager = self.manager.enter()?;
         let mut message = Message::new(data).at(u64::from(offset));
         match reply {
             None => {
@@ -517,7 +519,7 @@ impl<H: Host> Sender<H> {
     /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
     /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`crate::Interface::fence`].
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
-        self.manager.enter().fence_to(&self.target, wait)
+        self.manager.enter()?.fence_to(&self.target, wait)
     }
 
     /// As [`Sender::fence`], as a future, for what was sent before it was first polled. An event loop or a task must drive the

@@ -3,13 +3,24 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hamlyn_ring::forks::Birth;
+
 /// The notes of one owner's handles. A clone is the same list: each handle holds one.
 #[derive(Debug)]
-pub(crate) struct DropList<T>(Arc<Mutex<Vec<T>>>);
+pub(crate) struct DropList<T>(Arc<Notes<T>>);
+
+#[derive(Debug)]
+struct Notes<T> {
+    notes: Mutex<Vec<T>>,
+    birth: Birth,
+}
 
 impl<T> Default for DropList<T> {
     fn default() -> Self {
-        Self(Arc::default())
+        Self(Arc::new(Notes {
+            notes: Mutex::default(),
+            birth: Birth::here(),
+        }))
     }
 }
 
@@ -21,7 +32,10 @@ impl<T> Clone for DropList<T> {
 
 impl<T> DropList<T> {
     pub(crate) fn note(&self, note: T) {
-        self.notes(|notes| notes.push(note));
+        // In a forked child nobody reads it, and the lock may be a thread's that is not there.
+        if self.0.birth.is_here() {
+            self.notes(|notes| notes.push(note));
+        }
     }
 
     /// All notes since this was last called.
@@ -40,6 +54,6 @@ impl<T> DropList<T> {
     }
 
     fn notes<R>(&self, with: impl FnOnce(&mut Vec<T>) -> R) -> R {
-        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        with(&mut self.0.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

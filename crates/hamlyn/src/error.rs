@@ -7,6 +7,7 @@ use hamlyn_engine::slot::SlotError;
 use hamlyn_engine::terminus::{PostError, TerminusError};
 use hamlyn_engine::transport::Return;
 use hamlyn_host::{Destination, HostError};
+use hamlyn_ring::forks::Forked;
 
 use crate::item::Protocol;
 use crate::links::LinkEnd;
@@ -346,4 +347,32 @@ pub enum ConnectError {
     /// The first message could not be sent.
     #[error(transparent)]
     Send(#[from] SendError),
+}
+
+/// Every error that can be the host's can be that of a forked child.
+macro_rules! from_forked {
+    ($($error:ty: $by:path;)*) => {$(
+        impl From<Forked> for $error {
+            fn from(forked: Forked) -> Self {
+                $by(forked.into())
+            }
+        }
+    )*};
+}
+
+from_forked! {
+    FenceError: Self::Host;
+    OpenError: Self::Host;
+    SendError: Self::Host;
+    ReceiveError: Self::Host;
+    ConnectError: Self::Reach;
+    crate::one_sided::OperationError: Self::Host;
+    crate::grant::GrantError: Self::Host;
+    crate::grant::AcceptError: Self::Fetch;
+    crate::export::ExportError: Self::Host;
+    crate::export::ImportError: Self::Fetch;
+    crate::service::ReplyError: Self::Host;
+    crate::service::CallError: Self::Host;
+    crate::loans::LoanError: Self::Host;
+    crate::group::BeginError: Self::Receive;
 }

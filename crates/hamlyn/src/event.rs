@@ -67,7 +67,7 @@ impl<H: Host> Manager<H> {
     /// The next event. Nothing if there was none in time. Packets are taken in meanwhile; to wait for messages and events at
     /// once, there is [`Manager::wait`].
     pub fn next_event(&self, wait: Wait) -> Result<Option<Event>, HostError> {
-        let mut manager = self.enter();
+        let mut manager = self.enter()?;
         let mut wait_state = WaitState::new(wait);
         loop {
             manager.interface_mut().poll();
@@ -85,7 +85,7 @@ impl<H: Host> Manager<H> {
             if let Err(error) = self.register_waker(context.waker()) {
                 return Poll::Ready(Err(error));
             }
-            let mut manager = self.enter();
+            let mut manager = self.enter()?;
             manager.interface_mut().poll_beside_processor();
             match manager.next_event() {
                 Some(event) => Poll::Ready(Ok(event)),

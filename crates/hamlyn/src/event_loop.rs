@@ -148,7 +148,7 @@ impl<H: Host> Manager<H> {
     ///
     /// The error of those calls: no task will be woken any more.
     pub fn register_waker(&self, waker: &Waker) -> Result<(), HostError> {
-        let mut core = self.enter();
+        let mut core = self.enter()?;
         let place = self.task_place.load(Relaxed);
         match core.tasks.register(self.number, place, waker)? {
             Some(place) => self.task_place.store(place, Relaxed),
@@ -165,7 +165,7 @@ impl<H: Host> Manager<H> {
 
     #[inline]
     fn step_towards_sleep(&mut self, wait_state: &mut WaitState) -> Result<Step, HostError> {
-        let mut core = self.enter();
+        let mut core = self.enter()?;
         let step = self.step_with(&mut core, wait_state);
         match &step {
             Ok(Step::Ready) => {}
@@ -177,7 +177,7 @@ impl<H: Host> Manager<H> {
         }
         drop(core);
         let mut woken = std::mem::take(&mut self.woken);
-        self.enter().tasks.take(&mut woken);
+        self.enter()?.tasks.take(&mut woken);
         woken.wake();
         self.woken = woken;
         step
@@ -272,7 +272,9 @@ impl<'a, H: Host> Sleep<'a, H> {
         let Some(slept) = &self.slept else {
             return Some(Duration::ZERO);
         };
-        let core = self.manager.enter();
+        let Ok(core) = self.manager.enter() else {
+            return Some(Duration::ZERO);
+        };
         if !core.interface.is_asleep() {
             return Some(Duration::ZERO);
         }
@@ -314,7 +316,11 @@ impl<H: Host> Holder<H> {
         if let Err(error) = self.register_waker(context.waker()) {
             return Poll::Ready(Err(error.into()));
         }
-        match look(&mut self.enter()).transpose() {
+        let mut entered = match self.enter() {
+            Ok(entered) => entered,
+            Err(forked) => return Poll::Ready(Err(HostError::from(forked).into())),
+        };
+        match look(&mut entered).transpose() {
             Some(found) => Poll::Ready(found),
             None => Poll::Pending,
         }

@@ -17,7 +17,7 @@ impl<H: Host> Manager<H> {
     ///
     /// [`Interface::fence`]: crate::Interface::fence
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
-        let mut core = self.enter();
+        let mut core = self.enter()?;
         core.reap();
         fence(&mut core, wait)
     }
@@ -54,7 +54,7 @@ impl<H: Host> Holder<H> {
         begin: impl FnOnce(&mut Entered<'_, H>) -> Result<Fence, FenceError>,
     ) -> Result<(), FenceError> {
         let mut fence = {
-            let mut core = self.enter();
+            let mut core = self.enter()?;
             core.reap();
             begin(&mut core)?
         };
@@ -65,7 +65,7 @@ impl<H: Host> Holder<H> {
             Ok::<_, HostError>(is_over.then_some(()))
         };
         poll_fn(|context| self.poll_look(context, &mut look)).await?;
-        self.enter().interface.end_fence(fence)
+        self.enter()?.interface.end_fence(fence)
     }
 }
 

@@ -172,7 +172,7 @@ impl<H: Host> Receiver<H> {
                 reason: "it has at most 2 GiB",
             });
         }
-        let buffer = ReceiveBuffer::open(&mut manager.enter(), buffer_bytes, counting)?;
+        let buffer = ReceiveBuffer::open(&mut manager.enter()?, buffer_bytes, counting)?;
         Ok(Self {
             buffer,
             counting,
@@ -190,7 +190,7 @@ impl<H: Host> Receiver<H> {
         counting: Counting,
     ) -> Result<Self, OpenError> {
         let mut receiver = Self::new(manager, buffer_bytes, counting)?;
-        receiver.bound = Some(manager.enter().bind_empty(item, HEADER)?);
+        receiver.bound = Some(manager.enter()?.bind_empty(item, HEADER)?);
         Ok(receiver)
     }
 
@@ -202,7 +202,7 @@ impl<H: Host> Receiver<H> {
         let Some(bound) = &self.bound else {
             return Err(BeginError::NotBound);
         };
-        let mut manager = self.manager.enter();
+        let mut manager = self.manager.enter()?;
         manager.withdraw_bound(bound);
         for member in members {
             manager.offer_bound(bound, &member.to_bytes(), Supply::Once)?;
@@ -214,7 +214,7 @@ impl<H: Host> Receiver<H> {
     /// one member, to be divided with [`Member::divide`] among the senders. Members of earlier rounds
     /// are worthless, so late packets of theirs cannot disturb this one.
     pub fn begin(&mut self) -> Result<Member, ReceiveError> {
-        let mut manager = self.manager.enter();
+        let mut manager = self.manager.enter()?;
         let key = manager.interface_mut().new_key()?;
         let buffer = &mut self.buffer;
         // A packet of an earlier round may be under way: it is all in when this begins, or is refused.
@@ -237,10 +237,13 @@ impl<H: Host> Receiver<H> {
     /// Waits until everything from all members has come, and returns it. Nothing if that was not so in
     /// time. Which peers were lost, one of which may have been a member, tells [`crate::Manager::next_event`].
     pub fn recv(&mut self, wait: Wait) -> Result<Option<&[u8]>, ReceiveError> {
+        self.manager.check()?;
         if !self.open {
             return Err(ReceiveError::NotReady);
         }
-        let came = self.buffer.await_message(&mut self.manager.enter(), wait)?;
+        let came = self
+            .buffer
+            .await_message(&mut self.manager.enter()?, wait)?;
         if let Arrived::Nothing = came {
             return Ok(None);
         }
@@ -262,7 +265,7 @@ impl<H: Host> Receiver<H> {
 
     /// Packets refused at this group, by reason, and more.
     pub fn info(&self) -> Result<SlotInfo, OpenError> {
-        self.buffer.info(&self.manager.enter())
+        self.buffer.info(&*self.manager.enter()?)
     }
 }
 
@@ -288,7 +291,7 @@ impl<H: Host> Sender<H> {
 
     /// Makes a member usable here; connects if need be.
     pub fn grow(manager: &Manager<H>, member: &Member, wait: Wait) -> Result<Self, ConnectError> {
-        let target = manager.enter().target(&member.ticket, wait)?;
+        let target = manager.enter()?.target(&member.ticket, wait)?;
         Ok(Self {
             target,
             left: Some(member.share),
@@ -305,6 +308,7 @@ impl<H: Host> Sender<H> {
 
     /// Sends a part that is not the last of this member (scatter-gather).
     pub fn send(&mut self, offset: u64, data: &[u8], wait: Wait) -> Result<SendHandle, SendError> {
+        self.manager.check()?;
         let left = self.left.ok_or(SendError::Finished)?;
         // This part takes what it may need on any link; at least one packet is kept for the last.
         let (part, rest) = left
@@ -330,7 +334,7 @@ impl<H: Host> Sender<H> {
     /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
     /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`crate::Interface::fence`].
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
-        self.manager.enter().fence_to(&self.target, wait)
+        self.manager.enter()?.fence_to(&self.target, wait)
     }
 
     /// As [`Sender::fence`], as a future, for what was sent before it was first polled. An event loop or a task must drive the
@@ -351,7 +355,7 @@ impl<H: Host> Sender<H> {
         let message = Message::new(data)
             .at(offset)
             .share(share.ok_or(SendError::Finished)?);
-        let sent = self.manager.enter().send_msg(&self.target, &message, wait);
+        let sent = self.manager.enter()?.send_msg(&self.target, &message, wait);
         if let Err(SendError::Cut { .. }) = sent {
             // A part of the share is spent on a message that will not be whole.
             self.left = None;

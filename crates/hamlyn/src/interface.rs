@@ -44,6 +44,7 @@ use hamlyn_engine::transmit::Transmitter;
 use hamlyn_host::{Destination, Driver, Host, HostError};
 use hamlyn_link::Link;
 use hamlyn_ring::area::{Area, HandoverReader};
+use hamlyn_ring::forks::{Birth, Forked};
 
 use crate::error::OpenError;
 use crate::half::Half;
@@ -116,6 +117,7 @@ pub struct Interface<H: Host> {
     operating: operating::Operating,
     pub(crate) sleepers: sleepers::Sleepers,
     adaptive_spin: AdaptiveSpin,
+    birth: Birth,
     host: H,
 }
 
@@ -169,6 +171,7 @@ impl<H: Host> Interface<H> {
             operating: operating::Operating::default(),
             sleepers: sleepers::Sleepers::default(),
             adaptive_spin,
+            birth: Birth::here(),
             host,
         };
         match lent_inbound {
@@ -195,6 +198,23 @@ impl<H: Host> Interface<H> {
         Ok(())
     }
 
+    /// The process that opened it.
+    pub(crate) fn birth(&self) -> Birth {
+        self.birth
+    }
+
+    /// Fails in a forked child: links, memory and keys are the parent's.
+    #[inline(always)]
+    pub(crate) fn check(&self) -> Result<(), Forked> {
+        self.birth.check()
+    }
+
+    /// True in a forked child. Calls that have no error to return then find nothing.
+    #[inline(always)]
+    pub(crate) fn is_forked(&self) -> bool {
+        !self.birth.is_here()
+    }
+
     /// Who drives it.
     pub fn strategy(&self) -> Strategy {
         self.strategy
@@ -218,7 +238,9 @@ impl<H: Host> Interface<H> {
     /// How many different wrong keys a peer may present before it is cut off. A key that it presented lately does not
     /// count again, and every 1,024 good packets make up for one.
     pub fn set_bad_keys_max(&mut self, packets: u32) {
-        self.inbound.lock(|inbound| inbound.bad_keys_max = packets);
+        if !self.is_forked() {
+            self.inbound.lock(|inbound| inbound.bad_keys_max = packets);
+        }
     }
 
     // Memory, slots, queues: the owner's calls (Hamlyn 3.1).
@@ -247,11 +269,13 @@ impl<H: Host> Interface<H> {
 
     /// A key of 64 random bits.
     pub fn new_key(&mut self) -> Result<Key, HostError> {
+        self.check()?;
         Ok(Key::from_bits(self.host.random_bits()?))
     }
 
     /// Opens a notification queue.
     pub fn open_queue(&mut self, entries: usize) -> Result<Queue, OpenError> {
+        self.check()?;
         let (id, reader) = self
             .inbound
             .lock(|inbound| inbound.receiver.open_queue(entries))?;
@@ -274,6 +298,9 @@ impl<H: Host> Interface<H> {
 
     /// Closes a notification queue; close its slots first.
     pub fn close_queue(&mut self, queue: Queue) {
+        if self.is_forked() {
+            return;
+        }
         self.inbound
             .lock(|inbound| inbound.receiver.close_queue(queue.id));
     }
@@ -314,6 +341,7 @@ impl<H: Host> Interface<H> {
     /// Closes a slot. Its tickets are worthless from now on, and its grants and its export are revoked, which
     /// takes as long as [`Interface::revoke_grant`] and [`Interface::revoke_export`].
     pub fn close_slot(&mut self, slot: Slot) -> Result<(), SlotError> {
+        self.check().map_err(|Forked| SlotError::Forked)?;
         self.close_slot_named(slot.name)
     }
 
@@ -358,39 +386,53 @@ impl<H: Host> Interface<H> {
     /// change whole. With a strategy by which a network processor receives, metadata entries that are armed must be changed
     /// so; an entry that is not armed may be permitted and armed at any time.
     pub fn between_packets<R>(&mut self, change: impl FnOnce() -> R) -> R {
-        self.inbound.lock(|_| change())
+        match self.is_forked() {
+            // No packet is received, and the lock may be a thread's that is not there.
+            true => change(),
+            false => self.inbound.lock(|_| change()),
+        }
     }
 
     /// Refuses all messages to the slot until it is re-keyed.
     pub fn revoke_slot(&mut self, slot: &Slot) -> Result<(), SlotError> {
+        self.check().map_err(|Forked| SlotError::Forked)?;
         self.inbound
             .lock(|inbound| inbound.receiver.revoke_slot(slot.name))
     }
 
     /// The state of a slot, with its refusals.
     pub fn slot_info(&self, slot: &Slot) -> Result<SlotInfo, SlotError> {
+        self.check().map_err(|Forked| SlotError::Forked)?;
         self.inbound
             .read(|inbound| inbound.receiver.slot_info(slot.name))
     }
 
     /// Number of slots open. Those of an end point that was dropped count until the interface's next call.
     pub fn slots_open(&self) -> usize {
-        self.inbound.read(|inbound| inbound.receiver.slots_open())
+        match self.is_forked() {
+            true => 0,
+            false => self.inbound.read(|inbound| inbound.receiver.slots_open()),
+        }
     }
 
     /// Packets refused by this interface, by reason.
     pub fn refusals(&self) -> Refusals {
-        self.inbound.read(|inbound| *inbound.receiver.refusals())
+        match self.is_forked() {
+            true => Refusals::default(),
+            false => self.inbound.read(|inbound| *inbound.receiver.refusals()),
+        }
     }
 
     /// Opens a send terminus. Allocates its work queue.
     pub fn open_terminus(&mut self, options: TerminusOptions) -> Result<TerminusId, TerminusError> {
+        self.check().map_err(|Forked| TerminusError::Forked)?;
         self.outbound
             .lock(|outbound| outbound.transmitter.open_terminus(options))
     }
 
     /// Closes a send terminus; queued messages are dropped.
     pub fn close_terminus(&mut self, terminus: TerminusId) -> Result<(), TerminusError> {
+        self.check().map_err(|Forked| TerminusError::Forked)?;
         self.outbound
             .lock(|outbound| outbound.transmitter.close_terminus(terminus))
     }
@@ -402,6 +444,7 @@ impl<H: Host> Interface<H> {
         area: &Area,
         range: std::ops::Range<u64>,
     ) -> Result<SendTag, TerminusError> {
+        self.check().map_err(|Forked| TerminusError::Forked)?;
         let length_bytes = range.end.saturating_sub(range.start);
         let area = area.clone();
         self.outbound.lock(|outbound| {
@@ -412,12 +455,14 @@ impl<H: Host> Interface<H> {
 
     /// Undoes [`Interface::bind_area`].
     pub fn unbind_area(&mut self, terminus: TerminusId, tag: SendTag) -> Result<(), TerminusError> {
+        self.check().map_err(|Forked| TerminusError::Forked)?;
         self.outbound
             .lock(|outbound| outbound.transmitter.unbind_area(terminus, tag))
     }
 
     /// What became of a message: whether its buffers may be used again (`Hamlyn 6.2`).
     pub fn completion(&self, handle: SendHandle) -> Result<Completion, TerminusError> {
+        self.check().map_err(|Forked| TerminusError::Forked)?;
         self.outbound
             .read(|outbound| outbound.transmitter.completion(handle))
     }

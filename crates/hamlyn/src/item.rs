@@ -336,7 +336,7 @@ impl<H: Host> Manager<H> {
         connect: impl FnOnce(&[u8], Wait) -> Result<E, ConnectError>,
     ) -> Result<E, ConnectError> {
         let kept = {
-            let mut manager = self.enter();
+            let mut manager = self.enter()?;
             let now_ns = manager.interface().host().now_ns();
             manager.found.take(to, header, now_ns)
         };
@@ -358,7 +358,7 @@ impl<H: Host> Manager<H> {
         ) = &connected
             && header.protocol.is_offered_to_one()
         {
-            self.enter().found.keep(found);
+            self.enter()?.found.keep(found);
         }
         connected
     }
@@ -377,7 +377,7 @@ impl<H: Host> Manager<H> {
         }) else {
             return Err(ConnectError::Address { to: to.to_owned() });
         };
-        let mut manager = self.enter();
+        let mut manager = self.enter()?;
         let mut wait_state = WaitState::new(wait);
         let wait = manager.interface().left(&mut wait_state);
         let offered = manager.ask(Address::Name(name), item, wait)?;

@@ -56,6 +56,7 @@ pub mod event;
 pub mod event_loop;
 pub mod export;
 mod fences;
+pub mod forks;
 pub mod grant;
 pub mod group;
 mod half;

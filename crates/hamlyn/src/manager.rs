@@ -27,6 +27,7 @@ use hamlyn_engine::terminus::{TerminusId, TerminusOptions};
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::sharing::{Shared, Sharing, await_readable};
 use hamlyn_host::{Host, HostError};
+use hamlyn_ring::forks::{Birth, Forked};
 
 mod sending;
 
@@ -117,6 +118,7 @@ type Held<H> = <<H as Host>::Sharing as Sharing>::Shared<Core<H>>;
 /// See the module.
 pub struct Manager<H: Host = ProcessHost> {
     held: Held<H>,
+    birth: Birth,
     pub(crate) descriptor: Option<Arc<OwnedFd>>,
     /// What had happened when a wait of this handle last ended.
     pub(crate) activity_seen: AtomicU64,
@@ -276,8 +278,14 @@ impl<H: Host> Holder<H> {
 
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn enter(&self) -> Entered<'_, H> {
+    pub(crate) fn enter(&self) -> Result<Entered<'_, H>, Forked> {
         self.0.enter()
+    }
+
+    /// See [`Manager::check`].
+    #[inline(always)]
+    pub(crate) fn check(&self) -> Result<(), Forked> {
+        self.0.check()
     }
 
     /// See [`Manager::enter_to_leave`].
@@ -298,7 +306,9 @@ impl<H: Host> Drop for Holder<H> {
             return;
         }
         let held = &self.0.held;
-        if let Some(guard) = held.try_enter() {
+        if self.0.birth.is_here()
+            && let Some(guard) = held.try_enter()
+        {
             Entered::<H> { held, guard }.reap();
         }
     }
@@ -312,14 +322,15 @@ impl<H: Host> Clone for Holder<H> {
 
 impl<H: Host> Clone for Manager<H> {
     fn clone(&self) -> Self {
-        Self::of(self.held.clone(), self.descriptor.clone())
+        Self::of(self.held.clone(), self.descriptor.clone(), self.birth)
     }
 }
 
 impl<H: Host> Manager<H> {
-    fn of(held: Held<H>, descriptor: Option<Arc<OwnedFd>>) -> Self {
+    fn of(held: Held<H>, descriptor: Option<Arc<OwnedFd>>, birth: Birth) -> Self {
         Self {
             held,
+            birth,
             descriptor,
             activity_seen: AtomicU64::new(0),
             was_at_hand: AtomicBool::new(false),
@@ -337,21 +348,48 @@ impl<H: Host> Manager<H> {
 
     fn around(core: Core<H>) -> Self {
         let descriptor = core.interface.shared_descriptor().cloned();
-        Self::of(Shared::new(core), descriptor)
+        let birth = core.interface.birth();
+        Self::of(Shared::new(core), descriptor, birth)
+    }
+
+    /// Fails in a forked child: all that the manager has is the parent's.
+    #[inline(always)]
+    pub(crate) fn check(&self) -> Result<(), Forked> {
+        self.birth.check()
     }
 
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn enter(&self) -> Entered<'_, H> {
-        Entered::new(&self.held)
+    pub(crate) fn enter(&self) -> Result<Entered<'_, H>, Forked> {
+        self.check()?;
+        Ok(Entered::new(&self.held))
     }
 
-    /// As [`Manager::enter`], for what a drop does. Nothing if the manager is in hand, while a panic unwinds.
+    /// Like [`Manager::enter`], for calls that have no error to return and look at private memory.
+    ///
+    /// # Panics
+    ///
+    /// In a forked child, if another thread of the parent had the manager in hand.
+    #[track_caller]
+    fn enter_to_read(&self) -> Entered<'_, H> {
+        if let Ok(entered) = self.enter() {
+            return entered;
+        }
+        let held = &self.held;
+        match held.try_enter() {
+            Some(guard) => Entered { held, guard },
+            None => panic!("a manager in use by another thread: {Forked}"),
+        }
+    }
+
+    /// Like [`Manager::enter`], for a drop. Nothing in a forked child, and while a panic unwinds in
+    /// a call of this manager.
     #[track_caller]
     pub(crate) fn enter_to_leave(&self) -> Option<Entered<'_, H>> {
         if !std::thread::panicking() {
-            return Some(self.enter());
+            return self.enter().ok();
         }
+        self.check().ok()?;
         let held = &self.held;
         held.try_enter().map(|guard| Entered { held, guard })
     }
@@ -366,25 +404,27 @@ impl<H: Host> Manager<H> {
     /// # Panics
     ///
     /// While another call of this manager is under way: while what this returned before is not dropped, or from within
-    /// a [`ReceiverClass`].
+    /// a [`ReceiverClass`]. In a forked child, where the calls of what this returns fail, while
+    /// another thread of the parent had the manager.
+    #[inline]
     #[track_caller]
     pub fn interface(&self) -> InterfaceGuard<'_, H> {
-        InterfaceGuard::new(self.enter())
+        InterfaceGuard::new(self.enter_to_read())
     }
 
     /// The terminus over which this manager's senders send.
     pub fn terminus(&self) -> TerminusId {
-        self.enter().terminus()
+        self.enter_to_read().terminus()
     }
 
     /// The notification queue that the slots of this manager's receivers name.
     pub fn queue_id(&self) -> QueueId {
-        self.enter().queue().id()
+        self.enter_to_read().queue().id()
     }
 
     /// Notifications that were lost because that queue was overrun.
     pub fn lost(&self) -> u64 {
-        self.enter().queue().lost()
+        self.enter_to_read().queue().lost()
     }
 
     /// Registers a receiver of the application's own making, whose entries may have
@@ -395,18 +435,20 @@ impl<H: Host> Manager<H> {
         class: Box<dyn ReceiverClass>,
         entries: usize,
     ) -> Result<ClassId, OpenError> {
-        self.enter().register(class, entries)
+        self.enter()?.register(class, entries)
     }
 
     /// Forgets a receiver. Its slots must be closed before.
     pub fn unregister(&self, id: ClassId) {
-        self.enter().unregister(id);
+        if let Ok(mut entered) = self.enter() {
+            entered.unregister(id);
+        }
     }
 
     /// Takes the next notification, if there is one, and leads it to its receiver
     /// (`Hamlyn 3.3`). True if there was one.
     pub fn poll_nowait(&self) -> Result<bool, ReceiveError> {
-        self.enter().poll_nowait()
+        self.enter()?.poll_nowait()
     }
 
     /// Waits until anything has happened since this was last called: a packet, a connection, a
@@ -415,7 +457,7 @@ impl<H: Host> Manager<H> {
     /// is asked counts, so nothing is overlooked. Among threads each takes a handle of its own. [`Manager::prepare_sleep`] is for
     /// programs that wait for something else as well.
     pub fn wait(&self, wait: Wait) -> Result<(), ReceiveError> {
-        let mut core = self.enter();
+        let mut core = self.enter()?;
         let mut wait_state = WaitState::new(wait);
         loop {
             core.reap();
@@ -436,14 +478,14 @@ impl<H: Host> Manager<H> {
     /// Here the application's own calls move its messages, so a program that sends and then does
     /// something else for long, or ends, calls this in between.
     pub fn flush(&self, wait: Wait) -> Result<bool, HostError> {
-        flush(&mut self.enter(), wait)
+        flush(&mut self.enter()?, wait)
     }
 
     /// The manager, to be moved to another thread, if no end point and no other handle holds it.
     pub fn detach(self) -> Result<Detached<H>, Self> {
         match self.held.into_inner() {
             Ok(core) => Ok(Detached(core)),
-            Err(held) => Err(Self::of(held, self.descriptor)),
+            Err(held) => Err(Self::of(held, self.descriptor, self.birth)),
         }
     }
 }

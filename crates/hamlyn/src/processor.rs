@@ -16,6 +16,7 @@ use hamlyn_host::waiter::Waiter;
 use hamlyn_host::{Driver, Event, Host, HostError, LossCause, Peer, ThreadHandle};
 use hamlyn_link::Link;
 use hamlyn_ring::area::Area;
+use hamlyn_ring::forks::Birth;
 
 use crate::half::{HandoffLock, Holder};
 use crate::inbound::Inbound;
@@ -211,6 +212,7 @@ impl<T> Exchange<T> {
 pub(crate) struct Processor<T> {
     pub(crate) exchange: Arc<Exchange<T>>,
     thread: Option<Box<dyn ThreadHandle>>,
+    birth: Birth,
 }
 
 impl<T> Processor<T> {
@@ -225,6 +227,11 @@ impl<T> Processor<T> {
 
 impl<T> Drop for Processor<T> {
     fn drop(&mut self) {
+        if !self.birth.is_here() {
+            // A forked child has no such thread.
+            std::mem::forget(self.thread.take());
+            return;
+        }
         self.exchange.stop.store(true, Ordering::Release);
         (self.exchange.waker)();
         if let Some(thread) = self.thread.take() {
@@ -277,6 +284,7 @@ pub(crate) fn start<H: Host>(
     Ok(Processor {
         exchange,
         thread: Some(thread),
+        birth: Birth::here(),
     })
 }
 

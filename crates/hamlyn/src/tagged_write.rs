@@ -122,7 +122,7 @@ impl<H: Host> Receiver<H> {
         let mut receiver = Self::new(manager, area_bytes, tags)?;
         let ticket = receiver.ticket().to_bytes();
         let bound = manager
-            .enter()
+            .enter()?
             .bind(item, HEADER, &ticket, Supply::Always)?;
         receiver.bound = Some(bound);
         Ok(receiver)
@@ -148,7 +148,7 @@ impl<H: Host> Receiver<H> {
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Tag>, ReceiveError> {
         let tags = &mut self.tags;
-        let mut manager = self.manager.enter();
+        let mut manager = self.manager.enter()?;
         // While tags were passed over, the queue is not known to be empty.
         if let Some(notification) = manager.interface_mut().take_at_hand(&tags.queue) {
             return Ok(Some(Tag::of(&notification)));
@@ -182,7 +182,7 @@ impl<H: Host> Receiver<H> {
         if let Some(index) = tags.passed.iter().position(|passed| passed.tag == tag) {
             return Ok(tags.passed.remove(index).map(|tag| tag.tag));
         }
-        let came = tags.await_tag(&mut self.manager.enter(), Some(tag), wait)?;
+        let came = tags.await_tag(&mut self.manager.enter()?, Some(tag), wait)?;
         Ok(came.map(|tag| tag.tag))
     }
 
@@ -193,13 +193,17 @@ impl<H: Host> Receiver<H> {
 
     /// Who sent a tag, as the kernel or the handshake vouches. Nothing if its link ended long ago.
     pub fn sender(&self, tag: &Tag) -> Option<PeerIdentity> {
-        self.manager.enter().interface_mut().identity_of(tag.from)
+        self.manager
+            .enter()
+            .ok()?
+            .interface_mut()
+            .identity_of(tag.from)
     }
 
     /// Gives the area a fresh key: tickets handed out before are worthless. A receiver with a name is found with the new key
     /// by those who connect from now on.
     pub fn revoke(&mut self) -> Result<(), OpenError> {
-        let mut manager = self.manager.enter();
+        let mut manager = self.manager.enter()?;
         manager.interface_mut().rekey_slot(&mut self.tags.slot)?;
         match &self.bound {
             Some(bound) => {
@@ -214,7 +218,7 @@ impl<H: Host> Receiver<H> {
     pub fn info(&self) -> Result<SlotInfo, OpenError> {
         Ok(self
             .manager
-            .enter()
+            .enter()?
             .interface()
             .slot_info(&self.tags.slot)?)
     }
@@ -316,7 +320,7 @@ impl<H: Host> Sender<H> {
     /// Makes a ticket usable here; connects if need be.
     pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, ConnectError> {
         Ok(Self {
-            target: manager.enter().target(ticket, wait)?,
+            target: manager.enter()?.target(ticket, wait)?,
             manager: manager.hold(),
         })
     }
@@ -331,7 +335,7 @@ impl<H: Host> Sender<H> {
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         let message = Message::new(data).at(offset).word(tag);
-        self.manager.enter().send_msg(&self.target, &message, wait)
+        self.manager.enter()?.send_msg(&self.target, &message, wait)
     }
 
     /// As [`Sender::send`], for a task: it is woken when there may be room ([`Manager::register_waker`]), and the call is to be made
@@ -363,7 +367,7 @@ impl<H: Host> Sender<H> {
     /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
     /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`crate::Interface::fence`].
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
-        self.manager.enter().fence_to(&self.target, wait)
+        self.manager.enter()?.fence_to(&self.target, wait)
     }
 
     /// As [`Sender::fence`], as a future, for what was sent before it was first polled. An event loop or a task must drive the

@@ -26,6 +26,7 @@ use hamlyn_link::Link;
 use hamlyn_link::udp::socket::CallFailed;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::export::{ExportFiles, ImportedArea};
+use hamlyn_ring::forks::Forked;
 use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use hamlyn_ring::shared::Access;
@@ -387,7 +388,7 @@ pub enum HostError {
     },
     /// The caller is a forked child of the process that opened the interface.
     #[error(
-        "this interface belongs to the process that was forked from: open another one in the child"
+        "this interface was opened before this process was forked, and is the parent's: open a manager of its own in the child"
     )]
     Forked,
     /// Too few descriptors.
@@ -477,6 +478,12 @@ pub enum HostError {
         /// The system's reason.
         errno: Errno,
     },
+}
+
+impl From<Forked> for HostError {
+    fn from(_: Forked) -> Self {
+        Self::Forked
+    }
 }
 
 impl From<network::NetworkError> for HostError {
@@ -603,6 +610,12 @@ pub enum ConnectError {
     /// Something failed on our side.
     #[error(transparent)]
     Host(#[from] HostError),
+}
+
+impl From<Forked> for ConnectError {
+    fn from(forked: Forked) -> Self {
+        Self::Host(forked.into())
+    }
 }
 
 impl HostError {

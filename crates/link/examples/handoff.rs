@@ -63,7 +63,7 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
             ready_bit: 0,
             ready_bit_lease: None,
             fence: Fence::Light,
-            doorbell: socket.into(),
+            doorbell: std::os::fd::OwnedFd::from(socket).into(),
             payload_max_bytes: PAYLOAD_MAX_DEFAULT_BYTES,
         })
         .expect("link")

@@ -19,6 +19,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::cells::{Laid, SharedLine};
 use hamlyn_ring::doorbell::{Attention, Fence, Waker};
 use hamlyn_ring::duplex::LineOrder;
+use hamlyn_ring::forks::Uninherited;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
 use hamlyn_ring::ready_bitmap::{READY_BITS_MAX, ReadyMarker, SharedBitmap};
@@ -57,7 +58,7 @@ pub struct PairParts {
     /// Who pays for the barrier of the sleep protocol.
     pub fence: Fence,
     /// A socket to the peer: a byte in it wakes a peer that does not wait at its word.
-    pub doorbell: OwnedFd,
+    pub doorbell: Uninherited,
     /// Largest payload of a packet, in either direction. The peer's memory must have
     /// [`Geometry::reserved`] for it.
     pub payload_max_bytes: usize,
@@ -207,7 +208,7 @@ struct Doorbell {
 /// What a sleeper hears that does not wait at the word.
 enum Notifier {
     /// A socket to it.
-    Socket(OwnedFd),
+    Socket(Uninherited),
     /// Of an interface that is linked to itself: an eventfd.
     EventFd(OwnedFd),
 }

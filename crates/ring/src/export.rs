@@ -22,6 +22,7 @@ use rustix::fd::OwnedFd;
 
 use crate::Errno;
 use crate::area::Area;
+use crate::forks::Birth;
 use crate::lending::BorrowError;
 use crate::memfd::{Memfd, MemfdError};
 use crate::shared::{Access, DirectWindow, Mapping, Memory, PAGE_BYTES, ReadWord};
@@ -142,6 +143,7 @@ pub struct ExportFiles {
 pub struct ExportedArea {
     memory: Arc<Memory>,
     is_out: bool,
+    birth: Birth,
     state: Mapping,
 }
 
@@ -155,6 +157,7 @@ impl ExportedArea {
         let exported = Self {
             memory: Arc::clone(memory),
             is_out: true,
+            birth: Birth::here(),
             state,
         };
         exported.say(LASTS);
@@ -195,6 +198,10 @@ impl ExportedArea {
 
 impl Drop for ExportedArea {
     fn drop(&mut self) {
+        // The importers read the word, and a forked child ends nothing.
+        if !self.birth.is_here() {
+            return;
+        }
         self.mark_ended();
         if Arc::strong_count(&self.memory) > 1 {
             // An owner that must know whether it succeeded has called it before.

@@ -18,6 +18,7 @@ use rustix::fd::OwnedFd;
 
 use crate::Errno;
 use crate::area::Area;
+use crate::forks::Birth;
 use crate::memfd::{Memfd, MemfdError, Unsuitable};
 use crate::shared::{Access, Mapping, Memory, OutOfRange, PAGE_BYTES, StoreKind};
 use crate::streaming::StreamingHeuristic;
@@ -63,6 +64,7 @@ pub struct ExportedRegion {
     start: usize,
     length: usize,
     is_out: bool,
+    birth: Birth,
     /// All of the file, for the word in its last page.
     file_mapping: Mapping,
 }
@@ -92,6 +94,7 @@ impl ExportedRegion {
             start,
             length,
             is_out: true,
+            birth: Birth::here(),
             file_mapping,
         };
         lent.say(LASTS);
@@ -134,7 +137,7 @@ impl ExportedRegion {
 
 impl Drop for ExportedRegion {
     fn drop(&mut self) {
-        if Arc::strong_count(&self.memory) > 1 {
+        if self.birth.is_here() && Arc::strong_count(&self.memory) > 1 {
             // An owner that must know whether it succeeded has called it before.
             let _ = self.take_back();
         }

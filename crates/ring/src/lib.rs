@@ -20,6 +20,7 @@
 //! * [`caches`]: how far copies may spread.
 //! * [`streaming`]: whether copies outgrow the caches.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
+//! * [`forks`]: tells a forked child from its parent.
 //! * [`wake`]: the words at which they sleep.
 //! * [`poll_set`], [`ready_bitmap`]: which of many links a poll looks at.
 
@@ -51,3 +52,4 @@ pub mod streaming;
 pub mod wake;
 
 pub use rustix::io::Errno;
+pub use shared::forks;

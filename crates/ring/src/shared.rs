@@ -13,6 +13,7 @@
 
 mod changes;
 mod direct;
+pub mod forks;
 mod loaned;
 mod memory;
 mod placed;

@@ -7,7 +7,8 @@
  * Handles. A manager belongs to the thread that opened it, with its end points, unless it was opened as shared; then any
  * thread may use each of them, one at a time. Null, a closed handle, one of another kind and one of another thread
  * are refused with an error. (A closed handle is told for sure until a thousand more of its kind were closed.) A child
- * of fork must not use handles of its parent: it is refused, and opens its own.
+ * of fork opens its own manager: each call with a handle of its parent is refused there (HAMLYN_BAD_HANDLE), closing
+ * included, and changes nothing.
  *
  * Pointers. What is not said to be optional must not be null. Texts are UTF-8 and end with a zero. Data are read during
  * the call only. What is received stays where it landed until it is released.
@@ -297,7 +298,8 @@ typedef enum {
      */
     HAMLYN_INVALID = 2,
     /**
-     * A handle that was closed, is of another kind, or is none.
+     * A handle that was closed, is of another kind, is that of the process from which this one was
+     * forked, or is none.
      */
     HAMLYN_BAD_HANDLE = 3,
     /**

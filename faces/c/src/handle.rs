@@ -1,14 +1,18 @@
 //! Handles: what a C program has of an object.
 //!
 //! A handle is refused when it is null, of another kind, closed, or in use by another thread. One that belongs to a thread is refused
-//! in others. So that a closed handle can be told, its cell is not given to the allocator, but used again for a handle of
-//! its kind after a thousand others were closed: a program that keeps a closed handle for longer than that uses another's.
+//! in others, and a forked child is refused all that its parent made. So that a closed handle can
+//! be told, its cell is not given to the allocator, but used again for a handle of its kind after a
+//! thousand others were closed: a program that keeps a closed handle for longer than that uses
+//! another's.
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use hamlyn::forks::{Birth, Forked};
 
 use crate::status::{Failure, Status};
 
@@ -73,7 +77,17 @@ struct Cell<T> {
     short_way: AtomicUsize,
     state: AtomicU32,
     thread: AtomicUsize,
+    /// In which process it was made. Written while the cell is closed.
+    birth: UnsafeCell<Birth>,
     value: UnsafeCell<Option<T>>,
+}
+
+impl<T> Cell<T> {
+    #[inline(always)]
+    fn is_of_this_process(&self) -> bool {
+        // SAFETY: it is written by `make` alone, which has the cell for itself.
+        unsafe { *self.birth.get() }.is_here()
+    }
 }
 
 /// See the module.
@@ -89,6 +103,19 @@ unsafe impl<K> Send for Address<K> {}
 impl<K> Closed<K> {
     pub(crate) const fn new() -> Self {
         Self(Mutex::new(VecDeque::new()))
+    }
+
+    /// Nothing in a forked child if a thread of its parent had the list when it was forked, and so
+    /// for ever.
+    fn lock(&self) -> Option<MutexGuard<'_, VecDeque<Address<K>>>> {
+        if !Birth::is_of_a_child() {
+            return Some(self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        match self.0.try_lock() {
+            Ok(list) => Some(list),
+            Err(TryLockError::Poisoned(list)) => Some(list.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 
@@ -144,13 +171,10 @@ pub(crate) fn make<K: Kind>(value: K::Value, is_of_any_thread: bool) -> *mut K {
         true => ANY_THREAD,
         false => this_thread(),
     };
-    let used_again = {
-        let mut closed = K::closed().0.lock().unwrap_or_else(PoisonError::into_inner);
-        match closed.len() > CLOSED_MAX {
-            true => closed.pop_front(),
-            false => None,
-        }
-    };
+    let used_again = K::closed().lock().and_then(|mut closed| {
+        let is_long = closed.len() > CLOSED_MAX;
+        is_long.then(|| closed.pop_front()).flatten()
+    });
     match used_again {
         Some(Address(handle)) => {
             let cell: *const Cell<K::Value> = handle.cast();
@@ -158,6 +182,7 @@ pub(crate) fn make<K: Kind>(value: K::Value, is_of_any_thread: bool) -> *mut K {
             // taken from the list.
             unsafe {
                 *(*cell).value.get() = Some(value);
+                *(*cell).birth.get() = Birth::here();
                 (*cell).thread.store(thread, Ordering::Relaxed);
                 (*cell)
                     .short_way
@@ -170,6 +195,7 @@ pub(crate) fn make<K: Kind>(value: K::Value, is_of_any_thread: bool) -> *mut K {
             short_way: AtomicUsize::new(short_way_of_open::<K>(thread)),
             state: AtomicU32::new(state::<K>(OPEN)),
             thread: AtomicUsize::new(thread),
+            birth: UnsafeCell::new(Birth::here()),
             value: UnsafeCell::new(Some(value)),
         }))
         .cast(),
@@ -208,6 +234,10 @@ fn enter<'a, K: Kind>(handle: *const K) -> Result<InUse<'a, K>, Failure> {
     }
     // SAFETY: a handle that is not null comes from `make`, as the header demands, and cells are never freed.
     let cell = unsafe { &*cell };
+    if !cell.is_of_this_process() {
+        let found = cell.state.load(Ordering::Relaxed);
+        return Err(why_not_here::<K>(found));
+    }
     let thread = cell.thread.load(Ordering::Relaxed);
     let is_ours = thread == this_thread();
     let (open, in_use) = (state::<K>(OPEN), state::<K>(IN_USE));
@@ -272,7 +302,8 @@ pub(crate) fn with_at_once<K: Kind, R>(
     let cell: *const Cell<K::Value> = handle.cast();
     // SAFETY: as in `enter`, which also tells what is no handle at all.
     let cell = unsafe { cell.as_ref() }?;
-    if cell.short_way.load(Ordering::Relaxed) != short_way::<K>(this_thread()) {
+    let is_open = cell.short_way.load(Ordering::Relaxed) == short_way::<K>(this_thread());
+    if !is_open || !cell.is_of_this_process() {
         return None;
     }
     let result = catch_unwind(AssertUnwindSafe(move || {
@@ -340,8 +371,9 @@ pub(crate) fn use_up<K: Kind, R>(
 
 /// Keeps the cell of a handle that was closed.
 fn put_aside<K: Kind>(handle: *mut K) {
-    let mut closed = K::closed().0.lock().unwrap_or_else(PoisonError::into_inner);
-    closed.push_back(Address(handle));
+    if let Some(mut closed) = K::closed().lock() {
+        closed.push_back(Address(handle));
+    }
 }
 
 #[cold]
@@ -353,6 +385,18 @@ fn not_a_handle<K: Kind>() -> Failure {
             K::NAME
         ),
     )
+}
+
+/// Why not, of a handle that this process did not make: first that it is none of its kind, if so.
+#[cold]
+fn why_not_here<K: Kind>(found: u32) -> Failure {
+    match found & !STATE_MASK == state::<K>(OPEN) & !STATE_MASK && found & STATE_MASK != CLOSED {
+        true => Failure::of(
+            Status::BadHandle,
+            &format_args!("this {} cannot be used: {Forked}", K::NAME),
+        ),
+        false => why_not::<K>(found, true),
+    }
 }
 
 #[cold]

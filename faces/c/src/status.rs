@@ -19,7 +19,8 @@ pub enum Status {
     TimedOut = 1,
     /// An argument cannot be used: null, a length, a setting, a name.
     Invalid = 2,
-    /// A handle that was closed, is of another kind, or is none.
+    /// A handle that was closed, is of another kind, is that of the process from which this one was
+    /// forked, or is none.
     BadHandle = 3,
     /// The handle belongs to another thread, or another thread uses it now.
     OtherThread = 4,
@@ -168,6 +169,7 @@ fn of_reach(error: &hamlyn::host::ConnectError) -> Status {
         | Reach::NotOffered { .. }
         | Reach::NotLent { .. } => Status::NotFound,
         Reach::Stalled { .. } => Status::TimedOut,
+        Reach::Host(error) => of_host(error),
         Reach::Refused { .. } | Reach::NotAllowed { .. } | Reach::Version { .. } => Status::Refused,
         _ => Status::System,
     }

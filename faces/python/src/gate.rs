@@ -15,8 +15,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use hamlyn::forks::Birth;
+
 use crate::error::{Failure, Kind};
-use crate::fork;
 
 /// One thread at a time is attached to the interpreter.
 const IS_INTERPRETER_LOCKED: bool = cfg!(not(Py_GIL_DISABLED));
@@ -34,7 +35,7 @@ type Errand = Box<dyn FnOnce() + Send>;
 pub(crate) struct Gate {
     is_taken: AtomicBool,
     has_errands: AtomicBool,
-    generation: u32,
+    birth: Birth,
     errands: Mutex<Vec<Errand>>,
     /// What is closed with the manager.
     ends: Mutex<Ends>,
@@ -53,7 +54,7 @@ impl Gate {
         Arc::new(Self {
             is_taken: AtomicBool::new(false),
             has_errands: AtomicBool::new(false),
-            generation: fork::generation(),
+            birth: Birth::here(),
             errands: Mutex::default(),
             ends: Mutex::default(),
         })
@@ -61,7 +62,7 @@ impl Gate {
 
     #[inline(always)]
     pub(crate) fn is_forked(&self) -> bool {
-        self.generation != fork::generation()
+        !self.birth.is_here()
     }
 
     #[inline(always)]

@@ -18,7 +18,6 @@ mod event;
 mod export;
 mod fencing;
 mod figures;
-mod fork;
 mod format;
 mod gate;
 mod grant;
@@ -62,7 +61,6 @@ type Handle = hamlyn::Manager<Host>;
 /// Programs that do not trust each other exchange messages at memory speed: the sender names the place in the receiver's memory.
 #[pymodule(gil_used = false)]
 fn _hamlyn(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    fork::count();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(manager::open, module)?)?;
     module.add_class::<manager::Manager>()?;

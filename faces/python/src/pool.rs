@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hamlyn::forks::Birth;
 use hamlyn::pool::{self, Chunks, PoolError};
 use pyo3::exceptions::{PyBufferError, PyIndexError};
 use pyo3::ffi;
@@ -14,7 +15,6 @@ use crate::Handle;
 use crate::bytes::with_writable;
 use crate::connecting::{self, Connect};
 use crate::error::{Failure, Kind};
-use crate::fork;
 use crate::gate::{Guarded, forked};
 use crate::lending::{has_views, released};
 use crate::message::fill;
@@ -38,7 +38,7 @@ struct Pooled {
     pool: Mutex<pool::Pool>,
     chunk_bytes: usize,
     /// Of the process that made it.
-    generation: u32,
+    birth: Birth,
 }
 
 impl Pooled {
@@ -48,7 +48,7 @@ impl Pooled {
     }
 
     fn check_fork(&self) -> Result<(), Failure> {
-        match self.generation == fork::generation() {
+        match self.birth.is_here() {
             true => Ok(()),
             false => Err(forked()),
         }
@@ -74,7 +74,7 @@ impl Pool {
         Ok(Self(Arc::new(Pooled {
             pool: Mutex::new(pool),
             chunk_bytes,
-            generation: fork::generation(),
+            birth: Birth::here(),
         })))
     }
 

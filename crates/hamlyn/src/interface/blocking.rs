@@ -20,6 +20,7 @@ impl<H: Host> Interface<H> {
         offset: u64,
         wait: Wait,
     ) -> Result<u64, OperationError> {
+        self.check()?;
         read_word(self, initiator, offset, wait)
     }
 
@@ -33,12 +34,16 @@ impl<H: Host> Interface<H> {
         into: &mut [u8],
         wait: Wait,
     ) -> Result<(), OperationError> {
+        self.check()?;
         read(self, initiator, offset, into, wait)
     }
 
     /// Whether something of operations is under way whose results nobody fetches: those that were given to a counter, or begun in part only.
     /// What they read may still land, so its place must not be used again before. Does not block.
     pub fn awaits_given_up(&mut self, initiator: &Initiator) -> bool {
+        if self.is_forked() {
+            return false;
+        }
         let has_given_up = |interface: &mut Self| {
             let operations = interface.operating.of(initiator);
             operations.is_ok_and(|operations| operations.has_given_up())
@@ -64,6 +69,7 @@ impl<H: Host> Interface<H> {
         operand: u64,
         wait: Wait,
     ) -> Result<u64, OperationError> {
+        self.check()?;
         self::change(self, initiator, offset, change, operand, wait)
     }
 
@@ -75,6 +81,7 @@ impl<H: Host> Interface<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<(), OperationError> {
+        self.check()?;
         put(self, initiator, offset, bytes, wait)
     }
 }

@@ -49,6 +49,7 @@ impl<H: Host> Interface<H> {
         queue: &Queue,
         word: u64,
     ) -> Result<(), OperationError> {
+        self.check()?;
         let announcement = Announcement {
             queue: queue.id(),
             word,
@@ -69,6 +70,7 @@ impl<H: Host> Interface<H> {
         operation: Operation,
         counter: &CompletionCounter,
     ) -> Result<(), OperationError> {
+        self.check()?;
         self.operating.of(initiator)?.count(operation, counter)?;
         self.operating.is_completing = true;
         Ok(())
@@ -82,6 +84,7 @@ impl<H: Host> Interface<H> {
         ended: u64,
         wait: Wait,
     ) -> Result<(), OperationError> {
+        self.check()?;
         await_completions(self, counter, ended, wait)
     }
 

@@ -96,6 +96,7 @@ impl<H: Host> Interface<H> {
     /// Lets peers map the memory of a slot, which must be over all of an [exportable area](crate::Area::exportable); see
     /// [`crate::export`]. Allocates.
     pub fn export(&mut self, slot: &Slot) -> Result<Export, ExportError> {
+        self.check()?;
         self.drain_events_if_asked();
         let rights = self.slot_info(slot)?.rights;
         let access = access(rights).ok_or(ExportError::Rights)?;
@@ -132,6 +133,7 @@ impl<H: Host> Interface<H> {
     /// importers, may be lost. If there is no memory for that, nobody can take the export up any more, but those who have may still
     /// write: free some memory and call this again.
     pub fn revoke_export(&mut self, export: &Export) -> Result<(), ExportError> {
+        self.check()?;
         let secret = export.ticket.secret;
         let at = self.exporting.made.iter().position(|made| {
             made.secret == secret
@@ -171,6 +173,7 @@ impl<H: Host> Interface<H> {
     /// export that was taken up already is given once more. Allocates. Blocks for as long as `wait` says; nothing is received
     /// meanwhile.
     pub fn import(&mut self, ticket: &ExportTicket, wait: Wait) -> Result<Import, ImportError> {
+        self.check()?;
         import(self, ticket, wait)
     }
 
@@ -199,6 +202,9 @@ impl<H: Host> Interface<H> {
     /// Lets go of an import: operations go as packets again. Windows on it stay mapped as long as they live, and say that it does not
     /// [last](crate::export::DirectWindow::lasts).
     pub fn drop_import(&mut self, import: &Import) {
+        if self.is_forked() {
+            return;
+        }
         import.area.let_go();
         self.exporting.imports.retain(Import::lasts);
     }

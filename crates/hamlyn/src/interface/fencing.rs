@@ -102,12 +102,14 @@ impl<H: Host> Interface<H> {
     /// Blocks for as long as `wait` says; arriving packets are taken in meanwhile. A receiver answers when its interface
     /// takes packets: in its program's calls, or whenever with a network processor. Allocates.
     pub fn fence(&mut self, wait: Wait) -> Result<(), FenceError> {
+        self.check()?;
         fence(self, wait)
     }
 
     /// As [`Interface::fence`], for what was sent to that link. Refusals are told whichever sender of this interface sent to
     /// that link.
     pub fn fence_link(&mut self, link: LinkId, wait: Wait) -> Result<(), FenceError> {
+        self.check()?;
         fence_link(self, link, wait)
     }
 

@@ -7,6 +7,7 @@ use hamlyn_engine::terminus::{GatherPiece, PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_host::Host;
 use hamlyn_ring::area::Area;
+use hamlyn_ring::forks::Forked;
 use hamlyn_ring::lending::ImportedRegion;
 
 use super::{Interface, TransmitterOf};
@@ -27,6 +28,7 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         pieces: &[GatherPiece],
     ) -> Result<SendHandle, SendError> {
+        self.check()?;
         self.drain_events_if_asked();
         let mut length_bytes = 0_u64;
         for piece in pieces {
@@ -81,6 +83,7 @@ impl<H: Host> Interface<H> {
         piece: &GatherPiece,
         into: &mut [u8; USER_METADATA_BYTES],
     ) -> Result<usize, PostError> {
+        self.check().map_err(|Forked| PostError::Forked)?;
         self.outbound
             .read(|outbound| outbound.transmitter.gather_metadata(terminus, piece, into))
     }

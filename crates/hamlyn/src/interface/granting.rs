@@ -193,6 +193,7 @@ impl<H: Host> Interface<H> {
         range: std::ops::Range<u64>,
         peer: LinkId,
     ) -> Result<Grant, GrantError> {
+        self.check()?;
         self.drain_events_if_asked();
         let no_link = |end: Option<LinkEnd>| GrantError::NoLink(end.unwrap_or(LinkEnd::ClosedHere));
         let Some(to) = self.links.peer(peer).cloned() else {
@@ -258,6 +259,7 @@ impl<H: Host> Interface<H> {
     /// Copies the pages, and allocates as much. If there is no memory for that, packets are refused from
     /// now on, but the peer can still write the pages: free some memory and call this again.
     pub fn revoke_grant(&mut self, grant: &Grant) -> Result<(), GrantError> {
+        self.check()?;
         let at = self
             .granting
             .made
@@ -324,6 +326,7 @@ impl<H: Host> Interface<H> {
     /// Blocks for as long as `wait` says while the pages are fetched; nothing is received meanwhile.
     /// There must be a link to its owner.
     pub fn accept_grant(&mut self, ticket: &GrantTicket, wait: Wait) -> Result<(), AcceptError> {
+        self.check()?;
         accept_grant(self, ticket, wait)
     }
 
@@ -343,6 +346,9 @@ impl<H: Host> Interface<H> {
 
     /// Lets go of a grant that was taken up: messages go as copies again. False if it was not there (any more).
     pub fn drop_grant(&mut self, ticket: &GrantTicket) -> bool {
+        if self.is_forked() {
+            return false;
+        }
         let links = &self.links;
         let before = self.granting.accepted.len();
         self.granting.accepted.retain(|accepted| {

@@ -68,6 +68,7 @@ macro_rules! waiting {
                 #[doc = concat!("As [`Interface::", stringify!($name), "`]; other threads use a shared manager while this waits.")]
                 #[inline]
                 pub fn $name(&mut self, $($argument: $type,)* wait: Wait) -> $result {
+                    self.0.interface.check()?;
                     $call(&mut self.0, $($argument,)* wait)
                 }
             )*
@@ -117,6 +118,7 @@ impl<H: Host> InterfaceGuard<'_, H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
+        self.0.interface.check()?;
         InHand::send_msg(&mut self.0, terminus, target, message, wait)
     }
 
@@ -129,6 +131,7 @@ impl<H: Host> InterfaceGuard<'_, H> {
         messages: impl IntoIterator<Item = Message<'m>>,
         wait: Wait,
     ) -> Result<Sent, SendError> {
+        self.0.interface.check()?;
         sending::send_many(&mut self.0, terminus, target, messages, wait)
     }
 }

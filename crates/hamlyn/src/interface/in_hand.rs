@@ -53,6 +53,6 @@ impl<H: Host> InHand<H> for Interface<H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        self.send_msg(terminus, target, message, wait)
+        self.send_here(terminus, target, message, wait)
     }
 }

@@ -115,6 +115,7 @@ impl<H: Host> Interface<H> {
         target: Target,
         options: InitiatorOptions,
     ) -> Result<Initiator, OpenError> {
+        self.check()?;
         if target.ticket.metadata_index != FAST_INDEX {
             return Err(OpenError::Setting {
                 setting: "the metadata index of an initiator's ticket",
@@ -166,6 +167,7 @@ impl<H: Host> Interface<H> {
         length_bytes: u64,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
+        self.check()?;
         begin_read(self, initiator, offset, landing_offset, length_bytes, wait)
     }
 
@@ -178,6 +180,7 @@ impl<H: Host> Interface<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<Operation, OperationError> {
+        self.check()?;
         begin_put(self, initiator, offset, bytes, wait)
     }
 
@@ -190,6 +193,7 @@ impl<H: Host> Interface<H> {
         atomic: Atomic,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
+        self.check()?;
         begin_atomic(self, initiator, offset, atomic, wait)
     }
 
@@ -200,6 +204,7 @@ impl<H: Host> Interface<H> {
         offset: u64,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
+        self.check()?;
         begin_read_word(self, initiator, offset, wait)
     }
 
@@ -283,6 +288,7 @@ impl<H: Host> Interface<H> {
         operation: Operation,
         wait: Wait,
     ) -> Result<(), OperationError> {
+        self.check()?;
         finish(self, initiator, operation, wait)
     }
 
@@ -293,6 +299,7 @@ impl<H: Host> Interface<H> {
         operation: Operation,
         wait: Wait,
     ) -> Result<u64, OperationError> {
+        self.check()?;
         finish_word(self, initiator, operation, wait)
     }
 
@@ -303,11 +310,15 @@ impl<H: Host> Interface<H> {
         initiator: &mut Initiator,
         wait: Wait,
     ) -> Result<(), OperationError> {
+        self.check()?;
         finish_all(self, initiator, wait)
     }
 
     /// How many operations of an initiator are outstanding. Does not look at what has come.
     pub fn outstanding(&mut self, initiator: &Initiator) -> usize {
+        if self.is_forked() {
+            return 0;
+        }
         let operations = self.operating.of(initiator);
         operations.map_or(0, |operations| operations.outstanding())
     }

@@ -27,6 +27,7 @@ impl<H: Host> Interface<H> {
     /// Makes a ticket usable: finds the link to its interface, connecting if there is none.
     /// Blocks for as long as `wait` says, if it must connect.
     pub fn target(&mut self, ticket: &Ticket, wait: Wait) -> Result<Target, ConnectError> {
+        self.check()?;
         let link = match self.link_to(&ticket.destination) {
             Some(link) => link,
             None => self.connect(Address::Destination(ticket.destination), wait)?,
@@ -43,6 +44,9 @@ impl<H: Host> Interface<H> {
 
     /// The peer at the other end of a link; also after its end, as long as no other link has its place.
     pub fn identity_of(&mut self, link: LinkId) -> Option<PeerIdentity> {
+        if self.is_forked() {
+            return None;
+        }
         // A network processor may know of a link whose application does not.
         self.drain_events_if_asked();
         self.links.identity(link)
@@ -56,6 +60,7 @@ impl<H: Host> Interface<H> {
 
     /// Connects to another interface by name, or to this one.
     pub fn connect(&mut self, to: Address<'_>, wait: Wait) -> Result<LinkId, ConnectError> {
+        self.check()?;
         let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
         // Peers that left count until it is heard that they did.
         self.drain_events_if_asked();
@@ -161,6 +166,9 @@ impl<H: Host> Interface<H> {
 
     /// Ends the link to a peer. What was sent to it stays sent; what is queued for it fails.
     pub fn disconnect(&mut self, link: LinkId) {
+        if self.is_forked() {
+            return;
+        }
         if self.links.contains(link) {
             self.inbound.lock(|inbound| inbound.remove(link));
             self.apply_event(DriverEvent::Ended(link, LinkEnd::ClosedHere));
@@ -175,6 +183,9 @@ impl<H: Host> Interface<H> {
     /// How a link to another host is, and what its transport did: addresses, round trips, losses. Nothing if the link is gone, or
     /// leads to an interface of this host. Allocates; not for the path of a message.
     pub fn connection_state(&self, link: LinkId) -> Option<ConnectionState> {
+        if self.is_forked() {
+            return None;
+        }
         self.outbound
             .read(|outbound| outbound.tx_links.connection_state(link))
     }
@@ -196,6 +207,9 @@ impl<H: Host> Interface<H> {
 
     /// The next event, if there is one. Does not block. Losses of notifications are the queue's that lost them, and not told here.
     pub fn next_event(&mut self) -> Option<Event> {
+        if self.is_forked() {
+            return None;
+        }
         self.drain_events_if_asked();
         let happened = self.links.next_event(&mut self.events_told);
         happened.or_else(|| self.next_undelivered().map(Event::Refused))
@@ -232,6 +246,9 @@ impl<H: Host> Interface<H> {
     /// counted ([`Interface::undelivered_forgotten`]). On one host the receiver itself reports what it refused; a receiver that
     /// lies can hide or invent refusals of what was sent to it, and nothing else.
     pub fn next_undelivered(&mut self) -> Option<Undelivered> {
+        if self.is_forked() {
+            return None;
+        }
         let links = &self.links;
         let (returned, has_broken) = self.outbound.lock(|outbound| {
             let leads_to = |link| links.destination(link);
@@ -248,6 +265,9 @@ impl<H: Host> Interface<H> {
     /// How many packets were not delivered, were not fetched by [`Interface::next_undelivered`], and were forgotten because there were too many. Allocates; not for the path of
     /// a message.
     pub fn undelivered_forgotten(&self) -> u64 {
+        if self.is_forked() {
+            return 0;
+        }
         self.outbound.read(|outbound| outbound.tx_links.forgotten())
     }
 
@@ -259,11 +279,15 @@ impl<H: Host> Interface<H> {
     /// gets them, and they replace all that was offered under the name before.
     /// Every peer that may be linked to this interface may ask. The control thread answers while this program computes.
     pub fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
+        self.check()?;
         self.host.offer(item, supply, bytes)
     }
 
     /// Takes back all offers under `item`. Peers that were given one keep it.
     pub fn withdraw(&mut self, item: &str) {
+        if self.is_forked() {
+            return;
+        }
         self.host.withdraw(item);
     }
 
@@ -276,6 +300,7 @@ impl<H: Host> Interface<H> {
         item: &str,
         wait: Wait,
     ) -> Result<Vec<u8>, ConnectError> {
+        self.check()?;
         let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
         self.host.ask(to, item, deadline_ns)
     }

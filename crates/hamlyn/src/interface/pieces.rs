@@ -134,6 +134,7 @@ impl<H: Host> Interface<H> {
         landing_offset: u64,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
+        self.check()?;
         begin_read_strided(self, initiator, strided, landing_offset, wait)
     }
 
@@ -146,6 +147,7 @@ impl<H: Host> Interface<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<Operation, OperationError> {
+        self.check()?;
         begin_put_strided(self, initiator, strided, bytes, wait)
     }
 
@@ -159,6 +161,7 @@ impl<H: Host> Interface<H> {
         landing_offset: u64,
         wait: Wait,
     ) -> Result<Operation, OperationError> {
+        self.check()?;
         begin_read_indexed(self, initiator, offsets, piece_bytes, landing_offset, wait)
     }
 
@@ -172,6 +175,7 @@ impl<H: Host> Interface<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<Operation, OperationError> {
+        self.check()?;
         begin_put_indexed(self, initiator, offsets, piece_bytes, bytes, wait)
     }
 }

@@ -15,6 +15,7 @@ impl<H: Host> Interface<H> {
     /// it read-only and keeps the mapping for as long as it likes: what a pool holds, now or later, is not secret from anybody
     /// to whom it was shown. At most 256 files may wait to be fetched.
     pub fn show_pool(&mut self, pool: &Pool, peer: LinkId) -> Result<u64, GrantError> {
+        self.check()?;
         self.drain_events_if_asked();
         let Some(to) = self.links.peer(peer).cloned() else {
             let end = self.links.end_of(peer).unwrap_or(LinkEnd::ClosedHere);
@@ -31,6 +32,9 @@ impl<H: Host> Interface<H> {
 
     /// A pool that was shown and not fetched cannot be fetched any more.
     pub fn hide_pool(&mut self, number: u64) {
+        if self.is_forked() {
+            return;
+        }
         self.host.withdraw_lent(number);
     }
 
@@ -42,6 +46,7 @@ impl<H: Host> Interface<H> {
         number: u64,
         wait: Wait,
     ) -> Result<SharedPool, ConnectError> {
+        self.check()?;
         fetch_pool(self, from, number, wait)
     }
 }

@@ -46,6 +46,7 @@ impl<H: Host> Interface<H> {
     /// pauses once, some tens of nanoseconds: those who look in a loop would disturb the sender otherwise.
     #[inline(always)]
     pub fn rcv(&mut self, queue: &mut Queue) -> Result<Option<Notification>, ReceiveError> {
+        self.check()?;
         Ok(self.next_notification(queue)?)
     }
 
@@ -59,6 +60,7 @@ impl<H: Host> Interface<H> {
         most: usize,
         mut each: impl FnMut(Notification),
     ) -> Result<usize, ReceiveError> {
+        self.check()?;
         let mut count = 0;
         let mut taken = |notification| {
             H::passes(Point::Taken);
@@ -238,6 +240,7 @@ impl<H: Host> Interface<H> {
         queue: &mut Queue,
         wait: Wait,
     ) -> Result<Option<Notification>, ReceiveError> {
+        self.check()?;
         rcv_block(self, queue, wait)
     }
 
@@ -245,6 +248,9 @@ impl<H: Host> Interface<H> {
     /// connections and losses. Returns the number of packets taken here. Does not block, but for a poll of the
     /// network processor, if there is one.
     pub fn poll(&mut self) -> usize {
+        if self.is_forked() {
+            return 0;
+        }
         self.poll_for(None).packets as usize
     }
 
@@ -508,6 +514,9 @@ impl<H: Host> Interface<H> {
     /// call [`Interface::end_wait`] in any case. Returns for how long to wait at most: then memory can be given back, or a peer that
     /// could not be woken can be tried again.
     pub fn prepare_wait(&mut self) -> Option<Duration> {
+        if self.is_forked() {
+            return None;
+        }
         let now_ns = self.host.now_ns();
         let is_own = !self.outbound.is_shared();
         let has_room = self.outbound.lock(|outbound| {
@@ -536,6 +545,9 @@ impl<H: Host> Interface<H> {
 
     /// Ends what [`Interface::prepare_wait`] began.
     pub fn end_wait(&mut self) {
+        if self.is_forked() {
+            return;
+        }
         if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
             driver.end_sleep();
             inbound.end_sleep();

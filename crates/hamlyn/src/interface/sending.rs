@@ -99,6 +99,19 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
+        self.check()?;
+        self.send_here(terminus, target, message, wait)
+    }
+
+    /// As [`Interface::send_msg`], in the process that opened the interface.
+    #[inline(always)]
+    pub(crate) fn send_here(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
         if let Some(handle) = self.send_short(terminus, target, message) {
             return Ok(handle);
         }
@@ -121,6 +134,7 @@ impl<H: Host> Interface<H> {
         messages: impl IntoIterator<Item = Message<'m>>,
         wait: Wait,
     ) -> Result<Sent, SendError> {
+        self.check()?;
         send_many(self, terminus, target, messages, wait)
     }
 
@@ -573,12 +587,14 @@ impl<H: Host> Interface<H> {
     /// Waits until that message, and so all that was sent before it to the same destination, is handed to its link.
     /// Messages to other destinations are not waited for.
     pub fn drain(&mut self, handle: SendHandle, wait: Wait) -> Result<Completion, SendError> {
+        self.check()?;
         drain(self, handle, wait)
     }
 
     /// Waits until nothing is queued any more for that link: every message to it that was accepted is handed over, or has
     /// failed with it. False if the time was over first. What waits for other links is not waited for.
     pub fn flush_link(&mut self, link: LinkId, wait: Wait) -> Result<bool, HostError> {
+        self.check()?;
         flush_link(self, link, wait)
     }
 
@@ -587,6 +603,7 @@ impl<H: Host> Interface<H> {
     /// Here the application's own calls move its messages, so a program that sends and then does
     /// something else for long, or ends, calls this in between.
     pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
+        self.check()?;
         flush(self, wait)
     }
 }

@@ -126,7 +126,10 @@ impl<H: Host> Interface<H> {
     #[cold]
     #[inline(never)]
     pub(crate) fn wake_sleepers_for_credit(&mut self) {
-        if self.sleepers.is_any() && self.credit_waits() != self.sleepers.credit_waits {
+        if self.sleepers.is_any()
+            && !self.is_forked()
+            && self.credit_waits() != self.sleepers.credit_waits
+        {
             self.wake_sleepers();
         }
     }
@@ -138,7 +141,10 @@ impl<H: Host> Interface<H> {
 
     /// Wakes them, so that they announce themselves anew.
     pub(crate) fn wake_sleepers(&mut self) {
-        if !self.sleepers.is_any() || std::mem::replace(&mut self.sleepers.is_over, true) {
+        if self.is_forked() || !self.sleepers.is_any() {
+            return;
+        }
+        if std::mem::replace(&mut self.sleepers.is_over, true) {
             return;
         }
         if self.sleepers.waker.is_none() {

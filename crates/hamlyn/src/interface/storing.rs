@@ -26,6 +26,7 @@ impl<H: Host> Interface<H> {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
+        self.check()?;
         store(self, terminus, target, offset, bytes, wait)
     }
 }

@@ -78,7 +78,7 @@ impl<H: Host> Publisher<H> {
     ) -> Result<Self, OpenError> {
         options.check()?;
         let pool = Pool::new(options.message_bytes as usize, options.chunks)?;
-        let mut entered = manager.enter();
+        let mut entered = manager.enter()?;
         let bound = entered.bind_empty(item, header)?;
         let mut readers = Readers::new(&entered, options);
         readers.offer(&mut entered, &bound)?;
@@ -98,6 +98,8 @@ impl<H: Host> Publisher<H> {
     /// allocate, and takes the same time whatever the length. Blocks for as long as `wait` says while all chunks are in use.
     #[inline]
     pub fn loan(&mut self, len: usize, wait: Wait) -> Result<Loan<'_, H>, LoanError> {
+        // Its chunks are the parent's, and the parent's readers see them.
+        self.manager.check()?;
         let chunk = match self.held.take(len) {
             Some(chunk) => chunk,
             None => self.await_chunk(len, wait)?,
@@ -137,10 +139,11 @@ impl<H: Host> Publisher<H> {
 
     /// Waits until there are as many readers. Their number; less than that if the time was over.
     pub fn await_readers(&mut self, readers: usize, wait: Wait) -> Result<usize, HostError> {
+        self.manager.check()?;
         let mut wait_state = WaitState::new(wait);
         loop {
             self.look();
-            if self.readers() >= readers || !self.manager.enter().pause(&mut wait_state)? {
+            if self.readers() >= readers || !self.manager.enter()?.pause(&mut wait_state)? {
                 return Ok(self.readers());
             }
         }
@@ -149,6 +152,7 @@ impl<H: Host> Publisher<H> {
     /// Waits until every reader has room for a message; false if the time was over. The room stays until the next message is
     /// published.
     pub fn await_room(&mut self, wait: Wait) -> Result<bool, HostError> {
+        self.manager.check()?;
         if self.readers.full().is_none() {
             return Ok(true);
         }
@@ -171,6 +175,7 @@ impl<H: Host> Publisher<H> {
         wait: Wait,
         mut is_there: impl FnMut(&mut Self) -> Option<R>,
     ) -> Result<Option<R>, HostError> {
+        self.manager.check()?;
         let mut wait_state = WaitState::new(wait);
         let mut seen = None;
         loop {
@@ -178,7 +183,7 @@ impl<H: Host> Publisher<H> {
             if let Some(found) = is_there(self) {
                 return Ok(Some(found));
             }
-            let activity = Some(self.manager.enter().interface().activity());
+            let activity = Some(self.manager.enter()?.interface().activity());
             if activity != seen {
                 seen = activity;
                 self.look();
@@ -186,7 +191,7 @@ impl<H: Host> Publisher<H> {
                     return Ok(Some(found));
                 }
             }
-            if !self.manager.enter().pause(&mut wait_state)? {
+            if !self.manager.enter()?.pause(&mut wait_state)? {
                 return Ok(None);
             }
         }
@@ -213,6 +218,7 @@ impl<H: Host> Publisher<H> {
     }
 
     fn publish(&mut self, mut chunk: Chunk, wait: Wait) -> Result<Published, SendError> {
+        self.manager.check()?;
         let mut wait_state = WaitState::new(wait);
         match self.unlooked.checked_sub(1) {
             Some(unlooked) => self.unlooked = unlooked,
@@ -223,7 +229,7 @@ impl<H: Host> Publisher<H> {
             if !blocks {
                 self.look();
             } else {
-                let left = self.manager.enter().interface().left(&mut wait_state);
+                let left = self.manager.enter()?.interface().left(&mut wait_state);
                 let has_room = self.await_room(left);
                 if has_room != Ok(true) {
                     self.held.give_back(chunk);
@@ -244,13 +250,13 @@ impl<H: Host> Publisher<H> {
         let (readers, held) = (&mut self.readers, &mut self.held);
         if readers.has_copied() {
             let left = match blocks {
-                true => self.manager.enter().interface().left(&mut wait_state),
+                true => self.manager.enter()?.interface().left(&mut wait_state),
                 false => Wait::Poll,
             };
             readers.copy(held, index, left, &mut published);
         }
         readers.announce(
-            &mut self.manager.enter(),
+            &mut self.manager.enter()?,
             held,
             index,
             number,

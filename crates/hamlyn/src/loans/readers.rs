@@ -244,7 +244,11 @@ impl<H: Host> Readers<H> {
     /// Takes in what was given back, and nothing else: for a publisher that waits for it.
     #[inline]
     pub(super) fn collect(&mut self, manager: &Holder<H>, held: &mut Held) {
-        manager.enter().interface_mut().poll();
+        let Ok(mut entered) = manager.enter() else {
+            return;
+        };
+        entered.interface_mut().poll();
+        drop(entered);
         for reader in &mut self.readers {
             reader.window.collect(&reader.door.board, held);
         }
@@ -252,7 +256,9 @@ impl<H: Host> Readers<H> {
 
     /// Takes in what has come: greetings, samples that were given back, good-byes and losses.
     pub(super) fn look(&mut self, manager: &Holder<H>, bound: &Bound, held: &mut Held) {
-        let mut entered = manager.enter();
+        let Ok(mut entered) = manager.enter() else {
+            return;
+        };
         entered.reap();
         entered.interface_mut().poll();
         for reader in &mut self.readers {
@@ -282,7 +288,10 @@ impl<H: Host> Readers<H> {
             for (door, told) in came {
                 self.greet(manager, held, door, &told);
             }
-            entered = manager.enter();
+            entered = match manager.enter() {
+                Ok(entered) => entered,
+                Err(_) => return,
+            };
         }
         if std::mem::take(&mut self.is_untidy) {
             self.looks = 0;
@@ -299,7 +308,9 @@ impl<H: Host> Readers<H> {
         let mut bytes = [0; GREETING_BYTES];
         let is_read = door.area.read_at(GREETING_OFFSET, &mut bytes).is_ok();
         let greeting = is_read.then(|| Greeting::read(word, &bytes)).flatten();
-        let mut entered = manager.enter();
+        let Ok(mut entered) = manager.enter() else {
+            return;
+        };
         let to = match &greeting {
             Some(Greeting::Views(ticket)) => ticket.destination,
             Some(Greeting::Copies(seed)) => seed.ticket.destination,

@@ -137,7 +137,7 @@ impl<H: Host> Subscriber<H> {
         let lane = Lane::from_bytes(lane).ok_or(ConnectError::Seed {
             what: "its lane is none",
         })?;
-        let mut entered = manager.enter();
+        let mut entered = manager.enter()?;
         let door = entered.target(&lane.door, left)?;
         let board = door.with_ticket(lane.board).ok_or(ConnectError::Seed {
             what: "its board is another interface's",
@@ -156,7 +156,7 @@ impl<H: Host> Subscriber<H> {
             drop(entered);
             let stream = stream::Receiver::new(manager, stream_options(&lane))?;
             greeting = stream.make_seed().to_bytes();
-            entered = manager.enter();
+            entered = manager.enter()?;
             let copies = Copies {
                 stream,
                 copy: Vec::new(),
@@ -183,7 +183,7 @@ impl<H: Host> Subscriber<H> {
             manager: manager.hold(),
         };
         let message = Message::new(&greeting).at(GREETING_OFFSET).word(word);
-        manager.enter().send_msg(&door, &message, left)?;
+        manager.enter()?.send_msg(&door, &message, left)?;
         Ok(subscriber)
     }
 
@@ -194,13 +194,14 @@ impl<H: Host> Subscriber<H> {
     /// takes 2 seconds more if the publisher's process does not hand it over.
     #[inline]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Sample<'_, H>>, ReceiveError> {
+        self.manager.check()?;
         if let Some(error) = &self.over {
             return Err(error.clone());
         }
         let (is_latest, returns) = (self.lane.is_latest, &mut self.returns);
         let came = match &mut self.route {
             Route::Views(list) => {
-                let mut manager = self.manager.enter();
+                let mut manager = self.manager.enter()?;
                 match manager.interface_mut().take_at_hand(&list.queue) {
                     Some(told) if told.word == list.next && !is_latest && list.pool.is_some() => {
                         list.message(&told).map(Some)
@@ -258,13 +259,15 @@ impl<H: Host> Subscriber<H> {
     /// The publisher, as the kernel or the handshake vouches. Nothing if its link ended long ago.
     pub fn publisher(&self) -> Option<PeerIdentity> {
         let link = self.door.link();
-        self.manager.enter().interface_mut().identity_of(link)
+        self.manager.enter().ok()?.interface_mut().identity_of(link)
     }
 
     /// Gives back samples that were kept and are dropped, as the next [`Subscriber::recv`] would: for a program that makes none
     /// for long.
     pub fn reclaim(&mut self) {
-        self.returns.give_back_released(&mut self.manager.enter());
+        if let Ok(mut manager) = self.manager.enter() {
+            self.returns.give_back_released(&mut manager);
+        }
     }
 }
 
@@ -323,13 +326,13 @@ impl<H: Host> Copies<H> {
         is_latest: bool,
         wait: Wait,
     ) -> Result<Option<Came>, ReceiveError> {
-        returns.give_back_released(&mut manager.enter());
+        returns.give_back_released(&mut manager.enter()?);
         let mut wait_state = WaitState::new(wait);
         let mut newest: Option<Came> = None;
         loop {
             let left = match newest {
                 Some(_) => Wait::Poll,
-                None => manager.enter().interface().left(&mut wait_state),
+                None => manager.enter()?.interface().left(&mut wait_state),
             };
             let slice = match left {
                 Wait::For(left) if left < COPY_WAIT => Wait::For(left),
@@ -351,7 +354,7 @@ impl<H: Host> Copies<H> {
                     drop(record);
                     self.next += 1;
                     if let Some(older) = newest.replace(came) {
-                        returns.give_back(&mut manager.enter(), older.position);
+                        returns.give_back(&mut manager.enter()?, older.position);
                     }
                     if !is_latest {
                         return Ok(newest);
@@ -361,7 +364,7 @@ impl<H: Host> Copies<H> {
                 Ok(None) | Err(_) if newest.is_some() => return Ok(newest),
                 Err(error) => return Err(error),
                 Ok(None) => {
-                    let entered = manager.enter();
+                    let entered = manager.enter()?;
                     if entered.interface().is_drained(publisher.link()) {
                         return Err(entered.interface().lost(publisher).into());
                     }

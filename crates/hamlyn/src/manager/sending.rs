@@ -72,7 +72,7 @@ impl<H: Host> Entered<'_, H> {
         }
         // Not to wait within the interface, but to begin a message that is too long to be queued.
         let at_once = Wait::For(Duration::ZERO);
-        let sent = self.interface.send_msg(terminus, target, message, at_once);
+        let sent = self.interface.send_here(terminus, target, message, at_once);
         if let Err(SendError::Cut { .. }) = sent {
             *rest = self.interface.take_cut();
         }
@@ -106,6 +106,6 @@ impl<H: Host> InHand<H> for Entered<'_, H> {
         if Self::AMONG_THREADS && wait != Wait::Poll {
             return self.send_among_threads(terminus, target, message, wait);
         }
-        self.interface.send_msg(terminus, target, message, wait)
+        self.interface.send_here(terminus, target, message, wait)
     }
 }

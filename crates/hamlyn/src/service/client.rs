@@ -242,7 +242,7 @@ impl<H: Host> Client<H> {
         let seed = LaneSeed::from_bytes(seed).ok_or(ConnectError::Seed {
             what: "its lane is none",
         })?;
-        let mut entered = manager.enter();
+        let mut entered = manager.enter()?;
         let target = entered.target(&seed.requests, left)?;
         let board = target.with_ticket(seed.board).ok_or(ConnectError::Seed {
             what: "its board is another interface's",
@@ -283,12 +283,12 @@ impl<H: Host> Client<H> {
     pub fn call(&mut self, request: &[u8], wait: Wait) -> Result<Reply<'_, H>, CallError> {
         let mut wait_state = WaitState::new(wait);
         // From now on, not from the first look that finds nothing.
-        let wait = self.manager.enter().interface().left(&mut wait_state);
+        let wait = self.manager.enter()?.interface().left(&mut wait_state);
         let call = self.start(request, wait)?;
-        let left = self.manager.enter().interface().left(&mut wait_state);
+        let left = self.manager.enter()?.interface().left(&mut wait_state);
         let awaited = self
             .calls
-            .await_reply(&mut self.manager.enter(), &call, left);
+            .await_reply(&mut self.manager.enter()?, &call, left);
         match awaited? {
             Some(word) => Ok(Reply {
                 index: call.index,
@@ -302,9 +302,10 @@ impl<H: Host> Client<H> {
     /// Sends a request without waiting for the reply. Blocks, for as long as `wait` says, only if as many calls are outstanding as
     /// may be, or if there is no room to send. Allocates if the link has no room, or to copy what is longer than a packet.
     pub fn start(&mut self, request: &[u8], wait: Wait) -> Result<Pending, CallError> {
+        self.manager.check()?;
         let calls = &mut self.calls;
         calls.check_length(request)?;
-        let mut manager = self.manager.enter();
+        let mut manager = self.manager.enter()?;
         let mut wait_state = WaitState::new(wait);
         loop {
             calls.poll(&mut manager)?;
@@ -321,7 +322,7 @@ impl<H: Host> Client<H> {
     pub fn reply(&mut self, call: &Pending, wait: Wait) -> Result<Option<Reply<'_, H>>, CallError> {
         let awaited = self
             .calls
-            .await_reply(&mut self.manager.enter(), call, wait);
+            .await_reply(&mut self.manager.enter()?, call, wait);
         Ok(awaited?.map(|word| Reply {
             index: call.index,
             length_bytes: word.length_bytes,
@@ -338,6 +339,7 @@ impl<H: Host> Client<H> {
 
     /// As [`Client::start`], as a future; the manager must be driven. If it is dropped before it is done, nothing is sent.
     pub async fn start_async(&mut self, request: &[u8]) -> Result<Pending, CallError> {
+        self.manager.check()?;
         let calls = &mut self.calls;
         calls.check_length(request)?;
         let mut start = |manager: &mut Entered<'_, H>| {

@@ -100,7 +100,7 @@ impl<H: Host> Service<H> {
         header: ItemHeader,
     ) -> Result<Self, OpenError> {
         options.check()?;
-        let mut entered = manager.enter();
+        let mut entered = manager.enter()?;
         let bound = entered.bind_empty(item, header)?;
         let mut lanes = Lanes::open(&mut entered, options)?;
         lanes.offer(&mut entered, &bound)?;
@@ -151,7 +151,7 @@ impl<H: Host> Service<H> {
 
     fn next_call_id(&mut self, wait: Wait) -> Result<Option<CallId>, ReceiveError> {
         let (lanes, bound, dropped) = (&mut self.lanes, &self.bound, &self.dropped);
-        await_call(lanes, bound, dropped, &mut self.manager.enter(), wait)
+        await_call(lanes, bound, dropped, &mut self.manager.enter()?, wait)
     }
 
     /// As [`Service::next`], for requests of one length; clients whose requests have another are told that they were dropped.
@@ -162,7 +162,7 @@ impl<H: Host> Service<H> {
     ) -> Result<Option<Call<'_, H>>, ReceiveError> {
         let mut wait_state = WaitState::new(wait);
         loop {
-            let left = self.manager.enter().interface().left(&mut wait_state);
+            let left = self.manager.enter()?.interface().left(&mut wait_state);
             match self.next_call_id(left)? {
                 Some(call_id) if !self.is_of(call_id, length_bytes) => self.drop_call(call_id),
                 call_id => return Ok(call_id.map(|call_id| self.call(call_id))),
@@ -209,6 +209,7 @@ impl<H: Host> Service<H> {
 
     /// Answers a call that was put off. Does not block, as [`Call::reply`].
     pub fn reply(&mut self, mut call: Deferred, bytes: &[u8]) -> Result<Answered, ReplyError> {
+        self.manager.check()?;
         self.check_length(bytes)?;
         let is_there = self.is_own(&call);
         call.is_done = is_there;
@@ -222,7 +223,9 @@ impl<H: Host> Service<H> {
     /// connecting again, end its link ([`crate::Interface::disconnect`]) and name it in the access list no more. Whether there was
     /// one.
     pub fn dismiss(&mut self, client: LinkId) -> bool {
-        let mut manager = self.manager.enter();
+        let Ok(mut manager) = self.manager.enter() else {
+            return false;
+        };
         let lanes = self.lanes.lanes_over(client);
         for &lane in &lanes {
             self.lanes.close(&mut manager, lane);
@@ -252,7 +255,7 @@ impl<H: Host> Service<H> {
     }
 
     fn answer(&mut self, call_id: CallId, bytes: &[u8]) -> Result<Answered, ReplyError> {
-        let mut manager = self.manager.enter();
+        let mut manager = self.manager.enter()?;
         let answered = self
             .lanes
             .answer(&mut manager, call_id, Status::Answered, bytes)?;
@@ -332,7 +335,7 @@ impl<H: Host> Call<'_, H> {
     /// Who asks, as the kernel or the handshake vouches. Nothing if the client has just gone.
     pub fn client(&self) -> Option<PeerIdentity> {
         let link = self.service.lanes.link(self.call_id.lane)?;
-        let mut manager = self.service.manager.enter();
+        let mut manager = self.service.manager.enter().ok()?;
         manager.interface_mut().identity_of(link)
     }
 
@@ -344,6 +347,7 @@ impl<H: Host> Call<'_, H> {
     /// Answers with these bytes. Does not block: if there is no room, they are copied, and go when there is, while the service is
     /// asked for calls or its manager waits.
     pub fn reply(mut self, bytes: &[u8]) -> Result<Answered, ReplyError> {
+        self.service.manager.check()?;
         self.service.check_length(bytes)?;
         self.is_done = true;
         self.service.answer(self.call_id, bytes)
@@ -373,7 +377,9 @@ impl<H: Host> Drop for Call<'_, H> {
     fn drop(&mut self) {
         if !self.is_done {
             let Service { lanes, manager, .. } = &mut *self.service;
-            let mut manager = manager.enter();
+            let Ok(mut manager) = manager.enter() else {
+                return;
+            };
             // The next call of the service fails if the host does.
             let _ = lanes.answer(&mut manager, self.call_id, Status::Dropped, &[]);
         }

@@ -87,8 +87,10 @@ impl<H: Host> Drop for Record<'_, H> {
     #[inline(always)]
     fn drop(&mut self) {
         let Receiver { end, manager, .. } = &mut *self.stream;
-        if !end.release_at_once() {
-            end.release_slowly(&mut manager.enter());
+        if !end.release_at_once()
+            && let Ok(mut manager) = manager.enter()
+        {
+            end.release_slowly(&mut manager);
         }
     }
 }
@@ -115,7 +117,7 @@ impl<H: Host> Receiver<H> {
     /// Opens the receiving end, with all the memory it starts with.
     pub fn new(manager: &Manager<H>, options: StreamOptions) -> Result<Self, OpenError> {
         Ok(Self {
-            end: receiver::Receiver::new(&mut manager.enter(), options)?,
+            end: receiver::Receiver::new(&mut manager.enter()?, options)?,
             offering: None,
             manager: manager.hold(),
         })
@@ -130,7 +132,7 @@ impl<H: Host> Receiver<H> {
     ) -> Result<Self, OpenError> {
         let mut receiver = Self::new(manager, options)?;
         let seed = receiver.make_seed().to_bytes();
-        let bound = manager.enter().bind(item, header, &seed, Supply::Once)?;
+        let bound = manager.enter()?.bind(item, header, &seed, Supply::Once)?;
         receiver.offering = Some(Offering::new(bound));
         Ok(receiver)
     }
@@ -145,7 +147,7 @@ impl<H: Host> Receiver<H> {
     /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`] tells losses until then.
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Record<'_, H>>, ReceiveError> {
-        let mut manager = self.manager.enter();
+        let mut manager = self.manager.enter()?;
         let is_delivered = self.end.deliver_short(&mut manager)
             || receive_slowly(&mut self.end, &mut self.offering, &mut manager, wait)?;
         drop(manager);
@@ -187,7 +189,9 @@ impl<H: Host> Receiver<H> {
     /// Gives back the memory of kept records that were dropped, as the next [`Receiver::recv`] would: for a program that makes
     /// none for long.
     pub fn reclaim(&mut self) {
-        self.end.reclaim(&mut self.manager.enter());
+        if let Ok(mut manager) = self.manager.enter() {
+            self.end.reclaim(&mut manager);
+        }
     }
 
     /// Shows each record to `each`, until it breaks, the time between two records is over, or the stream has ended. What it broke
@@ -215,7 +219,7 @@ impl<H: Host> Receiver<H> {
     /// was given them before, and passed them on, may have sent records, too.
     pub fn sender(&self) -> Option<PeerIdentity> {
         let link = self.end.sender_link()?;
-        self.manager.enter().interface_mut().identity_of(link)
+        self.manager.enter().ok()?.interface_mut().identity_of(link)
     }
 
     /// Bytes of memory that the stream has at present.
@@ -225,7 +229,7 @@ impl<H: Host> Receiver<H> {
 
     /// Packets refused at this stream's present memory, by reason, and more.
     pub fn info(&self) -> Result<Option<SlotInfo>, OpenError> {
-        self.end.info(&self.manager.enter())
+        self.end.info(&*self.manager.enter()?)
     }
 }
 
@@ -274,7 +278,7 @@ impl<H: Host> Sender<H> {
     /// Grows the sending end from a seed; connects if need be, and presents itself.
     pub fn grow(manager: &Manager<H>, seed: &StreamSeed, wait: Wait) -> Result<Self, ConnectError> {
         Ok(Self {
-            end: sender::Sender::grow(&mut manager.enter(), seed, wait)?,
+            end: sender::Sender::grow(&mut manager.enter()?, seed, wait)?,
             manager: manager.hold(),
         })
     }
@@ -287,7 +291,7 @@ impl<H: Host> Sender<H> {
     /// when the wait was over: it is copied and goes later, as the link has room.
     #[inline(always)]
     pub fn send(&mut self, data: &[u8], wait: Wait) -> Result<(), SendError> {
-        self.end.send(&mut self.manager.enter(), data, wait)
+        self.end.send(&mut self.manager.enter()?, data, wait)
     }
 
     /// As [`Sender::send`], for a task: it is woken when there may be room ([`Manager::register_waker`]), and the call is to be made
@@ -318,14 +322,14 @@ impl<H: Host> Sender<H> {
 
     /// Sends what was held back.
     pub fn flush(&mut self, wait: Wait) -> Result<(), SendError> {
-        self.end.flush(&mut self.manager.enter(), wait)
+        self.end.flush(&mut self.manager.enter()?, wait)
     }
 
     /// Sends what was held back, and waits until every record that was accepted is in its place at the receiver's interface,
     /// whether its program has taken it or not; or says what was refused since the fence before. Blocks for as long as `wait`
     /// says. See [`crate::Interface::fence`].
     pub fn fence(&mut self, wait: Wait) -> Result<(), FenceError> {
-        self.end.fence(&mut self.manager.enter(), wait)
+        self.end.fence(&mut self.manager.enter()?, wait)
     }
 
     /// As [`Sender::flush`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped
@@ -355,7 +359,7 @@ impl<H: Host> Sender<H> {
     /// the call may be repeated; with any other error the sender is closed as well. One that is dropped before it is closed
     /// sends nothing more, and its receiver is told whether that was all.
     pub fn close(&mut self, wait: Wait) -> Result<(), SendError> {
-        self.end.close(&mut self.manager.enter(), wait)
+        self.end.close(&mut self.manager.enter()?, wait)
     }
 
     /// The receiver's end of the connection.

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 
 use hamlyn_link::udp::handshake::{Heard, MESSAGE_BYTES_MAX, Responder};
 use hamlyn_link::udp::socket::{CallFailed, Socket, SocketSettings};
+use hamlyn_ring::forks::ClosedInChildren;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
@@ -115,10 +116,12 @@ fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &EventFd) {
         match Socket::bind(at, &settings) {
             Ok(socket) => {
                 let (tell, told) = mpsc::channel();
+                let socket = UdpSocket::from(OwnedFd::from(socket));
                 let mut service = Service {
+                    _in_children: ClosedInChildren::new(socket.as_fd()),
                     interior,
                     responder,
-                    socket: OwnedFd::from(socket).into(),
+                    socket,
                     bell: Arc::new(bell),
                     lookups: Vec::new(),
                     tell,
@@ -160,6 +163,8 @@ struct Lookup {
 struct Service<'a> {
     interior: &'a Arc<Interior>,
     responder: Responder,
+    /// Of the socket: else datagrams go to a child that reads none.
+    _in_children: ClosedInChildren,
     socket: UdpSocket,
     /// Signalled when a query to a neighbour is done.
     bell: Arc<EventFd>,

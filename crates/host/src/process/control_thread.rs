@@ -20,6 +20,7 @@ use super::source::Source;
 use crate::network::endpoint_driver::EndpointDriver;
 use crate::network::name_service::ENDPOINT_ITEM;
 use crate::{Errno, HostError, RefusedBecause};
+use hamlyn_ring::forks::Uninherited;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
@@ -36,7 +37,7 @@ const PAUSE_NS: u64 = 50_000_000;
 
 /// A handshake that a peer began.
 struct Handshake {
-    socket: Arc<OwnedFd>,
+    socket: Arc<Uninherited>,
     credentials: Credentials,
     /// The peer may not be linked, but may ask for the address of the UDP endpoint: the name service of this host asks all processes, whose users may differ.
     only_seeks: bool,
@@ -55,7 +56,7 @@ struct Welcomed {
 /// See the module.
 pub(super) struct ControlThread {
     interior: Arc<Interior>,
-    listeners: Vec<OwnedFd>,
+    listeners: Vec<Uninherited>,
     handshakes: HashMap<u64, Handshake>,
     handshakes_begun: u64,
     paused_until_ns: Option<u64>,
@@ -66,7 +67,10 @@ pub(super) struct ControlThread {
 
 impl ControlThread {
     /// A control thread for these listening sockets.
-    pub(super) fn new(interior: Arc<Interior>, listeners: Vec<OwnedFd>) -> Result<Self, HostError> {
+    pub(super) fn new(
+        interior: Arc<Interior>,
+        listeners: Vec<Uninherited>,
+    ) -> Result<Self, HostError> {
         let control_thread = Self {
             endpoint_driver: interior.network.as_ref().map(|_| EndpointDriver::default()),
             interior,
@@ -187,7 +191,7 @@ impl ControlThread {
                 return;
             };
             match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(socket) => self.greet(socket),
+                Ok(socket) => self.greet(socket.into()),
                 Err(rustix::io::Errno::AGAIN) => return,
                 Err(
                     rustix::io::Errno::MFILE
@@ -202,7 +206,7 @@ impl ControlThread {
     }
 
     /// Judges who connects, says who we are, and gives them a place among the handshakes.
-    fn greet(&mut self, socket: OwnedFd) {
+    fn greet(&mut self, socket: Uninherited) {
         let Ok(credentials) = Credentials::of(&socket) else {
             return self.note(Outcome::PeerClosed, None);
         };
@@ -336,7 +340,7 @@ impl ControlThread {
     }
 
     /// Answers an ask. What cannot be sent stays where it is.
-    fn answer(&mut self, socket: &OwnedFd, credentials: &Credentials, item: &Name) {
+    fn answer(&mut self, socket: &Uninherited, credentials: &Credentials, item: &Name) {
         let send = |bytes: &[u8]| {
             let bytes = bytes.to_vec();
             exchange::send(socket, &Message::Answer { bytes }, &[])
@@ -347,7 +351,13 @@ impl ControlThread {
     }
 
     /// Hands over pages that were lent to the asker, or an area that is exported. Pages that cannot be sent stay.
-    fn lend(&mut self, socket: &OwnedFd, credentials: &Credentials, interface: u64, secret: u64) {
+    fn lend(
+        &mut self,
+        socket: &Uninherited,
+        credentials: &Credentials,
+        interface: u64,
+        secret: u64,
+    ) {
         let send = |handed: HandOver<'_>| match handed {
             HandOver::Lent(file, length_bytes) => {
                 exchange::send(socket, &Message::Lent { length_bytes }, &[file])
@@ -369,7 +379,7 @@ impl ControlThread {
     /// Notes what was given to the peer. If nothing was, tells the peer so.
     fn note_given(
         &mut self,
-        socket: &OwnedFd,
+        socket: &Uninherited,
         credentials: &Credentials,
         given: Option<(Outcome, Result<(), Errno>)>,
         absent: Outcome,
@@ -385,7 +395,7 @@ impl ControlThread {
     /// Answers a hello, and makes the link. To be followed by [`ControlThread::enter`] or [`ControlThread::forget`].
     fn welcome(
         &self,
-        socket: &Arc<OwnedFd>,
+        socket: &Arc<Uninherited>,
         credentials: &Credentials,
         offer: &Offer,
         descriptors: [OwnedFd; DESCRIPTORS],
@@ -407,7 +417,7 @@ impl ControlThread {
     }
 
     /// Both sides have mapped what they need: seals our memory, and enters the link.
-    fn enter(&self, socket: &OwnedFd, welcomed: Welcomed) -> Result<(), HostError> {
+    fn enter(&self, socket: &Uninherited, welcomed: Welcomed) -> Result<(), HostError> {
         let Welcomed {
             key,
             new_link,
@@ -433,7 +443,7 @@ impl ControlThread {
 
     fn make(
         &self,
-        socket: &Arc<OwnedFd>,
+        socket: &Arc<Uninherited>,
         credentials: &Credentials,
         offer: &Offer,
         descriptors: [OwnedFd; DESCRIPTORS],
@@ -458,7 +468,7 @@ impl ControlThread {
     }
 
     /// Tells the peer why it is refused. Dropping the socket does the rest.
-    fn refuse(&mut self, socket: &OwnedFd, credentials: &Credentials, outcome: Outcome) {
+    fn refuse(&mut self, socket: &Uninherited, credentials: &Credentials, outcome: Outcome) {
         self.note(outcome, Some(credentials));
         if let Some(RefusedBecause(reason)) = outcome.reason() {
             // If it cannot be told, it sees the end of the socket.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 
 use hamlyn_link::either::EitherLink;
+use hamlyn_ring::forks::Birth;
 use hamlyn_ring::wake::WaitSet;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -38,7 +39,7 @@ pub struct ProcessDriver {
     /// The program sleeps at the endpoint, as that was told.
     is_at_endpoint: bool,
     /// The process that opened the interface.
-    process: u32,
+    birth: Birth,
 }
 
 impl ProcessDriver {
@@ -53,7 +54,7 @@ impl ProcessDriver {
             wakes_seen: 0,
             polls_udp: false,
             is_at_endpoint: false,
-            process: std::process::id(),
+            birth: Birth::here(),
         }
     }
 
@@ -159,9 +160,7 @@ impl Driver for ProcessDriver {
     }
 
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        if self.process != std::process::id() {
-            return Err(HostError::Forked);
-        }
+        self.birth.check()?;
         if self.attention().load(Ordering::Relaxed) {
             return Ok(());
         }

@@ -13,6 +13,7 @@ use hamlyn_link::LinkError;
 use hamlyn_link::pair::{PairLink, PairParts};
 use hamlyn_ring::doorbell::Fence;
 use hamlyn_ring::duplex::LineOrder;
+use hamlyn_ring::forks::Uninherited;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::{Memfd, MemfdError, Unsuitable};
 use hamlyn_ring::ready_bitmap::{READY_BITMAP_BYTES, ReadyBit, ReadyBitmap, ReadyBits};
@@ -145,7 +146,7 @@ impl Lender {
         lent: Lent,
         offer: &Offer,
         [ring, ready_bitmap]: [OwnedFd; DESCRIPTORS],
-        control: &OwnedFd,
+        control: &Uninherited,
         order: LineOrder,
     ) -> Result<PairLink, Unlinkable> {
         let send_geometry = Geometry::new(offer.cells, offer.arena_bytes)

@@ -32,8 +32,9 @@
 //!
 //! # Forking
 //!
-//! A child that was forked without `exec` has neither the control thread nor the rings;
-//! it must not use the host. `exec` closes everything.
+//! A forked child has neither the control thread nor a part in the rings. There the calls of the
+//! host fail, its end ends nothing, and its sockets are closed ([`hamlyn_ring::forks`]). `exec`
+//! closes everything.
 
 mod ask;
 mod borrow;
@@ -75,6 +76,7 @@ use grant::Lender;
 use hamlyn_engine::receive_observer::Unobserved;
 use hamlyn_link::either::EitherLink;
 use hamlyn_ring::export::{ExportFiles, ImportedArea};
+use hamlyn_ring::forks::{Birth, Uninherited};
 use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use hamlyn_ring::shared::Access as MemoryAccess;
@@ -136,6 +138,7 @@ pub struct ProcessHost<S = OneThread> {
     control_thread: Option<JoinHandle<()>>,
     /// Taken out first: it uses the local sockets.
     name_service: Option<NameService>,
+    birth: Birth,
     sharing: PhantomData<fn() -> S>,
 }
 
@@ -212,6 +215,7 @@ impl<S> ProcessHost<S> {
             ready_bitmap: Some(ready_bitmap),
             control_thread: Some(control_thread),
             name_service: None,
+            birth: Birth::here(),
             sharing: PhantomData,
         };
         host.open_name_service()?;
@@ -267,6 +271,14 @@ impl<S> std::fmt::Debug for ProcessHost<S> {
 
 impl<S> Drop for ProcessHost<S> {
     fn drop(&mut self) {
+        if !self.birth.is_here() {
+            // A forked child ends nothing: links, threads and locks are the parent's.
+            std::mem::forget(self.name_service.take());
+            std::mem::forget(self.control_thread.take());
+            std::mem::forget(self.driver.take());
+            std::mem::forget(Arc::clone(&self.interior));
+            return;
+        }
         self.name_service = None;
         self.interior.registry.close();
         if let Some(network) = &self.interior.network {
@@ -281,15 +293,23 @@ impl<S> Drop for ProcessHost<S> {
 
 /// See [`Connector`].
 #[derive(Clone)]
-pub struct ProcessConnector(Arc<Interior>);
+pub struct ProcessConnector(Arc<Interior>, Birth);
+
+impl ProcessConnector {
+    /// Nothing is asked of anybody in the name of a parent.
+    fn interior(&self) -> Result<&Interior, HostError> {
+        self.1.check()?;
+        Ok(&self.0)
+    }
+}
 
 impl Connector for ProcessConnector {
     fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Vec<u8>, ConnectError> {
-        ask::ask(&self.0, to, item, deadline_ns)
+        ask::ask(self.interior()?, to, item, deadline_ns)
     }
 
     fn connect(&self, to: Address<'_>, deadline_ns: u64) -> Result<u64, ConnectError> {
-        Ok(connect::connect(&self.0, to, deadline_ns)?.token)
+        Ok(connect::connect(self.interior()?, to, deadline_ns)?.token)
     }
 
     fn borrow<R>(
@@ -299,7 +319,7 @@ impl Connector for ProcessConnector {
         adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
         deadline_ns: u64,
     ) -> Result<R, ConnectError> {
-        borrow::borrow(&self.0, from, secret, adopt, deadline_ns)
+        borrow::borrow(self.interior()?, from, secret, adopt, deadline_ns)
     }
 
     fn import(
@@ -309,7 +329,7 @@ impl Connector for ProcessConnector {
         access: MemoryAccess,
         deadline_ns: u64,
     ) -> Result<ImportedArea, ConnectError> {
-        borrow::import(&self.0, from, secret, access, deadline_ns)
+        borrow::import(self.interior()?, from, secret, access, deadline_ns)
     }
 }
 
@@ -330,7 +350,7 @@ impl<S: Sharing> Host for ProcessHost<S> {
     }
 
     fn connector(&self) -> ProcessConnector {
-        ProcessConnector(Arc::clone(&self.interior))
+        ProcessConnector(Arc::clone(&self.interior), self.birth)
     }
 
     fn identity(&self) -> Destination {
@@ -346,6 +366,7 @@ impl<S: Sharing> Host for ProcessHost<S> {
     }
 
     fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
+        self.birth.check()?;
         let secret = random_bits()?;
         self.interior
             .lendings
@@ -354,10 +375,13 @@ impl<S: Sharing> Host for ProcessHost<S> {
     }
 
     fn withdraw_lent(&mut self, secret: u64) {
-        self.interior.lendings.withdraw(secret);
+        if self.birth.is_here() {
+            self.interior.lendings.withdraw(secret);
+        }
     }
 
     fn export(&mut self, files: ExportFiles, length_bytes: u64) -> Result<u64, HostError> {
+        self.birth.check()?;
         let secret = random_bits()?;
         self.interior
             .lendings
@@ -366,7 +390,9 @@ impl<S: Sharing> Host for ProcessHost<S> {
     }
 
     fn withdraw_export(&mut self, secret: u64) {
-        self.interior.lendings.withdraw_export(secret);
+        if self.birth.is_here() {
+            self.interior.lendings.withdraw_export(secret);
+        }
     }
 
     fn connect(
@@ -374,6 +400,7 @@ impl<S: Sharing> Host for ProcessHost<S> {
         to: Address<'_>,
         deadline_ns: u64,
     ) -> Result<Connected<Self::Link>, ConnectError> {
+        self.birth.check().map_err(HostError::from)?;
         let interior = &self.interior;
         let linked = connect::connect(interior, to, deadline_ns)?;
         let token = linked.token;
@@ -385,24 +412,32 @@ impl<S: Sharing> Host for ProcessHost<S> {
     }
 
     fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
+        self.birth.check()?;
         let item = Name::checked(item)?;
         self.interior.offers.offer(item, supply, bytes)
     }
 
     fn offered(&self, item: &str) -> usize {
+        if !self.birth.is_here() {
+            return 0;
+        }
         let offers = &self.interior.offers;
         Name::new(item).map_or(0, |item| offers.offered(&item))
     }
 
     fn withdraw(&mut self, item: &str) {
-        // Nothing is offered under an invalid name.
-        if let Ok(name) = Name::new(item) {
+        // Nothing is offered under an invalid name, or in a child.
+        if self.birth.is_here()
+            && let Ok(name) = Name::new(item)
+        {
             self.interior.offers.withdraw(&name);
         }
     }
 
     fn disconnect(&mut self, token: u64) {
-        self.interior.registry.disconnect(token);
+        if self.birth.is_here() {
+            self.interior.registry.disconnect(token);
+        }
     }
 
     fn take_driver(&mut self) -> Option<ProcessDriver> {
@@ -466,7 +501,7 @@ pub(crate) fn random_bits() -> Result<u64, HostError> {
 }
 
 /// A new interface number, and the socket that listens for it.
-fn own_listener(settings: &Settings) -> Result<(u64, OwnedFd), HostError> {
+fn own_listener(settings: &Settings) -> Result<(u64, Uninherited), HostError> {
     const ATTEMPTS: u32 = 8;
     for _ in 0..ATTEMPTS {
         let interface = random_bits()?;
@@ -482,15 +517,16 @@ fn own_listener(settings: &Settings) -> Result<(u64, OwnedFd), HostError> {
 }
 
 /// A socket that listens at an address, or nothing if somebody else does.
-fn listen_at(address: &SocketAddrUnix) -> Result<Option<OwnedFd>, HostError> {
+fn listen_at(address: &SocketAddrUnix) -> Result<Option<Uninherited>, HostError> {
     let failed = |call| move |errno| HostError::system(call, 1, errno);
-    let listener = rustix::net::socket_with(
+    let listener: Uninherited = rustix::net::socket_with(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
         SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
         None,
     )
-    .map_err(failed("socket"))?;
+    .map_err(failed("socket"))?
+    .into();
     match rustix::net::bind(&listener, address) {
         Ok(()) => {}
         Err(rustix::io::Errno::ADDRINUSE) => return Ok(None),

@@ -15,7 +15,8 @@ use super::registry::PeerKey;
 use crate::network::handshake_payload::Sought;
 use crate::network::resolver::{RemoteTarget, Unanswered};
 use crate::{Address, ConnectError, Destination, Errno, HostError, RefusedBecause};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use hamlyn_ring::forks::Uninherited;
+use rustix::fd::BorrowedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 /// Descriptors that a connection needs on our side: the socket, the memories
@@ -90,7 +91,7 @@ impl RemoteTarget {
 pub(super) struct ControlChannel<'a> {
     interior: &'a Interior,
     target: &'a Target,
-    pub(super) socket: OwnedFd,
+    pub(super) socket: Uninherited,
     pub(super) credentials: Credentials,
     pub(super) interface: u64,
 }
@@ -278,14 +279,15 @@ impl Target {
         Ok(Some(channel))
     }
 
-    fn connected(&self) -> Result<OwnedFd, AttemptError> {
-        let socket = rustix::net::socket_with(
+    fn connected(&self) -> Result<Uninherited, AttemptError> {
+        let socket: Uninherited = rustix::net::socket_with(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
             SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
             None,
         )
-        .map_err(|errno| HostError::system("socket", DESCRIPTORS, errno))?;
+        .map_err(|errno| HostError::system("socket", DESCRIPTORS, errno))?
+        .into();
         match rustix::net::connect(&socket, &self.address) {
             Ok(()) => Ok(socket),
             Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::NOENT) => {

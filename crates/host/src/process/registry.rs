@@ -15,6 +15,7 @@ use crate::{Destination, Event, HostError, LossCause, Peer};
 use hamlyn_link::either::EitherLink;
 use hamlyn_link::pair::PairLink;
 use hamlyn_link::udp_endpoint::{Connection, UdpEndpoint, UdpLink};
+use hamlyn_ring::forks::Uninherited;
 use hamlyn_ring::wake::{WaitSet, WakeWord};
 use rustix::event::{PollFlags, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -76,7 +77,7 @@ enum PeerHandle {
 
 /// A peer of this host.
 struct Neighbour {
-    control: Arc<OwnedFd>,
+    control: Arc<Uninherited>,
     process: Option<OwnedFd>,
     /// As the kernel calls it.
     process_number: u32,
@@ -165,7 +166,7 @@ impl NewLink {
     /// Of this host.
     pub(crate) fn local(
         peer: Peer,
-        control: Arc<OwnedFd>,
+        control: Arc<Uninherited>,
         process: Option<OwnedFd>,
         link: PairLink,
     ) -> Self {

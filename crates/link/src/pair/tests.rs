@@ -54,7 +54,7 @@ fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side)
             ready_bit: 5,
             ready_bit_lease: None,
             fence,
-            doorbell: socket.try_clone().unwrap().into(),
+            doorbell: OwnedFd::from(socket.try_clone().unwrap()).into(),
             payload_max_bytes: payload_max,
         });
         Side {
@@ -140,7 +140,7 @@ fn refuses_parts_that_do_not_fit() {
             ready_bit: 5,
             ready_bit_lease: None,
             fence: Fence::Light,
-            doorbell: UnixStream::pair().unwrap().0.into(),
+            doorbell: OwnedFd::from(UnixStream::pair().unwrap().0).into(),
             payload_max_bytes,
         };
         PairLink::new(parts).err()
@@ -214,7 +214,7 @@ fn a_ring_that_failed_is_tried_again_without_another_message() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let doorbell = Arc::new(Doorbell::new(
             left.link.transmit.doorbell.word.clone(),
-            Notifier::Socket(socket.try_clone().unwrap().into()),
+            Notifier::Socket(OwnedFd::from(socket.try_clone().unwrap()).into()),
         ));
         left.link.transmit.doorbell = Arc::clone(&doorbell);
         left.link.receive.doorbell = doorbell;

@@ -12,6 +12,7 @@
 
 use core::fmt;
 
+use hamlyn_ring::forks::{Birth, Forked};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf;
 use zeroize::Zeroizing;
@@ -94,6 +95,9 @@ pub enum ProtectError {
     /// All packet numbers are used.
     #[error("the association has used all its packet numbers")]
     Exhausted,
+    /// The association is that of the process from which this one was forked.
+    #[error("the association: {0}")]
+    Forked(#[from] Forked),
 }
 
 /// A datagram was not accepted. Nothing changed.
@@ -189,6 +193,8 @@ pub struct TxProtection {
     association: u32,
     packets: u64,
     key_packets: u64,
+    /// A forked child would use the same numbers with the same key.
+    birth: Birth,
 }
 
 impl fmt::Debug for TxProtection {
@@ -219,6 +225,7 @@ impl TxProtection {
             association,
             packets: 0,
             key_packets,
+            birth: Birth::here(),
         }
     }
 
@@ -260,6 +267,7 @@ impl TxProtection {
         };
         let length_bytes = u16::try_from(length).map_err(|_| no_room)?;
         let datagram = datagram.get_mut(..length).ok_or(no_room)?;
+        self.birth.check()?;
         let packet_number = self.packets;
         if packet_number >= PACKETS_MAX {
             return Err(ProtectError::Exhausted);

@@ -24,6 +24,7 @@ use super::batch::{Batch, Inbox};
 use super::offload::Offload;
 use super::{DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN};
 use hamlyn_ring::Errno;
+use hamlyn_ring::forks::ClosedInChildren;
 
 /// Headers of IPv4 and UDP.
 const HEADERS_V4_BYTES: u32 = 28;
@@ -95,6 +96,8 @@ pub enum SendError {
 /// One UDP socket. Nothing of it allocates once it is made.
 #[derive(Debug)]
 pub struct Socket {
+    /// Dropped before the socket. The port is the parent's.
+    in_children: ClosedInChildren,
     socket: OwnedFd,
     local: SocketAddr,
     peer: Option<SocketAddr>,
@@ -137,6 +140,7 @@ impl Socket {
         size_buffers(socket.as_fd(), settings)?;
         let local = own_address(socket.as_fd())?;
         Ok(Self {
+            in_children: ClosedInChildren::new(socket.as_fd()),
             socket,
             local,
             peer: None,
@@ -491,6 +495,7 @@ fn size_buffers(
 
 impl From<Socket> for OwnedFd {
     fn from(socket: Socket) -> Self {
+        drop(socket.in_children);
         socket.socket
     }
 }

@@ -637,7 +637,10 @@ impl<S: DatagramSocket> State<S> {
 
 impl<S> Drop for Connection<S> {
     fn drop(&mut self) {
-        let state = lock(&self.state);
+        // Nobody else has it, unless a thread of a forked child's parent did.
+        let Ok(state) = self.state.try_lock() else {
+            return;
+        };
         let association = &state.association;
         tracing::debug!(
             number = self.number,

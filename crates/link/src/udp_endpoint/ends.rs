@@ -10,6 +10,7 @@ use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{Association, Packet, Return};
 use hamlyn_ring::area::Area;
+use hamlyn_ring::forks::Birth;
 
 use super::connection::{Connection, ReceivedBatch};
 use super::{ConnectionState, UdpEndpoint};
@@ -37,6 +38,7 @@ impl<S: DatagramSocket> UdpLink<S> {
                 connection: Arc::clone(connection),
                 current: None,
                 taken: 0,
+                birth: Birth::here(),
             },
         }
     }
@@ -192,6 +194,7 @@ pub struct UdpReceive<S: DatagramSocket = Socket> {
     /// The frames whose packets are being taken.
     current: Option<ReceivedBatch>,
     taken: u64,
+    birth: Birth,
 }
 
 /// The bytes that came with a packet.
@@ -350,6 +353,9 @@ impl<S: DatagramSocket> ReceiveEnd for UdpReceive<S> {
 
 impl<S: DatagramSocket> Drop for UdpReceive<S> {
     fn drop(&mut self) {
+        if !self.birth.is_here() {
+            return;
+        }
         if let Some(batch) = self.current.take() {
             self.connection.nack(batch);
         }

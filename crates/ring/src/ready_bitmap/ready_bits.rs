@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{READY_BITS_MAX, ReadyBitmap, ReadyMarker, SharedBitmap};
+use crate::forks::Birth;
 use crate::shared::{Mapping, OutOfRange};
 
 #[derive(Default)]
@@ -49,6 +50,7 @@ impl ReadyBits {
             number
         });
         ReadyBit {
+            birth: Birth::here(),
             number,
             numbers: Arc::clone(&self.numbers),
         }
@@ -66,6 +68,7 @@ impl ReadyBits {
 
 /// The bit of one link, given back when this is dropped.
 pub struct ReadyBit {
+    birth: Birth,
     number: u32,
     numbers: Arc<Numbers>,
 }
@@ -79,7 +82,8 @@ impl ReadyBit {
 
 impl Drop for ReadyBit {
     fn drop(&mut self) {
-        if self.number < READY_BITS_MAX {
+        // The lock may be another thread's of the parent.
+        if self.number < READY_BITS_MAX && self.birth.is_here() {
             self.numbers.lock().returned.push(self.number);
         }
     }

@@ -35,16 +35,16 @@ fn what_a_fence_was_told_is_told_by_the_next() {
             let sender = Sender::grow(&here, &inbox.ticket(), LONG).unwrap();
             sender.send(b"refused", LONG).unwrap();
         }
-        let mut fence = here.enter().interface.begin_fence();
+        let mut fence = here.enter().unwrap().interface.begin_fence();
         while fence.refusals.is_empty() {
             there.interface().poll();
-            let is_over = here.enter().interface.continue_fence(&mut fence);
+            let is_over = here.enter().unwrap().interface.continue_fence(&mut fence);
             assert!(!is_over, "a peer that takes nothing has answered");
         }
         drop(fence);
         let to_there = not_ready[0].ticket().destination;
         if ends {
-            let link = here.enter().interface.link_to(&to_there).unwrap();
+            let link = here.enter().unwrap().interface.link_to(&to_there).unwrap();
             here.interface().disconnect(link);
         }
         let to_silent = not_ready[1].ticket().destination;
@@ -67,10 +67,10 @@ fn a_fence_that_was_told_of_nothing_leaves_nothing() {
     let sender = Sender::grow(&here, &inbox.ticket(), LONG).unwrap();
     for _ in 0..100 {
         sender.send(b"refused", LONG).unwrap();
-        let mut fence = here.enter().interface.begin_fence();
-        assert!(!here.enter().interface.continue_fence(&mut fence));
+        let mut fence = here.enter().unwrap().interface.begin_fence();
+        assert!(!here.enter().unwrap().interface.continue_fence(&mut fence));
     }
-    assert!(here.enter().interface.untold.take().is_empty());
+    assert!(here.enter().unwrap().interface.untold.take().is_empty());
     let fenced = fenced(&here, &there);
     assert!(
         matches!(fenced, Err(FenceError::Refused { count: 100, .. })),

@@ -22,7 +22,7 @@ fn enter(registry: &Registry, key: PeerKey) -> OwnedFd {
     let mut state = registry.lock();
     let token = state.new_token();
     let neighbour = Neighbour {
-        control: Arc::new(here),
+        control: Arc::new(here.into()),
         process: None,
         process_number: 0,
         wake_word: wake_word(),
