@@ -249,7 +249,9 @@ fn receive_slowly<H: Host>(
         let left = manager.interface().left(&mut wait_state);
         let part = Offering::part_of(left);
         let is_delivered = end.receive_slowly(manager, part)?;
-        offering.look(manager, end)?;
+        if offering.is_due(manager, end.sender().is_some()) && end.renew(manager)? {
+            offering.offer(manager, &end.make_seed())?;
+        }
         if is_delivered || part == left {
             return Ok(is_delivered);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hamlyn_host::Host;
 
-use super::receiver::Receiver;
+use super::wire::StreamSeed;
 use crate::error::OpenError;
 use crate::item::Bound;
 use crate::manager::Entered;
@@ -49,32 +49,28 @@ impl Offering {
         }
     }
 
-    /// Offers the stream again if it is time. To be called when everything that came was taken in.
-    pub(super) fn look<H: Host>(
-        &mut self,
-        manager: &mut Entered<'_, H>,
-        end: &mut Receiver,
-    ) -> Result<(), OpenError> {
-        if end.sender().is_some() {
+    /// Whether the stream is to get new keys and to be offered again. To be called when everything that came was taken in.
+    pub(super) fn is_due<H: Host>(&mut self, manager: &Entered<'_, H>, has_sender: bool) -> bool {
+        if has_sender {
             self.is_over = true;
-            return Ok(());
+            return false;
         }
         if manager.offered_under(&self.bound) > 0 {
             self.asked_ns = None;
-            return Ok(());
+            return false;
         }
         let now_ns = manager.interface().host().now_ns();
         let asked_ns = *self.asked_ns.get_or_insert(now_ns);
-        if now_ns.saturating_sub(asked_ns) <= GREETING_NS {
-            return Ok(());
-        }
-        if !end.renew(manager)? {
-            // There is no memory for another; the next look tries again.
-            return Ok(());
-        }
-        let seed = end.make_seed().to_bytes();
-        manager.offer_more(&self.bound, &seed)?;
+        now_ns.saturating_sub(asked_ns) > GREETING_NS
+    }
+
+    /// Offers the stream again.
+    pub(super) fn offer<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        seed: &StreamSeed,
+    ) -> Result<(), OpenError> {
         self.asked_ns = None;
-        Ok(())
+        manager.offer_more(&self.bound, &seed.to_bytes())
     }
 }
