@@ -128,7 +128,7 @@ check-arm: tools
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user || true; fi
 	packaging/check-arm.sh
 
-bench: lab tool-ip
+bench: build lab tool-ip
 	target/release/hamlyn-lab bench
 
 # Instructions of a short message, by callgrind.

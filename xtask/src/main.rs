@@ -14,7 +14,7 @@ mod papers;
 mod planted;
 mod source;
 mod structure;
-mod tests;
+mod test_programs;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -90,11 +90,11 @@ fn run() -> Result<bool> {
         ["book"] => book::write(&root),
         ["plant"] => plant(&root),
         ["mutants", options @ ..] => mutants::run(&root, options),
-        ["test", options @ ..] => tests::run(&root, options),
+        ["test", options @ ..] => test_programs::run(&root, options),
         _ => bail!(
             "usage: cargo run -p xtask -- check-papers | check-engine | check-planted | check-links | check-structure | book | plant | mutants {} | test {}",
             mutants::USAGE,
-            tests::USAGE
+            test_programs::USAGE
         ),
     }
 }

@@ -54,6 +54,9 @@ pub const GRANTS_PER_SLOT_MAX: usize = 16;
 pub const MESSAGE_BYTES_MAX: u64 = 1 << 37;
 /// Frames of an association that may be without acknowledgement at a time.
 pub const CHANNELS_MAX: usize = 4096;
+/// Channels that an association opens at first; twice as many each time that all of them are in
+/// use.
+pub const CHANNELS_OPEN_FIRST: u16 = 128;
 /// Flows that the frames of an association are sprayed over.
 pub const PATHS_MAX: usize = 16;
 /// Bytes that the carrier of an association may write before and behind a frame where it is kept.
@@ -82,6 +85,7 @@ const _: () = {
     );
     // All ones is no channel, and what a frame holds is counted in 16 bits.
     assert!(CHANNELS_MAX <= 1 << 15 && FRAME_BYTES_MAX < 1 << 16);
+    assert!(CHANNELS_OPEN_FIRST > 0 && CHANNELS_OPEN_FIRST as usize <= CHANNELS_MAX);
     // The smallest packet fits the smallest frame, with 75 bytes or less of the frame's and its own headers.
     assert!(PACKET_PAYLOAD_MIN + 75 <= FRAME_BYTES_MIN);
     // A gathered message may take every one of its pieces from another area.

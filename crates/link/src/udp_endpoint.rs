@@ -45,6 +45,9 @@ const REPORTS_PER_POLL: usize = 4;
 /// A frame may have waited in this host for so long before that counts as delay of the network: so a host that receives less than its peers
 /// send slows them down before its socket is full.
 const LATE_MAX_NS: u64 = 1_000_000;
+/// What came was not there so long ago or less: then it counts from when it was read, and the
+/// system is not asked when it came.
+const JUST_NOW_NS: u64 = 20_000;
 /// Batches that are kept for the next.
 const BATCHES_MAX: usize = 8;
 
@@ -528,7 +531,12 @@ impl<S: DatagramSocket> Reception<S> {
             if came || batches == BATCHES_PER_POLL {
                 break;
             }
-            match self.socket.receive(&mut self.inbox) {
+            let since_empty_ns = polled_ns.saturating_sub(self.empty_ns);
+            let received = match since_empty_ns > JUST_NOW_NS {
+                true => self.socket.receive_stamped(&mut self.inbox),
+                false => self.socket.receive(&mut self.inbox),
+            };
+            match received {
                 Ok(true) => batches += 1,
                 Ok(false) => {
                     (self.empty_ns, self.away_ns) = (polled_ns, 0);
@@ -547,8 +555,12 @@ impl<S: DatagramSocket> Reception<S> {
             }
             self.follow(endpoint);
             // It came after nothing was there; perhaps while this process was not running at all.
-            let late_max_ns = LATE_MAX_NS + self.away_ns;
-            let late_ns = polled_ns.saturating_sub(self.empty_ns).min(late_max_ns);
+            let late_max_ns = (LATE_MAX_NS + self.away_ns).min(since_empty_ns);
+            let late_ns = self.inbox.waited_ns().map_or(0, |waited_ns| {
+                // Counted from this look, as everything that it finds.
+                let looked_ns = endpoint.now_ns().saturating_sub(polled_ns);
+                waited_ns.saturating_sub(looked_ns).min(late_max_ns)
+            });
             while let Some(datagram) = self.inbox.peek() {
                 let number = association_of(datagram);
                 let connection = number.and_then(|number| self.table.get(place_of(number)));

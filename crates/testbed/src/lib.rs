@@ -2,16 +2,22 @@
 //! joined by cables (veth pairs) that are made here and taken away again.
 //!
 //! Two hosts are joined directly. More are joined by a switch, a bridge in a namespace of its own.
-//! Nothing of this lies in the namespace of its creator, so several testbeds can stand
-//! side by side, with the same addresses. Abstract sockets end at a namespace too: what runs on one
-//! of these hosts finds nobody of another but over the network.
+//! Nothing of this lies in the namespace of its creator, so several testbeds can stand side by
+//! side, with the same addresses. Abstract sockets end at a namespace too: what runs on one of
+//! these hosts finds nobody of another but over the network.
 //!
-//! It calls `ip` (iproute2), and needs the rights of root. Without them it is refused, with an error
-//! of which [`TestbedError::is_want_of_rights`] is true, and what would use it is to say so and go without.
+//! It calls `ip` (iproute2), and needs the rights of root. Without them it is refused, with an
+//! error of which [`TestbedError::is_want_of_rights`] is true, and what would use it is to say so
+//! and go without.
 //!
-//! What it does not give: delay, loss or a limit of bandwidth. The simulator has those.
+//! Cables have neither delay nor loss nor a limit of bandwidth. A long path beside the cable of the
+//! first two hosts does ([`Testbed::long_path`]).
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+
+mod relay;
+
+pub use relay::{BASE_MAX, LongPath, Relay};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::OsStr;

@@ -19,8 +19,12 @@ use hamlyn_cli::output::Unwritten;
 const ITEM: &str = "pipe";
 /// Bytes of a piece; a read becomes a record of at most this size.
 const PIECE_BYTES: u32 = 256 << 10;
-/// Pieces: enough for both ends to be busy at once.
-const PIECES: u32 = 16;
+/// Pieces: enough for both ends to be busy at once, and to fill a path of 100 ms, though what comes
+/// out of a pipe is read in parts of a piece.
+const PIECES: u32 = 64;
+
+/// What a pipe into this program is to hold: as much as any user may ask for.
+const PIPE_BYTES: usize = 1 << 20;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -98,6 +102,8 @@ fn send(arguments: &Arguments) -> Result<()> {
     let mut stream = manager.connect_stream(&format!("{}/{ITEM}", arguments.name), wait)?;
     let bar = bar(arguments, &arguments.name);
     let mut input = std::io::stdin().lock();
+    // A pipe that holds more is read by whole pieces. Anything else refuses, and need not.
+    let _ = rustix::pipe::fcntl_setpipe_size(&input, PIPE_BYTES);
     let mut buffer = vec![0; PIECE_BYTES as usize];
     loop {
         let length = match input.read(&mut buffer) {

@@ -1,7 +1,7 @@
 //! A set of channels, as a bitmap.
 
-use alloc::boxed::Box;
 use alloc::vec;
+use alloc::vec::Vec;
 
 use crate::limits::CHANNELS_MAX;
 
@@ -10,7 +10,7 @@ const _: () = assert!(CHANNELS_MAX <= 64 * 64);
 /// A set of channels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ChannelSet {
-    words: Box<[u64]>,
+    words: Vec<u64>,
     /// Which of the words are not zero.
     used: u64,
     count: usize,
@@ -20,7 +20,7 @@ impl ChannelSet {
     /// No channel of so many.
     pub(super) fn empty(channels: u16) -> Self {
         Self {
-            words: vec![0; usize::from(channels).div_ceil(64)].into(),
+            words: vec![0; usize::from(channels).div_ceil(64)],
             used: 0,
             count: 0,
         }
@@ -31,6 +31,14 @@ impl ChannelSet {
         let mut all = Self::empty(channels);
         (0..channels).for_each(|channel| all.insert(channel));
         all
+    }
+
+    /// There are so many channels now, and none of the new ones is in it.
+    pub(super) fn grow(&mut self, channels: u16) {
+        let words = usize::from(channels).div_ceil(64);
+        if words > self.words.len() {
+            self.words.resize(words, 0);
+        }
     }
 
     /// How many are in it.

@@ -13,6 +13,11 @@ const FIRST_PROBE_NS: u64 = 1_000_000;
 const PROBE_MAX_NS: u64 = 1_000_000_000;
 /// After this time without a newer timestamp any timestamp is accepted as new.
 const FORGET_NS: u64 = 1_000_000_000;
+/// A frame that is overtaken counts as lost after so many eighths of a round trip more; at most,
+/// and after so many round trips without one that was only late again.
+const REORDERING: u32 = 2;
+const REORDERING_MAX: u32 = 32;
+const WIDENED_ROUNDS: u64 = 16;
 
 /// A path that is not used.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +63,10 @@ pub(super) struct Path {
     pub(super) acknowledged: u32,
     /// Frames since one asked for an acknowledgement.
     pub(super) unasked: u32,
-    /// What is added to a round trip before a reordered frame counts as lost, in eighths of one.
+    /// What is added to a round trip before a reordered frame counts as lost, in eighths of one;
+    /// and when it was widened.
     reordering: u32,
+    widened_ns: u64,
     lost_in_a_row: u32,
     /// The same, but that acknowledged frames count only if they are no shorter than the shortest lost one; and its bytes.
     pub(super) losses: (u32, usize),
@@ -67,8 +74,8 @@ pub(super) struct Path {
     newest_stamp: Option<(u32, u64)>,
     /// Whether it was not sent back yet.
     pub(super) has_unsent_echo: bool,
-    /// The last timestamp that came back.
-    echoed: Option<u32>,
+    /// The latest timestamp that came back, and when it was sent.
+    echoed: Option<(u32, u64)>,
     inactive: Option<Inactive>,
     pub(super) sent_count: u64,
     pub(super) lost_count: u64,
@@ -82,6 +89,7 @@ impl Path {
             window: Window::new(
                 settings.window_initial_frames,
                 settings.window_max_frames,
+                settings.near_max_frames(),
                 settings.delay_target_ns,
             ),
             round_trip: RoundTripEstimator::new(),
@@ -90,7 +98,8 @@ impl Path {
             acknowledged_sent_ns: 0,
             acknowledged: 0,
             unasked: 0,
-            reordering: 2,
+            reordering: REORDERING,
+            widened_ns: 0,
             lost_in_a_row: 0,
             losses: (0, usize::MAX),
             newest_stamp: None,
@@ -127,7 +136,8 @@ impl Path {
         })
     }
 
-    /// A timestamp came back that was sent then. Whether it is news.
+    /// A timestamp came back that was sent then. Whether it is news: one that comes again, or after
+    /// a later one, measures how long the peer kept it or a frame was overtaken.
     pub(super) fn echoed(&mut self, stamp: u32, sent_ns: u64) -> bool {
         if self
             .inactive
@@ -137,7 +147,14 @@ impl Path {
             self.lost_in_a_row = 0;
             self.window.restart();
         }
-        self.echoed.replace(stamp) != Some(stamp)
+        // After half of all stamps none is told from a later one.
+        let is_new = self.echoed.is_none_or(|(last, last_ns)| {
+            is_after(stamp, last) || sent_ns.saturating_sub(last_ns) > FORGET_NS
+        });
+        if is_new {
+            self.echoed = Some((stamp, sent_ns));
+        }
+        is_new
     }
 
     /// Whether the path carries no packets at present.
@@ -165,8 +182,16 @@ impl Path {
         );
         self.lost_count += 1;
         self.lost_in_a_row += 1;
-        self.window.lost(now_ns, 1, &self.round_trip);
+        let widened_until_ns = self.widened_ns + WIDENED_ROUNDS * self.round_trip.smooth_ns();
+        if now_ns > widened_until_ns {
+            self.reordering = REORDERING;
+        }
         self.inactive.is_none() && self.lost_in_a_row >= LOST_IN_A_ROW
+    }
+
+    /// That loss of a frame that was sent then is one for the window.
+    pub(super) fn count_loss(&mut self, now_ns: u64, sent_ns: u64) {
+        self.window.lost(now_ns, sent_ns, &self.round_trip);
     }
 
     /// Frames that it lost since it last delivered one, or was heard again.
@@ -206,8 +231,9 @@ impl Path {
     }
 
     /// A frame that was declared lost arrived after all: widens the reorder window.
-    pub(super) fn was_spurious(&mut self) {
-        self.reordering = (self.reordering * 2).min(32);
+    pub(super) fn was_spurious(&mut self, now_ns: u64) {
+        self.reordering = (self.reordering * 2).min(REORDERING_MAX);
+        self.widened_ns = now_ns;
         self.window.restore();
     }
 

@@ -5,7 +5,6 @@
 //! twice without being asked, as one run in two frames costs little and a lost acknowledgement
 //! much; and once more for every duplicate.
 
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,10 +15,15 @@ use super::frame::{
     NACK_BYTES, Nack, REFUSED_BYTES, RUN_BYTES, RefusedRun, Run, TAKEN_IN_PART, TAKEN_WITHOUT,
     is_after,
 };
+use crate::limits::CHANNELS_OPEN_FIRST;
 use crate::refusal::Refusal;
 
 /// NACKs of whole frames that wait to be sent. Further ones are dropped; the peer sends those frames again.
 const NACKS_MAX: usize = 64;
+
+/// The first frame of a channel may be so many rounds older than that of another that was opened
+/// with it.
+const ROUNDS_LATE: u32 = 1 << 30;
 
 /// What a frame is to its channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +51,9 @@ struct Refused {
 /// The channels from one peer.
 #[derive(Debug)]
 pub(super) struct ReceiveTable {
-    taken: Box<[u32]>,
+    /// Of the channels up to the last one that was used.
+    taken: Vec<u32>,
+    channels_max: u16,
     /// Of these a frame was given out and is being taken.
     delivering: ChannelSet,
     /// Of these the sender is to be told what was taken.
@@ -77,9 +83,11 @@ pub(super) struct Written {
 
 impl ReceiveTable {
     /// Nothing was taken.
-    pub(super) fn new(channels: u16) -> Self {
+    pub(super) fn new(channels_max: u16) -> Self {
+        let channels = channels_max.min(CHANNELS_OPEN_FIRST);
         Self {
-            taken: vec![0; usize::from(channels)].into(),
+            taken: vec![0; usize::from(channels)],
+            channels_max,
             delivering: ChannelSet::empty(channels),
             unacknowledged: ChannelSet::empty(channels),
             acknowledged_once: ChannelSet::empty(channels),
@@ -100,7 +108,11 @@ impl ReceiveTable {
     /// What a frame of that number is.
     pub(super) fn standing(&self, channel: u16, sequence: u32) -> Standing {
         let Some(&taken) = self.taken.get(usize::from(channel)) else {
-            return Standing::NoSuchChannel;
+            // One that was never used: any number is new.
+            return match channel < self.channels_max {
+                true => Standing::Fresh,
+                false => Standing::NoSuchChannel,
+            };
         };
         if self.delivering.contains(channel) {
             // Of an honest sender it is that one: there is one at a time that is newer.
@@ -118,12 +130,35 @@ impl ReceiveTable {
         }
     }
 
-    /// The frame of this channel is given out.
-    pub(super) fn deliver(&mut self, channel: u16) {
+    /// The frame of that number of this channel is given out.
+    pub(super) fn deliver(&mut self, channel: u16, sequence: u32) {
+        if usize::from(channel) >= self.taken.len() {
+            self.open(channel, sequence);
+        }
         self.delivering.insert(channel);
         // That the channel is used again shows that its sender knows what became of the frame before.
         if !self.refused.is_empty() && self.refused.remove(&channel).is_some() {
             self.partly.remove(channel);
+        }
+    }
+
+    /// Opens channels up to that one at least, whose first frame has that number.
+    #[cold]
+    fn open(&mut self, channel: u16, sequence: u32) {
+        let before = self.taken.len() as u16;
+        let channels = (channel + 1)
+            .max(before.saturating_mul(2))
+            .min(self.channels_max);
+        // The first frames of the others may have been sent a little earlier, and come later.
+        let taken = sequence.wrapping_sub(ROUNDS_LATE);
+        self.taken.resize(usize::from(channels), taken);
+        for set in [
+            &mut self.delivering,
+            &mut self.unacknowledged,
+            &mut self.acknowledged_once,
+            &mut self.partly,
+        ] {
+            set.grow(channels);
         }
     }
 

@@ -68,8 +68,9 @@ impl Association {
         self.take_delayed_frame(now_ns, 0, path, plain)
     }
 
-    /// A frame came, and may have waited for so long in this host: that is no delay of the network, neither for this side's
-    /// window nor for the peer's.
+    /// A frame came, and waited for so long in this host: that is no delay of the network, neither
+    /// for this side's window nor for the peer's. The carrier measures it, as by the kernel's
+    /// stamps; a bound in its place is no measure.
     pub fn take_delayed_frame(
         &mut self,
         now_ns: u64,
@@ -121,7 +122,7 @@ impl Association {
         }
         match standing {
             Standing::Fresh => {
-                self.receive.deliver(header.channel);
+                self.receive.deliver(header.channel, header.sequence);
                 Incoming::Packets(ReceiveToken {
                     channel: header.channel,
                     sequence: header.sequence,
@@ -180,11 +181,12 @@ impl Association {
     fn handle_acknowledgements(&mut self, now_ns: u64, delay_ns: u64, path: u8, frame: &Frame<'_>) {
         let header = frame.header;
         self.received_ns = Some(now_ns);
+        self.behind_ns = delay_ns;
         self.keep_alive = None;
         self.expired_ns = None;
         let came_ns = now_ns.saturating_sub(delay_ns);
         self.paths[usize::from(path)].stamp_received(came_ns, header.stamp);
-        let took_ns = self.echo(now_ns, path, &header);
+        let took_ns = self.echo(now_ns, delay_ns, path, &header);
         // Each channel once is all that an honest frame can name.
         let mut left = usize::from(self.settings.channels);
         for run in frame.runs() {
@@ -201,12 +203,13 @@ impl Association {
             self.handle_nack(now_ns, nack, refused);
         }
         if let Some(took_ns) = took_ns {
-            self.adjust(now_ns, path, took_ns.saturating_sub(delay_ns));
+            self.adjust(now_ns, path, took_ns);
         }
     }
 
-    /// A timestamp that came back. How long the round trip took, the hold taken off, if it is news.
-    fn echo(&mut self, now_ns: u64, path: u8, header: &FrameHeader) -> Option<u64> {
+    /// A timestamp that came back. How long the round trip took, without the hold of the peer and
+    /// the wait in this host, if it is news.
+    fn echo(&mut self, now_ns: u64, delay_ns: u64, path: u8, header: &FrameHeader) -> Option<u64> {
         if header.flags & ECHO == 0 {
             return None;
         }
@@ -221,8 +224,9 @@ impl Association {
         }
         let hold_ns = u64::from(header.hold_us) * 1000;
         // Holds are rounded down, stamps too.
-        let took_ns = ago_ns.saturating_sub(hold_ns);
+        let took_ns = ago_ns.saturating_sub(hold_ns.saturating_add(delay_ns));
         known.round_trip.measured(now_ns, took_ns);
+        known.round_trip.waited(hold_ns.saturating_add(delay_ns));
         Some(took_ns)
     }
 
@@ -284,7 +288,7 @@ impl Association {
         let is_certain = !entry.is_retransmitted
             || now_ns.saturating_sub(entry.sent_ns) >= path.round_trip.least_ns().max(1);
         if entry.list() == ListId::LOST || !is_certain {
-            path.was_spurious();
+            path.was_spurious(now_ns);
         }
         if is_certain {
             if is_after(entry.order, path.acknowledged_order) {

@@ -5,6 +5,10 @@
 const MEMORY_NS: u64 = 10_000_000_000;
 /// Doublings of the retransmission timeout, at most.
 const BACKOFF_MAX: u8 = 16;
+/// A path that is slow by itself may double its timeout at least this often.
+const BACKOFF_OWN: u64 = 8;
+/// A timeout waits no longer than this for what waits in the hosts.
+const HOST_MAX_NS: u64 = 20_000_000;
 
 /// Round trips of one path, the time in the peer's host taken off.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +19,8 @@ pub(super) struct RoundTripEstimator {
     /// The smallest of this period, and of the one before.
     least_ns: [u64; 2],
     period_ns: u64,
+    /// How long answers wait in the two hosts lately, at most.
+    host_ns: u64,
     /// Times without an answer, one after the other.
     backoff: u8,
 }
@@ -28,6 +34,7 @@ impl RoundTripEstimator {
             latest_ns: 0,
             least_ns: [u64::MAX; 2],
             period_ns: 0,
+            host_ns: 0,
             backoff: 0,
         }
     }
@@ -50,6 +57,13 @@ impl RoundTripEstimator {
         }
         self.least_ns[0] = self.least_ns[0].min(took_ns);
         self.backoff = 0;
+    }
+
+    /// The answer waited so long in the hosts, which is no part of the round trip. Forgotten by an
+    /// eighth each time.
+    pub(super) fn waited(&mut self, host_ns: u64) {
+        let host_ns = host_ns.min(HOST_MAX_NS);
+        self.host_ns = host_ns.max(self.host_ns - self.host_ns / 8);
     }
 
     /// Smoothed; zero if none was measured.
@@ -85,16 +99,24 @@ impl RoundTripEstimator {
         let first_ns = if self.smooth_ns == 0 {
             initial_ns
         } else {
-            (self.smooth_ns + 4 * self.variation_ns + slack_ns).max(least_ns)
+            // On a steady path four variations are next to nothing, and the timeout would precede
+            // the detection of losses.
+            let variation_ns = (4 * self.variation_ns).max(self.smooth_ns / 2);
+            (self.smooth_ns + variation_ns + slack_ns + self.host_ns).max(least_ns)
         };
         let doubled_ns = first_ns.saturating_mul(1 << self.backoff.min(BACKOFF_MAX));
-        // Only the doubling has a limit: a path may be slower than that by itself.
-        doubled_ns.min(most_ns.max(first_ns))
+        // A path may be slower than the limit by itself, and doubles all the same, if less often.
+        let own_ns = match self.smooth_ns {
+            0 => first_ns,
+            _ => BACKOFF_OWN * self.smooth_ns,
+        };
+        doubled_ns.min(most_ns.max(own_ns).max(first_ns))
     }
 
-    /// The timeout passed without an acknowledgement.
-    pub(super) fn timed_out(&mut self) {
+    /// The timeout passed without an acknowledgement. How often in a row.
+    pub(super) fn timed_out(&mut self) -> u8 {
         self.backoff = self.backoff.saturating_add(1).min(BACKOFF_MAX);
+        self.backoff
     }
 
     /// The peer answered.

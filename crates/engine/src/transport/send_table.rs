@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use super::channel_set::ChannelSet;
 use super::frame::{ACKNOWLEDGE_ROOM_BYTES, HEADER_BYTES};
 use super::packets::SLACK_BYTES;
-use crate::limits::{CARRIER_HEAD_BYTES, CARRIER_TAIL_BYTES, PATHS_MAX};
+use crate::limits::{CARRIER_HEAD_BYTES, CARRIER_TAIL_BYTES, CHANNELS_OPEN_FIRST, PATHS_MAX};
 
 const NONE: u16 = u16::MAX;
 
@@ -73,31 +73,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Where it stands.
-    pub(super) fn list(&self) -> ListId {
-        self.list
-    }
-}
-
-/// The channels to one peer.
-#[derive(Debug)]
-pub(super) struct SendTable {
-    entries: Box<[Entry]>,
-    free: ChannelSet,
-    /// Where the next frame's channel is sought.
-    next_channel: u16,
-    /// Number of the present round through the channels: sequence number of each frame begun in it.
-    round: u32,
-    lists: [List; LISTS],
-}
-
-impl SendTable {
-    /// All channels free.
-    pub(super) fn new(channels: u16) -> Self {
-        let entry = Entry {
+    /// Of a channel that had its last frame in that round.
+    const fn unused(round: u32) -> Self {
+        Self {
             sent_ns: 0,
             unanswered_ns: 0,
-            sequence: 0,
+            sequence: round,
             stamp: 0,
             order: 0,
             buffer: NONE,
@@ -109,9 +90,36 @@ impl SendTable {
             retries: 0,
             is_retransmitted: false,
             list: ListId::NOWHERE,
-        };
+        }
+    }
+
+    /// Where it stands.
+    pub(super) fn list(&self) -> ListId {
+        self.list
+    }
+}
+
+/// The channels to one peer.
+#[derive(Debug)]
+pub(super) struct SendTable {
+    /// The open ones: more are opened when all of them are in use.
+    entries: Vec<Entry>,
+    channels_max: u16,
+    free: ChannelSet,
+    /// Where the next frame's channel is sought.
+    next_channel: u16,
+    /// Number of the present round through the channels: sequence number of each frame begun in it.
+    round: u32,
+    lists: [List; LISTS],
+}
+
+impl SendTable {
+    /// So many channels, all of them free.
+    pub(super) fn new(channels_max: u16) -> Self {
+        let channels = channels_max.min(CHANNELS_OPEN_FIRST);
         Self {
-            entries: vec![entry; usize::from(channels)].into(),
+            entries: vec![Entry::unused(0); usize::from(channels)],
+            channels_max,
             free: ChannelSet::full(channels),
             next_channel: 0,
             round: 1,
@@ -123,14 +131,31 @@ impl SendTable {
         }
     }
 
-    /// How many channels.
+    /// How many channels are open.
     pub(super) fn channels(&self) -> u16 {
         self.entries.len() as u16
     }
 
-    /// Whether a channel is free.
+    /// Whether a channel is free, or can be opened.
     pub(super) fn has_free(&self) -> bool {
-        self.free.count() != 0
+        self.free.count() != 0 || self.channels() < self.channels_max
+    }
+
+    /// Opens channels up to that one at least, and twice as many as there are, if there may be so
+    /// many.
+    #[cold]
+    fn open(&mut self, channels: u16) {
+        let before = self.channels();
+        let channels = channels
+            .max(before.saturating_mul(2))
+            .min(self.channels_max);
+        if channels <= before {
+            return;
+        }
+        let unused = Entry::unused(self.round.wrapping_sub(1));
+        self.entries.resize(usize::from(channels), unused);
+        self.free.grow(channels);
+        (before..channels).for_each(|channel| self.free.insert(channel));
     }
 
     /// Whether all are.
@@ -159,6 +184,9 @@ impl SendTable {
     /// The next free channel, for a frame in that buffer. As each is used once in a round at most, and has the
     /// number of the round, its numbers only grow.
     pub(super) fn begin(&mut self, buffer: u16) -> Option<u16> {
+        if self.free.count() == 0 {
+            self.open(0);
+        }
         let channel = match self.free.next(self.next_channel) {
             Some(channel) => channel,
             None => {
@@ -204,6 +232,9 @@ impl SendTable {
 
     /// A frame of that number is in the channel.
     pub(super) fn occupy(&mut self, channel: u16, sequence: u32, buffer: u16) {
+        if channel >= self.channels() {
+            self.open(channel + 1);
+        }
         self.free.remove(channel);
         let entry = self.entry(channel);
         (entry.sequence, entry.buffer) = (sequence, buffer);
@@ -400,5 +431,36 @@ impl Buffers {
     /// Bytes that are allocated.
     pub(super) fn allocated_bytes(&self) -> usize {
         self.all.len() * self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Channels are opened when all are in use, each is used once in a round, and its numbers grow.
+    #[test]
+    fn channels_are_opened_on_demand() {
+        let mut table = SendTable::new(4_096);
+        assert_eq!(table.channels(), CHANNELS_OPEN_FIRST);
+        let mut numbers = vec![0; 4_096];
+        for turn in 0..3_u32 {
+            let begun: Vec<u16> = core::iter::from_fn(|| table.begin(7)).collect();
+            assert_eq!((begun.len(), table.channels()), (4_096, 4_096));
+            assert!(!table.has_free());
+            for channel in begun {
+                let sequence = table.entry(channel).sequence;
+                assert!(sequence > numbers[usize::from(channel)], "{turn}");
+                numbers[usize::from(channel)] = sequence;
+                table.release(channel);
+            }
+        }
+        // Few in flight never open more.
+        let mut table = SendTable::new(4_096);
+        for _ in 0..10_000 {
+            let channel = table.begin(7).unwrap();
+            table.release(channel);
+        }
+        assert_eq!(table.channels(), CHANNELS_OPEN_FIRST);
     }
 }

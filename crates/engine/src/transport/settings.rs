@@ -43,9 +43,10 @@ pub struct Settings {
     pub acknowledge_frames: u16,
     /// How long an acknowledgement waits for a frame that takes it along.
     pub acknowledge_ns: u64,
-    /// Target delay: the round trip, less the time in the hosts, to which the window of a path is controlled; the same for all who
-    /// share a queue. A path that by itself takes longer is found out after some tens of round trips, and has a target delay of its
-    /// own; so this is better too long than too short.
+    /// Target delay: the round trip, less the time in the hosts, to which the window of a near path
+    /// is controlled; the same for all who share a queue. On a path whose base is 0.2 ms or more it
+    /// is that and a little more, if that is longer; far paths are controlled by loss. Less than
+    /// 0.2 ms is for hosts that know all their paths to be shorter.
     pub delay_target_ns: u64,
     /// Window of a path at first, in frames; at least 1.
     pub window_initial_frames: u16,
@@ -56,10 +57,10 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            channels: 1_024,
+            channels: 4_096,
             frame_bytes: 1_400,
             paths: 1,
-            buffer_bytes_max: 2 << 20,
+            buffer_bytes_max: 16 << 20,
             ready_frames_max: 64,
             eager_frames: 4,
             retries_max: 255,
@@ -74,7 +75,7 @@ impl Default for Settings {
             acknowledge_ns: 20_000,
             delay_target_ns: 250_000,
             window_initial_frames: 16,
-            window_max_frames: 1_024,
+            window_max_frames: 4_096,
         }
     }
 }
@@ -105,6 +106,12 @@ pub enum BadSettings {
     #[error("a time is zero or longer than a minute, or a smallest one exceeds the largest")]
     Times,
 }
+
+/// The window of a near path at most, in frames and in bytes: its delay needs no more, and what is
+/// in flight should fit the caches and sockets of the hosts.
+const NEAR_FRAMES_MAX: u16 = 1_024;
+const NEAR_BYTES_MAX: usize = 2 << 20;
+const _: () = assert!(NEAR_FRAMES_MAX as usize <= CHANNELS_MAX);
 
 /// Times of retransmission beyond this are not tellable by timestamps.
 const TIME_MAX_NS: u64 = 60_000_000_000;
@@ -159,6 +166,13 @@ impl Settings {
         buffer_bytes(room_bytes(frame_bytes))
     }
 
+    /// Largest window of a near path, in frames.
+    pub(super) fn near_max_frames(&self) -> u16 {
+        let buffers = NEAR_BYTES_MAX / Self::one_buffer_bytes(self.frame_bytes);
+        let frames = buffers.clamp(2, usize::from(NEAR_FRAMES_MAX)) as u16;
+        frames.clamp(1, self.window_max_frames)
+    }
+
     /// Bytes of packets that a frame has room for.
     pub(super) const fn room_bytes(&self) -> usize {
         room_bytes(self.frame_bytes)
@@ -191,6 +205,9 @@ mod tests {
         // 100 Gbit/s for 100 microseconds.
         assert!(usize::from(settings.channels) * settings.frame_bytes >= 1_250_000);
         assert!(settings.buffer_bytes_max >= 1_250_000);
+        // 400 Mbit/s for 100 milliseconds.
+        let window_bytes = usize::from(settings.window_max_frames) * settings.frame_bytes;
+        assert!(window_bytes >= 5_000_000 && settings.buffer_bytes_max >= 5_000_000);
     }
 
     #[test]

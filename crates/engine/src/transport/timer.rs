@@ -14,6 +14,10 @@ use super::send_table::{Entry, ListId};
 /// A silent peer gets at least this many keep-alive frames before the association ends.
 pub(super) const KEEP_ALIVES_MIN: u32 = 8;
 
+/// On a far path a timeout waits this much longer: for threads of busy hosts and of what carries
+/// packets between them.
+const FAR_SLACK_NS: u64 = 5_000_000;
+
 /// Why a frame is given up on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Loss {
@@ -55,10 +59,10 @@ impl Association {
         for path in 0..self.settings.paths {
             let known = &self.paths[usize::from(path)];
             if let Some((_, entry)) = self.first_under_way(path) {
-                earlier(Some(entry.sent_ns + self.timeout_ns(path)));
-                if self.is_reordered(path, &entry) {
-                    earlier(Some(entry.sent_ns + known.reorder_window_ns()));
-                }
+                earlier(Some(match self.is_reordered(path, &entry) {
+                    true => entry.sent_ns + known.reorder_window_ns(),
+                    false => entry.sent_ns + self.timeout_ns(path),
+                }));
                 earlier(self.later_on_other_path_ns(path, &entry));
             }
             earlier(known.probe_ns());
@@ -152,12 +156,20 @@ impl Association {
 
     fn timeout_ns(&self, path: u8) -> u64 {
         let settings = &self.settings;
-        self.paths[usize::from(path)].round_trip.timeout_ns(
+        let known = &self.paths[usize::from(path)];
+        let timeout_ns = known.round_trip.timeout_ns(
             settings.resend_initial_ns,
             settings.resend_min_ns,
             settings.resend_max_ns,
             2 * settings.acknowledge_ns,
-        )
+        );
+        let slack_ns = if known.window.is_far() {
+            FAR_SLACK_NS
+        } else {
+            0
+        };
+        // Not before a frame that others overtook counts as lost: that costs less.
+        timeout_ns.max(known.reorder_window_ns()) + slack_ns
     }
 
     fn is_reordered(&self, path: u8, entry: &Entry) -> bool {
@@ -192,8 +204,14 @@ impl Association {
             return;
         }
         self.expired_ns = Some(now_ns);
+        // While frames are taken in that came some time ago, answers may lie behind them: it is as
+        // late as the last one came.
+        let heard_ns = match self.received_ns == Some(now_ns) {
+            true => now_ns.saturating_sub(self.behind_ns),
+            false => now_ns,
+        };
         for path in 0..self.settings.paths {
-            self.expire_path(now_ns, path);
+            self.expire_path(heard_ns, path);
         }
         if self.outstanding() > 0
             && now_ns.saturating_sub(self.progress_ns) >= self.settings.no_progress_ns
@@ -203,15 +221,16 @@ impl Association {
     }
 
     fn expire_path(&mut self, now_ns: u64, path: u8) {
-        let timeout_ns = self.timeout_ns(path);
         while let Some((channel, entry)) = self.first_under_way(path) {
+            // A loss may change it.
+            let timeout_ns = self.timeout_ns(path);
             let known = &self.paths[usize::from(path)];
-            let loss = if now_ns >= entry.sent_ns + timeout_ns {
-                Loss::TimedOut
-            } else if self.is_reordered(path, &entry)
-                && now_ns >= entry.sent_ns + known.reorder_window_ns()
-            {
+            // While others come after it that were sent later, the path is no silent one.
+            let is_overtaken = self.is_reordered(path, &entry);
+            let loss = if is_overtaken && now_ns >= entry.sent_ns + known.reorder_window_ns() {
                 Loss::Reordered
+            } else if !is_overtaken && now_ns >= entry.sent_ns + timeout_ns {
+                Loss::TimedOut
             } else if self
                 .later_on_other_path_ns(path, &entry)
                 .is_some_and(|lost_ns| now_ns >= lost_ns)
@@ -236,6 +255,11 @@ impl Association {
             self.send.enlist(channel, ListId::LOST);
         }
         let is_bad = self.paths[usize::from(path)].lost(now_ns, entry.length_bytes);
+        if loss != Loss::TimedOut || !self.paths[usize::from(path)].window.is_far() {
+            // Of a far path a timeout alone is no loss: its frame asks, and the answer tells of the
+            // others.
+            self.paths[usize::from(path)].count_loss(now_ns, entry.sent_ns);
+        }
         let this = &self.paths[usize::from(path)];
         let has_timed_out = loss == Loss::TimedOut && !this.is_inactive();
         let lost_in_a_row = this.lost_in_a_row();
@@ -254,11 +278,15 @@ impl Association {
         }
     }
 
-    /// The retransmission timeout of the first frame of a path passed: the path sends one frame at a time, and every frame that should have
-    /// been answered by now is lost, too.
+    /// The retransmission timeout of the first frame of a path passed: that frame asks the peer
+    /// once more, or the path sends one frame at a time, and every frame that should have been
+    /// answered by now is lost, too.
     fn handle_timeout(&mut self, now_ns: u64, path: u8) {
         let known = &mut self.paths[usize::from(path)];
-        known.round_trip.timed_out();
+        let is_first = known.round_trip.timed_out() == 1;
+        if known.window.probes_first(is_first) {
+            return;
+        }
         known.window.collapse();
         let round_trip_ns = known.round_trip.recent_ns() + 2 * self.settings.acknowledge_ns;
         while let Some((channel, entry)) = self.first_under_way(path) {

@@ -161,6 +161,8 @@ pub struct Inbox {
     /// How long each is, not zero if there are any; the last may be shorter.
     segment_bytes: usize,
     source: Option<SocketAddr>,
+    /// How long ago the first of them came when the call brought them, if the system said so.
+    waited_ns: Option<u64>,
     current: Range<usize>,
 }
 
@@ -189,6 +191,7 @@ impl Inbox {
             rest: 0..0,
             segment_bytes: 0,
             source: None,
+            waited_ns: None,
             current: 0..0,
         }
     }
@@ -258,6 +261,18 @@ impl Inbox {
         self.fill(bytes, joins, Some(from));
     }
 
+    /// Says how long ago the first of them came. By the socket that filled it.
+    #[inline]
+    pub fn note_wait(&mut self, waited_ns: u64) {
+        self.waited_ns = Some(waited_ns);
+    }
+
+    /// How long ago the first of them came when the call brought them, if that is known.
+    #[inline]
+    pub fn waited_ns(&self) -> Option<u64> {
+        self.waited_ns
+    }
+
     /// Says that nothing came. What it still held is gone.
     pub fn empty(&mut self) {
         self.fill(0, None, None);
@@ -278,6 +293,7 @@ impl Inbox {
         let joined = &self.bytes[..bytes];
         self.segment_bytes = single_bytes_max.map_or(bytes, |single| segment_bytes(joined, single));
         self.source = from;
+        self.waited_ns = None;
     }
 }
 

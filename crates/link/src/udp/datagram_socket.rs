@@ -77,6 +77,12 @@ pub trait DatagramSocket: Send + Sized + 'static {
     /// See [`Socket::receive`].
     fn receive(&self, inbox: &mut Inbox) -> Result<bool, CallFailed>;
 
+    /// See [`Socket::receive_stamped`].
+    #[inline]
+    fn receive_stamped(&self, inbox: &mut Inbox) -> Result<bool, CallFailed> {
+        self.receive(inbox)
+    }
+
     /// The endpoint passes that point of the transport's work. Sockets that do not listen do nothing.
     #[inline(always)]
     fn passes(_: Point) {}
@@ -145,6 +151,11 @@ impl DatagramSocket for Socket {
     #[inline]
     fn receive(&self, inbox: &mut Inbox) -> Result<bool, CallFailed> {
         self.receive(inbox)
+    }
+
+    #[inline]
+    fn receive_stamped(&self, inbox: &mut Inbox) -> Result<bool, CallFailed> {
+        self.receive_stamped(inbox)
     }
 
     fn next_report(&self) -> Option<Option<SocketAddr>> {

@@ -1,11 +1,13 @@
 //! A [`Socket`]: one UDP socket, and so one path through a network that spreads by ports.
 //!
-//! It never blocks, and does not fragment: a datagram that is too long for the way out is refused. What the network
-//! reports (nobody listens there, the way out became narrower) are hints with types of their own, for anyone on the
-//! path can forge them; nothing is decided here. Marks of congestion (ECN) are ignored: the transport measures delay.
-//! One call sends a run of equal datagrams and one call receives a run that the kernel had joined, both without control messages.
-//! `sendmmsg` and `recvmmsg` would save a tenth of a microsecond of the one or two that a datagram costs without runs, and cost more
-//! than that where there is one datagram; they are not used.
+//! It never blocks, and does not fragment: a datagram that is too long for the way out is refused.
+//! What the network reports (nobody listens there, the way out became narrower) are hints with
+//! types of their own, for anyone on the path can forge them; nothing is decided here. Marks of
+//! congestion (ECN) are ignored: the transport measures delay. One call sends a run of equal
+//! datagrams and one call receives a run that the kernel had joined, both without control messages,
+//! unless the kernel is to tell when they arrived. `sendmmsg` and `recvmmsg` would save a tenth of
+//! a microsecond of the one or two that a datagram costs without runs, and cost more than that
+//! where there is one datagram; they are not used.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -191,6 +193,12 @@ impl Socket {
         if self.local.is_ipv6() {
             let _ = setsockopt(&self.socket, sockopt_of_nix::Ipv6RecvErr, &true);
         }
+    }
+
+    /// From now on the system stamps datagrams when they arrive, for [`Socket::receive_stamped`].
+    /// Whether it does.
+    pub fn stamp_arrivals(&self) -> bool {
+        setsockopt(&self.socket, sockopt_of_nix::ReceiveTimestampns, &true).is_ok()
     }
 
     /// Receiving goes on though there are more reports: the system tells of each before it gives what has come.
@@ -436,6 +444,8 @@ impl Socket {
         }
     }
 }
+
+mod stamped;
 
 /// An address of IPv4 as such.
 fn plain(address: SocketAddr) -> SocketAddr {

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use hamlyn_engine::limits::CHANNELS_MAX;
 use hamlyn_engine::memory::Unsent;
 use hamlyn_engine::packet::Header;
 use hamlyn_engine::point::Point;
@@ -35,8 +36,10 @@ use crate::udp::packet_header::{Kind, PACKET_HEADER_BYTES, association_of};
 use crate::udp::protection::{RxProtection, TxProtection};
 use crate::udp::socket::Socket;
 
-/// Bytes of frames that wait to be taken; for more the sender is told that there is no room. Twice what one of our kind may have under way.
-const WAITING_BYTES_MAX: usize = 4 << 20;
+/// Bytes of frames that wait to be taken; for more the sender is told that there is no room. More
+/// than one of our kind may have under way on an Ethernet.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+const _: () = assert!(WAITING_BYTES_MAX > CHANNELS_MAX * 1_500);
 /// The same for all links of a wire, but for what each may keep in any case.
 pub(super) const POOL_BYTES: usize = 256 << 20;
 const SHARE_BYTES: usize = 64 << 10;

@@ -19,6 +19,8 @@ impl UdpEndpoint {
     ) -> Result<Self, CallFailed> {
         let socket = Socket::bind(at, settings)?;
         socket.drain_reports();
+        // Without stamps what came counts from when it was read.
+        socket.stamp_arrivals();
         Ok(Self::over(socket, clock, notify))
     }
 

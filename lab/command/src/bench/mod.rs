@@ -31,6 +31,7 @@ pub(crate) mod stopped;
 mod strategies;
 mod throughput;
 mod waking;
+mod wan;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -103,6 +104,10 @@ pub(crate) struct Arguments {
     /// without, both are on the loopback device.
     #[arg(long, group = "part")]
     network: bool,
+    /// Measure a stream beside TCP at base round trips from 0.02 to 100 ms, and nothing else:
+    /// through a relay between two network namespaces. Needs root.
+    #[arg(long, group = "part")]
+    wan: bool,
     /// What a packet of that network carries, in bytes.
     #[arg(long, requires = "network", default_value_t = 1_500, value_name = "BYTES",
           value_parser = clap::value_parser!(u32).range(1_280..=9_000))]
@@ -110,7 +115,7 @@ pub(crate) struct Arguments {
     /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network, what loss costs; with
     /// --one-sided and --splitc, what they measure.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "c", "faces", "strategies", "waking", "event_loop",
-          "senders", "oversubscribed", "stopped_peer", "request_reply", "loans"])]
+          "senders", "oversubscribed", "stopped_peer", "request_reply", "loans", "wan"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
@@ -211,6 +216,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             network::plot(&figures, directory)?;
         }
         figures.print(arguments.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.wan {
+        wan::measure(effort, arguments.json)?.print(arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     pin(&processors[..1])?;

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::observed;
 use crate::random::Random;
+use crate::time::Time;
 use crate::world::kernel::{self, Kernel, What};
 
 /// Of a million calls that could send a run at once, so many are interrupted and say that they cannot.
@@ -93,7 +94,8 @@ impl Datagram {
 /// What waits at an interface.
 #[derive(Debug, Default)]
 struct Port {
-    unread: VecDeque<Datagram>,
+    /// With the time at which each came.
+    unread: VecDeque<(Time, Datagram)>,
     unread_bytes: usize,
     /// Nobody reads any more.
     is_closed: bool,
@@ -145,14 +147,14 @@ impl Ports {
     }
 
     /// The next datagram, and those of its kind that wait behind it.
-    fn read(&mut self, interface: u32, into: &mut Vec<u8>) -> Option<SocketAddr> {
+    fn read(&mut self, interface: u32, into: &mut Vec<u8>) -> Option<(SocketAddr, Time)> {
         let port = self.by_interface.get_mut(&interface)?;
-        let Datagram { from, bytes, .. } = port.unread.pop_front()?;
+        let (came, Datagram { from, bytes, .. }) = port.unread.pop_front()?;
         let segment_bytes = bytes.len();
         into.clear();
         into.extend_from_slice(&bytes);
         for _ in 1..BATCH_DATAGRAMS {
-            let joins = |next: &&Datagram| {
+            let joins = |(_, next): &&(Time, Datagram)| {
                 next.from == from
                     && next.bytes.len() <= segment_bytes
                     && into.len() + next.bytes.len() <= DATAGRAM_BYTES_MAX
@@ -160,7 +162,7 @@ impl Ports {
             if port.unread.front().filter(joins).is_none() {
                 break;
             }
-            let Some(next) = port.unread.pop_front() else {
+            let Some((_, next)) = port.unread.pop_front() else {
                 break;
             };
             into.extend_from_slice(&next.bytes);
@@ -169,7 +171,7 @@ impl Ports {
             }
         }
         port.unread_bytes -= into.len();
-        Some(from)
+        Some((from, came))
     }
 }
 
@@ -285,11 +287,16 @@ impl DatagramSocket for SimSocket {
         let mut came = Vec::new();
         let interface = interface_at(self.local);
         let from = kernel::with(|kernel| {
+            let now = kernel.local();
             let ports = &mut kernel.frames.as_mut()?.wires.ports;
-            ports.read(interface, &mut came)
+            let (from, at) = ports.read(interface, &mut came)?;
+            Some((from, now.as_ps().saturating_sub(at.as_ps()) / 1_000))
         });
         match from {
-            Some(from) => inbox.load(&came, Some(self.single_bytes_max), from),
+            Some((from, waited_ns)) => {
+                inbox.load(&came, Some(self.single_bytes_max), from);
+                inbox.note_wait(waited_ns);
+            }
             None => inbox.empty(),
         }
         Ok(from.is_some())
@@ -394,7 +401,7 @@ impl Kernel {
             }
             Some(port) => {
                 port.unread_bytes += length_bytes;
-                port.unread.push_back(datagram);
+                port.unread.push_back((now, datagram));
                 "comes"
             }
         };
@@ -412,7 +419,7 @@ impl Kernel {
     }
 
     /// When the driver of a host sees what has come now.
-    fn driver_looks_at(&mut self, now: crate::time::Time) -> crate::time::Time {
+    fn driver_looks_at(&mut self, now: Time) -> Time {
         let delay_ps = self.settings.ring_delay.as_ps();
         let random = self
             .frames

@@ -27,7 +27,10 @@ fn the_newest_timestamp_goes_back() {
 fn a_timestamp_comes_back_once() {
     let mut path = path();
     assert!(path.echoed(5, 0) && !path.echoed(5, 0));
-    assert!(path.echoed(6, 0) && path.echoed(5, 0));
+    // Nor does one that a later one has overtaken.
+    assert!(path.echoed(6, 0) && !path.echoed(5, 0));
+    // Unless the numbers have gone round since.
+    assert!(path.echoed(4, FORGET_NS + 1));
 }
 
 #[test]
@@ -95,6 +98,11 @@ fn a_frame_that_was_late_widens_the_reorder_window() {
     path.round_trip.measured(0, 80_000);
     for eighths in [2, 4, 8, 16, 32, 32] {
         assert_eq!(path.reorder_window_ns(), 84_000 + 10_000 * eighths);
-        path.was_spurious();
+        path.was_spurious(1_000_000);
     }
+    // And a while without one narrows it again.
+    path.lost(1_000_000 + 16 * 80_000, 10);
+    assert_eq!(path.reorder_window_ns(), 84_000 + 10_000 * 32);
+    path.lost(1_000_001 + 16 * 80_000, 10);
+    assert_eq!(path.reorder_window_ns(), 84_000 + 10_000 * 2);
 }

@@ -14,7 +14,7 @@ fn told(table: &mut ReceiveTable, bytes: usize) -> Vec<u16> {
 fn telling_goes_on_where_it_stopped() {
     let mut table = ReceiveTable::new(8);
     for channel in [0, 2, 4, 6] {
-        table.deliver(channel);
+        table.deliver(channel, 1);
         table.take(0, channel, 1);
     }
     assert_eq!(told(&mut table, 2 * RUN_BYTES - 1), [0]);
@@ -46,7 +46,7 @@ fn nacks_that_wait_are_bounded() {
 fn what_waits_waits_since_the_first_came() {
     let mut table = ReceiveTable::new(8);
     for (now_ns, channel) in [(5, 0), (7, 1), (9, 2)] {
-        table.deliver(channel);
+        table.deliver(channel, 1);
         table.take(now_ns, channel, 1);
         assert_eq!(table.waiting_since_ns(), Some(5));
     }
@@ -64,7 +64,7 @@ fn a_channel_takes_one_frame_at_a_time_and_only_newer_ones() {
     assert_eq!(standing(&table, u32::MAX), Standing::Taken);
     assert_eq!(standing(&table, u32::MAX - 1), Standing::Stale);
     assert_eq!(standing(&table, 0), Standing::Fresh);
-    table.deliver(1);
+    table.deliver(1, 1);
     assert_eq!(standing(&table, 0), Standing::Delivering);
     assert_eq!(standing(&table, u32::MAX), Standing::Stale);
     table.take(0, 1, 0);
@@ -91,7 +91,7 @@ fn a_frame_names_each_channel_once() {
     let mut table = ReceiveTable::new(CHANNELS);
     let take = |table: &mut ReceiveTable, channels: core::ops::Range<u16>, sequence| {
         for channel in channels {
-            table.deliver(channel);
+            table.deliver(channel, 1);
             table.take(0, channel, sequence);
         }
     };
@@ -103,4 +103,25 @@ fn a_frame_names_each_channel_once() {
     let mut told = channels_told(&mut table, 9 * RUN_BYTES);
     told.sort_unstable();
     assert_eq!(told, (0..CHANNELS).collect::<Vec<_>>());
+}
+
+/// Channels are opened when their first frame comes, whatever its number, and others of the same
+/// round may come later.
+#[test]
+fn channels_are_opened_by_their_first_frames() {
+    let mut table = ReceiveTable::new(4_096);
+    let round = u32::MAX - 3;
+    assert_eq!(table.standing(4_095, round), Standing::Fresh);
+    assert_eq!(table.standing(4_096, round), Standing::NoSuchChannel);
+    table.deliver(4_095, round);
+    assert_eq!(table.standing(4_095, round), Standing::Delivering);
+    table.take(0, 4_095, round);
+    assert_eq!(table.standing(4_095, round), Standing::Taken);
+    for earlier in [round - 1_000, round, round.wrapping_add(1_000)] {
+        assert_eq!(table.standing(3_000, earlier), Standing::Fresh);
+    }
+    // They are acknowledged as any.
+    let mut frame = [0; RUN_BYTES];
+    let written = table.write_acknowledgements(&mut frame);
+    assert_eq!((written.runs, table.waiting()), (1, 0));
 }
