@@ -15,6 +15,8 @@ use crate::wait::Wait;
 const GREETING_NS: u64 = 10_000_000_000;
 /// How long a receiver without a sender waits before it looks at its offer: nobody wakes it when a peer asks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Of the offers under a stream's item, the one for those who ask when the seed is given out: it says so, and stays.
+const LATER: usize = 1;
 
 /// See the module.
 #[derive(Debug)]
@@ -55,7 +57,7 @@ impl Offering {
             self.is_over = true;
             return false;
         }
-        if manager.offered_under(&self.bound) > 0 {
+        if manager.offered_under(&self.bound) > LATER {
             self.asked_ns = None;
             return false;
         }
