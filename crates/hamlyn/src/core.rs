@@ -236,17 +236,16 @@ impl<H: Host> Core<H> {
     /// (`Hamlyn 3.3`). True if there was one.
     pub(crate) fn poll_nowait(&mut self) -> Result<bool, ReceiveError> {
         self.reap();
-        match self.interface.rcv(&mut self.queue) {
+        match self.interface.next_notification(&mut self.queue) {
             Ok(Some(notification)) => {
                 self.lead(notification);
                 Ok(true)
             }
             Ok(None) => Ok(false),
-            Err(ReceiveError::Overrun(overrun)) => {
+            Err(overrun) => {
                 self.note_overrun(overrun);
                 Ok(true)
             }
-            Err(error) => Err(error),
         }
     }
 

@@ -353,6 +353,7 @@ pub enum ConnectError {
 macro_rules! from_forked {
     ($($error:ty: $by:path;)*) => {$(
         impl From<Forked> for $error {
+            #[inline]
             fn from(forked: Forked) -> Self {
                 $by(forked.into())
             }

@@ -269,7 +269,9 @@ impl Tags {
     ) -> Result<Option<Tag>, ReceiveError> {
         let mut wait_state = WaitState::new(wait);
         loop {
-            while let Some(notification) = manager.interface_mut().rcv(&mut self.queue)? {
+            while let Some(notification) =
+                manager.interface_mut().next_notification(&mut self.queue)?
+            {
                 let tag = Tag::of(&notification);
                 if sought.is_none_or(|sought| sought == tag.tag) {
                     return Ok(Some(tag));

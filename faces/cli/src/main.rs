@@ -14,12 +14,12 @@ mod network;
 mod partners;
 mod ping;
 mod pipe;
-mod run;
 mod trace;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use hamlyn_cli::run;
 
 /// A process that `demo` or `bench` starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]

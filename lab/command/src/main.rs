@@ -14,6 +14,7 @@ mod soak;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use hamlyn_cli::run;
 
 /// The laboratory of Hamlyn: measurements, simulation, and the papers' experiments.
 #[derive(Parser)]
@@ -33,6 +34,12 @@ enum Command {
     Simulate(simulate::Arguments),
     /// Keep several hosts busy while processes are killed and cables pulled, and see that nothing is lost.
     Soak(soak::Arguments),
+    /// Like `hamlyn run`, which `bench` measures with.
+    #[command(hide = true)]
+    Run(run::Arguments),
+    /// A process that `run` starts, before it becomes the program.
+    #[command(hide = true)]
+    ProcessOfRun,
     /// The other processes of `bench` and `soak`.
     #[command(hide = true)]
     Actor {
@@ -69,6 +76,8 @@ fn main() -> ExitCode {
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::ProcessOfRun => run::process::run(),
         Command::Actor { role } => match role {
             Role::Bench => bench::peer::run(),
             Role::Count => bench::one_thread::run(),

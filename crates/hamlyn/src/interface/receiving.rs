@@ -32,7 +32,7 @@ pub(crate) fn rcv_block<H: Host>(
 ) -> Result<Option<Notification>, ReceiveError> {
     let mut wait_state = WaitState::new(wait);
     loop {
-        if let Some(notification) = hand.interface().rcv(queue)? {
+        if let Some(notification) = hand.interface().next_notification(queue)? {
             return Ok(Some(notification));
         }
         if !hand.pause(&mut wait_state)? {

@@ -54,3 +54,22 @@ proptest! {
         prop_assert_eq!(header.body_of(&header.with(&body), "a/b"), Ok(body));
     }
 }
+
+/// Its owner takes it back from a peer that does not come, so one that is old leads to what is gone.
+#[test]
+fn an_offer_is_kept_for_a_while() {
+    let header = ItemHeader::new(Protocol::Stream, TypeName::BYTES);
+    let kept = |after_ns| {
+        let mut offers = KeptOffers::default();
+        offers.keep(Found {
+            to: "alice/log".to_owned(),
+            header,
+            body: vec![1],
+            at_ns: 7,
+        });
+        assert!(offers.take("bob/log", header, 7).is_none());
+        offers.take("alice/log", header, 7 + after_ns).is_some()
+    };
+    assert!(kept(0) && kept(FOUND_NS_MAX));
+    assert!(!kept(FOUND_NS_MAX + 1) && !kept(1 << 62));
+}

@@ -454,7 +454,7 @@ impl List {
                 self.owes_word = matches!(said, Err(SendError::WouldBlock { .. }));
             }
             if told.is_none() {
-                told = manager.interface_mut().rcv(&mut self.queue)?;
+                told = manager.interface_mut().next_notification(&mut self.queue)?;
             }
             match told.take() {
                 Some(told) if told.word == POOL || told.word == END => {

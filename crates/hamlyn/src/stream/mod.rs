@@ -149,6 +149,7 @@ impl<H: Host> Receiver<H> {
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Record<'_, H>>, ReceiveError> {
         let mut manager = self.manager.enter()?;
         let is_delivered = self.end.deliver_short(&mut manager)
+            || self.end.look_for_short(&mut manager)
             || receive_slowly(&mut self.end, &mut self.offering, &mut manager, wait)?;
         drop(manager);
         // Made only if there is one: its drop gives the record's memory back.
@@ -175,8 +176,9 @@ impl<H: Host> Receiver<H> {
     fn poll_delivered(&mut self, context: &Context<'_>) -> Poll<Result<(), ReceiveError>> {
         let (end, offering) = (&mut self.end, &mut self.offering);
         self.manager.poll_look(context, |manager| {
-            let is_delivered =
-                end.deliver_short(manager) || receive_slowly(end, offering, manager, Wait::Poll)?;
+            let is_delivered = end.deliver_short(manager)
+                || end.look_for_short(manager)
+                || receive_slowly(end, offering, manager, Wait::Poll)?;
             Ok(is_delivered.then_some(()))
         })
     }
@@ -233,17 +235,29 @@ impl<H: Host> Receiver<H> {
     }
 }
 
-/// The next record, if it is no short one that lies ready. As long as the stream has no sender, its offer is looked at.
-#[inline(never)]
+/// The next record, if it is no short one that lies ready.
+#[inline(always)]
 fn receive_slowly<H: Host>(
     end: &mut receiver::Receiver,
     offering: &mut Option<Offering>,
     manager: &mut Entered<'_, H>,
     wait: Wait,
 ) -> Result<bool, ReceiveError> {
-    let Some(offering) = offering.as_mut().filter(|it| it.is_open()) else {
-        return end.receive_slowly(manager, wait);
-    };
+    match offering.as_mut().filter(|it| it.is_open()) {
+        None => end.receive_slowly(manager, wait),
+        Some(offering) => receive_first(end, offering, manager, wait),
+    }
+}
+
+/// The same, as long as the stream has no sender: its offer is looked at.
+#[cold]
+#[inline(never)]
+fn receive_first<H: Host>(
+    end: &mut receiver::Receiver,
+    offering: &mut Offering,
+    manager: &mut Entered<'_, H>,
+    wait: Wait,
+) -> Result<bool, ReceiveError> {
     let mut wait_state = WaitState::new(wait);
     loop {
         let left = manager.interface().left(&mut wait_state);

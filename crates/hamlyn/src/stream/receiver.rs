@@ -185,16 +185,22 @@ impl Receiver {
     /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
     /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before a
     /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`] tells losses until then.
+    /// Gives back what was kept, and delivers the next record, if it is a short one that another look finds.
+    #[inline(never)]
+    pub(in crate::stream) fn look_for_short<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+    ) -> bool {
+        self.reclaim(manager);
+        manager.interface_mut().look_again() && self.deliver_short(manager)
+    }
+
     #[inline(never)]
     pub(in crate::stream) fn receive_slowly<H: Host>(
         &mut self,
         manager: &mut Entered<'_, H>,
         wait: Wait,
     ) -> Result<bool, ReceiveError> {
-        self.reclaim(manager);
-        if manager.interface_mut().look_again() && self.deliver_short(manager) {
-            return Ok(true);
-        }
         let result = self.await_record(manager, wait);
         self.note_ways();
         result

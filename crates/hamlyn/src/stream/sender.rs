@@ -335,7 +335,7 @@ impl Sender {
 
     /// Takes in the next report; false if there is none.
     fn absorb_next<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> bool {
-        match manager.interface_mut().rcv(&mut self.queue) {
+        match manager.interface_mut().next_notification(&mut self.queue) {
             Ok(Some(notification)) if notification.is_fast() => {
                 self.account
                     .apply_credit(Credit::from_word(notification.word));

@@ -7,7 +7,7 @@ mod event;
 mod hosts;
 mod options;
 mod plan;
-pub(crate) mod process;
+pub mod process;
 mod started;
 
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use event::{Ending, Event};
-pub(crate) use options::Arguments;
+pub use options::Arguments;
 use plan::Plan;
 use started::Started;
 
@@ -41,7 +41,8 @@ struct Job {
     kill_at: Option<Instant>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+/// Starts the processes of a job, and ends with its status.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plan = Plan::new(arguments)?;
     let (sender, events) = channel();
     let mut signals =

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+/// The processes of a job, and how they are started.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// How many processes. Each is a processor of the job.
     #[arg(short = 'n', long = "procs", value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) procs: u32,

@@ -84,7 +84,8 @@ fn read_frame(from: &mut impl Read) -> Option<Frame> {
     }
 }
 
-pub(crate) fn run() -> Result<ExitCode> {
+/// Reads the order of the launcher from standard input, and becomes the program that it names.
+pub fn run() -> Result<ExitCode> {
     // Not through the buffer of the standard library: what follows the order is the program's.
     let input = std::io::stdin();
     let mut input = std::fs::File::from(rustix::io::dup(&input)?);
