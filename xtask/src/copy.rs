@@ -8,7 +8,16 @@ use anyhow::{Context, Result};
 use crate::collect;
 
 /// What of the tree is copied, besides the files at its root.
-const COPIED: [&str; 5] = ["crates", "docs", "examples", "faces", "xtask"];
+const COPIED: [&str; 8] = [
+    "crates",
+    "docs",
+    "examples",
+    "faces",
+    "layers",
+    "lab/command",
+    "lab/sim",
+    "xtask",
+];
 
 /// Makes the copy at `to`, or brings it up to date. `more` names directories whose files the copy has elsewhere as well;
 /// `files` are the texts that differ.
