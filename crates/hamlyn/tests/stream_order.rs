@@ -304,3 +304,41 @@ fn a_record_of_the_limit_passes_whatever_came_before() {
         });
     }
 }
+
+/// All of the first extent is given back before the stream moves on from it, and then nothing comes that would be released.
+#[test]
+fn a_demand_is_answered_when_an_extent_was_given_back_early() {
+    let mut scene = Scene::new();
+    scene.sender.hello();
+    scene.sender.request_growth(0, 1, LONG_RECORD);
+    scene.nothing();
+    assert_eq!(scene.hear(), Heard::Extent(1, 16, 1));
+    scene.sender.fill(0, b"late");
+    scene.record(b"late");
+    scene.sender.request_growth(1, 0, OPTIONS.limit_bytes);
+    scene.nothing();
+    assert_eq!(scene.hear(), Heard::Extent(2, 20, 2));
+}
+
+/// A demand that must wait is answered when what is in its way is released, also if that was kept.
+#[test]
+fn a_demand_waits_for_what_is_kept() {
+    let mut scene = Scene::new();
+    scene.sender.hello();
+    scene.sender.fill(0, b"kept");
+    let kept = until("a record", || {
+        let record = scene.receiver.recv(LONG).unwrap()?;
+        Some(record.keep())
+    });
+    scene.sender.request_growth(0, 1, OPTIONS.limit_bytes);
+    scene.nothing();
+    assert_eq!(scene.receiver.view(&kept), Some(&b"kept"[..]));
+    assert_eq!(scene.receiver.memory_bytes(), 4 * 64);
+    drop(kept);
+    scene.nothing();
+    let mut heard = scene.hear();
+    while heard == Heard::Credit(0, 0, false) {
+        heard = scene.hear();
+    }
+    assert_eq!(heard, Heard::Extent(1, 20, 1));
+}

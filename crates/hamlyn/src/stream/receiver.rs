@@ -506,6 +506,12 @@ impl Receiver {
     /// Nothing came: memory may be short, the sender may be dead.
     fn when_idle<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), ReceiveError> {
         self.reclaim(manager);
+        // All of an extent may have been given back before the stream moved on from it.
+        while self.first < self.delivering
+            && self.extents.first().is_some_and(Extent::is_given_back)
+        {
+            self.drop_first_extent(manager);
+        }
         self.flush_credit(manager);
         self.report(manager);
         if let Some(request) = self.grow_request
