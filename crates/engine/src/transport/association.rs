@@ -106,7 +106,7 @@ pub struct Association {
     pub(super) progress_ns: u64,
     /// When a frame came last, or the first look at the clock was; and what was asked since.
     pub(super) received_ns: Option<u64>,
-    /// How long that frame had waited in this host: others may still wait behind it.
+    /// Time that this frame had waited in this host: others may still wait behind it.
     pub(super) behind_ns: u64,
     pub(super) keep_alive: Option<KeepAlive>,
     /// At which time it was looked last for what is lost; not since a frame came.

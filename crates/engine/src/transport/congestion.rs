@@ -314,7 +314,7 @@ impl Window {
         }
     }
 
-    /// Whether the path is far.
+    /// True for a far path.
     #[inline]
     pub(super) fn is_far(&self) -> bool {
         self.far.is_some()

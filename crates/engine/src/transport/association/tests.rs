@@ -512,7 +512,7 @@ fn a_slow_path_that_falls_silent_is_given_up_on_in_time() {
     assert!(sender.statistics().retransmitted >= 8);
 }
 
-/// What waited in a host, the receiver's or the sender's own, is no delay of the network: windows
+/// A wait in a host, the receiver's or the sender's own, is no delay of the network: windows
 /// do not shrink for it. What the network delays is.
 #[test]
 fn who_looks_late_does_not_slow_the_sender_down() {

@@ -48,7 +48,7 @@ const SLOW_PART: u64 = 4;
 const PACE_START: (u64, u64) = (2, 1);
 const PACE: (u64, u64) = (5, 4);
 
-/// What a far path remembers besides its window.
+/// State of a far path besides its window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Far {
     pub(super) pacer: Pacer,
@@ -212,7 +212,7 @@ impl Window {
             far.cut_ns = Some(now_ns);
             far.undo = Some((self.size, far.lost - tolerated));
             self.start_until = 0;
-            // Who was cut before it came back leaves room for others.
+            // A flow that was cut before it came back leaves room for others.
             far.cut_at = match self.size < far.cut_at {
                 true => self.size * (CUT.0 + CUT.1) / (2 * CUT.1),
                 false => self.size,
