@@ -1,7 +1,7 @@
 //! Connecting: other threads use the manager while one waits for somebody to be found, or to answer.
 
 use hamlyn_engine::memory::LinkId;
-use hamlyn_host::{Address, ConnectError, Connector, Host, HostError};
+use hamlyn_host::{Address, ConnectError, Connector, Given, Host, HostError};
 
 use crate::manager::{Entered, Manager};
 use crate::message::Target;
@@ -33,6 +33,16 @@ impl<H: Host> Entered<'_, H> {
         item: &str,
         wait: Wait,
     ) -> Result<Vec<u8>, ConnectError> {
+        Ok(self.ask_when(to, item, wait)?.bytes)
+    }
+
+    /// As [`Entered::ask`], and when that was.
+    pub(crate) fn ask_when(
+        &mut self,
+        to: Address<'_>,
+        item: &str,
+        wait: Wait,
+    ) -> Result<Given, ConnectError> {
         let (connector, deadline_ns) = self.interface.connector(wait);
         self.let_others(|| connector.ask(to, item, deadline_ns))
     }

@@ -16,7 +16,7 @@ use crate::interface::{Interface, Queue};
 use crate::item::KeptOffers;
 use crate::manager::{Arrival, ClassId, ManagerOptions, ReceiverClass};
 use crate::receive_buffer::ShortArrival;
-use crate::remains::LastWord;
+use crate::remains::LastWords;
 use crate::tasks::Tasks;
 
 /// Receivers of a manager.
@@ -51,15 +51,12 @@ pub(crate) struct Core<H: Host> {
     /// Send-buffer areas that are to be unbound when nothing queued uses them any more.
     retired: Vec<SendTag>,
     /// What peers of end points that are gone are to be told when there is room.
-    last_words: Vec<LastWord>,
+    last_words: LastWords,
     /// Notifications that were lost, and were not reported yet.
     overrun: u64,
     /// What waits for anything to happen.
     pub(crate) tasks: Tasks,
 }
-
-/// Last words that wait for room; of more the oldest are given up.
-const LAST_WORDS_MAX: usize = 256;
 
 impl<H: Host> Core<H> {
     /// A manager for an interface on that host.
@@ -77,7 +74,7 @@ impl<H: Host> Core<H> {
             items: HashSet::new(),
             found: KeptOffers::default(),
             retired: Vec::new(),
-            last_words: Vec::new(),
+            last_words: LastWords::default(),
             overrun: 0,
             tasks: Tasks::default(),
         })
@@ -183,17 +180,18 @@ impl<H: Host> Core<H> {
             if let Some(area) = remains.area {
                 self.retire_area(area);
             }
+            if let Some((item, place)) = remains.place {
+                self.interface.return_place(&item, place);
+            }
             if let Some(item) = remains.item {
                 self.interface.withdraw(&item);
                 self.items.remove(&item);
             }
-            self.last_words.extend(remains.last_word);
+            if let Some(last_word) = remains.last_word {
+                self.last_words.add(last_word);
+            }
         }
-        let (interface, terminus) = (&mut self.interface, self.terminus);
-        self.last_words
-            .retain(|last_word| !last_word.send(interface, terminus));
-        let over = self.last_words.len().saturating_sub(LAST_WORDS_MAX);
-        self.last_words.drain(..over);
+        self.last_words.say(&mut self.interface, self.terminus);
     }
 
     /// Notifications that more end points may have outstanding.

@@ -22,7 +22,7 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
-use crate::item::{Bound, ItemHeader};
+use crate::item::{Bound, Greeted, ItemHeader};
 use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
 use crate::message::{Message, Target};
@@ -419,6 +419,8 @@ impl<H: Host> Clone for Sender<H> {
         }
     }
 }
+
+impl<H: Host> Greeted for Sender<H> {}
 
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(

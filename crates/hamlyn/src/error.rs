@@ -142,6 +142,20 @@ pub enum OpenError {
         /// What is left of it.
         left: usize,
     },
+    /// A service for more clients than the manager's notification queue has room for.
+    #[error(
+        "a service of {clients} clients with {outstanding} calls each may have {needed} notifications outstanding, but the manager's queue has {capacity} entries: bind it for fewer clients or calls, or open the manager with more queue entries"
+    )]
+    ServiceRoom {
+        /// Clients at a time.
+        clients: u16,
+        /// Calls that each may have outstanding.
+        outstanding: u16,
+        /// Notifications that all of them may have outstanding.
+        needed: usize,
+        /// Length of the queue.
+        capacity: usize,
+    },
     /// An end point of this manager is bound to that item already.
     #[error(
         "an end point is bound to the item {item:?} already: drop it first, or choose another item"

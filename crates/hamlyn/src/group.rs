@@ -13,7 +13,7 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
-use crate::item::{Bound, ItemHeader, Protocol, TypeName};
+use crate::item::{Bound, Greeted, ItemHeader, Protocol, TypeName};
 use crate::manager::{Holder, Manager};
 use crate::message::{Message, Target};
 use crate::receive_buffer::{Arrived, ReceiveBuffer};
@@ -277,6 +277,8 @@ pub struct Sender<H: Host = ProcessHost> {
     left: Option<Share>,
     manager: Holder<H>,
 }
+
+impl<H: Host> Greeted for Sender<H> {}
 
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(

@@ -13,7 +13,8 @@ use hamlyn_host::{Address, ConnectError as Reach, Host, RefusedBecause, Supply};
 
 use crate::core::Core;
 use crate::error::{ConnectError, OpenError};
-use crate::manager::Manager;
+use crate::manager::{Entered, Manager};
+use crate::message::Target;
 use crate::remains::{Leaving, Remains};
 use crate::wait::{Wait, WaitState};
 
@@ -234,6 +235,23 @@ impl Drop for Bound {
     }
 }
 
+/// One of the places under an item, which its asker has or will have. When it is dropped, the place is free.
+#[derive(Debug)]
+pub(crate) struct Place {
+    item: String,
+    number: u64,
+    leaving: Leaving,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            place: Some((std::mem::take(&mut self.item), self.number)),
+            ..Remains::default()
+        });
+    }
+}
+
 impl<H: Host> Core<H> {
     /// Binds an end point to an item: `body` is what connects to it. With [`Supply::Once`] those who ask later are told that
     /// others were first.
@@ -290,11 +308,26 @@ impl<H: Host> Core<H> {
         Ok(())
     }
 
-    /// Offers something more under an item, to one asker.
-    pub(crate) fn offer_more(&mut self, bound: &Bound, body: &[u8]) -> Result<(), OpenError> {
+    /// Offers one of `most` places under an item, to one asker who has not its share of them.
+    pub(crate) fn offer_place(
+        &mut self,
+        bound: &Bound,
+        most: u16,
+        body: &[u8],
+    ) -> Result<Place, OpenError> {
         let offer = bound.header.with(body);
         let interface = self.interface_mut();
-        Ok(interface.offer(&bound.item, Supply::Once, &offer)?)
+        let number = interface.offer_place(&bound.item, u32::from(most), &offer)?;
+        Ok(Place {
+            item: bound.item.clone(),
+            number,
+            leaving: bound.leaving.clone(),
+        })
+    }
+
+    /// No further place could be had: those who ask in vain are told so.
+    pub(crate) fn run_short(&mut self, bound: &Bound) {
+        self.interface_mut().run_short(&bound.item);
     }
 
     /// How many offers under an item no peer has asked for.
@@ -308,59 +341,108 @@ impl<H: Host> Core<H> {
     }
 }
 
-/// What an end point offers to one peer alone, and an attempt to connect found, which then had no time or no room for the rest.
+/// What an end point offers to one peer alone, and an attempt to connect found.
 #[derive(Debug)]
 pub(crate) struct Found {
     to: String,
     header: ItemHeader,
     body: Vec<u8>,
-    at_ns: u64,
+    asked_ns: u64,
 }
 
-/// How long an offer is kept: half of the time after which its owner takes it back from a peer that does not present itself.
+/// How long an offer is good for: half of the time after which its owner takes it back from a peer that does not present itself.
+/// A peer whose greeting is in the link by then has presented itself in time, because the owner takes in what has come before it
+/// takes anything back.
 const FOUND_NS_MAX: u64 = 5_000_000_000;
 
 /// Attempts of one manager whose offers are kept; of more the oldest are given up.
 const FOUND_MAX: usize = 16;
 
+/// An end that has presented itself to the end point that it was offered.
+pub(crate) trait Greeted {
+    /// Where its greeting went. Nothing if the offer is for everybody, and there is none.
+    fn greeted(&self) -> Option<&Target> {
+        None
+    }
+}
+
 impl<H: Host> Manager<H> {
     /// Connects to an end point of that kind: `connect` does, to what is offered under the address `to`, in what is left of the wait.
     ///
     /// The offer may be for one peer alone. So if the attempt comes to nothing for want of time, or of something of ours, the next one has
-    /// the same offer.
-    pub(crate) fn connect_to<E>(
+    /// the same offer. If the offer was kept, or the greeting left so late that the owner may have taken the offer back, the owner's
+    /// answer is waited for, and another offer is asked for if need be: nobody is connected to an end point that does not know of it.
+    pub(crate) fn connect_to<E: Greeted>(
         &self,
         to: &str,
         header: ItemHeader,
         wait: Wait,
-        connect: impl FnOnce(&[u8], Wait) -> Result<E, ConnectError>,
+        connect: impl Fn(&[u8], Wait) -> Result<E, ConnectError>,
     ) -> Result<E, ConnectError> {
-        let kept = {
-            let mut manager = self.enter()?;
-            let now_ns = manager.interface().host().now_ns();
-            manager.found.take(to, header, now_ns)
-        };
-        let (found, left) = match kept {
-            Some(found) => (found, wait),
-            None => self.find(to, header, wait)?,
-        };
-        let connected = connect(&found.body, left);
-        if let Err(
-            ConnectError::Reach(
-                Reach::Stalled { .. }
-                | Reach::Refused {
-                    reason: RefusedBecause::BUSY,
-                    ..
+        let mut wait_state = WaitState::new(wait);
+        loop {
+            let (left, kept) = {
+                let mut manager = self.enter()?;
+                let interface = manager.interface();
+                let (left, now_ns) = (interface.left(&mut wait_state), interface.host().now_ns());
+                (left, manager.found.take(to, header, now_ns))
+            };
+            let was_kept = kept.is_some();
+            let (found, left) = match kept {
+                Some(found) => (found, left),
+                None => self.find(to, header, left)?,
+            };
+            match connect(&found.body, left) {
+                Ok(end) => {
+                    if self.is_known(&end, &found, was_kept, &mut wait_state)? {
+                        return Ok(end);
+                    }
                 }
-                | Reach::Host(_),
-            )
-            | ConnectError::Open(_),
-        ) = &connected
-            && header.protocol.is_offered_to_one()
-        {
-            self.enter()?.found.keep(found);
+                Err(error) => {
+                    if header.protocol.is_offered_to_one() && is_for_now(&error) {
+                        self.enter()?.found.keep(found);
+                    }
+                    return Err(error);
+                }
+            }
         }
-        connected
+    }
+
+    /// Whether the owner of what was found knows that this end is there, or will at its next look.
+    fn is_known<E: Greeted>(
+        &self,
+        end: &E,
+        found: &Found,
+        was_kept: bool,
+        wait_state: &mut WaitState,
+    ) -> Result<bool, ConnectError> {
+        let Some(target) = end.greeted() else {
+            return Ok(true);
+        };
+        let is_fresh = |manager: &Entered<'_, H>| {
+            let now_ns = manager.interface().host().now_ns();
+            now_ns.saturating_sub(found.asked_ns) <= FOUND_NS_MAX
+        };
+        let mut manager = self.enter()?;
+        if is_fresh(&manager) && !was_kept {
+            return Ok(true);
+        }
+        let link = target.link();
+        let destination = target.ticket().destination;
+        let interface = manager.interface_mut();
+        let mut fence = interface.begin_fence_to(link, destination);
+        while !manager.interface_mut().continue_fence(&mut fence) {
+            if !manager.pause(wait_state).map_err(Reach::Host)? {
+                if is_fresh(&manager) {
+                    return Ok(true);
+                }
+                let to = found.to.clone();
+                return Err(Reach::Stalled { to }.into());
+            }
+        }
+        // The program's next fence tells what this one has found refused.
+        drop(fence);
+        Ok(!manager.interface_mut().is_closed_there(target))
     }
 
     /// What is offered under an address, and what is left of the wait.
@@ -380,15 +462,30 @@ impl<H: Host> Manager<H> {
         let mut manager = self.enter()?;
         let mut wait_state = WaitState::new(wait);
         let wait = manager.interface().left(&mut wait_state);
-        let offered = manager.ask(Address::Name(name), item, wait)?;
+        let given = manager.ask_when(Address::Name(name), item, wait)?;
         let found = Found {
             to: to.to_owned(),
             header,
-            body: header.body_of(&offered, to)?,
-            at_ns: manager.interface().host().now_ns(),
+            body: header.body_of(&given.bytes, to)?,
+            asked_ns: given.asked_ns,
         };
         Ok((found, manager.interface().left(&mut wait_state)))
     }
+}
+
+/// Whether another attempt with the same offer may succeed.
+fn is_for_now(error: &ConnectError) -> bool {
+    matches!(
+        error,
+        ConnectError::Reach(
+            Reach::Stalled { .. }
+                | Reach::Refused {
+                    reason: RefusedBecause::BUSY,
+                    ..
+                }
+                | Reach::Host(_),
+        ) | ConnectError::Open(_)
+    )
 }
 
 /// See [`Found`].
@@ -397,7 +494,7 @@ pub(crate) struct KeptOffers(VecDeque<Found>);
 
 impl KeptOffers {
     fn take(&mut self, to: &str, header: ItemHeader, now_ns: u64) -> Option<Found> {
-        let is_fresh = |found: &Found| now_ns.saturating_sub(found.at_ns) <= FOUND_NS_MAX;
+        let is_fresh = |found: &Found| now_ns.saturating_sub(found.asked_ns) <= FOUND_NS_MAX;
         self.0.retain(is_fresh);
         let is_it = |found: &Found| found.to == to && found.header == header;
         let at = self.0.iter().position(is_it)?;

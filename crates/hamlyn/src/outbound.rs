@@ -298,6 +298,11 @@ impl<T: TransmitEnd> TxRoutes<T> {
         }
     }
 
+    /// The last packet that the peer of that link has refused, if it is known.
+    pub(crate) fn last_refused(&mut self, link: LinkId) -> Option<(Header, Return)> {
+        self.reach(link)?.end.refused().last
+    }
+
     /// Refused packets of that link are to be told of by a fence anew; it leads there, or led.
     pub(crate) fn untell(&mut self, link: LinkId, to: Destination, refused: NewlyRefused) {
         if let Some(route) = self.reach(link) {

@@ -1,9 +1,11 @@
 //! What end points leave behind. An end point that is closed or dropped writes down what is still to be done for it; its
 //! interface does that in its next call but those that take what lies ready. So closing and dropping are one thing.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::terminus::{SendTag, TerminusId};
@@ -29,6 +31,8 @@ pub(crate) struct Remains {
     pub(crate) class: Option<ClassId>,
     /// The item to which it was bound.
     pub(crate) item: Option<String>,
+    /// The place under an item that its peer had, by the item and its number.
+    pub(crate) place: Option<(String, u64)>,
     /// A send-buffer area that it used.
     pub(crate) area: Option<SendTag>,
     /// What its peer is to be told.
@@ -44,9 +48,42 @@ pub(crate) struct LastWord {
     pub(crate) word: u64,
 }
 
+/// Last words that wait for room, those of each link in their order. A peer that takes nothing is in nobody else's way.
+#[derive(Debug, Default)]
+pub(crate) struct LastWords(BTreeMap<LinkId, VecDeque<LastWord>>);
+
+/// Last words that wait for one link; of more the oldest are given up.
+const LAST_WORDS_MAX: usize = 8_192;
+
+impl LastWords {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, last_word: LastWord) {
+        let waiting = self.0.entry(last_word.target.link()).or_default();
+        if waiting.len() == LAST_WORDS_MAX {
+            waiting.pop_front();
+        }
+        waiting.push_back(last_word);
+    }
+
+    /// Says what there is room for. A link that has none is asked once.
+    pub(crate) fn say<H: Host>(&mut self, interface: &mut Interface<H>, terminus: TerminusId) {
+        self.0.retain(|_, waiting| {
+            while let Some(last_word) = waiting.front()
+                && last_word.send(interface, terminus)
+            {
+                waiting.pop_front();
+            }
+            !waiting.is_empty()
+        });
+    }
+}
+
 impl LastWord {
     /// Tries to say it; false if there is no room at present.
-    pub(crate) fn send<H: Host>(&self, interface: &mut Interface<H>, terminus: TerminusId) -> bool {
+    fn send<H: Host>(&self, interface: &mut Interface<H>, terminus: TerminusId) -> bool {
         if !interface.has_room(terminus, self.target.link()) {
             return false;
         }

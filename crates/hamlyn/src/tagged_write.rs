@@ -20,7 +20,7 @@ use hamlyn_ring::area::Area;
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 use crate::event_loop::or_wait;
 use crate::interface::Queue;
-use crate::item::{Bound, ItemHeader, Protocol, TypeName};
+use crate::item::{Bound, Greeted, ItemHeader, Protocol, TypeName};
 use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
 use crate::message::{Message, Target};
@@ -307,6 +307,8 @@ impl<H: Host> Clone for Sender<H> {
         }
     }
 }
+
+impl<H: Host> Greeted for Sender<H> {}
 
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(

@@ -9,6 +9,7 @@
 
 pub mod network;
 pub mod offers;
+mod places;
 pub mod process;
 pub mod sharing;
 pub mod waiter;
@@ -148,7 +149,7 @@ pub enum Supply {
 /// be used.
 pub trait Connector: Send + 'static {
     /// As [`Host::ask`].
-    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Vec<u8>, ConnectError>;
+    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Given, ConnectError>;
 
     /// As [`Host::connect`], but the interface is told of a new link as of one that others make ([`Event::Linked`]). Returns
     /// [`Peer::token`].
@@ -173,6 +174,15 @@ pub trait Connector: Send + 'static {
         access: Access,
         deadline_ns: u64,
     ) -> Result<ImportedArea, ConnectError>;
+}
+
+/// An offer that was given to an asker.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Given {
+    /// The offer.
+    pub bytes: Vec<u8>,
+    /// When the question left, by [`Host::now_ns`]: the offer was given out no sooner.
+    pub asked_ns: u64,
 }
 
 /// The contract between an interface and its surroundings.
@@ -249,6 +259,18 @@ pub trait Host: std::fmt::Debug + 'static {
     /// Offers are private memory of this interface, and end with it. There may be 4096 of them.
     fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError>;
 
+    /// Offers one of `most` places under `item`, as [`Supply::Once`] does, and returns its number. The place counts as taken by
+    /// its asker until it is returned. A program other than this one gets places as long as it has less than
+    /// twice of what it leaves to others, and another user, or another host, as long as it has less than what is left.
+    /// An asker in vain is told whether all are taken, or its share is.
+    fn offer_place(&mut self, item: &str, most: u32, bytes: &[u8]) -> Result<u64, HostError>;
+
+    /// A place under `item` is free again, or is taken back. [`Host::withdraw`] does that for all of them.
+    fn return_place(&mut self, item: &str, place: u64);
+
+    /// There is no memory for another place under `item`: whoever asks in vain is told, until one is offered.
+    fn run_short(&mut self, item: &str);
+
     /// How many offers under `item` no asker was given yet.
     fn offered(&self, item: &str) -> usize;
 
@@ -266,7 +288,8 @@ pub trait Host: std::fmt::Debug + 'static {
         item: &str,
         deadline_ns: u64,
     ) -> Result<Vec<u8>, ConnectError> {
-        self.connector().ask(to, item, deadline_ns)
+        let given = self.connector().ask(to, item, deadline_ns)?;
+        Ok(given.bytes)
     }
 
     /// Ends a link from this side. The link itself must be dropped by the caller.
@@ -451,6 +474,14 @@ pub enum HostError {
     #[error("{allowed} grants wait to be fetched already: end some")]
     LendingsFull {
         /// How many there can be.
+        allowed: u32,
+    },
+    /// As many lent pages wait for this borrower, or its user, as its share of what there can be.
+    #[error(
+        "the peer's share of the {allowed} grants that can wait is used up: it fetches none of them; end some"
+    )]
+    LendingsShare {
+        /// How many there can be for all.
         allowed: u32,
     },
     /// As many areas as there can be are exported.
@@ -668,6 +699,17 @@ impl RefusedBecause {
     pub const SIMULTANEOUS: Self = Self(6);
     /// Too many shake hands with it at once; it is worth trying again.
     pub const BUSY: Self = Self(7);
+    /// All places of the item are taken; it is worth trying again.
+    pub const FULL: Self = Self(8);
+    /// Our program, user or host has its share of the item's places; it is worth trying again.
+    pub const SHARE: Self = Self(9);
+    /// It has no room for another place of the item; it is worth trying again.
+    pub const SHORT: Self = Self(10);
+
+    /// It may pass.
+    pub(crate) fn is_for_now(self) -> bool {
+        matches!(self, Self::BUSY | Self::FULL | Self::SHARE | Self::SHORT)
+    }
 }
 
 impl core::fmt::Display for RefusedBecause {
@@ -680,6 +722,13 @@ impl core::fmt::Display for RefusedBecause {
             Self::INVALID => f.write_str("it found our handshake invalid"),
             Self::SIMULTANEOUS => f.write_str("both sides connected at once"),
             Self::BUSY => f.write_str("too many others are connecting to it at once"),
+            Self::FULL => f.write_str("it has as many clients or readers there as it takes"),
+            Self::SHARE => f.write_str(
+                "it keeps the rest of its places there for other programs, users and hosts",
+            ),
+            Self::SHORT => f.write_str(
+                "its manager has no room for another peer there: its program opens the manager with more queue entries",
+            ),
             Self(other) => write!(f, "reason {other}"),
         }
     }

@@ -113,6 +113,7 @@ fn of_host(error: &HostError) -> Status {
         HostError::LinksFull { .. }
         | HostError::OffersFull { .. }
         | HostError::LendingsFull { .. }
+        | HostError::LendingsShare { .. }
         | HostError::ExportsFull { .. } => Status::Limit,
         HostError::Forked => Status::BadHandle,
         _ => Status::System,

@@ -5,7 +5,9 @@
 //! and holds up nothing else.
 
 use hamlyn_engine::memory::{LinkId, Unsent};
+use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::send_observer::SendObserver;
+use hamlyn_engine::transport::Return;
 use hamlyn_host::{Destination, Host};
 use hamlyn_link::TransmitEnd;
 use hamlyn_ring::area::Area;
@@ -15,6 +17,7 @@ use super::in_hand::InHand;
 use crate::drop_list::DropList;
 use crate::error::{FenceError, PeerLost, Undelivered};
 use crate::links::LinkEnd;
+use crate::message::Target;
 use crate::outbound::{NewlyRefused, Outbound};
 use crate::wait::{Wait, WaitState};
 
@@ -137,6 +140,27 @@ impl<H: Host> Interface<H> {
             lost: None,
             untold: self.untold.clone(),
         }
+    }
+
+    /// Whether the last packet that came back from the peer of a target was for the target's slot, which the peer has closed. For
+    /// those that wait for an answer: nobody is there to give it.
+    #[cold]
+    pub(crate) fn is_closed_there(&mut self, target: &Target) -> bool {
+        let last = self
+            .outbound
+            .lock(|outbound| outbound.tx_links.last_refused(target.link()));
+        last.is_some_and(|(header, reason)| {
+            let is_gone = matches!(
+                reason,
+                Return::Refused(
+                    Refusal::NoSuchSlot
+                        | Refusal::SlotClosed
+                        | Refusal::SlotRevoked
+                        | Refusal::BadKey
+                )
+            );
+            is_gone && header.slot == target.ticket().slot
+        })
     }
 
     /// What fences that were given up did not tell, the next one does.

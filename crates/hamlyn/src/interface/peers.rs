@@ -283,6 +283,31 @@ impl<H: Host> Interface<H> {
         self.host.offer(item, supply, bytes)
     }
 
+    /// Offers one of `most` places under `item` ([`Host::offer_place`]); its number.
+    pub(crate) fn offer_place(
+        &mut self,
+        item: &str,
+        most: u32,
+        bytes: &[u8],
+    ) -> Result<u64, HostError> {
+        self.check()?;
+        self.host.offer_place(item, most, bytes)
+    }
+
+    /// A place is free again.
+    pub(crate) fn return_place(&mut self, item: &str, place: u64) {
+        if !self.is_forked() {
+            self.host.return_place(item, place);
+        }
+    }
+
+    /// There is no room for another place under `item`.
+    pub(crate) fn run_short(&mut self, item: &str) {
+        if !self.is_forked() {
+            self.host.run_short(item);
+        }
+    }
+
     /// Takes back all offers under `item`. Peers that were given one keep it.
     pub fn withdraw(&mut self, item: &str) {
         if self.is_forked() {

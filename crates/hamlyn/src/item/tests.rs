@@ -65,7 +65,7 @@ fn an_offer_is_kept_for_a_while() {
             to: "alice/log".to_owned(),
             header,
             body: vec![1],
-            at_ns: 7,
+            asked_ns: 7,
         });
         assert!(offers.take("bob/log", header, 7).is_none());
         offers.take("alice/log", header, 7 + after_ns).is_some()

@@ -17,7 +17,7 @@ use super::wire::{
 use super::{PublisherOptions, SlowReaders};
 use crate::error::{OpenError, SendError};
 use crate::interface::Queue;
-use crate::item::Bound;
+use crate::item::{Bound, Place};
 use crate::manager::{Entered, Holder};
 use crate::message::{Message, Target};
 use crate::remains::{LastWord, Leaving, Remains};
@@ -36,6 +36,8 @@ const DOOR_ENTRIES: usize = 4;
 
 /// Our end of a lane.
 struct Door {
+    /// There once it is offered.
+    place: Option<Place>,
     slot: Slot,
     area: Area,
     queue: Queue,
@@ -48,6 +50,13 @@ struct Offered {
     door: Door,
     /// When it was seen that somebody had asked for it.
     asked_ns: Option<u64>,
+}
+
+/// A reader that has presented itself.
+struct Newcomer {
+    door: Door,
+    from: LinkId,
+    greeting: Greeting,
 }
 
 enum Route<H: Host> {
@@ -84,6 +93,8 @@ pub(super) struct Readers<H: Host> {
     /// In the order in which they are given out.
     offered: VecDeque<Offered>,
     readers: Vec<Reader<H>>,
+    /// Those that have presented themselves and could not be taken in yet.
+    waiting: Vec<Newcomer>,
     copied: usize,
     is_untidy: bool,
     looks: u32,
@@ -98,6 +109,9 @@ impl<H: Host> Drop for Readers<H> {
     fn drop(&mut self) {
         for offered in &self.offered {
             self.leaving.leave(offered.door.remains(None));
+        }
+        for newcomer in &self.waiting {
+            self.leaving.leave(newcomer.remains());
         }
         for reader in &self.readers {
             self.leaving.leave(reader.remains(true));
@@ -116,15 +130,63 @@ impl Door {
     }
 }
 
+impl LastWord {
+    /// No more messages come to that list.
+    fn end_of(list: Target) -> Self {
+        Self {
+            target: list,
+            metadata: Vec::new(),
+            word: END,
+        }
+    }
+}
+
+impl Newcomer {
+    fn to(&self) -> Destination {
+        match &self.greeting {
+            Greeting::Views(ticket) => ticket.destination,
+            Greeting::Copies(seed) => seed.ticket.destination,
+        }
+    }
+
+    /// What is to be done when the publisher ends before it was taken in.
+    fn remains(&self) -> Remains {
+        let last_word = match &self.greeting {
+            Greeting::Views(ticket) => LastWord::end_of(Target::new(self.from, *ticket)),
+            Greeting::Copies(seed) => stream::nothing_follows(seed, self.from),
+        };
+        self.door.remains(Some(last_word))
+    }
+
+    /// Shows it the pool, or grows its stream; nothing if there is no room for that at present.
+    fn route<H: Host>(&self, manager: &Holder<H>, held: &Held) -> Option<Route<H>> {
+        match &self.greeting {
+            Greeting::Views(ticket) => {
+                let mut manager = manager.enter().ok()?;
+                let list = Target::new(self.from, *ticket);
+                let interface = manager.interface_mut();
+                let number = interface.show_pool(&held.pool, self.from).ok()?;
+                let data = pair(number, 0);
+                let message = Message::new(&data).at(POOL_OFFSET).word(POOL);
+                if manager.send_msg(&list, &message, Wait::Poll).is_err() {
+                    manager.interface_mut().hide_pool(number);
+                    return None;
+                }
+                Some(Route::Views { list, number })
+            }
+            Greeting::Copies(seed) => {
+                let sender = stream::Sender::grow(manager.manager(), seed, Wait::Poll);
+                Some(Route::Copies(Box::new(sender.ok()?)))
+            }
+        }
+    }
+}
+
 impl<H: Host> Reader<H> {
     /// What is to be done when it is gone. A stream tells its receiver by itself.
     fn remains(&self, is_there: bool) -> Remains {
         let last_word = match &self.route {
-            Route::Views { list, .. } if is_there => Some(LastWord {
-                target: *list,
-                metadata: Vec::new(),
-                word: END,
-            }),
+            Route::Views { list, .. } if is_there => Some(LastWord::end_of(*list)),
             _ => None,
         };
         self.door.remains(last_word)
@@ -137,6 +199,7 @@ impl<H: Host> Readers<H> {
             options,
             offered: VecDeque::new(),
             readers: Vec::new(),
+            waiting: Vec::new(),
             copied: 0,
             is_untidy: false,
             looks: 0,
@@ -192,11 +255,21 @@ impl<H: Host> Readers<H> {
         let asked = |offered: &&Offered| offered.asked_ns.is_some();
         let mut open = self.offered.len() - self.offered.iter().filter(asked).count();
         let most = usize::from(self.options.readers);
-        while open < OFFERED && self.offered.len() + self.readers.len() < most {
-            let (door, lane) = self.open_lane(manager)?;
-            if let Err(error) = manager.offer_more(bound, &lane.to_bytes()) {
-                self.leaving.leave(door.remains(None));
-                return Err(error);
+        let taken = self.readers.len() + self.waiting.len();
+        while open < OFFERED && self.offered.len() + taken < most {
+            let (mut door, lane) = match self.open_lane(manager) {
+                Ok(opened) => opened,
+                Err(error) => {
+                    manager.run_short(bound);
+                    return Err(error);
+                }
+            };
+            match manager.offer_place(bound, self.options.readers, &lane.to_bytes()) {
+                Ok(place) => door.place = Some(place),
+                Err(error) => {
+                    self.leaving.leave(door.remains(None));
+                    return Err(error);
+                }
             }
             let asked_ns = None;
             self.offered.push_back(Offered { door, asked_ns });
@@ -232,6 +305,7 @@ impl<H: Host> Readers<H> {
         };
         let lane = Lane::new(whole(&slot), whole(&board_slot), &self.options);
         let door = Door {
+            place: None,
             slot,
             area,
             queue,
@@ -282,12 +356,13 @@ impl<H: Host> Readers<H> {
                 }
             }
         }
-        if !came.is_empty() {
-            self.is_untidy = true;
+        self.is_untidy |= !came.is_empty();
+        for (door, told) in came {
+            self.greet(&mut entered, door, &told);
+        }
+        if !self.waiting.is_empty() {
             drop(entered);
-            for (door, told) in came {
-                self.greet(manager, held, door, &told);
-            }
+            self.take_in(manager, held);
             entered = match manager.enter() {
                 Ok(entered) => entered,
                 Err(_) => return,
@@ -303,74 +378,66 @@ impl<H: Host> Readers<H> {
     }
 
     /// A reader presents itself over a link: with a list or a stream of its own.
-    fn greet(&mut self, manager: &Holder<H>, held: &mut Held, door: Door, told: &Notification) {
+    fn greet(&mut self, manager: &mut Entered<'_, H>, door: Door, told: &Notification) {
         let (from, word) = (told.from, told.word);
         let mut bytes = [0; GREETING_BYTES];
         let is_read = door.area.read_at(GREETING_OFFSET, &mut bytes).is_ok();
         let greeting = is_read.then(|| Greeting::read(word, &bytes)).flatten();
-        let Ok(mut entered) = manager.enter() else {
-            return;
-        };
-        let to = match &greeting {
-            Some(Greeting::Views(ticket)) => ticket.destination,
-            Some(Greeting::Copies(seed)) => seed.ticket.destination,
-            None => {
-                self.misbehaved += u64::from(word != FAREWELL);
-                self.leaving.leave(door.remains(None));
-                return;
-            }
-        };
-        // Otherwise it could have us write to somebody else.
-        if entered.interface_mut().led_to(from, &to) != Some(true) {
-            self.misbehaved += 1;
-            self.leaving.leave(door.remains(None));
-            return;
-        }
-        let route = match greeting {
-            Some(Greeting::Views(ticket)) => {
-                let list = Target::new(from, ticket);
-                let shown = entered.interface_mut().show_pool(&held.pool, from);
-                shown.ok().and_then(|number| {
-                    let data = pair(number, 0);
-                    let message = Message::new(&data).at(POOL_OFFSET).word(POOL);
-                    let said = entered.send_msg(&list, &message, Wait::Poll);
-                    if said.is_err() {
-                        entered.interface_mut().hide_pool(number);
-                        return None;
-                    }
-                    Some(Route::Views { list, number })
-                })
-            }
-            Some(Greeting::Copies(seed)) => {
-                drop(entered);
-                let sender = stream::Sender::grow(manager.manager(), &seed, Wait::Poll);
-                sender.ok().map(|sender| Route::Copies(Box::new(sender)))
-            }
-            None => None,
-        };
-        let Some(route) = route else {
-            tracing::debug!(
-                ?from,
-                word,
-                "a reader of loaned messages could not be taken in"
-            );
+        let Some(greeting) = greeting else {
+            self.misbehaved += u64::from(word != FAREWELL);
             self.leaving.leave(door.remains(None));
             return;
         };
-        self.copied += usize::from(matches!(route, Route::Copies(_)));
-        self.readers.push(Reader {
-            is_fetched: matches!(route, Route::Copies(_)),
+        let newcomer = Newcomer {
             door,
             from,
-            to,
-            route,
-            window: Window::new(self.options.depth),
-            latest: None,
-            is_unflushed: false,
-            lost: 0,
-            is_over: false,
-            is_bad: false,
-        });
+            greeting,
+        };
+        // Otherwise it could have us write to somebody else.
+        if manager.interface_mut().led_to(from, &newcomer.to()) != Some(true) {
+            self.misbehaved += 1;
+            self.leaving.leave(newcomer.door.remains(None));
+            return;
+        }
+        self.waiting.push(newcomer);
+    }
+
+    /// Takes in those that have presented themselves. Whoever finds a full link, or no room among what waits to be fetched, is
+    /// tried again at the next look.
+    fn take_in(&mut self, manager: &Holder<H>, held: &Held) {
+        for mut newcomer in std::mem::take(&mut self.waiting) {
+            // It says good-bye already, or something else.
+            let told = newcomer.door.queue.reader.pop();
+            let is_gone = match manager.enter() {
+                Ok(entered) => entered.interface().is_drained(newcomer.from),
+                Err(_) => true,
+            };
+            if told != Ok(None) || is_gone {
+                self.leaving.leave(newcomer.door.remains(None));
+                self.is_untidy = true;
+                continue;
+            }
+            let Some(route) = newcomer.route(manager, held) else {
+                self.waiting.push(newcomer);
+                continue;
+            };
+            let to = newcomer.to();
+            let is_copied = matches!(route, Route::Copies(_));
+            self.copied += usize::from(is_copied);
+            self.readers.push(Reader {
+                is_fetched: is_copied,
+                door: newcomer.door,
+                from: newcomer.from,
+                to,
+                route,
+                window: Window::new(self.options.depth),
+                latest: None,
+                is_unflushed: false,
+                lost: 0,
+                is_over: false,
+                is_bad: false,
+            });
+        }
     }
 
     /// Lets go of readers that are gone, and of all that they had.

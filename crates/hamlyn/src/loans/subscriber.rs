@@ -18,7 +18,7 @@ use super::wire::{
 use crate::drop_list::DropList;
 use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
 use crate::interface::Queue;
-use crate::item::ItemHeader;
+use crate::item::{Greeted, ItemHeader};
 use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
 use crate::message::{Message, Target};
@@ -118,6 +118,12 @@ pub struct Subscriber<H: Host = ProcessHost> {
     over: Option<ReceiveError>,
     leaving: Leaving,
     pub(super) manager: Holder<H>,
+}
+
+impl<H: Host> Greeted for Subscriber<H> {
+    fn greeted(&self) -> Option<&Target> {
+        Some(&self.door)
+    }
 }
 
 impl<H: Host> Subscriber<H> {
@@ -364,9 +370,12 @@ impl<H: Host> Copies<H> {
                 Ok(None) | Err(_) if newest.is_some() => return Ok(newest),
                 Err(error) => return Err(error),
                 Ok(None) => {
-                    let entered = manager.enter()?;
+                    let mut entered = manager.enter()?;
                     if entered.interface().is_drained(publisher.link()) {
                         return Err(entered.interface().lost(publisher).into());
+                    }
+                    if entered.interface_mut().is_closed_there(publisher) {
+                        return Err(ReceiveError::Closed);
                     }
                     if slice == left {
                         return Ok(None);
@@ -482,6 +491,9 @@ impl List {
                 None if newest.is_some() => return Ok(newest),
                 None if manager.interface().is_drained(self.publisher.link()) => {
                     return Err(manager.interface().lost(&self.publisher).into());
+                }
+                None if manager.interface_mut().is_closed_there(&self.publisher) => {
+                    return Err(ReceiveError::Closed);
                 }
                 None => {
                     if !manager.pause(&mut wait_state)? {

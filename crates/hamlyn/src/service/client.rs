@@ -13,7 +13,7 @@ use super::buffers::{Buffers, Remote, WORDS};
 use super::wire::{LaneSeed, Status, Word, board_offset, cancellation};
 use crate::drop_list::DropList;
 use crate::error::{ConnectError, PeerLost, SendError};
-use crate::item::ItemHeader;
+use crate::item::{Greeted, ItemHeader};
 use crate::manager::{Arrival, ClassId, Entered, Holder, Manager};
 use crate::message::{Message, Target};
 use crate::remains::{LastWord, Leaving, Remains};
@@ -225,6 +225,12 @@ impl<H: Host> fmt::Debug for Reply<'_, H> {
     }
 }
 
+impl<H: Host> Greeted for Client<H> {
+    fn greeted(&self) -> Option<&Target> {
+        Some(self.calls.requests.target())
+    }
+}
+
 impl<H: Host> Client<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
@@ -312,6 +318,7 @@ impl<H: Host> Client<H> {
             if let Some(call) = calls.try_start(&mut manager, request)? {
                 return Ok(call);
             }
+            calls.check_service(&mut manager)?;
             if !manager.pause(&mut wait_state)? {
                 return Err(calls.timed_out());
             }
@@ -441,6 +448,19 @@ impl Calls {
         Ok(())
     }
 
+    /// Whether its lane is still open; for one that waits.
+    fn check_service<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), CallError> {
+        if !manager
+            .interface_mut()
+            .is_closed_there(self.requests.target())
+        {
+            return Ok(());
+        }
+        self.is_dismissed = true;
+        let to = self.to.clone();
+        Err(CallError::Dismissed { to })
+    }
+
     fn take(&mut self, arrival: Arrival) {
         let index = arrival.metadata_index;
         if arrival.from != self.requests.target().link() {
@@ -566,6 +586,7 @@ impl Calls {
                 return Err(CallError::Unanswered { to });
             }
             polled?;
+            self.check_service(manager)?;
             if !manager.pause(&mut wait_state)? {
                 return Ok(None);
             }

@@ -13,7 +13,7 @@ use super::buffers::{Buffers, Remote, WORDS};
 use super::server::Answered;
 use super::wire::{BOARD_BYTES, LaneSeed, Status, Word, board_offset, cancellation};
 use crate::error::{OpenError, SendError};
-use crate::item::Bound;
+use crate::item::{Bound, Place};
 use crate::manager::{Arrival, ClassId, Entered};
 use crate::message::Target;
 use crate::remains::{LastWord, Leaving, Remains};
@@ -33,6 +33,8 @@ pub(super) struct CallId {
 }
 
 struct Lane {
+    /// There once it is offered.
+    place: Option<Place>,
     buffers: Buffers,
     /// When it was seen that a client had asked for it, until that client presents itself.
     asked_ns: Option<u64>,
@@ -104,6 +106,17 @@ impl Lanes {
         manager: &mut Entered<'_, H>,
         options: ServiceOptions,
     ) -> Result<Self, OpenError> {
+        let (clients, outstanding) = (options.clients, options.outstanding);
+        let needed = usize::from(clients) * (usize::from(outstanding) + WORDS);
+        let capacity = manager.queue().capacity();
+        if needed >= capacity {
+            return Err(OpenError::ServiceRoom {
+                clients,
+                outstanding,
+                needed,
+                capacity,
+            });
+        }
         Ok(Self {
             options,
             class: manager.register_queued(0)?,
@@ -141,15 +154,29 @@ impl Lanes {
         manager: &mut Entered<'_, H>,
         bound: &Bound,
     ) -> Result<(), OpenError> {
-        while self.offered.len() < OFFERED && self.count < usize::from(self.options.clients) {
-            let seed = self.open_lane(manager)?;
-            if let Err(error) = manager.offer_more(bound, &seed.to_bytes()) {
-                self.close(manager, seed.requests.slot);
-                // The room of this lane is not worth another try before the next look.
-                self.is_untidy = false;
-                return Err(error);
+        let most = self.options.clients;
+        while self.offered.len() < OFFERED && self.count < usize::from(most) {
+            let seed = match self.open_lane(manager) {
+                Ok(seed) => seed,
+                Err(error) => {
+                    manager.run_short(bound);
+                    return Err(error);
+                }
+            };
+            let name = seed.requests.slot;
+            let place = match manager.offer_place(bound, most, &seed.to_bytes()) {
+                Ok(place) => place,
+                Err(error) => {
+                    self.close(manager, name);
+                    // The room of this lane is not worth another try before the next look.
+                    self.is_untidy = false;
+                    return Err(error);
+                }
+            };
+            if let Some(lane) = self.lane_mut(name) {
+                lane.place = Some(place);
             }
-            self.offered.push_back(seed.requests.slot);
+            self.offered.push_back(name);
         }
         Ok(())
     }
@@ -202,6 +229,7 @@ impl Lanes {
             self.by_slot.resize_with(index + 1, || None);
         }
         self.by_slot[index] = Some(Box::new(Lane {
+            place: None,
             buffers,
             asked_ns: None,
             board,
@@ -230,8 +258,10 @@ impl Lanes {
         self.count -= 1;
         self.is_untidy = true;
         self.leaving.leave(lane.remains());
+        let entries = lane.held.len() + WORDS;
+        drop(lane);
         manager.reap();
-        manager.unreserve(self.class, lane.held.len() + WORDS);
+        manager.unreserve(self.class, entries);
     }
 
     fn names(&self) -> Vec<SlotName> {

@@ -8,8 +8,9 @@
 //! and one that breaks the protocol loses it.
 //!
 //! A few lanes are offered at a time, under the item of the service; each asker gets one. A lane whose asker does not present
-//! itself in time is taken back. So an interface that may ask, and asks again and again, can keep newcomers out: for a
-//! while if it does not present itself, and for as long as it lives if it does. It cannot disturb those that are connected. Who may ask says
+//! itself in time is taken back. No asker gets all: a program other than the service's own gets a lane as long as it has less than
+//! twice of what it leaves to others, and so ends with two thirds; all programs of another user, or of another host, together end with
+//! one half. Whoever asks in vain is told whether all lanes are taken or its share is. Who may ask says
 //! the access list; [`Service::dismiss`] takes all lanes of a client away. Long replies to clients that take nothing share eight
 //! send buffers of the manager; while all are in use, other long replies wait.
 
@@ -26,7 +27,9 @@ pub use wire::{MESSAGE_BYTES_MAX, OUTSTANDING_MAX};
 use crate::error::OpenError;
 
 /// What a service is opened with. A client takes `outstanding * request_bytes` bytes of memory, of which it costs only what
-/// requests have touched, and `outstanding + 1` notifications of the manager's queue.
+/// requests have touched, and `outstanding + 2` entries of the manager's queue. Services of one manager
+/// share that queue, of 4,096 entries if its options say nothing else: a service that could not have all of its clients alone is
+/// refused when it is bound, and where several find no room for another client, that client is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServiceOptions {
     /// Bytes of the longest request, 1 to 128 MiB. Default 4,096.

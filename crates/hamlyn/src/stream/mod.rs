@@ -32,15 +32,17 @@ use hamlyn_host::{Destination, Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 use crate::event_loop::or_wait;
-use crate::item::ItemHeader;
+use crate::item::{Greeted, ItemHeader};
 use crate::links::PeerIdentity;
 use crate::manager::{Entered, Holder, Manager};
+use crate::message::Target;
 use crate::wait::{Wait, WaitState};
 use offering::Offering;
 use sender::fence_error;
 
 pub use keeping::Kept;
 pub use options::StreamOptions;
+pub(crate) use sender::nothing_follows;
 pub use wire::{SEED_BYTES, StreamSeed};
 
 /// The receiving end. See the module.
@@ -277,6 +279,12 @@ fn receive_first<H: Host>(
 pub struct Sender<H: Host = ProcessHost> {
     end: sender::Sender,
     manager: Holder<H>,
+}
+
+impl<H: Host> Greeted for Sender<H> {
+    fn greeted(&self) -> Option<&Target> {
+        Some(self.end.control())
+    }
 }
 
 impl<H: Host> Sender<H> {

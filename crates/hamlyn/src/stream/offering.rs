@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hamlyn_host::Host;
+use hamlyn_host::{Host, Supply};
 
 use super::wire::StreamSeed;
 use crate::error::OpenError;
@@ -73,6 +73,6 @@ impl Offering {
         seed: &StreamSeed,
     ) -> Result<(), OpenError> {
         self.asked_ns = None;
-        manager.offer_more(&self.bound, &seed.to_bytes())
+        manager.offer_bound(&self.bound, &seed.to_bytes(), Supply::Once)
     }
 }

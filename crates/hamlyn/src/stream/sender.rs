@@ -9,6 +9,7 @@ use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
 
 use account::Account;
+pub(crate) use closing::nothing_follows;
 use staging::{Cut, Staged};
 
 use super::wire::{
@@ -137,6 +138,11 @@ impl Sender {
                 Err(error.into())
             }
         }
+    }
+
+    /// Where it presented itself.
+    pub(in crate::stream) fn control(&self) -> &Target {
+        &self.control
     }
 
     #[inline(always)]
@@ -405,6 +411,11 @@ impl Sender {
                 }
             }
             looks += 1;
+            // Its receiver may have closed it before the greeting came.
+            if manager.interface_mut().is_closed_there(&self.control) {
+                self.account.closed = true;
+                continue;
+            }
             let waits = manager.pause(wait_state)?;
             // Credit may have been held back, or all memory be in the application's hands. Once is enough
             // in one place, but what was asked elsewhere does not count here.

@@ -4,6 +4,7 @@
 //! its place: it retransmits lost frames, receives as far as there is room, and answers peers. As long as the
 //! application polls, or sleeps at the socket itself, the endpoint driver leaves the endpoint alone.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use hamlyn_link::udp::handshake::{Heard, Said};
@@ -11,12 +12,13 @@ use hamlyn_link::udp_endpoint::UdpEndpoint;
 
 use super::handshake_payload::{Answer, Request, Side};
 use super::resolver::{Network, is_of_host, peer_of, wall_ms};
+use crate::RefusedBecause;
+use crate::offers::{Asker, NotGiven};
 use crate::process::Interior;
 use crate::process::clock::now_ns;
 use crate::process::counters::{LogBudget, Outcome};
 use crate::process::name::Name;
 use crate::process::registry::{NewLink, PeerKey, watch_udp};
-use crate::{Errno, RefusedBecause};
 
 /// The endpoint driver polls after the application has not polled for this time.
 const ABSENT_NS: u64 = 10_000_000;
@@ -139,7 +141,7 @@ fn apply_request(
             .access
             .allows(interior.identity.user, user, group)
         {
-            true => give(interior, network, &said, number, item),
+            true => give(interior, network, from, &said, number, item),
             false => Err(Outcome::NotAllowed),
         },
         Ok(Request::Locate { .. }) | Err(_) => Err(Outcome::Invalid),
@@ -159,6 +161,7 @@ fn apply_request(
 fn give(
     interior: &Interior,
     network: &Network,
+    from: SocketAddr,
     said: &Said,
     number: u64,
     item: Name,
@@ -168,13 +171,18 @@ fn give(
     if let Some((_, bytes)) = given.iter().find(|(known, _)| *known == asked) {
         return Ok(Answer::Given(bytes.clone()));
     }
-    let bytes = interior
-        .offers
-        .hand_over(&asked.1, |bytes| Ok::<_, Errno>(bytes.to_vec()));
-    let Some(Ok(bytes)) = bytes else {
-        interior.registry.tally.count(Outcome::NotOffered);
-        let reason = Answer::NOT_OFFERED;
-        return Ok(Answer::Refused { reason });
+    let copy = |bytes: &[u8]| Ok::<_, Infallible>(bytes.to_vec());
+    let asker = Asker::Host(from.ip());
+    let bytes = match interior.offers.hand_over(&asked.1, asker, copy) {
+        Ok(Ok(bytes)) => bytes,
+        Err(why) => {
+            interior.registry.tally.count(Outcome::NotOffered);
+            let reason = match why {
+                NotGiven::Nothing => Answer::NOT_OFFERED,
+                NotGiven::Because(RefusedBecause(reason)) => reason,
+            };
+            return Ok(Answer::Refused { reason });
+        }
     };
     if given.len() == GIVEN_MAX {
         given.pop_front();

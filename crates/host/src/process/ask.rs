@@ -5,12 +5,14 @@
 //! can no longer be sent, and is kept for another asker.
 
 use super::Interior;
+use super::clock::now_ns;
 use super::codec::Message;
 use super::name::{Name, Namespace};
 use super::reach::{AttemptError, ControlChannel, Route, Target};
 use crate::network::handshake_payload::{Answer, Sought};
 use crate::network::resolver::RemoteTarget;
-use crate::{Address, ConnectError, RefusedBecause};
+use crate::offers::{Asker, NotGiven};
+use crate::{Address, ConnectError, Given, RefusedBecause};
 use rustix::net::{Shutdown, shutdown};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -20,7 +22,7 @@ pub(super) fn ask(
     to: Address<'_>,
     item: &str,
     deadline_ns: u64,
-) -> Result<Vec<u8>, ConnectError> {
+) -> Result<Given, ConnectError> {
     let item = Name::checked(item)?;
     let whom = Route::of(interior, to, deadline_ns)?;
     let mut backoff = whom.backoff();
@@ -30,12 +32,12 @@ pub(super) fn ask(
         let attempt = match &whom {
             Route::Loopback => of_loopback(interior, whom.shown(), &item),
             Route::Another(target) => {
-                of_another(interior, target, &item, deadline_ns).map(|(bytes, _)| bytes)
+                of_another(interior, target, &item, deadline_ns).map(|(given, _)| given)
             }
             Route::Remote(remote) => of_remote(interior, remote, &item, deadline_ns),
         };
         let why = match attempt {
-            Ok(bytes) => return Ok(bytes),
+            Ok(given) => return Ok(given),
             Err(AttemptError::Again(why)) => why,
             Err(AttemptError::Final(why)) => return Err(why),
             // The time of the last attempt is hardly ever enough.
@@ -55,13 +57,15 @@ pub(super) fn ask(
     }
 }
 
-fn of_loopback(interior: &Interior, shown: &str, item: &Name) -> Result<Vec<u8>, AttemptError> {
-    let given = interior
-        .offers
-        .hand_over(item, |bytes| Ok::<_, Infallible>(bytes.to_vec()));
+fn of_loopback(interior: &Interior, shown: &str, item: &Name) -> Result<Given, AttemptError> {
+    let asked_ns = now_ns();
+    let given = interior.offers.hand_over(item, Asker::Oneself, |bytes| {
+        Ok::<_, Infallible>(bytes.to_vec())
+    });
     match given {
-        Some(Ok(bytes)) => Ok(bytes),
-        None => Err(not_offered(shown, item)),
+        Ok(Ok(bytes)) => Ok(Given { bytes, asked_ns }),
+        Err(NotGiven::Nothing) => Err(not_offered(shown, item)),
+        Err(NotGiven::Because(reason)) => Err(AttemptError::refused(shown, reason)),
     }
 }
 
@@ -71,11 +75,12 @@ fn of_another(
     target: &Target,
     item: &Name,
     deadline_ns: u64,
-) -> Result<(Vec<u8>, u32), AttemptError> {
+) -> Result<(Given, u32), AttemptError> {
     let Some(channel) = target.greeted(interior, deadline_ns)? else {
-        let bytes = of_loopback(interior, target.shown(), item)?;
-        return Ok((bytes, interior.identity.user));
+        let given = of_loopback(interior, target.shown(), item)?;
+        return Ok((given, interior.identity.user));
     };
+    let asked_ns = now_ns();
     let ask = Message::Ask { item: item.clone() };
     channel.send(&ask, &[])?;
     let message = match channel.await_message(deadline_ns) {
@@ -84,7 +89,7 @@ fn of_another(
         Err(attempt_error) => return Err(attempt_error),
     };
     match message {
-        Message::Answer { bytes } => Ok((bytes, channel.credentials.user)),
+        Message::Answer { bytes } => Ok((Given { bytes, asked_ns }, channel.credentials.user)),
         Message::NotOffered => Err(not_offered(target.shown(), item)),
         Message::Refusal { reason } => Err(target.refused(RefusedBecause(reason))),
         _ => Err(target
@@ -98,22 +103,22 @@ fn of_remote(
     remote: &RemoteTarget,
     item: &Name,
     deadline_ns: u64,
-) -> Result<Vec<u8>, AttemptError> {
+) -> Result<Given, AttemptError> {
     let Some(network) = &interior.network else {
         unreachable!("without a network no interface is remote");
     };
     let attempt_error = |why| remote.attempt_error(why);
     let found = network.find(remote, deadline_ns).map_err(attempt_error)?;
+    let asked_ns = now_ns();
     let said = network.ask(&found, remote, item, deadline_ns);
     match said.map_err(attempt_error)? {
-        Answer::Given(bytes) => Ok(bytes),
+        Answer::Given(bytes) => Ok(Given { bytes, asked_ns }),
         Answer::Refused {
             reason: Answer::NOT_OFFERED,
         } => Err(not_offered(&remote.shown, item)),
-        Answer::Refused { reason } => Err(AttemptError::Final(ConnectError::Refused {
-            to: remote.shown.clone(),
-            reason: RefusedBecause(reason),
-        })),
+        Answer::Refused { reason } => {
+            Err(AttemptError::refused(&remote.shown, RefusedBecause(reason)))
+        }
         _ => Err(AttemptError::Final(ConnectError::Invalid {
             to: remote.shown.clone(),
             what: "it answered with something else than was asked for",
@@ -131,7 +136,8 @@ pub(crate) fn ask_neighbour(
 ) -> Option<(Vec<u8>, u32)> {
     let item = Name::new(item).ok()?;
     let target = Target::neighbour(namespace, sought).ok()?;
-    of_another(interior, &target, &item, deadline_ns).ok()
+    let (given, user) = of_another(interior, &target, &item, deadline_ns).ok()?;
+    Some((given.bytes, user))
 }
 
 fn poll_last(channel: &ControlChannel<'_>) -> Result<Message, AttemptError> {

@@ -141,14 +141,7 @@ fn attempt_remote(
             enter(interior, NewLink::remote(peer, link))
         }
         Err(RefusedBecause::SIMULTANEOUS) => Ok(Attempt::UnderWay(key)),
-        Err(reason) => {
-            let to = remote.shown.clone();
-            let error = ConnectError::Refused { to, reason };
-            Err(match reason {
-                RefusedBecause::BUSY => AttemptError::Again(error),
-                _ => AttemptError::Final(error),
-            })
-        }
+        Err(reason) => Err(AttemptError::refused(&remote.shown, reason)),
     }
 }
 

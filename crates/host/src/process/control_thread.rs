@@ -19,6 +19,7 @@ use super::registry::{NewLink, PeerKey};
 use super::source::Source;
 use crate::network::endpoint_driver::EndpointDriver;
 use crate::network::name_service::ENDPOINT_ITEM;
+use crate::offers::NotGiven;
 use crate::{Errno, HostError, RefusedBecause};
 use hamlyn_ring::forks::Uninherited;
 use rustix::buffer::spare_capacity;
@@ -345,8 +346,18 @@ impl ControlThread {
             let bytes = bytes.to_vec();
             exchange::send(socket, &Message::Answer { bytes }, &[])
         };
-        let given = self.interior.offers.hand_over(item, send);
-        let given = given.map(|sent| (Outcome::Answered, sent));
+        let given = self
+            .interior
+            .offers
+            .hand_over(item, credentials.asker(), send);
+        let given = match given {
+            Ok(sent) => Some((Outcome::Answered, sent)),
+            Err(NotGiven::Nothing) => None,
+            Err(NotGiven::Because(RefusedBecause(reason))) => {
+                let told = exchange::send(socket, &Message::Refusal { reason }, &[]);
+                Some((Outcome::NotOffered, told))
+            }
+        };
         self.note_given(socket, credentials, given, Outcome::NotOffered);
     }
 

@@ -5,6 +5,7 @@
 //! namespace (a container's, say), into a type that must not be 0.
 
 use super::codec::Offer;
+use crate::offers::Asker;
 use crate::{Destination, Errno, HostError, Peer};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
@@ -33,6 +34,11 @@ impl Credentials {
             group: credentials.gid(),
             process: u32::try_from(credentials.pid()).unwrap_or(0),
         })
+    }
+
+    /// Who asks for an offer.
+    pub(super) fn asker(&self) -> Asker {
+        Asker::process(self.user, self.process)
     }
 
     /// Something that becomes readable when the process at the other end of

@@ -9,6 +9,7 @@
 
 use super::credentials::Credentials;
 use super::registry::PeerKey;
+use crate::places::{Asker, Places};
 use crate::{Errno, HostError, Peer};
 use hamlyn_ring::export::ExportFiles;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -32,10 +33,20 @@ struct Exported {
     length_bytes: u64,
 }
 
-#[derive(Default)]
 struct Tables {
     lendings: HashMap<u64, Lending>,
+    /// Who has how many lendings to fetch, so that one that fetches none is in nobody else's way.
+    places: Places,
+    own_user: u32,
     exports: HashMap<u64, Exported>,
+}
+
+impl Tables {
+    /// Nobody can fetch that any more.
+    fn end(&mut self, secret: u64) {
+        self.lendings.remove(&secret);
+        self.places.take_back(secret, self.own_user);
+    }
 }
 
 /// What a peer is handed.
@@ -45,10 +56,19 @@ pub(super) enum HandOver<'a> {
 }
 
 /// See the module.
-#[derive(Default)]
 pub(super) struct Lendings(Mutex<Tables>);
 
 impl Lendings {
+    /// Of an interface of that user.
+    pub(super) fn new(own_user: u32) -> Self {
+        Self(Mutex::new(Tables {
+            lendings: HashMap::new(),
+            places: Places::new(LENDINGS_MAX as u32),
+            own_user,
+            exports: HashMap::new(),
+        }))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Tables> {
         // Every critical section leaves the tables whole at each step that can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -61,24 +81,28 @@ impl Lendings {
         length_bytes: u64,
         to: &Peer,
     ) -> Result<(), HostError> {
-        let lendings = &mut self.lock().lendings;
-        if lendings.len() >= LENDINGS_MAX {
-            return Err(HostError::LendingsFull {
-                allowed: LENDINGS_MAX as u32,
-            });
+        let tables = &mut *self.lock();
+        let allowed = LENDINGS_MAX as u32;
+        if tables.places.left() == 0 {
+            return Err(HostError::LendingsFull { allowed });
         }
+        let asker = Asker::process(to.destination.user, to.process);
+        if !tables.places.has_share(asker, tables.own_user) {
+            return Err(HostError::LendingsShare { allowed });
+        }
+        tables.places.give(secret, asker, tables.own_user);
         let lending = Lending {
             file,
             length_bytes,
             borrower: PeerKey::of(&to.destination),
             process: to.process,
         };
-        lendings.insert(secret, lending);
+        tables.lendings.insert(secret, lending);
         Ok(())
     }
 
     pub(super) fn withdraw(&self, secret: u64) {
-        self.lock().lendings.remove(&secret);
+        self.lock().end(secret);
     }
 
     pub(super) fn export(
@@ -128,7 +152,7 @@ impl Lendings {
         }
         let sent = send(HandOver::Lent(lending.file.as_fd(), lending.length_bytes));
         if sent.is_ok() {
-            tables.lendings.remove(&secret);
+            tables.end(secret);
         }
         Some(sent)
     }

@@ -66,8 +66,8 @@ use crate::offers::Offers;
 use crate::sharing::{AnyThread, OneThread, Sharing};
 use crate::waiter::Waiter;
 use crate::{
-    Address, ConnectError, Connected, Connector, Destination, Errno, Host, HostError, Peer, Supply,
-    ThreadHandle,
+    Address, ConnectError, Connected, Connector, Destination, Errno, Given, Host, HostError, Peer,
+    Supply, ThreadHandle,
 };
 use control_thread::ControlThread;
 use credentials::Credentials;
@@ -199,8 +199,8 @@ impl<S> ProcessHost<S> {
             lender,
             registry,
             disposal: Disposal::default(),
-            offers: Offers::default(),
-            lendings: Lendings::default(),
+            offers: Offers::new(identity.user),
+            lendings: Lendings::new(identity.user),
         });
         let control_thread = ControlThread::new(Arc::clone(&interior), listeners)?;
         let control_thread = std::thread::Builder::new()
@@ -304,7 +304,7 @@ impl ProcessConnector {
 }
 
 impl Connector for ProcessConnector {
-    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Vec<u8>, ConnectError> {
+    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Given, ConnectError> {
         ask::ask(self.interior()?, to, item, deadline_ns)
     }
 
@@ -415,6 +415,28 @@ impl<S: Sharing> Host for ProcessHost<S> {
         self.birth.check()?;
         let item = Name::checked(item)?;
         self.interior.offers.offer(item, supply, bytes)
+    }
+
+    fn offer_place(&mut self, item: &str, most: u32, bytes: &[u8]) -> Result<u64, HostError> {
+        self.birth.check()?;
+        let item = Name::checked(item)?;
+        self.interior.offers.offer_place(item, most, bytes)
+    }
+
+    fn return_place(&mut self, item: &str, place: u64) {
+        if self.birth.is_here()
+            && let Ok(name) = Name::new(item)
+        {
+            self.interior.offers.return_place(&name, place);
+        }
+    }
+
+    fn run_short(&mut self, item: &str) {
+        if self.birth.is_here()
+            && let Ok(name) = Name::new(item)
+        {
+            self.interior.offers.run_short(&name);
+        }
     }
 
     fn offered(&self, item: &str) -> usize {

@@ -69,6 +69,18 @@ impl<E: Into<ConnectError>> From<E> for AttemptError {
     }
 }
 
+impl AttemptError {
+    /// The one that was asked gave that reason.
+    pub(super) fn refused(shown: &str, reason: RefusedBecause) -> Self {
+        let to = shown.to_owned();
+        let error = ConnectError::Refused { to, reason };
+        match reason.is_for_now() {
+            true => Self::Again(error),
+            false => Self::Final(error),
+        }
+    }
+}
+
 impl RemoteTarget {
     /// The error for a target that did not answer.
     pub(super) fn attempt_error(&self, why: Unanswered) -> AttemptError {
@@ -314,14 +326,7 @@ impl Target {
 
     /// It would not have us. Some reasons pass.
     pub(super) fn refused(&self, reason: RefusedBecause) -> AttemptError {
-        let error = ConnectError::Refused {
-            to: self.shown.clone(),
-            reason,
-        };
-        match reason {
-            RefusedBecause::BUSY => AttemptError::Again(error),
-            _ => AttemptError::Final(error),
-        }
+        AttemptError::refused(&self.shown, reason)
     }
 
     pub(super) fn stalled(&self) -> ConnectError {

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use hamlyn::{Manager, ManagerOptions, OpenError};
 use hamlyn_engine::point::Point;
+use hamlyn_host::offers::Offers;
 use hamlyn_host::process::name::Name;
 use hamlyn_host::waiter::{Parker, Waiter};
 use hamlyn_host::{
-    Address, ConnectError, Connected, Connector, Destination, Errno, Event, Host, HostError, Peer,
-    Supply, ThreadHandle,
+    Address, ConnectError, Connected, Connector, Destination, Errno, Event, Given, Host, HostError,
+    Peer, Supply, ThreadHandle,
 };
 use hamlyn_ring::export::{ExportFiles, ImportedArea};
 use hamlyn_ring::lending::BorrowError;
@@ -45,6 +46,21 @@ pub struct SimHost {
 }
 
 impl SimHost {
+    /// Does something with what this interface offers, if it is open.
+    fn offers<T>(&self, act: impl FnOnce(&Offers) -> T) -> Option<T> {
+        kernel::with(|kernel| kernel.offers(self.interface).map(act))
+    }
+
+    /// Offers something. Those who wait for an offer look again.
+    fn offering<T: Default>(
+        &self,
+        act: impl FnOnce(&Offers) -> Result<T, HostError>,
+    ) -> Result<T, HostError> {
+        let offered = self.offers(act).unwrap_or_else(|| Ok(T::default()))?;
+        kernel::with(|kernel| kernel.wake_expectant());
+        Ok(offered)
+    }
+
     /// A host for the running program.
     pub fn open(name: Option<&str>) -> Result<Self, HostError> {
         let opened = kernel::with(|kernel| {
@@ -143,10 +159,11 @@ impl SimConnector {
 }
 
 impl Connector for SimConnector {
-    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Vec<u8>, ConnectError> {
+    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Given, ConnectError> {
         let item = Name::checked(item)?;
         loop {
             let whom = self.find(to, deadline_ns)?;
+            let asked_ns = clock::clock_ns();
             let given = kernel::with(|kernel| {
                 let given = kernel.take_offer(whom, &item);
                 if given.is_none() {
@@ -155,7 +172,7 @@ impl Connector for SimConnector {
                 given
             });
             if let Some(bytes) = given {
-                return Ok(bytes);
+                return Ok(Given { bytes, asked_ns });
             }
             self.wait_until(deadline_ns, || ConnectError::NotOffered {
                 to: shown(to),
@@ -301,19 +318,37 @@ impl Host for SimHost {
 
     fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
         let item = Name::checked(item)?;
-        kernel::with(|kernel| kernel.offer(self.interface, item, supply, bytes))
+        self.offering(|offers| offers.offer(item, supply, bytes))
+    }
+
+    fn offer_place(&mut self, item: &str, most: u32, bytes: &[u8]) -> Result<u64, HostError> {
+        let item = Name::checked(item)?;
+        self.offering(|offers| offers.offer_place(item, most, bytes))
+    }
+
+    fn return_place(&mut self, item: &str, place: u64) {
+        // Under what is no name, nothing is offered.
+        if let Ok(item) = Name::new(item) {
+            self.offers(|offers| offers.return_place(&item, place));
+        }
+    }
+
+    fn run_short(&mut self, item: &str) {
+        if let Ok(item) = Name::new(item) {
+            self.offers(|offers| offers.run_short(&item));
+        }
     }
 
     fn offered(&self, item: &str) -> usize {
-        Name::new(item).map_or(0, |item| {
-            kernel::with(|kernel| kernel.offered(self.interface, &item))
-        })
+        let offered = Name::new(item)
+            .ok()
+            .and_then(|item| self.offers(|offers| offers.offered(&item)));
+        offered.unwrap_or(0)
     }
 
     fn withdraw(&mut self, item: &str) {
-        // Under what is no name, nothing is offered.
         if let Ok(item) = Name::new(item) {
-            kernel::with(|kernel| kernel.withdraw(self.interface, &item));
+            self.offers(|offers| offers.withdraw(&item));
         }
     }
 

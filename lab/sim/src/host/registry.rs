@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hamlyn_host::offers::Offers;
+use hamlyn_host::offers::{Asker, Offers};
 use hamlyn_host::process::name::Name;
-use hamlyn_host::{Destination, Event, HostError, LossCause, Peer, Supply};
+use hamlyn_host::{Destination, Event, LossCause, Peer};
 use hamlyn_ring::export::ExportFiles;
 
 use crate::link::channel::AtRest;
@@ -158,7 +158,7 @@ impl Kernel {
             events: VecDeque::new(),
             joints: BTreeMap::new(),
             loopback: None,
-            offers: Offers::default(),
+            offers: Offers::new(0),
             lendings: BTreeMap::new(),
             exports: BTreeMap::new(),
             rung: false,
@@ -169,7 +169,7 @@ impl Kernel {
         Some((number, self.registry.get(number)?))
     }
 
-    fn wake_expectant(&mut self) {
+    pub(crate) fn wake_expectant(&mut self) {
         for task in std::mem::take(&mut self.registry.expectant) {
             self.wake(task);
         }
@@ -383,7 +383,7 @@ impl Kernel {
         if !std::mem::take(&mut known.is_open) {
             return;
         }
-        known.offers = Offers::default();
+        known.offers = Offers::new(0);
         let tokens: Vec<_> = known.joints.keys().copied().collect();
         let name = known.name.take();
         if let Some(name) = name {
@@ -483,35 +483,17 @@ impl Kernel {
 
     // Offers.
 
-    pub(crate) fn offer(
-        &mut self,
-        interface: u32,
-        item: Name,
-        supply: Supply,
-        bytes: &[u8],
-    ) -> Result<(), HostError> {
-        if let Some(known) = self.registry.get(interface) {
-            known.offers.offer(item, supply, bytes)?;
-        }
-        self.wake_expectant();
-        Ok(())
-    }
-
-    pub(crate) fn withdraw(&mut self, interface: u32, item: &Name) {
-        if let Some(known) = self.registry.get(interface) {
-            known.offers.withdraw(item);
-        }
-    }
-
-    pub(crate) fn offered(&self, interface: u32, item: &Name) -> usize {
-        let known = self.registry.get(interface);
-        known.map_or(0, |known| known.offers.offered(item))
+    /// What an interface offers, if it is open.
+    pub(crate) fn offers(&self, interface: u32) -> Option<&Offers> {
+        Some(&self.registry.get(interface)?.offers)
     }
 
     pub(crate) fn take_offer(&mut self, interface: u32, item: &Name) -> Option<Vec<u8>> {
         let offers = &self.registry.get(interface)?.offers;
-        let given = offers.hand_over(item, |bytes| Ok::<_, Infallible>(bytes.to_vec()));
-        given.and_then(Result::ok)
+        let copy = |bytes: &[u8]| Ok::<_, Infallible>(bytes.to_vec());
+        // All interfaces of a world live in one process.
+        let given = offers.hand_over(item, Asker::Oneself, copy);
+        given.ok().and_then(Result::ok)
     }
 
     // Lent pages.

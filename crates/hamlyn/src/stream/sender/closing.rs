@@ -1,5 +1,6 @@
 //! How a stream's sender ends.
 
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::terminus::Completion;
 use hamlyn_host::Host;
 
@@ -7,8 +8,9 @@ use super::Sender;
 use super::staging::Staged;
 use crate::error::SendError;
 use crate::manager::Entered;
+use crate::message::Target;
 use crate::remains::{LastWord, Remains};
-use crate::stream::wire::{CLOSE, GIVEN_UP};
+use crate::stream::wire::{CLOSE, GIVEN_UP, StreamPosition, StreamSeed};
 use crate::wait::{Wait, WaitState};
 
 impl Sender {
@@ -88,11 +90,27 @@ impl Sender {
                 slots: vec![self.slot.name()],
                 queue: Some(self.queue.id()),
                 class: None,
+                place: None,
                 // What is still queued of a staged record goes; the rest is given up.
                 area: self.staged.take().map(|staged| staged.tag),
                 last_word,
             });
         }
+    }
+}
+
+/// What the receiver of a stream is told that nobody begins: it ends at once.
+pub(crate) fn nothing_follows(seed: &StreamSeed, link: LinkId) -> LastWord {
+    let mut target = Target::new(link, seed.control());
+    target.set_metadata_index(CLOSE);
+    let place = StreamPosition {
+        extent: 0,
+        position: 0,
+    };
+    LastWord {
+        target,
+        metadata: place.to_bytes().to_vec(),
+        word: 0,
     }
 }
 
