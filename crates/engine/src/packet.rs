@@ -145,9 +145,6 @@ impl Header {
 pub struct Address(u64);
 
 impl Address {
-    /// No packet is for this address: it has more bits than a slot name and an index.
-    pub(crate) const NOBODY: Self = Self(u64::MAX);
-
     /// The entry of that index of the slot; fast mode if it is [`FAST_INDEX`].
     #[inline]
     pub const fn new(slot: SlotName, metadata_index: u16) -> Self {

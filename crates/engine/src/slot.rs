@@ -208,8 +208,8 @@ impl<A> Slot<A> {
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct FastSlot<W> {
-    /// The address of those packets, or [`Address::NOBODY`]. So one comparison says that the interface
-    /// takes packets and the slot is open under that name, in normal mode, writable and not revoked.
+    /// The address of those packets, or one that is never compared with this entry. So one comparison says that the
+    /// interface takes packets and the slot is open under that name, in normal mode, writable and not revoked.
     to: Address,
     pub(crate) key: Key,
     pub(crate) queue: Option<QueueId>,
@@ -218,14 +218,21 @@ pub(crate) struct FastSlot<W> {
 }
 
 impl<W: Window> FastSlot<W> {
-    fn closed() -> Self {
+    /// The entry of that place while nothing comes in by it.
+    fn closed(index: usize) -> Self {
         Self {
-            to: Address::NOBODY,
+            to: elsewhere(index),
             key: Key::from_bits(0),
             queue: None,
             window: W::empty(),
         }
     }
+}
+
+/// An address that leads to another place than that one, in a table of any size. So no number that a peer writes for an address
+/// is found to be equal to that of a closed entry.
+fn elsewhere(index: usize) -> Address {
+    Address::from_bits(!(index as u64))
 }
 
 #[derive(Debug)]
@@ -279,7 +286,7 @@ impl<A: Area> SlotTable<A> {
         let Some(fast_slot) = self.fast_slots.get_mut(index) else {
             return;
         };
-        *fast_slot = FastSlot::closed();
+        *fast_slot = FastSlot::closed(index);
         let Some((name, slot)) = self.slots.at_mut(index) else {
             return;
         };
@@ -334,8 +341,8 @@ impl<A: Area> SlotTable<A> {
         };
         let name = self.slots.insert(slot).ok_or(SlotError::TooMany)?;
         if self.fast_slots.len() < self.slots.capacity() {
-            self.fast_slots
-                .resize_with(self.slots.capacity(), FastSlot::closed);
+            let places = self.fast_slots.len()..self.slots.capacity();
+            self.fast_slots.extend(places.map(FastSlot::closed));
             self.index_mask = self.fast_slots.len() as u64 - 1;
         }
         self.update_fast_slot(name.index as usize);
@@ -423,3 +430,6 @@ impl<A: Area> SlotTable<A> {
         self.slots.len()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,6 +22,8 @@ pub(crate) struct ActiveLinks {
     by_ready_bit: Vec<u32>,
     /// The next poll gives a turn to each active link.
     polls_all: bool,
+    /// How often an idle link became active.
+    activations: u64,
 }
 
 impl ActiveLinks {
@@ -31,7 +33,14 @@ impl ActiveLinks {
             ready_bitmap,
             by_ready_bit: Vec::new(),
             polls_all: false,
+            activations: 0,
         }
+    }
+
+    /// How often an idle link became active: its peer does not ring any more, whoever sleeps.
+    #[inline]
+    pub(crate) fn activations(&self) -> u64 {
+        self.activations
     }
 
     /// Adds the link at this index. Its peer knows that it need announce nothing.
@@ -111,6 +120,7 @@ impl ActiveLinks {
         if self.poll_set.activate(index)
             && let Some(rx_link) = links.at(index)
         {
+            self.activations += 1;
             rx_link.end.suppress_events();
         }
     }

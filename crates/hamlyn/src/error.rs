@@ -254,8 +254,8 @@ pub enum ReceiveError {
     /// [`crate::Manager::next_event`].
     #[error(transparent)]
     PeerLost(#[from] PeerLost),
-    /// The sender closed the stream, and everything it sent has been received.
-    #[error("the sender closed the stream")]
+    /// The sender closed the stream, or the publisher ended, and everything it sent has been received.
+    #[error("the sending end was closed: nothing more comes")]
     Closed,
     /// A sender that may write here wrote something that its protocol does not allow.
     #[error("the sender's message breaks the {protocol} protocol: {what}")]

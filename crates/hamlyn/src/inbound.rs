@@ -91,6 +91,13 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         }
     }
 
+    /// Differs when anything was taken since, or a link is looked at again that had been idle: so that those look once more who
+    /// sleep, or are about to.
+    #[inline]
+    pub(crate) fn activity(&self) -> u64 {
+        self.packets() + self.active_links.activations()
+    }
+
     /// Packets taken so far.
     #[inline]
     pub(crate) fn packets(&self) -> u64 {

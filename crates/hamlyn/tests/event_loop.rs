@@ -256,6 +256,7 @@ fn loops_and_blocking_calls_of_several_threads_share_a_manager() {
                 let mut tags = tagged_write::Receiver::new(&manager, 64, 1_024).unwrap();
                 let sender = tagged_write::Sender::grow(&there, &tags.ticket(), LONG).unwrap();
                 let mut handle = manager.clone();
+                let there = there.clone();
                 let taken = &taken;
                 scope.spawn(move || {
                     let events = Loop::over(&handle, epoll::EventFlags::IN);
@@ -265,7 +266,10 @@ fn loops_and_blocking_calls_of_several_threads_share_a_manager() {
                                 .until(&mut handle, || tags.get_tag(Wait::Poll).unwrap())
                                 .0
                         } else {
-                            tags.get_tag(LONG).unwrap().expect("nothing woke it")
+                            let found = tags.get_tag(LONG).unwrap();
+                            found.unwrap_or_else(|| {
+                                panic!("nothing woke it: {strategy:?}, {spin_ns} ns")
+                            })
                         };
                         assert_eq!(found, tag, "{strategy:?}");
                         taken.fetch_add(1, Ordering::Relaxed);
@@ -280,11 +284,49 @@ fn loops_and_blocking_calls_of_several_threads_share_a_manager() {
                         }
                         sender.send(0, &[], tag, LONG).unwrap();
                     }
+                    // What found no room waits for a call of this side.
+                    there.flush(LONG).unwrap();
                 });
             }
         });
         assert_eq!(taken.load(Ordering::Relaxed), 4 * TAGS);
         there.flush(LONG).unwrap();
+    }
+}
+
+/// While one sleeps, another looks so often and finds so little that links are looked at more seldom. Their peers ring all the same.
+#[test]
+fn looks_beside_a_sleep_leave_it_to_be_rung_for() {
+    const PEERS: usize = 20;
+    const LOOKS: u32 = 5_000;
+    let namespace = namespace();
+    let manager = open_shared(&namespace);
+    let mut tags = tagged_write::Receiver::new(&manager, 64, 64).unwrap();
+    let ticket = tags.ticket();
+    let peers: Vec<_> = (0..PEERS).map(|_| open(&namespace)).collect();
+    let grow = |peer| tagged_write::Sender::grow(peer, &ticket, LONG).unwrap();
+    let senders: Vec<_> = peers.iter().map(grow).collect();
+    let events = Loop::over(&manager, epoll::EventFlags::IN);
+    for sender in &senders {
+        // Each link is looked at often when the sleep begins.
+        for sender in &senders {
+            sender.send(0, &[], 1, LONG).unwrap();
+            assert_eq!(tags.get_tag(LONG), Ok(Some(1)));
+        }
+        let mut handle = manager.clone();
+        let sleep = loop {
+            match handle.prepare_sleep(Wait::Forever).unwrap() {
+                Some(sleep) if sleep.timeout() != Some(Duration::ZERO) => break sleep,
+                _ => {}
+            }
+        };
+        for _ in 0..LOOKS {
+            manager.interface().poll();
+        }
+        sender.send(0, &[], 2, LONG).unwrap();
+        assert!(events.wait(None), "nobody rang");
+        drop(sleep);
+        assert_eq!(tags.get_tag(LONG), Ok(Some(2)));
     }
 }
 

@@ -102,10 +102,11 @@ impl<M: BellMemory> Attention<M> {
     }
 
     /// The receiver polls this link seldom from now on. For what was sent before the sender sees this, no ready bit is
-    /// set.
+    /// set. An announcement of sleep stands: the look that follows it, or another thread's, may find the link silent for
+    /// long enough.
     #[cold]
     pub fn enable_events(&mut self) {
-        self.put(self.value & !ASLEEP | EVENTS);
+        self.put(self.value | EVENTS);
     }
 
     /// We are about to sleep, whatever was announced before. The caller must have begun to listen: the sender rings

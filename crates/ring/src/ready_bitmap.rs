@@ -34,7 +34,7 @@ const _: () = assert!(WORDS_OFFSET + WORDS as usize * 8 <= READY_BITMAP_BYTES);
 
 /// The words of the page. The summary is number 0.
 pub trait BitmapMemory {
-    /// Sets bits, after all earlier stores.
+    /// Sets bits, after all earlier stores and before all later loads.
     fn set(&self, word: u32, bits: u64);
     /// Loads a word, unordered.
     fn load(&self, word: u32) -> u64;
@@ -77,6 +77,10 @@ impl SharedBitmap {
 impl BitmapMemory for SharedBitmap {
     fn set(&self, word: u32, bits: u64) {
         self.word(word).fetch_or(bits, Ordering::SeqCst);
+        // Where this is a load and a store, the look at the summary that follows may pass the store: the summary would be
+        // seen as it was before the receiver took it, and not be set for this bit.
+        #[cfg(not(target_arch = "x86_64"))]
+        fence(Ordering::SeqCst);
     }
 
     #[inline(always)]

@@ -93,7 +93,7 @@ impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let status = match &error {
             CallError::TooLong { .. } => Status::TooLong,
-            CallError::TimedOut { .. } => Status::TimedOut,
+            CallError::TimedOut { .. } | CallError::AllOutstanding { .. } => Status::TimedOut,
             CallError::Unanswered { .. } => Status::Refused,
             CallError::Dismissed { .. } => Status::Finished,
             CallError::PeerLost(_) => Status::PeerLost,

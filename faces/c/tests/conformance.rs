@@ -237,7 +237,7 @@ mod promise {
         serves.does(&format!("recv_records 0 {LONG_MS} 5000"));
         assert_eq!(asks.ended().0, Status::Ok as i32);
         asks.begins(&format!("finish_stream 0 {LONG_MS}"));
-        let closed = "the sender closed the stream";
+        let closed = "the sending end was closed";
         serves.fails(
             &format!("recv_record 0 {LONG_MS}"),
             Status::Finished,

@@ -49,6 +49,7 @@ fn syntax_of(standard: &str, language: &str, program: &str) {
         "-Wextra",
         "-Wpedantic",
         "-Wconversion",
+        "-Wshadow",
         "-Wstrict-aliasing",
         "-Werror",
         "-fsyntax-only",

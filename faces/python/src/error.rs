@@ -210,7 +210,7 @@ failures! {
     };
     CallError, error => match &error {
         CallError::TooLong { .. } => Kind::TooLong,
-        CallError::TimedOut { .. } => Kind::TimedOut,
+        CallError::TimedOut { .. } | CallError::AllOutstanding { .. } => Kind::TimedOut,
         CallError::NotPending { .. } => Kind::Released,
         CallError::AllKept { .. } => Kind::Buffer,
         CallError::Unanswered { .. } => Kind::Refused,

@@ -282,7 +282,7 @@ fn start(
 ) -> Result<Option<service::Pending>, Failure> {
     match held.end()?.start(bytes, wait) {
         Ok(pending) => Ok(Some(pending)),
-        Err(CallError::TimedOut { to }) => {
+        Err(CallError::TimedOut { to } | CallError::AllOutstanding { to, .. }) => {
             let most = held.end()?.outstanding_max();
             *last = Some(Failure::of(
                 Kind::TimedOut,

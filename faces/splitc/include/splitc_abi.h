@@ -496,6 +496,17 @@ SPLITC_INLINE char *splitc_find_aligned(splitc_global pointer, size_t bytes)
     {                                                                                                                             \
         splitc_all_bcast(&value, sizeof value, 0, place);                                                                         \
         return value;                                                                                                             \
+    }                                                                                                                             \
+    SPLITC_INLINE void splitc_all_gather##suffix(type *values, const splitc_place *place)                                         \
+    {                                                                                                                             \
+        type of_one, own = values[0];                                                                                             \
+        int root;                                                                                                                 \
+        for (root = 0; root < splitc_state.procs; root++) {                                                                       \
+            of_one = own;                                                                                                         \
+            splitc_all_bcast(&of_one, sizeof of_one, root, place);                                                                \
+            if (splitc_state.proc == 0)                                                                                           \
+                values[root] = of_one;                                                                                            \
+        }                                                                                                                         \
     }
 
 #define SPLITC_FAMILY_OF_INTEGERS(suffix, type, code)                                                                             \

@@ -170,7 +170,8 @@ impl<H: Host> Interface<H> {
 
     /// Maps the memory of a slot that a peer exports, if the kernel confirms what must hold of it. There must be a link to the
     /// peer ([`Interface::target`] makes one). Initiators that are opened from now on with tickets of that slot use it. An
-    /// export that was taken up already is given once more. Allocates. Blocks for as long as `wait` says; nothing is received
+    /// export that was taken up already is given once more. A page that nobody has touched is made by whoever touches it first, and
+    /// counts as that program's memory: an importer pays for what it reads, as the owner pays for what is written. Allocates. Blocks for as long as `wait` says; nothing is received
     /// meanwhile.
     pub fn import(&mut self, ticket: &ExportTicket, wait: Wait) -> Result<Import, ImportError> {
         self.check()?;

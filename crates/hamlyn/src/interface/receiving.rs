@@ -501,7 +501,7 @@ impl<H: Host> Interface<H> {
     /// loop compares it to know that nothing came since it last looked at its queues.
     pub fn activity(&self) -> u64 {
         let packets = match (&self.inbound, &self.processor) {
-            (Half::Own(inbound), _) => inbound.packets(),
+            (Half::Own(inbound), _) => inbound.activity(),
             (_, Some(processor)) => processor.exchange.activity(),
             _ => 0,
         };

@@ -109,13 +109,12 @@ impl Buffers {
         entry.map_or(0, |entry| entry.metadata(into))
     }
 
-    /// The bytes in a buffer.
+    /// The bytes in a buffer. They begin at a multiple of 64, also if there are none.
     pub(super) fn view(&self, index: u16, length_bytes: u32) -> Option<&[u8]> {
+        let offset = offset_of(index, self.length_bytes);
         match length_bytes {
-            0 => Some(&[]),
-            bytes => self
-                .reader
-                .view(offset_of(index, self.length_bytes), bytes as usize),
+            0 => self.reader.view(offset, 1).map(|bytes| &bytes[..0]),
+            bytes => self.reader.view(offset, bytes as usize),
         }
     }
 }

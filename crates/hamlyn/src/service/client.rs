@@ -41,6 +41,16 @@ pub enum CallError {
         /// The service.
         to: String,
     },
+    /// As many calls as may be outstanding are, and none of their replies came in time to make room for another.
+    #[error(
+        "{outstanding} calls of {to} are outstanding, which is as many as may be: take a reply, drop a call, or wait for longer"
+    )]
+    AllOutstanding {
+        /// The service.
+        to: String,
+        /// How many.
+        outstanding: u16,
+    },
     /// The reply to this call was taken before, or it is another client's call.
     #[error(
         "this call of {to} has no reply to come: it was taken before, or the call is another client's"
@@ -163,7 +173,7 @@ impl Drop for Pending {
     }
 }
 
-/// A reply, where it landed. It reads as its bytes.
+/// A reply, where it landed. It reads as its bytes, which lie from a multiple of 64 on, also if there are none.
 pub struct Reply<'a, H: Host = ProcessHost> {
     client: &'a mut Client<H>,
     index: u16,
@@ -320,7 +330,7 @@ impl<H: Host> Client<H> {
             }
             calls.check_service(&mut manager)?;
             if !manager.pause(&mut wait_state)? {
-                return Err(calls.timed_out());
+                return Err(calls.no_room());
             }
         }
     }
@@ -414,6 +424,17 @@ impl Calls {
     fn timed_out(&self) -> CallError {
         let to = self.to.clone();
         CallError::TimedOut { to }
+    }
+
+    /// Why no call could be begun in time.
+    fn no_room(&self) -> CallError {
+        if self.states.contains(&State::Free) {
+            return self.timed_out();
+        }
+        CallError::AllOutstanding {
+            to: self.to.clone(),
+            outstanding: self.seed.outstanding,
+        }
     }
 
     fn state(&self, index: u16) -> State {

@@ -66,7 +66,8 @@ pub enum ReplyError {
     Host(#[from] HostError),
 }
 
-/// A call of a client. It reads as the bytes of the request, which lie where the client placed them. If it is dropped without a
+/// A call of a client. It reads as the bytes of the request, which lie where the client placed them, from a multiple of 64 on, also if
+/// there are none. If it is dropped without a
 /// reply, the client is told so.
 pub struct Call<'a, H: Host = ProcessHost> {
     service: &'a mut Service<H>,

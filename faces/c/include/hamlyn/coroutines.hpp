@@ -193,16 +193,16 @@ class event_loop {
 
         awaiter(event_loop &of, F attempt) : loop(of), make(std::move(attempt)) {}
         bool attempt() override {
-            auto answer = make();
-            if (answer && !*answer) {
+            auto found = make();
+            if (found && !*found) {
                 return false;
             }
-            made.emplace(std::move(answer));
+            made.emplace(std::move(found));
             return true;
         }
         bool await_ready() { return attempt(); }
-        void await_suspend(std::coroutine_handle<> coroutine) {
-            this->coroutine = coroutine;
+        void await_suspend(std::coroutine_handle<> suspended) {
+            coroutine = suspended;
             loop.waiting_.push_back(this);
         }
         auto await_resume() { return *std::move(*made).value(); }
@@ -221,10 +221,10 @@ class event_loop {
         void await_resume() { epoll_ctl(loop.epoll_, EPOLL_CTL_DEL, descriptor, nullptr); }
     };
 
-    void watch(int descriptor, std::uint32_t events, descriptor_awaiter *awaiter) {
+    void watch(int descriptor, std::uint32_t events, descriptor_awaiter *sleeper) {
         epoll_event event{};
         event.events = events;
-        event.data.ptr = awaiter;
+        event.data.ptr = sleeper;
         if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
             throw std::system_error(errno, std::generic_category(), "epoll_ctl");
         }
@@ -293,8 +293,8 @@ class event_loop {
             throw std::system_error(failure, std::generic_category(), "epoll_wait");
         }
         for (int at = 0; at < count; at++) {
-            if (auto *awaiter = static_cast<descriptor_awaiter *>(events[at].data.ptr)) {
-                awaiter->coroutine.resume();
+            if (auto *sleeper = static_cast<descriptor_awaiter *>(events[at].data.ptr)) {
+                sleeper->coroutine.resume();
             }
         }
     }

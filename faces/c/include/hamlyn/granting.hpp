@@ -68,8 +68,8 @@ class exported : public detail::handle<hamlyn_export, detail::end_export> {
 // Memory of another, mapped here. Operations of initiators on it go without packets.
 class imported : public detail::handle<hamlyn_import, hamlyn_close_import> {
   public:
-    imported(const manager &of, const hamlyn_export_ticket &ticket, wait limit = wait::forever())
-        : handle(detail::found<hamlyn_import *>(hamlyn_import_slot, of.get(), &ticket, limit.ns())) {}
+    imported(const manager &of, const hamlyn_export_ticket &given, wait limit = wait::forever())
+        : handle(detail::found<hamlyn_import *>(hamlyn_import_slot, of.get(), &given, limit.ns())) {}
 
     // Whether the export lasts.
     done try_check() const { return detail::attempt(hamlyn_check_import, get()); }

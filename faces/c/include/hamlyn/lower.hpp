@@ -161,8 +161,8 @@ class terminus : public detail::handle<hamlyn_terminus, hamlyn_close_terminus> {
 class target : public detail::handle<hamlyn_target, hamlyn_close_target> {
   public:
     using handle::handle;
-    target(const terminus &by, const hamlyn::ticket &ticket, wait limit = wait::forever())
-        : handle(detail::found<hamlyn_target *>(hamlyn_open_target, by.get(), &ticket, limit.ns())) {}
+    target(const terminus &by, const hamlyn::ticket &given, wait limit = wait::forever())
+        : handle(detail::found<hamlyn_target *>(hamlyn_open_target, by.get(), &given, limit.ns())) {}
 
     done try_send(const outgoing_message &message, wait limit) {
         return detail::attempt(hamlyn_send_msg, get(), &message, limit.ns(), static_cast<std::uint64_t *>(nullptr));
@@ -190,7 +190,7 @@ class target : public detail::handle<hamlyn_target, hamlyn_close_target> {
         return detail::found<hamlyn_completion>(hamlyn_get_completion, get(), sequence);
     }
     // Another ticket to the same interface.
-    void retarget(const hamlyn::ticket &ticket) { detail::attempt(hamlyn_retarget, get(), &ticket).value(); }
+    void retarget(const hamlyn::ticket &given) { detail::attempt(hamlyn_retarget, get(), &given).value(); }
     // In fast mode, with a word.
     void send(std::uint64_t offset, bytes data, std::uint64_t word, wait limit = wait::forever()) {
         outgoing_message message{};

@@ -138,8 +138,8 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     datagram_sender connect_datagram(const std::string &to, wait limit = wait::forever()) {
         return made<datagram_sender>(hamlyn_connect_datagram, to.c_str(), limit.ns());
     }
-    datagram_sender grow_datagram(const hamlyn::ticket &ticket, wait limit = wait::forever()) {
-        return made<datagram_sender>(hamlyn_grow_datagram, &ticket, limit.ns());
+    datagram_sender grow_datagram(const hamlyn::ticket &given, wait limit = wait::forever()) {
+        return made<datagram_sender>(hamlyn_grow_datagram, &given, limit.ns());
     }
     stream_receiver bind_stream(const std::string &item, const hamlyn_stream_options &options = {}) {
         return made<stream_receiver>(hamlyn_bind_stream, item.c_str(), &options);
@@ -148,8 +148,8 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     stream_receiver stream(const hamlyn_stream_options &options = {}) {
         return made<stream_receiver>(hamlyn_bind_stream, static_cast<const char *>(nullptr), &options);
     }
-    stream_sender grow_stream(const hamlyn::seed &seed, wait limit = wait::forever()) {
-        return made<stream_sender>(hamlyn_grow_stream, &seed, limit.ns());
+    stream_sender grow_stream(const hamlyn::seed &given, wait limit = wait::forever()) {
+        return made<stream_sender>(hamlyn_grow_stream, &given, limit.ns());
     }
     stream_sender connect_stream(const std::string &to, wait limit = wait::forever()) {
         return made<stream_sender>(hamlyn_connect_stream, to.c_str(), limit.ns());
@@ -160,8 +160,8 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     tag_sender connect_tagged_write(const std::string &to, wait limit = wait::forever()) {
         return made<tag_sender>(hamlyn_connect_tagged_write, to.c_str(), limit.ns());
     }
-    tag_sender grow_tagged_write(const hamlyn::ticket &ticket, wait limit = wait::forever()) {
-        return made<tag_sender>(hamlyn_grow_tagged_write, &ticket, limit.ns());
+    tag_sender grow_tagged_write(const hamlyn::ticket &given, wait limit = wait::forever()) {
+        return made<tag_sender>(hamlyn_grow_tagged_write, &given, limit.ns());
     }
     service bind_service(const std::string &item, const hamlyn_service_options &options = {}) {
         return made<service>(hamlyn_bind_service, item.c_str(), &options);
@@ -176,8 +176,8 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     group_receiver group(std::uint32_t place_bytes) {
         return made<group_receiver>(hamlyn_bind_group, static_cast<const char *>(nullptr), place_bytes);
     }
-    group_sender grow_group(const hamlyn::member &member, wait limit = wait::forever()) {
-        return made<group_sender>(hamlyn_grow_group, &member, limit.ns());
+    group_sender grow_group(const hamlyn::member &given, wait limit = wait::forever()) {
+        return made<group_sender>(hamlyn_grow_group, &given, limit.ns());
     }
     group_sender connect_group(const std::string &to, wait limit = wait::forever()) {
         return made<group_sender>(hamlyn_connect_group, to.c_str(), limit.ns());

@@ -52,7 +52,7 @@ class handover : public detail::handle<hamlyn_handover, hamlyn_close_handover> {
     // For the slot. Reads it, too, whichever hands it is in.
     const hamlyn::area &area() const noexcept { return area_; }
     hamlyn_handover_info info() const { return detail::found<hamlyn_handover_info>(hamlyn_get_handover_info, get()); }
-    bool is_held(std::uint32_t piece) const { return detail::found<std::uint32_t>(hamlyn_is_piece_held, get(), piece) != 0; }
+    bool is_held(std::uint32_t number) const { return detail::found<std::uint32_t>(hamlyn_is_piece_held, get(), number) != 0; }
     // Lets peers write pieces. None may be in a view.
     done try_open(std::uint32_t first, std::uint32_t count = 1) {
         return detail::attempt(hamlyn_open_pieces, get(), first, count);

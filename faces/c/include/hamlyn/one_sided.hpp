@@ -34,8 +34,8 @@ class completion_counter : public detail::handle<hamlyn_counter, hamlyn_close_co
 class initiator : public detail::handle<hamlyn_initiator, hamlyn_close_initiator> {
   public:
     using handle::handle;
-    initiator(const manager &of, const hamlyn::ticket &ticket, std::uint64_t landing_bytes = 0, wait limit = wait::forever())
-        : handle(detail::found<hamlyn_initiator *>(hamlyn_open_initiator, of.get(), &ticket, landing_bytes, limit.ns())) {}
+    initiator(const manager &of, const hamlyn::ticket &given, std::uint64_t landing_bytes = 0, wait limit = wait::forever())
+        : handle(detail::found<hamlyn_initiator *>(hamlyn_open_initiator, of.get(), &given, landing_bytes, limit.ns())) {}
 
     void read(std::uint64_t offset, void *into, std::size_t size, wait limit = wait::forever()) {
         detail::attempt(hamlyn_read, get(), offset, into, size, limit.ns()).value();

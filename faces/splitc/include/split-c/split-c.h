@@ -128,6 +128,15 @@ extern float all_fbcast(float value) SPLITC_CALLS(splitc_all_bcast_f);
 extern double all_bcast_d(double value) SPLITC_CALLS(splitc_all_bcast_d);
 extern double all_dbcast(double value) SPLITC_CALLS(splitc_all_bcast_d);
 
+/* On processor 0, `values[p]` becomes the `values[0]` of processor p; elsewhere nothing changes. */
+extern void all_gather(int *values) SPLITC_CALLS(splitc_all_gather_i);
+extern void all_gather_i(int *values) SPLITC_CALLS(splitc_all_gather_i);
+extern void all_gather_ui(unsigned int *values) SPLITC_CALLS(splitc_all_gather_ui);
+extern void all_gather_l(long *values) SPLITC_CALLS(splitc_all_gather_l);
+extern void all_gather_ul(unsigned long *values) SPLITC_CALLS(splitc_all_gather_ul);
+extern void all_gather_f(float *values) SPLITC_CALLS(splitc_all_gather_f);
+extern void all_gather_d(double *values) SPLITC_CALLS(splitc_all_gather_d);
+
 /* Atomic changes of one word: the value that was there before. Beside them stands atomic(f, pointer, arguments...). */
 #define SPLITC_CHANGE(name, type, c_name) \
     extern type name(type *global where, type operand) SPLITC_CALLS(splitc_##c_name);

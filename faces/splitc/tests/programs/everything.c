@@ -127,6 +127,8 @@ static void collectives(void)
     int sum = PROCS * (PROCS - 1) / 2;
     double fraction;
     char name[20] = "";
+    double *gathered = malloc(PROCS * sizeof *gathered);
+    int i;
 
     CHECK(splitc_all_reduce_to_all_add_i(MYPROC, SPLITC_HERE) == sum);
     CHECK(splitc_all_reduce_to_all_max_l(MYPROC * 2L, SPLITC_HERE) == PROCS * 2L - 2);
@@ -139,6 +141,13 @@ static void collectives(void)
     splitc_all_bcast(name, sizeof name, PROCS - 1, SPLITC_HERE);
     CHECK(!strcmp(name, "from the last"));
     CHECK(splitc_all_bcast_d(MYPROC + 0.25, SPLITC_HERE) == 0.25);
+    for (i = 0; i < PROCS; i++)
+        gathered[i] = -1;
+    gathered[0] = MYPROC + 0.5;
+    splitc_all_gather_d(gathered, SPLITC_HERE);
+    for (i = 0; i < PROCS; i++)
+        CHECK(gathered[i] == (MYPROC == 0 ? i + 0.5 : i == 0 ? MYPROC + 0.5 : -1));
+    free(gathered);
 }
 
 static void memory(void)
