@@ -487,7 +487,11 @@ fn compile(
         write(&with_extension(".splitc.i"), &c_text)?;
     }
     let c_file = scratch.0.join(format!("{number}.i"));
-    write(&c_file, &c_text)?;
+    // By its first line a C compiler knows the name of the source, which it writes into the table of lines.
+    write(
+        &c_file,
+        &format!("# 1 {:?}\n{c_text}", source.display().to_string()),
+    )?;
     let (flag, extension) = if options.stop == Stop::Assembler {
         ("-S", ".s")
     } else {
@@ -499,7 +503,9 @@ fn compile(
         _ => scratch.0.join(format!("{number}.o")),
     };
     let mut command = c_compiler();
-    command.args(DIALECT).args(OLD_C).args(&options.compile);
+    // With a table of lines, the linker says where a name is used that nobody defines.
+    command.args(DIALECT).args(OLD_C).arg("-g1");
+    command.args(&options.compile);
     command
         .args([flag, "-x", "cpp-output"])
         .arg(&c_file)

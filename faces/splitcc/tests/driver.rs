@@ -185,6 +185,21 @@ fn errors_of_c_are_on_the_users_lines() {
     );
 }
 
+/// The linker's, too, without an option for debuggers.
+#[test]
+fn a_name_that_nobody_defines_is_shown_on_the_users_line() {
+    let directory = Directory::new("undefined");
+    let source = "#include <split-c/split-c.h>\nextern int missing(int);\nsplitc_main()\n{\n    missing(3);\n}\n";
+    directory.write("undefined.sc", source);
+    let output = directory.splitcc(&["undefined.sc"]);
+    assert!(!output.status.success());
+    let messages = messages(&output);
+    assert!(
+        messages.contains("undefined.sc:5: undefined reference to `missing'"),
+        "{messages}"
+    );
+}
+
 #[test]
 fn what_is_wrong_with_the_command_is_said() {
     let directory = Directory::new("command");
