@@ -432,4 +432,5 @@ impl<A: Area> SlotTable<A> {
 }
 
 #[cfg(test)]
+#[path = "slot/tests.rs"]
 mod tests;
