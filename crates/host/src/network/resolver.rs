@@ -20,7 +20,7 @@ mod pending_connection;
 pub(crate) use pending_connection::PendingConnection;
 
 use super::NetworkError;
-use super::connector::connect;
+use super::connector::{Course, PortOf, connect};
 use super::handshake_payload::{Answer, Request, Side, Sought};
 use super::hosts::HostName;
 use super::options::{NetworkOptions, SILENCE_MAX, Security};
@@ -66,6 +66,8 @@ pub(crate) enum Unanswered {
     Gone,
     /// No answer came in time.
     Late,
+    /// The system knows no way there, perhaps only not yet.
+    NoRoute(HostError),
     /// It cannot be answered.
     Failed(ConnectError),
 }
@@ -337,7 +339,7 @@ impl Network {
                 Ok(Answer::Refused { .. }) => return Err(Unanswered::Gone),
                 Ok(_) => return Err(Unanswered::Failed(remote.invalid())),
                 // Somebody may still come where nobody was; a way that there is not, hardly.
-                Err(Unanswered::Failed(_)) if why.is_some() => {}
+                Err(Unanswered::Failed(_) | Unanswered::NoRoute(_)) if why.is_some() => {}
                 Err(error) => why = Some(error),
             }
         }
@@ -422,22 +424,32 @@ impl Network {
         deadline_ns: u64,
     ) -> Result<Answered, Unanswered> {
         let payload = request.to_bytes();
-        let initiator = Initiator::new(
-            &self.credentials,
-            Some(host),
-            interface,
-            &payload,
-            now_ns(),
-            wall_ms(),
-        );
-        let initiator = initiator.map_err(|error| ConnectError::Handshake {
-            to: to.to_string(),
-            reason: error.to_string(),
-        })?;
-        let number = initiator.association();
-        let answered = connect(&self.endpoint, initiator, self.own_for(to), to, deadline_ns);
-        self.endpoint.end_handshake(number);
-        answered
+        let begin = || {
+            let (now_ns, wall_ms) = (now_ns(), wall_ms());
+            let host = Some(host);
+            Initiator::new(
+                &self.credentials,
+                host,
+                interface,
+                &payload,
+                now_ns,
+                wall_ms,
+            )
+            .map_err(|error| ConnectError::Handshake {
+                to: to.to_string(),
+                reason: error.to_string(),
+            })
+        };
+        let course = Course {
+            own: self.own_for(to),
+            to,
+            port_of: match interface {
+                0 => PortOf::Any,
+                _ => PortOf::One,
+            },
+            deadline_ns,
+        };
+        connect(&self.endpoint, &course, begin)
     }
 
     /// Prepares a connection to the interface that receives at that address.
@@ -581,5 +593,7 @@ fn tell_apart<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), NetworkErr
     Ok(())
 }
 
+#[cfg(test)]
+mod shared_port_tests;
 #[cfg(test)]
 mod tests;

@@ -75,6 +75,8 @@ impl RemoteTarget {
         let to = self.shown.clone();
         match why {
             Unanswered::Failed(error) => AttemptError::Final(error),
+            // The network may come up yet.
+            Unanswered::NoRoute(error) => AttemptError::Again(error.into()),
             Unanswered::Late => AttemptError::Again(ConnectError::Stalled { to }),
             // An interface that is gone does not come back; a name may be published yet.
             Unanswered::Gone if self.destination.is_some() => {
