@@ -153,6 +153,9 @@ fn of_reach(error: &hamlyn::host::ConnectError) -> Kind {
     match error {
         Reach::Absent { .. } | Reach::NotOffered { .. } | Reach::NotLent { .. } => Kind::NotFound,
         Reach::UnknownHost { .. } | Reach::NoNetwork { .. } => Kind::NotFound,
+        Reach::AbsentHere { .. } | Reach::OtherName { .. } | Reach::SameName { .. } => {
+            Kind::NotFound
+        }
         Reach::Gone { .. } => Kind::PeerGone,
         Reach::Stalled { .. } => Kind::TimedOut,
         Reach::Refused { .. } | Reach::NotAllowed { .. } | Reach::Version { .. } => Kind::Refused,

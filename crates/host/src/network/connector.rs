@@ -130,6 +130,8 @@ struct Connecting<'a> {
     ports: Ports,
     /// The system reports that nobody listens: believed if nobody answers either, as such reports can be forged.
     is_refused: bool,
+    /// Somebody answered who has the same secret, or whose key is known.
+    has_heard: bool,
 }
 
 /// Asks there until there is an answer, or that instant. `begin` makes a handshake for each port.
@@ -150,6 +152,7 @@ pub(super) fn connect(
         }]),
         ports: Ports::new(course.port_of, now_ns()),
         is_refused: false,
+        has_heard: false,
     };
     let mut room = [0; MESSAGE_BYTES_MAX + 1];
     loop {
@@ -161,7 +164,8 @@ pub(super) fn connect(
         if now_ns >= course.deadline_ns {
             return Err(match connecting.is_refused {
                 true => Unanswered::Absent,
-                false => Unanswered::Late,
+                false if connecting.has_heard => Unanswered::Late,
+                false => Unanswered::Silent(course.to),
             });
         }
         if let Some(answered) = connecting.receive(&handshake, now_ns, &mut room)? {
@@ -226,7 +230,7 @@ impl Connecting<'_> {
                 && has_no_route(errno)
             {
                 // Other errors pass: it is said again.
-                return Err(Unanswered::NoRoute(HostError::system("sendto", 0, errno)));
+                return Err(Unanswered::NoRoute(to, errno));
             }
         }
         Ok(())
@@ -277,6 +281,7 @@ impl Connecting<'_> {
                 Ok(Taken::Answered(answered)) => return Ok(Some(*answered)),
                 Ok(Taken::Again) => {
                     self.is_refused = false;
+                    self.has_heard = true;
                     self.attempts[at].has_heard = true;
                     self.ports.has_answered(now_ns);
                 }
@@ -304,7 +309,7 @@ impl Connecting<'_> {
 }
 
 /// Whether the system has no way to send there, perhaps only not yet.
-pub(super) fn has_no_route(errno: Errno) -> bool {
+fn has_no_route(errno: Errno) -> bool {
     matches!(
         errno,
         Errno::NETUNREACH | Errno::NETDOWN | Errno::HOSTUNREACH

@@ -39,6 +39,7 @@ pub(super) fn connect(
     let whom = Route::of(interior, to, deadline_ns)?;
     let stalled = || ConnectError::Stalled {
         to: whom.shown().to_owned(),
+        silence: None,
     };
     let mut backoff = whom.backoff();
     loop {
@@ -116,8 +117,7 @@ fn attempt_remote(
     let key = PeerKey::of(&found.who);
     if found.who.node == interior.identity.node {
         // This host by another name.
-        let here = Route::of(interior, Address::Destination(found.who), deadline_ns)?;
-        return match &here {
+        return match &remote.here(interior, &found, deadline_ns)? {
             Route::Another(target) => attempt(interior, target, deadline_ns),
             Route::Loopback | Route::Remote(_) => Ok(Attempt::Loopback),
         };
