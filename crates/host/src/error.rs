@@ -214,12 +214,23 @@ pub enum ConnectError {
         /// Its reason.
         reason: RefusedBecause,
     },
-    /// We would not have it: it runs as a user that our access list does not name,
-    /// or not as the user that the ticket names.
+    /// We would not have it: it runs as a user that our access list does not name.
     #[error("{to} runs as user {user}, which is not allowed here: name it in the access list")]
     NotAllowed {
         /// Which.
         to: String,
+        /// The user the kernel reports.
+        user: u32,
+    },
+    /// Its user is not the one that the ticket names.
+    #[error(
+        "{to} runs as user {user} here, and the ticket names user {named}: it is in another user namespace, which has no number for this user, or another program took its place"
+    )]
+    OtherUser {
+        /// Which.
+        to: String,
+        /// The user that the ticket names.
+        named: u32,
         /// The user the kernel reports.
         user: u32,
     },

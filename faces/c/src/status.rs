@@ -173,7 +173,10 @@ fn of_reach(error: &hamlyn::host::ConnectError) -> Status {
         | Reach::SameName { .. } => Status::NotFound,
         Reach::Stalled { .. } => Status::TimedOut,
         Reach::Host(error) => of_host(error),
-        Reach::Refused { .. } | Reach::NotAllowed { .. } | Reach::Version { .. } => Status::Refused,
+        Reach::Refused { .. }
+        | Reach::NotAllowed { .. }
+        | Reach::OtherUser { .. }
+        | Reach::Version { .. } => Status::Refused,
         _ => Status::System,
     }
 }

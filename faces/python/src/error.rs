@@ -158,7 +158,10 @@ fn of_reach(error: &hamlyn::host::ConnectError) -> Kind {
         }
         Reach::Gone { .. } => Kind::PeerGone,
         Reach::Stalled { .. } => Kind::TimedOut,
-        Reach::Refused { .. } | Reach::NotAllowed { .. } | Reach::Version { .. } => Kind::Refused,
+        Reach::Refused { .. }
+        | Reach::NotAllowed { .. }
+        | Reach::OtherUser { .. }
+        | Reach::Version { .. } => Kind::Refused,
         Reach::Invalid { .. } => Kind::Malformed,
         Reach::Host(host) => of_host(host),
         _ => Kind::SystemFailed,

@@ -27,6 +27,7 @@ use super::options::{NetworkOptions, SILENCE_MAX, Security};
 use super::trace::of_this_process;
 use crate::process::clock::now_ns;
 use crate::process::name::{Name, Namespace};
+use crate::process::numbers::Numbers;
 use crate::process::random_bits;
 use crate::{Address, ConnectError, Destination, Errno, HostError, Peer, RefusedBecause};
 
@@ -418,10 +419,11 @@ impl Network {
             Some((_, number)) => number,
             None => random_bits()?,
         };
+        let numbers = Numbers::here();
         let request = Request::Ask {
             item: item.clone(),
-            user: rustix::process::geteuid().as_raw(),
-            group: rustix::process::getegid().as_raw(),
+            user: numbers.own_user(),
+            group: numbers.own_group(),
             number,
         };
         let interface = found.who.interface;

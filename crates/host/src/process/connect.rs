@@ -83,7 +83,7 @@ fn oneself(interior: &Interior) -> Result<Linked, ConnectError> {
     let peer = Peer {
         token: 0,
         destination: interior.identity,
-        group: rustix::process::getegid().as_raw(),
+        group: interior.settings.numbers.own_group(),
         process: std::process::id(),
         name: interior
             .settings

@@ -207,7 +207,7 @@ impl ControlThread {
 
     /// Judges who connects, says who we are, and gives them a place among the handshakes.
     fn greet(&mut self, socket: Uninherited) {
-        let Ok(credentials) = Credentials::of(&socket) else {
+        let Ok(credentials) = Credentials::of(&socket, &self.interior.settings.numbers) else {
             return self.note(Outcome::PeerClosed, None);
         };
         let interior = &self.interior;

@@ -50,6 +50,7 @@ mod exchange;
 mod grant;
 mod lendings;
 pub mod name;
+pub(crate) mod numbers;
 mod options;
 mod reach;
 pub(crate) mod registry;
@@ -172,7 +173,7 @@ impl<S> ProcessHost<S> {
             listeners.push(listener);
         }
         let (lender, ready_bitmap) = Lender::new(interface, &settings)?;
-        let user = rustix::process::geteuid().as_raw();
+        let user = settings.numbers.own_user();
         let own_key = PeerKey::neighbour(interface, user);
         let registry = Registry::new(own_key, settings.links_max)?;
         let network: Option<Network> = match settings.network.clone() {

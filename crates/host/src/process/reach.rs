@@ -281,11 +281,17 @@ impl Target {
         deadline_ns: u64,
     ) -> Result<Option<ControlChannel<'a>>, AttemptError> {
         let socket = self.connected()?;
-        let credentials = Credentials::of(&socket)?;
-        let is_expected = self
-            .destination
-            .is_none_or(|destination| destination.user == credentials.user);
-        if !is_expected || !self.only_sought && !interior.allows(&credentials) {
+        let credentials = Credentials::of(&socket, &interior.settings.numbers)?;
+        if let Some(destination) = self.destination
+            && destination.user != credentials.user
+        {
+            return Err(AttemptError::Final(ConnectError::OtherUser {
+                to: self.shown.clone(),
+                named: destination.user,
+                user: credentials.user,
+            }));
+        }
+        if !self.only_sought && !interior.allows(&credentials) {
             return Err(AttemptError::Final(ConnectError::NotAllowed {
                 to: self.shown.clone(),
                 user: credentials.user,
