@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 
-use hamlyn_link::udp::handshake::{Heard, Said};
+use hamlyn_link::udp::handshake::{Heard, Identity, Said};
 use hamlyn_link::udp_endpoint::UdpEndpoint;
 
 use super::handshake_payload::{Answer, Request, Side};
@@ -243,7 +243,8 @@ fn welcome(
     if let Some(connection) = registry.silent_connection(key, now_ns()) {
         connection.abort(&network.endpoint);
     }
-    registry.begin_incoming(key)?;
+    let is_proved = matches!(said.identity, Identity::Host(_));
+    registry.begin_incoming_from_afar(key, is_proved)?;
     let granted = network.grant_link(from, side).and_then(|pending| {
         let own = pending.side(interior.identity, interior.settings.name.clone());
         let link = pending.link(&said.keys, side)?;

@@ -122,7 +122,7 @@ fn attempt_remote(
             Route::Loopback | Route::Remote(_) => Ok(Attempt::Loopback),
         };
     }
-    if let Some(early) = claim(interior, key)? {
+    if let Some(early) = claim(interior, key, 0)? {
         return Ok(early);
     }
     let _claim = Claim(interior, key);
@@ -153,8 +153,8 @@ fn attempt_remote(
 }
 
 /// Claims a connection to a peer; or says that there is a link, or will be. Must be followed by a [`Claim`].
-fn claim(interior: &Interior, key: PeerKey) -> Result<Option<Attempt>, AttemptError> {
-    match interior.registry.begin_outgoing(key) {
+fn claim(interior: &Interior, key: PeerKey, process: u32) -> Result<Option<Attempt>, AttemptError> {
+    match interior.registry.begin_outgoing(key, process) {
         Outgoing::Begun => Ok(None),
         Outgoing::Linked(token) => Ok(Some(Attempt::Made(Linked {
             token,
@@ -184,7 +184,7 @@ fn attempt(
         return Ok(Attempt::Loopback);
     };
     let key = channel.key();
-    if let Some(early) = claim(interior, key)? {
+    if let Some(early) = claim(interior, key, channel.credentials.process)? {
         return Ok(early);
     }
     let _claim = Claim(interior, key);
