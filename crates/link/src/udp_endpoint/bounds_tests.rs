@@ -151,3 +151,26 @@ fn reports_end_the_link_of_a_silent_peer_alone() {
     connection.run_timers(&endpoints[0], connection.received_ns() + 400_000_000);
     assert_eq!(connection.end(), Some(CloseReason::PeerDead));
 }
+
+/// A peer decides when its link wants to be looked after; the others are not looked at for that.
+#[test]
+fn a_deadline_that_has_come_costs_no_look_at_other_links() {
+    const LINKS: u64 = 64;
+    const POLLS: u64 = 100;
+    let endpoints = endpoints();
+    let links: Vec<_> = (0..LINKS).map(|_| link(&endpoints)).collect();
+    let looks = || {
+        let connections = links.iter().map(|[link, _]| link.connection());
+        let looks = connections.map(|connection| connection.looks.load(Ordering::Relaxed));
+        looks.sum::<u64>()
+    };
+    let before = looks();
+    for _ in 0..POLLS {
+        links[0][0].connection().set_deadline(0);
+        endpoints[0].request_wakeup(0);
+        endpoints[0].poll();
+    }
+    let looks = looks() - before;
+    // One for each poll, and what the others want by themselves.
+    assert!((POLLS..POLLS + 4 * LINKS).contains(&looks), "{looks}");
+}
