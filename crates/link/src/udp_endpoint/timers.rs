@@ -5,9 +5,7 @@
 //! leaf. A later deadline leaves the leaf as it is: the link is looked at once too early then, and armed anew.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
-
-use super::lock;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The deadlines of all links of an endpoint.
 #[derive(Default)]
@@ -37,7 +35,7 @@ impl Timers {
 
     #[cold]
     fn lower(&self, place: usize, armed: &Armed, deadline_ns: u64) {
-        let mut tree = lock(&self.tree);
+        let mut tree = self.lock();
         if deadline_ns < armed.0.load(Ordering::SeqCst) {
             armed.0.store(deadline_ns, Ordering::SeqCst);
             let leaf_ns = tree.get(place).min(deadline_ns);
@@ -57,7 +55,12 @@ impl Timers {
 
     /// For one look at all that is due.
     pub(super) fn look(&self) -> Look<'_> {
-        Look(lock(&self.tree))
+        Look(self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tree> {
+        // No panic of ours leaves it half done.
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
