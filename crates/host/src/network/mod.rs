@@ -3,6 +3,7 @@
 //! * [`hosts`]: hosts by name.
 //! * [`handshake_payload`]: requests and answers between two processes before there is a link.
 //! * [`options`]: what can be set.
+//! * `credentials`: by which a host proves who it is.
 //! * `connector`: shakes hands, sends a request and returns the answer.
 //! * `resolver`: finds, asks and links interfaces of other hosts.
 //! * `endpoint_driver`: what the control thread does for the UDP endpoint.
@@ -16,6 +17,7 @@
 //! trusted about these, and about which host it is. All other input from the network is untrusted bytes, costs next to nothing and changes nothing.
 
 mod connector;
+mod credentials;
 pub(crate) mod endpoint_driver;
 pub mod handshake_payload;
 pub mod hosts;

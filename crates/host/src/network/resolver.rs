@@ -11,7 +11,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hamlyn_engine::limits::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use hamlyn_link::trace::Trace;
 use hamlyn_link::udp::handshake::{Answered, Credentials, Identity, Initiator, Responder};
-use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, parse_hosts};
 use hamlyn_link::udp::socket::{Socket, SocketSettings};
 use hamlyn_link::udp_endpoint::{UdpEndpoint, UdpLink};
 
@@ -19,11 +18,11 @@ mod pending_connection;
 
 pub(crate) use pending_connection::PendingConnection;
 
-use super::NetworkError;
 use super::connector::{Course, PortOf, connect};
+use super::credentials::{check_own_name, credentials};
 use super::handshake_payload::{Answer, Request, Side, Sought};
 use super::hosts::{BadAddress, HostName, is_ambiguous};
-use super::options::{NetworkOptions, SILENCE_MAX, Security};
+use super::options::{NetworkOptions, SILENCE_MAX};
 use super::trace::of_this_process;
 use crate::process::clock::now_ns;
 use crate::process::name::{Name, Namespace};
@@ -624,75 +623,6 @@ pub(crate) fn host_of(name: &str) -> Option<String> {
 fn parts(name: &str) -> Option<(HostName, &str)> {
     let (host, rest) = name.split_once('/')?;
     Some((HostName::new(host).ok()?, rest))
-}
-
-fn credentials(security: &Security) -> Result<Credentials, HostError> {
-    let key = |what: &'static str| {
-        move |error: hamlyn_link::udp::key_file::KeyFileError| {
-            HostError::from(NetworkError::Key(format!("{what}: {error}")))
-        }
-    };
-    Ok(match security {
-        Security::Insecure => Credentials::Insecure,
-        Security::Secret(file) => {
-            let secret = ClusterSecret::read(file);
-            Credentials::Secret(secret.map_err(key("the cluster's secret (HAMLYN_SECRET)"))?)
-        }
-        Security::Keys { own, known } => {
-            let text = std::fs::read_to_string(known).map_err(|error| NetworkError::File {
-                what: "the keys of hosts (HAMLYN_KNOWN)",
-                path: known.clone(),
-                error: error.to_string(),
-            })?;
-            let hosts = parse_hosts(&text);
-            let bad = |error| {
-                format!(
-                    "the keys of hosts (HAMLYN_KNOWN), {}: {error}",
-                    known.display()
-                )
-            };
-            let hosts = hosts.map_err(|error| NetworkError::Key(bad(error)))?;
-            tell_apart(hosts.iter().map(|(name, _)| name.as_str()))?;
-            let own = HostKey::read(own).map_err(key("this host's key (HAMLYN_KEY)"))?;
-            Credentials::Keys { own, hosts }
-        }
-    })
-}
-
-/// Refuses a name that is not that of the own key, if the list names that: no peer with this list would have us.
-fn check_own_name(credentials: &Credentials, host: &HostName) -> Result<(), NetworkError> {
-    let Credentials::Keys { own, hosts } = credentials else {
-        return Ok(());
-    };
-    let own = own.public();
-    let mut names = hosts
-        .iter()
-        .filter(|(_, key)| *key == own)
-        .map(|(name, _)| name);
-    let Some(first) = names.next() else {
-        return Ok(());
-    };
-    let is_own = |name: &String| HostName::new(name).is_ok_and(|name| name == *host);
-    match is_own(first) || names.any(is_own) {
-        true => Ok(()),
-        false => Err(NetworkError::NotOwnName {
-            listed: first.clone(),
-            host: host.clone(),
-        }),
-    }
-}
-
-/// Refuses hosts that tickets could not tell apart: one could speak for the other.
-fn tell_apart<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), NetworkError> {
-    let mut numbers = BTreeMap::new();
-    for name in names {
-        let other = HostName::new(name)?;
-        match numbers.insert(other.node(), other.clone()) {
-            Some(one) if one != other => return Err(NetworkError::SameNumber { one, other }),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

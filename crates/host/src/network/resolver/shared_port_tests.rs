@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hamlyn_link::udp::handshake::{Heard, MESSAGE_BYTES_MAX};
 
 use super::*;
+use crate::network::options::Security;
 
 /// Source ports that lead to stopped programs, one after the other: with three of four programs stopped,
 /// fewer than one look-up in a hundred has as many.
