@@ -58,11 +58,33 @@ struct PendingHandshake {
     to: SocketAddr,
     number: u32,
     notify: SyncSender<Option<Vec<u8>>>,
-    /// Reports that may still be passed on: there must be room for answers.
+    /// Reports, and messages from elsewhere, that may still be passed on: there must be room for answers.
     reports_left: usize,
+    elsewhere_left: usize,
 }
-/// Answers that wait at most; more are dropped.
+
+impl PendingHandshake {
+    /// Whether a message from there may be passed on. A host with several addresses may answer from another one; whoever
+    /// floods from elsewhere does not take the place of answers.
+    fn admits(&mut self, from: SocketAddr) -> bool {
+        let is_same = (from.ip().to_canonical(), from.port())
+            == (self.to.ip().to_canonical(), self.to.port());
+        if is_same {
+            return true;
+        }
+        let left = self.elsewhere_left.checked_sub(1);
+        self.elsewhere_left = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+/// Answers for which there is room in any case.
 const ANSWERS_MAX: usize = 4;
+/// Reports of one handshake, and messages from elsewhere.
+const REPORTS_MAX: usize = 2;
+const ELSEWHERE_MAX: usize = 8;
+/// All that waits for one handshake at most.
+const PASSED_ON_MAX: usize = ANSWERS_MAX + REPORTS_MAX + ELSEWHERE_MAX;
 
 /// Unassociated datagrams (messages of handshakes) that wait for the host, in memory allocated at the beginning.
 struct Unassociated {
@@ -433,12 +455,13 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
     /// The host begins a handshake with that address, by that number. The polling thread passes answers on until
     /// [`UdpEndpoint::end_handshake`] with that number. Several threads may ask.
     pub fn begin_handshake(&self, to: SocketAddr, number: u32) -> Receiver<Option<Vec<u8>>> {
-        let (notify, answers) = mpsc::sync_channel(ANSWERS_MAX);
+        let (notify, answers) = mpsc::sync_channel(PASSED_ON_MAX);
         lock(&self.pending).push(PendingHandshake {
             to,
             number,
             notify,
-            reports_left: ANSWERS_MAX / 2,
+            reports_left: REPORTS_MAX,
+            elsewhere_left: ELSEWHERE_MAX,
         });
         // Somebody has to look now.
         (self.notify)();
@@ -459,7 +482,7 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
     fn pass_on(
         &self,
         concerns: impl Fn(&PendingHandshake) -> bool,
-        message: Option<&[u8]>,
+        message: Option<(SocketAddr, &[u8])>,
     ) -> bool {
         let mut is_any = false;
         for pending in lock(&self.pending).iter_mut() {
@@ -467,13 +490,18 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
                 continue;
             }
             is_any = true;
-            if message.is_none() {
-                let Some(left) = pending.reports_left.checked_sub(1) else {
-                    continue;
-                };
-                pending.reports_left = left;
+            let is_admitted = match message {
+                Some((from, _)) => pending.admits(from),
+                None => {
+                    let left = pending.reports_left.checked_sub(1);
+                    pending.reports_left = left.unwrap_or(0);
+                    left.is_some()
+                }
+            };
+            if is_admitted {
+                let message = message.map(|(_, bytes)| bytes.to_vec());
+                let _ = pending.notify.try_send(message);
             }
-            let _ = pending.notify.try_send(message.map(<[u8]>::to_vec));
         }
         is_any
     }
@@ -643,7 +671,7 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         };
         let is_answer = self.pass_on(
             |pending| pending.number == packet_header.association,
-            Some(bytes),
+            Some((from, bytes)),
         );
         if is_answer || !matches!(packet_header.kind, Kind::Initiation | Kind::Payload) {
             return;
