@@ -371,7 +371,8 @@ fn stop(process: u32) {
     }
 }
 
-/// They share the port of the name service, and the system leads most requests to those that are stopped.
+/// They share the port of the name service, and the system leads most requests to those that are
+/// stopped.
 #[test]
 fn three_stopped_programs_do_not_hide_a_fourth() {
     const STOPPED: usize = 3;

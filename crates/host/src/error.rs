@@ -165,8 +165,8 @@ pub enum ConnectError {
         /// Whom we looked for.
         to: String,
     },
-    /// No interface of that name is on this host, and none came until the deadline; the name may be one of another host,
-    /// but this program is not on the network.
+    /// No interface of that name is on this host, and none came until the deadline; the name may
+    /// be one of another host, but this program is not on the network.
     #[error(
         "nobody answers at {to} on this host: is the program running, and in the same namespace? If {host} is another host: this program is not on the network; name the secret of the cluster (HAMLYN_SECRET), or keys (HAMLYN_KEY and HAMLYN_KNOWN)"
     )]
@@ -260,7 +260,8 @@ pub enum ConnectError {
         /// Which.
         host: String,
     },
-    /// A host that was found under a name which is not its own: tickets of its programs would lead nowhere.
+    /// A host that was found under a name which is not its own: tickets of its programs would lead
+    /// nowhere.
     #[error(
         "the host {host} calls itself otherwise: set HAMLYN_HOST={host} there, or name it here as it calls itself"
     )]

@@ -1,4 +1,5 @@
-//! Every cause that keeps two hosts from connecting is told apart. Needs root, and `ip`; otherwise it is skipped aloud.
+//! Every cause that keeps two hosts from connecting is told apart. Needs root, and `ip`; otherwise
+//! it is skipped aloud.
 
 mod support;
 

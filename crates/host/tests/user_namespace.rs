@@ -1,5 +1,6 @@
-//! Programs of one user, some of which are in a user namespace of their own, as in a rootless container. The kernel gives the
-//! user another number there. Needs `unshare` and the right to make such namespaces; otherwise it is skipped aloud.
+//! Programs of one user, some of which are in a user namespace of their own, as in a rootless
+//! container. The kernel gives the user another number there. Needs `unshare` and the right to
+//! make such namespaces; otherwise it is skipped aloud.
 
 mod support;
 

@@ -58,14 +58,15 @@ struct PendingHandshake {
     to: SocketAddr,
     number: u32,
     notify: SyncSender<Option<Vec<u8>>>,
-    /// Reports, and messages from elsewhere, that may still be passed on: there must be room for answers.
+    /// Reports, and messages from elsewhere, that may still be passed on: there must be room for
+    /// answers.
     reports_left: usize,
     elsewhere_left: usize,
 }
 
 impl PendingHandshake {
-    /// Whether a message from there may be passed on. A host with several addresses may answer from another one; whoever
-    /// floods from elsewhere does not take the place of answers.
+    /// Whether a message from there may be passed on. A host with several addresses may answer
+    /// from another one; whoever floods from elsewhere does not take the place of answers.
     fn admits(&mut self, from: SocketAddr) -> bool {
         let is_same = (from.ip().to_canonical(), from.port())
             == (self.to.ip().to_canonical(), self.to.port());

@@ -21,8 +21,9 @@ use crate::refusal::Refusal;
 /// NACKs of whole frames that wait to be sent. Further ones are dropped; the peer sends those frames again.
 const NACKS_MAX: usize = 64;
 
-/// Runs of refused packets that are kept; beyond, those that were told are forgotten, and no frame is taken while there are
-/// still more. A sender whose packets are all refused for one reason has one run for each channel.
+/// Runs of refused packets that are kept; beyond, those that were told are forgotten, and no frame
+/// is taken while there are still more. A sender whose packets are all refused for one reason has
+/// one run for each channel.
 const REFUSED_RUNS_MAX: usize = 32_768;
 
 /// The first frame of a channel may be so many rounds older than that of another that was opened
@@ -159,9 +160,9 @@ impl ReceiveTable {
         true
     }
 
-    /// Whether another frame may be taken: so that a peer does not have us keep runs without end, those that were told are
-    /// forgotten first. The sender that missed the answer is told, when it asks, that all of that frame was taken. The number of
-    /// frames is added.
+    /// Whether another frame may be taken: so that a peer does not have us keep runs without end,
+    /// those that were told are forgotten first. The sender that missed the answer is told, when
+    /// it asks, that all of that frame was taken. The number of frames is added.
     #[inline]
     pub(super) fn has_room_for_refusals(&mut self, forgotten: &mut u64) -> bool {
         self.refused_runs <= REFUSED_RUNS_MAX || self.make_room_for_refusals(forgotten)

@@ -1,12 +1,13 @@
 //! The connector: shakes hands with an interface of another host and sends it one request, in the caller's thread.
 //!
-//! The first attempt leaves from the endpoint's port, so that one port is enough for a firewall. The polling thread receives
-//! the answer, from any address: a host with several addresses may answer from another one, and the authentic message is the
-//! answer.
+//! The first attempt leaves from the endpoint's port, so that one port is enough for a firewall.
+//! The polling thread receives the answer, from any address: a host with several addresses may
+//! answer from another one, and the authentic message is the answer.
 //!
-//! While nobody answers, further attempts leave from fresh ports, and the first that is answered counts. A network may lead
-//! each port by another way. A host whose port several processes share leads each to one of them, and some of these may be
-//! stopped: so a name service is asked from a fresh port after each short pause.
+//! While nobody answers, further attempts leave from fresh ports, and the first that is answered
+//! counts. A network may lead each port by another way. A host whose port several processes share
+//! leads each to one of them, and some of these may be stopped: so a name service is asked from a
+//! fresh port after each short pause.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
@@ -27,7 +28,8 @@ use crate::{ConnectError, HostError};
 const PORT_NS: u64 = 50_000_000;
 /// So long the endpoint's port alone is tried there: twice.
 const FIRST_PORT_NS: u64 = 150_000_000;
-/// So many ports are tried so quickly. With three of four processes stopped, one look-up in ten thousand needs more.
+/// So many ports are tried so quickly. With three of four processes stopped, one look-up in ten
+/// thousand needs more.
 const QUICK_PORTS: u32 = 32;
 /// The pause elsewhere, and after these: that of three tries. It doubles up to a maximum.
 const PATIENT_NS: u64 = 350_000_000;
@@ -128,7 +130,8 @@ struct Connecting<'a> {
     course: &'a Course,
     attempts: VecDeque<Attempt>,
     ports: Ports,
-    /// The system reports that nobody listens: believed if nobody answers either, as such reports can be forged.
+    /// The system reports that nobody listens: believed if nobody answers either, as such reports
+    /// can be forged.
     is_refused: bool,
     /// Somebody answered who has the same secret, or whose key is known.
     has_heard: bool,
@@ -197,7 +200,8 @@ impl Connecting<'_> {
         Ok(socket)
     }
 
-    /// Sends what is due. Only the newest attempt and those that were answered speak; the others listen.
+    /// Sends what is due. Only the newest attempt and those that were answered speak; the others
+    /// listen.
     fn send(&mut self, now_ns: u64) -> Result<(), Unanswered> {
         let newest = self.attempts.len().saturating_sub(1);
         for at in 0..self.attempts.len() {

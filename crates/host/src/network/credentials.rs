@@ -44,7 +44,8 @@ pub(super) fn credentials(security: &Security) -> Result<Credentials, HostError>
     })
 }
 
-/// Refuses a name that is not that of the own key, if the list names that: no peer with this list would have us.
+/// Refuses a name that is not that of the own key, if the list names that: no peer with this list
+/// would have us.
 pub(super) fn check_own_name(
     credentials: &Credentials,
     host: &HostName,

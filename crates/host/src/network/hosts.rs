@@ -112,8 +112,9 @@ impl Hosts {
         Ok(())
     }
 
-    /// Reads a table: a line for each host, its name first, then its addresses (`192.0.2.7`, `192.0.2.7:9000`,
-    /// `[2001:db8::7]:9000`, `fe80::7%eth0`), all parted by blanks. What follows a `#` is for people.
+    /// Reads a table: a line for each host, its name first, then its addresses (`192.0.2.7`,
+    /// `192.0.2.7:9000`, `[2001:db8::7]:9000`, `fe80::7%eth0`), all parted by blanks. What follows
+    /// a `#` is for people.
     pub fn parse(text: &str) -> Result<Self, NetworkError> {
         let mut hosts = Self::new();
         for (index, line) in text.lines().enumerate() {

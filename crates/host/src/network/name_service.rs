@@ -1,8 +1,9 @@
 //! The name service: a thread that tells other hosts, at the host's known port, the port of an interface.
 //!
-//! All processes of one user that are on the network share the port, and the system spreads requests over them by their source
-//! ports. A stopped process delays some requests: they come again from other ports, and reach another process (`connector`).
-//! Processes of other users wait until the port is free. The name service asks its neighbours over the local sockets, where the
+//! All processes of one user that are on the network share the port, and the system spreads
+//! requests over them by their source ports. A stopped process delays some requests: they come
+//! again from other ports, and reach another process (`connector`). Processes of other users wait
+//! until the port is free. The name service asks its neighbours over the local sockets, where the
 //! kernel vouches for them. A neighbour that stalls delays only those who look for it.
 
 use std::net::{SocketAddr, UdpSocket};

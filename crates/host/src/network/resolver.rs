@@ -375,7 +375,8 @@ impl Network {
         Err(why.unwrap_or(Unanswered::Absent))
     }
 
-    /// Whether a program answers as a name service at this host's own address, within so long. True if nobody can ask.
+    /// Whether a program answers as a name service at this host's own address, within so long.
+    /// True if nobody can ask.
     pub(crate) fn is_served_here(&self, at: SocketAddr, wait_ns: u64) -> bool {
         let here: Vec<SocketAddr> = match at.ip().is_unspecified() {
             true => vec![

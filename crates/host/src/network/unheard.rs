@@ -1,4 +1,5 @@
-//! Handshakes that are not heard: counted, and within reason told, because the other side learns nothing of the cause.
+//! Handshakes that are not heard: counted, and within reason told, because the other side learns
+//! nothing of the cause.
 
 use std::net::SocketAddr;
 

@@ -72,7 +72,8 @@ impl Disposal {
         })
     }
 
-    /// Keeps the memory files, and has the rest closed. The second value says whether there was any.
+    /// Keeps the memory files, and has the rest closed. The second value says whether there was
+    /// any.
     pub(super) fn sift(&self, user: u32, descriptors: Vec<OwnedFd>) -> (Vec<ReceivedFile>, bool) {
         let is_memory = |descriptor: &OwnedFd| fcntl_get_seals(descriptor).is_ok();
         let (memory, rest): (Vec<_>, Vec<_>) = descriptors.into_iter().partition(is_memory);

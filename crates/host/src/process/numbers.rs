@@ -1,8 +1,9 @@
 //! Numbers of users and groups, as the namespace above this process's own has them.
 //!
-//! In a user namespace (a rootless container, say) the kernel gives users other numbers. Tickets, credentials and access lists
-//! have to agree among programs inside and outside, so all of them have the numbers of the namespace above. There a user of
-//! which this namespace knows nothing has the number that the kernel gives such users.
+//! In a user namespace (a rootless container, say) the kernel gives users other numbers. Tickets,
+//! credentials and access lists have to agree among programs inside and outside, so all of them
+//! have the numbers of the namespace above. There a user of which this namespace knows nothing has
+//! the number that the kernel gives such users.
 
 use rustix::process::{getegid, geteuid};
 

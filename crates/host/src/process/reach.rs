@@ -72,7 +72,8 @@ impl<E: Into<ConnectError>> From<E> for AttemptError {
 }
 
 impl RemoteTarget {
-    /// This host was found by another name: the way to that interface of it. An error if it is another host of the same name.
+    /// This host was found by another name: the way to that interface of it. An error if it is
+    /// another host of the same name.
     pub(super) fn here(
         &self,
         interior: &Interior,

@@ -124,7 +124,8 @@ struct State {
     events: VecDeque<Event<EitherLink>>,
     links: HashMap<u64, Entry>,
     by_key: HashMap<PeerKey, u64>,
-    /// Whom the owner is shaking hands with, one thread with each, and which process that is (0 on another host).
+    /// Whom the owner is shaking hands with, one thread with each, and which process that is (0 on
+    /// another host).
     connecting: Vec<(PeerKey, u32)>,
     /// Whom the control thread is about to link.
     accepting: Vec<PeerKey>,
@@ -376,8 +377,8 @@ impl Registry {
         state.loopback.is_some() || state.links.values().any(is_local)
     }
 
-    /// Whether the owner may shake hands with `key`, which is that process as the kernel says (0 on another host). Must be followed by
-    /// [`Registry::end_outgoing`] if it began.
+    /// Whether the owner may shake hands with `key`, which is that process as the kernel says (0
+    /// on another host). Must be followed by [`Registry::end_outgoing`] if it began.
     pub(crate) fn begin_outgoing(&self, key: PeerKey, process: u32) -> Outgoing {
         let mut state = self.lock();
         if let Some(token) = self.linked_to(&mut state, key) {
@@ -491,7 +492,8 @@ impl Registry {
         self.begin_incoming_of(key, Sharer::User)
     }
 
-    /// The same for a peer of another host; `is_proved` says whether its key has proved which host it is.
+    /// The same for a peer of another host; `is_proved` says whether its key has proved which host
+    /// it is.
     pub(crate) fn begin_incoming_from_afar(
         &self,
         key: PeerKey,
@@ -624,8 +626,9 @@ impl Registry {
         state.links.len() + state.accepting.len() >= self.links_max
     }
 
-    /// Whether a user other than our own, or another host, has half of the links that there may be, so
-    /// that nobody can take all of them. What another host says of its users takes no share of a user of this host.
+    /// Whether a user other than our own, or another host, has half of the links that there may
+    /// be, so that nobody can take all of them. What another host says of its users takes no share
+    /// of a user of this host.
     fn has_its_share(&self, state: &State, key: PeerKey, sharer: Sharer) -> bool {
         let shares = |other: &PeerKey| match sharer {
             Sharer::Host => other.node == key.node,

@@ -177,7 +177,8 @@ fn a_deadline_that_has_come_costs_no_look_at_other_links() {
     assert!((POLLS..POLLS + 4 * LINKS).contains(&looks), "{looks}");
 }
 
-/// Whoever knows the number of a handshake and floods it does not take the place of the answer of the host that is asked.
+/// Whoever knows the number of a handshake and floods it does not take the place of the answer of
+/// the host that is asked.
 #[test]
 fn a_flood_from_elsewhere_takes_no_place_of_an_answer() {
     const NUMBER: u32 = 7;

@@ -269,7 +269,8 @@ impl<S: DatagramSocket> Connection<S> {
 
     /// Has the link looked after at that time, at the latest, if the endpoint is polled then.
     pub(super) fn set_deadline(&self, deadline_ns: u64) {
-        // Sequentially consistent: either this sees that the link is armed for later, or who disarms it sees the deadline.
+        // Sequentially consistent: either this sees that the link is armed for later, or who
+        // disarms it sees the deadline.
         self.deadline_ns.store(deadline_ns, Ordering::SeqCst);
         let place = super::place_of(self.number);
         self.timers.arm(place, &self.armed, deadline_ns);

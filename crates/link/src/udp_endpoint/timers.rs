@@ -1,8 +1,9 @@
-//! When each link wants to be looked after though nothing comes: a poll looks at those that are due, however many links there
-//! are, and allocates nothing.
+//! When each link wants to be looked after though nothing comes: a poll looks at those that are
+//! due, however many links there are, and allocates nothing.
 //!
-//! A tree has the least deadline of each of its halves. A link that wants something sooner than it is armed for lowers its
-//! leaf. A later deadline leaves the leaf as it is: the link is looked at once too early then, and armed anew.
+//! A tree has the least deadline of each of its halves. A link that wants something sooner than it
+//! is armed for lowers its leaf. A later deadline leaves the leaf as it is: the link is looked at
+//! once too early then, and armed anew.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -75,7 +76,8 @@ impl Look<'_> {
         Some(place)
     }
 
-    /// From here on the link arms itself, whatever its deadline is. To be called before that is read.
+    /// From here on the link arms itself, whatever its deadline is. To be called before that is
+    /// read.
     pub(super) fn disarm(&self, armed: &Armed) {
         armed.0.store(u64::MAX, Ordering::SeqCst);
     }

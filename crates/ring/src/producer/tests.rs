@@ -112,8 +112,8 @@ fn who_waits_for_credit_is_rung_for_once() {
     assert!(!ring.consumer.done(0) && !ring.consumer.return_credit());
 }
 
-/// A hostile producer says at any time that it sleeps: it is rung for once for each return of credit, and not for looks that
-/// return nothing.
+/// A hostile producer says at any time that it sleeps: it is rung for once for each return of
+/// credit, and not for looks that return nothing.
 #[test]
 fn a_word_that_changes_at_will_costs_a_ring_for_each_return_of_credit() {
     const CELLS: u64 = 64;

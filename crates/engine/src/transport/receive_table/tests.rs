@@ -126,8 +126,9 @@ fn channels_are_opened_by_their_first_frames() {
     assert_eq!((written.runs, table.waiting()), (1, 0));
 }
 
-/// A peer may have every packet of every channel refused, each for another reason than the one before, and use no
-/// channel again: while too much of that is not told yet its frames are not taken, and then it is forgotten.
+/// A peer may have every packet of every channel refused, each for another reason than the one
+/// before, and use no channel again: while too much of that is not told yet its frames are not
+/// taken, and then it is forgotten.
 #[test]
 fn runs_of_refused_packets_are_bounded() {
     const CHANNELS: u16 = 1024;

@@ -1,4 +1,5 @@
-//! A host's port whose programs are stopped but for one: the system leads each source port to one of them.
+//! A host's port whose programs are stopped but for one: the system leads each source port to one
+//! of them.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,8 +9,8 @@ use hamlyn_link::udp::handshake::{Heard, MESSAGE_BYTES_MAX};
 use super::*;
 use crate::network::options::Security;
 
-/// Source ports that lead to stopped programs, one after the other: with three of four programs stopped,
-/// fewer than one look-up in a hundred has as many.
+/// Source ports that lead to stopped programs, one after the other: with three of four programs
+/// stopped, fewer than one look-up in a hundred has as many.
 const STOPPED_PORTS: usize = 16;
 const WAIT_NS: u64 = 5_000_000_000;
 

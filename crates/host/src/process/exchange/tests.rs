@@ -32,7 +32,8 @@ fn closed_aside(message: &[u8], files: &[OwnedFd]) -> u64 {
     disposal.begun()
 }
 
-/// The last close of a memory file with many pages takes long, and the control thread has others to serve.
+/// The last close of a memory file with many pages takes long, and the control thread has others
+/// to serve.
 #[test]
 fn large_memory_files_are_closed_aside() {
     const LARGE: u64 = 8 << 20;

@@ -159,7 +159,8 @@ fn no_other_host_has_more_than_half_of_the_links() {
     assert_eq!(registry.begin_incoming(key(14, 1)), Ok(()));
 }
 
-/// The number of an interface and its user are known to others; its process is known to the kernel.
+/// The number of an interface and its user are known to others; its process is known to the
+/// kernel.
 #[test]
 fn only_the_process_that_is_shaken_hands_with_is_linked() {
     let registry = Registry::new(OWN, 6).unwrap();
