@@ -2,7 +2,7 @@
 
 pub use hamlyn_host::{
     Address, ConnectError, Destination, Errno, Host, HostError, LossCause, Peer, RefusedBecause,
-    Supply,
+    Silence, Supply,
 };
 
 /// The network: keys, secrets, and where other hosts are.
@@ -13,7 +13,9 @@ pub mod network {
 
     /// Names of hosts.
     pub mod hosts {
-        pub use hamlyn_host::network::hosts::{HostName, Hosts, NAME_SERVICE_PORT, address_of};
+        pub use hamlyn_host::network::hosts::{
+            BadAddress, HostName, Hosts, NAME_SERVICE_PORT, address_of,
+        };
     }
 }
 

@@ -9,12 +9,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hamlyn::host::network::hosts::Hosts;
+use hamlyn::host::network::hosts::{HostName, Hosts, NAME_SERVICE_PORT};
 use hamlyn::host::network::{ClusterSecret, NetworkOptions, Security};
 use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
 use hamlyn::host::{Address, ConnectError, Supply};
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
-use hamlyn::{Manager, ManagerOptions, ReceiveError, SendError, Wait};
+use hamlyn::{Manager, ManagerOptions, NewSlot, ReceiveError, SendError, Ticket, Wait};
 use hamlyn_testbed::{TestHost, Testbed};
 use support::actor::{Actor, listen, role, say};
 
@@ -87,6 +87,8 @@ fn child() {
     match role.as_str() {
         "receive" => receive(&namespace),
         "send" => send(&namespace),
+        "stand" => stand(Options::default().in_namespace(&namespace)),
+        "stand named" => stand(Options::named("there").in_namespace(&namespace)),
         other => panic!("{other}"),
     }
 }
@@ -123,6 +125,20 @@ fn receive(namespace: &str) {
             Err(error) => panic!("{error}"),
         }
     }
+    listen();
+}
+
+/// A program that is only there, and offers a ticket.
+fn stand(options: Options) {
+    let manager = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
+    let area = manager.interface().allocate(64).unwrap();
+    let slot = manager.interface().open_slot(NewSlot::new(&area)).unwrap();
+    let ticket = slot.fast_ticket(0, 64).unwrap().to_bytes();
+    manager
+        .interface()
+        .offer("ticket", Supply::Always, &ticket)
+        .unwrap();
+    say(b"ready");
     listen();
 }
 
@@ -331,6 +347,64 @@ fn a_killed_process_is_missed_and_its_successor_is_another() {
         said.contains("its process ended") || said.contains("answers"),
         "{said}"
     );
+}
+
+/// How many processes of the host of that process take requests at the port of the name service.
+fn name_services(process: u32) -> usize {
+    let port = format!(":{NAME_SERVICE_PORT:04X} ");
+    let tables = ["udp", "udp6"].map(|table| {
+        std::fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap_or_default()
+    });
+    let sockets = tables.iter().flat_map(|table| table.lines());
+    sockets.filter(|line| line.contains(&port)).count()
+}
+
+fn stop(process: u32) {
+    let id = rustix::process::Pid::from_raw(process as i32).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::STOP).unwrap();
+    let is_stopped = || {
+        let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        text.rsplit_once(") ").unwrap().1.starts_with('T')
+    };
+    while !is_stopped() {
+        std::thread::yield_now();
+    }
+}
+
+/// They share the port of the name service, and the system leads most requests to those that are
+/// stopped.
+#[test]
+fn three_stopped_programs_do_not_hide_a_fourth() {
+    const STOPPED: usize = 3;
+    const WAIT: Wait = Wait::For(Duration::from_secs(5));
+    let Some(cluster) = Cluster::new("stopped", 2, v4) else {
+        return;
+    };
+    let mut running = cluster.start(1, "stand named");
+    assert_eq!(hears(&mut running), "ready");
+    let mut stopped: Vec<Actor> = (0..STOPPED).map(|_| cluster.start(1, "stand")).collect();
+    for actor in &mut stopped {
+        assert_eq!(hears(actor), "ready");
+    }
+    while name_services(running.id()) < STOPPED + 1 {
+        std::thread::yield_now();
+    }
+    for actor in &stopped {
+        stop(actor.id());
+    }
+    let mut options = NetworkOptions::new(Security::Secret(cluster.directory.join("secret")));
+    options.host = Some(HostName::new("a").unwrap());
+    options.hosts = Hosts::read(&cluster.directory.join("hosts")).unwrap();
+    let connect = || {
+        let mut here = Options::default().in_namespace("hosts");
+        here.network = NetworkUse::On(Box::new(options.clone()));
+        let manager = hamlyn::open_with(here, ManagerOptions::default()).unwrap();
+        let ticket = manager.interface().ask(THERE, "ticket", WAIT);
+        let ticket = Ticket::from_bytes(&ticket.expect("its offer")).unwrap();
+        manager.interface().target(&ticket, WAIT).expect("a link");
+    };
+    let done = cluster.testbed.hosts()[0].within(|| (0..8).for_each(|_| connect()));
+    done.unwrap();
 }
 
 #[test]

@@ -249,7 +249,7 @@ fn a_ticket_that_names_another_user_is_not_followed() {
         ..bob.identity()
     };
     let refused = alice.connect(Address::Destination(forged), after_ns(&alice, TIMEOUT_NS));
-    assert!(matches!(refused, Err(ConnectError::NotAllowed { .. })));
+    assert!(matches!(refused, Err(ConnectError::OtherUser { .. })));
 }
 
 #[test]

@@ -387,7 +387,7 @@ fn access_lists_hold_in_both_directions() {
     };
     let mut third = open("third", Access::Anyone);
     let refused = third.ask(Address::Destination(forged), "y", u64::MAX);
-    assert!(matches!(refused, Err(ConnectError::NotAllowed { .. })));
+    assert!(matches!(refused, Err(ConnectError::OtherUser { .. })));
 }
 
 fn ask_for(item: &str) -> Vec<u8> {

@@ -16,6 +16,7 @@ mod ends;
 mod probing;
 mod state;
 mod system_socket;
+mod timers;
 
 pub use connection::{Connection, ConnectionConfig};
 pub use ends::{ReceivedPayload, UdpLink, UdpReceive, UdpTransmit};
@@ -35,6 +36,7 @@ use crate::udp::handshake::MESSAGE_BYTES_MAX;
 use crate::udp::packet_header::{Kind, PacketHeader, association_of};
 use crate::udp::socket::{CallFailed, SendError, Socket, SocketSettings};
 use announcer::Announcer;
+use timers::Timers;
 
 /// Unassociated datagrams that wait for the host at most; more are dropped.
 const UNASSOCIATED_MAX: usize = 64;
@@ -56,11 +58,34 @@ struct PendingHandshake {
     to: SocketAddr,
     number: u32,
     notify: SyncSender<Option<Vec<u8>>>,
-    /// Reports that may still be passed on: there must be room for answers.
+    /// Reports, and messages from elsewhere, that may still be passed on: there must be room for
+    /// answers.
     reports_left: usize,
+    elsewhere_left: usize,
 }
-/// Answers that wait at most; more are dropped.
+
+impl PendingHandshake {
+    /// Whether a message from there may be passed on. A host with several addresses may answer
+    /// from another one; whoever floods from elsewhere does not take the place of answers.
+    fn admits(&mut self, from: SocketAddr) -> bool {
+        let is_same = (from.ip().to_canonical(), from.port())
+            == (self.to.ip().to_canonical(), self.to.port());
+        if is_same {
+            return true;
+        }
+        let left = self.elsewhere_left.checked_sub(1);
+        self.elsewhere_left = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+/// Answers for which there is room in any case.
 const ANSWERS_MAX: usize = 4;
+/// Reports of one handshake, and messages from elsewhere.
+const REPORTS_MAX: usize = 2;
+const ELSEWHERE_MAX: usize = 8;
+/// All that waits for one handshake at most.
+const PASSED_ON_MAX: usize = ANSWERS_MAX + REPORTS_MAX + ELSEWHERE_MAX;
 
 /// Unassociated datagrams (messages of handshakes) that wait for the host, in memory allocated at the beginning.
 struct Unassociated {
@@ -93,6 +118,8 @@ pub struct UdpEndpoint<S = Socket> {
     local: SocketAddr,
     /// When a link wants to be looked after though nothing comes, at the earliest.
     deadline_ns: AtomicU64,
+    /// The same of each link.
+    timers: Arc<Timers>,
     /// The polling thread sleeps at the socket, until the deadline that it was told.
     asleep: AtomicBool,
     /// A link has room again, or a packet came back, since the last poll.
@@ -131,6 +158,8 @@ struct Connections<S> {
     table: Vec<Option<Arc<Connection<S>>>>,
     /// Numbers that links to be have, by place.
     reserved: Vec<u32>,
+    /// For the links that are due, between two looks: empty, and kept for its memory.
+    due: Vec<Arc<Connection<S>>>,
 }
 
 impl<S> Default for Connections<S> {
@@ -138,6 +167,7 @@ impl<S> Default for Connections<S> {
         Self {
             table: Vec::new(),
             reserved: Vec::new(),
+            due: Vec::new(),
         }
     }
 }
@@ -178,6 +208,7 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
             notify,
             clock,
             deadline_ns: AtomicU64::new(u64::MAX),
+            timers: Arc::default(),
             asleep: AtomicBool::new(false),
             signalled: AtomicBool::new(false),
             polls: AtomicU64::new(0),
@@ -255,7 +286,9 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
     pub fn link(self: &Arc<Self>, number: u32, parts: ConnectionConfig<S>) -> UdpLink<S> {
         let queued_bytes = Arc::clone(&self.queued_bytes);
         let announcer = Announcer::new(self.ready_bits.get());
-        let connection = Connection::new(number, parts, self.now_ns(), queued_bytes, announcer);
+        let timers = Arc::clone(&self.timers);
+        let now_ns = self.now_ns();
+        let connection = Connection::new(number, parts, now_ns, queued_bytes, announcer, timers);
         let connection = Arc::new(connection);
         let mut connections = lock(&self.connections);
         let place = place_of(number);
@@ -264,6 +297,8 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         self.changes.fetch_add(1, Ordering::Release);
         self.elect_poller(&connections);
         drop(connections);
+        // The first probe is due.
+        connection.set_deadline(0);
         self.request_wakeup(0);
         UdpLink::new(self, &connection)
     }
@@ -339,37 +374,52 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         let mut connections = lock(&self.connections);
         // Before the links are read: a link that wants something later says so again.
         self.deadline_ns.swap(u64::MAX, Ordering::SeqCst);
-        let due: Vec<Arc<Connection<S>>> = connections
-            .table
-            .iter()
-            .flatten()
-            .filter(|connection| connection.deadline_ns() <= now_ns)
-            .cloned()
-            .collect();
-        let later = connections
-            .table
-            .iter()
-            .flatten()
-            .map(|connection| connection.deadline_ns());
-        self.request_wakeup(later.filter(|at| *at > now_ns).min().unwrap_or(u64::MAX));
-        let mut ended = false;
-        for place in &mut connections.table {
-            if place
-                .as_ref()
-                .is_some_and(|connection| connection.end().is_some() && !connection.is_held())
-            {
-                *place = None;
-                ended = true;
+        if self.timers.take_change() {
+            self.sweep(&mut connections);
+        }
+        let mut due = core::mem::take(&mut connections.due);
+        let mut look = self.timers.look();
+        while let Some(place) = look.next_due(now_ns) {
+            let Some(Some(connection)) = connections.table.get(place) else {
+                continue;
+            };
+            look.disarm(&connection.armed);
+            match connection.deadline_ns() {
+                u64::MAX => {}
+                deadline_ns if deadline_ns > now_ns => {
+                    look.arm_again(place, &connection.armed, deadline_ns);
+                }
+                _ => due.push(Arc::clone(connection)),
             }
         }
-        if ended {
-            self.changes.fetch_add(1, Ordering::Release);
-        }
-        self.elect_poller(&connections);
+        let next_ns = look.first_ns();
+        drop(look);
         drop(connections);
-        for connection in due {
+        self.request_wakeup(next_ns);
+        for connection in &due {
             connection.run_timers(self, now_ns);
         }
+        due.clear();
+        lock(&self.connections).due = due;
+    }
+
+    /// Forgets links that have ended and that nobody has.
+    #[cold]
+    fn sweep(&self, connections: &mut Connections<S>) {
+        let mut has_forgotten = false;
+        for place in &mut connections.table {
+            let is_over = |connection: &Arc<Connection<S>>| {
+                connection.end().is_some() && !connection.is_held()
+            };
+            if place.as_ref().is_some_and(is_over) {
+                *place = None;
+                has_forgotten = true;
+            }
+        }
+        if has_forgotten {
+            self.changes.fetch_add(1, Ordering::Release);
+        }
+        self.elect_poller(connections);
     }
 
     /// When [`UdpEndpoint::poll`] must be called though nothing comes.
@@ -406,12 +456,13 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
     /// The host begins a handshake with that address, by that number. The polling thread passes answers on until
     /// [`UdpEndpoint::end_handshake`] with that number. Several threads may ask.
     pub fn begin_handshake(&self, to: SocketAddr, number: u32) -> Receiver<Option<Vec<u8>>> {
-        let (notify, answers) = mpsc::sync_channel(ANSWERS_MAX);
+        let (notify, answers) = mpsc::sync_channel(PASSED_ON_MAX);
         lock(&self.pending).push(PendingHandshake {
             to,
             number,
             notify,
-            reports_left: ANSWERS_MAX / 2,
+            reports_left: REPORTS_MAX,
+            elsewhere_left: ELSEWHERE_MAX,
         });
         // Somebody has to look now.
         (self.notify)();
@@ -432,7 +483,7 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
     fn pass_on(
         &self,
         concerns: impl Fn(&PendingHandshake) -> bool,
-        message: Option<&[u8]>,
+        message: Option<(SocketAddr, &[u8])>,
     ) -> bool {
         let mut is_any = false;
         for pending in lock(&self.pending).iter_mut() {
@@ -440,13 +491,18 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
                 continue;
             }
             is_any = true;
-            if message.is_none() {
-                let Some(left) = pending.reports_left.checked_sub(1) else {
-                    continue;
-                };
-                pending.reports_left = left;
+            let is_admitted = match message {
+                Some((from, _)) => pending.admits(from),
+                None => {
+                    let left = pending.reports_left.checked_sub(1);
+                    pending.reports_left = left.unwrap_or(0);
+                    left.is_some()
+                }
+            };
+            if is_admitted {
+                let message = message.map(|(_, bytes)| bytes.to_vec());
+                let _ = pending.notify.try_send(message);
             }
-            let _ = pending.notify.try_send(message.map(<[u8]>::to_vec));
         }
         is_any
     }
@@ -616,7 +672,7 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         };
         let is_answer = self.pass_on(
             |pending| pending.number == packet_header.association,
-            Some(bytes),
+            Some((from, bytes)),
         );
         if is_answer || !matches!(packet_header.kind, Kind::Initiation | Kind::Payload) {
             return;

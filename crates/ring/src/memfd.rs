@@ -229,17 +229,26 @@ impl Memfd {
     /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, can be written, and
     /// has that size. Never blocks.
     pub fn adopt(fd: OwnedFd, expected_len: usize) -> Result<Self, Unsuitable> {
-        let seals = Self::seals_of(&fd)?;
+        Self::check(fd.as_fd(), expected_len)?;
+        Ok(Self {
+            fd,
+            len: expected_len,
+        })
+    }
+
+    /// Whether [`Memfd::adopt`] would take it.
+    pub fn check(fd: BorrowedFd<'_>, expected_len: usize) -> Result<(), Unsuitable> {
+        let seals = Self::seals_of(fd)?;
         if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
             return Err(Unsuitable::WriteSealed);
         }
-        Self::of_size(fd, expected_len)
+        Self::check_size(fd, expected_len)
     }
 
     /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, cannot be written through this
     /// descriptor, has that size, and has all of its pages. Never blocks.
     pub(crate) fn adopt_for_reading(fd: OwnedFd, expected_len: usize) -> Result<Self, Unsuitable> {
-        let seals = Self::seals_of(&fd)?;
+        let seals = Self::seals_of(fd.as_fd())?;
         // These also forbid holes, whose pages would be charged to whoever reads them first.
         if !seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
             return Err(Unsuitable::Unsealed);
@@ -258,7 +267,7 @@ impl Memfd {
         expected_len: usize,
         access: Access,
     ) -> Result<Self, Unsuitable> {
-        let seals = Self::seals_of(&fd)?;
+        let seals = Self::seals_of(fd.as_fd())?;
         let is_write_sealed = seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE);
         match (access, is_write_sealed) {
             (Access::Writable, true) => Err(Unsuitable::WriteSealed),
@@ -267,7 +276,7 @@ impl Memfd {
         }
     }
 
-    fn seals_of(fd: &OwnedFd) -> Result<SealFlags, Unsuitable> {
+    fn seals_of(fd: BorrowedFd<'_>) -> Result<SealFlags, Unsuitable> {
         let seals = fcntl_get_seals(fd).map_err(|_| Unsuitable::NotMemory)?;
         match seals.contains(SealFlags::SHRINK | SealFlags::GROW) {
             true => Ok(seals),
@@ -276,18 +285,23 @@ impl Memfd {
     }
 
     fn of_size(fd: OwnedFd, expected_len: usize) -> Result<Self, Unsuitable> {
-        let system = fstatfs(&fd).map_err(|_| Unsuitable::NotMemory)?;
-        if system.f_type as u64 != ORDINARY_PAGES {
-            return Err(Unsuitable::Pages);
-        }
-        let actual_bytes = fstat(&fd).map_err(|_| Unsuitable::NotMemory)?.st_size as u64;
-        if actual_bytes != expected_len as u64 {
-            return Err(Unsuitable::Size { actual_bytes });
-        }
+        Self::check_size(fd.as_fd(), expected_len)?;
         Ok(Self {
             fd,
             len: expected_len,
         })
+    }
+
+    fn check_size(fd: BorrowedFd<'_>, expected_len: usize) -> Result<(), Unsuitable> {
+        let system = fstatfs(fd).map_err(|_| Unsuitable::NotMemory)?;
+        if system.f_type as u64 != ORDINARY_PAGES {
+            return Err(Unsuitable::Pages);
+        }
+        let actual_bytes = fstat(fd).map_err(|_| Unsuitable::NotMemory)?.st_size as u64;
+        match actual_bytes == expected_len as u64 {
+            true => Ok(()),
+            false => Err(Unsuitable::Size { actual_bytes }),
+        }
     }
 
     /// Maps all of it.

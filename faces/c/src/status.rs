@@ -168,10 +168,16 @@ fn of_reach(error: &hamlyn::host::ConnectError) -> Status {
         Reach::Absent { .. }
         | Reach::Gone { .. }
         | Reach::NotOffered { .. }
-        | Reach::NotLent { .. } => Status::NotFound,
+        | Reach::NotLent { .. }
+        | Reach::AbsentHere { .. }
+        | Reach::OtherName { .. }
+        | Reach::SameName { .. } => Status::NotFound,
         Reach::Stalled { .. } => Status::TimedOut,
         Reach::Host(error) => of_host(error),
-        Reach::Refused { .. } | Reach::NotAllowed { .. } | Reach::Version { .. } => Status::Refused,
+        Reach::Refused { .. }
+        | Reach::NotAllowed { .. }
+        | Reach::OtherUser { .. }
+        | Reach::Version { .. } => Status::Refused,
         _ => Status::System,
     }
 }

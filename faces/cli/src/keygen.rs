@@ -29,7 +29,7 @@ enum What {
     Host {
         /// The file to be made.
         file: PathBuf,
-        /// What the others call this host; by default what the system says.
+        /// What the others call this host; by default what HAMLYN_HOST says, or else the system.
         #[arg(long)]
         name: Option<String>,
     },
@@ -52,8 +52,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         What::Host { file, name } => {
             // Before anything is written.
-            let name = match name {
-                Some(name) => HostName::new(name)?,
+            let named = name.clone().or_else(|| std::env::var("HAMLYN_HOST").ok());
+            let name = match named {
+                Some(name) => HostName::new(&name)?,
                 None => HostName::own()?,
             };
             let key = HostKey::generate()?;

@@ -82,7 +82,7 @@ impl NetworkArguments {
                 .split_once('=')
                 .context("a host is said as NAME=ADDRESS")?;
             let address = address_of(address)
-                .with_context(|| format!("{address:?} is no address of a host"))?;
+                .with_context(|| format!("--host {host}: {address:?} is no address of a host"))?;
             options.hosts.insert(HostName::new(name)?, address)?;
         }
         if let Some(at) = &self.listen_at {

@@ -35,6 +35,7 @@ fn keygen(what: &[&str], file: &Path) -> Output {
         .arg("keygen")
         .args(what)
         .arg(file)
+        .env_remove("HAMLYN_HOST")
         .stdin(Stdio::null())
         .output()
         .expect("the command starts")
@@ -79,6 +80,21 @@ fn a_host_key_is_made_and_its_public_line_printed() {
     assert!(PublicKey::parse(line.split_whitespace().nth(1).unwrap()).is_ok());
     let private = key.to_text();
     assert!(!line.contains(private.as_str()) && !text(&output.stderr).contains(private.as_str()));
+}
+
+/// The name that the host has for the network is that of its key.
+#[test]
+fn a_host_key_has_the_name_of_the_environment() {
+    let room = Room::new("environment");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hamlyn"));
+    let file = room.file("key");
+    command
+        .args(["keygen", "host"])
+        .arg(&file)
+        .env("HAMLYN_HOST", "Hera");
+    let output = command.output().expect("the command starts");
+    let line = text(&output.stdout);
+    assert!(line.starts_with("hera "), "{line}");
 }
 
 #[test]

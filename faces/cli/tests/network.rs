@@ -119,3 +119,74 @@ fn a_key_without_those_that_are_known_is_refused_and_so_are_two_kinds_of_securit
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     }
 }
+
+/// A host that holds this secret and listens, and its diagnostics.
+fn listens(test: &str, pair: &Pair, secret: &str) -> Running {
+    let mut command = hamlyn(test, &["pipe", "--secret", secret, "--listen", "shop"]);
+    command.args(pair.be(0)).env("HAMLYN_LOG", "warn");
+    Running::start(&mut command)
+}
+
+fn secret(test: &str, file: String) -> String {
+    let made = hamlyn(test, &["keygen", "secret", &file]).status();
+    assert!(made.expect("the command starts").success());
+    file
+}
+
+/// The sender's text names the remedy, and the listener says that somebody came.
+#[test]
+fn a_wrong_secret_is_said_on_both_sides() {
+    const TEST: &str = "network-wrong-secret";
+    let (pair, room) = (Pair::new(), Room::new(TEST));
+    let secrets = ["one", "other"].map(|name| secret(TEST, room.file(name)));
+    let mut listening = listens(TEST, &pair, &secrets[0]);
+    let arguments = ["pipe", "red/shop", "--wait", "5", "--secret", &secrets[1]];
+    let mut command = hamlyn(TEST, &arguments);
+    command
+        .args(pair.be(1))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let sending = command.spawn().expect("the command starts");
+    let line = listening.says("HAMLYN_SECRET");
+    assert!(line.contains("127.0.0."), "{line}");
+    let output = sending.wait_with_output().expect("its end");
+    let told = said(&output);
+    assert!(
+        told.contains("HAMLYN_SECRET") && told.contains("127.0.0.1:"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_port_that_another_program_has_is_said() {
+    const TEST: &str = "network-taken";
+    let (pair, room) = (Pair::new(), Room::new(TEST));
+    let arguments = pair.be(0);
+    let door: u16 = arguments
+        .last()
+        .expect("the port")
+        .parse()
+        .expect("a number");
+    let _other = std::net::UdpSocket::bind(("127.0.0.1", door)).expect("the port");
+    let mut listening = listens(TEST, &pair, &secret(TEST, room.file("secret")));
+    let line = listening.says("has the UDP port of the name service");
+    assert!(line.contains(&format!("127.0.0.1:{door}")), "{line}");
+}
+
+#[test]
+fn what_the_environment_says_wrongly_is_named() {
+    for (value, words) in [
+        ("", &["HAMLYN_SECRET=", "must name a file"][..]),
+        (
+            "/nowhere/at/all",
+            &["HAMLYN_SECRET", "/nowhere/at/all", "No such file"],
+        ),
+    ] {
+        let mut command = hamlyn("network-environment", &["pipe", "nobody", "--wait", "0"]);
+        let output = command.env("HAMLYN_SECRET", value).output();
+        let told = said(&output.expect("the command starts"));
+        for word in words {
+            assert!(told.contains(word), "{word:?} is not in {told:?}");
+        }
+    }
+}

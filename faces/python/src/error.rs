@@ -153,9 +153,15 @@ fn of_reach(error: &hamlyn::host::ConnectError) -> Kind {
     match error {
         Reach::Absent { .. } | Reach::NotOffered { .. } | Reach::NotLent { .. } => Kind::NotFound,
         Reach::UnknownHost { .. } | Reach::NoNetwork { .. } => Kind::NotFound,
+        Reach::AbsentHere { .. } | Reach::OtherName { .. } | Reach::SameName { .. } => {
+            Kind::NotFound
+        }
         Reach::Gone { .. } => Kind::PeerGone,
         Reach::Stalled { .. } => Kind::TimedOut,
-        Reach::Refused { .. } | Reach::NotAllowed { .. } | Reach::Version { .. } => Kind::Refused,
+        Reach::Refused { .. }
+        | Reach::NotAllowed { .. }
+        | Reach::OtherUser { .. }
+        | Reach::Version { .. } => Kind::Refused,
         Reach::Invalid { .. } => Kind::Malformed,
         Reach::Host(host) => of_host(host),
         _ => Kind::SystemFailed,

@@ -102,8 +102,9 @@ fn read_hosts(hosts: &Bound<'_, PyAny>) -> PyResult<Hosts> {
     let mut hosts = Hosts::new();
     for (name, address) in named.iter() {
         let (name, address): (String, String) = (name.extract()?, address.extract()?);
-        let parsed = address_of(&address)
-            .ok_or_else(|| PyValueError::new_err(format!("{address:?} is no address of a host")))?;
+        let parsed = address_of(&address).map_err(|bad| {
+            PyValueError::new_err(format!("{address:?} is no address of a host: {bad}"))
+        })?;
         let name = HostName::new(&name).map_err(refused)?;
         hosts.insert(name, parsed).map_err(refused)?;
     }

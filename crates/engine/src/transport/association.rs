@@ -35,6 +35,9 @@ pub struct Statistics {
     pub acknowledged: u64,
     /// Packets that the peer refused.
     pub refused: u64,
+    /// Frames of the peer of which it is not known any more which packets were refused, because
+    /// there were too many.
+    pub refusals_forgotten: u64,
     /// NACKs of whole frames that came.
     pub receiver_not_ready: u64,
     /// Fresh frames that came and were taken.

@@ -21,6 +21,11 @@ use crate::refusal::Refusal;
 /// NACKs of whole frames that wait to be sent. Further ones are dropped; the peer sends those frames again.
 const NACKS_MAX: usize = 64;
 
+/// Runs of refused packets that are kept; beyond, those that were told are forgotten, and no frame
+/// is taken while there are still more. A sender whose packets are all refused for one reason has
+/// one run for each channel.
+const REFUSED_RUNS_MAX: usize = 32_768;
+
 /// The first frame of a channel may be so many rounds older than that of another that was opened
 /// with it.
 const ROUNDS_LATE: u32 = 1 << 30;
@@ -64,6 +69,8 @@ pub(super) struct ReceiveTable {
     partly: ChannelSet,
     /// Kept until the sender uses the channel again, which shows that it was told.
     refused: BTreeMap<u16, Refused>,
+    /// How many runs these are.
+    refused_runs: usize,
     nacks: Vec<Nack>,
     /// Where telling goes on.
     next_channel: u16,
@@ -93,6 +100,7 @@ impl ReceiveTable {
             acknowledged_once: ChannelSet::empty(channels),
             partly: ChannelSet::empty(channels),
             refused: BTreeMap::new(),
+            refused_runs: 0,
             nacks: Vec::with_capacity(NACKS_MAX),
             next_channel: 0,
             waiting: 0,
@@ -137,9 +145,44 @@ impl ReceiveTable {
         }
         self.delivering.insert(channel);
         // That the channel is used again shows that its sender knows what became of the frame before.
-        if !self.refused.is_empty() && self.refused.remove(&channel).is_some() {
+        if !self.refused.is_empty() && self.forget_refused(channel) {
             self.partly.remove(channel);
         }
+    }
+
+    /// Forgets which packets of a channel were refused; whether there were any.
+    #[cold]
+    fn forget_refused(&mut self, channel: u16) -> bool {
+        let Some(refused) = self.refused.remove(&channel) else {
+            return false;
+        };
+        self.refused_runs -= refused.runs.len();
+        true
+    }
+
+    /// Whether another frame may be taken: so that a peer does not have us keep runs without end,
+    /// those that were told are forgotten first. The sender that missed the answer is told, when
+    /// it asks, that all of that frame was taken. The number of frames is added.
+    #[inline]
+    pub(super) fn has_room_for_refusals(&mut self, forgotten: &mut u64) -> bool {
+        self.refused_runs <= REFUSED_RUNS_MAX || self.make_room_for_refusals(forgotten)
+    }
+
+    #[cold]
+    fn make_room_for_refusals(&mut self, forgotten: &mut u64) -> bool {
+        let (partly, delivering) = (&self.partly, &self.delivering);
+        let mut left = self.refused_runs;
+        self.refused.retain(|&channel, refused| {
+            let is_told = !partly.contains(channel) && !delivering.contains(channel);
+            let stays = !is_told || left <= REFUSED_RUNS_MAX / 2;
+            if !stays {
+                left -= refused.runs.len();
+                *forgotten += 1;
+            }
+            stays
+        });
+        self.refused_runs = left;
+        left <= REFUSED_RUNS_MAX
     }
 
     /// Opens channels up to that one at least, whose first frame has that number.
@@ -186,11 +229,14 @@ impl ReceiveTable {
         match refused.runs.last_mut() {
             Some(run) if index < run.first + run.count => {}
             Some(run) if run.first + run.count == index && run.reason == reason => run.count += 1,
-            _ => refused.runs.push(RefusedRun {
-                first: index,
-                count: 1,
-                reason,
-            }),
+            _ => {
+                self.refused_runs += 1;
+                refused.runs.push(RefusedRun {
+                    first: index,
+                    count: 1,
+                    reason,
+                });
+            }
         }
     }
 
@@ -210,6 +256,7 @@ impl ReceiveTable {
             && let Some(refused) = self.refused.get_mut(&channel)
         {
             refused.written = 0;
+            refused.runs.shrink_to_fit();
             self.unacknowledged.remove(channel);
             self.partly.insert(channel);
         } else {
@@ -227,7 +274,7 @@ impl ReceiveTable {
         why: NackReason,
     ) {
         self.delivering.remove(channel);
-        self.refused.remove(&channel);
+        self.forget_refused(channel);
         self.push_nack(now_ns, channel, sequence, stamp, why);
     }
 

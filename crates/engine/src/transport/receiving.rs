@@ -122,6 +122,14 @@ impl Association {
         }
         match standing {
             Standing::Fresh => {
+                let forgotten = &mut self.statistics.refusals_forgotten;
+                if !self.receive.has_room_for_refusals(forgotten) {
+                    let (channel, sequence) = (header.channel, header.sequence);
+                    let full = NackReason::NoRoom;
+                    self.receive
+                        .push_nack(now_ns, channel, sequence, header.stamp, full);
+                    return Incoming::Nothing;
+                }
                 self.receive.deliver(header.channel, header.sequence);
                 Incoming::Packets(ReceiveToken {
                     channel: header.channel,

@@ -119,7 +119,10 @@ impl<H: Host> Interface<H> {
             }
             if self.host.now_ns() >= told_by_ns {
                 return Err(match told_by_ns == deadline_ns {
-                    true => ConnectError::Stalled { to: to() },
+                    true => ConnectError::Stalled {
+                        to: to(),
+                        silence: None,
+                    },
                     false => ConnectError::Gone { to: to() },
                 });
             }

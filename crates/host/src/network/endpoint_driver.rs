@@ -7,11 +7,12 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 
-use hamlyn_link::udp::handshake::{Heard, Said};
+use hamlyn_link::udp::handshake::{Heard, Identity, Said};
 use hamlyn_link::udp_endpoint::UdpEndpoint;
 
 use super::handshake_payload::{Answer, Request, Side};
 use super::resolver::{Network, is_of_host, peer_of, wall_ms};
+use super::unheard::note_stranger;
 use crate::RefusedBecause;
 use crate::offers::{Asker, NotGiven};
 use crate::process::Interior;
@@ -32,7 +33,6 @@ const DATAGRAMS_PER_TURN: usize = 16;
 const GIVEN_MAX: usize = 1_024;
 
 /// See the module.
-#[derive(Default)]
 pub(crate) struct EndpointDriver {
     /// Whether the endpoint driver polls, so that the socket wakes the control thread.
     is_driving: bool,
@@ -44,7 +44,29 @@ pub(crate) struct EndpointDriver {
     deadline_ns: Option<u64>,
     /// An unassociated datagram.
     message: Vec<u8>,
-    log: LogBudget,
+    log: Log,
+}
+
+/// Bounds the lines that peers, and strangers, can cause.
+struct Log {
+    peers: LogBudget,
+    strangers: LogBudget,
+}
+
+impl Default for EndpointDriver {
+    fn default() -> Self {
+        Self {
+            is_driving: false,
+            looks: 0,
+            due_ns: 0,
+            deadline_ns: None,
+            message: Vec::new(),
+            log: Log {
+                peers: LogBudget::default(),
+                strangers: LogBudget::of_strangers(),
+            },
+        }
+    }
 }
 
 impl EndpointDriver {
@@ -110,11 +132,11 @@ impl EndpointDriver {
     }
 }
 
-/// Handles an unassociated datagram; `log` bounds the log lines about it.
+/// Handles an unassociated datagram.
 fn apply_request(
     interior: &Interior,
     network: &Network,
-    log: &mut LogBudget,
+    log: &mut Log,
     from: SocketAddr,
     message: &[u8],
 ) {
@@ -126,7 +148,13 @@ fn apply_request(
             let _ = network.endpoint.answer(from, reply);
             return;
         }
-        Err(_) => return interior.registry.tally.count(Outcome::Invalid),
+        Err(why) => {
+            let tally = &interior.registry.tally;
+            if !note_stranger(tally, &mut log.strangers, from, why) {
+                tally.count(Outcome::Invalid);
+            }
+            return;
+        }
     };
     drop(responder);
     let answer = match Request::from_bytes(&said.payload) {
@@ -196,7 +224,7 @@ fn give(
 fn welcome(
     interior: &Interior,
     network: &Network,
-    log: &mut LogBudget,
+    log: &mut Log,
     from: SocketAddr,
     said: &Said,
     side: &Side,
@@ -205,7 +233,17 @@ fn welcome(
     // A peer on this host must connect through the kernel, which vouches for its identity.
     let is_elsewhere = side.destination.node != interior.identity.node;
     let is_itself = is_of_host(&said.identity, side.destination.node);
-    if !interior.allows_peer(&peer) || !is_itself || !is_elsewhere {
+    if !is_itself {
+        if let Some(suppressed) = log.peers.line(now_ns()) {
+            let node = side.destination.node;
+            tracing::warn!(
+                %from, identity = ?said.identity, claims = format_args!("{node:08x}"), suppressed,
+                "no link for a host that has the key of another name (HAMLYN_KNOWN) than it goes by (HAMLYN_HOST there)"
+            );
+        }
+        return Err(Outcome::NotItsKey);
+    }
+    if !interior.allows_peer(&peer) || !is_elsewhere {
         return Err(Outcome::NotAllowed);
     }
     let key = PeerKey::of(&side.destination);
@@ -213,8 +251,9 @@ fn welcome(
     if let Some(connection) = registry.silent_connection(key, now_ns()) {
         connection.abort(&network.endpoint);
     }
-    registry.begin_incoming(key)?;
-    let granted = network.grant_link(from.ip(), side).and_then(|pending| {
+    let is_proved = matches!(said.identity, Identity::Host(_));
+    registry.begin_incoming_from_afar(key, is_proved)?;
+    let granted = network.grant_link(from, side).and_then(|pending| {
         let own = pending.side(interior.identity, interior.settings.name.clone());
         let link = pending.link(&said.keys, side)?;
         Ok((own, NewLink::remote(peer, link)))
@@ -225,7 +264,7 @@ fn welcome(
     });
     entered.map_err(|error| {
         registry.give_up_incoming(key);
-        if let Some(suppressed) = log.line(now_ns()) {
+        if let Some(suppressed) = log.peers.line(now_ns()) {
             tracing::warn!(%error, suppressed, "no link for a peer of another host");
         }
         Outcome::Resources

@@ -4,7 +4,7 @@
 //! is not in the table is asked of the resolver of the operating system, each time.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -12,6 +12,11 @@ use std::time::Duration;
 
 use super::NetworkError;
 use crate::process::clock::now_ns;
+
+mod address;
+
+pub use address::{BadAddress, address_of};
+pub(crate) use address::{is_ambiguous, own_address_of};
 
 /// The default port of the name service.
 pub const NAME_SERVICE_PORT: u16 = 7407;
@@ -107,12 +112,13 @@ impl Hosts {
         Ok(())
     }
 
-    /// Reads a table: a line for each host, its name first, then its addresses (`192.0.2.7`, `192.0.2.7:9000`, `[2001:db8::7]:9000`),
-    /// all parted by blanks. What follows a `#` is for people.
+    /// Reads a table: a line for each host, its name first, then its addresses (`192.0.2.7`,
+    /// `192.0.2.7:9000`, `[2001:db8::7]:9000`, `fe80::7%eth0`), all parted by blanks. What follows
+    /// a `#` is for people.
     pub fn parse(text: &str) -> Result<Self, NetworkError> {
         let mut hosts = Self::new();
         for (index, line) in text.lines().enumerate() {
-            let at = |reason| NetworkError::HostsLine {
+            let at = |reason: String| NetworkError::HostsLine {
                 line: index + 1,
                 reason,
             };
@@ -122,12 +128,12 @@ impl Hosts {
             let name = HostName::new(name)?;
             let mut any = false;
             for word in words {
-                let address = address_of(word).ok_or(at("an address that is none"))?;
+                let address = address_of(word).map_err(|bad| at(format!("{word}: {bad}")))?;
                 hosts.insert(name.clone(), address)?;
                 any = true;
             }
             if !any {
-                return Err(at("a host without an address"));
+                return Err(at(format!("{name} is a host without an address")));
             }
         }
         Ok(hosts)
@@ -136,6 +142,7 @@ impl Hosts {
     /// Reads a file as of [`Hosts::parse`].
     pub fn read(path: &Path) -> Result<Self, NetworkError> {
         let text = std::fs::read_to_string(path).map_err(|error| NetworkError::File {
+            what: "the table of hosts (HAMLYN_HOSTS)",
             path: path.to_owned(),
             error: error.to_string(),
         })?;
@@ -199,13 +206,6 @@ fn within<R: Send + 'static>(
         return None;
     }
     told.recv_timeout(span).ok()
-}
-
-/// An address as people write it, with a port or without: then the port of name services.
-pub fn address_of(word: &str) -> Option<SocketAddr> {
-    let with_port = word.parse::<SocketAddr>().ok();
-    let bare = || word.parse::<IpAddr>().ok();
-    with_port.or_else(|| Some(SocketAddr::new(bare()?, NAME_SERVICE_PORT)))
 }
 
 #[cfg(test)]

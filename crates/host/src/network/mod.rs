@@ -3,10 +3,12 @@
 //! * [`hosts`]: hosts by name.
 //! * [`handshake_payload`]: requests and answers between two processes before there is a link.
 //! * [`options`]: what can be set.
+//! * `credentials`: by which a host proves who it is.
 //! * `connector`: shakes hands, sends a request and returns the answer.
 //! * `resolver`: finds, asks and links interfaces of other hosts.
 //! * `endpoint_driver`: what the control thread does for the UDP endpoint.
 //! * `name_service`: tells other hosts the ports of this host's interfaces.
+//! * `unheard`: tells of handshakes by those who cannot be authenticated.
 //! * `trace`: the file to which the frames of this process are written, if one is wanted.
 //!
 //! # Trust
@@ -15,6 +17,7 @@
 //! trusted about these, and about which host it is. All other input from the network is untrusted bytes, costs next to nothing and changes nothing.
 
 mod connector;
+mod credentials;
 pub(crate) mod endpoint_driver;
 pub mod handshake_payload;
 pub mod hosts;
@@ -22,6 +25,7 @@ pub(crate) mod name_service;
 pub mod options;
 pub(crate) mod resolver;
 mod trace;
+pub(crate) mod unheard;
 
 pub use hamlyn_link::trace::Trace;
 pub use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, PublicKey};
@@ -57,11 +61,13 @@ pub enum NetworkError {
         /// Which line, from 1.
         line: usize,
         /// What is wrong with it.
-        reason: &'static str,
+        reason: String,
     },
     /// A file that cannot be read.
-    #[error("{}: {error}", path.display())]
+    #[error("{what}: {}: {error}", path.display())]
     File {
+        /// What it is to say.
+        what: &'static str,
         /// Which.
         path: PathBuf,
         /// The system's reason.
@@ -72,6 +78,16 @@ pub enum NetworkError {
         "the network needs keys of hosts (HAMLYN_KEY and HAMLYN_KNOWN), or the secret of the cluster (HAMLYN_SECRET), or the word that none is wanted (HAMLYN_INSECURE=1)"
     )]
     NoSecret,
+    /// This host goes by a name that is not that of its key.
+    #[error(
+        "this host's key (HAMLYN_KEY) is that of {listed} in the list (HAMLYN_KNOWN), and this host calls itself {host}: set HAMLYN_HOST={listed}"
+    )]
+    NotOwnName {
+        /// The name of the key.
+        listed: String,
+        /// The name by which this host goes.
+        host: HostName,
+    },
     /// A secret or a key that cannot be used.
     #[error("{0}")]
     Key(String),

@@ -1,9 +1,10 @@
 //! The name service: a thread that tells other hosts, at the host's known port, the port of an interface.
 //!
-//! All processes of one user that are on the network share the port, and the system spreads requests over them: a stopped process
-//! delays some requests, which come again from another port and reach another process. Processes of other users wait until the port is free. The name service asks its
-//! neighbours over the local sockets, where the kernel vouches for them. A neighbour that stalls delays only those who look for it.
-//! nobody else.
+//! All processes of one user that are on the network share the port, and the system spreads
+//! requests over them by their source ports. A stopped process delays some requests: they come
+//! again from other ports, and reach another process (`connector`). Processes of other users wait
+//! until the port is free. The name service asks its neighbours over the local sockets, where the
+//! kernel vouches for them. A neighbour that stalls delays only those who look for it.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,7 +19,9 @@ use rustix::io::Errno;
 
 use super::handshake_payload::{Answer, Request, Sought};
 use super::resolver::wall_ms;
+use super::unheard::note_stranger;
 use crate::process::clock::now_ns;
+use crate::process::counters::LogBudget;
 use crate::process::name::Namespace;
 use crate::process::{Interior, ask_neighbour, no_thread};
 use crate::waker::EventFd;
@@ -28,6 +31,9 @@ use crate::{Destination, HostError, RefusedBecause};
 pub(crate) const ENDPOINT_ITEM: &str = "hamlyn/wire";
 /// How often a process tries to bind the port that another user holds.
 const RETRY_MS: i64 = 500;
+/// How long who has the port may take to answer, and how often that is waited for.
+const SERVED_NS: u64 = 200_000_000;
+const SERVED_IN_VAIN_MAX: u32 = 3;
 /// How long a neighbour may take to answer.
 const NEIGHBOUR_NS: u64 = 100_000_000;
 /// After this many datagrams without a pause, initiators must prove their address with a cookie.
@@ -112,6 +118,7 @@ fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &EventFd) {
         ..SocketSettings::default()
     };
     let mut has_warned = false;
+    let mut in_vain = 0;
     loop {
         match Socket::bind(at, &settings) {
             Ok(socket) => {
@@ -126,14 +133,23 @@ fn keep(interior: &Arc<Interior>, at: SocketAddr, stop: &EventFd) {
                     lookups: Vec::new(),
                     tell,
                     told,
+                    log: LogBudget::of_strangers(),
                 };
                 return service.serve(stop);
             }
-            // Of another user.
+            // Another user's program serves names, or the port has another purpose.
             Err(CallFailed {
                 errno: Errno::ADDRINUSE,
                 ..
-            }) => {}
+            }) => {
+                if !has_warned && !network.is_served_here(at, SERVED_NS) {
+                    in_vain += 1;
+                    has_warned = in_vain == SERVED_IN_VAIN_MAX;
+                    if has_warned {
+                        tracing::warn!(address = %at, "another program has the UDP port of the name service, and does not answer as one of this cluster: other hosts find no name of this host");
+                    }
+                }
+            }
             Err(CallFailed { call, errno }) if !has_warned => {
                 has_warned = true;
                 tracing::warn!(%errno, call, address = %at, "the name service cannot listen: other hosts do not find names of this host, unless another process serves them");
@@ -171,6 +187,7 @@ struct Service<'a> {
     lookups: Vec<Lookup>,
     tell: mpsc::Sender<(Wanted, Found)>,
     told: mpsc::Receiver<(Wanted, Found)>,
+    log: LogBudget,
 }
 
 impl Service<'_> {
@@ -205,7 +222,10 @@ impl Service<'_> {
                 return;
             }
             Ok(Heard::Said(said)) => said,
-            Err(_) => return,
+            Err(why) => {
+                note_stranger(&self.interior.registry.tally, &mut self.log, from, why);
+                return;
+            }
         };
         match Request::from_bytes(&said.payload) {
             Ok(Request::Locate { namespace, sought }) => {

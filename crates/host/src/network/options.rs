@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::NetworkError;
-use super::hosts::{HostName, Hosts, NAME_SERVICE_PORT};
+use super::hosts::{HostName, Hosts, NAME_SERVICE_PORT, own_address_of};
 
 /// How hosts know each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,6 +104,15 @@ impl NetworkOptions {
                 }
             },
         };
+        for variable in [SECRET, KEY, KNOWN, HOSTS] {
+            if get(variable).is_some_and(|path| path.as_os_str().is_empty()) {
+                return Err(NetworkError::Variable {
+                    variable,
+                    value: String::new(),
+                    reason: "it must name a file, or not be set",
+                });
+            }
+        }
         let security = match (get(SECRET), get(KEY), get(KNOWN), insecure) {
             (Some(file), None, None, false) => Security::Secret(file),
             (None, Some(own), Some(known), false) => Security::Keys { own, known },
@@ -130,8 +139,7 @@ impl NetworkOptions {
             options.hosts = Hosts::read(&path)?;
         }
         if let Some(value) = get(LISTEN).map(text) {
-            let bare = |ip| SocketAddr::new(ip, 0);
-            let listen = value.parse().or_else(|_| value.parse().map(bare));
+            let listen = own_address_of(&value);
             options.listen = listen.map_err(|_| NetworkError::Variable {
                 variable: LISTEN,
                 value,

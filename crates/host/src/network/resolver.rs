@@ -4,14 +4,13 @@
 //! the same answer.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hamlyn_engine::limits::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use hamlyn_link::trace::Trace;
 use hamlyn_link::udp::handshake::{Answered, Credentials, Identity, Initiator, Responder};
-use hamlyn_link::udp::key_file::{ClusterSecret, HostKey, parse_hosts};
 use hamlyn_link::udp::socket::{Socket, SocketSettings};
 use hamlyn_link::udp_endpoint::{UdpEndpoint, UdpLink};
 
@@ -19,14 +18,15 @@ mod pending_connection;
 
 pub(crate) use pending_connection::PendingConnection;
 
-use super::NetworkError;
-use super::connector::connect;
+use super::connector::{Course, PortOf, connect};
+use super::credentials::{check_own_name, credentials};
 use super::handshake_payload::{Answer, Request, Side, Sought};
-use super::hosts::HostName;
-use super::options::{NetworkOptions, SILENCE_MAX, Security};
+use super::hosts::{BadAddress, HostName, is_ambiguous};
+use super::options::{NetworkOptions, SILENCE_MAX};
 use super::trace::of_this_process;
 use crate::process::clock::now_ns;
 use crate::process::name::{Name, Namespace};
+use crate::process::numbers::Numbers;
 use crate::process::random_bits;
 use crate::{Address, ConnectError, Destination, Errno, HostError, Peer, RefusedBecause};
 
@@ -42,7 +42,7 @@ const READY_FRAMES_MAX: u16 = 88;
 
 /// An interface of another host that is looked for.
 pub(crate) struct RemoteTarget {
-    host: String,
+    pub(crate) host: String,
     /// The possible addresses of its name service.
     name_services: Vec<SocketAddr>,
     sought: Sought,
@@ -64,8 +64,12 @@ pub(crate) enum Unanswered {
     Absent,
     /// Its host says that it is not there.
     Gone,
-    /// No answer came in time.
+    /// It did not finish in time.
     Late,
+    /// Nothing authentic came from there in time.
+    Silent(SocketAddr),
+    /// The system knows no way there, perhaps only not yet.
+    NoRoute(SocketAddr, rustix::io::Errno),
     /// It cannot be answered.
     Failed(ConnectError),
 }
@@ -140,6 +144,7 @@ impl Network {
             });
         }
         let credentials = credentials(&options.security)?;
+        check_own_name(&credentials, &host)?;
         if matches!(credentials, Credentials::Insecure) {
             tracing::warn!(
                 %host,
@@ -184,12 +189,13 @@ impl Network {
 
     /// Where to send from, to there: from an address that was chosen, or any of the family.
     fn own_for(&self, to: SocketAddr) -> SocketAddr {
-        let ip = match (self.options.listen.ip(), to.ip()) {
-            (ip, _) if !ip.is_unspecified() => ip,
-            (_, IpAddr::V4(_)) => Ipv4Addr::UNSPECIFIED.into(),
-            (_, IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        SocketAddr::new(ip, 0)
+        if !self.options.listen.ip().is_unspecified() {
+            return with_port(self.options.listen, 0);
+        }
+        match to {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        }
     }
 
     /// The responder for handshakes at the endpoint's port.
@@ -251,13 +257,7 @@ impl Network {
             return None;
         }
         let hosts = &self.options.hosts;
-        let listed = match &self.credentials {
-            Credentials::Keys { hosts, .. } => hosts.iter().find_map(|(name, _)| {
-                let host = HostName::new(name).ok()?;
-                (host.node() == to.node).then_some(host)
-            }),
-            Credentials::Secret(_) | Credentials::Insecure => None,
-        };
+        let listed = self.listed_by_node(to.node);
         let (host, name_services) = match hosts.by_node(to.node).cloned().or(listed) {
             Some(host) => {
                 let name_services = hosts.addresses(&host, deadline_ns);
@@ -281,17 +281,37 @@ impl Network {
         })
     }
 
+    /// The host of that number in the list of keys.
+    fn listed_by_node(&self, node: u32) -> Option<HostName> {
+        match &self.credentials {
+            Credentials::Keys { hosts, .. } => hosts.iter().find_map(|(name, _)| {
+                let host = HostName::new(name).ok()?;
+                (host.node() == node).then_some(host)
+            }),
+            Credentials::Secret(_) | Credentials::Insecure => None,
+        }
+    }
+
     /// Keeps the address of the host of that number, for tickets of a host that the table does not name. Only for a host that
     /// was looked up by the name from which its number is made: a host's own claim about its address is not believed.
-    fn cache_address(&self, host: &str, node: u32, at: IpAddr) {
+    fn cache_address(&self, host: &str, node: u32, at: SocketAddr) {
         if !HostName::new(host).is_ok_and(|name| name.node() == node) {
             return;
         }
         let mut address_cache = lock(&self.address_cache);
-        let name_service = SocketAddr::new(at, self.options.name_service_port);
+        let name_service = with_port(at, self.options.name_service_port);
         if address_cache.len() < ADDRESS_CACHE_MAX || address_cache.contains_key(&node) {
             address_cache.insert(node, name_service);
         }
+    }
+
+    /// Whether tickets of a host of that number, which was found by that name, lead anywhere.
+    fn is_called(&self, host: &str, node: u32) -> bool {
+        node == self.node()
+            || HostName::new(host).is_ok_and(|name| name.node() == node)
+            || self.options.hosts.by_node(node).is_some()
+            || self.listed_by_node(node).is_some()
+            || lock(&self.address_cache).contains_key(&node)
     }
 
     /// Asks the name services of a host for an interface.
@@ -306,6 +326,13 @@ impl Network {
         };
         let mut why = None;
         for (number, &name_service) in remote.name_services.iter().enumerate() {
+            if is_ambiguous(&name_service) {
+                why.get_or_insert(Unanswered::Failed(ConnectError::Handshake {
+                    to: name_service.to_string(),
+                    reason: BadAddress::NoScope.to_string(),
+                }));
+                continue;
+            }
             // An address that nobody answers at must not use up the time of the next.
             let is_last = number + 1 == remote.name_services.len();
             let until_ns = match is_last {
@@ -319,8 +346,12 @@ impl Network {
                     user,
                     port,
                 }) => {
+                    if !self.is_called(&remote.host, node) {
+                        let host = remote.host.clone();
+                        return Err(Unanswered::Failed(ConnectError::OtherName { host }));
+                    }
                     return Ok(Found {
-                        at: SocketAddr::new(name_service.ip(), port),
+                        at: with_port(name_service, port),
                         who: Destination {
                             node,
                             user,
@@ -337,11 +368,37 @@ impl Network {
                 Ok(Answer::Refused { .. }) => return Err(Unanswered::Gone),
                 Ok(_) => return Err(Unanswered::Failed(remote.invalid())),
                 // Somebody may still come where nobody was; a way that there is not, hardly.
-                Err(Unanswered::Failed(_)) if why.is_some() => {}
+                Err(Unanswered::Failed(_) | Unanswered::NoRoute(..)) if why.is_some() => {}
                 Err(error) => why = Some(error),
             }
         }
         Err(why.unwrap_or(Unanswered::Absent))
+    }
+
+    /// Whether a program answers as a name service at this host's own address, within so long.
+    /// True if nobody can ask.
+    pub(crate) fn is_served_here(&self, at: SocketAddr, wait_ns: u64) -> bool {
+        let here: Vec<SocketAddr> = match at.ip().is_unspecified() {
+            true => vec![
+                (Ipv4Addr::LOCALHOST, at.port()).into(),
+                (Ipv6Addr::LOCALHOST, at.port()).into(),
+            ],
+            false => vec![at],
+        };
+        let request = Request::Locate {
+            namespace: self.namespace.clone(),
+            sought: Sought::Interface(0),
+        };
+        here.into_iter().any(|to| {
+            let deadline_ns = now_ns().saturating_add(wait_ns);
+            let answer = self.request_of(to, self.host.as_str(), 0, &request, deadline_ns);
+            match answer {
+                Ok(_) | Err(Unanswered::Late | Unanswered::Gone) => true,
+                // The own key need not be in the list.
+                Err(Unanswered::Failed(ConnectError::Handshake { .. })) => true,
+                Err(_) => false,
+            }
+        })
     }
 
     /// Asks an interface for what it offers, at most once for each answer that comes.
@@ -362,15 +419,16 @@ impl Network {
             Some((_, number)) => number,
             None => random_bits()?,
         };
+        let numbers = Numbers::here();
         let request = Request::Ask {
             item: item.clone(),
-            user: rustix::process::geteuid().as_raw(),
-            group: rustix::process::getegid().as_raw(),
+            user: numbers.own_user(),
+            group: numbers.own_group(),
             number,
         };
         let interface = found.who.interface;
         let answer = self.request_of(found.at, &remote.host, interface, &request, deadline_ns);
-        if matches!(answer, Err(Unanswered::Late)) {
+        if matches!(answer, Err(Unanswered::Late | Unanswered::Silent(_))) {
             let mut unanswered = lock(&self.unanswered);
             if unanswered.len() == UNANSWERED_MAX {
                 unanswered.pop_front();
@@ -396,7 +454,7 @@ impl Network {
             Answer::Located { node, .. } if !is_of_host(&answered.identity, node) => {
                 Err(Unanswered::Failed(ConnectError::Invalid {
                     to: to.to_string(),
-                    what: "it speaks for another host",
+                    what: "the list (HAMLYN_KNOWN) has its key under another name than it calls itself (HAMLYN_HOST there)",
                 }))
             }
             answer => Ok(answer),
@@ -422,22 +480,32 @@ impl Network {
         deadline_ns: u64,
     ) -> Result<Answered, Unanswered> {
         let payload = request.to_bytes();
-        let initiator = Initiator::new(
-            &self.credentials,
-            Some(host),
-            interface,
-            &payload,
-            now_ns(),
-            wall_ms(),
-        );
-        let initiator = initiator.map_err(|error| ConnectError::Handshake {
-            to: to.to_string(),
-            reason: error.to_string(),
-        })?;
-        let number = initiator.association();
-        let answered = connect(&self.endpoint, initiator, self.own_for(to), to, deadline_ns);
-        self.endpoint.end_handshake(number);
-        answered
+        let begin = || {
+            let (now_ns, wall_ms) = (now_ns(), wall_ms());
+            let host = Some(host);
+            Initiator::new(
+                &self.credentials,
+                host,
+                interface,
+                &payload,
+                now_ns,
+                wall_ms,
+            )
+            .map_err(|error| ConnectError::Handshake {
+                to: to.to_string(),
+                reason: error.to_string(),
+            })
+        };
+        let course = Course {
+            own: self.own_for(to),
+            to,
+            port_of: match interface {
+                0 => PortOf::Any,
+                _ => PortOf::One,
+            },
+            deadline_ns,
+        };
+        connect(&self.endpoint, &course, begin)
     }
 
     /// Prepares a connection to the interface that receives at that address.
@@ -495,7 +563,7 @@ impl Network {
         if !is_expected {
             return Err(Unanswered::Failed(remote.invalid()));
         }
-        self.cache_address(&remote.host, side.destination.node, found.at.ip());
+        self.cache_address(&remote.host, side.destination.node, found.at);
         let peer = peer_of(&side);
         let link = pending.link(&answered.keys, &side)?;
         Ok(Ok((peer, link)))
@@ -504,10 +572,10 @@ impl Network {
     /// Prepares a connection for a peer that asks for a link from that address, if there is room.
     pub(crate) fn grant_link(
         &self,
-        from: IpAddr,
+        from: SocketAddr,
         side: &Side,
     ) -> Result<PendingConnection<'_>, HostError> {
-        let mut pending = self.pending_connection(SocketAddr::new(from, side.port))?;
+        let mut pending = self.pending_connection(with_port(from, side.port))?;
         pending.frame_bytes = pending.frame_bytes.min(side.frame_bytes as usize);
         Ok(pending)
     }
@@ -541,45 +609,24 @@ pub(crate) fn is_of_host(identity: &Identity, node: u32) -> bool {
     }
 }
 
+/// The same address, with its network interface, and that port.
+pub(crate) fn with_port(mut at: SocketAddr, port: u16) -> SocketAddr {
+    at.set_port(port);
+    at
+}
+
+/// The host of `host/name`.
+pub(crate) fn host_of(name: &str) -> Option<String> {
+    Some(parts(name)?.0.to_string())
+}
+
 /// The host and the rest of `host/name`.
 fn parts(name: &str) -> Option<(HostName, &str)> {
     let (host, rest) = name.split_once('/')?;
     Some((HostName::new(host).ok()?, rest))
 }
 
-fn credentials(security: &Security) -> Result<Credentials, HostError> {
-    let key = |error: hamlyn_link::udp::key_file::KeyFileError| {
-        HostError::from(NetworkError::Key(error.to_string()))
-    };
-    Ok(match security {
-        Security::Insecure => Credentials::Insecure,
-        Security::Secret(file) => Credentials::Secret(ClusterSecret::read(file).map_err(key)?),
-        Security::Keys { own, known } => {
-            let text = std::fs::read_to_string(known).map_err(|error| NetworkError::File {
-                path: known.clone(),
-                error: error.to_string(),
-            })?;
-            let hosts = parse_hosts(&text);
-            let hosts = hosts.map_err(|error| NetworkError::Key(error.to_string()))?;
-            tell_apart(hosts.iter().map(|(name, _)| name.as_str()))?;
-            let own = HostKey::read(own).map_err(key)?;
-            Credentials::Keys { own, hosts }
-        }
-    })
-}
-
-/// Refuses hosts that tickets could not tell apart: one could speak for the other.
-fn tell_apart<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), NetworkError> {
-    let mut numbers = BTreeMap::new();
-    for name in names {
-        let other = HostName::new(name)?;
-        match numbers.insert(other.node(), other.clone()) {
-            Some(one) if one != other => return Err(NetworkError::SameNumber { one, other }),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
+#[cfg(test)]
+mod shared_port_tests;
 #[cfg(test)]
 mod tests;

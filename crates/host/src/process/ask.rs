@@ -43,7 +43,7 @@ pub(super) fn ask(
             // The time of the last attempt is hardly ever enough.
             Err(AttemptError::Late) => {
                 let to = whom.shown().to_owned();
-                return Err(said.unwrap_or(ConnectError::Stalled { to }));
+                return Err(said.unwrap_or(ConnectError::Stalled { to, silence: None }));
             }
         };
         let Some(pause_ns) = backoff.next_ns(deadline_ns) else {
@@ -109,6 +109,9 @@ fn of_remote(
     };
     let attempt_error = |why| remote.attempt_error(why);
     let found = network.find(remote, deadline_ns).map_err(attempt_error)?;
+    if found.who.node == interior.identity.node {
+        remote.here(interior, &found, deadline_ns)?;
+    }
     let asked_ns = now_ns();
     let said = network.ask(&found, remote, item, deadline_ns);
     match said.map_err(attempt_error)? {

@@ -26,7 +26,7 @@ pub(super) fn borrow<R>(
             message: Message::Lent { length_bytes },
             pages: Some(file),
             ..
-        } => Some(adopt(file, length_bytes)),
+        } => Some(adopt(file.into_fd()?, length_bytes)),
         _ => None,
     };
     fetch(interior, from, secret, take, deadline_ns)
@@ -45,6 +45,7 @@ pub(super) fn import(
             descriptors: Some([area, state]),
             ..
         } => {
+            let (area, state) = (area.into_fd()?, state.into_fd()?);
             let files = ExportFiles { area, state };
             Some(ImportedArea::adopt(files, length_bytes, access))
         }

@@ -39,6 +39,7 @@ pub(super) fn connect(
     let whom = Route::of(interior, to, deadline_ns)?;
     let stalled = || ConnectError::Stalled {
         to: whom.shown().to_owned(),
+        silence: None,
     };
     let mut backoff = whom.backoff();
     loop {
@@ -82,7 +83,7 @@ fn oneself(interior: &Interior) -> Result<Linked, ConnectError> {
     let peer = Peer {
         token: 0,
         destination: interior.identity,
-        group: rustix::process::getegid().as_raw(),
+        group: interior.settings.numbers.own_group(),
         process: std::process::id(),
         name: interior
             .settings
@@ -116,13 +117,12 @@ fn attempt_remote(
     let key = PeerKey::of(&found.who);
     if found.who.node == interior.identity.node {
         // This host by another name.
-        let here = Route::of(interior, Address::Destination(found.who), deadline_ns)?;
-        return match &here {
+        return match &remote.here(interior, &found, deadline_ns)? {
             Route::Another(target) => attempt(interior, target, deadline_ns),
             Route::Loopback | Route::Remote(_) => Ok(Attempt::Loopback),
         };
     }
-    if let Some(early) = claim(interior, key)? {
+    if let Some(early) = claim(interior, key, 0)? {
         return Ok(early);
     }
     let _claim = Claim(interior, key);
@@ -146,8 +146,8 @@ fn attempt_remote(
 }
 
 /// Claims a connection to a peer; or says that there is a link, or will be. Must be followed by a [`Claim`].
-fn claim(interior: &Interior, key: PeerKey) -> Result<Option<Attempt>, AttemptError> {
-    match interior.registry.begin_outgoing(key) {
+fn claim(interior: &Interior, key: PeerKey, process: u32) -> Result<Option<Attempt>, AttemptError> {
+    match interior.registry.begin_outgoing(key, process) {
         Outgoing::Begun => Ok(None),
         Outgoing::Linked(token) => Ok(Some(Attempt::Made(Linked {
             token,
@@ -177,7 +177,7 @@ fn attempt(
         return Ok(Attempt::Loopback);
     };
     let key = channel.key();
-    if let Some(early) = claim(interior, key)? {
+    if let Some(early) = claim(interior, key, channel.credentials.process)? {
         return Ok(early);
     }
     let _claim = Claim(interior, key);

@@ -11,6 +11,7 @@ use super::clock::{now_ns, until};
 use super::codec::{Message, NotAMessage, Offer};
 use super::counters::{LogBudget, Outcome};
 use super::credentials::Credentials;
+use super::disposal::ReceivedFile;
 use super::exchange::{self, DESCRIPTORS, ReceiveError};
 use super::grant::{LentFile, Unlinkable};
 use super::lendings::HandOver;
@@ -24,7 +25,6 @@ use crate::{Errno, HostError, RefusedBecause};
 use hamlyn_ring::forks::Uninherited;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
-use rustix::fd::OwnedFd;
 use rustix::net::{SocketFlags, accept_with};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -208,7 +208,7 @@ impl ControlThread {
 
     /// Judges who connects, says who we are, and gives them a place among the handshakes.
     fn greet(&mut self, socket: Uninherited) {
-        let Ok(credentials) = Credentials::of(&socket) else {
+        let Ok(credentials) = Credentials::of(&socket, &self.interior.settings.numbers) else {
             return self.note(Outcome::PeerClosed, None);
         };
         let interior = &self.interior;
@@ -409,7 +409,7 @@ impl ControlThread {
         socket: &Arc<Uninherited>,
         credentials: &Credentials,
         offer: &Offer,
-        descriptors: [OwnedFd; DESCRIPTORS],
+        descriptors: [ReceivedFile; DESCRIPTORS],
     ) -> Result<Welcomed, Outcome> {
         let registry = &self.interior.registry;
         let key = PeerKey::neighbour(offer.interface, credentials.user);
@@ -449,6 +449,9 @@ impl ControlThread {
     fn forget(&self, welcomed: Option<Box<Welcomed>>) {
         if let Some(welcomed) = welcomed {
             self.interior.registry.give_up_incoming(welcomed.key);
+            // Its ring may have many pages, and we the last descriptor of it.
+            let user = welcomed.key.user;
+            self.interior.disposal.drop_aside(user, welcomed.new_link);
         }
     }
 
@@ -457,7 +460,7 @@ impl ControlThread {
         socket: &Arc<Uninherited>,
         credentials: &Credentials,
         offer: &Offer,
-        descriptors: [OwnedFd; DESCRIPTORS],
+        descriptors: [ReceivedFile; DESCRIPTORS],
     ) -> Result<(NewLink, LentFile), Outcome> {
         let lender = &self.interior.lender;
         let (lent, file) = lender.lend().map_err(|_| Outcome::Resources)?;

@@ -28,6 +28,10 @@ pub struct RendezvousCounters {
     pub resources: u64,
     /// The message is an invalid handshake, or its memory could not be used.
     pub invalid: u64,
+    /// The handshake of another host was made without the secret, or with a key that is not known.
+    pub unauthentic: u64,
+    /// Another host's key is that of another name than it goes by.
+    pub not_its_key: u64,
     /// There was a link already, or both sides connected at once.
     pub simultaneous: u64,
     /// As many handshakes as allowed were under way.
@@ -51,6 +55,8 @@ pub(crate) enum Outcome {
     TooMany,
     Resources,
     Invalid,
+    Unauthentic,
+    NotItsKey,
     Simultaneous,
     Busy,
     Stalled,
@@ -68,11 +74,13 @@ impl Outcome {
             Self::Invalid => RefusedBecause::INVALID,
             Self::Simultaneous => RefusedBecause::SIMULTANEOUS,
             Self::Busy => RefusedBecause::BUSY,
+            Self::NotItsKey => RefusedBecause::NOT_ITS_KEY,
             Self::Accepted
             | Self::Answered
             | Self::NotOffered
             | Self::Lent
             | Self::NotLent
+            | Self::Unauthentic
             | Self::Stalled
             | Self::PeerClosed => return None,
         })
@@ -108,6 +116,8 @@ impl Tally {
             too_many: of(Outcome::TooMany),
             resources: of(Outcome::Resources),
             invalid: of(Outcome::Invalid),
+            unauthentic: of(Outcome::Unauthentic),
+            not_its_key: of(Outcome::NotItsKey),
             simultaneous: of(Outcome::Simultaneous),
             busy: of(Outcome::Busy),
             stalled: of(Outcome::Stalled),
@@ -117,20 +127,43 @@ impl Tally {
 }
 
 /// Bounds the lines that others can cause in our log.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LogBudget {
+    period_ns: u64,
     period_began_ns: u64,
     lines: u32,
     suppressed: u64,
 }
 
+impl Default for LogBudget {
+    fn default() -> Self {
+        Self::new(Self::PERIOD_NS)
+    }
+}
+
 impl LogBudget {
     const PERIOD_NS: u64 = 1_000_000_000;
     const LINES_PER_PERIOD: u32 = 4;
+    /// Strangers may come for years.
+    const STRANGERS_PERIOD_NS: u64 = 60_000_000_000;
+
+    fn new(period_ns: u64) -> Self {
+        Self {
+            period_ns,
+            period_began_ns: 0,
+            lines: 0,
+            suppressed: 0,
+        }
+    }
+
+    /// For what anybody on the network can cause.
+    pub(crate) fn of_strangers() -> Self {
+        Self::new(Self::STRANGERS_PERIOD_NS)
+    }
 
     /// Whether a line may be written now; if so, how many were not before it.
     pub(crate) fn line(&mut self, now_ns: u64) -> Option<u64> {
-        if now_ns.saturating_sub(self.period_began_ns) >= Self::PERIOD_NS {
+        if now_ns.saturating_sub(self.period_began_ns) >= self.period_ns {
             self.period_began_ns = now_ns;
             self.lines = 0;
         }

@@ -5,6 +5,7 @@
 //! namespace (a container's, say), into a type that must not be 0.
 
 use super::codec::Offer;
+use super::numbers::Numbers;
 use crate::offers::Asker;
 use crate::{Destination, Errno, HostError, Peer};
 use nix::sys::socket::getsockopt;
@@ -23,15 +24,16 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
-    pub(super) fn of(socket: &impl AsFd) -> Result<Self, HostError> {
+    /// With the numbers of the namespace above.
+    pub(super) fn of(socket: &impl AsFd, numbers: &Numbers) -> Result<Self, HostError> {
         let credentials =
             getsockopt(socket, PeerCredentials).map_err(|errno| HostError::System {
                 call: "getsockopt(SO_PEERCRED)",
                 errno: Errno(errno as i32),
             })?;
         Ok(Self {
-            user: credentials.uid(),
-            group: credentials.gid(),
+            user: numbers.user(credentials.uid()),
+            group: numbers.group(credentials.gid()),
             process: u32::try_from(credentials.pid()).unwrap_or(0),
         })
     }

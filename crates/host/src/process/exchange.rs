@@ -1,9 +1,9 @@
 //! One message and its descriptors over a connected socket, without blocking.
 
 use super::codec::{self, MESSAGE_BYTES_MAX, Message, NotAMessage};
-use super::disposal::Disposal;
+use super::disposal::{Disposal, ReceivedFile};
 use crate::Errno;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::IoSliceMut;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -23,9 +23,9 @@ pub(super) const GOODBYE: u8 = 0xff;
 /// What arrived.
 pub(super) struct ReceivedMessage {
     pub(super) message: Message,
-    pub(super) descriptors: Option<[OwnedFd; DESCRIPTORS]>,
+    pub(super) descriptors: Option<[ReceivedFile; DESCRIPTORS]>,
     /// The file that comes with lent pages.
-    pub(super) pages: Option<OwnedFd>,
+    pub(super) pages: Option<ReceivedFile>,
 }
 
 /// Why no valid message arrived. Descriptors that came are closed.
@@ -147,7 +147,7 @@ fn receive_once(
     }
     Ok(ReceivedMessage {
         message,
-        descriptors: <[OwnedFd; DESCRIPTORS]>::try_from(descriptors).ok(),
+        descriptors: <[ReceivedFile; DESCRIPTORS]>::try_from(descriptors).ok(),
         pages,
     })
 }
@@ -190,3 +190,6 @@ pub(super) fn close_control(socket: impl AsFd) {
     let _ = rustix::net::send(&socket, &[GOODBYE], flags);
     let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Both);
 }
+
+#[cfg(test)]
+mod tests;

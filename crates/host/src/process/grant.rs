@@ -6,6 +6,7 @@
 //! mapped it, it is sealed against further writers and holes as well.
 
 use super::codec::Offer;
+use super::disposal::ReceivedFile;
 use super::exchange::DESCRIPTORS;
 use super::options::Settings;
 use crate::HostError;
@@ -145,16 +146,23 @@ impl Lender {
         &self,
         lent: Lent,
         offer: &Offer,
-        [ring, ready_bitmap]: [OwnedFd; DESCRIPTORS],
+        files: [ReceivedFile; DESCRIPTORS],
         control: &Uninherited,
         order: LineOrder,
     ) -> Result<PairLink, Unlinkable> {
         let send_geometry = Geometry::new(offer.cells, offer.arena_bytes)
             .map_err(|_| Unlinkable::Invalid("its ring has sizes that are not allowed"))?;
-        let ring = Memfd::adopt(ring, send_geometry.total_bytes())
+        // What is not as it must be is closed aside.
+        let [ring, ready_bitmap] = &files;
+        check(ring, send_geometry.total_bytes())
             .map_err(|error| Unlinkable::Invalid(ring_is(error)))?;
-        let ready_bitmap = Memfd::adopt(ready_bitmap, READY_BITMAP_BYTES)
-            .map_err(|_| Unlinkable::Invalid("its ready bitmap is not a sealed page of memory"))?;
+        let not_a_page = "its ready bitmap is not a sealed page of memory";
+        check(ready_bitmap, READY_BITMAP_BYTES).map_err(|_| Unlinkable::Invalid(not_a_page))?;
+        let [ring, ready_bitmap] = files.map(ReceivedFile::into_fd);
+        let ring = adopt(ring, send_geometry.total_bytes())
+            .map_err(|error| Unlinkable::Invalid(ring_is(error)))?;
+        let ready_bitmap =
+            adopt(ready_bitmap, READY_BITMAP_BYTES).map_err(|_| Unlinkable::Invalid(not_a_page))?;
         let send = ring
             .map(Access::Writable)
             .map_err(HostError::memory(ring.len() as u64))?;
@@ -214,6 +222,14 @@ impl From<HostError> for Unlinkable {
     fn from(error: HostError) -> Self {
         Self::Host(error)
     }
+}
+
+fn check(file: &ReceivedFile, bytes: usize) -> Result<(), Unsuitable> {
+    Memfd::check(file.borrowed().ok_or(Unsuitable::NotMemory)?, bytes)
+}
+
+fn adopt(file: Option<OwnedFd>, bytes: usize) -> Result<Memfd, Unsuitable> {
+    Memfd::adopt(file.ok_or(Unsuitable::NotMemory)?, bytes)
 }
 
 fn ring_is(error: Unsuitable) -> &'static str {

@@ -50,6 +50,7 @@ mod exchange;
 mod grant;
 mod lendings;
 pub mod name;
+pub(crate) mod numbers;
 mod options;
 mod reach;
 pub(crate) mod registry;
@@ -61,7 +62,7 @@ pub use driver::ProcessDriver;
 pub use options::{Access, NetworkUse, Options};
 
 use crate::network::name_service::{ENDPOINT_ITEM, NameService, located};
-use crate::network::resolver::Network;
+use crate::network::resolver::{Network, with_port};
 use crate::offers::Offers;
 use crate::sharing::{AnyThread, OneThread, Sharing};
 use crate::waiter::Waiter;
@@ -87,7 +88,6 @@ use registry::{PeerKey, Registry};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::marker::PhantomData;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -173,7 +173,7 @@ impl<S> ProcessHost<S> {
             listeners.push(listener);
         }
         let (lender, ready_bitmap) = Lender::new(interface, &settings)?;
-        let user = rustix::process::geteuid().as_raw();
+        let user = settings.numbers.own_user();
         let own_key = PeerKey::neighbour(interface, user);
         let registry = Registry::new(own_key, settings.links_max)?;
         let network: Option<Network> = match settings.network.clone() {
@@ -234,7 +234,7 @@ impl<S> ProcessHost<S> {
         interior
             .offers
             .offer(item, Supply::Always, &place.to_bytes())?;
-        let at = SocketAddr::new(local.ip(), network.options.name_service_port);
+        let at = with_port(local, network.options.name_service_port);
         self.name_service = Some(NameService::open(Arc::clone(interior), at)?);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What can be set when a host is opened.
 
 use super::name::{Name, Namespace};
+use super::numbers::Numbers;
 use crate::HostError;
 use crate::network::NetworkOptions;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
@@ -133,6 +134,7 @@ pub(crate) struct Settings {
     pub(crate) name: Option<Name>,
     pub(crate) namespace: Namespace,
     pub(crate) access: Access,
+    pub(crate) numbers: Numbers,
     pub(crate) geometry: Geometry,
     pub(crate) payload_max_bytes: u32,
     pub(crate) handshake_timeout_ns: u64,
@@ -221,10 +223,12 @@ impl Settings {
             NetworkUse::Off => None,
             NetworkUse::On(network) => Some(*network),
         };
+        let numbers = Numbers::here();
         Ok(Self {
             name,
             namespace,
-            access: options.access,
+            access: above(options.access, &numbers),
+            numbers,
             geometry,
             payload_max_bytes: options.payload_max_bytes,
             handshake_timeout_ns: options.handshake_timeout.as_nanos() as u64,
@@ -233,6 +237,20 @@ impl Settings {
             spin_ns: options.spin_ns.unwrap_or(if several { SPIN_NS } else { 0 }),
             network,
         })
+    }
+}
+
+/// The list with the numbers of the namespace above, which all programs agree on.
+fn above(access: Access, numbers: &Numbers) -> Access {
+    match access {
+        Access::Listed { users, groups } => Access::Listed {
+            users: users.into_iter().map(|user| numbers.user(user)).collect(),
+            groups: groups
+                .into_iter()
+                .map(|group| numbers.group(group))
+                .collect(),
+        },
+        access => access,
     }
 }
 

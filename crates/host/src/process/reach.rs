@@ -13,8 +13,8 @@ use super::exchange::{self, ReceiveError, ReceivedMessage};
 use super::name::{Name, Namespace};
 use super::registry::PeerKey;
 use crate::network::handshake_payload::Sought;
-use crate::network::resolver::{RemoteTarget, Unanswered};
-use crate::{Address, ConnectError, Destination, Errno, HostError, RefusedBecause};
+use crate::network::resolver::{Found, RemoteTarget, Unanswered, host_of};
+use crate::{Address, ConnectError, Destination, Errno, HostError, RefusedBecause, Silence};
 use hamlyn_ring::forks::Uninherited;
 use rustix::fd::BorrowedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -49,6 +49,8 @@ enum Elsewhere {
     Nowhere,
     /// On another host, and we are not on the network.
     NoNetwork,
+    /// Perhaps on a host of that name, and we are not on the network.
+    PerhapsOn(String),
     /// On a host of that name, of which nothing is known.
     UnknownHost(String),
 }
@@ -82,12 +84,49 @@ impl AttemptError {
 }
 
 impl RemoteTarget {
+    /// This host was found by another name: the way to that interface of it. An error if it is
+    /// another host of the same name.
+    pub(super) fn here(
+        &self,
+        interior: &Interior,
+        found: &Found,
+        deadline_ns: u64,
+    ) -> Result<Route, AttemptError> {
+        let here = Route::of(interior, Address::Destination(found.who), deadline_ns)?;
+        match &here {
+            Route::Another(target) => match target.connected() {
+                Err(AttemptError::Final(ConnectError::Gone { .. })) => {
+                    let own = interior.network.as_ref().map(|own| own.host().to_string());
+                    Err(AttemptError::Final(ConnectError::SameName {
+                        host: self.host.clone(),
+                        own: own.unwrap_or_default(),
+                    }))
+                }
+                Err(attempt_error) => Err(attempt_error),
+                Ok(_) => Ok(here),
+            },
+            Route::Loopback | Route::Remote(_) => Ok(here),
+        }
+    }
+
     /// The error for a target that did not answer.
     pub(super) fn attempt_error(&self, why: Unanswered) -> AttemptError {
         let to = self.shown.clone();
         match why {
             Unanswered::Failed(error) => AttemptError::Final(error),
-            Unanswered::Late => AttemptError::Again(ConnectError::Stalled { to }),
+            // The network may come up yet.
+            Unanswered::NoRoute(at, errno) => {
+                let (host, errno) = (self.host.clone(), Errno(errno.raw_os_error()));
+                AttemptError::Again(HostError::NoRoute { host, at, errno }.into())
+            }
+            Unanswered::Late => AttemptError::Again(ConnectError::Stalled { to, silence: None }),
+            Unanswered::Silent(at) => AttemptError::Again(ConnectError::Stalled {
+                to,
+                silence: Some(Box::new(Silence {
+                    host: self.host.clone(),
+                    at,
+                })),
+            }),
             // An interface that is gone does not come back; a name may be published yet.
             Unanswered::Gone if self.destination.is_some() => {
                 AttemptError::Final(ConnectError::Gone { to })
@@ -149,9 +188,12 @@ impl Route {
         }
         match to {
             Address::Name(to) => {
-                let (to, unknown) = match &interior.network {
-                    Some(network) => (network.without_own_host(to), network.unknown_host(to)),
-                    None => (to, None),
+                let (to, or_else) = match &interior.network {
+                    Some(network) => {
+                        let unknown = network.unknown_host(to).map(Elsewhere::UnknownHost);
+                        (network.without_own_host(to), unknown)
+                    }
+                    None => (to, host_of(to).map(Elsewhere::PerhapsOn)),
                 };
                 let name = Name::checked(to)?;
                 if interior.settings.name.as_ref() == Some(&name) {
@@ -162,7 +204,7 @@ impl Route {
                     shown: format!("{:?}", name.as_str()),
                     destination: None,
                     // It may be a name of this host that has a slash.
-                    or_else: unknown.map_or(Elsewhere::Nowhere, Elsewhere::UnknownHost),
+                    or_else: or_else.unwrap_or(Elsewhere::Nowhere),
                     only_sought: false,
                 }))
             }
@@ -179,7 +221,7 @@ impl Route {
                 let is_here = node == 0 || interior.identity.node == node;
                 if !is_here && interior.network.is_some() {
                     return Err(ConnectError::UnknownHost {
-                        host: format!("number {node:08x}"),
+                        host: format!("of number {node:08x} (in a ticket)"),
                     });
                 }
                 Ok(Self::Another(Target {
@@ -252,11 +294,17 @@ impl Target {
         deadline_ns: u64,
     ) -> Result<Option<ControlChannel<'a>>, AttemptError> {
         let socket = self.connected()?;
-        let credentials = Credentials::of(&socket)?;
-        let is_expected = self
-            .destination
-            .is_none_or(|destination| destination.user == credentials.user);
-        if !is_expected || !self.only_sought && !interior.allows(&credentials) {
+        let credentials = Credentials::of(&socket, &interior.settings.numbers)?;
+        if let Some(destination) = self.destination
+            && destination.user != credentials.user
+        {
+            return Err(AttemptError::Final(ConnectError::OtherUser {
+                to: self.shown.clone(),
+                named: destination.user,
+                user: credentials.user,
+            }));
+        }
+        if !self.only_sought && !interior.allows(&credentials) {
             return Err(AttemptError::Final(ConnectError::NotAllowed {
                 to: self.shown.clone(),
                 user: credentials.user,
@@ -312,7 +360,11 @@ impl Target {
                         let host = host.clone();
                         AttemptError::Again(ConnectError::UnknownHost { host })
                     }
-                    (Some(_), Elsewhere::Nowhere) => AttemptError::Final(ConnectError::Gone { to }),
+                    (Some(_), _) => AttemptError::Final(ConnectError::Gone { to }),
+                    (None, Elsewhere::PerhapsOn(host)) => {
+                        let host = host.clone();
+                        AttemptError::Again(ConnectError::AbsentHere { to, host })
+                    }
                     (None, Elsewhere::Nowhere) => AttemptError::Again(ConnectError::Absent { to }),
                 })
             }
@@ -332,6 +384,7 @@ impl Target {
     pub(super) fn stalled(&self) -> ConnectError {
         ConnectError::Stalled {
             to: self.shown.clone(),
+            silence: None,
         }
     }
 

@@ -124,8 +124,9 @@ struct State {
     events: VecDeque<Event<EitherLink>>,
     links: HashMap<u64, Entry>,
     by_key: HashMap<PeerKey, u64>,
-    /// Whom the owner is shaking hands with, one thread with each.
-    connecting: Vec<PeerKey>,
+    /// Whom the owner is shaking hands with, one thread with each, and which process that is (0 on
+    /// another host).
+    connecting: Vec<(PeerKey, u32)>,
     /// Whom the control thread is about to link.
     accepting: Vec<PeerKey>,
     loopback: Option<(u64, WakeWord)>,
@@ -141,6 +142,10 @@ impl State {
         self.tokens += 1;
         self.tokens
     }
+
+    fn is_connecting(&self, key: PeerKey) -> bool {
+        self.connecting.iter().any(|&(other, _)| other == key)
+    }
 }
 
 /// Whether a connection may be begun.
@@ -153,6 +158,15 @@ pub(crate) enum Outgoing {
     UnderWay,
     /// As many links as allowed are there.
     Full,
+}
+
+/// Who shares half of the links.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sharer {
+    /// A user, as the kernel or the other host says.
+    User,
+    /// A host that has proved which one it is: it may name any users.
+    Host,
 }
 
 /// A new link, ready to be entered.
@@ -353,7 +367,7 @@ impl Registry {
             PeerHandle::Local(neighbour) => !entry.lost && neighbour.process_number == process,
             PeerHandle::Remote(_) => false,
         };
-        entry.is_some_and(of_process) || state.connecting.contains(&key)
+        entry.is_some_and(of_process) || state.connecting.contains(&(key, process))
     }
 
     /// Whether anything comes by rings: from other processes, or from this one.
@@ -363,26 +377,26 @@ impl Registry {
         state.loopback.is_some() || state.links.values().any(is_local)
     }
 
-    /// Whether the owner may shake hands with `key`. Must be followed by
-    /// [`Registry::end_outgoing`] if it began.
-    pub(crate) fn begin_outgoing(&self, key: PeerKey) -> Outgoing {
+    /// Whether the owner may shake hands with `key`, which is that process as the kernel says (0
+    /// on another host). Must be followed by [`Registry::end_outgoing`] if it began.
+    pub(crate) fn begin_outgoing(&self, key: PeerKey, process: u32) -> Outgoing {
         let mut state = self.lock();
         if let Some(token) = self.linked_to(&mut state, key) {
             return Outgoing::Linked(token);
         }
-        if state.accepting.contains(&key) || state.connecting.contains(&key) {
+        if state.accepting.contains(&key) || state.is_connecting(key) {
             return Outgoing::UnderWay;
         }
         if state.links.len() + state.accepting.len() + state.connecting.len() >= self.links_max {
             return Outgoing::Full;
         }
-        state.connecting.push(key);
+        state.connecting.push((key, process));
         Outgoing::Begun
     }
 
     /// The owner's handshake is over, with or without success.
     pub(crate) fn end_outgoing(&self, key: PeerKey) {
-        self.lock().connecting.retain(|&other| other != key);
+        self.lock().connecting.retain(|&(other, _)| other != key);
         self.linked.notify_all();
     }
 
@@ -475,16 +489,34 @@ impl Registry {
     /// When both sides ask at once, the attempt of the smaller interface number
     /// is used. The other side's attempt is refused, and it finds the link that it wanted.
     pub(crate) fn begin_incoming(&self, key: PeerKey) -> Result<(), Outcome> {
+        self.begin_incoming_of(key, Sharer::User)
+    }
+
+    /// The same for a peer of another host; `is_proved` says whether its key has proved which host
+    /// it is.
+    pub(crate) fn begin_incoming_from_afar(
+        &self,
+        key: PeerKey,
+        is_proved: bool,
+    ) -> Result<(), Outcome> {
+        let sharer = match is_proved {
+            true => Sharer::Host,
+            false => Sharer::User,
+        };
+        self.begin_incoming_of(key, sharer)
+    }
+
+    fn begin_incoming_of(&self, key: PeerKey, sharer: Sharer) -> Result<(), Outcome> {
         let mut state = self.lock();
         if key.interface == self.own.interface {
             return Err(Outcome::Invalid);
         }
-        let ours_is_used = state.connecting.contains(&key) && self.own.interface < key.interface;
+        let ours_is_used = state.is_connecting(key) && self.own.interface < key.interface;
         let is_under_way = state.accepting.contains(&key);
         if ours_is_used || is_under_way || self.linked_to(&mut state, key).is_some() {
             return Err(Outcome::Simultaneous);
         }
-        if self.is_full(&state) || self.has_its_share(&state, key.user) {
+        if self.is_full(&state) || self.has_its_share(&state, key, sharer) {
             return Err(Outcome::TooMany);
         }
         state.accepting.push(key);
@@ -594,13 +626,20 @@ impl Registry {
         state.links.len() + state.accepting.len() >= self.links_max
     }
 
-    /// Whether a user other than our own has half of the links that there may be, so
-    /// that nobody can take all of them.
-    fn has_its_share(&self, state: &State, user: u32) -> bool {
-        let of_user = |key: &PeerKey| key.user == user;
+    /// Whether a user other than our own, or another host, has half of the links that there may
+    /// be, so that nobody can take all of them. What another host says of its users takes no share
+    /// of a user of this host.
+    fn has_its_share(&self, state: &State, key: PeerKey, sharer: Sharer) -> bool {
+        let shares = |other: &PeerKey| match sharer {
+            Sharer::Host => other.node == key.node,
+            Sharer::User => (other.node == 0) == (key.node == 0) && other.user == key.user,
+        };
+        if sharer == Sharer::User && key.user == self.own.user {
+            return false;
+        }
         let linked = state.links.values().map(|entry| entry.key);
         let all = linked.chain(state.accepting.iter().copied());
-        user != self.own.user && all.filter(of_user).count() >= self.links_max.div_ceil(2)
+        all.filter(shares).count() >= self.links_max.div_ceil(2)
     }
 
     /// The link to `key`, unless its other end has already closed: then the

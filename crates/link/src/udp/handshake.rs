@@ -145,6 +145,9 @@ pub enum Unheard {
     /// Its sender does not hold the keys.
     #[error("the peer does not hold the keys")]
     Broken,
+    /// It was made with another kind of security than ours.
+    #[error("a message of a host with another kind of security")]
+    OtherSecurity,
     /// Its key is in no list.
     #[error("a host whose key is not in the list")]
     Stranger,

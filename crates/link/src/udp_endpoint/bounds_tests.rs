@@ -1,5 +1,7 @@
 //! What a link keeps is bounded, what happens to it is told, and a silent peer has its time.
 
+use std::net::UdpSocket;
+
 use hamlyn_engine::memory::Part;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::CloseReason;
@@ -150,4 +152,65 @@ fn reports_end_the_link_of_a_silent_peer_alone() {
     send(&mut transmit);
     connection.run_timers(&endpoints[0], connection.received_ns() + 400_000_000);
     assert_eq!(connection.end(), Some(CloseReason::PeerDead));
+}
+
+/// A peer decides when its link wants to be looked after; the others are not looked at for that.
+#[test]
+fn a_deadline_that_has_come_costs_no_look_at_other_links() {
+    const LINKS: u64 = 64;
+    const POLLS: u64 = 100;
+    let endpoints = endpoints();
+    let links: Vec<_> = (0..LINKS).map(|_| link(&endpoints)).collect();
+    let looks = || {
+        let connections = links.iter().map(|[link, _]| link.connection());
+        let looks = connections.map(|connection| connection.looks.load(Ordering::Relaxed));
+        looks.sum::<u64>()
+    };
+    let before = looks();
+    for _ in 0..POLLS {
+        links[0][0].connection().set_deadline(0);
+        endpoints[0].request_wakeup(0);
+        endpoints[0].poll();
+    }
+    let looks = looks() - before;
+    // One for each poll, and what the others want by themselves.
+    assert!((POLLS..POLLS + 4 * LINKS).contains(&looks), "{looks}");
+}
+
+/// Whoever knows the number of a handshake and floods it does not take the place of the answer of
+/// the host that is asked.
+#[test]
+fn a_flood_from_elsewhere_takes_no_place_of_an_answer() {
+    const NUMBER: u32 = 7;
+    let endpoints = endpoints();
+    let [asked, elsewhere] = [0; 2].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let to = asked.local_addr().unwrap();
+    let answers = endpoints[0].begin_handshake(to, NUMBER);
+    let message = |word: u8| {
+        let packet_header = PacketHeader {
+            kind: Kind::Payload,
+            length_bytes: 100,
+            phase: false,
+            path: 0,
+            association: NUMBER,
+            packet_number: 0,
+        };
+        let mut message = packet_header.bytes().to_vec();
+        message.resize(100, word);
+        message
+    };
+    let local = endpoints[0].local();
+    for _ in 0..100 {
+        elsewhere.send_to(&message(1), local).unwrap();
+        endpoints[0].poll();
+    }
+    asked.send_to(&message(2), local).unwrap();
+    // Before anybody takes what waits.
+    (0..100).for_each(|_| _ = endpoints[0].poll());
+    let mut came = Vec::new();
+    until(&endpoints, || {
+        came.extend(answers.try_iter().flatten().map(|bytes| bytes[99]));
+        came.contains(&2)
+    });
+    assert!(came.len() > 1, "a host may answer from another address");
 }

@@ -26,6 +26,7 @@ use run::Run;
 use super::announcer::Announcer;
 use super::probing::Probing;
 use super::state::ConnectionState;
+use super::timers::{Armed, Timers};
 use super::{UdpEndpoint, lock};
 use crate::Refused;
 use crate::trace::Tap;
@@ -95,6 +96,11 @@ pub struct Connection<S = Socket> {
     has_room: AtomicBool,
     /// When it wants to be looked after, at the latest.
     deadline_ns: AtomicU64,
+    pub(super) armed: Armed,
+    timers: Arc<Timers>,
+    /// How often somebody looked at its deadline.
+    #[cfg(test)]
+    pub(super) looks: AtomicU64,
     /// Whether somebody has the link.
     held: AtomicBool,
     /// How it ended.
@@ -154,6 +160,7 @@ impl<S: DatagramSocket> Connection<S> {
         now_ns: u64,
         queued_bytes: Arc<AtomicUsize>,
         announcer: Announcer,
+        timers: Arc<Timers>,
     ) -> Self {
         let ConnectionConfig {
             mut association,
@@ -178,6 +185,10 @@ impl<S: DatagramSocket> Connection<S> {
             has_room: AtomicBool::new(true),
             // The first probe is due.
             deadline_ns: AtomicU64::new(0),
+            armed: Armed::default(),
+            timers,
+            #[cfg(test)]
+            looks: AtomicU64::new(0),
             held: AtomicBool::new(true),
             end: OnceLock::new(),
             state: Mutex::new(State {
@@ -252,7 +263,17 @@ impl<S: DatagramSocket> Connection<S> {
         }
         self.waiting.store(0, Ordering::Release);
         // The next poll does the rest.
-        self.deadline_ns.store(0, Ordering::Release);
+        self.set_deadline(0);
+        self.timers.note_change();
+    }
+
+    /// Has the link looked after at that time, at the latest, if the endpoint is polled then.
+    pub(super) fn set_deadline(&self, deadline_ns: u64) {
+        // Sequentially consistent: either this sees that the link is armed for later, or who
+        // disarms it sees the deadline.
+        self.deadline_ns.store(deadline_ns, Ordering::SeqCst);
+        let place = super::place_of(self.number);
+        self.timers.arm(place, &self.armed, deadline_ns);
     }
 
     /// The peer has given the link up without a word that came: it asks for another.
@@ -283,7 +304,9 @@ impl<S: DatagramSocket> Connection<S> {
     }
 
     pub(super) fn deadline_ns(&self) -> u64 {
-        self.deadline_ns.load(Ordering::Acquire)
+        #[cfg(test)]
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.deadline_ns.load(Ordering::SeqCst)
     }
 
     /// Sends something.
@@ -494,6 +517,7 @@ impl<S: DatagramSocket> Connection<S> {
         if let Some(close_reason) = state.association.close_reason()
             && self.end.set(close_reason).is_ok()
         {
+            self.timers.note_change();
             endpoint.report_end();
         }
         if state.is_closing && self.end().is_some() {
@@ -505,7 +529,7 @@ impl<S: DatagramSocket> Connection<S> {
 
     fn request_wakeup(&self, endpoint: &UdpEndpoint<S>, due_ns: u64) {
         S::passes(Point::TimerSet);
-        self.deadline_ns.store(due_ns, Ordering::Release);
+        self.set_deadline(due_ns);
         endpoint.request_wakeup(due_ns);
     }
 

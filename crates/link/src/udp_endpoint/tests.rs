@@ -511,7 +511,7 @@ fn what_is_said_to_who_asks_is_passed_on_and_nothing_else() {
     for _ in 0..100 {
         one.poll();
     }
-    assert_eq!(asking.try_iter().count(), ANSWERS_MAX);
+    assert_eq!(asking.try_iter().count(), PASSED_ON_MAX);
     // Nobody listens there any more.
     let gone = other.local();
     drop(other);

@@ -112,6 +112,30 @@ fn who_waits_for_credit_is_rung_for_once() {
     assert!(!ring.consumer.done(0) && !ring.consumer.return_credit());
 }
 
+/// A hostile producer says at any time that it sleeps: it is rung for once for each return of
+/// credit, and not for looks that return nothing.
+#[test]
+fn a_word_that_changes_at_will_costs_a_ring_for_each_return_of_credit() {
+    const CELLS: u64 = 64;
+    let mut ring = ring(CELLS as u32, 64 << 10);
+    let awaited = ring.geometry.awaited_offset();
+    let (mut rings, mut lie) = (0, 0);
+    for _ in 0..CELLS {
+        ring.producer.room().unwrap().publish(cell(0));
+        assert!(ring.consumer.peek().unwrap().is_some());
+        lie = lie % 3 + 1;
+        ring.mapping.store_u64(awaited, lie).unwrap();
+        rings += u32::from(ring.consumer.done(0));
+        for _ in 0..10 {
+            lie = lie % 3 + 1;
+            ring.mapping.store_u64(awaited, lie).unwrap();
+            rings += u32::from(ring.consumer.return_credit());
+        }
+    }
+    // A look at each cell returns it.
+    assert!(u64::from(rings) <= CELLS, "{rings}");
+}
+
 #[test]
 fn credit_has_come_though_another_call_collected_it() {
     let mut ring = ring(4, 64 << 10);

@@ -122,7 +122,8 @@ fn ask_for_ticket(
     until: Instant,
     stop: &Stop,
 ) -> Result<Vec<u8>> {
-    use hamlyn::host::ConnectError::{Absent, NotOffered, Stalled};
+    use hamlyn::host::ConnectError::{Absent, AbsentHere, Host, NotOffered, Stalled};
+    use hamlyn::host::HostError::NoRoute;
     loop {
         // Another host must have time to answer.
         let left = until.saturating_duration_since(Instant::now());
@@ -130,7 +131,13 @@ fn ask_for_ticket(
         let to = Address::Name(&arguments.name);
         match manager.interface().ask(to, ITEM, wait) {
             Ok(ticket) => return Ok(ticket),
-            Err(error @ (Absent { .. } | NotOffered { .. } | Stalled { .. })) => {
+            Err(
+                error @ (Absent { .. }
+                | AbsentHere { .. }
+                | NotOffered { .. }
+                | Stalled { .. }
+                | Host(NoRoute { .. })),
+            ) => {
                 ensure!(!stop.is_wanted(), "interrupted: {error}");
                 if Instant::now() >= until {
                     return Err(error.into());

@@ -125,3 +125,38 @@ fn channels_are_opened_by_their_first_frames() {
     let written = table.write_acknowledgements(&mut frame);
     assert_eq!((written.runs, table.waiting()), (1, 0));
 }
+
+/// A peer may have every packet of every channel refused, each for another reason than the one
+/// before, and use no channel again: while too much of that is not told yet its frames are not
+/// taken, and then it is forgotten.
+#[test]
+fn runs_of_refused_packets_are_bounded() {
+    const CHANNELS: u16 = 1024;
+    const PACKETS: u16 = 8000;
+    let mut table = ReceiveTable::new(CHANNELS);
+    let mut into = vec![0; 1400];
+    let (mut taken, mut forgotten, mut most_bytes) = (0, 0, 0);
+    for channel in 0..CHANNELS {
+        while !table.has_room_for_refusals(&mut forgotten) {
+            let _ = table.write_acknowledgements(&mut into);
+        }
+        table.deliver(channel, 1);
+        for index in 0..PACKETS {
+            let reason = Refusal::ALL[usize::from(index) % 2];
+            table.refuse(channel, 1, 1, index, reason);
+        }
+        table.take(0, channel, 1);
+        taken += 1;
+        let kept = table
+            .refused
+            .values()
+            .map(|refused| refused.runs.capacity());
+        most_bytes = most_bytes.max(kept.sum::<usize>() * size_of::<RefusedRun>());
+    }
+    // The limit, and one frame that was taken when it was not reached.
+    assert!(most_bytes <= 256 << 10, "{most_bytes}");
+    assert!(forgotten > 0 && forgotten < taken, "{forgotten}");
+    // What is forgotten counts as taken, if its sender asks once more.
+    table.acknowledge(0, 0);
+    assert!(table.unacknowledged.contains(0));
+}

@@ -42,6 +42,8 @@ fn contradictions_are_refused() {
         &[(INSECURE, "1"), (SECRET, "a")][..],
         &[(INSECURE, "yes")],
         &[(KEY, "a")],
+        &[(SECRET, "")],
+        &[(INSECURE, "1"), (HOSTS, "")],
         &[(INSECURE, "1"), (LISTEN, "here")],
     ] {
         assert!(matches!(

@@ -10,6 +10,7 @@ use hamlyn_link::udp_endpoint::{ConnectionConfig, UdpLink};
 
 use super::{ACKNOWLEDGE_FRAMES, Network, READY_FRAMES_MAX, Side};
 use crate::process::name::Name;
+use crate::process::numbers::Numbers;
 use crate::{Destination, HostError};
 
 /// See the module.
@@ -34,7 +35,7 @@ impl PendingConnection<'_> {
     pub(crate) fn side(&self, destination: Destination, name: Option<Name>) -> Side {
         Side {
             destination,
-            group: rustix::process::getegid().as_raw(),
+            group: Numbers::here().own_group(),
             process: std::process::id(),
             name,
             association: self.number,

@@ -1,7 +1,12 @@
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 
+use hamlyn_link::udp::key_file::HostKey;
+
 use super::*;
+use crate::network::NetworkError;
+use crate::network::credentials::tell_apart;
+use crate::network::options::Security;
 
 #[test]
 fn hosts_with_one_number_are_refused() {

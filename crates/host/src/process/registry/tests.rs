@@ -108,14 +108,14 @@ fn who_is_welcomed_has_the_place_of_a_link() {
     let refused = registry.begin_incoming(key(10, 7));
     assert_eq!(refused, Err(Outcome::Simultaneous));
     assert!(matches!(
-        registry.begin_outgoing(key(10, 7)),
+        registry.begin_outgoing(key(10, 7), 1),
         Outgoing::UnderWay
     ));
     assert_eq!(registry.begin_incoming(key(11, 7)), Ok(()));
     assert_eq!(registry.begin_incoming(key(12, 7)), Err(Outcome::TooMany));
     assert_eq!(registry.begin_incoming(key(12, 8)), Ok(()));
     assert!(matches!(
-        registry.begin_outgoing(key(13, 8)),
+        registry.begin_outgoing(key(13, 8), 1),
         Outgoing::Full
     ));
     assert_eq!(
@@ -124,4 +124,52 @@ fn who_is_welcomed_has_the_place_of_a_link() {
     );
     registry.give_up_incoming(key(11, 7));
     assert_eq!(registry.begin_incoming(key(12, 7)), Ok(()));
+}
+
+/// A host may name another user each time; its key says which host it is.
+#[test]
+fn no_other_host_has_more_than_half_of_the_links() {
+    let afar = |interface, node, user| PeerKey {
+        interface,
+        node,
+        user,
+    };
+    let registry = Registry::new(OWN, 6).unwrap();
+    for number in 0..3 {
+        let key = afar(10 + u64::from(number), 7, number);
+        assert_eq!(registry.begin_incoming_from_afar(key, true), Ok(()));
+    }
+    for user in [3, OWN.user] {
+        let refused = registry.begin_incoming_from_afar(afar(13, 7, user), true);
+        assert_eq!(refused, Err(Outcome::TooMany));
+    }
+    assert_eq!(
+        registry.begin_incoming_from_afar(afar(13, 8, 0), true),
+        Ok(())
+    );
+    // Nor do the users that it names take the places of users of this host.
+    assert_eq!(registry.begin_incoming(key(14, 1)), Ok(()));
+    let registry = Registry::new(OWN, 6).unwrap();
+    for interface in 10..13 {
+        let key = afar(interface, 7, 1);
+        assert_eq!(registry.begin_incoming_from_afar(key, false), Ok(()));
+    }
+    let refused = registry.begin_incoming_from_afar(afar(13, 8, 1), false);
+    assert_eq!(refused, Err(Outcome::TooMany));
+    assert_eq!(registry.begin_incoming(key(14, 1)), Ok(()));
+}
+
+/// The number of an interface and its user are known to others; its process is known to the
+/// kernel.
+#[test]
+fn only_the_process_that_is_shaken_hands_with_is_linked() {
+    let registry = Registry::new(OWN, 6).unwrap();
+    let (key, process) = (key(10, 7), 77);
+    assert!(!registry.is_linked(key, process));
+    let begun = registry.begin_outgoing(key, process);
+    assert!(matches!(begun, Outgoing::Begun));
+    assert!(registry.is_linked(key, process));
+    assert!(!registry.is_linked(key, process + 1));
+    registry.end_outgoing(key);
+    assert!(!registry.is_linked(key, process));
 }

@@ -58,6 +58,9 @@ impl Mode {
         }
     }
 
+    /// All that there are.
+    pub(super) const ALL: [Self; 3] = [Self::Secret, Self::Keys, Self::Insecure];
+
     pub(super) const fn initiation_bytes(self) -> usize {
         HEAD_BYTES + self.first_bytes() + 2 * CODE_BYTES
     }
@@ -69,7 +72,7 @@ impl Mode {
 
 // No amplification, whatever the credentials.
 const _: () = {
-    let modes = [Mode::Secret, Mode::Keys, Mode::Insecure];
+    let modes = Mode::ALL;
     let mut at = 0;
     while at < modes.len() {
         assert!(modes[at].response_bytes() <= modes[at].initiation_bytes());

@@ -153,11 +153,16 @@ impl Responder {
         {
             return self.take_payload(source, packet_header.association, datagram);
         }
-        if datagram.len() != self.mode.initiation_bytes() {
-            return Err(Unheard::Malformed);
-        }
-        let head = Head::parse(datagram, self.mode, Kind::Initiation);
-        let head = head.filter(|head| head.to == 0).ok_or(Unheard::Malformed)?;
+        let initiation = |mode: Mode| {
+            let is_as_long = datagram.len() == mode.initiation_bytes();
+            Head::parse(datagram, mode, Kind::Initiation).filter(|head| is_as_long && head.to == 0)
+        };
+        let head = initiation(self.mode).ok_or_else(|| {
+            match Mode::ALL.into_iter().any(|mode| initiation(mode).is_some()) {
+                true => Unheard::OtherSecurity,
+                false => Unheard::Malformed,
+            }
+        })?;
         let (coded, shown) = datagram
             .split_last_chunk::<CODE_BYTES>()
             .ok_or(Unheard::Malformed)?;
