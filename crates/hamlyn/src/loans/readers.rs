@@ -27,6 +27,8 @@ use crate::wait::Wait;
 
 /// Lanes that are offered at a time.
 const OFFERED: usize = 4;
+/// The same if readers are to get the newest message though the publisher makes no call.
+const OFFERED_AHEAD: usize = 16;
 /// How long an asker has to present itself, in nanoseconds.
 const GREETING_NS: u64 = 10_000_000_000;
 /// Looks after which the offered lanes are counted, if nothing has made that necessary before.
@@ -53,8 +55,8 @@ struct Offered {
 enum Route<H: Host> {
     Views {
         list: Target,
-        /// Under which it fetches the pool.
-        number: u64,
+        /// Under which it fetches the pool, if it is shown to this reader alone.
+        number: Option<u64>,
     },
     Copies(Box<stream::Sender<H>>),
 }
@@ -81,6 +83,8 @@ struct Reader<H: Host> {
 /// See the module.
 pub(super) struct Readers<H: Host> {
     options: PublisherOptions,
+    /// Under which every reader fetches the pool, if it has a head.
+    shown: Option<u64>,
     /// In the order in which they are given out.
     offered: VecDeque<Offered>,
     readers: Vec<Reader<H>>,
@@ -96,6 +100,10 @@ pub(super) struct Readers<H: Host> {
 
 impl<H: Host> Drop for Readers<H> {
     fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            pool: self.shown,
+            ..Remains::default()
+        });
         for offered in &self.offered {
             self.leaving.leave(offered.door.remains(None));
         }
@@ -132,9 +140,18 @@ impl<H: Host> Reader<H> {
 }
 
 impl<H: Host> Readers<H> {
-    pub(super) fn new(manager: &Entered<'_, H>, options: PublisherOptions) -> Self {
-        Self {
+    pub(super) fn new(
+        manager: &mut Entered<'_, H>,
+        options: PublisherOptions,
+        held: &Held,
+    ) -> Result<Self, OpenError> {
+        let shown = match options.is_latest() {
+            true => Some(manager.interface_mut().show_pool_to_all(&held.pool)?),
+            false => None,
+        };
+        Ok(Self {
             options,
+            shown,
             offered: VecDeque::new(),
             readers: Vec::new(),
             copied: 0,
@@ -144,7 +161,7 @@ impl<H: Host> Readers<H> {
             lost: 0,
             misbehaved: 0,
             leaving: manager.interface().leaving.clone(),
-        }
+        })
     }
 
     pub(super) fn count(&self) -> usize {
@@ -192,7 +209,11 @@ impl<H: Host> Readers<H> {
         let asked = |offered: &&Offered| offered.asked_ns.is_some();
         let mut open = self.offered.len() - self.offered.iter().filter(asked).count();
         let most = usize::from(self.options.readers);
-        while open < OFFERED && self.offered.len() + self.readers.len() < most {
+        let enough = match self.shown {
+            Some(_) => OFFERED_AHEAD,
+            None => OFFERED,
+        };
+        while open < enough && self.offered.len() + self.readers.len() < most {
             let (door, lane) = self.open_lane(manager)?;
             if let Err(error) = manager.offer_more(bound, &lane.to_bytes()) {
                 self.leaving.leave(door.remains(None));
@@ -230,7 +251,7 @@ impl<H: Host> Readers<H> {
             let ticket = slot.fast_ticket(0, slot.length_bytes());
             ticket.unwrap_or_else(|_| unreachable!("the slot covers itself"))
         };
-        let lane = Lane::new(whole(&slot), whole(&board_slot), &self.options);
+        let lane = Lane::new(whole(&slot), whole(&board_slot), &self.options, self.shown);
         let door = Door {
             slot,
             area,
@@ -327,6 +348,11 @@ impl<H: Host> Readers<H> {
             return;
         }
         let route = match greeting {
+            Some(Greeting::Views(ticket)) if self.shown.is_some() => {
+                let list = Target::new(from, ticket);
+                let number = None;
+                Some(Route::Views { list, number })
+            }
             Some(Greeting::Views(ticket)) => {
                 let list = Target::new(from, ticket);
                 let shown = entered.interface_mut().show_pool(&held.pool, from);
@@ -338,6 +364,7 @@ impl<H: Host> Readers<H> {
                         entered.interface_mut().hide_pool(number);
                         return None;
                     }
+                    let number = Some(number);
                     Some(Route::Views { list, number })
                 })
             }
@@ -357,15 +384,21 @@ impl<H: Host> Readers<H> {
             self.leaving.leave(door.remains(None));
             return;
         };
-        self.copied += usize::from(matches!(route, Route::Copies(_)));
+        let is_copied = matches!(route, Route::Copies(_));
+        self.copied += usize::from(is_copied);
+        // Others look at the head.
+        let newest = held.newest().filter(|_| is_copied);
+        if let Some((index, _)) = newest {
+            held.hold_again(index);
+        }
         self.readers.push(Reader {
-            is_fetched: matches!(route, Route::Copies(_)),
+            is_fetched: is_copied || self.shown.is_some(),
             door,
             from,
             to,
             route,
             window: Window::new(self.options.depth),
-            latest: None,
+            latest: newest,
             is_unflushed: false,
             lost: 0,
             is_over: false,
@@ -395,7 +428,11 @@ impl<H: Host> Readers<H> {
                 }
             }
             match reader.route {
-                Route::Views { number, .. } => manager.interface_mut().hide_pool(number),
+                Route::Views { number, .. } => {
+                    number
+                        .into_iter()
+                        .for_each(|number| manager.interface_mut().hide_pool(number));
+                }
                 Route::Copies(_) => self.copied -= 1,
             }
         }
@@ -492,6 +529,17 @@ impl<H: Host> Readers<H> {
                     published.lost += 1;
                 }
                 Err(_) => reader.is_over = true,
+            }
+        }
+    }
+
+    /// Wakes readers on this host that had no room for the newest message: they look at the head.
+    pub(super) fn ring(&mut self, manager: &mut Entered<'_, H>) {
+        for reader in &mut self.readers {
+            if let (Route::Views { list, .. }, Some(_)) = (&reader.route, reader.latest) {
+                let rung = manager.send_msg(list, &Message::new(&[]).silent(), Wait::Poll);
+                // Where there is no room, the reader has still to take what came before, and looks then.
+                reader.is_over |= !matches!(rung, Ok(_) | Err(SendError::WouldBlock { .. }));
             }
         }
     }

@@ -4,10 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use hamlyn_engine::notification::Notification;
-use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
+use hamlyn_host::{Host, HostError};
+use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::pool::{Chunks, SharedPool, file_bytes};
+use hamlyn_ring::pool::{Chunks, SharedPool};
 
 use super::sample::Sample;
 use super::wire::{
@@ -63,6 +64,8 @@ pub(super) struct List {
     is_missed: bool,
     /// The position of the next message.
     next: u64,
+    /// The message that was copied last, found by the head of the pool.
+    pub(super) copy: Vec<u8>,
 }
 
 /// Where samples are given back.
@@ -100,7 +103,8 @@ pub(super) struct Place {
 #[derive(Clone, Copy)]
 pub(super) struct Came {
     pub(super) number: u64,
-    pub(super) position: u64,
+    /// In the list or the stream; nothing if it was found by the head, and is not to be given back.
+    pub(super) position: Option<u64>,
     /// Nothing if it was copied.
     pub(super) place: Option<Place>,
 }
@@ -166,7 +170,7 @@ impl<H: Host> Subscriber<H> {
         };
         drop(entered);
         // What was opened is closed with it.
-        let subscriber = Self {
+        let mut subscriber = Self {
             lane,
             door,
             route,
@@ -182,9 +186,29 @@ impl<H: Host> Subscriber<H> {
             leaving,
             manager: manager.hold(),
         };
+        subscriber.fetch_pool()?;
         let message = Message::new(&greeting).at(GREETING_OFFSET).word(word);
         manager.enter()?.send_msg(&door, &message, left)?;
         Ok(subscriber)
+    }
+
+    /// Fetches the pool of a publisher that shows it to all.
+    fn fetch_pool(&mut self) -> Result<(), ConnectError> {
+        let (Route::Views(list), Some(number)) = (&mut self.route, self.lane.pool) else {
+            return Ok(());
+        };
+        let from = self.door.ticket().destination;
+        let mut entered = self.manager.enter()?;
+        let pool = entered
+            .interface_mut()
+            .fetch_pool(from, number, POOL_WAIT)?;
+        if Some(pool.length_bytes()) != self.lane.pool_bytes().map(|bytes| bytes as u64) {
+            return Err(ConnectError::Seed {
+                what: "its pool has another size",
+            });
+        }
+        list.pool = Some(pool);
+        Ok(())
     }
 
     /// The next message. Nothing if none came in time. [`ReceiveError::Closed`] when the publisher has ended and
@@ -198,7 +222,8 @@ impl<H: Host> Subscriber<H> {
         if let Some(error) = &self.over {
             return Err(error.clone());
         }
-        let (is_latest, returns) = (self.lane.is_latest, &mut self.returns);
+        let (is_latest, returns) = (self.lane.is_latest(), &mut self.returns);
+        let from = self.following.unwrap_or(0);
         let came = match &mut self.route {
             Route::Views(list) => {
                 let mut manager = self.manager.enter()?;
@@ -208,7 +233,7 @@ impl<H: Host> Subscriber<H> {
                     }
                     told => {
                         let over = &mut self.over;
-                        list.next_message(&mut manager, returns, told, over, wait)
+                        list.next_message(&mut manager, returns, told, over, from, wait)
                     }
                 }
             }
@@ -348,13 +373,13 @@ impl<H: Host> Copies<H> {
                     self.copy.extend_from_slice(message);
                     let came = Came {
                         number: u64::from_le_bytes(*number),
-                        position: self.next,
+                        position: Some(self.next),
                         place: None,
                     };
                     drop(record);
                     self.next += 1;
                     if let Some(older) = newest.replace(came) {
-                        returns.give_back(&mut manager.enter()?, older.position);
+                        returns.give_back_came(&mut manager.enter()?, older);
                     }
                     if !is_latest {
                         return Ok(newest);
@@ -403,6 +428,7 @@ impl List {
             owes_word: false,
             is_missed: false,
             next: 0,
+            copy: Vec::new(),
         })
     }
 
@@ -427,7 +453,7 @@ impl List {
         self.next += 1;
         Ok(Came {
             number,
-            position: told.word,
+            position: Some(told.word),
             place: Some(Place {
                 offset: Chunks::offset_of(chunk, lane.message_bytes as usize),
                 len,
@@ -442,10 +468,12 @@ impl List {
         returns: &mut Returns,
         mut told: Option<Notification>,
         over: &mut Option<ReceiveError>,
+        from: u64,
         wait: Wait,
     ) -> Result<Option<Came>, ReceiveError> {
         returns.give_back_released(manager);
         let mut newest: Option<Came> = None;
+        let mut looks_again = self.lane.is_latest();
         let mut wait_state = WaitState::new(wait);
         loop {
             if self.owes_word {
@@ -459,11 +487,13 @@ impl List {
             match told.take() {
                 Some(told) if told.word == POOL || told.word == END => {
                     let ended = self.control(manager, &told);
-                    match (ended, newest) {
-                        (Ok(()), _) => {}
-                        (Err(error), None) => return Err(error),
+                    let Err(error) = ended else {
+                        continue;
+                    };
+                    match self.newest_of(manager, returns, newest, from)? {
+                        None => return Err(error),
                         // The next call says so.
-                        (Err(error), newest) => {
+                        newest => {
                             *over = Some(error);
                             return Ok(newest);
                         }
@@ -472,24 +502,88 @@ impl List {
                 Some(_) if self.is_missed => {}
                 Some(told) => {
                     let came = self.message(&told)?;
-                    if let Some(older) = newest.replace(came) {
-                        returns.give_back(manager, older.position);
+                    if self.lane.is_latest() && came.number < from {
+                        // It was found by the head before.
+                        returns.give_back_came(manager, came);
+                        continue;
                     }
-                    if !self.lane.is_latest {
+                    if let Some(older) = newest.replace(came) {
+                        returns.give_back_came(manager, older);
+                    }
+                    if !self.lane.is_latest() {
                         return Ok(newest);
                     }
                 }
-                None if newest.is_some() => return Ok(newest),
-                None if manager.interface().is_drained(self.publisher.link()) => {
-                    return Err(manager.interface().lost(&self.publisher).into());
+                // It may have been announced before the head says so: then it needs no copy.
+                None if looks_again && self.shows_newer(newest, from) => {
+                    looks_again = false;
+                    manager.interface_mut().poll();
                 }
                 None => {
+                    let newest = self.newest_of(manager, returns, newest, from)?;
+                    if newest.is_some() {
+                        return Ok(newest);
+                    }
+                    if manager.interface().is_drained(self.publisher.link()) {
+                        return Err(manager.interface().lost(&self.publisher).into());
+                    }
+                    looks_again = self.lane.is_latest();
                     if !manager.pause(&mut wait_state)? {
                         return Ok(None);
                     }
                     returns.give_back_released(manager);
                 }
             }
+        }
+    }
+
+    /// Whether the head of the pool says that there is a newer message than the newest that came, and than those before `from`.
+    fn shows_newer(&self, newest: Option<Came>, from: u64) -> bool {
+        let from = newest.map_or(from, |newest| newest.number.saturating_add(1));
+        let (bytes, chunks) = (self.lane.message_bytes as usize, self.lane.chunks);
+        let pool = self.pool.as_ref().filter(|_| self.lane.is_latest());
+        pool.is_some_and(|pool| pool.shows_newer(bytes, chunks, from))
+    }
+
+    /// The newest message that came, or a newer one that the head of the pool shows.
+    fn newest_of<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        returns: &mut Returns,
+        newest: Option<Came>,
+        from: u64,
+    ) -> Result<Option<Came>, ReceiveError> {
+        if !self.shows_newer(newest, from) {
+            return Ok(newest);
+        }
+        let from = newest.map_or(from, |newest| newest.number.saturating_add(1));
+        let Some(copied) = self.copy_newest(from)? else {
+            return Ok(newest);
+        };
+        if let Some(older) = newest {
+            returns.give_back_came(manager, older);
+        }
+        Ok(Some(copied))
+    }
+
+    /// Copies the message that the head of the pool shows, if its number is `from` or more.
+    fn copy_newest(&mut self, from: u64) -> Result<Option<Came>, ReceiveError> {
+        let Some(pool) = &self.pool else {
+            return Ok(None);
+        };
+        let (bytes, chunks) = (self.lane.message_bytes as usize, self.lane.chunks);
+        let missing = bytes.saturating_sub(self.copy.len());
+        if self.copy.try_reserve_exact(missing).is_err() {
+            let needed = HostError::memory(self.lane.message_bytes.into());
+            return Err(needed(Errno::NOMEM).into());
+        }
+        match pool.copy_newest(bytes, chunks, from, &mut self.copy) {
+            Ok(found) => Ok(found.map(|found| Came {
+                number: found.number,
+                position: None,
+                place: None,
+            })),
+            Err(_) => Err(malformed("a newest message outside the pool")),
         }
     }
 
@@ -526,7 +620,7 @@ impl List {
                 return Ok(());
             }
         };
-        let expected = file_bytes(self.lane.message_bytes as usize, self.lane.chunks);
+        let expected = self.lane.pool_bytes();
         if Some(pool.length_bytes()) != expected.map(|bytes| bytes as u64) {
             return Err(malformed("its pool has another size"));
         }
@@ -542,6 +636,13 @@ impl Returns {
     pub(super) fn give_back<H: Host>(&mut self, manager: &mut Entered<'_, H>, position: u64) {
         if !self.tell(manager, position) {
             self.untold.push(position);
+        }
+    }
+
+    /// The same of a message that came, unless it was found by the head.
+    fn give_back_came<H: Host>(&mut self, manager: &mut Entered<'_, H>, came: Came) {
+        if let Some(position) = came.position {
+            self.give_back(manager, position);
         }
     }
 
