@@ -128,6 +128,7 @@ fn nothing_comes_before_the_first() {
     let reader = open(&namespace);
     let mut subscriber = subscriber(&reader);
     assert_eq!(read(&mut subscriber, Wait::Poll), None);
+    assert_eq!(read(&mut subscriber, Wait::millis(30)), None);
     let loan = publisher.loan(9, Wait::Poll).unwrap();
     assert_eq!(read(&mut subscriber, Wait::Poll), None);
     drop(loan);

@@ -33,6 +33,8 @@ use crate::wait::{Wait, WaitState};
 const POOL_WAIT: Wait = Wait::millis(2000);
 /// A wait for a copy ends now and then, to see whether the publisher is still there.
 const COPY_WAIT: Duration = Duration::from_millis(500);
+/// A reader that was told of no message yet may not have been let in, and looks at the head of the pool so often.
+const LOOK_WAIT: Duration = Duration::from_millis(20);
 /// Bytes before a message that is copied: its number.
 const NUMBER_BYTES: usize = 8;
 /// Notifications of a list besides those of messages.
@@ -474,6 +476,7 @@ impl List {
         returns.give_back_released(manager);
         let mut newest: Option<Came> = None;
         let mut looks_again = self.lane.is_latest();
+        let mut nap = None;
         let mut wait_state = WaitState::new(wait);
         loop {
             if self.owes_word {
@@ -528,7 +531,12 @@ impl List {
                         return Err(manager.interface().lost(&self.publisher).into());
                     }
                     looks_again = self.lane.is_latest();
-                    if !manager.pause(&mut wait_state)? {
+                    let is_known = !self.lane.is_latest() || self.next > 0;
+                    let pauses = match is_known {
+                        true => manager.pause(&mut wait_state)?,
+                        false => nap_once(manager, &mut wait_state, &mut nap)?,
+                    };
+                    if !pauses {
                         return Ok(None);
                     }
                     returns.give_back_released(manager);
@@ -628,6 +636,24 @@ impl List {
         self.owes_word = true;
         Ok(())
     }
+}
+
+/// A step of a wait that looks again after [`LOOK_WAIT`], whether or not it is woken; false when its time is over.
+fn nap_once<H: Host>(
+    manager: &mut Entered<'_, H>,
+    wait_state: &mut WaitState,
+    nap: &mut Option<WaitState>,
+) -> Result<bool, HostError> {
+    let left = match manager.interface().left(wait_state) {
+        Wait::Poll | Wait::For(Duration::ZERO) => return Ok(false),
+        Wait::For(left) => left.min(LOOK_WAIT),
+        Wait::Forever => LOOK_WAIT,
+    };
+    let state = nap.get_or_insert_with(|| WaitState::new(Wait::For(left)));
+    if !manager.pause(state)? {
+        *nap = None;
+    }
+    Ok(true)
 }
 
 impl Returns {
