@@ -206,6 +206,9 @@ fn the_newest_stays_while_the_next_is_written_and_after_the_end() {
     for number in 10..20 {
         publish(&mut publisher, number);
     }
+    // Nothing is lost with the publisher, though the reader has no room.
+    assert_eq!(publisher.flush(Wait::Poll), Ok(true));
+    assert_eq!(publisher.readers(), 1);
     drop((publisher, manager));
     assert_eq!(read(&mut subscriber, LONG), Some(19));
     let end = until("the end", || subscriber.recv(LONG).err());

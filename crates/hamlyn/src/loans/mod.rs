@@ -33,8 +33,10 @@
 //! ([`Sample::view`], [`View::as_slice`](crate::View::as_slice)) of readers that trust their publisher. Whoever may read one message
 //! may read the whole pool: all that is, was, or will be in it.
 
+mod list;
 mod publisher;
 mod readers;
+mod returns;
 mod sample;
 mod subscriber;
 mod typed;

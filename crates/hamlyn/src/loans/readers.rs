@@ -195,7 +195,9 @@ impl<H: Host> Readers<H> {
     /// Whether all that was published is handed over to all readers, whatever becomes of the publisher.
     pub(super) fn is_flushed(&self) -> bool {
         self.readers.iter().all(|reader| {
-            let is_behind = reader.latest.is_some() || reader.is_unflushed;
+            // The head shows the newest even when the publisher is gone.
+            let sees_newest = self.shown.is_some() && matches!(reader.route, Route::Views { .. });
+            let is_behind = reader.latest.is_some() && !sees_newest || reader.is_unflushed;
             !is_behind && (reader.is_fetched || reader.window.head == 0)
         })
     }

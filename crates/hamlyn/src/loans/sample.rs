@@ -9,7 +9,8 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_ring::pool::{SharedPool, View};
 use hamlyn_ring::shared::OutOfRange;
 
-use super::subscriber::{Came, Place, Route, Subscriber};
+use super::returns::{Came, Place};
+use super::subscriber::{Route, Subscriber};
 use crate::drop_list::DropList;
 
 /// A message that was published, to be read in place or as a copy. It is given back when it is dropped. Its subscriber receives no
@@ -117,7 +118,10 @@ impl<'a, H: Host> Sample<'a, H> {
                     released: self.subscriber.returns.released.clone(),
                 }
             }
-            None => KeptBody::Copy(self.to_vec()),
+            None => KeptBody::Copy(std::mem::take(match &mut self.subscriber.route {
+                Route::Copies(copies) => &mut copies.copy,
+                Route::Views(list) => &mut list.copy,
+            })),
         };
         let number = self.came.number;
         Kept {

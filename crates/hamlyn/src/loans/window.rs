@@ -211,6 +211,31 @@ mod tests {
     const CHUNKS: u32 = 5;
     const READERS: usize = 2;
 
+    /// Against a list of what is free: the oldest is taken, the newest message stays, and all else comes back.
+    #[test]
+    fn the_newest_stays_and_the_oldest_is_taken() {
+        let mut held = Held::with_newest(Pool::with_head(64, CHUNKS).unwrap());
+        let mut free: VecDeque<u32> = (0..CHUNKS).collect();
+        assert!(held.take(65).is_none());
+        for number in 0..50 {
+            assert_eq!(held.free(), free.len());
+            let mut chunk = held.take(1).unwrap();
+            assert_eq!(Some(chunk.index()), free.pop_front());
+            if number % 3 == 0 {
+                // Given up.
+                free.push_back(chunk.index());
+                held.give_back(chunk);
+                continue;
+            }
+            held.number(&mut chunk, number);
+            let index = held.hold(chunk);
+            free.extend(held.newest().map(|(older, _)| older));
+            held.show_newest(index, number);
+            held.release(index);
+            assert_eq!(held.newest(), Some((index, number)));
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 

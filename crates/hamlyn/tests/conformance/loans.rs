@@ -197,56 +197,60 @@ pub(crate) fn a_slow_reader_is_brought_up_to_date(world: &World) {
     ]);
 }
 
-/// The newest version comes to those who fell behind and to those who come late, without the publisher's help where memory is
-/// shared; elsewhere with its next call.
-pub(crate) fn the_newest_is_seen_without_another_call(world: &World) {
-    const MESSAGES: u64 = 50;
-    let reads: &(dyn Fn(&mut Peer) + Sync) = &|peer| {
-        let mut subscriber = subscriber(peer);
-        let in_place = subscriber.reads_in_place();
-        let mut last = None;
-        peer.get("published");
-        while last != Some(MESSAGES - 1) {
-            if !in_place {
-                peer.put("needs a call", &[]);
-            }
-            let number = peer.receive("a message", |_, wait| {
-                let Some(sample) = subscriber.recv(wait)? else {
-                    return Ok(None);
-                };
-                assert!(sample.to_vec() == pattern(sample.number(), 500));
-                Ok(Some(sample.number()))
-            });
-            assert!(last < Some(number));
-            // Its first receive after the last message was published.
-            assert!(!in_place || number == MESSAGES - 1);
-            last = Some(number);
-        }
-        peer.put("read", &[]);
-    };
-    let late: &(dyn Fn(&mut Peer) + Sync) = &|peer| {
-        peer.get("published");
-        reads(peer);
-    };
-    for reads in [reads, late] {
-        world.run(&[
-            &|peer| {
-                let mut publisher = publisher(peer, SlowReaders::Latest, 0);
-                for number in 0..MESSAGES {
-                    publish(peer, &mut publisher, &pattern(number, 500));
-                }
-                peer.put("published", &[]);
-                peer.until("the last to be read", |_, _| {
-                    if peer.key_values.get("needs a call").is_some() {
-                        publisher.poll();
-                    }
-                    peer.key_values.get("read")
-                });
-                all_come_back(peer, &mut publisher);
-            },
-            reads,
-        ]);
+/// Publishes, and makes no further call but for readers that say that they need one.
+fn publishes_and_is_silent(peer: &mut Peer) {
+    let mut publisher = publisher(peer, SlowReaders::Latest, 0);
+    for number in 0..=NEWEST {
+        publish(peer, &mut publisher, &pattern(number, 500));
     }
+    peer.put("published", &[]);
+    peer.until("the last to be read", |_, _| {
+        if peer.key_values.get("needs a call").is_some() {
+            publisher.poll();
+        }
+        peer.key_values.get("read")
+    });
+    all_come_back(peer, &mut publisher);
+}
+
+/// Where memory is shared the newest comes first, and without a call of the publisher.
+fn reads_the_newest(peer: &mut Peer, mut subscriber: Subscriber<Host>) {
+    let in_place = subscriber.reads_in_place();
+    let mut last = None;
+    while last != Some(NEWEST) {
+        if !in_place {
+            peer.put("needs a call", &[]);
+        }
+        let number = peer.receive("a message", |_, wait| {
+            let Some(sample) = subscriber.recv(wait)? else {
+                return Ok(None);
+            };
+            assert!(sample.to_vec() == pattern(sample.number(), 500));
+            Ok(Some(sample.number()))
+        });
+        assert!(last < Some(number));
+        assert!(!in_place || number == NEWEST, "{number}");
+        last = Some(number);
+    }
+    peer.put("read", &[]);
+}
+
+const NEWEST: u64 = 50;
+
+pub(crate) fn a_reader_that_fell_behind_sees_the_newest(world: &World) {
+    world.run(&[&publishes_and_is_silent, &|peer| {
+        let subscriber = subscriber(peer);
+        peer.get("published");
+        reads_the_newest(peer, subscriber);
+    }]);
+}
+
+pub(crate) fn a_reader_that_comes_late_sees_the_newest(world: &World) {
+    world.run(&[&publishes_and_is_silent, &|peer| {
+        peer.get("published");
+        let subscriber = subscriber(peer);
+        reads_the_newest(peer, subscriber);
+    }]);
 }
 
 pub(crate) fn samples_are_kept_and_given_back_in_any_order(world: &World) {
