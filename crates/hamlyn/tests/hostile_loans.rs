@@ -503,7 +503,8 @@ fn files_that_are_no_sealed_pool_are_refused() {
     assert!(matches!(subscriber.recv(Wait::millis(50)), Ok(None)));
 }
 
-/// A file that is a pool with a head, and is written through a mapping that was made before it was sealed.
+/// A file that is a pool with a head, and is written through a mapping that was made before it was
+/// sealed.
 fn pool_with_head() -> (Pool, OwnedFd, u64) {
     let pool = Pool::with_head(BYTES as usize, CHUNKS).unwrap();
     let file = pool.descriptor().unwrap();
@@ -514,7 +515,6 @@ fn pool_with_head() -> (Pool, OwnedFd, u64) {
 
 #[test]
 fn a_head_that_shows_what_lies_outside_the_pool_ends_the_reader() {
-    // Another pool has more chunks, and so shows one that a reader of this lane does not have; or longer messages.
     let len = file_bytes_with_head(BYTES as usize, CHUNKS).unwrap();
     for words in [
         // The head, then the stamp and the length in chunk 0.
@@ -561,7 +561,8 @@ fn a_file_that_is_no_pool_with_a_head_is_refused_when_a_reader_connects() {
     }
 }
 
-/// Stamps and head change all the time, against all rules: the reader goes on, and every message has its length.
+/// Stamps and head change all the time, against all rules: the reader goes on, and every message
+/// has its length.
 #[test]
 fn a_publisher_whose_newest_changes_always_is_read_to_the_end() {
     const ROUNDS: u64 = 3_000;

@@ -1,5 +1,5 @@
-//! Readers of a publisher with `SlowReaders::Latest` get the newest message without any further call of the publisher, unless
-//! they get copies.
+//! Readers of a publisher with `SlowReaders::Latest` get the newest message without any further
+//! call of the publisher, unless they get copies.
 
 mod support;
 

@@ -1,12 +1,15 @@
-//! The newest version in a pool: its writer says which it is, and readers copy it out without the writer's help.
+//! The newest version in a pool: its writer says which it is, and readers copy it out without the
+//! writer's help.
 //!
-//! A *head* names the chunk of the newest version. Each chunk has a *stamp*: the number of its version, plus one, or 0 while the
-//! writer may change its bytes. A reader takes stamp, bytes, and the stamp again; if that is the same, so are the bytes. Readers
-//! write nothing, and believe no number before they compared it with the limits.
+//! A *head* names the chunk of the newest version. Each chunk has a *stamp*: the number of its
+//! version, plus one, or 0 while the writer may change its bytes. A reader takes stamp, bytes, and
+//! the stamp again; if that is the same, so are the bytes. Readers write nothing, and believe no
+//! number before they compared it with the limits.
 
 use core::sync::atomic::Ordering;
 
-/// How often a reader tries to copy while the writer uses the chunk again. Each try begins at the head.
+/// How often a reader tries to copy while the writer uses the chunk again. Each try begins at the
+/// head.
 pub const TRIES: u32 = 8;
 
 /// A word of the protocol.
@@ -81,8 +84,9 @@ pub(crate) fn shows_newer(words: &impl Words, chunks: u32, from: u64) -> bool {
     }
 }
 
-/// Has `copy` copy the newest version, if its number is `from` or more. Nothing if there is none, or if the writer was always
-/// faster. `copy` is given a chunk below `chunks` and a length up to `limit_bytes`; its last call counts.
+/// Has `copy` copy the newest version, if its number is `from` or more. Nothing if there is none,
+/// or if the writer was always faster. `copy` is given a chunk below `chunks` and a length up to
+/// `limit_bytes`; its last call counts.
 pub(crate) fn copy_newest(
     words: &impl Words,
     chunks: u32,

@@ -62,7 +62,8 @@ fn bytes_with(chunk_bytes: usize, count: u32, head_bytes: usize) -> Option<usize
     (bytes as u64 <= LENT_BYTES_MAX).then_some(bytes)
 }
 
-/// Where the words of [`newest`] lie in a pool: the head behind all chunks, the others in the line before a message.
+/// Where the words of [`newest`] lie in a pool: the head behind all chunks, the others in the line
+/// before a message.
 struct InPool<'a> {
     mapping: &'a Mapping,
     chunk_bytes: usize,
@@ -137,7 +138,8 @@ impl Pool {
         }
     }
 
-    /// The program is about to write a chunk of a pool with a head: from now on nobody takes it for a version.
+    /// The program is about to write a chunk of a pool with a head: from now on nobody takes it
+    /// for a version.
     #[inline]
     pub fn begin_version(&self, chunk: &mut Chunk) {
         newest::begin(&self.words(), chunk.index());
@@ -197,8 +199,8 @@ impl SharedPool {
         View::new(&self.mapping, offset, len).ok()
     }
 
-    /// Whether [`SharedPool::copy_newest`] is worth a try: the head shows a version whose number is `from` or more, or one that is
-    /// none.
+    /// Whether [`SharedPool::copy_newest`] is worth a try: the head shows a version whose number
+    /// is `from` or more, or one that is none.
     #[inline]
     pub fn shows_newer(&self, chunk_bytes: usize, count: u32, from: u64) -> bool {
         newest::shows_newer(&self.words(chunk_bytes, count), count, from)
@@ -212,8 +214,9 @@ impl SharedPool {
         }
     }
 
-    /// Copies the newest version out of a pool with a head, if its number is `from` or more: whole, whatever the writer does if
-    /// it keeps the rules. Nothing if there is none, or if the writer was always faster. `into` must have room for
+    /// Copies the newest version out of a pool with a head, if its number is `from` or more:
+    /// whole, whatever the writer does if it keeps the rules. Nothing if there is none, or if the
+    /// writer was always faster. `into` must have room for
     /// `chunk_bytes`, and has the version afterwards. Does not allocate.
     pub fn copy_newest(
         &self,

@@ -30,8 +30,8 @@ impl<H: Host> Interface<H> {
         Ok(self.host.lend(&to, file, pool.length_bytes())?)
     }
 
-    /// Lets every peer of this host that is linked to this interface fetch a pool, as often as it asks, with the number that this
-    /// returns.
+    /// Lets every peer of this host that is linked to this interface fetch a pool, as often as it
+    /// asks, with the number that this returns.
     pub(crate) fn show_pool_to_all(&mut self, pool: &Pool) -> Result<u64, HostError> {
         self.check()?;
         let file = pool

@@ -1,5 +1,5 @@
-//! Messages that are read where the publisher wrote them: where they are announced, and the newest, which is found by the head of
-//! the pool (decision 0048).
+//! Messages that are read where the publisher wrote them: where they are announced, and the
+//! newest, which is found by the head of the pool (decision 0048).
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ use crate::wait::{Wait, WaitState};
 
 /// How long the publisher's process has to hand its pool over; its program takes no part in that.
 const POOL_WAIT: Wait = Wait::millis(2000);
-/// A reader that was told of no message yet may not have been let in, and looks at the head of the pool so often.
+/// A reader that was told of no message yet may not have been let in, and looks at the head of the
+/// pool so often.
 const LOOK_WAIT: Duration = Duration::from_millis(20);
 /// Notifications of a list besides those of messages.
 const WORDS: usize = 3;
@@ -95,7 +96,8 @@ impl List {
         Ok(())
     }
 
-    /// Reads what the publisher says of a message. Each word is loaded once; the view is checked again, against the mapping.
+    /// Reads what the publisher says of a message. Each word is loaded once; the view is checked
+    /// again, against the mapping.
     #[inline]
     pub(super) fn message(&mut self, told: &Notification) -> Result<Came, ReceiveError> {
         let (lane, publisher) = (&self.lane, &self.publisher);
@@ -206,7 +208,8 @@ impl List {
         }
     }
 
-    /// Whether the head of the pool says that there is a newer message than the newest that came, and than those before `from`.
+    /// Whether the head of the pool says that there is a newer message than the newest that came,
+    /// and than those before `from`.
     fn shows_newer(&self, newest: Option<Came>, from: u64) -> bool {
         let from = newest.map_or(from, |newest| newest.number.saturating_add(1));
         let (bytes, chunks) = (self.lane.message_bytes as usize, self.lane.chunks);
@@ -299,7 +302,8 @@ impl List {
     }
 }
 
-/// A step of a wait that looks again after [`LOOK_WAIT`], whether or not it is woken; false when its time is over.
+/// A step of a wait that looks again after [`LOOK_WAIT`], whether or not it is woken; false when
+/// its time is over.
 fn nap_once<H: Host>(
     manager: &mut Entered<'_, H>,
     wait_state: &mut WaitState,

@@ -59,10 +59,12 @@ pub enum SlowReaders {
     Block,
     /// The reader does not get the message; it is counted, at both ends.
     Lose,
-    /// As `Lose`, but readers want the newest message only. A receive gives the newest, and skips what is outdated. A reader that
-    /// reads in place gets it without any call of the publisher, also if it comes late: it copies the message, unless the
-    /// message was announced to it. Readers that get copies, on other hosts for example, get the newest with the publisher's
-    /// next call. The pool has one chunk more, for the newest message, which stays until the next is published.
+    /// As `Lose`, but readers want the newest message only. A receive gives the newest, and skips
+    /// what is outdated. A reader that reads in place gets it without any call of the publisher,
+    /// also if it comes late: it copies the message, unless the message was announced to it.
+    /// Readers that get copies, on other hosts for example, get the newest with the publisher's
+    /// next call. The pool has one chunk more, for the newest message, which stays until the next
+    /// is published.
     Latest,
 }
 

@@ -540,7 +540,8 @@ impl<H: Host> Readers<H> {
         for reader in &mut self.readers {
             if let (Route::Views { list, .. }, Some(_)) = (&reader.route, reader.latest) {
                 let rung = manager.send_msg(list, &Message::new(&[]).silent(), Wait::Poll);
-                // Where there is no room, the reader has still to take what came before, and looks then.
+                // Where there is no room, the reader has still to take what came before, and looks
+                // then.
                 reader.is_over |= !matches!(rung, Ok(_) | Err(SendError::WouldBlock { .. }));
             }
         }

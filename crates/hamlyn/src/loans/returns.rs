@@ -27,7 +27,8 @@ pub(super) struct Place {
 #[derive(Clone, Copy)]
 pub(super) struct Came {
     pub(super) number: u64,
-    /// In the list or the stream; nothing if it was found by the head, and is not to be given back.
+    /// In the list or the stream; nothing if it was found by the head, and is not to be given
+    /// back.
     pub(super) position: Option<u64>,
     /// Nothing if it was copied.
     pub(super) place: Option<Place>,

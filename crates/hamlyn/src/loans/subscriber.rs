@@ -186,8 +186,9 @@ impl<H: Host> Subscriber<H> {
         self.lost
     }
 
-    /// Whether messages are read where the publisher wrote them; otherwise they are copied to here. With
-    /// [`SlowReaders::Latest`](super::SlowReaders::Latest) the newest is copied if it was not announced to this reader.
+    /// Whether messages are read where the publisher wrote them; otherwise they are copied to
+    /// here. With [`SlowReaders::Latest`](super::SlowReaders::Latest) the newest is copied if it
+    /// was not announced to this reader.
     pub fn reads_in_place(&self) -> bool {
         matches!(self.route, Route::Views(_))
     }

@@ -88,7 +88,8 @@ impl Held {
         }
     }
 
-    /// From now on readers that look at the head find that message. It is held until there is a newer one.
+    /// From now on readers that look at the head find that message. It is held until there is a
+    /// newer one.
     pub(super) fn show_newest(&mut self, index: u32, number: u64) {
         self.pool.show_newest(self.chunk(index));
         self.hold_again(index);
@@ -211,7 +212,8 @@ mod tests {
     const CHUNKS: u32 = 5;
     const READERS: usize = 2;
 
-    /// Against a list of what is free: the oldest is taken, the newest message stays, and all else comes back.
+    /// Against a list of what is free: the oldest is taken, the newest message stays, and all else
+    /// comes back.
     #[test]
     fn the_newest_stays_and_the_oldest_is_taken() {
         let mut held = Held::with_newest(Pool::with_head(64, CHUNKS).unwrap());

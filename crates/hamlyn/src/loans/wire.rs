@@ -102,7 +102,8 @@ pub(super) struct Lane {
     pub(super) message_bytes: u32,
     pub(super) chunks: u32,
     pub(super) depth: u16,
-    /// Of a publisher with [`Latest`](super::SlowReaders::Latest): under which its pool, which has a head, is fetched.
+    /// Of a publisher with [`Latest`](super::SlowReaders::Latest): under which its pool, which has
+    /// a head, is fetched.
     pub(super) pool: Option<u64>,
 }
 

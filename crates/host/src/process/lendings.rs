@@ -4,8 +4,9 @@
 //! They are fetched, never pushed: no process is sent descriptors that it did not ask for. The
 //! owner gets a random number when it lends the pages, and sends it to the peer in a message. The control thread
 //! hands the file over once, to a peer that names that number and that the kernel reports as the user and process
-//! at the other end of the link that they were lent to. Pages that are lent to all, and an exported area, it hands over to
-//! each peer that names the number and has a link to this interface, as often as it asks.
+//! at the other end of the link that they were lent to. Pages that are lent to all, and an
+//! exported area, it hands over to each peer that names the number and has a link to this
+//! interface, as often as it asks.
 
 use super::credentials::Credentials;
 use super::registry::PeerKey;

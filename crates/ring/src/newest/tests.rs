@@ -1,4 +1,5 @@
-//! Against a model, against writers that break the rules, and all orders of loads and stores that the model checker knows.
+//! Against a model, against writers that break the rules, and all orders of loads and stores that
+//! the model checker knows.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -74,7 +75,8 @@ fn stamps_that_always_change_cost_so_many_copies_and_no_more() {
     assert_eq!(look(load), (Ok(None), 0));
 }
 
-/// A pool of three chunks and its writer. The bytes of a chunk are one number: that of the version last written there.
+/// A pool of three chunks and its writer. The bytes of a chunk are one number: that of the version
+/// last written there.
 #[derive(Default)]
 struct Model {
     words: RefCell<HashMap<u32, u64>>,
@@ -122,8 +124,8 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// The writer goes on before and in the middle of copies: a reader has the newest version or a newer one, unless it had
-    /// that before; all of its bytes are of that version.
+    /// The writer goes on before and in the middle of copies: a reader has the newest version or a
+    /// newer one, unless it had that before; all of its bytes are of that version.
     #[test]
     fn a_reader_has_the_newest_version_whole(
         looks in prop::collection::vec(
@@ -203,7 +205,8 @@ impl Checked {
     }
 }
 
-/// A writer uses two chunks in turn while a reader looks: no copy that counts is torn, and the last look has the last version.
+/// A writer uses two chunks in turn while a reader looks: no copy that counts is torn, and the
+/// last look has the last version.
 fn copies_are_whole(has_barriers: bool) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
