@@ -368,6 +368,9 @@ impl<H: Host> Interface<H> {
                 self.inbound
                     .lock(|inbound| inbound.receiver.close_queue(queue));
             }
+            if let Some(number) = remains.pool {
+                self.hide_pool(number);
+            }
             self.remains.push(remains);
         }
     }

@@ -437,7 +437,7 @@ impl<H: Host> Manager<H> {
                     return Ok(true);
                 }
                 let to = found.to.clone();
-                return Err(Reach::Stalled { to }.into());
+                return Err(Reach::Stalled { to, silence: None }.into());
             }
         }
         // The program's next fence tells what this one has found refused.

@@ -35,6 +35,8 @@ pub(crate) struct Remains {
     pub(crate) place: Option<(String, u64)>,
     /// A send-buffer area that it used.
     pub(crate) area: Option<SendTag>,
+    /// A pool that was shown.
+    pub(crate) pool: Option<u64>,
     /// What its peer is to be told.
     pub(crate) last_word: Option<LastWord>,
 }

@@ -16,7 +16,7 @@ use hamlyn::{
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::Supply;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::pool::{Chunks, Pool, file_bytes};
+use hamlyn_ring::pool::{Chunks, Pool, file_bytes, file_bytes_with_head};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use support::{LONG, Random, namespace, open, until};
@@ -321,6 +321,11 @@ struct Hand {
 
 impl Hand {
     fn offer(namespace: &str) -> Self {
+        Self::offer_pool(namespace, None)
+    }
+
+    /// With a file, a publisher whose readers look at the head of a pool.
+    fn offer_pool(namespace: &str, file: Option<(OwnedFd, u64)>) -> Self {
         let manager = named(namespace);
         let greetings = manager.interface().allocate(4096).unwrap();
         let queue = manager.interface().open_queue(64).unwrap();
@@ -334,7 +339,12 @@ impl Hand {
         offer.extend(BYTES.to_le_bytes());
         offer.extend(CHUNKS.to_le_bytes());
         offer.extend(DEPTH.to_le_bytes());
-        offer.extend([0, 0]);
+        offer.extend([u8::from(file.is_some()), 0]);
+        if let Some((file, announced)) = file {
+            let mut interface = manager.interface();
+            let number = interface.host_mut().lend_to_all(file, announced);
+            offer.extend(number.unwrap().to_le_bytes());
+        }
         let offered = manager.interface().offer("frames", Supply::Always, &offer);
         offered.unwrap();
         Self {
@@ -491,6 +501,105 @@ fn files_that_are_no_sealed_pool_are_refused() {
     // As of a publisher that has ended; what it announces is nothing.
     hand.say(&list, 0, 0);
     assert!(matches!(subscriber.recv(Wait::millis(50)), Ok(None)));
+}
+
+/// A file that is a pool with a head, and is written through a mapping that was made before it was
+/// sealed.
+fn pool_with_head() -> (Pool, OwnedFd, u64) {
+    let pool = Pool::with_head(BYTES as usize, CHUNKS).unwrap();
+    let file = pool.descriptor().unwrap();
+    let len = file_bytes_with_head(BYTES as usize, CHUNKS).unwrap() as u64;
+    assert_eq!(pool.length_bytes(), len);
+    (pool, file, len)
+}
+
+#[test]
+fn a_head_that_shows_what_lies_outside_the_pool_ends_the_reader() {
+    let len = file_bytes_with_head(BYTES as usize, CHUNKS).unwrap();
+    for words in [
+        // The head, then the stamp and the length in chunk 0.
+        [u64::from(CHUNKS) + 1, 1, 1],
+        [u64::MAX, 1, 1],
+        [1, 1, u64::from(BYTES) + 1],
+        [1, 1, u64::MAX],
+    ] {
+        let namespace = namespace();
+        let mut bytes = vec![0; len];
+        let head = Chunks::stride_bytes(BYTES as usize) * CHUNKS as usize;
+        for (at, word) in [head, 0, 8].into_iter().zip(words) {
+            bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        let file = memfd_create("hostile", MemfdFlags::ALLOW_SEALING).unwrap();
+        rustix::io::pwrite(&file, &bytes, 0).unwrap();
+        let all = SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE;
+        fcntl_add_seals(&file, all).unwrap();
+        let _hand = Hand::offer_pool(&namespace, Some((file, len as u64)));
+        let victim = open(&namespace);
+        let mut subscriber = subscriber(&victim);
+        assert!(is_malformed(&subscriber.recv(Wait::Poll)), "{words:x?}");
+        // It stays so.
+        assert!(is_malformed(&subscriber.recv(Wait::Poll)));
+    }
+}
+
+#[test]
+fn a_file_that_is_no_pool_with_a_head_is_refused_when_a_reader_connects() {
+    let (_pool, good, len) = pool_with_head();
+    let plain = Pool::new(BYTES as usize, CHUNKS + 1).unwrap();
+    let sealed = SealFlags::SHRINK | SealFlags::GROW;
+    let bad = [
+        (good, len + 4096),
+        (plain.descriptor().unwrap(), plain.length_bytes()),
+        (file(len, true, sealed), len),
+    ];
+    for (at, (file, announced)) in bad.into_iter().enumerate() {
+        let namespace = namespace();
+        let _hand = Hand::offer_pool(&namespace, Some((file, announced)));
+        let victim = open(&namespace);
+        let refused = victim.connect_subscriber("publisher/frames", LONG);
+        assert!(refused.is_err(), "{at}");
+    }
+}
+
+/// Stamps and head change all the time, against all rules: the reader goes on, and every message
+/// has its length.
+#[test]
+fn a_publisher_whose_newest_changes_always_is_read_to_the_end() {
+    const ROUNDS: u64 = 3_000;
+    let namespace = namespace();
+    let (mut pool, file, len) = pool_with_head();
+    let _hand = Hand::offer_pool(&namespace, Some((file, len)));
+    let victim = open(&namespace);
+    let mut subscriber = subscriber(&victim);
+    let mut chunks: Vec<_> = (0..CHUNKS)
+        .map(|_| pool.chunks().take(BYTES as usize).unwrap())
+        .collect();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 0;
+            while !stop.load(Ordering::Relaxed) {
+                let chunk = &mut chunks[number as usize % CHUNKS as usize];
+                // It is the newest while it is written.
+                pool.show_newest(chunk);
+                pool.finish_version(chunk, number);
+                chunk.fill(number as u8);
+                if number % 3 == 0 {
+                    pool.begin_version(chunk);
+                }
+                number += 1;
+            }
+        });
+        let mut before = None;
+        for _ in 0..ROUNDS {
+            if let Some(sample) = subscriber.recv(Wait::Poll).unwrap() {
+                assert_eq!(sample.to_vec().len(), BYTES as usize);
+                assert!(before.is_none_or(|before| sample.number() > before));
+                before = Some(sample.number());
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn take_all<E>(manager: &Manager<ProcessHost>, take: impl Fn(Wait) -> Result<E, 
             Err(error) => break error,
         }
         assert!(taken.len() < 5_000, "nobody is refused");
-        look(&manager);
+        look(manager);
     };
     say(&(taken.len() as u64).to_le_bytes());
     say(error.to_string().as_bytes());
@@ -328,7 +328,7 @@ fn assert_all_hear(
     readers: &mut [Subscriber],
 ) {
     until("all readers", || {
-        look(&bob);
+        look(bob);
         for reader in readers.iter_mut() {
             // It fetches the pool.
             assert!(reader.recv(Wait::Poll).unwrap().is_none());

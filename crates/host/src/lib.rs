@@ -228,7 +228,12 @@ pub trait Host: std::fmt::Debug + 'static {
     /// returned, which is random. Only that peer is given the file.
     fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError>;
 
-    /// Lent pages that were not fetched cannot be fetched any more.
+    /// Holds a file of pages ready for all peers that are linked to this interface, which fetch
+    /// it, as often as they ask, with the number that is returned, which is random, until it is
+    /// withdrawn.
+    fn lend_to_all(&mut self, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError>;
+
+    /// Lent pages cannot be fetched any more. Peers that have fetched them keep them.
     fn withdraw_lent(&mut self, secret: u64);
 
     /// Holds an exported area ready for all peers that are linked to this interface, which fetch it with the number that is

@@ -18,6 +18,7 @@
 //! * [`producer`], [`consumer`]: the two ends of one direction.
 //! * [`reports`]: what the receiving end refused.
 //! * [`caches`]: how far copies may spread.
+//! * [`newest`]: which version in a pool is the newest, for readers that copy it.
 //! * [`streaming`]: whether copies outgrow the caches.
 //! * [`doorbell`]: announcing sleep, and waking only those that sleep.
 //! * [`forks`]: tells a forked child from its parent.
@@ -37,6 +38,7 @@ pub mod geometry;
 mod handover;
 pub mod lending;
 pub mod memfd;
+pub mod newest;
 pub mod payload_arena;
 pub mod poll_set;
 pub mod pool;

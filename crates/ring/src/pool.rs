@@ -4,6 +4,7 @@
 //! another mapping that can be written, and nobody can punch holes into it. Readers ask the kernel for just these seals, so no
 //! load of theirs can fault or cost them memory, whatever the owner does.
 
+use core::sync::atomic::{Ordering, fence};
 use std::sync::Arc;
 
 use rustix::fd::{AsFd, OwnedFd};
@@ -11,7 +12,8 @@ use rustix::fd::{AsFd, OwnedFd};
 use crate::Errno;
 use crate::lending::{BorrowError, LENT_BYTES_MAX};
 use crate::memfd::{Memfd, MemfdError};
-use crate::shared::{Access, Mapping, PAGE_BYTES};
+use crate::newest::{self, Newest, OutsidePool, Word, Words};
+use crate::shared::{Access, LINE_BYTES, Mapping, PAGE_BYTES};
 pub use crate::shared::{Chunk, Chunks, View};
 
 /// A pool of chunks of one size, in the hands of the one process that writes it.
@@ -42,19 +44,76 @@ pub enum PoolError {
 
 /// Bytes of the file of such a pool, if there can be one.
 pub fn file_bytes(chunk_bytes: usize, count: u32) -> Option<usize> {
+    bytes_with(chunk_bytes, count, 0)
+}
+
+/// The same of a pool with a head.
+pub fn file_bytes_with_head(chunk_bytes: usize, count: u32) -> Option<usize> {
+    bytes_with(chunk_bytes, count, LINE_BYTES)
+}
+
+fn bytes_with(chunk_bytes: usize, count: u32, head_bytes: usize) -> Option<usize> {
     if chunk_bytes == 0 || count == 0 || chunk_bytes as u64 > LENT_BYTES_MAX {
         return None;
     }
     let bytes = Chunks::stride_bytes(chunk_bytes).checked_mul(count as usize)?;
+    let bytes = bytes.checked_add(head_bytes)?;
     let bytes = bytes.checked_next_multiple_of(PAGE_BYTES)?;
     (bytes as u64 <= LENT_BYTES_MAX).then_some(bytes)
+}
+
+/// Where the words of [`newest`] lie in a pool: the head behind all chunks, the others in the line
+/// before a message.
+struct InPool<'a> {
+    mapping: &'a Mapping,
+    chunk_bytes: usize,
+    count: u32,
+}
+
+impl InPool<'_> {
+    fn offset_of(&self, word: Word) -> usize {
+        let stride = Chunks::stride_bytes(self.chunk_bytes);
+        match word {
+            Word::Head => stride * self.count as usize,
+            Word::Stamp(chunk) => stride * chunk as usize,
+            Word::Length(chunk) => stride * chunk as usize + size_of::<u64>(),
+        }
+    }
+}
+
+impl Words for InPool<'_> {
+    #[inline]
+    fn load(&self, word: Word) -> u64 {
+        // A pool that is too short has no newest version.
+        self.mapping.load_u64(self.offset_of(word)).unwrap_or(0)
+    }
+
+    #[inline]
+    fn store(&self, word: Word, value: u64) {
+        let stored = self.mapping.store_u64(self.offset_of(word), value);
+        debug_assert!(stored.is_ok(), "the pool was made with a head");
+    }
+
+    #[inline]
+    fn barrier(&self, order: Ordering) {
+        fence(order);
+    }
 }
 
 impl Pool {
     /// A pool of `count` chunks for messages of up to `chunk_bytes`, present in full. Allocates.
     pub fn new(chunk_bytes: usize, count: u32) -> Result<Self, PoolError> {
+        Self::of_length(chunk_bytes, count, file_bytes(chunk_bytes, count))
+    }
+
+    /// The same with a head, which says where the newest version is. Allocates.
+    pub fn with_head(chunk_bytes: usize, count: u32) -> Result<Self, PoolError> {
+        Self::of_length(chunk_bytes, count, file_bytes_with_head(chunk_bytes, count))
+    }
+
+    fn of_length(chunk_bytes: usize, count: u32, len: Option<usize>) -> Result<Self, PoolError> {
         let size = PoolError::Size { chunk_bytes, count };
-        let len = file_bytes(chunk_bytes, count).ok_or(size)?;
+        let len = len.ok_or(size)?;
         let (file, mapping) = Memfd::create_for_readers("hamlyn-loans", len)?;
         let chunks = Chunks::new(mapping, chunk_bytes, count).map_err(|_| size)?;
         Ok(Self { file, chunks })
@@ -69,6 +128,33 @@ impl Pool {
     /// Its chunks, to be counted.
     pub fn state(&self) -> &Chunks {
         &self.chunks
+    }
+
+    fn words(&self) -> InPool<'_> {
+        InPool {
+            mapping: self.chunks.mapping(),
+            chunk_bytes: self.chunks.chunk_bytes(),
+            count: self.chunks.count(),
+        }
+    }
+
+    /// The program is about to write a chunk of a pool with a head: from now on nobody takes it
+    /// for a version.
+    #[inline]
+    pub fn begin_version(&self, chunk: &mut Chunk) {
+        newest::begin(&self.words(), chunk.index());
+    }
+
+    /// A chunk of a pool with a head is that version.
+    #[inline]
+    pub fn finish_version(&self, chunk: &mut Chunk, number: u64) {
+        newest::finish(&self.words(), chunk.index(), number, chunk.len() as u64);
+    }
+
+    /// That chunk has the newest version. It must not be written until another has.
+    #[inline]
+    pub fn show_newest(&self, chunk: &Chunk) {
+        newest::show(&self.words(), chunk.index());
     }
 
     /// A descriptor for a reader.
@@ -111,6 +197,43 @@ impl SharedPool {
     #[inline]
     pub fn view(&self, offset: usize, len: usize) -> Option<View<'_>> {
         View::new(&self.mapping, offset, len).ok()
+    }
+
+    /// Whether [`SharedPool::copy_newest`] is worth a try: the head shows a version whose number
+    /// is `from` or more, or one that is none.
+    #[inline]
+    pub fn shows_newer(&self, chunk_bytes: usize, count: u32, from: u64) -> bool {
+        newest::shows_newer(&self.words(chunk_bytes, count), count, from)
+    }
+
+    fn words(&self, chunk_bytes: usize, count: u32) -> InPool<'_> {
+        InPool {
+            mapping: &self.mapping,
+            chunk_bytes,
+            count,
+        }
+    }
+
+    /// Copies the newest version out of a pool with a head, if its number is `from` or more:
+    /// whole, whatever the writer does if it keeps the rules. Nothing if there is none, or if the
+    /// writer was always faster. `into` must have room for
+    /// `chunk_bytes`, and has the version afterwards. Does not allocate.
+    pub fn copy_newest(
+        &self,
+        chunk_bytes: usize,
+        count: u32,
+        from: u64,
+        into: &mut Vec<u8>,
+    ) -> Result<Option<Newest>, OutsidePool> {
+        let words = self.words(chunk_bytes, count);
+        let copy = |chunk, len: usize| {
+            into.resize(len, 0);
+            let copied = self
+                .mapping
+                .copy_out(Chunks::offset_of(chunk, chunk_bytes), into);
+            debug_assert!(copied.is_ok(), "a pool has all of its chunks");
+        };
+        newest::copy_newest(&words, count, chunk_bytes, from, copy)
     }
 
     /// Its size.

@@ -97,7 +97,7 @@
 #define HAMLYN_LOSE 1
 
 /**
- * The same, but the newest message is kept for the reader until it has room.
+ * The same, but readers get the newest message, also if they come late. On this host that takes no further call of the publisher.
  */
 #define HAMLYN_LATEST 2
 

@@ -15,7 +15,7 @@ use crate::status::{Error, Failure, Status};
 pub const BLOCK: u32 = 0;
 /// The reader does not get the message; it is counted.
 pub const LOSE: u32 = 1;
-/// The same, but the newest message is kept for the reader until it has room.
+/// The same, but readers get the newest message, also if they come late. On this host that takes no further call of the publisher.
 pub const LATEST: u32 = 2;
 
 /// What a publisher is opened with; 0 in a field means its default.

@@ -413,7 +413,7 @@ impl Manager {
     }
 
     /// A publisher of messages of up to `message_bytes` that readers read where they were written. `chunks`: messages at a time; `depth`:
-    /// those that a reader may hold; `slow_readers`: "block" waits for them, "lose" leaves them out, "latest" keeps the newest for them.
+    /// those that a reader may hold; `slow_readers`: "block" waits for them, "lose" leaves them out, "latest" gives them the newest.
     #[pyo3(signature = (item, *, message_bytes=1048576, chunks=16, depth=4, readers=64, slow_readers="block"))]
     fn bind_publisher(
         slf: &Bound<'_, Self>,

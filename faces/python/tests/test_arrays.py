@@ -45,6 +45,29 @@ def test_readers_have_whole_versions(trust: bool) -> None:
             field.poll()
 
 
+@pytest.mark.parametrize("strategy", ["proc", "np"])
+@pytest.mark.parametrize("is_trusting", [False, True])
+def test_the_newest_needs_no_call_of_the_writer(strategy: str, is_trusting: bool) -> None:
+    with hamlyn.open("alice", strategy=strategy) as alice, hamlyn.open(strategy=strategy) as me:
+        field = hamlyn.shared_array("field", (1000,), manager=alice, versions=4)
+        reader = hamlyn.shared_array("alice/field", manager=me, timeout=WAIT, trust_publisher=is_trusting)
+        assert reader.latest(0) is None
+        assert field.publisher.await_readers(1, WAIT)
+        for number in range(1000):
+            field.publish(number)
+        # From here on only readers call.
+        newest = reader.latest(0)
+        assert (newest == 999).all() and reader.latest(0) is None
+        late = hamlyn.shared_array("alice/field", manager=me, timeout=WAIT, trust_publisher=is_trusting)
+        came = late.latest(0)
+        assert (came == 999).all() and late.latest(0) is None
+        # What was copied stays, whatever comes next.
+        for number in range(1000, 1010):
+            field.publish(number)
+        assert (newest == 999).all() and (came == 999).all()
+        assert (reader.latest(WAIT) == 1009).all()
+
+
 def test_versions_are_held_by_their_arrays() -> None:
     with hamlyn.open("alice") as alice, hamlyn.open() as me:
         field = hamlyn.shared_array("field", (10,), manager=alice, versions=3)

@@ -30,6 +30,16 @@ impl<H: Host> Interface<H> {
         Ok(self.host.lend(&to, file, pool.length_bytes())?)
     }
 
+    /// Lets every peer of this host that is linked to this interface fetch a pool, as often as it
+    /// asks, with the number that this returns.
+    pub(crate) fn show_pool_to_all(&mut self, pool: &Pool) -> Result<u64, HostError> {
+        self.check()?;
+        let file = pool
+            .descriptor()
+            .map_err(HostError::memory(pool.length_bytes()))?;
+        self.host.lend_to_all(file, pool.length_bytes())
+    }
+
     /// A pool that was shown and not fetched cannot be fetched any more.
     pub fn hide_pool(&mut self, number: u64) {
         if self.is_forked() {

@@ -33,8 +33,10 @@
 //! ([`Sample::view`], [`View::as_slice`](crate::View::as_slice)) of readers that trust their publisher. Whoever may read one message
 //! may read the whole pool: all that is, was, or will be in it.
 
+mod list;
 mod publisher;
 mod readers;
+mod returns;
 mod sample;
 mod subscriber;
 mod typed;
@@ -46,10 +48,8 @@ pub use sample::{Kept, Sample};
 pub use subscriber::Subscriber;
 pub use typed::TypedLoan;
 
-use hamlyn_ring::pool;
-
 use crate::error::OpenError;
-use wire::{DEPTH_MAX, READERS_MAX};
+use wire::{DEPTH_MAX, READERS_MAX, pool_bytes};
 
 /// What happens when a reader has not given back as many samples as it may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -59,8 +59,12 @@ pub enum SlowReaders {
     Block,
     /// The reader does not get the message; it is counted, at both ends.
     Lose,
-    /// As `Lose`, but the newest message is kept for the reader until it has room, in place of those before it, and a receive
-    /// skips what is outdated. It goes out with the publisher's next call.
+    /// As `Lose`, but readers want the newest message only. A receive gives the newest, and skips
+    /// what is outdated. A reader that reads in place gets it without any call of the publisher,
+    /// also if it comes late: it copies the message, unless the message was announced to it.
+    /// Readers that get copies, on other hosts for example, get the newest with the publisher's
+    /// next call. The pool has one chunk more, for the newest message, which stays until the next
+    /// is published.
     Latest,
 }
 
@@ -93,6 +97,15 @@ impl Default for PublisherOptions {
 }
 
 impl PublisherOptions {
+    fn is_latest(&self) -> bool {
+        self.slow_readers == SlowReaders::Latest
+    }
+
+    /// Chunks of the pool: with [`SlowReaders::Latest`] one is for the newest message alone.
+    fn pool_chunks(&self) -> u32 {
+        self.chunks.saturating_add(u32::from(self.is_latest()))
+    }
+
     fn check(&self) -> Result<(), OpenError> {
         let setting = |setting, value, reason| {
             Err(OpenError::Setting {
@@ -101,8 +114,9 @@ impl PublisherOptions {
                 reason,
             })
         };
-        if pool::file_bytes(self.message_bytes as usize, self.chunks).is_none() {
-            let bytes = u64::from(self.message_bytes) * u64::from(self.chunks);
+        let (chunks, is_latest) = (self.pool_chunks(), self.is_latest());
+        if pool_bytes(self.message_bytes, chunks, is_latest).is_none() || self.chunks == 0 {
+            let bytes = u64::from(self.message_bytes) * u64::from(chunks);
             return setting(
                 "a publisher's pool",
                 bytes,

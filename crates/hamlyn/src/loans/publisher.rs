@@ -77,15 +77,19 @@ impl<H: Host> Publisher<H> {
         header: ItemHeader,
     ) -> Result<Self, OpenError> {
         options.check()?;
-        let pool = Pool::new(options.message_bytes as usize, options.chunks)?;
+        let (message_bytes, chunks) = (options.message_bytes as usize, options.pool_chunks());
+        let held = match options.is_latest() {
+            true => Held::with_newest(Pool::with_head(message_bytes, chunks)?),
+            false => Held::new(Pool::new(message_bytes, chunks)?),
+        };
         let mut entered = manager.enter()?;
         let bound = entered.bind_empty(item, header)?;
-        let mut readers = Readers::new(&entered, options);
+        let mut readers = Readers::new(&mut entered, options, &held)?;
         readers.offer(&mut entered, &bound)?;
         drop(entered);
         Ok(Self {
             readers,
-            held: Held::new(pool),
+            held,
             options,
             next: 0,
             unlooked: 0,
@@ -132,7 +136,11 @@ impl<H: Host> Publisher<H> {
     }
 
     fn look(&mut self) {
-        self.unlooked = CALLS_BETWEEN_LOOKS;
+        // Readers that have come lately are told of the next message, or sleep on.
+        self.unlooked = match self.options.is_latest() {
+            true => 0,
+            false => CALLS_BETWEEN_LOOKS,
+        };
         self.readers
             .look(&self.manager, &self.bound, &mut self.held);
     }
@@ -214,7 +222,8 @@ impl<H: Host> Publisher<H> {
 
     /// Chunks that are neither loaned nor with readers, as far as is known: [`Publisher::poll`] takes in what was given back.
     pub fn chunks_free(&self) -> usize {
-        self.held.free()
+        // The chunk of the newest message is not one of those.
+        self.held.free().min(self.options.chunks as usize)
     }
 
     fn publish(&mut self, mut chunk: Chunk, wait: Wait) -> Result<Published, SendError> {
@@ -240,7 +249,7 @@ impl<H: Host> Publisher<H> {
         }
         let number = self.next;
         self.next += 1;
-        chunk.set_mark(number);
+        self.held.number(&mut chunk, number);
         let index = self.held.hold(chunk);
         let mut published = Published {
             number,
@@ -262,6 +271,11 @@ impl<H: Host> Publisher<H> {
             number,
             &mut published,
         );
+        if self.options.is_latest() {
+            // Announced first, so that a reader that has room finds it in its list.
+            held.show_newest(index, number);
+            readers.ring(&mut self.manager.enter()?);
+        }
         self.held.release(index);
         Ok(published)
     }

@@ -27,6 +27,8 @@ use crate::wait::Wait;
 
 /// Lanes that are offered at a time.
 const OFFERED: usize = 4;
+/// The same if readers are to get the newest message though the publisher makes no call.
+const OFFERED_AHEAD: usize = 16;
 /// How long an asker has to present itself, in nanoseconds.
 const GREETING_NS: u64 = 10_000_000_000;
 /// Looks after which the offered lanes are counted, if nothing has made that necessary before.
@@ -62,8 +64,8 @@ struct Newcomer {
 enum Route<H: Host> {
     Views {
         list: Target,
-        /// Under which it fetches the pool.
-        number: u64,
+        /// Under which it fetches the pool, if it is shown to this reader alone.
+        number: Option<u64>,
     },
     Copies(Box<stream::Sender<H>>),
 }
@@ -90,6 +92,8 @@ struct Reader<H: Host> {
 /// See the module.
 pub(super) struct Readers<H: Host> {
     options: PublisherOptions,
+    /// Under which every reader fetches the pool, if it has a head.
+    shown: Option<u64>,
     /// In the order in which they are given out.
     offered: VecDeque<Offered>,
     readers: Vec<Reader<H>>,
@@ -107,6 +111,10 @@ pub(super) struct Readers<H: Host> {
 
 impl<H: Host> Drop for Readers<H> {
     fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            pool: self.shown,
+            ..Remains::default()
+        });
         for offered in &self.offered {
             self.leaving.leave(offered.door.remains(None));
         }
@@ -158,9 +166,13 @@ impl Newcomer {
         self.door.remains(Some(last_word))
     }
 
-    /// Shows it the pool, or grows its stream; nothing if there is no room for that at present.
-    fn route<H: Host>(&self, manager: &Holder<H>, held: &Held) -> Option<Route<H>> {
+    /// Shows it the pool, if that is not shown to all, or grows its stream; nothing if there is no room for that at present.
+    fn route<H: Host>(&self, manager: &Holder<H>, held: &Held, is_shown: bool) -> Option<Route<H>> {
         match &self.greeting {
+            Greeting::Views(ticket) if is_shown => Some(Route::Views {
+                list: Target::new(self.from, *ticket),
+                number: None,
+            }),
             Greeting::Views(ticket) => {
                 let mut manager = manager.enter().ok()?;
                 let list = Target::new(self.from, *ticket);
@@ -172,6 +184,7 @@ impl Newcomer {
                     manager.interface_mut().hide_pool(number);
                     return None;
                 }
+                let number = Some(number);
                 Some(Route::Views { list, number })
             }
             Greeting::Copies(seed) => {
@@ -194,9 +207,18 @@ impl<H: Host> Reader<H> {
 }
 
 impl<H: Host> Readers<H> {
-    pub(super) fn new(manager: &Entered<'_, H>, options: PublisherOptions) -> Self {
-        Self {
+    pub(super) fn new(
+        manager: &mut Entered<'_, H>,
+        options: PublisherOptions,
+        held: &Held,
+    ) -> Result<Self, OpenError> {
+        let shown = match options.is_latest() {
+            true => Some(manager.interface_mut().show_pool_to_all(&held.pool)?),
+            false => None,
+        };
+        Ok(Self {
             options,
+            shown,
             offered: VecDeque::new(),
             readers: Vec::new(),
             waiting: Vec::new(),
@@ -207,7 +229,7 @@ impl<H: Host> Readers<H> {
             lost: 0,
             misbehaved: 0,
             leaving: manager.interface().leaving.clone(),
-        }
+        })
     }
 
     pub(super) fn count(&self) -> usize {
@@ -241,7 +263,9 @@ impl<H: Host> Readers<H> {
     /// Whether all that was published is handed over to all readers, whatever becomes of the publisher.
     pub(super) fn is_flushed(&self) -> bool {
         self.readers.iter().all(|reader| {
-            let is_behind = reader.latest.is_some() || reader.is_unflushed;
+            // The head shows the newest even when the publisher is gone.
+            let sees_newest = self.shown.is_some() && matches!(reader.route, Route::Views { .. });
+            let is_behind = reader.latest.is_some() && !sees_newest || reader.is_unflushed;
             !is_behind && (reader.is_fetched || reader.window.head == 0)
         })
     }
@@ -255,8 +279,12 @@ impl<H: Host> Readers<H> {
         let asked = |offered: &&Offered| offered.asked_ns.is_some();
         let mut open = self.offered.len() - self.offered.iter().filter(asked).count();
         let most = usize::from(self.options.readers);
+        let enough = match self.shown {
+            Some(_) => OFFERED_AHEAD,
+            None => OFFERED,
+        };
         let taken = self.readers.len() + self.waiting.len();
-        while open < OFFERED && self.offered.len() + taken < most {
+        while open < enough && self.offered.len() + taken < most {
             let (mut door, lane) = match self.open_lane(manager) {
                 Ok(opened) => opened,
                 Err(error) => {
@@ -303,7 +331,7 @@ impl<H: Host> Readers<H> {
             let ticket = slot.fast_ticket(0, slot.length_bytes());
             ticket.unwrap_or_else(|_| unreachable!("the slot covers itself"))
         };
-        let lane = Lane::new(whole(&slot), whole(&board_slot), &self.options);
+        let lane = Lane::new(whole(&slot), whole(&board_slot), &self.options, self.shown);
         let door = Door {
             place: None,
             slot,
@@ -404,7 +432,7 @@ impl<H: Host> Readers<H> {
 
     /// Takes in those that have presented themselves. Whoever finds a full link, or no room among what waits to be fetched, is
     /// tried again at the next look.
-    fn take_in(&mut self, manager: &Holder<H>, held: &Held) {
+    fn take_in(&mut self, manager: &Holder<H>, held: &mut Held) {
         for mut newcomer in std::mem::take(&mut self.waiting) {
             // It says good-bye already, or something else.
             let told = newcomer.door.queue.reader.pop();
@@ -417,21 +445,27 @@ impl<H: Host> Readers<H> {
                 self.is_untidy = true;
                 continue;
             }
-            let Some(route) = newcomer.route(manager, held) else {
+            let shown = self.shown.is_some();
+            let Some(route) = newcomer.route(manager, held, shown) else {
                 self.waiting.push(newcomer);
                 continue;
             };
             let to = newcomer.to();
             let is_copied = matches!(route, Route::Copies(_));
             self.copied += usize::from(is_copied);
+            // Others look at the head.
+            let newest = held.newest().filter(|_| is_copied);
+            if let Some((index, _)) = newest {
+                held.hold_again(index);
+            }
             self.readers.push(Reader {
-                is_fetched: is_copied,
+                is_fetched: is_copied || shown,
                 door: newcomer.door,
                 from: newcomer.from,
                 to,
                 route,
                 window: Window::new(self.options.depth),
-                latest: None,
+                latest: newest,
                 is_unflushed: false,
                 lost: 0,
                 is_over: false,
@@ -462,7 +496,11 @@ impl<H: Host> Readers<H> {
                 }
             }
             match reader.route {
-                Route::Views { number, .. } => manager.interface_mut().hide_pool(number),
+                Route::Views { number, .. } => {
+                    number
+                        .into_iter()
+                        .for_each(|number| manager.interface_mut().hide_pool(number));
+                }
                 Route::Copies(_) => self.copied -= 1,
             }
         }
@@ -559,6 +597,18 @@ impl<H: Host> Readers<H> {
                     published.lost += 1;
                 }
                 Err(_) => reader.is_over = true,
+            }
+        }
+    }
+
+    /// Wakes readers on this host that had no room for the newest message: they look at the head.
+    pub(super) fn ring(&mut self, manager: &mut Entered<'_, H>) {
+        for reader in &mut self.readers {
+            if let (Route::Views { list, .. }, Some(_)) = (&reader.route, reader.latest) {
+                let rung = manager.send_msg(list, &Message::new(&[]).silent(), Wait::Poll);
+                // Where there is no room, the reader has still to take what came before, and looks
+                // then.
+                reader.is_over |= !matches!(rung, Ok(_) | Err(SendError::WouldBlock { .. }));
             }
         }
     }

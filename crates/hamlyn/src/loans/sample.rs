@@ -9,7 +9,8 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_ring::pool::{SharedPool, View};
 use hamlyn_ring::shared::OutOfRange;
 
-use super::subscriber::{Came, Place, Route, Subscriber};
+use super::returns::{Came, Place};
+use super::subscriber::{Route, Subscriber};
 use crate::drop_list::DropList;
 
 /// A message that was published, to be read in place or as a copy. It is given back when it is dropped. Its subscriber receives no
@@ -42,7 +43,7 @@ impl<'a, H: Host> Sample<'a, H> {
         match (self.came.place, &self.subscriber.route) {
             (Some(place), _) => place.len,
             (None, Route::Copies(copies)) => copies.copy.len(),
-            (None, Route::Views(_)) => 0,
+            (None, Route::Views(list)) => list.copy.len(),
         }
     }
 
@@ -87,7 +88,7 @@ impl<'a, H: Host> Sample<'a, H> {
     pub fn copied(&self) -> Option<&[u8]> {
         match &self.subscriber.route {
             Route::Copies(copies) => Some(&copies.copy),
-            Route::Views(_) => None,
+            Route::Views(list) => self.came.place.is_none().then_some(&*list.copy),
         }
     }
 
@@ -95,22 +96,32 @@ impl<'a, H: Host> Sample<'a, H> {
     /// reader's list is taken by the one that comes [`Subscriber::depth`] messages later: as long as it is kept, its reader
     /// gets no more than those in between. Allocates.
     pub fn keep(mut self) -> Kept {
-        let body = match (self.came.place, &self.subscriber.route) {
-            (Some(place), Route::Views(list)) => list.pool.clone().map(|pool| (pool, place)),
+        let body = match (self.came, &self.subscriber.route) {
+            (
+                Came {
+                    place: Some(place),
+                    position: Some(position),
+                    ..
+                },
+                Route::Views(list),
+            ) => list.pool.clone().map(|pool| (pool, place, position)),
             _ => None,
         };
         // What is copied to here needs nothing of the publisher's any more, and is given back at once.
         let body = match body {
-            Some((pool, place)) => {
+            Some((pool, place, position)) => {
                 self.is_kept = true;
                 KeptBody::Place {
                     pool,
                     place,
-                    position: self.came.position,
+                    position,
                     released: self.subscriber.returns.released.clone(),
                 }
             }
-            None => KeptBody::Copy(self.to_vec()),
+            None => KeptBody::Copy(std::mem::take(match &mut self.subscriber.route {
+                Route::Copies(copies) => &mut copies.copy,
+                Route::Views(list) => &mut list.copy,
+            })),
         };
         let number = self.came.number;
         Kept {
@@ -124,15 +135,15 @@ impl<'a, H: Host> Sample<'a, H> {
 impl<H: Host> Drop for Sample<'_, H> {
     #[inline]
     fn drop(&mut self) {
-        if self.is_kept {
+        let Some(position) = self.came.position.filter(|_| !self.is_kept) else {
             return;
-        }
+        };
         let Subscriber {
             returns, manager, ..
         } = &mut *self.subscriber;
         match manager.enter_to_leave() {
-            Some(mut manager) => returns.give_back(&mut manager, self.came.position),
-            None => returns.untold.push(self.came.position),
+            Some(mut manager) => returns.give_back(&mut manager, position),
+            None => returns.untold.push(position),
         }
     }
 }

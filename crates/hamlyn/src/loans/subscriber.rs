@@ -3,77 +3,34 @@
 use std::fmt;
 use std::time::Duration;
 
-use hamlyn_engine::notification::Notification;
 use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
-use hamlyn_ring::area::Area;
-use hamlyn_ring::pool::{Chunks, SharedPool, file_bytes};
 
+use super::list::List;
+use super::returns::{Came, Returns, malformed};
 use super::sample::Sample;
 use super::wire::{
-    END, FAREWELL, FETCHED, GREETING_BYTES, GREETING_FOR_COPIES, GREETING_FOR_VIEWS,
-    GREETING_OFFSET, Lane, POOL, POOL_OFFSET, board_offset, entry_offset, given_back, list_bytes,
-    pair,
+    FAREWELL, GREETING_BYTES, GREETING_FOR_COPIES, GREETING_FOR_VIEWS, GREETING_OFFSET, Lane,
 };
 use crate::drop_list::DropList;
-use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
-use crate::interface::Queue;
+use crate::error::{ConnectError, ReceiveError};
 use crate::item::{Greeted, ItemHeader};
 use crate::links::PeerIdentity;
-use crate::manager::{Entered, Holder, Manager};
+use crate::manager::{Holder, Manager};
 use crate::message::{Message, Target};
 use crate::remains::{LastWord, Leaving, Remains};
-use crate::slot::{NewSlot, Slot};
 use crate::stream::{self, StreamOptions};
 use crate::ticket::TICKET_BYTES;
 use crate::wait::{Wait, WaitState};
 
-/// How long the publisher's process has to hand its pool over; its program takes no part in that.
-const POOL_WAIT: Wait = Wait::millis(2000);
 /// A wait for a copy ends now and then, to see whether the publisher is still there.
 const COPY_WAIT: Duration = Duration::from_millis(500);
 /// Bytes before a message that is copied: its number.
 const NUMBER_BYTES: usize = 8;
-/// Notifications of a list besides those of messages.
-const WORDS: usize = 3;
 /// Bytes of the pieces of a stream of copies, of long messages: what a packet carries.
 const PIECE_BYTES: u64 = 16 << 10;
 /// How many there may be.
 const PIECES_MAX: u64 = 65_535;
-
-const fn malformed(what: &'static str) -> ReceiveError {
-    ReceiveError::Malformed {
-        protocol: "loans",
-        what,
-    }
-}
-
-/// Where messages are announced that are read in place.
-pub(super) struct List {
-    lane: Lane,
-    publisher: Target,
-    slot: Slot,
-    area: Area,
-    queue: Queue,
-    /// There when the publisher has shown it.
-    pub(super) pool: Option<SharedPool>,
-    /// The publisher is to be told that it was fetched.
-    owes_word: bool,
-    /// The publisher ended before it could be fetched: what was announced is lost.
-    is_missed: bool,
-    /// The position of the next message.
-    next: u64,
-}
-
-/// Where samples are given back.
-pub(super) struct Returns {
-    board: Target,
-    depth: u16,
-    /// Samples of which the publisher could not be told.
-    pub(super) untold: Vec<u64>,
-    /// Samples that were kept and are dropped.
-    pub(super) released: DropList<u64>,
-}
 
 pub(super) enum Route<H: Host> {
     Views(Box<List>),
@@ -87,22 +44,6 @@ pub(super) struct Copies<H: Host> {
     pub(super) copy: Vec<u8>,
     /// The position of the next message.
     next: u64,
-}
-
-/// A message in the pool.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) offset: usize,
-    pub(super) len: usize,
-}
-
-/// A message that came.
-#[derive(Clone, Copy)]
-pub(super) struct Came {
-    pub(super) number: u64,
-    pub(super) position: u64,
-    /// Nothing if it was copied.
-    pub(super) place: Option<Place>,
 }
 
 /// The reading end. See [the module](crate::loans).
@@ -172,7 +113,7 @@ impl<H: Host> Subscriber<H> {
         };
         drop(entered);
         // What was opened is closed with it.
-        let subscriber = Self {
+        let mut subscriber = Self {
             lane,
             door,
             route,
@@ -188,6 +129,9 @@ impl<H: Host> Subscriber<H> {
             leaving,
             manager: manager.hold(),
         };
+        if let Route::Views(list) = &mut subscriber.route {
+            list.fetch_shown(&mut manager.enter()?)?;
+        }
         let message = Message::new(&greeting).at(GREETING_OFFSET).word(word);
         manager.enter()?.send_msg(&door, &message, left)?;
         Ok(subscriber)
@@ -204,7 +148,8 @@ impl<H: Host> Subscriber<H> {
         if let Some(error) = &self.over {
             return Err(error.clone());
         }
-        let (is_latest, returns) = (self.lane.is_latest, &mut self.returns);
+        let (is_latest, returns) = (self.lane.is_latest(), &mut self.returns);
+        let from = self.following.unwrap_or(0);
         let came = match &mut self.route {
             Route::Views(list) => {
                 let mut manager = self.manager.enter()?;
@@ -214,7 +159,7 @@ impl<H: Host> Subscriber<H> {
                     }
                     told => {
                         let over = &mut self.over;
-                        list.next_message(&mut manager, returns, told, over, wait)
+                        list.next_message(&mut manager, returns, told, over, from, wait)
                     }
                 }
             }
@@ -247,7 +192,9 @@ impl<H: Host> Subscriber<H> {
         self.lost
     }
 
-    /// Whether messages are read where the publisher wrote them; otherwise they are copied to here.
+    /// Whether messages are read where the publisher wrote them; otherwise they are copied to
+    /// here. With [`SlowReaders::Latest`](super::SlowReaders::Latest) the newest is copied if it
+    /// was not announced to this reader.
     pub fn reads_in_place(&self) -> bool {
         matches!(self.route, Route::Views(_))
     }
@@ -354,13 +301,13 @@ impl<H: Host> Copies<H> {
                     self.copy.extend_from_slice(message);
                     let came = Came {
                         number: u64::from_le_bytes(*number),
-                        position: self.next,
+                        position: Some(self.next),
                         place: None,
                     };
                     drop(record);
                     self.next += 1;
                     if let Some(older) = newest.replace(came) {
-                        returns.give_back(&mut manager.enter()?, older.position);
+                        returns.give_back_came(&mut manager.enter()?, older);
                     }
                     if !is_latest {
                         return Ok(newest);
@@ -383,194 +330,5 @@ impl<H: Host> Copies<H> {
                 }
             }
         }
-    }
-}
-
-impl List {
-    fn open<H: Host>(
-        manager: &mut Entered<'_, H>,
-        lane: Lane,
-        publisher: Target,
-    ) -> Result<Self, OpenError> {
-        let interface = manager.interface_mut();
-        let area = interface.allocate(list_bytes(lane.depth))?;
-        let queue = interface.open_queue(usize::from(lane.depth) + WORDS)?;
-        let slot = match interface.open_slot(NewSlot::new(&area).queue(&queue)) {
-            Ok(slot) => slot,
-            Err(error) => {
-                interface.close_queue(queue);
-                return Err(error);
-            }
-        };
-        Ok(Self {
-            lane,
-            publisher,
-            slot,
-            area,
-            queue,
-            pool: None,
-            owes_word: false,
-            is_missed: false,
-            next: 0,
-        })
-    }
-
-    /// Reads what the publisher says of a message. Each word is loaded once; the view is checked again, against the mapping.
-    #[inline]
-    fn message(&mut self, told: &Notification) -> Result<Came, ReceiveError> {
-        let (lane, publisher) = (&self.lane, &self.publisher);
-        if told.from != publisher.link() {
-            return Err(malformed("somebody else has its keys"));
-        }
-        if told.word != self.next {
-            return Err(malformed("a message out of turn"));
-        }
-        let at = entry_offset(told.word, lane.depth);
-        let (Ok(place), Ok(number)) = (self.area.load_u64(at), self.area.load_u64(at + 8)) else {
-            return Err(malformed("an entry outside the list"));
-        };
-        let (chunk, len) = (place as u32, (place >> 32) as usize);
-        if chunk >= lane.chunks || len > lane.message_bytes as usize || self.pool.is_none() {
-            return Err(malformed("a message outside the pool"));
-        }
-        self.next += 1;
-        Ok(Came {
-            number,
-            position: told.word,
-            place: Some(Place {
-                offset: Chunks::offset_of(chunk, lane.message_bytes as usize),
-                len,
-            }),
-        })
-    }
-
-    #[inline(never)]
-    fn next_message<H: Host>(
-        &mut self,
-        manager: &mut Entered<'_, H>,
-        returns: &mut Returns,
-        mut told: Option<Notification>,
-        over: &mut Option<ReceiveError>,
-        wait: Wait,
-    ) -> Result<Option<Came>, ReceiveError> {
-        returns.give_back_released(manager);
-        let mut newest: Option<Came> = None;
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            if self.owes_word {
-                let message = Message::new(&[]).word(FETCHED);
-                let said = manager.send_msg(&self.publisher, &message, Wait::Poll);
-                self.owes_word = matches!(said, Err(SendError::WouldBlock { .. }));
-            }
-            if told.is_none() {
-                told = manager.interface_mut().next_notification(&mut self.queue)?;
-            }
-            match told.take() {
-                Some(told) if told.word == POOL || told.word == END => {
-                    let ended = self.control(manager, &told);
-                    match (ended, newest) {
-                        (Ok(()), _) => {}
-                        (Err(error), None) => return Err(error),
-                        // The next call says so.
-                        (Err(error), newest) => {
-                            *over = Some(error);
-                            return Ok(newest);
-                        }
-                    }
-                }
-                Some(_) if self.is_missed => {}
-                Some(told) => {
-                    let came = self.message(&told)?;
-                    if let Some(older) = newest.replace(came) {
-                        returns.give_back(manager, older.position);
-                    }
-                    if !self.lane.is_latest {
-                        return Ok(newest);
-                    }
-                }
-                None if newest.is_some() => return Ok(newest),
-                None if manager.interface().is_drained(self.publisher.link()) => {
-                    return Err(manager.interface().lost(&self.publisher).into());
-                }
-                None if manager.interface_mut().is_closed_there(&self.publisher) => {
-                    return Err(ReceiveError::Closed);
-                }
-                None => {
-                    if !manager.pause(&mut wait_state)? {
-                        return Ok(None);
-                    }
-                    returns.give_back_released(manager);
-                }
-            }
-        }
-    }
-
-    /// The publisher says what is no message: where its pool is, or that it ends.
-    #[cold]
-    fn control<H: Host>(
-        &mut self,
-        manager: &mut Entered<'_, H>,
-        told: &Notification,
-    ) -> Result<(), ReceiveError> {
-        let publisher = &self.publisher;
-        if told.from != publisher.link() {
-            return Err(malformed("somebody else has its keys"));
-        }
-        if told.word == END {
-            return Err(ReceiveError::Closed);
-        }
-        if self.pool.is_some() {
-            return Err(malformed("a second pool"));
-        }
-        let Ok(number) = self.area.load_u64(POOL_OFFSET) else {
-            return Err(malformed("no pool"));
-        };
-        let from = publisher.ticket().destination;
-        let pool = manager.interface_mut().fetch_pool(from, number, POOL_WAIT);
-        let pool = match pool {
-            Ok(pool) => pool,
-            Err(hamlyn_host::ConnectError::Invalid { .. }) => {
-                return Err(malformed("its pool is not sealed as it must be"));
-            }
-            Err(error) => {
-                tracing::debug!(%error, "a pool of loaned messages could not be fetched");
-                self.is_missed = true;
-                return Ok(());
-            }
-        };
-        let expected = file_bytes(self.lane.message_bytes as usize, self.lane.chunks);
-        if Some(pool.length_bytes()) != expected.map(|bytes| bytes as u64) {
-            return Err(malformed("its pool has another size"));
-        }
-        self.pool = Some(pool);
-        self.owes_word = true;
-        Ok(())
-    }
-}
-
-impl Returns {
-    /// Tells the publisher that a sample is given back; later, if there is no room.
-    #[inline]
-    pub(super) fn give_back<H: Host>(&mut self, manager: &mut Entered<'_, H>, position: u64) {
-        if !self.tell(manager, position) {
-            self.untold.push(position);
-        }
-    }
-
-    #[inline]
-    fn tell<H: Host>(&self, manager: &mut Entered<'_, H>, position: u64) -> bool {
-        let data = pair(given_back(position), 0);
-        let message = Message::new(&data).at(board_offset(position, self.depth));
-        let told = manager.send_msg(&self.board, &message, Wait::Poll);
-        // A publisher that is gone need not be told.
-        !matches!(told, Err(SendError::WouldBlock { .. }))
-    }
-
-    fn give_back_released<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
-        let released = self.released.clone();
-        released.retain(|&mut position| !self.tell(manager, position));
-        let mut untold = std::mem::take(&mut self.untold);
-        untold.retain(|&position| !self.tell(manager, position));
-        self.untold = untold;
     }
 }

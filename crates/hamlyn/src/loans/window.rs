@@ -1,5 +1,7 @@
 //! What is held, and by whom: the chunks of the pool, and the messages that are with a reader.
 
+use std::collections::VecDeque;
+
 use hamlyn_ring::area::Area;
 use hamlyn_ring::pool::{Chunk, Pool};
 
@@ -10,26 +12,97 @@ pub(super) struct Held {
     pub(super) pool: Pool,
     /// By the number of the chunk.
     chunks: Box<[(Option<Chunk>, u32)]>,
+    /// If the pool has a head.
+    latest: Option<Latest>,
+}
+
+/// Of a pool whose readers look at the head.
+struct Latest {
+    /// The chunk of the newest message, which is held for it, and the message's number.
+    newest: Option<(u32, u64)>,
+    /// Chunks that are free, oldest first: what a reader copies just now is written again last.
+    free: VecDeque<Chunk>,
 }
 
 impl Held {
     pub(super) fn new(pool: Pool) -> Self {
         let chunks = (0..pool.state().count()).map(|_| (None, 0)).collect();
-        Self { pool, chunks }
+        let latest = None;
+        Self {
+            pool,
+            chunks,
+            latest,
+        }
+    }
+
+    /// Of a pool with a head.
+    pub(super) fn with_newest(pool: Pool) -> Self {
+        let latest = Some(Latest {
+            newest: None,
+            free: VecDeque::with_capacity(pool.state().count() as usize),
+        });
+        Self {
+            latest,
+            ..Self::new(pool)
+        }
     }
 
     #[inline]
     pub(super) fn take(&mut self, len: usize) -> Option<Chunk> {
-        self.pool.chunks().take(len)
+        match &mut self.latest {
+            None => self.pool.chunks().take(len),
+            Some(_) => self.take_oldest(len),
+        }
+    }
+
+    #[inline(never)]
+    fn take_oldest(&mut self, len: usize) -> Option<Chunk> {
+        if self.pool.state().free() == 0 {
+            let oldest = self.latest.as_mut()?.free.pop_front()?;
+            self.pool.chunks().give_back(oldest);
+        }
+        let mut chunk = self.pool.chunks().take(len)?;
+        self.pool.begin_version(&mut chunk);
+        Some(chunk)
     }
 
     #[inline]
     pub(super) fn give_back(&mut self, chunk: Chunk) {
-        self.pool.chunks().give_back(chunk);
+        match &mut self.latest {
+            None => self.pool.chunks().give_back(chunk),
+            Some(latest) => latest.free.push_back(chunk),
+        }
     }
 
     pub(super) fn free(&self) -> usize {
-        self.pool.state().free()
+        let free = self.latest.as_ref().map_or(0, |latest| latest.free.len());
+        self.pool.state().free() + free
+    }
+
+    /// A chunk that was written becomes the message of that number.
+    #[inline]
+    pub(super) fn number(&self, chunk: &mut Chunk, number: u64) {
+        chunk.set_mark(number);
+        if self.latest.is_some() {
+            self.pool.finish_version(chunk, number);
+        }
+    }
+
+    /// From now on readers that look at the head find that message. It is held until there is a
+    /// newer one.
+    pub(super) fn show_newest(&mut self, index: u32, number: u64) {
+        self.pool.show_newest(self.chunk(index));
+        self.hold_again(index);
+        let newest = self.latest.as_mut().map(|latest| &mut latest.newest);
+        let older = newest.and_then(|newest| newest.replace((index, number)));
+        if let Some((older, _)) = older {
+            self.release(older);
+        }
+    }
+
+    /// The chunk of the newest message, and its number.
+    pub(super) fn newest(&self) -> Option<(u32, u64)> {
+        self.latest.as_ref()?.newest
     }
 
     /// Holds a chunk once. Its number.
@@ -54,7 +127,7 @@ impl Held {
         if *holders == 0
             && let Some(chunk) = chunk.take()
         {
-            self.pool.chunks().give_back(chunk);
+            self.give_back(chunk);
         }
     }
 
@@ -138,6 +211,32 @@ mod tests {
     const DEPTH: u16 = 3;
     const CHUNKS: u32 = 5;
     const READERS: usize = 2;
+
+    /// Against a list of what is free: the oldest is taken, the newest message stays, and all else
+    /// comes back.
+    #[test]
+    fn the_newest_stays_and_the_oldest_is_taken() {
+        let mut held = Held::with_newest(Pool::with_head(64, CHUNKS).unwrap());
+        let mut free: VecDeque<u32> = (0..CHUNKS).collect();
+        assert!(held.take(65).is_none());
+        for number in 0..50 {
+            assert_eq!(held.free(), free.len());
+            let mut chunk = held.take(1).unwrap();
+            assert_eq!(Some(chunk.index()), free.pop_front());
+            if number % 3 == 0 {
+                // Given up.
+                free.push_back(chunk.index());
+                held.give_back(chunk);
+                continue;
+            }
+            held.number(&mut chunk, number);
+            let index = held.hold(chunk);
+            free.extend(held.newest().map(|(older, _)| older));
+            held.show_newest(index, number);
+            held.release(index);
+            assert_eq!(held.newest(), Some((index, number)));
+        }
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]

@@ -6,7 +6,7 @@
 
 use hamlyn_ring::pool;
 
-use super::{PublisherOptions, SlowReaders};
+use super::PublisherOptions;
 use crate::stream::{SEED_BYTES, StreamSeed};
 use crate::ticket::{TICKET_BYTES, Ticket};
 
@@ -16,8 +16,9 @@ pub(super) const DEPTH_MAX: u16 = 1024;
 pub(super) const READERS_MAX: u16 = 1024;
 /// Bytes of a message of two words.
 const PAIR_BYTES: usize = 2 * size_of::<u64>();
-/// Bytes of a lane as it travels.
+/// Bytes of a lane as it travels, without the number of the pool.
 const LANE_BYTES: usize = 2 * TICKET_BYTES + 12;
+const POOL_NUMBER_BYTES: usize = size_of::<u64>();
 
 /// Words of messages to a lane.
 pub(super) const GREETING_FOR_VIEWS: u64 = 1;
@@ -85,6 +86,14 @@ pub(super) fn place(chunk: u32, length_bytes: usize) -> u64 {
     u64::from(chunk) | (length_bytes as u64) << 32
 }
 
+/// Bytes of a publisher's pool, if there can be such a pool.
+pub(super) fn pool_bytes(message_bytes: u32, chunks: u32, has_head: bool) -> Option<usize> {
+    match has_head {
+        true => pool::file_bytes_with_head(message_bytes as usize, chunks),
+        false => pool::file_bytes(message_bytes as usize, chunks),
+    }
+}
+
 /// What a publisher gives to a reader: where it greets and gives samples back, and the limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Lane {
@@ -93,35 +102,57 @@ pub(super) struct Lane {
     pub(super) message_bytes: u32,
     pub(super) chunks: u32,
     pub(super) depth: u16,
-    pub(super) is_latest: bool,
+    /// Of a publisher with [`Latest`](super::SlowReaders::Latest): under which its pool, which has
+    /// a head, is fetched.
+    pub(super) pool: Option<u64>,
 }
 
 impl Lane {
-    pub(super) fn new(door: Ticket, board: Ticket, options: &PublisherOptions) -> Self {
+    pub(super) fn new(
+        door: Ticket,
+        board: Ticket,
+        options: &PublisherOptions,
+        pool: Option<u64>,
+    ) -> Self {
         Self {
             door,
             board,
             message_bytes: options.message_bytes,
-            chunks: options.chunks,
+            chunks: options.pool_chunks(),
             depth: options.depth,
-            is_latest: options.slow_readers == SlowReaders::Latest,
+            pool,
         }
     }
 
-    pub(super) fn to_bytes(self) -> [u8; LANE_BYTES] {
-        let mut bytes = [0; LANE_BYTES];
+    pub(super) fn is_latest(&self) -> bool {
+        self.pool.is_some()
+    }
+
+    /// Bytes of the publisher's pool, if there can be such a pool.
+    pub(super) fn pool_bytes(&self) -> Option<usize> {
+        pool_bytes(self.message_bytes, self.chunks, self.is_latest())
+    }
+
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        let mut bytes = vec![0; LANE_BYTES];
         bytes[..TICKET_BYTES].copy_from_slice(&self.door.to_bytes());
         bytes[TICKET_BYTES..2 * TICKET_BYTES].copy_from_slice(&self.board.to_bytes());
         let rest = &mut bytes[2 * TICKET_BYTES..];
         rest[..4].copy_from_slice(&self.message_bytes.to_le_bytes());
         rest[4..8].copy_from_slice(&self.chunks.to_le_bytes());
         rest[8..10].copy_from_slice(&self.depth.to_le_bytes());
-        rest[10] = u8::from(self.is_latest);
+        rest[10] = u8::from(self.is_latest());
+        bytes.extend(self.pool.iter().flat_map(|number| number.to_le_bytes()));
         bytes
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; LANE_BYTES] = bytes.try_into().ok()?;
+        let (bytes, pool) = bytes.split_first_chunk::<LANE_BYTES>()?;
+        let pool = match pool.len() {
+            0 => None,
+            POOL_NUMBER_BYTES => Some(u64::from_le_bytes(*pool.first_chunk()?)),
+            _ => return None,
+        };
         let rest = &bytes[2 * TICKET_BYTES..];
         let number = |at: usize| rest[at..].first_chunk().map(|it| u32::from_le_bytes(*it));
         let lane = Self {
@@ -130,12 +161,12 @@ impl Lane {
             message_bytes: number(0)?,
             chunks: number(4)?,
             depth: u16::from_le_bytes([rest[8], rest[9]]),
-            is_latest: rest[10] == 1,
+            pool,
         };
-        let is_possible = pool::file_bytes(lane.message_bytes as usize, lane.chunks).is_some()
+        let is_possible = lane.pool_bytes().is_some()
             && (1..=DEPTH_MAX).contains(&lane.depth)
             && lane.door.destination == lane.board.destination
-            && rest[10] <= 1
+            && rest[10] == u8::from(pool.is_some())
             && rest[11] == 0;
         is_possible.then_some(lane)
     }

@@ -20,7 +20,7 @@ fn options(slow_readers: SlowReaders) -> PublisherOptions {
     }
 }
 
-/// A publisher with so many readers.
+/// A publisher with so many readers, or more.
 fn publisher(peer: &Peer, slow_readers: SlowReaders, readers: usize) -> Publisher<Host> {
     let mut publisher = peer.with(|manager| {
         manager
@@ -30,7 +30,7 @@ fn publisher(peer: &Peer, slow_readers: SlowReaders, readers: usize) -> Publishe
     peer.put_address("frames");
     peer.until("readers", |_, wait| {
         let there = publisher.await_readers(readers, wait).unwrap();
-        (there == readers).then_some(())
+        (there >= readers).then_some(())
     });
     publisher
 }
@@ -195,6 +195,62 @@ pub(crate) fn a_slow_reader_is_brought_up_to_date(world: &World) {
             peer.put("read", &[]);
         },
     ]);
+}
+
+/// Publishes, and makes no further call but for readers that say that they need one.
+fn publishes_and_is_silent(peer: &mut Peer) {
+    let mut publisher = publisher(peer, SlowReaders::Latest, 0);
+    for number in 0..=NEWEST {
+        publish(peer, &mut publisher, &pattern(number, 500));
+    }
+    peer.put("published", &[]);
+    peer.until("the last to be read", |_, _| {
+        if peer.key_values.get("needs a call").is_some() {
+            publisher.poll();
+        }
+        peer.key_values.get("read")
+    });
+    all_come_back(peer, &mut publisher);
+}
+
+/// Where memory is shared the newest comes first, and without a call of the publisher.
+fn reads_the_newest(peer: &mut Peer, mut subscriber: Subscriber<Host>) {
+    let in_place = subscriber.reads_in_place();
+    let mut last = None;
+    while last != Some(NEWEST) {
+        if !in_place {
+            peer.put("needs a call", &[]);
+        }
+        let number = peer.receive("a message", |_, wait| {
+            let Some(sample) = subscriber.recv(wait)? else {
+                return Ok(None);
+            };
+            assert!(sample.to_vec() == pattern(sample.number(), 500));
+            Ok(Some(sample.number()))
+        });
+        assert!(last < Some(number));
+        assert!(!in_place || number == NEWEST, "{number}");
+        last = Some(number);
+    }
+    peer.put("read", &[]);
+}
+
+const NEWEST: u64 = 50;
+
+pub(crate) fn a_reader_that_fell_behind_sees_the_newest(world: &World) {
+    world.run(&[&publishes_and_is_silent, &|peer| {
+        let subscriber = subscriber(peer);
+        peer.get("published");
+        reads_the_newest(peer, subscriber);
+    }]);
+}
+
+pub(crate) fn a_reader_that_comes_late_sees_the_newest(world: &World) {
+    world.run(&[&publishes_and_is_silent, &|peer| {
+        peer.get("published");
+        let subscriber = subscriber(peer);
+        reads_the_newest(peer, subscriber);
+    }]);
 }
 
 pub(crate) fn samples_are_kept_and_given_back_in_any_order(world: &World) {

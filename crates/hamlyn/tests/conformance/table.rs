@@ -87,6 +87,8 @@ macro_rules! everything {
             loans::loaned_messages_of_all_sizes_reach_every_reader
             loans::a_slow_reader_loses_and_both_ends_know_how_much
             loans::a_slow_reader_is_brought_up_to_date
+            loans::a_reader_that_fell_behind_sees_the_newest
+            loans::a_reader_that_comes_late_sees_the_newest
             loans::samples_are_kept_and_given_back_in_any_order
             loans::readers_come_and_go_and_nothing_is_left
             loans::typed_values_are_loaned

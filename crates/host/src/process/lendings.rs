@@ -4,8 +4,9 @@
 //! They are fetched, never pushed: no process is sent descriptors that it did not ask for. The
 //! owner gets a random number when it lends the pages, and sends it to the peer in a message. The control thread
 //! hands the file over once, to a peer that names that number and that the kernel reports as the user and process
-//! at the other end of the link that they were lent to. An exported area it hands over to each peer that names its number and has a
-//! link to this interface, as often as it asks.
+//! at the other end of the link that they were lent to. Pages that are lent to all, and an
+//! exported area, it hands over to each peer that names the number and has a link to this
+//! interface, as often as it asks.
 
 use super::credentials::Credentials;
 use super::registry::PeerKey;
@@ -24,8 +25,8 @@ pub(crate) const EXPORTS_MAX: usize = 256;
 struct Lending {
     file: OwnedFd,
     length_bytes: u64,
-    borrower: PeerKey,
-    process: u32,
+    /// The one peer that it is for, and its process; without one it is for all that are linked.
+    borrower: Option<(PeerKey, u32)>,
 }
 
 struct Exported {
@@ -79,14 +80,17 @@ impl Lendings {
         secret: u64,
         file: OwnedFd,
         length_bytes: u64,
-        to: &Peer,
+        to: Option<&Peer>,
     ) -> Result<(), HostError> {
         let tables = &mut *self.lock();
         let allowed = LENDINGS_MAX as u32;
         if tables.places.left() == 0 {
             return Err(HostError::LendingsFull { allowed });
         }
-        let asker = Asker::process(to.destination.user, to.process);
+        let asker = match to {
+            Some(to) => Asker::process(to.destination.user, to.process),
+            None => Asker::Oneself,
+        };
         if !tables.places.has_share(asker, tables.own_user) {
             return Err(HostError::LendingsShare { allowed });
         }
@@ -94,8 +98,7 @@ impl Lendings {
         let lending = Lending {
             file,
             length_bytes,
-            borrower: PeerKey::of(&to.destination),
-            process: to.process,
+            borrower: to.map(|to| (PeerKey::of(&to.destination), to.process)),
         };
         tables.lendings.insert(secret, lending);
         Ok(())
@@ -147,11 +150,15 @@ impl Lendings {
                 .then(|| send(HandOver::Exported(files, exported.length_bytes)));
         }
         let lending = tables.lendings.get(&secret)?;
-        if lending.borrower != asker || lending.process != credentials.process {
+        let is_for_asker = match lending.borrower {
+            Some(borrower) => borrower == (asker, credentials.process),
+            None => is_linked(asker),
+        };
+        if !is_for_asker {
             return None;
         }
         let sent = send(HandOver::Lent(lending.file.as_fd(), lending.length_bytes));
-        if sent.is_ok() {
+        if sent.is_ok() && lending.borrower.is_some() {
             tables.end(secret);
         }
         Some(sent)

@@ -370,7 +370,16 @@ impl<S: Sharing> Host for ProcessHost<S> {
         let secret = random_bits()?;
         self.interior
             .lendings
-            .put(secret, pages, length_bytes, to)
+            .put(secret, pages, length_bytes, Some(to))
+            .map(|()| secret)
+    }
+
+    fn lend_to_all(&mut self, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
+        self.birth.check()?;
+        let secret = random_bits()?;
+        self.interior
+            .lendings
+            .put(secret, pages, length_bytes, None)
             .map(|()| secret)
     }
 

@@ -36,6 +36,54 @@ fn a_reader_sees_what_the_owner_writes_in_place() {
 }
 
 #[test]
+fn the_newest_version_is_copied_out_of_a_pool_with_a_head() {
+    const BYTES: usize = 4096 - 64;
+    let mut pool = Pool::with_head(BYTES, 3).unwrap();
+    assert_eq!(
+        file_bytes_with_head(BYTES, 3),
+        file_bytes(BYTES, 3).map(|bytes| bytes + PAGE_BYTES)
+    );
+    let shared = reader(&pool);
+    let mut into = Vec::with_capacity(BYTES);
+    for number in 0..20 {
+        let from = number;
+        assert!(!shared.shows_newer(BYTES, 3, from));
+        assert_eq!(shared.copy_newest(BYTES, 3, from, &mut into), Ok(None));
+        let mut chunk = pool.chunks().take(number as usize * 200).unwrap();
+        pool.begin_version(&mut chunk);
+        chunk.fill(number as u8);
+        pool.finish_version(&mut chunk, number);
+        pool.show_newest(&chunk);
+        assert!(shared.shows_newer(BYTES, 3, from));
+        let found = shared.copy_newest(BYTES, 3, from, &mut into);
+        let length_bytes = chunk.len();
+        assert_eq!(
+            found,
+            Ok(Some(Newest {
+                number,
+                length_bytes
+            }))
+        );
+        assert_eq!(into, &*chunk);
+        // Being written again, it is none.
+        pool.begin_version(&mut chunk);
+        assert_eq!(shared.copy_newest(BYTES, 3, from, &mut into), Ok(None));
+        pool.finish_version(&mut chunk, number);
+        pool.chunks().give_back(chunk);
+    }
+    // A reader whose pool has fewer chunks is shown one that it does not have.
+    let mut held: Vec<_> = (0..2).map(|_| pool.chunks().take(1).unwrap()).collect();
+    let mut last = pool.chunks().take(1).unwrap();
+    pool.finish_version(&mut last, 20);
+    pool.show_newest(&last);
+    let few = last.index();
+    let found = crate::newest::copy_newest(&pool.words(), few, BYTES, 0, |_, _| {});
+    assert_eq!(found, Err(OutsidePool));
+    held.drain(..)
+        .for_each(|chunk| pool.chunks().give_back(chunk));
+}
+
+#[test]
 fn what_lies_outside_the_pool_has_no_view() {
     let pool = Pool::new(64, 1).unwrap();
     let shared = reader(&pool);

@@ -82,6 +82,10 @@ impl Chunks {
         self.free.push(chunk.index);
     }
 
+    pub(crate) fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
     /// How many chunks there are.
     pub fn count(&self) -> u32 {
         self.count

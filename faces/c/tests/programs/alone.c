@@ -191,6 +191,38 @@ static void loans(hamlyn_manager *manager) {
     GETS(HAMLYN_BAD_HANDLE, "closed", hamlyn_flush_publisher(publisher, 0, &error));
 }
 
+/* Readers get the newest message without another call of the publisher, also one that comes late. */
+static void latest(hamlyn_manager *manager) {
+    hamlyn_publisher *publisher;
+    hamlyn_publisher_options options = {.message_bytes = 64, .chunks = 4, .depth = 2, .slow_readers = HAMLYN_LATEST};
+    OK(hamlyn_bind_publisher(manager, "newest", &options, &publisher, &error));
+    hamlyn_manager *elsewhere;
+    OK(hamlyn_open(NULL, &elsewhere, &error));
+    hamlyn_subscriber *readers[2];
+    OK(hamlyn_connect_subscriber(elsewhere, "alone/newest", MINUTE, &readers[0], &error));
+    OK(hamlyn_await_readers(publisher, 1, MINUTE, &error));
+    for (int i = 0; i < 1000; i++) {
+        void *data;
+        OK(hamlyn_loan(publisher, sizeof i, HAMLYN_POLL, &data, &error));
+        memcpy(data, &i, sizeof i);
+        OK(hamlyn_publish(publisher, HAMLYN_POLL, NULL, &error));
+    }
+    OK(hamlyn_connect_subscriber(elsewhere, "alone/newest", MINUTE, &readers[1], &error));
+    for (int i = 0; i < 2; i++) {
+        size_t length;
+        uint64_t number;
+        int found;
+        OK(hamlyn_recv_sample(readers[i], HAMLYN_POLL, &length, &number, &error));
+        OK(hamlyn_read_sample(readers[i], 0, &found, sizeof found, &error));
+        IS(length == sizeof found && number == 999 && found == 999);
+        OK(hamlyn_release_sample(readers[i], &error));
+        GETS(HAMLYN_TIMED_OUT, "", hamlyn_recv_sample(readers[i], HAMLYN_POLL, &length, &number, &error));
+        OK(hamlyn_close_subscriber(readers[i], &error));
+    }
+    OK(hamlyn_close(elsewhere, &error));
+    OK(hamlyn_close_publisher(publisher, &error));
+}
+
 static void streams(hamlyn_manager *manager) {
     hamlyn_stream_receiver *log, *other;
     hamlyn_stream_sender *writer;
@@ -358,6 +390,7 @@ int main(void) {
     seeds(manager);
     members(manager);
     loans(manager);
+    latest(manager);
     streams(manager);
     groups(manager);
     services(manager);

@@ -126,7 +126,7 @@ class SharedArray:
             new[...] = array
 
     def poll(self) -> None:
-        """Lets in new readers, and sends them the newest version, as every other call does."""
+        """Lets in new readers, and sends the newest version to those on other hosts. Others need no call for it: they see it by themselves."""
         self._publisher.poll()
 
     def close(self) -> None:
@@ -201,8 +201,8 @@ class ArrayReader:
         return self._subscriber
 
     def latest(self, timeout: Optional[float] = None) -> Any:
-        """The newest version that was not read before, as a read-only array: over the writer's memory if it is trusted, which stays as long
-        as the array lives, or else over a copy. None if there was no new one in time. Closed when the writer has ended."""
+        """The newest version, if it was not read before, as a read-only array: over the writer's memory if it is trusted and this reader
+        keeps up, which stays as long as the array lives, or else over a copy. None if there was no new one in time. Closed when the writer has ended."""
         sample = self._subscriber.recv(timeout)
         return None if sample is None else _array_of(memoryview(sample))
 
@@ -267,7 +267,7 @@ def shared_array(
     `ArrayReader`, which waits until the writer is there.
 
     `name` is that of the array, and of the manager that is opened for it; host/name elsewhere. With a `manager` it is an item of that, or,
-    to read, name/item. `versions` bounds the memory: so many may be with readers, or be written, at a time. Further options are those of
+    to read, name/item. `versions` bounds the memory: so many may be with readers, or be written, at a time, and the newest is kept besides. Further options are those of
     `hamlyn.open`.
     """
     if manager is not None and options:

@@ -290,7 +290,13 @@ impl Host for SimHost {
     fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
         let borrower = to.destination.interface;
         Ok(kernel::with(|kernel| {
-            kernel.lend(self.interface, borrower, pages, length_bytes)
+            kernel.lend(self.interface, Some(borrower), pages, length_bytes)
+        }))
+    }
+
+    fn lend_to_all(&mut self, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
+        Ok(kernel::with(|kernel| {
+            kernel.lend(self.interface, None, pages, length_bytes)
         }))
     }
 

@@ -41,7 +41,8 @@ enum Medium {
 struct Lending {
     pages: OwnedFd,
     length_bytes: u64,
-    borrower: u64,
+    /// Without one it is for all.
+    borrower: Option<u64>,
 }
 
 /// An interface.
@@ -501,7 +502,7 @@ impl Kernel {
     pub(crate) fn lend(
         &mut self,
         interface: u32,
-        borrower: u64,
+        borrower: Option<u64>,
         pages: OwnedFd,
         length_bytes: u64,
     ) -> u64 {
@@ -560,12 +561,14 @@ impl Kernel {
     pub(crate) fn fetch_lent(&mut self, from: u32, by: u32, secret: u64) -> Option<(OwnedFd, u64)> {
         let borrower = self.registry.get(by)?.identity;
         let owner = self.registry.get_mut(from)?;
-        let fits = owner
-            .lendings
-            .get(&secret)
-            .is_some_and(|lending| lending.borrower == borrower.interface);
-        if !fits || owner.identity.node != borrower.node {
+        let lending = owner.lendings.get(&secret)?;
+        if owner.identity.node != borrower.node {
             return None;
+        }
+        match lending.borrower {
+            None => return Some((lending.pages.try_clone().ok()?, lending.length_bytes)),
+            Some(interface) if interface != borrower.interface => return None,
+            Some(_) => {}
         }
         let lending = owner.lendings.remove(&secret)?;
         Some((lending.pages, lending.length_bytes))

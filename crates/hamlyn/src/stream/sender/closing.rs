@@ -85,6 +85,7 @@ impl Sender {
     pub(super) fn leave(&mut self, last_word: Option<LastWord>) {
         if let Some(leaving) = self.leaving.take() {
             leaving.leave(Remains {
+                pool: None,
                 item: None,
                 initiator: None,
                 slots: vec![self.slot.name()],

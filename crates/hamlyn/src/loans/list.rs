@@ -1,0 +1,325 @@
+//! Messages that are read where the publisher wrote them: where they are announced, and the
+//! newest, which is found by the head of the pool (decision 0046).
+
+use std::time::Duration;
+
+use hamlyn_engine::notification::Notification;
+use hamlyn_host::{Host, HostError};
+use hamlyn_ring::Errno;
+use hamlyn_ring::area::Area;
+use hamlyn_ring::pool::{Chunks, SharedPool};
+
+use super::returns::{Came, Place, Returns, malformed};
+use super::wire::{END, FETCHED, Lane, POOL, POOL_OFFSET, entry_offset, list_bytes};
+use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
+use crate::interface::Queue;
+use crate::manager::Entered;
+use crate::message::{Message, Target};
+use crate::slot::{NewSlot, Slot};
+use crate::wait::{Wait, WaitState};
+
+/// How long the publisher's process has to hand its pool over; its program takes no part in that.
+const POOL_WAIT: Wait = Wait::millis(2000);
+/// A reader that was told of no message yet may not have been let in, and looks at the head of the
+/// pool so often.
+const LOOK_WAIT: Duration = Duration::from_millis(20);
+/// Notifications of a list besides those of messages.
+const WORDS: usize = 3;
+
+/// Where messages are announced that are read in place.
+pub(super) struct List {
+    pub(super) lane: Lane,
+    publisher: Target,
+    pub(super) slot: Slot,
+    area: Area,
+    pub(super) queue: Queue,
+    /// There when the publisher has shown it.
+    pub(super) pool: Option<SharedPool>,
+    /// The publisher is to be told that it was fetched.
+    owes_word: bool,
+    /// The publisher ended before it could be fetched: what was announced is lost.
+    is_missed: bool,
+    /// The position of the next message.
+    pub(super) next: u64,
+    /// The message that was copied last, found by the head of the pool.
+    pub(super) copy: Vec<u8>,
+}
+
+impl List {
+    pub(super) fn open<H: Host>(
+        manager: &mut Entered<'_, H>,
+        lane: Lane,
+        publisher: Target,
+    ) -> Result<Self, OpenError> {
+        let interface = manager.interface_mut();
+        let area = interface.allocate(list_bytes(lane.depth))?;
+        let queue = interface.open_queue(usize::from(lane.depth) + WORDS)?;
+        let slot = match interface.open_slot(NewSlot::new(&area).queue(&queue)) {
+            Ok(slot) => slot,
+            Err(error) => {
+                interface.close_queue(queue);
+                return Err(error);
+            }
+        };
+        Ok(Self {
+            lane,
+            publisher,
+            slot,
+            area,
+            queue,
+            pool: None,
+            owes_word: false,
+            is_missed: false,
+            next: 0,
+            copy: Vec::new(),
+        })
+    }
+
+    /// Fetches the pool of a publisher that shows it to all.
+    pub(super) fn fetch_shown<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+    ) -> Result<(), ConnectError> {
+        let Some(number) = self.lane.pool else {
+            return Ok(());
+        };
+        let from = self.publisher.ticket().destination;
+        let pool = manager
+            .interface_mut()
+            .fetch_pool(from, number, POOL_WAIT)?;
+        if Some(pool.length_bytes()) != self.lane.pool_bytes().map(|bytes| bytes as u64) {
+            return Err(ConnectError::Seed {
+                what: "its pool has another size",
+            });
+        }
+        self.pool = Some(pool);
+        Ok(())
+    }
+
+    /// Reads what the publisher says of a message. Each word is loaded once; the view is checked
+    /// again, against the mapping.
+    #[inline]
+    pub(super) fn message(&mut self, told: &Notification) -> Result<Came, ReceiveError> {
+        let (lane, publisher) = (&self.lane, &self.publisher);
+        if told.from != publisher.link() {
+            return Err(malformed("somebody else has its keys"));
+        }
+        if told.word != self.next {
+            return Err(malformed("a message out of turn"));
+        }
+        let at = entry_offset(told.word, lane.depth);
+        let (Ok(place), Ok(number)) = (self.area.load_u64(at), self.area.load_u64(at + 8)) else {
+            return Err(malformed("an entry outside the list"));
+        };
+        let (chunk, len) = (place as u32, (place >> 32) as usize);
+        if chunk >= lane.chunks || len > lane.message_bytes as usize || self.pool.is_none() {
+            return Err(malformed("a message outside the pool"));
+        }
+        self.next += 1;
+        Ok(Came {
+            number,
+            position: Some(told.word),
+            place: Some(Place {
+                offset: Chunks::offset_of(chunk, lane.message_bytes as usize),
+                len,
+            }),
+        })
+    }
+
+    #[inline(never)]
+    pub(super) fn next_message<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        returns: &mut Returns,
+        mut told: Option<Notification>,
+        over: &mut Option<ReceiveError>,
+        from: u64,
+        wait: Wait,
+    ) -> Result<Option<Came>, ReceiveError> {
+        returns.give_back_released(manager);
+        let mut newest: Option<Came> = None;
+        let mut looks_again = self.lane.is_latest();
+        let mut nap = None;
+        let mut wait_state = WaitState::new(wait);
+        loop {
+            if self.owes_word {
+                let message = Message::new(&[]).word(FETCHED);
+                let said = manager.send_msg(&self.publisher, &message, Wait::Poll);
+                self.owes_word = matches!(said, Err(SendError::WouldBlock { .. }));
+            }
+            if told.is_none() {
+                told = manager.interface_mut().next_notification(&mut self.queue)?;
+            }
+            match told.take() {
+                Some(told) if told.word == POOL || told.word == END => {
+                    let ended = self.control(manager, &told);
+                    let Err(error) = ended else {
+                        continue;
+                    };
+                    match self.newest_of(manager, returns, newest, from)? {
+                        None => return Err(error),
+                        // The next call says so.
+                        newest => {
+                            *over = Some(error);
+                            return Ok(newest);
+                        }
+                    }
+                }
+                Some(_) if self.is_missed => {}
+                Some(told) => {
+                    let came = self.message(&told)?;
+                    if self.lane.is_latest() && came.number < from {
+                        // It was found by the head before.
+                        returns.give_back_came(manager, came);
+                        continue;
+                    }
+                    if let Some(older) = newest.replace(came) {
+                        returns.give_back_came(manager, older);
+                    }
+                    if !self.lane.is_latest() {
+                        return Ok(newest);
+                    }
+                }
+                // It may have been announced before the head says so: then it needs no copy.
+                None if looks_again && self.shows_newer(newest, from) => {
+                    looks_again = false;
+                    manager.interface_mut().poll();
+                }
+                None => {
+                    let newest = self.newest_of(manager, returns, newest, from)?;
+                    if newest.is_some() {
+                        return Ok(newest);
+                    }
+                    if manager.interface().is_drained(self.publisher.link()) {
+                        return Err(manager.interface().lost(&self.publisher).into());
+                    }
+                    if manager.interface_mut().is_closed_there(&self.publisher) {
+                        return Err(ReceiveError::Closed);
+                    }
+                    looks_again = self.lane.is_latest();
+                    let is_known = !self.lane.is_latest() || self.next > 0;
+                    let pauses = match is_known {
+                        true => manager.pause(&mut wait_state)?,
+                        false => nap_once(manager, &mut wait_state, &mut nap)?,
+                    };
+                    if !pauses {
+                        return Ok(None);
+                    }
+                    returns.give_back_released(manager);
+                }
+            }
+        }
+    }
+
+    /// Whether the head of the pool says that there is a newer message than the newest that came,
+    /// and than those before `from`.
+    fn shows_newer(&self, newest: Option<Came>, from: u64) -> bool {
+        let from = newest.map_or(from, |newest| newest.number.saturating_add(1));
+        let (bytes, chunks) = (self.lane.message_bytes as usize, self.lane.chunks);
+        let pool = self.pool.as_ref().filter(|_| self.lane.is_latest());
+        pool.is_some_and(|pool| pool.shows_newer(bytes, chunks, from))
+    }
+
+    /// The newest message that came, or a newer one that the head of the pool shows.
+    fn newest_of<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        returns: &mut Returns,
+        newest: Option<Came>,
+        from: u64,
+    ) -> Result<Option<Came>, ReceiveError> {
+        if !self.shows_newer(newest, from) {
+            return Ok(newest);
+        }
+        let from = newest.map_or(from, |newest| newest.number.saturating_add(1));
+        let Some(copied) = self.copy_newest(from)? else {
+            return Ok(newest);
+        };
+        if let Some(older) = newest {
+            returns.give_back_came(manager, older);
+        }
+        Ok(Some(copied))
+    }
+
+    /// Copies the message that the head of the pool shows, if its number is `from` or more.
+    fn copy_newest(&mut self, from: u64) -> Result<Option<Came>, ReceiveError> {
+        let Some(pool) = &self.pool else {
+            return Ok(None);
+        };
+        let (bytes, chunks) = (self.lane.message_bytes as usize, self.lane.chunks);
+        let missing = bytes.saturating_sub(self.copy.len());
+        if self.copy.try_reserve_exact(missing).is_err() {
+            let needed = HostError::memory(self.lane.message_bytes.into());
+            return Err(needed(Errno::NOMEM).into());
+        }
+        match pool.copy_newest(bytes, chunks, from, &mut self.copy) {
+            Ok(found) => Ok(found.map(|found| Came {
+                number: found.number,
+                position: None,
+                place: None,
+            })),
+            Err(_) => Err(malformed("a newest message outside the pool")),
+        }
+    }
+
+    /// The publisher says what is no message: where its pool is, or that it ends.
+    #[cold]
+    fn control<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        told: &Notification,
+    ) -> Result<(), ReceiveError> {
+        let publisher = &self.publisher;
+        if told.from != publisher.link() {
+            return Err(malformed("somebody else has its keys"));
+        }
+        if told.word == END {
+            return Err(ReceiveError::Closed);
+        }
+        if self.pool.is_some() {
+            return Err(malformed("a second pool"));
+        }
+        let Ok(number) = self.area.load_u64(POOL_OFFSET) else {
+            return Err(malformed("no pool"));
+        };
+        let from = publisher.ticket().destination;
+        let pool = manager.interface_mut().fetch_pool(from, number, POOL_WAIT);
+        let pool = match pool {
+            Ok(pool) => pool,
+            Err(hamlyn_host::ConnectError::Invalid { .. }) => {
+                return Err(malformed("its pool is not sealed as it must be"));
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a pool of loaned messages could not be fetched");
+                self.is_missed = true;
+                return Ok(());
+            }
+        };
+        let expected = self.lane.pool_bytes();
+        if Some(pool.length_bytes()) != expected.map(|bytes| bytes as u64) {
+            return Err(malformed("its pool has another size"));
+        }
+        self.pool = Some(pool);
+        self.owes_word = true;
+        Ok(())
+    }
+}
+
+/// A step of a wait that looks again after [`LOOK_WAIT`], whether or not it is woken; false when
+/// its time is over.
+fn nap_once<H: Host>(
+    manager: &mut Entered<'_, H>,
+    wait_state: &mut WaitState,
+    nap: &mut Option<WaitState>,
+) -> Result<bool, HostError> {
+    let left = match manager.interface().left(wait_state) {
+        Wait::Poll | Wait::For(Duration::ZERO) => return Ok(false),
+        Wait::For(left) => left.min(LOOK_WAIT),
+        Wait::Forever => LOOK_WAIT,
+    };
+    let state = nap.get_or_insert_with(|| WaitState::new(Wait::For(left)));
+    if !manager.pause(state)? {
+        *nap = None;
+    }
+    Ok(true)
+}

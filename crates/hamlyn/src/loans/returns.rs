@@ -1,0 +1,79 @@
+//! What a reader gives back, and what came to it.
+
+use hamlyn_host::Host;
+
+use super::wire::{board_offset, given_back, pair};
+use crate::drop_list::DropList;
+use crate::error::{ReceiveError, SendError};
+use crate::manager::Entered;
+use crate::message::{Message, Target};
+use crate::wait::Wait;
+
+pub(super) const fn malformed(what: &'static str) -> ReceiveError {
+    ReceiveError::Malformed {
+        protocol: "loans",
+        what,
+    }
+}
+
+/// A message in the pool.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) offset: usize,
+    pub(super) len: usize,
+}
+
+/// A message that came.
+#[derive(Clone, Copy)]
+pub(super) struct Came {
+    pub(super) number: u64,
+    /// In the list or the stream; nothing if it was found by the head, and is not to be given
+    /// back.
+    pub(super) position: Option<u64>,
+    /// Nothing if it was copied.
+    pub(super) place: Option<Place>,
+}
+
+/// Where samples are given back.
+pub(super) struct Returns {
+    pub(super) board: Target,
+    pub(super) depth: u16,
+    /// Samples of which the publisher could not be told.
+    pub(super) untold: Vec<u64>,
+    /// Samples that were kept and are dropped.
+    pub(super) released: DropList<u64>,
+}
+
+impl Returns {
+    /// Tells the publisher that a sample is given back; later, if there is no room.
+    #[inline]
+    pub(super) fn give_back<H: Host>(&mut self, manager: &mut Entered<'_, H>, position: u64) {
+        if !self.tell(manager, position) {
+            self.untold.push(position);
+        }
+    }
+
+    /// The same of a message that came, unless it was found by the head.
+    pub(super) fn give_back_came<H: Host>(&mut self, manager: &mut Entered<'_, H>, came: Came) {
+        if let Some(position) = came.position {
+            self.give_back(manager, position);
+        }
+    }
+
+    #[inline]
+    fn tell<H: Host>(&self, manager: &mut Entered<'_, H>, position: u64) -> bool {
+        let data = pair(given_back(position), 0);
+        let message = Message::new(&data).at(board_offset(position, self.depth));
+        let told = manager.send_msg(&self.board, &message, Wait::Poll);
+        // A publisher that is gone need not be told.
+        !matches!(told, Err(SendError::WouldBlock { .. }))
+    }
+
+    pub(super) fn give_back_released<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+        let released = self.released.clone();
+        released.retain(|&mut position| !self.tell(manager, position));
+        let mut untold = std::mem::take(&mut self.untold);
+        untold.retain(|&position| !self.tell(manager, position));
+        self.untold = untold;
+    }
+}
