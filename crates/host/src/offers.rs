@@ -4,7 +4,7 @@
 //! It lies in the private memory of this process, and ends with it. The owner puts
 //! in, the thread that serves requests hands out; neither is on the path of a message.
 //!
-//! Of an item with a number of places ([`crate::Host::offer_place`]) nobody gets all ([`Places`]).
+//! Of an item with a number of places ([`crate::Host::offer_place`]) nobody gets all.
 
 pub use crate::places::Asker;
 
