@@ -435,6 +435,18 @@ impl<'a> Process<'a> {
         });
     }
 
+    /// Ends all links. A slot for answers stays open until they have come, or their link has ended, and a host that crashed
+    /// is given up late.
+    fn disconnect_all(&self) {
+        let peers = self.program.interface();
+        let links: Vec<_> = peers.peers().map(|(link, _)| link).collect();
+        drop(peers);
+        for link in links {
+            self.program.interface().disconnect(link);
+        }
+        self.program.interface().poll();
+    }
+
     fn end(mut self) -> Result<(), String> {
         self.tell_what_it_saw();
         let _ = self.program.interface().flush(Wait::millis(1));
@@ -456,6 +468,9 @@ impl<'a> Process<'a> {
                 let closed = receiver.close(&self.program, &incoming.oracle);
                 closed.map_err(of_flow(&incoming.oracle))?;
             }
+        }
+        if !self.plan.is_lossless() {
+            self.disconnect_all();
         }
         let open = self.program.interface().slots_open();
         if open != 0 {
