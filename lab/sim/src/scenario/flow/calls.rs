@@ -28,7 +28,7 @@ const CONNECT_WAIT: Wait = Wait::For(std::time::Duration::from_micros(500));
 const SHORT_WAIT: Wait = Wait::For(std::time::Duration::from_micros(30));
 const CALL_WAIT: Wait = Wait::For(std::time::Duration::from_micros(200));
 /// Tells bytes of replies from those of requests.
-const REPLIES: u64 = 0x7265_706c_6965_73;
+const REPLIES: u64 = 0x0072_6570_6c69_6573;
 
 fn item(oracle: &Oracle<'_>) -> String {
     format!("calls-{}-{}", oracle.flow, oracle.life)

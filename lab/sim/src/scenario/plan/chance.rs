@@ -13,7 +13,7 @@ use crate::world::Clock;
 /// Tells the clocks of a seed from the rest of its plan.
 const CLOCKS: u64 = 0x636c_6f63_6b73;
 /// Tells the flows of later kinds.
-const LATER: u64 = 0x6c61_7465_72;
+const LATER: u64 = 0x006c_6174_6572;
 const STAMPS_NS: u64 = 1 << STAMP_NS_BITS;
 /// Most worlds have not ended so soon.
 const SOON_NS: u64 = 3_000_000;
