@@ -12,7 +12,7 @@ pub enum Level {
     Engine,
     /// Found only by programs that use the library.
     Library,
-    /// Found only where such programs wait for each other: in the simulator's world.
+    /// Found only where such programs work for each other: in scenarios of the simulator's world.
     World,
     /// No promise is broken, and a machine takes longer: found in what its report prints.
     Machine,

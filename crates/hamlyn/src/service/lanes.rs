@@ -308,11 +308,17 @@ impl Lanes {
         let length = lane.buffers.greeting(&mut words);
         let ticket = words[..length].get(..TICKET_BYTES);
         let ticket = ticket.and_then(|bytes| Ticket::from_bytes(bytes).ok());
-        let is_own = |ticket: &Ticket, manager: &mut Entered<'_, H>| {
-            manager.interface_mut().led_to(from, &ticket.destination) == Some(true)
-        };
-        let Some(ticket) = ticket.filter(|ticket| is_own(ticket, manager)) else {
+        let Some(ticket) = ticket else {
             return self.misbehave(manager, name);
+        };
+        match manager.interface_mut().led_to(from, &ticket.destination) {
+            Some(true) => {}
+            Some(false) => return self.misbehave(manager, name),
+            // Its link ended, and another has its place: the client is gone, and broke no rule.
+            None => return self.close(manager, name),
+        }
+        let Some(lane) = self.lane_mut(name) else {
+            return;
         };
         // Requests that came over another link are not this client's.
         if lane.early.iter().any(|&(_, by)| by != from) {

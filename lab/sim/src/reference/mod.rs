@@ -7,16 +7,22 @@
 //! * [`sending::Sending`]: termini. Which packets may leave, with which bytes and deltas; which completions are true.
 //! * [`receiving::Receiving`]: slots, entries, queues. Which packets are let in, what they write, what is announced.
 //! * [`delivery::Deliveries`]: messages between programs, whatever carries them: each exactly once, as it was sent.
+//! * [`calling::Calls`]: calls of a service: each is served once at most, and ends once, as its server said.
+//! * [`publishing::Publications`]: messages of a publisher: each reader gets them whole and in order.
+//! * [`remote::Remote`]: memory that another program changes: an operation that is complete shows its effect.
 //! * [`transport::Transport`]: packets between nodes: each is taken or comes back, and nothing is sent again for no cause.
 //!
 //! Each event costs what it touches; `sweep` and `quiet` look at everything, when it is worth it.
 
+pub mod calling;
 pub mod delivery;
 mod entry;
 pub mod memory;
 pub mod operating;
+pub mod publishing;
 mod queue;
 pub mod receiving;
+pub mod remote;
 pub mod sending;
 pub mod transport;
 mod violation;

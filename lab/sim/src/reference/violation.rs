@@ -172,6 +172,30 @@ pub enum Violation {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A call of a service came, or ended, otherwise than it must.
+    #[error("call {number} {why}")]
+    Call {
+        /// Its number.
+        number: u64,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A one-sided operation had another effect than it must, or none when it is complete.
+    #[error("operation {number} {why}")]
+    Operation {
+        /// Its number.
+        number: u64,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A message of a publisher was read otherwise than it was published.
+    #[error("message {number} {why}")]
+    Publication {
+        /// Its number.
+        number: u64,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// The transport between nodes did what it must not.
     #[error("end {end} of an association: {what}")]
     Transport {

@@ -6,16 +6,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hamlyn::Area;
 use hamlyn::engine::refusal::Refusal;
 
 use crate::random::Random;
+use crate::reference::Violation;
+use crate::reference::calling::Calls;
 use crate::reference::delivery::{Deliveries, Order};
+use crate::reference::publishing::Publications;
+use crate::reference::remote::Remote;
 use crate::scenario::plan::{Flow, Kind, Plan};
 use crate::time::Time;
 use crate::world::{self, ProcessId};
 
 /// Fewest bytes of a message that is known by nothing but its bytes: fewer lie in its place by chance.
 const SILENT_BYTES_MIN: usize = 8;
+
+/// Models of promises that only one kind of flow has.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Models {
+    pub(crate) calls: Calls,
+    pub(crate) publications: Publications,
+    pub(crate) remote: Remote,
+    /// The receiver's memory itself, of which `remote` is the model.
+    pub(crate) area: Option<Area>,
+    /// Bytes of stores that were begun.
+    pub(crate) stored_bytes: u64,
+}
 
 /// The history of one flow.
 #[derive(Clone, Debug)]
@@ -36,6 +53,7 @@ struct Entry {
     /// What the ends told each other: the sender, the receiver.
     told: [Vec<Vec<u8>>; 2],
     expected: BTreeMap<(usize, u8), u64>,
+    models: Models,
 }
 
 impl Entry {
@@ -79,6 +97,7 @@ impl History {
             broken: false,
             told: [Vec::new(), Vec::new()],
             expected: BTreeMap::new(),
+            models: Models::default(),
         });
         Self {
             flows: flows.collect(),
@@ -120,6 +139,7 @@ impl History {
             entry.broken = false;
             entry.told = [Vec::new(), Vec::new()];
             entry.expected.clear();
+            entry.models = Models::default();
         }
         true
     }
@@ -393,6 +413,19 @@ impl<'a> Oracle<'a> {
         let entry = &mut history.flows[self.flow];
         entry.broken = true;
         entry.report(&mut history.deliveries);
+    }
+
+    /// Asks the models of the flow. Nothing if the flow began anew since, as the rest of an earlier life is of no matter.
+    pub(crate) fn judge<T>(
+        &self,
+        judge: impl FnOnce(&mut Models) -> Result<T, Violation>,
+    ) -> Result<Option<T>, String> {
+        let entry = &mut self.lock().flows[self.flow];
+        if entry.life != self.life {
+            return Ok(None);
+        }
+        let judged = judge(&mut entry.models).map_err(|violation| violation.to_string());
+        judged.map(Some)
     }
 
     /// Tells that end something.

@@ -51,11 +51,17 @@ pub enum Kind {
     Granted,
     /// Packets with wrong keys, stale names and bounds that are not granted: none may do anything.
     Hostile,
+    /// Calls of a service and their replies, over whose ends either side goes on.
+    Service,
+    /// One-sided operations, stores and silent messages, with their completions and with fences.
+    OneSided,
+    /// Messages that readers read where their publisher wrote them (decision 0024).
+    Loans,
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
+    /// Those that plans had from the beginning.
+    pub(crate) const FIRST: [Self; 12] = [
         Self::Fast,
         Self::Counted,
         Self::OneShot,
@@ -69,6 +75,8 @@ impl Kind {
         Self::Granted,
         Self::Hostile,
     ];
+    /// Those that are drawn apart, so that the rest of a plan is what its seed gave without them.
+    pub(crate) const LATER: [Self; 3] = [Self::Service, Self::OneSided, Self::Loans];
 
     /// The longest message that such a flow carries, in bytes.
     pub(crate) const fn longest_bytes(self) -> u32 {
@@ -77,7 +85,8 @@ impl Kind {
             Self::Flood => 16,
             Self::Hostile => 1_500,
             Self::Datagram | Self::Silent => 2_000,
-            Self::Stream | Self::Group => 6_000,
+            Self::Stream | Self::Group | Self::Loans => 6_000,
+            Self::Service | Self::OneSided => 3_000,
             Self::Granted => 4_000,
             Self::Counted | Self::OneShot | Self::Gather => 12_000,
         }
@@ -141,7 +150,7 @@ pub struct Flow {
     pub from: usize,
     /// The number of the process that receives; both may be the same.
     pub to: usize,
-    /// Who sends besides, in a group.
+    /// Who sends besides, in a group; who reads besides, of loans.
     #[serde(default)]
     pub with: Vec<usize>,
     /// After so many messages their place is closed and opened anew, or gets another key; 0 for never.

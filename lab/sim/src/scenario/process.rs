@@ -1,11 +1,12 @@
 //! The program of a process: opens the end points of its flows, sends and receives until nothing is left, and closes
 //! everything.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::terminus::TerminusOptions;
-use hamlyn::host::{Address, Supply};
+use hamlyn::host::{Address, Destination, Supply};
 use hamlyn::{ConnectionState, ManagerOptions, Wait};
 
 use crate::host;
@@ -58,8 +59,8 @@ struct Process<'a> {
     outgoing: Vec<Outgoing<'a>>,
     /// Those with which it has a flow in common.
     peers: BTreeSet<usize>,
-    /// Which of them were linked.
-    known: BTreeSet<usize>,
+    /// Links to them that were seen.
+    known: BTreeMap<usize, BTreeMap<LinkId, Destination>>,
 }
 
 /// The name under which a process is found.
@@ -129,7 +130,7 @@ impl<'a> Process<'a> {
                 })
                 .collect(),
             peers: plan.peers_of(number),
-            known: BTreeSet::new(),
+            known: BTreeMap::new(),
         })
     }
 
@@ -362,16 +363,26 @@ impl<'a> Process<'a> {
             let name = name(other);
             let named = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
             let interface = self.program.interface();
-            let is_linked = interface.peers().any(|(_, peer)| named(peer));
+            let links = interface.peers().filter(|(_, peer)| named(peer));
+            let links = links.map(|(link, peer)| (link, peer.destination));
+            let links: BTreeMap<_, _> = links.collect();
             drop(interface);
+            let mut known = self.known.remove(&other).unwrap_or_default();
+            // A peer that gave this process up may be linked again before the old link ends here: what was under way over
+            // that is lost all the same. Where nobody gives up, the second link is one too many, and goes.
+            let is_relinked = known.iter().any(|(link, interface)| {
+                !links.contains_key(link) && links.values().any(|other| other == interface)
+            });
+            let is_kept = !links.is_empty() && (!is_relinked || self.plan.is_lossless());
             let killed_at = self.lock().killed_at(other);
-            if world::now() <= killed_at + IDLERS && is_linked {
-                self.known.insert(other);
+            if world::now() <= killed_at + IDLERS && is_kept {
+                known.extend(links);
+                self.known.insert(other, known);
                 continue;
             }
             // Nobody is told of the death of those that he never met.
             let is_dead = world::now() > killed_at + STRANGERS;
-            if !self.known.remove(&other) && !is_dead {
+            if known.is_empty() && !is_dead {
                 continue;
             }
             if self.plan.is_lossless() {
@@ -424,6 +435,18 @@ impl<'a> Process<'a> {
         });
     }
 
+    /// Ends all links. A slot for answers stays open until they have come, or their link has ended, and a host that crashed
+    /// is given up late.
+    fn disconnect_all(&self) {
+        let peers = self.program.interface();
+        let links: Vec<_> = peers.peers().map(|(link, _)| link).collect();
+        drop(peers);
+        for link in links {
+            self.program.interface().disconnect(link);
+        }
+        self.program.interface().poll();
+    }
+
     fn end(mut self) -> Result<(), String> {
         self.tell_what_it_saw();
         let _ = self.program.interface().flush(Wait::millis(1));
@@ -445,6 +468,9 @@ impl<'a> Process<'a> {
                 let closed = receiver.close(&self.program, &incoming.oracle);
                 closed.map_err(of_flow(&incoming.oracle))?;
             }
+        }
+        if !self.plan.is_lossless() {
+            self.disconnect_all();
         }
         let open = self.program.interface().slots_open();
         if open != 0 {

@@ -1,10 +1,13 @@
 //! The two ends of a flow, by kind: how a program sends and receives.
 
+mod calls;
 mod flood;
 mod gather;
 mod granted;
 mod group;
 mod hostile;
+mod loans;
+mod one_sided;
 mod places;
 mod protocols;
 
@@ -156,6 +159,9 @@ pub(crate) fn open_receiver(
         Kind::Flood => Box::new(flood::FloodReceiver::open(program, oracle)?),
         Kind::Granted => Box::new(granted::GrantedReceiver::open(program, oracle)?),
         Kind::Hostile => Box::new(hostile::Victim::open(program)?),
+        Kind::Service => Box::new(calls::ServiceReceiver::open(program, oracle)?),
+        Kind::OneSided => Box::new(one_sided::Owner::open(program, oracle)?),
+        Kind::Loans => Box::new(loans::LoansPublisher::open(program, oracle)?),
         Kind::Fast | Kind::Counted | Kind::OneShot | Kind::Silent | Kind::Gather => {
             Box::new(places::Places::open(program, oracle)?)
         }
@@ -177,10 +183,13 @@ pub(crate) fn grow_sender(
         Kind::Tagged => protocols::TaggedSender::grow(program, seed)?.map(boxed),
         Kind::Stream => protocols::StreamSender::grow(program, seed)?.map(boxed),
         Kind::Group => Some(boxed(group::GroupSender::default())),
+        Kind::Service => Some(boxed(calls::ServiceSender::new(oracle))),
         Kind::Flood => targets(program, seed)?.map(|to| boxed(flood::FloodSender(to))),
         Kind::Granted => targets(program, seed)?.map(|to| boxed(granted::GrantedSender::new(to))),
         Kind::Hostile => targets(program, seed)?.map(|to| boxed(hostile::Attacker::new(to))),
         Kind::Gather => gather::GatherSender::grow(program, oracle, seed)?.map(boxed),
+        Kind::OneSided => one_sided::OneSidedSender::grow(program, seed)?.map(boxed),
+        Kind::Loans => Some(boxed(loans::LoansReader::new(oracle))),
         Kind::Fast | Kind::Counted | Kind::OneShot | Kind::Silent => {
             targets(program, seed)?.map(|to| boxed(places::PlacesSender::new(to)))
         }

@@ -12,6 +12,8 @@ use crate::world::Clock;
 /// Most drive themselves, as most programs do.
 /// Tells the clocks of a seed from the rest of its plan.
 const CLOCKS: u64 = 0x636c_6f63_6b73;
+/// Tells the flows of later kinds.
+const LATER: u64 = 0x006c_6174_6572;
 const STAMPS_NS: u64 = 1 << STAMP_NS_BITS;
 /// Most worlds have not ended so soon.
 const SOON_NS: u64 = 3_000_000;
@@ -40,11 +42,16 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
         })
         .collect::<Vec<_>>();
     let most = if count > 8 { 14 } else { 7 };
-    let flows = (0..random.within(1..most))
-        .map(|_| flow(random, processes.len()))
+    let mut flows = (0..random.within(1..most))
+        .map(|_| flow(random, &Kind::FIRST, processes.len()))
         .collect::<Vec<_>>();
-    // Pages are granted over links of one node, and those keep the order: the messages that grant and revoke rely on it.
-    let grants = flows.iter().any(|flow| flow.kind == Kind::Granted);
+    let later = &mut Random::new(seed ^ LATER);
+    for _ in 0..later.below(3) {
+        flows.push(flow(later, &Kind::LATER, processes.len()));
+    }
+    // These rely on the order that links of one node keep.
+    let is_ordered = |flow: &Flow| matches!(flow.kind, Kind::Granted | Kind::Loans);
+    let is_ordered = flows.iter().any(is_ordered);
     let is_calm = random.below(3) == 0;
     let (faults, network) = if is_calm {
         (Vec::new(), vec![delay(random)])
@@ -71,7 +78,7 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
         packet_payload_bytes: *random.one_of(&[256, 300, 1024, 4096]).unwrap_or(&256),
         link_packets: *random.one_of(&[1, 2, 5, 16, 64]).unwrap_or(&64),
         near_jitter_ns: match random.one_of(&[0, 0, 200, 5_000]) {
-            Some(&jitter_ns) if !grants => jitter_ns,
+            Some(&jitter_ns) if !is_ordered => jitter_ns,
             _ => 0,
         },
         ring_delay_ns: *random.one_of(&[0, 500, 20_000]).unwrap_or(&0),
@@ -209,8 +216,8 @@ fn path_cuts(random: &mut Random, paths: u8) -> Vec<PathCut> {
     }]
 }
 
-fn flow(random: &mut Random, processes: usize) -> Flow {
-    let kind = *random.one_of(&Kind::ALL).unwrap_or(&Kind::Fast);
+fn flow(random: &mut Random, kinds: &[Kind], processes: usize) -> Flow {
+    let kind = *random.one_of(kinds).unwrap_or(&Kind::Fast);
     let longest = u64::from(kind.longest_bytes());
     let paced = random.below(2) == 0;
     let items = (0..random.within(1..60))
@@ -226,7 +233,7 @@ fn flow(random: &mut Random, processes: usize) -> Flow {
     let mut process = || random.below(processes as u64) as usize;
     let (from, to) = (process(), process());
     let with = match kind {
-        Kind::Group => vec![process(), process()],
+        Kind::Group | Kind::Loans => vec![process(), process()],
         _ => Vec::new(),
     };
     let renewed_after = match random.below(3) {
