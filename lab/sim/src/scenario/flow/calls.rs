@@ -384,7 +384,11 @@ impl Connection {
                     unanswered(oracle, number)?;
                     return Ok(Ok(Step::Sent));
                 }
-                Err(CallError::TimedOut { .. } | CallError::AllKept { .. }) => None,
+                Err(
+                    CallError::TimedOut { .. }
+                    | CallError::AllOutstanding { .. }
+                    | CallError::AllKept { .. },
+                ) => None,
                 Err(error) => Some(failed(oracle, self.number, error)?),
             };
             give_up(oracle, number)?;
@@ -400,7 +404,7 @@ impl Connection {
                 self.pending.push((call, number));
                 return Ok(Ok(Step::Sent));
             }
-            Err(CallError::TimedOut { .. }) => Ok(Step::Nothing),
+            Err(CallError::TimedOut { .. } | CallError::AllOutstanding { .. }) => Ok(Step::Nothing),
             Err(CallError::AllKept { .. }) if self.kept.len() >= OUTSTANDING.into() => {
                 Ok(Step::Nothing)
             }

@@ -51,8 +51,9 @@ impl LoansPublisher {
 
     fn bind(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
         self.published = 0;
+        let shows_newest = slow_readers(oracle) == SlowReaders::Latest;
         oracle.judge(|models| {
-            models.publications.opening();
+            models.publications.opening(shows_newest);
             Ok(())
         })?;
         // One before it has ended.
@@ -116,7 +117,7 @@ impl LoansPublisher {
 
     fn is_given_back(&self) -> bool {
         let free = self.publisher.as_ref().map(Publisher::chunks_free);
-        free.is_none_or(|free| free == CHUNKS as usize)
+        free.is_none_or(|free| free >= CHUNKS as usize)
     }
 }
 
@@ -159,8 +160,9 @@ impl FlowReceiver for LoansPublisher {
     }
 
     fn close(self: Box<Self>, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
+        let shows_newest = slow_readers(oracle) == SlowReaders::Latest;
         oracle.judge(|models| {
-            models.publications.opening();
+            models.publications.opening(shows_newest);
             Ok(())
         })?;
         let misbehaved = self.publisher.as_ref().map_or(0, Publisher::misbehaved);
