@@ -233,8 +233,11 @@ impl OneSidedSender {
             }
             Err(step) => {
                 oracle.judge(|models| {
-                    models.remote.unbegun(number);
-                    models.stored_bytes -= stored_bytes;
+                    // A part may have gone before the link was lost, and be there or not.
+                    if step != Step::Lost {
+                        models.remote.unbegun(number);
+                        models.stored_bytes -= stored_bytes;
+                    }
                     Ok(())
                 })?;
                 oracle.unsent();
