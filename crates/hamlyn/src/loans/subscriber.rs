@@ -138,7 +138,8 @@ impl<H: Host> Subscriber<H> {
     }
 
     /// The next message. Nothing if none came in time. [`ReceiveError::Closed`] when the publisher has ended and
-    /// [`ReceiveError::PeerLost`] when it is gone, after all that it had announced; what it had announced is lost if it was gone
+    /// [`ReceiveError::PeerLost`] when it is gone, after all that it had announced; [`ReceiveError::Incomplete`] if it ended before all copies
+    /// for this reader were sent; what it had announced is lost if it was gone
     /// before the first receive ([`Publisher::flush`](super::Publisher::flush)). Does not allocate, but for the first message,
     /// and for copies. Blocks for as long as `wait` says; the first call that finds the publisher's answer fetches its pool, which
     /// takes 2 seconds more if the publisher's process does not hand it over.
