@@ -46,9 +46,13 @@ fn wrong(number: u64, why: &'static str) -> Violation {
 
 impl Calls {
     /// A client begins to connect. Number of the connection.
-    pub fn connecting(&mut self) -> u64 {
+    ///
+    /// It may have found the service in an attempt that came to nothing, and is told of by its number.
+    pub fn connecting(&mut self, attempt: Option<u64>) -> u64 {
+        let begun_at = attempt.and_then(|attempt| self.begun_at.get(&attempt));
+        let begun_at = begun_at.copied().unwrap_or(self.ends);
         self.connections += 1;
-        self.begun_at.insert(self.connections, self.ends);
+        self.begun_at.insert(self.connections, begun_at);
         self.connections
     }
 
@@ -199,7 +203,7 @@ mod tests {
 
     fn asked() -> (Calls, u64) {
         let mut calls = Calls::default();
-        let connection = calls.connecting();
+        let connection = calls.connecting(None);
         for number in 0..2_u64 {
             calls.asking(number, connection, &number.to_le_bytes());
         }
@@ -245,7 +249,7 @@ mod tests {
             (calls.dismissed(connection), calls.client_gone(1)),
             (Ok(()), Ok(()))
         );
-        let later = calls.connecting();
+        let later = calls.connecting(None);
         assert!(calls.dismissed(later).is_err());
     }
 

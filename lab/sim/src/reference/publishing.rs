@@ -48,11 +48,16 @@ impl Publications {
         self.left = 0;
     }
 
-    /// A reader begins to connect; its number.
-    pub fn connecting(&mut self) -> u64 {
+    /// Which publisher there is, of those of the flow.
+    pub fn publisher(&self) -> u64 {
+        self.publisher
+    }
+
+    /// A reader begins to connect; its number. It may have found that publisher in an attempt that came to nothing.
+    pub fn connecting(&mut self, found: Option<u64>) -> u64 {
         self.connected += 1;
         let reader = Reader {
-            publisher: self.publisher,
+            publisher: found.unwrap_or(self.publisher),
             last: None,
             skipped: 0,
         };
@@ -193,7 +198,7 @@ mod tests {
     fn published(readers: usize) -> (Publications, u64) {
         let mut all = Publications::default();
         all.opening(false);
-        let reader = all.connecting();
+        let reader = all.connecting(None);
         for bytes in [b"a", b"b", b"c"] {
             let number = all.publishing(bytes);
             all.published(number, number, readers).unwrap();
@@ -230,7 +235,7 @@ mod tests {
         assert!(all.clone().came(reader, 0, b"b", true).is_err());
         assert!(all.clone().came(reader, 7, b"a", true).is_err());
         assert!(all.closed(reader).is_err());
-        let other = all.connecting();
+        let other = all.connecting(None);
         all.came(reader, 0, b"a", true).unwrap();
         assert!(all.came(other, 0, b"a", true).is_err());
         all.opening(true);
@@ -239,7 +244,7 @@ mod tests {
         assert_eq!(all.unpublished(number), Ok(()));
         // Of a publisher that shows its newest message, others read it as well.
         let number = all.publishing(b"e");
-        let readers = [all.connecting(), all.connecting()];
+        let readers = [all.connecting(None), all.connecting(None)];
         assert_eq!(all.came(readers[0], number, b"e", true), Ok(()));
         assert_eq!(all.published(number, number, 0), Ok(()));
         assert_eq!(all.came(readers[1], number, b"e", true), Ok(()));

@@ -100,10 +100,7 @@ impl ServiceReceiver {
     /// Ends the service with what it holds and binds it anew, or takes its client's lane away.
     fn renew(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
         self.taken = 0;
-        oracle.judge(|models| {
-            models.calls.ending();
-            Ok(())
-        })?;
+        ending(oracle)?;
         if self.random.below(2) == 0 {
             let name = process::name(oracle.known().from);
             let is_client = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
@@ -115,12 +112,13 @@ impl ServiceReceiver {
                 .collect();
             let service = self.service.as_mut();
             service.map(|service| links.into_iter().any(|link| service.dismiss(link)));
-            return Ok(());
+            return ending(oracle);
         }
         if self.random.below(2) == 0 {
             self.held.clear();
         }
         self.service = None;
+        ending(oracle)?;
         let service = program.bind_service(&item(oracle), OPTIONS);
         let mut service = service.map_err(wrong("binding a service anew"))?;
         for (call, number) in self.held.drain(..) {
@@ -212,16 +210,14 @@ impl FlowReceiver for ServiceReceiver {
     }
 
     fn close(mut self: Box<Self>, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
-        oracle.judge(|models| {
-            models.calls.ending();
-            Ok(())
-        })?;
+        ending(oracle)?;
         if self.random.below(2) == 0 {
             self.held.clear();
         }
         let misbehaved = self.service.as_ref().map_or(0, Service::misbehaved);
         drop(self);
         program.interface().poll();
+        ending(oracle)?;
         match misbehaved {
             0 => Ok(()),
             _ => Err(format!(
@@ -229,6 +225,15 @@ impl FlowReceiver for ServiceReceiver {
             )),
         }
     }
+}
+
+/// A service is about to end, or to dismiss its clients, or has done so: a client that comes in between may still find what it offered.
+fn ending(oracle: &Oracle<'_>) -> Result<(), String> {
+    let judged = oracle.judge(|models| {
+        models.calls.ending();
+        Ok(())
+    });
+    judged.map(drop)
 }
 
 /// A client, and what it has outstanding.
@@ -253,6 +258,8 @@ enum Failed {
 pub(super) struct ServiceSender {
     to: String,
     connection: Option<Connection>,
+    /// The connection of the last attempt, if that came to nothing.
+    attempt: Option<u64>,
 }
 
 impl ServiceSender {
@@ -261,17 +268,22 @@ impl ServiceSender {
         Self {
             to: format!("{to}/{}", item(oracle)),
             connection: None,
+            attempt: None,
         }
     }
 
     fn connect(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<Step, String> {
-        let Some(number) = oracle.judge(|models| Ok(models.calls.connecting()))? else {
+        let attempt = self.attempt;
+        let number = oracle.judge(|models| Ok(models.calls.connecting(attempt)))?;
+        let Some(number) = number else {
             return Ok(Step::Nothing);
         };
         // A server that does not look offers no lanes, and one that was killed none any more.
         let Ok(client) = program.connect_service(&self.to, CONNECT_WAIT) else {
+            self.attempt = Some(number);
             return Ok(Step::Nothing);
         };
+        self.attempt = None;
         self.connection = Some(Connection {
             client,
             number,

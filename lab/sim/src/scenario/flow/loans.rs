@@ -31,6 +31,16 @@ fn slow_readers(oracle: &Oracle<'_>) -> SlowReaders {
     }
 }
 
+/// What is published from now on is another publisher's.
+fn opening(oracle: &Oracle<'_>) -> Result<(), String> {
+    let shows_newest = slow_readers(oracle) == SlowReaders::Latest;
+    let judged = oracle.judge(|models| {
+        models.publications.opening(shows_newest);
+        Ok(())
+    });
+    judged.map(drop)
+}
+
 /// Where messages are published.
 pub(super) struct LoansPublisher {
     publisher: Option<Publisher<SimHost>>,
@@ -51,13 +61,10 @@ impl LoansPublisher {
 
     fn bind(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
         self.published = 0;
-        let shows_newest = slow_readers(oracle) == SlowReaders::Latest;
-        oracle.judge(|models| {
-            models.publications.opening(shows_newest);
-            Ok(())
-        })?;
-        // One before it has ended.
+        opening(oracle)?;
+        // One before it has ended. A reader that comes in between may still find what that offered.
         self.publisher = None;
+        opening(oracle)?;
         let options = PublisherOptions {
             message_bytes: Kind::Loans.longest_bytes(),
             chunks: CHUNKS,
@@ -160,11 +167,7 @@ impl FlowReceiver for LoansPublisher {
     }
 
     fn close(self: Box<Self>, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
-        let shows_newest = slow_readers(oracle) == SlowReaders::Latest;
-        oracle.judge(|models| {
-            models.publications.opening(shows_newest);
-            Ok(())
-        })?;
+        opening(oracle)?;
         let misbehaved = self.publisher.as_ref().map_or(0, Publisher::misbehaved);
         drop(self);
         program.interface().poll();
@@ -190,6 +193,8 @@ struct Reader {
 pub(super) struct LoansReader {
     to: String,
     reader: Option<Reader>,
+    /// The publisher that was there at the first of the attempts to connect that came to nothing.
+    found: Option<u64>,
 }
 
 impl LoansReader {
@@ -198,18 +203,26 @@ impl LoansReader {
         Self {
             to: format!("{to}/{}", item(oracle)),
             reader: None,
+            found: None,
         }
     }
 
     fn connect(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<Step, String> {
-        let Some(number) = oracle.judge(|models| Ok(models.publications.connecting()))? else {
+        let found = self.found;
+        let judged = oracle.judge(|models| {
+            let publisher = models.publications.publisher();
+            Ok((models.publications.connecting(found), publisher))
+        })?;
+        let Some((number, publisher)) = judged else {
             return Ok(Step::Nothing);
         };
         // A publisher that does not look offers no lanes, and one that was killed none any more.
         let Ok(subscriber) = program.connect_subscriber(&self.to, CONNECT_WAIT) else {
+            self.found.get_or_insert(publisher);
             self.forget(oracle, number)?;
             return Ok(Step::Nothing);
         };
+        self.found = None;
         self.reader = Some(Reader {
             subscriber,
             number,
