@@ -145,6 +145,7 @@ impl<H: Host> Interface<H> {
     /// Whether the last packet that came back from the peer of a target was for the target's slot, which the peer has closed. For
     /// those that wait for an answer: nobody is there to give it.
     #[cold]
+    #[inline(never)]
     pub(crate) fn is_closed_there(&mut self, target: &Target) -> bool {
         let last = self
             .outbound

@@ -411,12 +411,7 @@ impl Sender {
                 }
             }
             looks += 1;
-            // Its receiver may have closed it before the greeting came.
-            if manager.interface_mut().is_closed_there(&self.control) {
-                self.account.closed = true;
-                continue;
-            }
-            let waits = manager.pause(wait_state)?;
+            let waits = self.pause(manager, wait_state)?;
             // Credit may have been held back, or all memory be in the application's hands. Once is enough
             // in one place, but what was asked elsewhere does not count here.
             let place = self.account.place();
@@ -431,6 +426,18 @@ impl Sender {
                 return Err(self.would_block());
             }
         }
+    }
+
+    /// Waits for the receiver, unless it closed the stream before the greeting came.
+    #[cold]
+    #[inline(never)]
+    fn pause<H: Host>(
+        &mut self,
+        manager: &mut Entered<'_, H>,
+        wait_state: &mut WaitState,
+    ) -> Result<bool, SendError> {
+        self.account.closed |= manager.interface_mut().is_closed_there(&self.control);
+        Ok(self.account.closed || manager.pause(wait_state)?)
     }
 
     /// Pieces that a record takes.

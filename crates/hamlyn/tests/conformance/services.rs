@@ -127,7 +127,7 @@ pub(crate) fn calls_are_answered_in_any_order(world: &World) {
                     .collect();
                 // There is no place for another.
                 let more = peer.with(|_| client.start(b"one more", Wait::Poll));
-                assert!(matches!(more, Err(CallError::TimedOut { .. })));
+                assert!(matches!(more, Err(CallError::AllOutstanding { .. })));
                 for (call, request) in calls.iter().zip(&requests).rev() {
                     assert_eq!(&finish(peer, &mut client, call).unwrap(), request);
                 }
