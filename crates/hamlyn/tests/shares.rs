@@ -221,6 +221,19 @@ fn a_service_for_more_clients_than_the_queue_has_room_for_is_refused_when_it_is_
             "{text}"
         );
     }
+    // Whoever does not say how many has as many as fit.
+    let many_calls = ServiceOptions {
+        outstanding: 61,
+        ..ServiceOptions::default()
+    };
+    drop(alice.bind_service("calls", many_calls).unwrap());
+    let outstanding = 62;
+    let too_many_calls = ServiceOptions {
+        outstanding,
+        ..many_calls
+    };
+    let error = alice.bind_service("calls", too_many_calls).unwrap_err();
+    assert!(error.to_string().contains("1 clients with 62"), "{error}");
     let mut service = alice.bind_service("echo", options(21)).unwrap();
     let me = open(&namespace);
     let clients: Vec<_> = connected(

@@ -1297,7 +1297,7 @@ typedef struct {
      */
     uint16_t outstanding;
     /**
-     * Clients at a time. Default 256.
+     * Clients at a time. Default: as many as the manager's queue has entries for, 256 at most.
      */
     uint16_t clients;
 } hamlyn_service_options;

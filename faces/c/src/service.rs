@@ -22,7 +22,7 @@ pub struct ServiceOptions {
     pub reply_bytes: u32,
     /// Calls that each client may have outstanding, up to 4,096. Default 8.
     pub outstanding: u16,
-    /// Clients at a time. Default 256.
+    /// Clients at a time. Default: as many as the manager's queue has entries for, 256 at most.
     pub clients: u16,
 }
 

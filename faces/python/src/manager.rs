@@ -372,8 +372,9 @@ impl Manager {
         connecting::begin(slf, connecting::group(to)?, timeout)
     }
 
-    /// A service that answers calls of many clients, each of which may have `outstanding` calls at a time.
-    #[pyo3(signature = (item, *, request_bytes=4096, reply_bytes=4096, outstanding=8, clients=256))]
+    /// A service that answers calls of many clients, each of which may have `outstanding` calls at a time. With `clients=0` it has as
+    /// many clients at a time as the manager's `queue_entries` hold, 256 at most.
+    #[pyo3(signature = (item, *, request_bytes=4096, reply_bytes=4096, outstanding=8, clients=0))]
     fn bind_service(
         slf: &Bound<'_, Self>,
         item: &str,

@@ -20,6 +20,8 @@ use crate::remains::{LastWord, Leaving, Remains};
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::{TICKET_BYTES, Ticket};
 
+/// Clients of a service whose options do not say how many, if the queue holds them.
+const CLIENTS: usize = 256;
 /// Lanes that are offered at a time.
 const OFFERED: usize = 4;
 /// How long an asker has to present itself, in nanoseconds.
@@ -104,11 +106,17 @@ impl Drop for Lanes {
 impl Lanes {
     pub(super) fn open<H: Host>(
         manager: &mut Entered<'_, H>,
-        options: ServiceOptions,
+        mut options: ServiceOptions,
     ) -> Result<Self, OpenError> {
-        let (clients, outstanding) = (options.clients, options.outstanding);
-        let needed = usize::from(clients) * (usize::from(outstanding) + WORDS);
+        let outstanding = options.outstanding;
+        let entries = usize::from(outstanding) + WORDS;
         let capacity = manager.queue().capacity();
+        if options.clients == 0 {
+            let held = (capacity - 1) / entries;
+            options.clients = held.clamp(1, CLIENTS) as u16;
+        }
+        let clients = options.clients;
+        let needed = usize::from(clients) * entries;
         if needed >= capacity {
             return Err(OpenError::ServiceRoom {
                 clients,

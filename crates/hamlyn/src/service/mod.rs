@@ -38,7 +38,7 @@ pub struct ServiceOptions {
     pub reply_bytes: u32,
     /// Calls that each client may have outstanding, 1 to 4,096. Default 8.
     pub outstanding: u16,
-    /// Clients at a time, 1 to 65,535. Default 256.
+    /// Clients at a time, up to 65,535. Default 0: as many as the manager's queue has entries for, 256 at most.
     pub clients: u16,
 }
 
@@ -48,7 +48,7 @@ impl Default for ServiceOptions {
             request_bytes: 4096,
             reply_bytes: 4096,
             outstanding: 8,
-            clients: 256,
+            clients: 0,
         }
     }
 }
@@ -64,14 +64,13 @@ impl ServiceOptions {
                 u32::from(self.outstanding),
                 1..=u32::from(OUTSTANDING_MAX),
             ),
-            ("a service's clients", u32::from(self.clients), 1..=65_535),
         ];
         for (setting, value, allowed) in settings {
             if !allowed.contains(&value) {
                 return Err(OpenError::Setting {
                     setting,
                     value: u64::from(value),
-                    reason: "requests and replies have 1 byte to 128 MiB; there are 1 to 4,096 calls and 1 to 65,535 clients",
+                    reason: "requests and replies have 1 byte to 128 MiB; there are 1 to 4,096 calls",
                 });
             }
         }
