@@ -295,6 +295,33 @@ fn a_client_for_whom_the_queue_has_no_room_hears_so() {
     drop(clients);
 }
 
+/// A publisher and the program of its readers, with a link between them that can be filled.
+struct Busy {
+    alice: Manager<ProcessHost>,
+    bob: Manager<ProcessHost>,
+    inbox: hamlyn::datagram::Receiver,
+    sender: hamlyn::datagram::Sender,
+    publisher: Publisher<ProcessHost>,
+}
+
+impl Busy {
+    fn open(readers: u16) -> Self {
+        let namespace = namespace();
+        let (alice, bob) = (named(&namespace, "alice"), named(&namespace, "bob"));
+        let options = PublisherOptions {
+            readers,
+            ..PUBLISHER
+        };
+        Self {
+            inbox: bob.bind_datagram("inbox", 64).unwrap(),
+            sender: alice.connect_datagram("bob/inbox", LONG).unwrap(),
+            publisher: alice.bind_publisher("news", options).unwrap(),
+            alice,
+            bob,
+        }
+    }
+}
+
 /// Sends until the link has no room.
 fn fill(sender: &mut hamlyn::datagram::Sender) {
     loop {
@@ -309,15 +336,13 @@ fn fill(sender: &mut hamlyn::datagram::Sender) {
 #[test]
 fn a_reader_that_greets_while_the_link_is_full_hears_all_the_same() {
     const READERS: usize = 40;
-    let namespace = namespace();
-    let (alice, bob) = (named(&namespace, "alice"), named(&namespace, "bob"));
-    let inbox = bob.bind_datagram("inbox", 64).unwrap();
-    let mut sender = alice.connect_datagram("bob/inbox", LONG).unwrap();
-    let options = PublisherOptions {
-        readers: READERS as u16,
-        ..PUBLISHER
-    };
-    let mut publisher = alice.bind_publisher("news", options).unwrap();
+    let Busy {
+        alice: _alice,
+        bob,
+        inbox,
+        mut sender,
+        mut publisher,
+    } = Busy::open(READERS as u16);
     let mut readers: Vec<Subscriber> = Vec::new();
     let mut were_kept_waiting = 0;
     while readers.len() < READERS {
@@ -402,15 +427,13 @@ fn readers_that_never_fetch_are_in_nobodys_way() {
 #[test]
 fn the_end_of_a_publisher_reaches_all_readers_of_a_link_that_was_full() {
     const READERS: usize = 300;
-    let namespace = namespace();
-    let (alice, bob) = (named(&namespace, "alice"), named(&namespace, "bob"));
-    let inbox = bob.bind_datagram("inbox", 64).unwrap();
-    let mut sender = alice.connect_datagram("bob/inbox", LONG).unwrap();
-    let options = PublisherOptions {
-        readers: READERS as u16,
-        ..PUBLISHER
-    };
-    let mut publisher = alice.bind_publisher("news", options).unwrap();
+    let Busy {
+        alice,
+        bob,
+        inbox,
+        mut sender,
+        mut publisher,
+    } = Busy::open(READERS as u16);
     let mut readers = connected(
         READERS,
         || bob.connect_subscriber("alice/news", Wait::Poll).ok(),

@@ -333,6 +333,14 @@ impl Connector for ProcessConnector {
     }
 }
 
+impl<S: Sharing> ProcessHost<S> {
+    /// Does something with what is offered under an item. Nothing is, under an invalid name or in a child.
+    fn with_offers<R>(&self, item: &str, act: impl FnOnce(&Offers, &Name) -> R) -> Option<R> {
+        let name = Name::new(item).ok().filter(|_| self.birth.is_here())?;
+        Some(act(&self.interior.offers, &name))
+    }
+}
+
 impl<S: Sharing> Host for ProcessHost<S> {
     type Sharing = S;
     type Link = EitherLink;
@@ -433,36 +441,20 @@ impl<S: Sharing> Host for ProcessHost<S> {
     }
 
     fn return_place(&mut self, item: &str, place: u64) {
-        if self.birth.is_here()
-            && let Ok(name) = Name::new(item)
-        {
-            self.interior.offers.return_place(&name, place);
-        }
+        self.with_offers(item, |offers, item| offers.return_place(item, place));
     }
 
     fn run_short(&mut self, item: &str) {
-        if self.birth.is_here()
-            && let Ok(name) = Name::new(item)
-        {
-            self.interior.offers.run_short(&name);
-        }
+        self.with_offers(item, Offers::run_short);
     }
 
     fn offered(&self, item: &str) -> usize {
-        if !self.birth.is_here() {
-            return 0;
-        }
-        let offers = &self.interior.offers;
-        Name::new(item).map_or(0, |item| offers.offered(&item))
+        let offered = self.with_offers(item, Offers::offered);
+        offered.unwrap_or(0)
     }
 
     fn withdraw(&mut self, item: &str) {
-        // Nothing is offered under an invalid name, or in a child.
-        if self.birth.is_here()
-            && let Ok(name) = Name::new(item)
-        {
-            self.interior.offers.withdraw(&name);
-        }
+        self.with_offers(item, Offers::withdraw);
     }
 
     fn disconnect(&mut self, token: u64) {

@@ -51,6 +51,12 @@ impl SimHost {
         kernel::with(|kernel| kernel.offers(self.interface).map(act))
     }
 
+    /// The same with what is offered under an item: nothing, if that is no name.
+    fn with_offers<T>(&self, item: &str, act: impl FnOnce(&Offers, &Name) -> T) -> Option<T> {
+        let item = Name::new(item).ok()?;
+        self.offers(|offers| act(offers, &item))
+    }
+
     /// Offers something. Those who wait for an offer look again.
     fn offering<T: Default>(
         &self,
@@ -333,29 +339,20 @@ impl Host for SimHost {
     }
 
     fn return_place(&mut self, item: &str, place: u64) {
-        // Under what is no name, nothing is offered.
-        if let Ok(item) = Name::new(item) {
-            self.offers(|offers| offers.return_place(&item, place));
-        }
+        self.with_offers(item, |offers, item| offers.return_place(item, place));
     }
 
     fn run_short(&mut self, item: &str) {
-        if let Ok(item) = Name::new(item) {
-            self.offers(|offers| offers.run_short(&item));
-        }
+        self.with_offers(item, Offers::run_short);
     }
 
     fn offered(&self, item: &str) -> usize {
-        let offered = Name::new(item)
-            .ok()
-            .and_then(|item| self.offers(|offers| offers.offered(&item)));
+        let offered = self.with_offers(item, Offers::offered);
         offered.unwrap_or(0)
     }
 
     fn withdraw(&mut self, item: &str) {
-        if let Ok(item) = Name::new(item) {
-            self.offers(|offers| offers.withdraw(&item));
-        }
+        self.with_offers(item, Offers::withdraw);
     }
 
     fn disconnect(&mut self, token: u64) {
