@@ -355,6 +355,13 @@ pub(crate) struct Found {
 /// takes anything back.
 const FOUND_NS_MAX: u64 = 5_000_000_000;
 
+impl Found {
+    /// Whether its owner cannot have taken it back.
+    fn is_fresh(&self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.asked_ns) <= FOUND_NS_MAX
+    }
+}
+
 /// Attempts of one manager whose offers are kept; of more the oldest are given up.
 const FOUND_MAX: usize = 16;
 
@@ -419,10 +426,8 @@ impl<H: Host> Manager<H> {
         let Some(target) = end.greeted() else {
             return Ok(true);
         };
-        let is_fresh = |manager: &Entered<'_, H>| {
-            let now_ns = manager.interface().host().now_ns();
-            now_ns.saturating_sub(found.asked_ns) <= FOUND_NS_MAX
-        };
+        let is_fresh =
+            |manager: &Entered<'_, H>| found.is_fresh(manager.interface().host().now_ns());
         let mut manager = self.enter()?;
         if is_fresh(&manager) && !was_kept {
             return Ok(true);
@@ -494,8 +499,7 @@ pub(crate) struct KeptOffers(VecDeque<Found>);
 
 impl KeptOffers {
     fn take(&mut self, to: &str, header: ItemHeader, now_ns: u64) -> Option<Found> {
-        let is_fresh = |found: &Found| now_ns.saturating_sub(found.asked_ns) <= FOUND_NS_MAX;
-        self.0.retain(is_fresh);
+        self.0.retain(|found| found.is_fresh(now_ns));
         let is_it = |found: &Found| found.to == to && found.header == header;
         let at = self.0.iter().position(is_it)?;
         self.0.remove(at)
