@@ -1,5 +1,5 @@
 //! What a manager consists of: an interface, its terminus, and the notification queue that its receivers share. Calls come
-//! through [`Entered`](crate::manager::Entered).
+//! through [`Session`](crate::Session).
 
 use std::collections::{HashSet, VecDeque};
 
@@ -78,16 +78,6 @@ impl<H: Host> Core<H> {
             overrun: 0,
             tasks: Tasks::default(),
         })
-    }
-
-    /// The interface.
-    pub(crate) fn interface(&self) -> &Interface<H> {
-        &self.interface
-    }
-
-    /// The interface.
-    pub(crate) fn interface_mut(&mut self) -> &mut Interface<H> {
-        &mut self.interface
     }
 
     /// The terminus over which this manager's senders send.

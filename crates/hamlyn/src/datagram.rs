@@ -15,18 +15,19 @@ use std::task::{Context, Poll};
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
+use crate::interface::Sending;
 use crate::item::{Bound, Greeted, ItemHeader};
 use crate::links::PeerIdentity;
-use crate::manager::{Entered, Holder, Manager};
+use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::receive_buffer::{Arrived, ReceiveBuffer, ShortArrival};
+use crate::session::Session;
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::Wait;
 
@@ -63,7 +64,7 @@ pub struct Receiver<H: Host = ProcessHost> {
     inbox: Inbox,
     /// The item under which others find it.
     bound: Option<Bound>,
-    manager: Holder<H>,
+    manager: ManagerRef<H>,
 }
 
 /// What a receiver has, but for its manager.
@@ -80,7 +81,7 @@ struct Inbox {
 /// other; when it is dropped, the receiver is ready for the next one, which may lie over it.
 pub struct Datagram<'a, H: Host = ProcessHost> {
     inbox: &'a mut Inbox,
-    manager: &'a Holder<H>,
+    manager: &'a ManagerRef<H>,
 }
 
 impl<H: Host> Datagram<'_, H> {
@@ -99,7 +100,7 @@ impl<H: Host> Datagram<'_, H> {
     /// its sender had it come without notification.
     pub fn sender(&self) -> Option<PeerIdentity> {
         let from = self.inbox.from?;
-        self.manager.enter().ok()?.interface_mut().identity_of(from)
+        self.manager.enter().ok()?.identity_of(from)
     }
 
     /// Leaves the receiver as it is: it accepts nothing, and [`Receiver::latest`] shows this datagram, until
@@ -182,6 +183,7 @@ impl<H: Host> Receiver<H> {
         let ticket = receiver.ticket().to_bytes();
         let bound = manager
             .enter()?
+            .core
             .bind(item, header, &ticket, Supply::Always)?;
         receiver.bound = Some(bound);
         Ok(receiver)
@@ -208,12 +210,12 @@ impl<H: Host> Receiver<H> {
     /// is being written any more. Makes no call of the operating system but for the random bits. A receiver with a name is
     /// found with the new key by those who connect from now on.
     pub fn revoke(&mut self) -> Result<(), ReceiveError> {
-        let mut manager = self.manager.enter()?;
-        let key = manager.interface_mut().new_key()?;
-        self.inbox.buffer.change(&mut manager, Some(key));
+        let mut session = self.manager.enter()?;
+        let key = session.new_key()?;
+        self.inbox.buffer.change(&mut session, Some(key));
         if let Some(bound) = &self.bound {
             let ticket = self.inbox.buffer.ticket().to_bytes();
-            manager.offer_bound(bound, &ticket, Supply::Always)?;
+            session.core.offer_bound(bound, &ticket, Supply::Always)?;
         }
         Ok(())
     }
@@ -221,8 +223,8 @@ impl<H: Host> Receiver<H> {
     /// Forgets a datagram that came only in part, because its sender died or gave up. If the receiver
     /// is ready it stays so, and tickets stay good. Never needed after datagrams of one packet.
     pub fn reset(&mut self) {
-        if let Ok(mut manager) = self.manager.enter() {
-            self.inbox.buffer.change(&mut manager, None);
+        if let Ok(mut session) = self.manager.enter() {
+            self.inbox.buffer.change(&mut session, None);
         }
     }
 
@@ -231,15 +233,15 @@ impl<H: Host> Receiver<H> {
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Datagram<'_, H>>, ReceiveError> {
         let inbox = &mut self.inbox;
-        let mut manager = self.manager.enter()?;
+        let mut session = self.manager.enter()?;
         if inbox.came != READY {
             return Err(ReceiveError::NotReady);
         }
-        let came = match inbox.buffer.next_short(&mut manager) {
+        let came = match inbox.buffer.next_short(&mut session) {
             Some(short) => inbox.read_short(short)?,
-            None => inbox.receive_slowly(&mut manager, wait)?,
+            None => inbox.receive_slowly(&mut session, wait)?,
         };
-        drop(manager);
+        drop(session);
         // Made only if there is one: its drop makes the receiver ready.
         Ok(came.then(|| Datagram {
             inbox,
@@ -274,9 +276,9 @@ impl<H: Host> Receiver<H> {
         if inbox.came != READY {
             return Poll::Ready(Err(ReceiveError::NotReady));
         }
-        self.manager.poll_look(context, |manager| {
-            let came = inbox.receive_slowly(manager, Wait::Poll)?;
-            Ok(came.then_some(()))
+        self.manager.poll_look(context, |session| {
+            session.look_again();
+            inbox.look(session)
         })
     }
 
@@ -312,20 +314,27 @@ impl Inbox {
     #[inline(never)]
     fn receive_slowly<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         wait: Wait,
     ) -> Result<bool, ReceiveError> {
-        match self.buffer.await_message(manager, wait)? {
-            Arrived::Nothing => Ok(false),
-            Arrived::Short(short) => self.read_short(short),
-            Arrived::Message(from) => {
-                let read = self.read(manager, from);
-                if read.is_err() {
+        session.look_again();
+        let came = session.wait_for(wait, |session| self.look(session))?;
+        Ok(came.is_some())
+    }
+
+    /// The step of a wait for a datagram.
+    fn look<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<Option<()>, ReceiveError> {
+        match self.buffer.next_message(session) {
+            None => return Ok(None),
+            Some(Arrived::Short(short)) => drop(self.read_short(short)?),
+            Some(Arrived::Message(from)) => {
+                if let Err(error) = self.read(session, from) {
                     self.forget();
+                    return Err(error);
                 }
-                read.map(|()| true)
             }
         }
+        Ok(Some(()))
     }
 
     /// Compares what a datagram says of itself with what landed: short data at that offset.
@@ -354,7 +363,7 @@ impl Inbox {
     #[inline(never)]
     fn read<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         from: Option<LinkId>,
     ) -> Result<(), ReceiveError> {
         self.came = NOTHING;
@@ -374,8 +383,7 @@ impl Inbox {
         }
         // Otherwise its sender could have us write to somebody else in our name.
         if let Some(reply) = self.reply()?
-            && from.and_then(|from| manager.interface_mut().led_to(from, &reply.destination))
-                != Some(true)
+            && from.and_then(|from| session.led_to(from, &reply.destination)) != Some(true)
         {
             return Err(malformed("its reply ticket is not its sender's own"));
         }
@@ -406,8 +414,8 @@ impl Inbox {
 pub struct Sender<H: Host = ProcessHost> {
     target: Target,
     /// What is left of a datagram that [`Sender::poll_send`] has begun, and its length.
-    begun: Option<(usize, Segmenter)>,
-    manager: Holder<H>,
+    begun: Option<(usize, Sending)>,
+    manager: ManagerRef<H>,
 }
 
 impl<H: Host> Clone for Sender<H> {
@@ -456,8 +464,9 @@ impl<H: Host> Sender<H> {
     pub async fn send_async(&mut self, data: &[u8]) -> Result<SendHandle, SendError> {
         let metadata = self.metadata(data);
         let message = Message::new(data).metadata(&metadata);
-        let (manager, target, mut rest) = (&self.manager, &self.target, None);
-        poll_fn(|context| manager.poll_send(context, target, &message, &mut rest)).await
+        let (manager, target) = (&self.manager, &self.target);
+        let mut sending = Sending::default();
+        poll_fn(|context| manager.poll_send(context, target, &message, &mut sending)).await
     }
 
     /// As [`Sender::send_async`], for a task: it is woken when there may be room ([`Manager::register_waker`]), and the call is to be
@@ -472,12 +481,12 @@ impl<H: Host> Sender<H> {
         let metadata = self.metadata(data);
         let message = Message::new(data).metadata(&metadata);
         let begun = self.begun.take().filter(|begun| begun.0 == data.len());
-        let mut rest = begun.map(|(_, rest)| rest);
+        let mut sending = begun.map(|(_, sending)| sending).unwrap_or_default();
         let sent = self
             .manager
-            .poll_send(context, &self.target, &message, &mut rest);
+            .poll_send(context, &self.target, &message, &mut sending);
         if sent.is_pending() {
-            self.begun = rest.map(|rest| (data.len(), rest));
+            self.begun = Some((data.len(), sending));
         }
         sent
     }
@@ -500,26 +509,26 @@ impl<H: Host> Sender<H> {
         // As in `Ticket::place`: it wraps only if the ticket was made up, and then the place is wrong, no more.
         let at = self.target.ticket().base.wrapping_add(u64::from(offset));
         let word = word_of(at, data.len());
-        let mut manager = self.manager.enter()?;
+        let mut session = self.manager.enter()?;
         let mut message = Message::new(data).at(u64::from(offset));
         match reply {
             None => {
                 let metadata = word.to_le_bytes();
                 message.metadata = &metadata;
-                manager.send_msg(&self.target, &message, wait)
+                session.send(&self.target, &message, wait)
             }
             Some(ticket) => {
                 let mut metadata = [0; REPLY_BYTES];
                 metadata[..PLAIN_BYTES].copy_from_slice(&word.to_le_bytes());
                 metadata[PLAIN_BYTES..].copy_from_slice(&ticket.to_bytes());
                 message.metadata = &metadata;
-                manager.send_msg(&self.target, &message, wait)
+                session.send(&self.target, &message, wait)
             }
         }
     }
 
     /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
-    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`crate::Interface::fence`].
+    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`Session::fence`].
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
         self.manager.enter()?.fence_to(&self.target, wait)
     }

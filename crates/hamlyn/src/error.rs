@@ -243,6 +243,13 @@ pub enum SendError {
     Host(#[from] HostError),
 }
 
+impl SendError {
+    /// Whether the message can only be sent by a call that may send a part of it.
+    pub(crate) fn is_too_long_to_queue(&self) -> bool {
+        matches!(self, Self::Refused(PostError::TooLongToQueue { .. }))
+    }
+}
+
 /// Receiving failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]

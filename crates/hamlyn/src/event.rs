@@ -2,7 +2,6 @@
 //! receive does not fail because of any of it; a program that cares asks here.
 
 use std::future::poll_fn;
-use std::task::Poll;
 
 use std::fmt;
 
@@ -11,7 +10,7 @@ use hamlyn_host::{Host, HostError};
 use crate::error::Undelivered;
 use crate::links::{LinkEnd, PeerIdentity};
 use crate::manager::Manager;
-use crate::wait::{Wait, WaitState};
+use crate::wait::Wait;
 
 /// What happened. Each is told once, peers in the order in which they came and went.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,30 +66,20 @@ impl<H: Host> Manager<H> {
     /// The next event. Nothing if there was none in time. Packets are taken in meanwhile; to wait for messages and events at
     /// once, there is [`Manager::wait`].
     pub fn next_event(&self, wait: Wait) -> Result<Option<Event>, HostError> {
-        let mut manager = self.enter()?;
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            manager.interface_mut().poll();
-            let event = manager.next_event();
-            if event.is_some() || !manager.pause(&mut wait_state)? {
-                return Ok(event);
-            }
-        }
+        self.enter()?.wait_for(wait, |session| {
+            session.poll();
+            Ok(session.core.next_event())
+        })
     }
 
-    /// As [`Manager::next_event`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]), and the waiting
-    /// task takes a handle of its own. Dropping it loses nothing.
+    /// As [`Manager::next_event`], as a future. An event loop or a task must drive the manager
+    /// ([`Manager::register_waker`]), and the waiting task takes a handle of its own. Dropping it loses nothing.
     pub async fn next_event_async(&self) -> Result<Event, HostError> {
         poll_fn(|context| {
-            if let Err(error) = self.register_waker(context.waker()) {
-                return Poll::Ready(Err(error));
-            }
-            let mut manager = self.enter()?;
-            manager.interface_mut().poll_beside_processor();
-            match manager.next_event() {
-                Some(event) => Poll::Ready(Ok(event)),
-                None => Poll::Pending,
-            }
+            self.poll_look(context, |session| {
+                session.poll_beside_processor();
+                Ok(session.core.next_event())
+            })
         })
         .await
     }

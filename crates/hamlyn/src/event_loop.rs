@@ -29,32 +29,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::sharing::Sharing;
 use hamlyn_host::{Host, HostError};
 
 use crate::error::SendError;
-use crate::interface::Joined;
-use crate::manager::{Entered, Holder, Manager};
+use crate::interface::{Joined, Sending};
+use crate::manager::Manager;
 use crate::message::{Message, Target};
+use crate::session::Session;
 use crate::tasks::Woken;
-use crate::wait::{Wait, WaitState, WaitStep};
+use crate::wait::{Wait, WaitStep, Waiting};
 
 /// Times in a row that [`Manager::prepare_sleep`] may have news, before the program is to look at what else it waits for.
 const NEWS_IN_A_ROW: u32 = 64;
-
-/// A wait of an event loop under way, for [`Manager::look`].
-#[derive(Debug)]
-pub struct Waiting(WaitState);
-
-impl Waiting {
-    /// A wait that begins with the first look.
-    pub fn new(wait: Wait) -> Self {
-        Self(WaitState::new(wait))
-    }
-}
 
 /// What a look brought: see [`Manager::look`].
 #[derive(Debug)]
@@ -99,9 +88,9 @@ impl<H: Host> Manager<H> {
             self.news_in_a_row = 0;
             return Ok(Some(Sleep::at_once(self)));
         }
-        let mut wait_state = WaitState::new(wait);
+        let mut waiting = Waiting::new(wait);
         loop {
-            match self.step_towards_sleep(&mut wait_state)? {
+            match self.step_towards_sleep(&mut waiting)? {
                 Step::Again => {}
                 Step::Ready => {
                     self.news_in_a_row += 1;
@@ -111,7 +100,7 @@ impl<H: Host> Manager<H> {
                     self.news_in_a_row = 0;
                     return Ok(Some(Sleep {
                         manager: self,
-                        wait_state,
+                        waiting,
                         slept: Some(Slept { deadline_ns }),
                     }));
                 }
@@ -126,13 +115,13 @@ impl<H: Host> Manager<H> {
     /// One step of [`Manager::prepare_sleep`], for runtimes that do something else between two looks. Does not
     /// block.
     pub fn look(&mut self, waiting: &mut Waiting) -> Result<Look<'_, H>, HostError> {
-        Ok(match self.step_towards_sleep(&mut waiting.0)? {
+        Ok(match self.step_towards_sleep(waiting)? {
             Step::Again => Look::Again,
             Step::Ready => Look::Ready,
             Step::Over => Look::Sleep(Sleep::at_once(self)),
             Step::Sleep(deadline_ns) => Look::Sleep(Sleep {
                 manager: self,
-                wait_state: std::mem::replace(&mut waiting.0, WaitState::new(Wait::Poll)),
+                waiting: std::mem::replace(waiting, Waiting::new(Wait::Poll)),
                 slept: Some(Slept { deadline_ns }),
             }),
         })
@@ -148,14 +137,14 @@ impl<H: Host> Manager<H> {
     ///
     /// The error of those calls: no task will be woken any more.
     pub fn register_waker(&self, waker: &Waker) -> Result<(), HostError> {
-        let mut core = self.enter()?;
+        let mut session = self.enter()?;
         let place = self.task_place.load(Relaxed);
-        match core.tasks.register(self.number, place, waker)? {
+        match session.core.tasks.register(self.number, place, waker)? {
             Some(place) => self.task_place.store(place, Relaxed),
             None => {
                 let mut woken = Woken::default();
-                core.tasks.take(&mut woken);
-                drop(core);
+                session.core.tasks.take(&mut woken);
+                drop(session);
                 woken.wake();
                 waker.wake_by_ref();
             }
@@ -164,20 +153,20 @@ impl<H: Host> Manager<H> {
     }
 
     #[inline]
-    fn step_towards_sleep(&mut self, wait_state: &mut WaitState) -> Result<Step, HostError> {
-        let mut core = self.enter()?;
-        let step = self.step_with(&mut core, wait_state);
+    fn step_towards_sleep(&mut self, waiting: &mut Waiting) -> Result<Step, HostError> {
+        let mut session = self.enter()?;
+        let step = self.step_with(&mut session, waiting);
         match &step {
             Ok(Step::Ready) => {}
             Ok(_) => return step,
-            Err(error) => core.tasks.fail(error),
+            Err(error) => session.core.tasks.fail(error),
         }
-        if core.tasks.is_empty() {
+        if session.core.tasks.is_empty() {
             return step;
         }
-        drop(core);
+        drop(session);
         let mut woken = std::mem::take(&mut self.woken);
-        self.enter()?.tasks.take(&mut woken);
+        self.enter()?.core.tasks.take(&mut woken);
         woken.wake();
         self.woken = woken;
         step
@@ -186,32 +175,32 @@ impl<H: Host> Manager<H> {
     #[inline]
     fn step_with(
         &self,
-        core: &mut Entered<'_, H>,
-        wait_state: &mut WaitState,
+        session: &mut Session<'_, H>,
+        waiting: &mut Waiting,
     ) -> Result<Step, HostError> {
-        core.reap();
+        session.core.reap();
         // What is at hand costs least if its end point takes it; only once, as it may be for none that is asked.
-        let is_at_hand = !self.was_at_hand.load(Relaxed) && core.interface.is_at_hand();
+        let is_at_hand = !self.was_at_hand.load(Relaxed) && session.is_at_hand();
         self.was_at_hand.store(is_at_hand, Relaxed);
         if is_at_hand {
             return Ok(Step::Ready);
         }
-        core.interface.poll_beside_processor();
-        let activity = core.interface.activity();
+        session.poll_beside_processor();
+        let activity = session.activity();
         if activity != self.activity_seen.swap(activity, Relaxed) {
             return Ok(Step::Ready);
         }
-        match core.step(wait_state) {
+        match session.step(waiting) {
             WaitStep::Stop => Ok(Step::Over),
             WaitStep::Spin | WaitStep::Yield => Ok(Step::Again),
             WaitStep::Sleep(deadline_ns) => {
-                let due_ns = core.tasks.due_ns();
-                if due_ns.is_some_and(|due_ns| due_ns <= core.interface.host().now_ns()) {
-                    core.tasks.clear_due();
+                let due_ns = session.core.tasks.due_ns();
+                if due_ns.is_some_and(|due_ns| due_ns <= session.host().now_ns()) {
+                    session.core.tasks.clear_due();
                     return Ok(Step::Ready);
                 }
                 let deadline_ns = deadline_ns.into_iter().chain(due_ns).min();
-                Ok(match core.interface.join_sleepers(activity, deadline_ns)? {
+                Ok(match session.join_sleepers(activity, deadline_ns, true)? {
                     Joined::Asleep(until_ns) => Step::Sleep(until_ns),
                     Joined::Ready => Step::Ready,
                     // The descriptor is readable, and stays so.
@@ -247,7 +236,7 @@ impl<S: Sharing> AsFd for Manager<ProcessHost<S>> {
 /// them a system call.
 pub struct Sleep<'a, H: Host = ProcessHost> {
     manager: &'a Manager<H>,
-    wait_state: WaitState,
+    waiting: Waiting,
     slept: Option<Slept>,
 }
 
@@ -261,7 +250,7 @@ impl<'a, H: Host> Sleep<'a, H> {
     fn at_once(manager: &'a Manager<H>) -> Self {
         Self {
             manager,
-            wait_state: WaitState::new(Wait::Poll),
+            waiting: Waiting::new(Wait::Poll),
             slept: None,
         }
     }
@@ -272,13 +261,13 @@ impl<'a, H: Host> Sleep<'a, H> {
         let Some(slept) = &self.slept else {
             return Some(Duration::ZERO);
         };
-        let Ok(core) = self.manager.enter() else {
+        let Ok(session) = self.manager.enter() else {
             return Some(Duration::ZERO);
         };
-        if !core.interface.is_asleep() {
+        if !session.is_asleep() {
             return Some(Duration::ZERO);
         }
-        core.interface.span_until(slept.deadline_ns)
+        session.span_until(slept.deadline_ns)
     }
 }
 
@@ -292,9 +281,9 @@ impl<S: Sharing> AsFd for Sleep<'_, ProcessHost<S>> {
 impl<H: Host> Drop for Sleep<'_, H> {
     fn drop(&mut self) {
         if self.slept.is_some()
-            && let Some(mut core) = self.manager.enter_to_leave()
+            && let Some(mut session) = self.manager.enter_to_leave()
         {
-            core.wake(&self.wait_state);
+            session.wake(&self.waiting);
         }
     }
 }
@@ -305,58 +294,50 @@ impl<H: Host> fmt::Debug for Sleep<'_, H> {
     }
 }
 
-impl<H: Host> Holder<H> {
-    /// A task asks whether there is what it waits for.
+impl<H: Host> Manager<H> {
+    /// A task asks whether there is what it waits for: the step of a wait ([`Session::wait_for`]).
     pub(crate) fn poll_look<T, E: From<HostError>>(
         &self,
         context: &Context<'_>,
-        look: impl FnOnce(&mut Entered<'_, H>) -> Result<Option<T>, E>,
+        step: impl FnOnce(&mut Session<'_, H>) -> Result<Option<T>, E>,
     ) -> Poll<Result<T, E>> {
         // Before the look, so that nothing is missed in between.
         if let Err(error) = self.register_waker(context.waker()) {
             return Poll::Ready(Err(error.into()));
         }
-        let mut entered = match self.enter() {
-            Ok(entered) => entered,
+        let mut session = match self.enter() {
+            Ok(session) => session,
             Err(forked) => return Poll::Ready(Err(HostError::from(forked).into())),
         };
-        match look(&mut entered).transpose() {
+        match step(&mut session).transpose() {
             Some(found) => Poll::Ready(found),
             None => Poll::Pending,
         }
     }
 
-    /// Sends a message of any length, as far as there is room. What is left of it is in `rest`.
+    /// Sends a message of any length, as far as there is room.
     pub(crate) fn poll_send(
         &self,
         context: &Context<'_>,
         target: &Target,
         message: &Message<'_>,
-        rest: &mut Option<Segmenter>,
+        sending: &mut Sending,
     ) -> Poll<Result<SendHandle, SendError>> {
-        self.poll_look(context, |manager| {
-            or_wait(manager.send_some(manager.terminus(), target, message, rest))
+        self.poll_look(context, |session| {
+            let terminus = session.terminus();
+            session.send_some(terminus, target, message, sending)
         })
     }
 }
 
-impl<H: Host> Entered<'_, H> {
+impl<H: Host> Session<'_, H> {
     /// The tasks that wait look again after that time, though nothing happens until then.
     pub(crate) fn wake_tasks_within(&mut self, span: Duration) {
         let span_ns = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        let due_ns = self.interface.host().now_ns().saturating_add(span_ns);
-        if self.tasks.look_by(due_ns) {
+        let due_ns = self.host().now_ns().saturating_add(span_ns);
+        if self.core.tasks.look_by(due_ns) {
             // The driver may sleep for longer.
-            self.interface.wake_sleepers();
+            self.wake_sleepers();
         }
-    }
-}
-
-/// No room now is no failure of a task that waits.
-pub(crate) fn or_wait<T>(sent: Result<T, SendError>) -> Result<Option<T>, SendError> {
-    match sent {
-        Ok(sent) => Ok(Some(sent)),
-        Err(SendError::WouldBlock { .. } | SendError::Cut { .. }) => Ok(None),
-        Err(error) => Err(error),
     }
 }

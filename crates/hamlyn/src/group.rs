@@ -10,13 +10,14 @@ use hamlyn_engine::limits::{PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
 use hamlyn_engine::slot::SlotInfo;
 use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::process::ProcessHost;
-use hamlyn_host::{Host, Supply};
+use hamlyn_host::{Host, HostError, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 use crate::item::{Bound, Greeted, ItemHeader, Protocol, TypeName};
-use crate::manager::{Holder, Manager};
+use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
-use crate::receive_buffer::{Arrived, ReceiveBuffer};
+use crate::receive_buffer::ReceiveBuffer;
+use crate::session::Session;
 use crate::ticket::{FIELDS_BYTES, OutsideTicket, TICKET_BYTES, Ticket, TicketError, check_sum};
 use crate::wait::Wait;
 
@@ -155,7 +156,7 @@ pub struct Receiver<H: Host = ProcessHost> {
     open: bool,
     /// The item under which others find their members.
     bound: Option<Bound>,
-    manager: Holder<H>,
+    manager: ManagerRef<H>,
 }
 
 impl<H: Host> Receiver<H> {
@@ -190,7 +191,7 @@ impl<H: Host> Receiver<H> {
         counting: Counting,
     ) -> Result<Self, OpenError> {
         let mut receiver = Self::new(manager, buffer_bytes, counting)?;
-        receiver.bound = Some(manager.enter()?.bind_empty(item, HEADER)?);
+        receiver.bound = Some(manager.enter()?.core.bind_empty(item, HEADER)?);
         Ok(receiver)
     }
 
@@ -202,10 +203,12 @@ impl<H: Host> Receiver<H> {
         let Some(bound) = &self.bound else {
             return Err(BeginError::NotBound);
         };
-        let mut manager = self.manager.enter()?;
-        manager.withdraw_bound(bound);
+        let mut session = self.manager.enter()?;
+        session.core.withdraw_bound(bound);
         for member in members {
-            manager.offer_bound(bound, &member.to_bytes(), Supply::Once)?;
+            session
+                .core
+                .offer_bound(bound, &member.to_bytes(), Supply::Once)?;
         }
         Ok(())
     }
@@ -214,18 +217,18 @@ impl<H: Host> Receiver<H> {
     /// one member, to be divided with [`Member::divide`] among the senders. Members of earlier rounds
     /// are worthless, so late packets of theirs cannot disturb this one.
     pub fn begin(&mut self) -> Result<Member, ReceiveError> {
-        let mut manager = self.manager.enter()?;
-        let key = manager.interface_mut().new_key()?;
+        let mut session = self.manager.enter()?;
+        let key = session.new_key()?;
         let buffer = &mut self.buffer;
         // A packet of an earlier round may be under way: it is all in when this begins, or is refused.
-        manager.interface_mut().between_packets(|| {
+        session.between_packets(|| {
             if let Some(entry) = buffer.entry() {
                 entry.disarm();
             }
             buffer.permit(key);
         });
         // An earlier round that completed unseen must not be taken for this one.
-        while manager.next_arrival(self.buffer.class).is_some() {}
+        while session.core.next_arrival(self.buffer.class).is_some() {}
         self.buffer.arm();
         self.open = true;
         Ok(Member {
@@ -241,12 +244,14 @@ impl<H: Host> Receiver<H> {
         if !self.open {
             return Err(ReceiveError::NotReady);
         }
-        let came = self
-            .buffer
-            .await_message(&mut self.manager.enter()?, wait)?;
-        if let Arrived::Nothing = came {
+        let buffer = &self.buffer;
+        let mut session = self.manager.enter()?;
+        session.look_again();
+        let look = |session: &mut Session<'_, H>| Ok::<_, HostError>(buffer.next_message(session));
+        if session.wait_for(wait, look)?.is_none() {
             return Ok(None);
         }
+        drop(session);
         self.open = false;
         let length = self.buffer.slot.length_bytes() as usize;
         if length == 0 {
@@ -275,7 +280,7 @@ pub struct Sender<H: Host = ProcessHost> {
     target: Target,
     /// What is left of the share; nothing when the last message is sent.
     left: Option<Share>,
-    manager: Holder<H>,
+    manager: ManagerRef<H>,
 }
 
 impl<H: Host> Greeted for Sender<H> {}
@@ -357,7 +362,7 @@ impl<H: Host> Sender<H> {
         let message = Message::new(data)
             .at(offset)
             .share(share.ok_or(SendError::Finished)?);
-        let sent = self.manager.enter()?.send_msg(&self.target, &message, wait);
+        let sent = self.manager.enter()?.send(&self.target, &message, wait);
         if let Err(SendError::Cut { .. }) = sent {
             // A part of the share is spent on a message that will not be whole.
             self.left = None;

@@ -7,16 +7,12 @@
 
 mod answering;
 mod at_once;
-mod awaiting;
-mod blocking;
 mod completing;
 mod direct;
 mod exporting;
 mod fencing;
 mod gathering;
 mod granting;
-mod guard;
-mod in_hand;
 mod operating;
 mod peers;
 mod pieces;
@@ -24,7 +20,6 @@ mod pooling;
 mod receiving;
 mod sending;
 mod sleepers;
-mod storing;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -35,7 +30,6 @@ use hamlyn_engine::notification::NotificationReader;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::refusal::Refusals;
-use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::slot::{QueueId, SlotError, SlotInfo, SlotOptions};
 use hamlyn_engine::terminus::{
     Completion, SendHandle, SendTag, TerminusError, TerminusId, TerminusOptions,
@@ -108,8 +102,6 @@ pub struct Interface<H: Host> {
     other_activity: u64,
     /// How many arrivals and departures [`Interface::next_event`] has told of.
     events_told: u64,
-    /// What is left of the message that was cut last.
-    cut: Option<Segmenter>,
     /// When to look again whether memory can be given back.
     spare_due_ns: Option<u64>,
     granting: granting::Granting,
@@ -121,12 +113,12 @@ pub struct Interface<H: Host> {
     host: H,
 }
 
+pub(crate) use exporting::import_access;
+pub(crate) use fencing::Fence;
 use fencing::Untold;
-pub(crate) use fencing::{Fence, fence, run_fence};
-pub use guard::InterfaceGuard;
-pub(crate) use in_hand::InHand;
-pub use sending::Sent;
-pub(crate) use sending::flush;
+pub(crate) use operating::{Asking, Begun};
+pub(crate) use pieces::Pieces;
+pub use sending::Sending;
 pub(crate) use sleepers::Joined;
 
 impl<H: Host> Interface<H> {
@@ -164,7 +156,6 @@ impl<H: Host> Interface<H> {
             strategy,
             other_activity: 0,
             events_told: 0,
-            cut: None,
             spare_due_ns: None,
             granting: granting::Granting::default(),
             exporting: exporting::Exporting::default(),

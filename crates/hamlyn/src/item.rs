@@ -9,14 +9,15 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use hamlyn_host::{Address, ConnectError as Reach, Host, RefusedBecause, Supply};
+use hamlyn_host::{Address, ConnectError as Reach, Host, HostError, RefusedBecause, Supply};
 
 use crate::core::Core;
 use crate::error::{ConnectError, OpenError};
-use crate::manager::{Entered, Manager};
+use crate::manager::Manager;
 use crate::message::Target;
 use crate::remains::{Leaving, Remains};
-use crate::wait::{Wait, WaitState};
+use crate::session::Session;
+use crate::wait::{Wait, Waiting};
 
 /// Version of what is offered under an item.
 const VERSION: u8 = 1;
@@ -288,7 +289,7 @@ impl<H: Host> Core<H> {
         Ok(Bound {
             item: item.to_owned(),
             header,
-            leaving: self.interface().leaving.clone(),
+            leaving: self.interface.leaving.clone(),
         })
     }
 
@@ -300,7 +301,7 @@ impl<H: Host> Core<H> {
         supply: Supply,
     ) -> Result<(), OpenError> {
         let header = bound.header;
-        let interface = self.interface_mut();
+        let interface = &mut self.interface;
         interface.offer(&bound.item, supply, &header.with(body))?;
         if supply == Supply::Once {
             interface.offer(&bound.item, Supply::Afterwards, &header.with(&[]))?;
@@ -316,7 +317,7 @@ impl<H: Host> Core<H> {
         body: &[u8],
     ) -> Result<Place, OpenError> {
         let offer = bound.header.with(body);
-        let interface = self.interface_mut();
+        let interface = &mut self.interface;
         let number = interface.offer_place(&bound.item, u32::from(most), &offer)?;
         Ok(Place {
             item: bound.item.clone(),
@@ -327,17 +328,17 @@ impl<H: Host> Core<H> {
 
     /// No further place could be had: those who ask in vain are told so.
     pub(crate) fn run_short(&mut self, bound: &Bound) {
-        self.interface_mut().run_short(&bound.item);
+        self.interface.run_short(&bound.item);
     }
 
     /// How many offers under an item no peer has asked for.
     pub(crate) fn offered_under(&self, bound: &Bound) -> usize {
-        self.interface().host().offered(&bound.item)
+        self.interface.host().offered(&bound.item)
     }
 
     /// Takes back what is offered under an item.
     pub(crate) fn withdraw_bound(&mut self, bound: &Bound) {
-        self.interface_mut().withdraw(&bound.item);
+        self.interface.withdraw(&bound.item);
     }
 }
 
@@ -386,13 +387,12 @@ impl<H: Host> Manager<H> {
         wait: Wait,
         connect: impl Fn(&[u8], Wait) -> Result<E, ConnectError>,
     ) -> Result<E, ConnectError> {
-        let mut wait_state = WaitState::new(wait);
+        let mut waiting = Waiting::new(wait);
         loop {
             let (left, kept) = {
-                let mut manager = self.enter()?;
-                let interface = manager.interface();
-                let (left, now_ns) = (interface.left(&mut wait_state), interface.host().now_ns());
-                (left, manager.found.take(to, header, now_ns))
+                let mut session = self.enter()?;
+                let (left, now_ns) = (session.left(&mut waiting), session.host().now_ns());
+                (left, session.core.found.take(to, header, now_ns))
             };
             let was_kept = kept.is_some();
             let (found, left) = match kept {
@@ -401,13 +401,13 @@ impl<H: Host> Manager<H> {
             };
             match connect(&found.body, left) {
                 Ok(end) => {
-                    if self.is_known(&end, &found, was_kept, &mut wait_state)? {
+                    if self.is_known(&end, &found, was_kept, &mut waiting)? {
                         return Ok(end);
                     }
                 }
                 Err(error) => {
                     if header.protocol.is_offered_to_one() && is_for_now(&error) {
-                        self.enter()?.found.keep(found);
+                        self.enter()?.core.found.keep(found);
                     }
                     return Err(error);
                 }
@@ -421,33 +421,31 @@ impl<H: Host> Manager<H> {
         end: &E,
         found: &Found,
         was_kept: bool,
-        wait_state: &mut WaitState,
+        waiting: &mut Waiting,
     ) -> Result<bool, ConnectError> {
         let Some(target) = end.greeted() else {
             return Ok(true);
         };
-        let is_fresh =
-            |manager: &Entered<'_, H>| found.is_fresh(manager.interface().host().now_ns());
-        let mut manager = self.enter()?;
-        if is_fresh(&manager) && !was_kept {
+        let is_fresh = |session: &Session<'_, H>| found.is_fresh(session.host().now_ns());
+        let mut session = self.enter()?;
+        if is_fresh(&session) && !was_kept {
             return Ok(true);
         }
-        let link = target.link();
-        let destination = target.ticket().destination;
-        let interface = manager.interface_mut();
-        let mut fence = interface.begin_fence_to(link, destination);
-        while !manager.interface_mut().continue_fence(&mut fence) {
-            if !manager.pause(wait_state).map_err(Reach::Host)? {
-                if is_fresh(&manager) {
-                    return Ok(true);
-                }
-                let to = found.to.clone();
-                return Err(Reach::Stalled { to, silence: None }.into());
+        let mut fence = session.begin_fence_to(target.link(), target.ticket().destination);
+        let answered = session.wait_within(waiting, |session, _| {
+            let is_over = session.continue_fence(&mut fence);
+            Ok::<_, HostError>(is_over.then_some(()))
+        });
+        if answered.map_err(Reach::Host)?.is_none() {
+            if is_fresh(&session) {
+                return Ok(true);
             }
+            let to = found.to.clone();
+            return Err(Reach::Stalled { to, silence: None }.into());
         }
         // The program's next fence tells what this one has found refused.
         drop(fence);
-        Ok(!manager.interface_mut().is_closed_there(target))
+        Ok(!session.is_closed_there(target))
     }
 
     /// What is offered under an address, and what is left of the wait.
@@ -464,17 +462,17 @@ impl<H: Host> Manager<H> {
         }) else {
             return Err(ConnectError::Address { to: to.to_owned() });
         };
-        let mut manager = self.enter()?;
-        let mut wait_state = WaitState::new(wait);
-        let wait = manager.interface().left(&mut wait_state);
-        let given = manager.ask_when(Address::Name(name), item, wait)?;
+        let mut session = self.enter()?;
+        let mut waiting = Waiting::new(wait);
+        let wait = session.left(&mut waiting);
+        let given = session.ask_when(Address::Name(name), item, wait)?;
         let found = Found {
             to: to.to_owned(),
             header,
             body: header.body_of(&given.bytes, to)?,
             asked_ns: given.asked_ns,
         };
-        Ok((found, manager.interface().left(&mut wait_state)))
+        Ok((found, session.left(&mut waiting)))
     }
 }
 

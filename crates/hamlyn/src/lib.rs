@@ -46,7 +46,6 @@
 
 mod active_links;
 mod cached_table;
-mod connecting;
 mod core;
 pub mod datagram;
 mod drop_list;
@@ -79,6 +78,7 @@ mod remains;
 pub mod rendezvous;
 mod rx_links;
 pub mod service;
+pub mod session;
 pub mod slot;
 pub mod stream;
 pub mod tagged_write;
@@ -91,23 +91,24 @@ pub use error::{
     ConnectError, FenceError, OpenError, PeerLost, ReceiveError, SendError, Undelivered,
 };
 pub use event::Event;
-pub use event_loop::{Look, Sleep, Waiting};
+pub use event_loop::{Look, Sleep};
 pub use export::{DirectWindow, Export, ExportError, ExportTicket, Import, ImportError};
 pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
 pub use hamlyn_host::{Address, Destination, Host};
 pub use hamlyn_link::udp_endpoint::ConnectionState;
 pub use hamlyn_ring::area::{Area, HandoverReader};
 pub use hamlyn_ring::pool::View;
-pub use interface::{Interface, InterfaceGuard, Queue, Sent};
+pub use interface::{Interface, Queue, Sending};
 pub use item::Protocol;
 pub use links::{LinkEnd, PeerIdentity};
 pub use manager::{Detached, Manager, ManagerOptions};
 pub use message::{Message, Target};
 pub use processor::Strategy;
 pub use rendezvous::{open, open_shared, open_unnamed, open_with};
+pub use session::{Sent, Session};
 pub use slot::{NewSlot, Slot};
 pub use ticket::{Ticket, TicketError};
-pub use wait::Wait;
+pub use wait::{Wait, Waiting};
 pub use zerocopy;
 
 /// What the documents show must compile.

@@ -12,11 +12,10 @@
 //! ```
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
-use std::os::fd::{AsFd, OwnedFd};
+use std::ops::Deref;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::task::Waker;
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::notification::Notification;
@@ -25,18 +24,16 @@ use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::table::Name;
 use hamlyn_engine::terminus::{TerminusId, TerminusOptions};
 use hamlyn_host::process::ProcessHost;
-use hamlyn_host::sharing::{Shared, Sharing, await_readable};
-use hamlyn_host::{Host, HostError};
+use hamlyn_host::sharing::{Shared, Sharing};
+use hamlyn_host::{Address, Host, HostError};
 use hamlyn_ring::forks::{Birth, Forked};
 
-mod sending;
-
 use crate::core::Core;
-use crate::error::{OpenError, ReceiveError};
-use crate::interface::{InterfaceGuard, Joined, flush};
+use crate::error::{ConnectError, OpenError, ReceiveError};
 use crate::processor::Strategy;
+use crate::session::Session;
 use crate::tasks::Woken;
-use crate::wait::{Wait, WaitState, WaitStep};
+use crate::wait::Wait;
 
 /// Entries of a manager's notification queue, unless set otherwise.
 const QUEUE_ENTRIES: usize = 4096;
@@ -113,7 +110,7 @@ impl Default for ManagerOptions {
 }
 
 /// How the end points of a manager on that host share it.
-type Held<H> = <<H as Host>::Sharing as Sharing>::Shared<Core<H>>;
+pub(crate) type Held<H> = <<H as Host>::Sharing as Sharing>::Shared<Core<H>>;
 
 /// See the module.
 pub struct Manager<H: Host = ProcessHost> {
@@ -137,184 +134,35 @@ pub struct Manager<H: Host = ProcessHost> {
 /// The number of the next handle.
 static HANDLES: AtomicU64 = AtomicU64::new(0);
 
-/// A manager with which a call is under way.
-pub(crate) struct Entered<'a, H: Host> {
-    held: &'a Held<H>,
-    guard: <Held<H> as Shared<Core<H>>>::Guard<'a>,
-}
-
-impl<H: Host> Deref for Entered<'_, H> {
-    type Target = Core<H>;
-
-    #[inline(always)]
-    fn deref(&self) -> &Core<H> {
-        &self.guard
-    }
-}
-
-impl<H: Host> DerefMut for Entered<'_, H> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Core<H> {
-        &mut self.guard
-    }
-}
-
-impl<H: Host> Drop for Entered<'_, H> {
-    /// What this call took may be what a thread that sleeps awaits.
-    #[inline(always)]
-    fn drop(&mut self) {
-        if Self::AMONG_THREADS && self.guard.interface.sleepers.is_any() {
-            self.guard.interface.wake_sleepers_if_active();
-        }
-    }
-}
-
-impl<'a, H: Host> Entered<'a, H> {
-    const AMONG_THREADS: bool = <Held<H> as Shared<Core<H>>>::AMONG_THREADS;
-
-    #[inline(always)]
-    #[track_caller]
-    fn new(held: &'a Held<H>) -> Self {
-        let guard = held.enter();
-        Self { held, guard }
-    }
-
-    /// One step of a wait: false when its time is over. Other threads may have used the manager meanwhile.
-    #[inline]
-    pub(crate) fn pause(&mut self, wait_state: &mut WaitState) -> Result<bool, HostError> {
-        self.reap();
-        if Self::AMONG_THREADS {
-            self.pause_among_threads(wait_state)
-        } else {
-            self.interface.pause(wait_state)
-        }
-    }
-
-    /// Those that sleep do so at the interface's descriptor, without the lock.
-    fn pause_among_threads(&mut self, wait_state: &mut WaitState) -> Result<bool, HostError> {
-        let deadline_ns = match self.step(wait_state) {
-            WaitStep::Stop => return Ok(false),
-            WaitStep::Spin | WaitStep::Yield => return Ok(true),
-            WaitStep::Sleep(deadline_ns) => deadline_ns,
-        };
-        let activity = self.interface.activity();
-        if wait_state.is_news(activity) {
-            return Ok(true);
-        }
-        match self.interface.join_sleepers(activity, deadline_ns)? {
-            Joined::Ready => {}
-            Joined::Crowded => {
-                let span = self.interface.nap(deadline_ns);
-                self.held.await_others(&mut self.guard, Some(span));
-                return Ok(true);
-            }
-            Joined::Asleep(until_ns) => {
-                let span = self.interface.span_until(until_ns);
-                let descriptor = self.interface.shared_descriptor().cloned();
-                let slept = descriptor.map(|descriptor| {
-                    let sleep = || await_readable(descriptor.as_fd(), span);
-                    Held::<H>::let_others(&mut self.guard, sleep)
-                });
-                self.interface.leave_sleepers();
-                self.held.notify();
-                slept.transpose()?;
-            }
-        }
-        self.interface.learn(wait_state);
-        Ok(true)
-    }
-
-    /// Lets other threads use the manager while `act` runs.
-    pub(crate) fn let_others<R>(&mut self, act: impl FnOnce() -> R) -> R {
-        if Self::AMONG_THREADS {
-            self.interface.wake_sleepers_if_active();
-        }
-        Held::<H>::let_others(&mut self.guard, act)
-    }
-
-    /// What to do next in a wait. If that is to look again, what is to be done before is done, and other threads may have used
-    /// the manager meanwhile.
-    #[inline]
-    pub(crate) fn step(&mut self, wait_state: &mut WaitState) -> WaitStep {
-        if !Self::AMONG_THREADS {
-            return self.interface.step(wait_state);
-        }
-        self.interface.wake_sleepers_if_active();
-        let next = self.interface.next_step(wait_state);
-        match next {
-            WaitStep::Spin => Held::<H>::let_others(&mut self.guard, std::hint::spin_loop),
-            WaitStep::Yield => {
-                Held::<H>::let_others(&mut self.guard, std::thread::yield_now);
-                self.interface.resumed(wait_state);
-            }
-            WaitStep::Stop | WaitStep::Sleep(_) => {}
-        }
-        next
-    }
-
-    /// Ends a [`Sleep`](crate::Sleep).
-    pub(crate) fn wake(&mut self, wait_state: &WaitState) {
-        let before = self.interface.activity();
-        self.interface.leave_sleepers();
-        self.held.notify();
-        self.interface.poll_beside_processor();
-        // If something else woke the program, that says nothing of when messages come.
-        if self.interface.activity() != before || self.interface.has_waited_long(wait_state) {
-            self.interface.learn(wait_state);
-        }
-    }
-}
-
 /// A manager that an end point holds. When that is gone, what it leaves behind is seen to at once, if no call is under way; to be
 /// the last field, as the others leave it.
 #[derive(Debug)]
-pub(crate) struct Holder<H: Host>(Manager<H>);
+pub(crate) struct ManagerRef<H: Host>(Manager<H>);
 
-impl<H: Host> Holder<H> {
-    /// See [`Manager::register_waker`].
-    pub(crate) fn register_waker(&self, waker: &Waker) -> Result<(), HostError> {
-        self.0.register_waker(waker)
-    }
+impl<H: Host> Deref for ManagerRef<H> {
+    type Target = Manager<H>;
 
     #[inline(always)]
-    #[track_caller]
-    pub(crate) fn enter(&self) -> Result<Entered<'_, H>, Forked> {
-        self.0.enter()
-    }
-
-    /// See [`Manager::check`].
-    #[inline(always)]
-    pub(crate) fn check(&self) -> Result<(), Forked> {
-        self.0.check()
-    }
-
-    /// See [`Manager::enter_to_leave`].
-    pub(crate) fn enter_to_leave(&self) -> Option<Entered<'_, H>> {
-        self.0.enter_to_leave()
-    }
-
-    /// The manager, for an end point within this one.
-    pub(crate) fn manager(&self) -> &Manager<H> {
+    fn deref(&self) -> &Manager<H> {
         &self.0
     }
 }
 
-impl<H: Host> Drop for Holder<H> {
+impl<H: Host> Drop for ManagerRef<H> {
     fn drop(&mut self) {
         // A half that another thread holds is waited for; see `Host::LETS_OTHERS` why not there.
         if H::LETS_OTHERS.is_some() && std::thread::panicking() {
             return;
         }
-        let held = &self.0.held;
         if self.0.birth.is_here()
-            && let Some(guard) = held.try_enter()
+            && let Some(mut session) = Session::<H>::try_new(&self.0.held)
         {
-            Entered::<H> { held, guard }.reap();
+            session.core.reap();
         }
     }
 }
 
-impl<H: Host> Clone for Holder<H> {
+impl<H: Host> Clone for ManagerRef<H> {
     fn clone(&self) -> Self {
         self.0.hold()
     }
@@ -360,9 +208,9 @@ impl<H: Host> Manager<H> {
 
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn enter(&self) -> Result<Entered<'_, H>, Forked> {
+    pub(crate) fn enter(&self) -> Result<Session<'_, H>, Forked> {
         self.check()?;
-        Ok(Entered::new(&self.held))
+        Ok(Session::new(&self.held))
     }
 
     /// Like [`Manager::enter`], for calls that have no error to return and look at private memory.
@@ -371,13 +219,12 @@ impl<H: Host> Manager<H> {
     ///
     /// In a forked child, if another thread of the parent had the manager in hand.
     #[track_caller]
-    fn enter_to_read(&self) -> Entered<'_, H> {
-        if let Ok(entered) = self.enter() {
-            return entered;
+    fn enter_to_read(&self) -> Session<'_, H> {
+        if let Ok(session) = self.enter() {
+            return session;
         }
-        let held = &self.held;
-        match held.try_enter() {
-            Some(guard) => Entered { held, guard },
+        match Session::try_new(&self.held) {
+            Some(session) => session,
             None => panic!("a manager in use by another thread: {Forked}"),
         }
     }
@@ -385,21 +232,21 @@ impl<H: Host> Manager<H> {
     /// Like [`Manager::enter`], for a drop. Nothing in a forked child, and while a panic unwinds in
     /// a call of this manager.
     #[track_caller]
-    pub(crate) fn enter_to_leave(&self) -> Option<Entered<'_, H>> {
+    pub(crate) fn enter_to_leave(&self) -> Option<Session<'_, H>> {
         if !std::thread::panicking() {
             return self.enter().ok();
         }
         self.check().ok()?;
-        let held = &self.held;
-        held.try_enter().map(|guard| Entered { held, guard })
+        Session::try_new(&self.held)
     }
 
     /// For an end point.
-    pub(crate) fn hold(&self) -> Holder<H> {
-        Holder(self.clone())
+    pub(crate) fn hold(&self) -> ManagerRef<H> {
+        ManagerRef(self.clone())
     }
 
-    /// The interface, for calls of the lower layer.
+    /// The manager in hand, for calls of the lower layer, and for waits of a layer's own
+    /// ([`Session::wait_for`]).
     ///
     /// # Panics
     ///
@@ -408,8 +255,18 @@ impl<H: Host> Manager<H> {
     /// another thread of the parent had the manager.
     #[inline]
     #[track_caller]
-    pub fn interface(&self) -> InterfaceGuard<'_, H> {
-        InterfaceGuard::new(self.enter_to_read())
+    pub fn session(&self) -> Session<'_, H> {
+        self.enter_to_read()
+    }
+
+    /// As [`Session::ask`], and other threads use the manager while this one waits. Blocks for as long as `wait`
+    /// says while no interface has the name or nothing is offered.
+    ///
+    /// # Errors
+    ///
+    /// The address or the item cannot be used, nobody has the name, or nothing was offered before the time was over.
+    pub fn ask(&self, to: Address<'_>, item: &str, wait: Wait) -> Result<Vec<u8>, ConnectError> {
+        Ok(self.enter()?.ask(to, item, wait)?)
     }
 
     /// The terminus over which this manager's senders send.
@@ -419,12 +276,12 @@ impl<H: Host> Manager<H> {
 
     /// The notification queue that the slots of this manager's receivers name.
     pub fn queue_id(&self) -> QueueId {
-        self.enter_to_read().queue().id()
+        self.enter_to_read().queue_id()
     }
 
     /// Notifications that were lost because that queue was overrun.
     pub fn lost(&self) -> u64 {
-        self.enter_to_read().queue().lost()
+        self.enter_to_read().core.queue().lost()
     }
 
     /// Registers a receiver of the application's own making, whose entries may have
@@ -435,20 +292,20 @@ impl<H: Host> Manager<H> {
         class: Box<dyn ReceiverClass>,
         entries: usize,
     ) -> Result<ClassId, OpenError> {
-        self.enter()?.register(class, entries)
+        self.enter()?.core.register(class, entries)
     }
 
     /// Forgets a receiver. Its slots must be closed before.
     pub fn unregister(&self, id: ClassId) {
-        if let Ok(mut entered) = self.enter() {
-            entered.unregister(id);
+        if let Ok(mut session) = self.enter() {
+            session.core.unregister(id);
         }
     }
 
     /// Takes the next notification, if there is one, and leads it to its receiver
     /// (`Hamlyn 3.3`). True if there was one.
     pub fn poll_nowait(&self) -> Result<bool, ReceiveError> {
-        self.enter()?.poll_nowait()
+        self.enter()?.core.poll_nowait()
     }
 
     /// Waits until anything has happened since this was last called: a packet, a connection, a
@@ -457,19 +314,14 @@ impl<H: Host> Manager<H> {
     /// is asked counts, so nothing is overlooked. Among threads each takes a handle of its own. [`Manager::prepare_sleep`] is for
     /// programs that wait for something else as well.
     pub fn wait(&self, wait: Wait) -> Result<(), ReceiveError> {
-        let mut core = self.enter()?;
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            core.reap();
-            core.interface.poll();
-            let activity = core.interface.activity();
-            if activity != self.activity_seen.swap(activity, Relaxed) {
-                return Ok(());
-            }
-            if !core.pause(&mut wait_state)? {
-                return Ok(());
-            }
-        }
+        self.enter()?.wait_for(wait, |session| {
+            session.core.reap();
+            session.poll();
+            let activity = session.activity();
+            let is_news = activity != self.activity_seen.swap(activity, Relaxed);
+            Ok::<_, ReceiveError>(is_news.then_some(()))
+        })?;
+        Ok(())
     }
 
     /// Waits until nothing is queued any more: every message that was accepted is handed over to its link, or has failed with
@@ -478,7 +330,7 @@ impl<H: Host> Manager<H> {
     /// Here the application's own calls move its messages, so a program that sends and then does
     /// something else for long, or ends, calls this in between.
     pub fn flush(&self, wait: Wait) -> Result<bool, HostError> {
-        flush(&mut self.enter()?, wait)
+        self.enter()?.flush(wait)
     }
 
     /// The manager, to be moved to another thread, if no end point and no other handle holds it.

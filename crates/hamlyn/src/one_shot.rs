@@ -9,7 +9,8 @@ use hamlyn_engine::slot::Mode;
 use hamlyn_host::Host;
 
 use crate::error::OpenError;
-use crate::manager::{ClassId, Entered};
+use crate::manager::ClassId;
+use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 
 /// See the module.
@@ -23,17 +24,16 @@ pub(crate) struct OneShotSlot {
 impl OneShotSlot {
     /// Opens it with at least one entry, none of which is armed or permits anything. The caller has reserved its notifications.
     pub(crate) fn open<H: Host>(
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         class: ClassId,
         new: NewSlot,
         entries: usize,
     ) -> Result<Self, OpenError> {
-        let queue = manager.queue().id();
-        let interface = manager.interface_mut();
-        let key = interface.new_key()?;
+        let queue = session.core.queue().id();
+        let key = session.new_key()?;
         let mut new = new.mode(Mode::ParanoidOneShot).entries(entries);
         new.queue = Some(queue);
-        let slot = interface.open_slot(new)?;
+        let slot = session.open_slot(new)?;
         let Some(metadata) = slot.metadata().cloned() else {
             unreachable!("the slot was opened with entries");
         };

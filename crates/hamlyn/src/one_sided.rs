@@ -16,7 +16,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let manager = hamlyn::open_unnamed()?;
-//! let mut interface = manager.interface();
+//! let mut interface = manager;
 //! let area = interface.allocate(4096)?;
 //! let slot = interface.open_slot(NewSlot::new(&area).rights(Rights::ALL))?;
 //!

@@ -11,14 +11,14 @@ use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
-use crate::core::Core;
-use crate::error::{OpenError, ReceiveError};
-use crate::manager::{ClassId, Entered};
+use crate::error::OpenError;
+use crate::interface::Interface;
+use crate::manager::ClassId;
 use crate::one_shot::OneShotSlot;
 use crate::remains::{Leaving, Remains};
+use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
-use crate::wait::{Wait, WaitState};
 
 /// The only metadata entry of a buffer.
 const ENTRY: u16 = 0;
@@ -55,10 +55,8 @@ pub(crate) struct ShortArrival {
     pub(crate) from: LinkId,
 }
 
-/// What a wait for a message brought.
+/// A message that is complete.
 pub(crate) enum Arrived {
-    /// No message in time.
-    Nothing,
     /// A short one.
     Short(ShortArrival),
     /// One of which the entry says the rest; over which link it came, unless it was silent.
@@ -68,26 +66,26 @@ pub(crate) enum Arrived {
 impl ReceiveBuffer {
     /// A buffer of that size. Its entry is not armed, and has a key that no peer knows.
     pub(crate) fn open<H: Host>(
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         length_bytes: u32,
         counting: Counting,
     ) -> Result<Self, OpenError> {
-        let class = manager.register_queued(1)?;
-        let opened = Self::open_for(manager, length_bytes, counting, class);
+        let class = session.core.register_queued(1)?;
+        let opened = Self::open_for(session, length_bytes, counting, class);
         if opened.is_err() {
-            manager.unregister(class);
+            session.core.unregister(class);
         }
         opened
     }
 
     fn open_for<H: Host>(
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         length_bytes: u32,
         counting: Counting,
         class: ClassId,
     ) -> Result<Self, OpenError> {
         let piece_bytes = length_bytes.next_power_of_two().max(64);
-        let (area, reader) = manager.interface_mut().allocate_handover(1, piece_bytes)?;
+        let (area, reader) = session.allocate_handover(1, piece_bytes)?;
         let new = NewSlot::over(area)
             .range(0..u64::from(length_bytes))
             .counting(counting);
@@ -95,7 +93,7 @@ impl ReceiveBuffer {
             slot,
             metadata,
             key,
-        } = OneShotSlot::open(manager, class, new, 1)?;
+        } = OneShotSlot::open(session, class, new, 1)?;
         let awaited = Awaited {
             to: Address::new(slot.name(), ENTRY),
             key,
@@ -108,7 +106,7 @@ impl ReceiveBuffer {
             class,
             awaited,
             metadata,
-            leaving: manager.interface().leaving.clone(),
+            leaving: session.leaving.clone(),
         };
         buffer.permit(key);
         Ok(buffer)
@@ -128,8 +126,8 @@ impl ReceiveBuffer {
 
     /// Of a message that is awaited, forgets what came of it so far, and the key under which it may come if there is
     /// another one. One that is complete stays.
-    pub(crate) fn change<H: Host>(&mut self, manager: &mut Entered<'_, H>, key: Option<Key>) {
-        manager.interface_mut().between_packets(|| {
+    pub(crate) fn change<H: Host>(&mut self, session: &mut Session<'_, H>, key: Option<Key>) {
+        session.between_packets(|| {
             if let Some(key) = key {
                 self.permit(key);
             }
@@ -160,40 +158,30 @@ impl ReceiveBuffer {
 
     /// The message that is awaited, if it is short and comes next.
     #[inline(always)]
-    pub(crate) fn next_short<H: Host>(&self, manager: &mut Entered<'_, H>) -> Option<ShortArrival> {
-        manager.next_awaited(&self.awaited, self.entry()?)
+    pub(crate) fn next_short<H: Host>(&self, session: &mut Session<'_, H>) -> Option<ShortArrival> {
+        session.core.next_awaited(&self.awaited, self.entry()?)
     }
 
-    /// Waits until a message is complete.
+    /// The message that is awaited, once it is complete.
     #[inline(never)]
-    pub(crate) fn await_message<H: Host>(
-        &mut self,
-        manager: &mut Entered<'_, H>,
-        wait: Wait,
-    ) -> Result<Arrived, ReceiveError> {
-        let mut wait_state = WaitState::new(wait);
-        manager.interface_mut().look_again();
-        loop {
-            // While it waits, the fast path is tried first: a message that comes then should be seen soon.
-            if let Some(short) = self.next_short(manager) {
-                return Ok(Arrived::Short(short));
-            }
-            if let Some(arrival) = manager.next_arrival(self.class) {
-                return Ok(Arrived::Message(Some(arrival.from)));
-            }
-            if self.entry().is_some_and(|entry| !entry.is_armed()) {
-                // A silent message, unless a network processor is about to announce it.
-                manager.interface_mut().between_packets(|| ());
-                let arrival = manager.next_arrival(self.class);
-                return Ok(Arrived::Message(arrival.map(|arrival| arrival.from)));
-            }
-            if !manager.pause(&mut wait_state)? {
-                return Ok(Arrived::Nothing);
-            }
+    pub(crate) fn next_message<H: Host>(&self, session: &mut Session<'_, H>) -> Option<Arrived> {
+        // Those who wait try the fast path first: a message that comes then should be seen soon.
+        if let Some(short) = self.next_short(session) {
+            return Some(Arrived::Short(short));
         }
+        if let Some(arrival) = session.core.next_arrival(self.class) {
+            return Some(Arrived::Message(Some(arrival.from)));
+        }
+        if self.entry().is_some_and(|entry| !entry.is_armed()) {
+            // A silent message, unless a network processor is about to announce it.
+            session.between_packets(|| ());
+            let arrival = session.core.next_arrival(self.class);
+            return Some(Arrived::Message(arrival.map(|arrival| arrival.from)));
+        }
+        None
     }
 
-    pub(crate) fn info<H: Host>(&self, manager: &Core<H>) -> Result<SlotInfo, OpenError> {
-        Ok(manager.interface().slot_info(&self.slot)?)
+    pub(crate) fn info<H: Host>(&self, interface: &Interface<H>) -> Result<SlotInfo, OpenError> {
+        Ok(interface.slot_info(&self.slot)?)
     }
 }

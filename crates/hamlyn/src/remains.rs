@@ -12,11 +12,9 @@ use hamlyn_engine::terminus::{SendTag, TerminusId};
 use hamlyn_host::Host;
 
 use crate::drop_list::DropList;
-use crate::error::SendError;
 use crate::interface::Interface;
 use crate::manager::ClassId;
 use crate::message::{Message, Target};
-use crate::wait::Wait;
 
 /// What is still to be done for an end point that is gone.
 #[derive(Debug, Default)]
@@ -90,8 +88,10 @@ impl LastWord {
             return false;
         }
         let message = Message::new(&[]).metadata(&self.metadata).word(self.word);
-        let said = interface.send_msg(terminus, &self.target, &message, Wait::Poll);
-        !matches!(said, Err(SendError::WouldBlock { .. }))
+        !matches!(
+            interface.try_send(terminus, &self.target, &message),
+            Ok(None)
+        )
     }
 }
 

@@ -18,16 +18,16 @@ use hamlyn_host::{Host, Supply};
 use hamlyn_ring::area::Area;
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
-use crate::event_loop::or_wait;
 use crate::interface::Queue;
 use crate::item::{Bound, Greeted, ItemHeader, Protocol, TypeName};
 use crate::links::PeerIdentity;
-use crate::manager::{Entered, Holder, Manager};
+use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::remains::{Leaving, Remains};
+use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::{OutsideTicket, Ticket};
-use crate::wait::{Wait, WaitState};
+use crate::wait::Wait;
 
 /// The receiving end: an area to be written, and a queue of tags.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub struct Receiver<H: Host = ProcessHost> {
     tags: Tags,
     /// The item under which others find it.
     bound: Option<Bound>,
-    manager: Holder<H>,
+    manager: ManagerRef<H>,
 }
 
 /// A tag that arrived.
@@ -86,13 +86,13 @@ impl Drop for Tags {
 impl<H: Host> Receiver<H> {
     /// A receiver with an area of that size, and room for that many tags that have not been taken.
     pub fn new(manager: &Manager<H>, area_bytes: u64, tags: usize) -> Result<Self, OpenError> {
-        let mut interface = manager.interface();
-        let area = interface.allocate(area_bytes)?;
-        let queue = interface.open_queue(tags)?;
-        let slot = match interface.open_slot(NewSlot::new(&area).queue(&queue)) {
+        let mut session = manager.enter()?;
+        let area = session.allocate(area_bytes)?;
+        let queue = session.open_queue(tags)?;
+        let slot = match session.open_slot(NewSlot::new(&area).queue(&queue)) {
             Ok(slot) => slot,
             Err(error) => {
-                interface.close_queue(queue);
+                session.close_queue(queue);
                 return Err(error);
             }
         };
@@ -105,7 +105,7 @@ impl<H: Host> Receiver<H> {
                 passed: VecDeque::with_capacity(passed_max),
                 passed_max,
                 passed_lost: 0,
-                leaving: interface.leaving.clone(),
+                leaving: session.leaving.clone(),
             },
             bound: None,
             manager: manager.hold(),
@@ -123,6 +123,7 @@ impl<H: Host> Receiver<H> {
         let ticket = receiver.ticket().to_bytes();
         let bound = manager
             .enter()?
+            .core
             .bind(item, HEADER, &ticket, Supply::Always)?;
         receiver.bound = Some(bound);
         Ok(receiver)
@@ -148,12 +149,12 @@ impl<H: Host> Receiver<H> {
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Tag>, ReceiveError> {
         let tags = &mut self.tags;
-        let mut manager = self.manager.enter()?;
+        let mut session = self.manager.enter()?;
         // While tags were passed over, the queue is not known to be empty.
-        if let Some(notification) = manager.interface_mut().take_at_hand(&tags.queue) {
+        if let Some(notification) = session.take_at_hand(&tags.queue) {
             return Ok(Some(Tag::of(&notification)));
         }
-        tags.next_tag(&mut manager, wait)
+        tags.await_tag(&mut session, wait)
     }
 
     /// As [`Receiver::recv`], for a task: it is woken when there may be a tag ([`Manager::register_waker`]). Does not
@@ -161,7 +162,7 @@ impl<H: Host> Receiver<H> {
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Tag, ReceiveError>> {
         let tags = &mut self.tags;
         self.manager
-            .poll_look(context, |manager| tags.next_tag(manager, Wait::Poll))
+            .poll_look(context, |session| tags.await_tag(session, Wait::Poll))
     }
 
     /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). Dropping it loses
@@ -182,8 +183,13 @@ impl<H: Host> Receiver<H> {
         if let Some(index) = tags.passed.iter().position(|passed| passed.tag == tag) {
             return Ok(tags.passed.remove(index).map(|tag| tag.tag));
         }
-        let came = tags.await_tag(&mut self.manager.enter()?, Some(tag), wait)?;
-        Ok(came.map(|tag| tag.tag))
+        let mut session = self.manager.enter()?;
+        let came = session.wait_for(wait, |session| tags.seek(session, Some(tag)));
+        if !tags.passed.is_empty() {
+            // So that what comes next is not taken before them.
+            tags.queue.empty_at = u64::MAX;
+        }
+        Ok(came?.map(|tag| tag.tag))
     }
 
     /// Tags lost to overrun so far.
@@ -193,22 +199,18 @@ impl<H: Host> Receiver<H> {
 
     /// Who sent a tag, as the kernel or the handshake vouches. Nothing if its link ended long ago.
     pub fn sender(&self, tag: &Tag) -> Option<PeerIdentity> {
-        self.manager
-            .enter()
-            .ok()?
-            .interface_mut()
-            .identity_of(tag.from)
+        self.manager.enter().ok()?.identity_of(tag.from)
     }
 
     /// Gives the area a fresh key: tickets handed out before are worthless. A receiver with a name is found with the new key
     /// by those who connect from now on.
     pub fn revoke(&mut self) -> Result<(), OpenError> {
-        let mut manager = self.manager.enter()?;
-        manager.interface_mut().rekey_slot(&mut self.tags.slot)?;
+        let mut session = self.manager.enter()?;
+        session.rekey_slot(&mut self.tags.slot)?;
         match &self.bound {
             Some(bound) => {
                 let ticket = self.tags.ticket().to_bytes();
-                manager.offer_bound(bound, &ticket, Supply::Always)
+                session.core.offer_bound(bound, &ticket, Supply::Always)
             }
             None => Ok(()),
         }
@@ -216,11 +218,7 @@ impl<H: Host> Receiver<H> {
 
     /// Packets refused at this receiver, by reason, and more.
     pub fn info(&self) -> Result<SlotInfo, OpenError> {
-        Ok(self
-            .manager
-            .enter()?
-            .interface()
-            .slot_info(&self.tags.slot)?)
+        Ok(self.manager.enter()?.slot_info(&self.tags.slot)?)
     }
 }
 
@@ -230,65 +228,45 @@ impl Tags {
         ticket.unwrap_or_else(|_| unreachable!("the slot covers itself"))
     }
 
+    /// The next tag, which was not at hand.
     #[inline(never)]
-    fn next_tag<H: Host>(
+    fn await_tag<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         wait: Wait,
     ) -> Result<Option<Tag>, ReceiveError> {
         if let Some(tag) = self.passed.pop_front() {
             return Ok(Some(tag));
         }
-        match manager.interface_mut().next_slowly(&mut self.queue)? {
+        match session.next_slowly(&mut self.queue)? {
             Some(notification) => Ok(Some(Tag::of(&notification))),
-            None => self.await_tag(manager, None, wait),
+            None => session.wait_for(wait, |session| self.seek(session, None)),
         }
     }
 
-    /// Waits for the next tag, or for that one.
-    #[inline(never)]
-    fn await_tag<H: Host>(
-        &mut self,
-        manager: &mut Entered<'_, H>,
-        sought: Option<u64>,
-        wait: Wait,
-    ) -> Result<Option<Tag>, ReceiveError> {
-        let found = self.seek(manager, sought, wait);
-        if !self.passed.is_empty() {
-            // So that what comes next is not taken before them.
-            self.queue.empty_at = u64::MAX;
-        }
-        found
-    }
-
+    /// Looks for the next tag, or for that one. Others stay queued, in order.
     fn seek<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         sought: Option<u64>,
-        wait: Wait,
     ) -> Result<Option<Tag>, ReceiveError> {
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            while let Some(notification) =
-                manager.interface_mut().next_notification(&mut self.queue)?
-            {
-                let tag = Tag::of(&notification);
-                if sought.is_none_or(|sought| sought == tag.tag) {
-                    return Ok(Some(tag));
-                }
-                if self.passed.len() == self.passed_max {
-                    // As when the queue itself is overrun: the oldest is lost, and said to be.
-                    self.passed.pop_front();
-                    self.passed.push_back(tag);
-                    self.passed_lost += 1;
-                    return Err(hamlyn_engine::notification::Overrun { lost: 1 }.into());
-                }
-                self.passed.push_back(tag);
+        while let Some(notification) = session.next_notification(&mut self.queue)? {
+            let tag = Tag::of(&notification);
+            if sought.is_none_or(|sought| sought == tag.tag) {
+                return Ok(Some(tag));
             }
-            if !manager.pause(&mut wait_state)? {
-                return Ok(None);
+            let is_full = self.passed.len() == self.passed_max;
+            if is_full {
+                // As when the queue itself is overrun: the oldest is lost, and said to be.
+                self.passed.pop_front();
+                self.passed_lost += 1;
+            }
+            self.passed.push_back(tag);
+            if is_full {
+                return Err(hamlyn_engine::notification::Overrun { lost: 1 }.into());
             }
         }
+        Ok(None)
     }
 }
 
@@ -296,7 +274,7 @@ impl Tags {
 #[derive(Debug)]
 pub struct Sender<H: Host = ProcessHost> {
     target: Target,
-    manager: Holder<H>,
+    manager: ManagerRef<H>,
 }
 
 impl<H: Host> Clone for Sender<H> {
@@ -339,7 +317,7 @@ impl<H: Host> Sender<H> {
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         let message = Message::new(data).at(offset).word(tag);
-        self.manager.enter()?.send_msg(&self.target, &message, wait)
+        self.manager.enter()?.send(&self.target, &message, wait)
     }
 
     /// As [`Sender::send`], for a task: it is woken when there may be room ([`Manager::register_waker`]), and the call is to be made
@@ -352,8 +330,9 @@ impl<H: Host> Sender<H> {
         tag: u64,
     ) -> Poll<Result<SendHandle, SendError>> {
         let message = Message::new(data).at(offset).word(tag);
-        self.manager.poll_look(context, |manager| {
-            or_wait(manager.send_msg(&self.target, &message, Wait::Poll))
+        self.manager.poll_look(context, |session| {
+            let terminus = session.terminus();
+            session.try_send(terminus, &self.target, &message)
         })
     }
 
@@ -369,7 +348,7 @@ impl<H: Host> Sender<H> {
     }
 
     /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
-    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`crate::Interface::fence`].
+    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`Session::fence`].
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
         self.manager.enter()?.fence_to(&self.target, wait)
     }

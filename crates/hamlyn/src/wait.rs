@@ -26,9 +26,10 @@ impl From<Duration> for Wait {
     }
 }
 
-/// A wait under way: first it polls for a while, then it sleeps.
+/// A wait under way: first it polls for a while, then it sleeps. Its time begins with its first look at the
+/// clock, so that a call that need not wait reads none.
 #[derive(Debug)]
-pub(crate) struct WaitState {
+pub struct Waiting {
     wait: Wait,
     /// Zero until the clock is needed, so that a call that need not wait reads none.
     deadline_ns: u64,
@@ -41,6 +42,8 @@ pub(crate) struct WaitState {
     pauses: u32,
     /// The interface's activity when it was last about to sleep.
     seen: Option<u64>,
+    /// The longest sleep.
+    sleep_ns_max: u64,
 }
 
 /// What a wait should do next.
@@ -114,18 +117,35 @@ impl AdaptiveSpin {
     }
 }
 
-impl WaitState {
-    pub(crate) fn new(wait: Wait) -> Self {
+impl Waiting {
+    /// A wait that begins with the first look at the clock.
+    pub fn new(wait: Wait) -> Self {
+        Self::with_deadline(wait, 0)
+    }
+
+    /// A wait that ends then.
+    pub(crate) fn until(deadline_ns: u64) -> Self {
+        Self::with_deadline(Wait::Forever, deadline_ns.max(1))
+    }
+
+    fn with_deadline(wait: Wait, deadline_ns: u64) -> Self {
         Self {
             wait,
-            deadline_ns: 0,
+            deadline_ns,
             has_begun: false,
             spin_until_ns: 0,
             begun_ns: 0,
             offered_ns: 0,
             pauses: 0,
             seen: None,
+            sleep_ns_max: u64::MAX,
         }
+    }
+
+    /// The same wait, which looks again after so long though nothing has happened.
+    pub(crate) fn look_every(mut self, span: Duration) -> Self {
+        self.sleep_ns_max = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        self
     }
 
     #[inline]
@@ -198,7 +218,10 @@ impl WaitState {
         }
         // From now on every pause is a sleep.
         self.spin_until_ns = 0;
-        WaitStep::Sleep((self.deadline_ns != u64::MAX).then_some(self.deadline_ns))
+        let until_ns = self
+            .deadline_ns
+            .min(now_ns.saturating_add(self.sleep_ns_max));
+        WaitStep::Sleep((until_ns != u64::MAX).then_some(until_ns))
     }
 
     /// After [`WaitStep::Yield`]: the processor is ours again. What others took of it to move messages is no time
@@ -215,7 +238,7 @@ impl WaitState {
         }
     }
 
-    /// How long this wait has lasted, without what [`WaitState::resumed`] says.
+    /// How long this wait has lasted, without what [`Waiting::resumed`] says.
     pub(crate) fn waited_ns(&self, now_ns: u64) -> u64 {
         now_ns.saturating_sub(self.begun_ns)
     }

@@ -8,34 +8,10 @@ use hamlyn_engine::limits::FAST_INDEX;
 use hamlyn_engine::notification::Notification;
 use hamlyn_host::Host;
 
-use super::in_hand::InHand;
 use super::{Interface, Queue};
 use crate::one_sided::{
     ANSWERS_MAX, Announcement, CompletionCounter, Initiator, Operation, OperationError, Operations,
 };
-use crate::wait::{Wait, WaitState};
-
-/// See [`Interface::await_completions`].
-pub(crate) fn await_completions<H: Host>(
-    hand: &mut impl InHand<H>,
-    counter: &CompletionCounter,
-    ended: u64,
-    wait: Wait,
-) -> Result<(), OperationError> {
-    let mut wait_state = WaitState::new(wait);
-    loop {
-        if counter.ended() >= ended {
-            return Ok(());
-        }
-        hand.interface().poll_beside_processor();
-        if counter.ended() >= ended {
-            return Ok(());
-        }
-        if !hand.pause(&mut wait_state)? {
-            return Err(OperationError::TimedOut);
-        }
-    }
-}
 
 impl<H: Host> Interface<H> {
     /// Has the end of an operation announced in `queue`, a queue of this interface: a notification with the initiator's slot
@@ -74,18 +50,6 @@ impl<H: Host> Interface<H> {
         self.operating.of(initiator)?.count(operation, counter)?;
         self.operating.is_completing = true;
         Ok(())
-    }
-
-    /// Waits until `ended` operations that were given to the counter have come to their end, since it was made. Fails with
-    /// [`OperationError::TimedOut`] if they have not in that time. Whether all were carried out says [`CompletionCounter::failed`].
-    pub fn await_completions(
-        &mut self,
-        counter: &CompletionCounter,
-        ended: u64,
-        wait: Wait,
-    ) -> Result<(), OperationError> {
-        self.check()?;
-        await_completions(self, counter, ended, wait)
     }
 
     /// Tells the ends of operations whose answers are there.

@@ -60,20 +60,20 @@ impl<H: Host> Interface<H> {
 
     /// Reads a word, if that can be done in memory.
     #[inline(always)]
-    pub(super) fn read_word_direct(&mut self, initiator: &Initiator, offset: u64) -> Option<u64> {
+    pub(crate) fn read_word_direct(&mut self, initiator: &Initiator, offset: u64) -> Option<u64> {
         self.direct(initiator)?.load_u64(offset).ok()
     }
 
     /// Puts bytes, if that can be done in memory; whether it could.
     #[inline(always)]
-    pub(super) fn put_direct(&mut self, initiator: &Initiator, offset: u64, bytes: &[u8]) -> bool {
+    pub(crate) fn put_direct(&mut self, initiator: &Initiator, offset: u64, bytes: &[u8]) -> bool {
         let window = self.direct(initiator);
         window.is_some_and(|window| window.write(offset, bytes).is_ok())
     }
 
     /// Changes a word, if that can be done in memory.
     #[inline(always)]
-    pub(super) fn change_direct(
+    pub(crate) fn change_direct(
         &mut self,
         initiator: &Initiator,
         offset: u64,
@@ -84,7 +84,7 @@ impl<H: Host> Interface<H> {
 
     /// Reads bytes at `offset` of the ticket's place to where the caller wants them, if that can be done in memory; whether it could.
     #[inline]
-    pub(super) fn read_direct(
+    pub(crate) fn read_direct(
         &mut self,
         initiator: &Initiator,
         offset: u64,

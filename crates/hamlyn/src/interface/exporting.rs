@@ -6,16 +6,14 @@ use hamlyn_engine::limits::FAST_INDEX;
 use hamlyn_engine::memory::{Area as _, LinkId};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::slot::Rights;
-use hamlyn_host::{Connector, Host};
-use hamlyn_ring::export::ExportedArea;
+use hamlyn_host::Host;
+use hamlyn_ring::export::{ExportedArea, ImportedArea};
 use hamlyn_ring::shared::Access;
 
 use super::Interface;
-use super::in_hand::InHand;
 use crate::export::{Export, ExportError, ExportTicket, IMPORTS_MAX, Import, ImportError};
 use crate::message::Target;
 use crate::slot::Slot;
-use crate::wait::Wait;
 
 /// An export whose memory peers may still have mapped.
 struct Made {
@@ -57,39 +55,10 @@ fn access(rights: Rights) -> Option<Access> {
     }
 }
 
-/// See [`Interface::import`].
-pub(crate) fn import<H: Host>(
-    hand: &mut impl InHand<H>,
-    ticket: &ExportTicket,
-    wait: Wait,
-) -> Result<Import, ImportError> {
-    if let Err(import) = hand.interface().way_to_import(ticket)? {
-        return Ok(import);
-    }
-    let (connector, deadline_ns) = hand.interface().connector(wait);
-    let (from, secret) = (ticket.ticket.destination, ticket.secret);
-    // A ticket was read from bytes or made by a slot, so its rights are of those; made up otherwise, they are the least.
-    let access = access(ticket.rights).unwrap_or(Access::ReadOnly);
-    let area = hand.let_others(|| connector.import(from, secret, access, deadline_ns))?;
-    if area.length_bytes() != ticket.ticket.length_bytes || ticket.ticket.base != 0 {
-        return Err(ImportError::Length {
-            found_bytes: area.length_bytes(),
-            expected_bytes: ticket.ticket.length_bytes,
-        });
-    }
-    let interface = hand.interface();
-    // Others may have used the interface meanwhile.
-    let link = match interface.way_to_import(ticket)? {
-        Ok(link) => link,
-        Err(import) => return Ok(import),
-    };
-    let import = Import {
-        link,
-        ticket: *ticket,
-        area: Arc::new(area),
-    };
-    interface.exporting.imports.push(import.clone());
-    Ok(import)
+/// How what a ticket names is mapped. It was read from bytes or made by a slot, so its rights are of those;
+/// made up otherwise, they are the least.
+pub(crate) fn import_access(ticket: &ExportTicket) -> Access {
+    access(ticket.rights).unwrap_or(Access::ReadOnly)
 }
 
 impl<H: Host> Interface<H> {
@@ -168,18 +137,34 @@ impl<H: Host> Interface<H> {
         self.exporting.made.len()
     }
 
-    /// Maps the memory of a slot that a peer exports, if the kernel confirms what must hold of it. There must be a link to the
-    /// peer ([`Interface::target`] makes one). Initiators that are opened from now on with tickets of that slot use it. An
-    /// export that was taken up already is given once more. A page that nobody has touched is made by whoever touches it first, and
-    /// counts as that program's memory: an importer pays for what it reads, as the owner pays for what is written. Allocates. Blocks for as long as `wait` says; nothing is received
-    /// meanwhile.
-    pub fn import(&mut self, ticket: &ExportTicket, wait: Wait) -> Result<Import, ImportError> {
-        self.check()?;
-        import(self, ticket, wait)
+    /// Takes up an export that was fetched.
+    pub(crate) fn take_up_export(
+        &mut self,
+        ticket: &ExportTicket,
+        area: ImportedArea,
+    ) -> Result<Import, ImportError> {
+        if area.length_bytes() != ticket.ticket.length_bytes || ticket.ticket.base != 0 {
+            return Err(ImportError::Length {
+                found_bytes: area.length_bytes(),
+                expected_bytes: ticket.ticket.length_bytes,
+            });
+        }
+        // Others may have used the interface while it was fetched.
+        let link = match self.way_to_import(ticket)? {
+            Ok(link) => link,
+            Err(import) => return Ok(import),
+        };
+        let import = Import {
+            link,
+            ticket: *ticket,
+            area: Arc::new(area),
+        };
+        self.exporting.imports.push(import.clone());
+        Ok(import)
     }
 
     /// The link to the owner of an export, if there is one, and room for one more import; or the import, if it is there already.
-    fn way_to_import(
+    pub(crate) fn way_to_import(
         &mut self,
         ticket: &ExportTicket,
     ) -> Result<Result<LinkId, Import>, ImportError> {

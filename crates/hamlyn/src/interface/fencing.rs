@@ -13,13 +13,11 @@ use hamlyn_link::TransmitEnd;
 use hamlyn_ring::area::Area;
 
 use super::Interface;
-use super::in_hand::InHand;
 use crate::drop_list::DropList;
 use crate::error::{FenceError, PeerLost, Undelivered};
 use crate::links::LinkEnd;
 use crate::message::Target;
 use crate::outbound::{NewlyRefused, Outbound};
-use crate::wait::{Wait, WaitState};
 
 /// A fence under way.
 pub(crate) struct Fence {
@@ -68,54 +66,7 @@ enum Step {
     Gone,
 }
 
-/// See [`Interface::fence`].
-pub(crate) fn fence<H: Host>(hand: &mut impl InHand<H>, wait: Wait) -> Result<(), FenceError> {
-    hand.interface().drain_events_if_asked();
-    let fence = hand.interface().begin_fence();
-    run_fence(hand, fence, wait)
-}
-
-/// See [`Interface::fence_link`].
-pub(crate) fn fence_link<H: Host>(
-    hand: &mut impl InHand<H>,
-    link: LinkId,
-    wait: Wait,
-) -> Result<(), FenceError> {
-    let fence = hand.interface().begin_fence_of(link)?;
-    run_fence(hand, fence, wait)
-}
-
-/// Waits for a fence that was begun.
-pub(crate) fn run_fence<H: Host>(
-    hand: &mut impl InHand<H>,
-    mut fence: Fence,
-    wait: Wait,
-) -> Result<(), FenceError> {
-    let mut wait_state = WaitState::new(wait);
-    while !hand.interface().continue_fence(&mut fence) && hand.pause(&mut wait_state)? {}
-    hand.interface().end_fence(fence)
-}
-
 impl<H: Host> Interface<H> {
-    /// Waits until everything that was accepted before is in its place at all its receivers: each packet was
-    /// deposited and counted there, or refused. An error names the packets that were refused since the fence before, or the peer that did not answer
-    /// in time, or the peer that was gone before it had taken everything; if several of these happened, the error names the first,
-    /// and the next fence the others. Bytes that were stored into granted pages are in their place when their announcement is.
-    ///
-    /// Blocks for as long as `wait` says; arriving packets are taken in meanwhile. A receiver answers when its interface
-    /// takes packets: in its program's calls, or whenever with a network processor. Allocates.
-    pub fn fence(&mut self, wait: Wait) -> Result<(), FenceError> {
-        self.check()?;
-        fence(self, wait)
-    }
-
-    /// As [`Interface::fence`], for what was sent to that link. Refusals are told whichever sender of this interface sent to
-    /// that link.
-    pub fn fence_link(&mut self, link: LinkId, wait: Wait) -> Result<(), FenceError> {
-        self.check()?;
-        fence_link(self, link, wait)
-    }
-
     /// A fence to all links.
     pub(crate) fn begin_fence(&mut self) -> Fence {
         self.untell_refusals();

@@ -10,12 +10,12 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::forks::Forked;
 use hamlyn_ring::lending::ImportedRegion;
 
+use super::granting::Placing;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::Half;
 use crate::message::{Message, Target, compose};
 use crate::outbound::Withheld;
-use crate::wait::Wait;
 
 impl<H: Host> Interface<H> {
     /// Sends a message gathered from send-buffer areas (`Hamlyn 2.3`): pulled by
@@ -40,11 +40,14 @@ impl<H: Host> Interface<H> {
             let store = |transmitter: &TransmitterOf<H>, pages: &ImportedRegion, at| {
                 store_gathered(transmitter, terminus, pieces, pages, at).is_ok()
             };
-            let (length, wait) = (length_bytes, Wait::Poll);
-            if let Some(handle) =
-                self.send_placed(terminus, target, message, length, wait, store)?
-            {
-                return Ok(handle);
+            match self.send_placed(terminus, target, message, length_bytes, store)? {
+                Placing::Sent(handle) => return Ok(handle),
+                Placing::Full => {
+                    return Err(SendError::WouldBlock {
+                        peer: target.ticket.destination,
+                    });
+                }
+                Placing::NotGranted => {}
             }
         }
         let posting = compose(target, message, length_bytes)?;

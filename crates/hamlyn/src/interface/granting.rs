@@ -9,12 +9,11 @@ use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::Transmitter;
-use hamlyn_host::{Connector, Host, HostError};
+use hamlyn_host::{Host, HostError};
 use hamlyn_link::TransmitEnd;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::lending::{ExportedRegion, ImportedRegion};
 
-use super::in_hand::InHand;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::grant::{
@@ -25,7 +24,6 @@ use crate::links::LinkEnd;
 use crate::message::{Message, Target, compose_at};
 use crate::outbound::Outbound;
 use crate::slot::Slot;
-use crate::wait::{Wait, WaitState};
 
 /// A grant that was made, and whose pages are still the peer's to write.
 struct Made {
@@ -147,33 +145,14 @@ impl Granting {
     }
 }
 
-/// See [`Interface::accept_grant`].
-pub(crate) fn accept_grant<H: Host>(
-    hand: &mut impl InHand<H>,
-    ticket: &GrantTicket,
-    wait: Wait,
-) -> Result<(), AcceptError> {
-    hand.interface().way_to_accept(ticket)?;
-    let (connector, deadline_ns) = hand.interface().connector(wait);
-    let adopt = ImportedRegion::adopt;
-    let fetch = || connector.borrow(ticket.destination, ticket.secret, adopt, deadline_ns);
-    let pages = hand.let_others(fetch)?;
-    if pages.length_bytes() != ticket.length_bytes {
-        return Err(AcceptError::Length {
-            found_bytes: pages.length_bytes(),
-            expected_bytes: ticket.length_bytes,
-        });
-    }
-    let interface = hand.interface();
-    // Others may have used the interface meanwhile.
-    let link = interface.way_to_accept(ticket)?;
-    interface.granting.accepted.push(Accepted {
-        link,
-        slot: ticket.slot,
-        start: ticket.start,
-        pages,
-    });
-    Ok(())
+/// What became of a message whose place may have been granted.
+pub(super) enum Placing {
+    /// It is stored in its place, and announced.
+    Sent(SendHandle),
+    /// There is no room to announce it.
+    Full,
+    /// Its place is not granted.
+    NotGranted,
 }
 
 impl<H: Host> Interface<H> {
@@ -320,18 +299,31 @@ impl<H: Host> Interface<H> {
         self.granting.made.len()
     }
 
-    /// Takes up a grant: from now on, messages of [`PLACED_BYTES_MIN`] and more to that part of the slot are stored in place,
-    /// in the order in which they are sent. What was sent there before, a shorter message, and one that lies only partly in
-    /// the granted pages, goes as a copy, and may land after what is stored later.
-    /// Blocks for as long as `wait` says while the pages are fetched; nothing is received meanwhile.
-    /// There must be a link to its owner.
-    pub fn accept_grant(&mut self, ticket: &GrantTicket, wait: Wait) -> Result<(), AcceptError> {
-        self.check()?;
-        accept_grant(self, ticket, wait)
+    /// Takes up a grant whose pages were fetched.
+    pub(crate) fn take_up_grant(
+        &mut self,
+        ticket: &GrantTicket,
+        pages: ImportedRegion,
+    ) -> Result<(), AcceptError> {
+        if pages.length_bytes() != ticket.length_bytes {
+            return Err(AcceptError::Length {
+                found_bytes: pages.length_bytes(),
+                expected_bytes: ticket.length_bytes,
+            });
+        }
+        // Others may have used the interface while they were fetched.
+        let link = self.way_to_accept(ticket)?;
+        self.granting.accepted.push(Accepted {
+            link,
+            slot: ticket.slot,
+            start: ticket.start,
+            pages,
+        });
+        Ok(())
     }
 
     /// The link to the owner of a grant, if there is one, and room for one more grant.
-    fn way_to_accept(&mut self, ticket: &GrantTicket) -> Result<LinkId, AcceptError> {
+    pub(crate) fn way_to_accept(&mut self, ticket: &GrantTicket) -> Result<LinkId, AcceptError> {
         self.drain_events_if_asked();
         let link = self.links.to(&ticket.destination);
         let link = link.ok_or(AcceptError::NotLinked)?;
@@ -363,7 +355,7 @@ impl<H: Host> Interface<H> {
         self.granting.accepted.len()
     }
 
-    /// Stores a message in its place and announces it, if its place was granted. Nothing if not. `store` copies
+    /// Stores a message in its place and announces it, if its place was granted. `store` copies
     /// the data of the message to where they belong in the granted pages; false if they are not to be had.
     #[inline(always)]
     pub(super) fn send_placed(
@@ -372,55 +364,23 @@ impl<H: Host> Interface<H> {
         target: &Target,
         message: &Message<'_>,
         length: u64,
-        wait: Wait,
         store: impl Fn(&TransmitterOf<H>, &ImportedRegion, u64) -> bool,
-    ) -> Result<Option<SendHandle>, SendError> {
+    ) -> Result<Placing, SendError> {
         let start = target.ticket.place(message.offset, length)?;
         let place = start..start.saturating_add(length);
-        if let Half::Own(outbound) = &mut self.outbound {
-            let granting = &mut self.granting;
-            let place = place.clone();
-            let placed = granting.post(outbound, terminus, target, message, place, &store);
-            if let Ok(placed) = placed {
-                return Ok(placed);
-            }
+        let granting = &mut self.granting;
+        let placed = self
+            .outbound
+            .lock(|outbound| granting.post(outbound, terminus, target, message, place, store));
+        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
+            processor.exchange.post();
         }
-        self.send_placed_slowly(terminus, target, message, place, wait, store)
-    }
-
-    /// As [`Interface::send_placed`], if that must wait, or fails, or the network processor transmits.
-    #[inline(never)]
-    fn send_placed_slowly(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-        place: Range<u64>,
-        wait: Wait,
-        store: impl Fn(&TransmitterOf<H>, &ImportedRegion, u64) -> bool,
-    ) -> Result<Option<SendHandle>, SendError> {
-        let mut wait_state = WaitState::new(wait);
-        // Looked up anew after each wait, which may have ended the link or the grant.
-        loop {
-            let (granting, place) = (&mut self.granting, place.clone());
-            let placed = self
-                .outbound
-                .lock(|outbound| granting.post(outbound, terminus, target, message, place, &store));
-            if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
-                processor.exchange.post();
-            }
-            match placed {
-                Err(PostError::QueueFull) => {
-                    self.poll();
-                    if !self.pause(&mut wait_state)? {
-                        return Err(SendError::WouldBlock {
-                            peer: target.ticket.destination,
-                        });
-                    }
-                }
-                Err(PostError::LinkGone) => return Err(self.lost(target).into()),
-                other => return Ok(other?),
-            }
+        match placed {
+            Ok(Some(handle)) => Ok(Placing::Sent(handle)),
+            Ok(None) => Ok(Placing::NotGranted),
+            Err(PostError::QueueFull) => Ok(Placing::Full),
+            Err(PostError::LinkGone) => Err(self.lost(target).into()),
+            Err(other) => Err(other.into()),
         }
     }
 }

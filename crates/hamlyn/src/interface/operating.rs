@@ -1,4 +1,4 @@
-//! An interface begins one-sided operations and waits for their answers, and answers those of others ([`crate::one_sided`]).
+//! An interface begins one-sided operations, and looks for their answers ([`crate::one_sided`]).
 
 use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::limits::{DIRECT_BYTES_MAX, FAST_INDEX, PACKET_PAYLOAD_MIN};
@@ -12,9 +12,7 @@ use hamlyn_engine::terminus::{PostError, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::Message as EngineMessage;
 use hamlyn_host::Host;
 
-use super::awaiting::{
-    begin_atomic, begin_put, begin_read, begin_read_word, finish, finish_all, finish_word,
-};
+use super::direct::carry_out;
 use super::pieces::Pieces;
 use super::{Interface, OutboundOf};
 use crate::error::OpenError;
@@ -26,7 +24,6 @@ use crate::one_sided::{
 };
 use crate::outbound::Withheld;
 use crate::slot::NewSlot;
-use crate::wait::Wait;
 
 /// What an interface knows of its initiators.
 #[derive(Debug, Default)]
@@ -98,8 +95,16 @@ pub(super) const ONE_REQUEST_BYTES: u64 = (PACKET_PAYLOAD_MIN - PUT_METADATA_BYT
 
 const _: () = assert!(PACKET_PAYLOAD_MIN <= REQUEST_BYTES_MAX);
 
+/// What became of an operation that was begun.
+pub(crate) enum Begun<'a> {
+    /// It is asked for as a whole.
+    Asked(Operation),
+    /// Nothing of it is.
+    ToBeAsked(Operation, Asking<'a>),
+}
+
 /// What is asked for.
-pub(super) enum Asking<'a> {
+pub(crate) enum Asking<'a> {
     /// To read to that place of the slot for answers.
     Read(u64),
     Put(&'a [u8]),
@@ -156,56 +161,84 @@ impl<H: Host> Interface<H> {
         Ok(initiator)
     }
 
-    /// Begins to read `length_bytes` bytes at `offset` of the ticket's place, into the initiator's landing memory
-    /// ([`Initiator::landed`]). Waits for room as long as `wait` says, and takes in arriving packets meanwhile. Nothing is asked if the
-    /// length is zero.
-    pub fn begin_read(
+    /// Begins an operation on pieces that lie in the ticket's place. One that can be carried out in memory
+    /// is, and one that is a request of the fast path is asked for; others are with
+    /// [`Interface::ask_some`].
+    #[inline]
+    pub(crate) fn begin_operation<'a>(
         &mut self,
-        initiator: &mut Initiator,
-        offset: u64,
-        landing_offset: u64,
-        length_bytes: u64,
-        wait: Wait,
-    ) -> Result<Operation, OperationError> {
-        self.check()?;
-        begin_read(self, initiator, offset, landing_offset, length_bytes, wait)
+        initiator: &Initiator,
+        pieces: &Pieces<'_>,
+        asking: impl FnOnce(Operation) -> Asking<'a>,
+    ) -> Result<Begun<'a>, OperationError> {
+        let operations = self.operating.of(initiator)?;
+        let operation = operations.begin(pieces.length_bytes)?;
+        let asking = asking(operation);
+        H::passes(match asking {
+            Asking::Read(_) => Point::ReadBegun,
+            Asking::Put(_) => Point::PutBegun,
+            Asking::Atomic(_) => Point::ChangeBegun,
+        });
+        if let Some(window) = self.direct(initiator) {
+            let done = carry_out(window, &asking, &initiator.area, pieces);
+            if let (Ok(value), Asking::Atomic(_)) = (done, &asking) {
+                let place = ReturnPlace::value_offset(operation.token);
+                let stored = initiator.area.store_u64(place, value);
+                debug_assert!(stored.is_ok(), "values have places in the area");
+            }
+            let operations = self.operating.of(initiator)?;
+            operations.done_at_once(operation, done.err());
+            return Ok(Begun::Asked(operation));
+        }
+        if self.ask_at_once(initiator, operation, pieces, &asking) {
+            return Ok(Begun::Asked(operation));
+        }
+        if let Asking::Atomic(_) = asking {
+            clear_value(initiator, operation);
+        }
+        Ok(Begun::ToBeAsked(operation, asking))
     }
 
-    /// Begins to put `bytes` to `offset` of the ticket's place. When this returns, the bytes were copied; when the operation is
-    /// complete, all of them are in their place. They appear there in any order. Waits as [`Interface::begin_read`] does.
-    pub fn begin_put(
+    /// Sends requests of an operation, after those for the first `asked_bytes`, as far as there is room.
+    /// Nothing if that was not all; answers are taken in then, which make room.
+    pub(crate) fn ask_some(
         &mut self,
-        initiator: &mut Initiator,
-        offset: u64,
-        bytes: &[u8],
-        wait: Wait,
-    ) -> Result<Operation, OperationError> {
-        self.check()?;
-        begin_put(self, initiator, offset, bytes, wait)
+        initiator: &Initiator,
+        operation: Operation,
+        pieces: &Pieces<'_>,
+        asked_bytes: &mut u64,
+        asking: &Asking<'_>,
+    ) -> Result<Option<()>, OperationError> {
+        while *asked_bytes < pieces.length_bytes {
+            match self.request(initiator, operation, pieces, *asked_bytes, asking) {
+                Ok(bytes) => *asked_bytes += bytes,
+                Err(Unsent::Gone) => {
+                    self.end_broken();
+                    return Err(self.lost(&initiator.target).into());
+                }
+                Err(Unsent::Full) => {
+                    self.outbound.lock(|outbound| outbound.tx_links.hand_over());
+                    self.take_answers_of_link(initiator.target.link);
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(()))
     }
 
-    /// Begins to change the word at `offset` of the ticket's place, which must lie at a multiple of its width in the owner's area.
-    /// [`Interface::finish_word`] tells what the word was before. Waits as [`Interface::begin_read`] does.
-    pub fn begin_atomic(
+    /// The operation, if all of it was asked for. Otherwise it is given up.
+    pub(crate) fn end_beginning(
         &mut self,
-        initiator: &mut Initiator,
-        offset: u64,
-        atomic: Atomic,
-        wait: Wait,
+        initiator: &Initiator,
+        operation: Operation,
+        asked: Result<Option<()>, OperationError>,
     ) -> Result<Operation, OperationError> {
-        self.check()?;
-        begin_atomic(self, initiator, offset, atomic, wait)
-    }
-
-    /// Begins to read the eight bytes at `offset` of the ticket's place, for [`Interface::finish_word`].
-    pub fn begin_read_word(
-        &mut self,
-        initiator: &mut Initiator,
-        offset: u64,
-        wait: Wait,
-    ) -> Result<Operation, OperationError> {
-        self.check()?;
-        begin_read_word(self, initiator, offset, wait)
+        let operations = self.operating.of(initiator)?;
+        match asked {
+            Ok(Some(())) => operations.all_asked(operation),
+            _ => operations.give_up(operation),
+        }
+        asked?.map(|()| operation).ok_or(OperationError::WouldBlock)
     }
 
     /// Sends the next request of an operation; for how many bytes.
@@ -280,38 +313,67 @@ impl<H: Host> Interface<H> {
         Ok(bytes)
     }
 
-    /// Waits until an operation is complete, and fetches its result. Its place is free then; after [`OperationError::TimedOut`] it is
-    /// still outstanding.
-    pub fn finish(
+    /// Fetches the result of an operation, if it is complete. Its place is free then. Takes in what has come.
+    pub(crate) fn try_finish(
         &mut self,
-        initiator: &mut Initiator,
+        initiator: &Initiator,
         operation: Operation,
-        wait: Wait,
-    ) -> Result<(), OperationError> {
-        self.check()?;
-        finish(self, initiator, operation, wait)
+    ) -> Result<Option<()>, OperationError> {
+        if self.finish_at_hand(initiator, operation) {
+            return Ok(Some(()));
+        }
+        let link = initiator.target.link;
+        // Asked before the look, so that what came before the end of the link is seen.
+        let is_gone = self.is_drained(link) && self.link_end(link).is_some();
+        self.take_answers(initiator.slot, Some(operation));
+        let operations = self.operating.of(initiator)?;
+        if let Some(result) = operations.fetch(operation) {
+            return result.map(Some);
+        }
+        if is_gone {
+            operations.forget(operation);
+            return Err(self.lost(&initiator.target).into());
+        }
+        Ok(None)
     }
 
-    /// As [`Interface::finish`], for an operation with a word: what it was before the change, or what was read.
-    pub fn finish_word(
+    /// The result of an operation is not wanted any more.
+    pub(crate) fn give_up(
         &mut self,
-        initiator: &mut Initiator,
+        initiator: &Initiator,
         operation: Operation,
-        wait: Wait,
-    ) -> Result<u64, OperationError> {
-        self.check()?;
-        finish_word(self, initiator, operation, wait)
+    ) -> Result<(), OperationError> {
+        self.operating.of(initiator)?.give_up(operation);
+        Ok(())
     }
 
-    /// Waits until all operations that are outstanding are complete. Of several that failed, one is told of, also if the wait was over
-    /// before others were. Values of words are not kept.
-    pub fn finish_all(
+    /// An operation of an initiator that is outstanding.
+    pub(crate) fn any_outstanding(
         &mut self,
-        initiator: &mut Initiator,
-        wait: Wait,
-    ) -> Result<(), OperationError> {
-        self.check()?;
-        finish_all(self, initiator, wait)
+        initiator: &Initiator,
+    ) -> Result<Option<Operation>, OperationError> {
+        Ok(self.operating.of(initiator)?.any())
+    }
+
+    /// Whether something of operations is under way whose results nobody fetches: those that were given to
+    /// a counter, or begun in part only. What they read may still land, so its place must not be used again
+    /// before. Does not block.
+    pub fn awaits_given_up(&mut self, initiator: &Initiator) -> bool {
+        if self.is_forked() {
+            return false;
+        }
+        let has_given_up = |interface: &mut Self| {
+            let operations = interface.operating.of(initiator);
+            operations.is_ok_and(|operations| operations.has_given_up())
+        };
+        if !has_given_up(self) {
+            return false;
+        }
+        let link = initiator.target.link;
+        // Asked before the look, so that what came before the end of the link is seen.
+        let is_gone = self.is_drained(link) && self.link_end(link).is_some();
+        self.take_answers(initiator.slot, None);
+        !is_gone && has_given_up(self)
     }
 
     /// How many operations of an initiator are outstanding. Does not look at what has come.

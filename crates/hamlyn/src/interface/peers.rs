@@ -1,10 +1,7 @@
 //! An interface and its peers: connecting, first contact (`Hamlyn 6.3`), and learning of losses.
 
 use hamlyn_engine::memory::LinkId;
-use hamlyn_host::{
-    Address, ConnectError, Connected, Destination, Driver, Host, HostError, LossCause, Peer, Supply,
-};
-use hamlyn_link::Link;
+use hamlyn_host::{Destination, Driver, Host, HostError, LossCause, Peer, Supply};
 use hamlyn_link::udp_endpoint::ConnectionState;
 
 use std::sync::atomic::Ordering;
@@ -15,26 +12,11 @@ use crate::event::Event;
 use crate::links::{LinkEnd, PeerIdentity};
 use crate::message::Target;
 use crate::processor::{DriverEvent, take_event};
-use crate::ticket::Ticket;
-use crate::wait::{Wait, WaitState};
 
-/// How long a network processor has to tell of a link that the host has, in nanoseconds; it takes some microseconds.
-const NEWS_NS: u64 = 500_000_000;
 /// Looks for the end of a lost link before another is given up on for want of room. One takes several if much came over it.
 const CLEARING_LOOKS: u32 = 64;
 
 impl<H: Host> Interface<H> {
-    /// Makes a ticket usable: finds the link to its interface, connecting if there is none.
-    /// Blocks for as long as `wait` says, if it must connect.
-    pub fn target(&mut self, ticket: &Ticket, wait: Wait) -> Result<Target, ConnectError> {
-        self.check()?;
-        let link = match self.link_to(&ticket.destination) {
-            Some(link) => link,
-            None => self.connect(Address::Destination(ticket.destination), wait)?,
-        };
-        Ok(Target::new(link, *ticket))
-    }
-
     /// Whether that link leads there, or led there before it ended; nothing if it ended so long ago that this is not known.
     pub(crate) fn led_to(&mut self, link: LinkId, destination: &Destination) -> Option<bool> {
         // A network processor may know of a link whose application does not.
@@ -58,76 +40,19 @@ impl<H: Host> Interface<H> {
         self.links.happened()
     }
 
-    /// Connects to another interface by name, or to this one.
-    pub fn connect(&mut self, to: Address<'_>, wait: Wait) -> Result<LinkId, ConnectError> {
-        self.check()?;
-        let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
-        // Peers that left count until it is heard that they did.
-        self.drain_events_if_asked();
-        let connected = match self.host.connect(to, deadline_ns) {
-            Err(ConnectError::Host(HostError::LinksFull { .. })) if self.clear_links() => {
-                self.host.connect(to, deadline_ns)
-            }
-            other => other,
-        };
-        match connected? {
-            Connected::New(peer, link) => {
-                let (transmit, receive) = link.split();
-                let id = self
-                    .inbound
-                    .lock(|inbound| inbound.insert(peer.token, receive));
-                // Its peer does not know that they sleep.
-                self.wake_sleepers();
-                if let Some(processor) = &self.processor {
-                    // If it sleeps, the new peer does not know that.
-                    processor.exchange.wake();
-                }
-                self.apply_event(DriverEvent::Linked(id, peer, Some(transmit)));
-                // It may be lost already.
-                self.drain_events();
-                Ok(id)
-            }
-            Connected::Already { token } => self.linked(token, to, deadline_ns),
-        }
+    /// The link of that token, which the host has, if this is known here.
+    pub(crate) fn link_of(&mut self, token: u64) -> Option<LinkId> {
+        self.drain_events();
+        let destination = self.links.by_token(token)?;
+        self.links.to(&destination)
     }
 
-    /// What connects without the interface, and until when.
-    pub(crate) fn connector(&self, wait: Wait) -> (H::Connector, u64) {
-        let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
-        (self.host.connector(), deadline_ns)
-    }
-
-    /// The link of that token to that peer, which the host has.
-    pub(crate) fn linked(
-        &mut self,
-        token: u64,
-        to: Address<'_>,
-        deadline_ns: u64,
-    ) -> Result<LinkId, ConnectError> {
-        let told_by_ns = deadline_ns.min(self.host.now_ns().saturating_add(NEWS_NS));
-        loop {
-            self.drain_events();
-            if let Some(destination) = self.links.by_token(token)
-                && let Some(link) = self.links.to(&destination)
-            {
-                return Ok(link);
-            }
-            // A network processor may know more than it has told.
-            let to = || describe(to);
-            if self.processor.is_none() {
-                return Err(ConnectError::Gone { to: to() });
-            }
-            if self.host.now_ns() >= told_by_ns {
-                return Err(match told_by_ns == deadline_ns {
-                    true => ConnectError::Stalled {
-                        to: to(),
-                        silence: None,
-                    },
-                    false => ConnectError::Gone { to: to() },
-                });
-            }
-            self.await_news(told_by_ns)?;
-        }
+    /// The network processor looks at what its host has to tell; false if there is none.
+    pub(crate) fn wake_processor(&self) -> bool {
+        let processor = self.processor.as_ref();
+        processor
+            .inspect(|processor| processor.exchange.wake())
+            .is_some()
     }
 
     /// The link that leads there, if there is one.
@@ -147,24 +72,6 @@ impl<H: Host> Interface<H> {
             }
         }
         false
-    }
-
-    fn await_news(&mut self, until_ns: u64) -> Result<(), HostError> {
-        if let Some(processor) = &self.processor {
-            processor.exchange.wake();
-            if self.sleepers.is_any() {
-                return self.sleep_beside_others(self.activity(), Some(until_ns));
-            }
-            processor.exchange.waiter.prepare();
-            let waited = if self.is_asked() {
-                Ok(())
-            } else {
-                processor.exchange.waiter.wait(Some(until_ns))
-            };
-            processor.exchange.waiter.end();
-            waited?;
-        }
-        Ok(())
     }
 
     /// Ends the link to a peer. What was sent to it stays sent; what is queued for it fails.
@@ -319,20 +226,6 @@ impl<H: Host> Interface<H> {
         self.host.withdraw(item);
     }
 
-    /// Asks another interface, or this one, for what it offers under `item`. Needs no link
-    /// and makes none. Blocks for as long as `wait` says while no interface has the name or nothing is
-    /// offered; nothing is received meanwhile. [`Wait::Poll`] leaves no time for others to answer.
-    pub fn ask(
-        &mut self,
-        to: Address<'_>,
-        item: &str,
-        wait: Wait,
-    ) -> Result<Vec<u8>, ConnectError> {
-        self.check()?;
-        let deadline_ns = WaitState::deadline_ns(wait, self.host.now_ns());
-        self.host.ask(to, item, deadline_ns)
-    }
-
     #[inline]
     pub(super) fn is_asked(&self) -> bool {
         self.attention.load(Ordering::Relaxed)
@@ -426,12 +319,5 @@ impl<H: Host> Interface<H> {
                 }
             }
         }
-    }
-}
-
-fn describe(to: Address<'_>) -> String {
-    match to {
-        Address::Name(name) => format!("{name:?}"),
-        Address::Destination(destination) => crate::error::PeerName(destination).to_string(),
     }
 }

@@ -1,17 +1,15 @@
 //! An interface shows a pool that it writes to peers that only read it (loans, decision 0024).
 
 use hamlyn_engine::memory::LinkId;
-use hamlyn_host::{ConnectError, Connector, Destination, Host, HostError};
-use hamlyn_ring::pool::{Pool, SharedPool};
+use hamlyn_host::{Host, HostError};
+use hamlyn_ring::pool::Pool;
 
 use super::Interface;
-use super::in_hand::InHand;
 use crate::grant::GrantError;
 use crate::links::LinkEnd;
-use crate::wait::Wait;
 
 impl<H: Host> Interface<H> {
-    /// Lets a peer of this host fetch a pool, once, with the number that this returns: [`Interface::fetch_pool`]. The peer maps
+    /// Lets a peer of this host fetch a pool, once, with the number that this returns: [`crate::Session::fetch_pool`]. The peer maps
     /// it read-only and keeps the mapping for as long as it likes: what a pool holds, now or later, is not secret from anybody
     /// to whom it was shown. At most 256 files may wait to be fetched.
     pub fn show_pool(&mut self, pool: &Pool, peer: LinkId) -> Result<u64, GrantError> {
@@ -47,27 +45,4 @@ impl<H: Host> Interface<H> {
         }
         self.host.withdraw_lent(number);
     }
-
-    /// Fetches a pool that a linked peer of this host shows, if the kernel confirms its seals, its size, and that all of its
-    /// pages are there. Allocates. Blocks for as long as `wait` says; nothing is received meanwhile.
-    pub fn fetch_pool(
-        &mut self,
-        from: Destination,
-        number: u64,
-        wait: Wait,
-    ) -> Result<SharedPool, ConnectError> {
-        self.check()?;
-        fetch_pool(self, from, number, wait)
-    }
-}
-
-/// See [`Interface::fetch_pool`].
-pub(crate) fn fetch_pool<H: Host>(
-    hand: &mut impl InHand<H>,
-    from: Destination,
-    number: u64,
-    wait: Wait,
-) -> Result<SharedPool, ConnectError> {
-    let (connector, deadline_ns) = hand.interface().connector(wait);
-    hand.let_others(|| connector.borrow(from, number, SharedPool::adopt, deadline_ns))
 }

@@ -14,7 +14,6 @@ use hamlyn_host::{Driver, Host, HostError};
 use hamlyn_link::ReceiveEnd;
 use hamlyn_ring::area::Area;
 
-use super::in_hand::InHand;
 use super::{Interface, Queue};
 use crate::error::ReceiveError;
 use crate::half::Half;
@@ -22,24 +21,7 @@ use crate::inbound::{Inbound, Polled};
 use crate::outbound::Outbound;
 use crate::processor::Strategy;
 use crate::receive_buffer::ShortArrival;
-use crate::wait::{Wait, WaitState, WaitStep};
-
-/// See [`Interface::rcv_block`].
-pub(crate) fn rcv_block<H: Host>(
-    hand: &mut impl InHand<H>,
-    queue: &mut Queue,
-    wait: Wait,
-) -> Result<Option<Notification>, ReceiveError> {
-    let mut wait_state = WaitState::new(wait);
-    loop {
-        if let Some(notification) = hand.interface().next_notification(queue)? {
-            return Ok(Some(notification));
-        }
-        if !hand.pause(&mut wait_state)? {
-            return Ok(None);
-        }
-    }
-}
+use crate::wait::{Wait, WaitStep, Waiting};
 
 impl<H: Host> Interface<H> {
     /// Looks for a message (`h_rcv`, `Hamlyn 3.2`). Does not block. If there is none, and one link only, the processor
@@ -234,16 +216,6 @@ impl<H: Host> Interface<H> {
             && !outbound.tx_links.has_broken()
     }
 
-    /// Waits for a message (`h_rcv_block`). Nothing if none came in time.
-    pub fn rcv_block(
-        &mut self,
-        queue: &mut Queue,
-        wait: Wait,
-    ) -> Result<Option<Notification>, ReceiveError> {
-        self.check()?;
-        rcv_block(self, queue, wait)
-    }
-
     /// Moves packets: takes what has come, sends what is queued, learns of
     /// connections and losses. Returns the number of packets taken here. Does not block, but for a poll of the
     /// network processor, if there is one.
@@ -344,44 +316,17 @@ impl<H: Host> Interface<H> {
     }
 
     /// What is left of a wait.
-    pub(crate) fn left(&self, wait_state: &mut WaitState) -> Wait {
-        wait_state.left(|| self.host.now_ns())
-    }
-
-    /// One step of a wait: false when its time is over.
-    #[inline]
-    pub(crate) fn pause(&mut self, wait_state: &mut WaitState) -> Result<bool, HostError> {
-        match self.step(wait_state) {
-            WaitStep::Stop => Ok(false),
-            WaitStep::Spin | WaitStep::Yield => Ok(true),
-            WaitStep::Sleep(deadline_ns) => {
-                // Only if nothing at all changed while the caller looked: what it looked at
-                // first may have changed by what it did last.
-                let activity = self.activity();
-                if wait_state.is_news(activity) {
-                    return Ok(true);
-                }
-                if self.sleepers.is_any() {
-                    self.sleep_beside_others(activity, deadline_ns)?;
-                    return Ok(true);
-                }
-                let slept = match self.begin_sleep(activity, deadline_ns) {
-                    Some(deadline_ns) => self.sleep_now(deadline_ns),
-                    None => Ok(()),
-                };
-                self.end_sleep(wait_state);
-                slept.map(|()| true)
-            }
-        }
+    pub(crate) fn left(&self, waiting: &mut Waiting) -> Wait {
+        waiting.left(|| self.host.now_ns())
     }
 
     /// What to do next in a wait. If that is to look again, what is to be done before is done.
     #[inline]
-    pub(crate) fn step(&mut self, wait_state: &mut WaitState) -> WaitStep {
-        let next = wait_state.next(&self.adaptive_spin, || self.host.now_ns());
+    pub(crate) fn step(&mut self, waiting: &mut Waiting) -> WaitStep {
+        let next = waiting.next(&self.adaptive_spin, || self.host.now_ns());
         match next {
             WaitStep::Spin => {
-                if !wait_state.is_eager() {
+                if !waiting.is_eager() {
                     self.host.relax(false);
                 }
                 if let Half::Own(inbound) = &mut self.inbound {
@@ -390,7 +335,7 @@ impl<H: Host> Interface<H> {
             }
             WaitStep::Yield => {
                 self.host.relax(true);
-                wait_state.resumed(&mut self.adaptive_spin, self.host.now_ns());
+                waiting.resumed(&mut self.adaptive_spin, self.host.now_ns());
             }
             WaitStep::Stop | WaitStep::Sleep(_) => {}
         }
@@ -398,13 +343,13 @@ impl<H: Host> Interface<H> {
     }
 
     /// What to do next in a wait that lets others have the interface meanwhile.
-    pub(crate) fn next_step(&mut self, wait_state: &mut WaitState) -> WaitStep {
-        wait_state.next(&self.adaptive_spin, || self.host.now_ns())
+    pub(crate) fn next_step(&mut self, waiting: &mut Waiting) -> WaitStep {
+        waiting.next(&self.adaptive_spin, || self.host.now_ns())
     }
 
     /// After [`WaitStep::Yield`].
-    pub(crate) fn resumed(&mut self, wait_state: &mut WaitState) {
-        wait_state.resumed(&mut self.adaptive_spin, self.host.now_ns());
+    pub(crate) fn resumed(&mut self, waiting: &mut Waiting) {
+        waiting.resumed(&mut self.adaptive_spin, self.host.now_ns());
     }
 
     /// Begins a sleep if nothing has happened since the activity was `before`, which was before the caller last
@@ -428,31 +373,23 @@ impl<H: Host> Interface<H> {
         is_quiet.then_some(deadline_ns)
     }
 
-    /// Ends what [`Interface::begin_sleep`] began, in any case.
-    fn end_sleep(&mut self, wait_state: &mut WaitState) {
-        self.end_wait();
-        self.learn(wait_state);
-    }
-
     /// Whether it waited for longer than polling is worth while.
-    pub(crate) fn has_waited_long(&self, wait_state: &WaitState) -> bool {
-        self.adaptive_spin.is_long(
-            wait_state.waited_ns(self.host.now_ns()),
-            self.host.spin_ns(),
-        )
+    pub(crate) fn has_waited_long(&self, waiting: &Waiting) -> bool {
+        self.adaptive_spin
+            .is_long(waiting.waited_ns(self.host.now_ns()), self.host.spin_ns())
     }
 
     /// A wait came to sleeping, and what it waited for may have come.
-    pub(crate) fn learn(&mut self, wait_state: &WaitState) {
-        let waited_ns = wait_state.waited_ns(self.host.now_ns());
+    pub(crate) fn learn(&mut self, waiting: &Waiting) {
+        let waited_ns = waiting.waited_ns(self.host.now_ns());
         self.adaptive_spin.slept(waited_ns, self.host.spin_ns());
     }
 
-    fn sleep_now(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
+    /// The sleep of a thread that has the interface to itself.
+    pub(crate) fn sleep_here(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
         if let Some(driver) = &mut self.driver {
             return driver.sleep(deadline_ns);
         }
-        self.leave_to_processor()?;
         match &self.processor {
             Some(processor) => processor.exchange.waiter.wait(deadline_ns),
             None => Ok(()),

@@ -1,147 +1,118 @@
-//! An interface sends (`Hamlyn 3.2`, `h_send_msg`).
+//! An interface sends (`Hamlyn 3.2`, `h_send_msg`), without waiting: a message goes, or is queued,
+//! or there is no room for it yet.
+//!
+//! A short message takes the fast path, [`Interface::send_short`]. All others take the general one,
+//! [`Interface::try_send`], and [`Interface::send_some`] for those too long for the work queue.
 
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::Short;
 use hamlyn_engine::point::Point;
 use hamlyn_engine::segment::Segmenter;
-use hamlyn_engine::terminus::{Completion, PostError, SendHandle, TerminusId};
-use hamlyn_engine::transmit::{self, Message as EngineMessage};
-use hamlyn_host::{Host, HostError};
+use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
+use hamlyn_engine::transmit::{Message as EngineMessage, SendProgress};
+use hamlyn_host::Host;
 use hamlyn_ring::lending::ImportedRegion;
 
-use super::in_hand::InHand;
+use super::granting::Placing;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::Half;
 use crate::message::{InlineForm, Message, Target, compose_at};
 use crate::outbound::{Outbound, Withheld};
-use crate::wait::{Wait, WaitState};
 
 /// How often a short message is tried before it is queued.
 const SHORT_TRIES: u32 = 128;
 /// Short messages sent in one go: then whatever else there is to attend to has its turn.
 const SHORTS_MAX: u32 = 4096;
 
-/// What [`Interface::send_many`] has sent.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sent {
-    /// How many messages.
-    pub count: usize,
-    /// The handle of the last; whatever is done for it is done for those before.
-    pub last: Option<SendHandle>,
-    /// Why the next one was not sent, if there was one.
-    pub stopped_by: Option<SendError>,
-}
+/// How far a message is that [`Interface::send_some`] sends: nothing of it at first.
+#[derive(Debug, Default)]
+pub struct Sending(Option<Segmenter>);
 
-/// See [`Interface::send_many`].
-#[inline]
-pub(crate) fn send_many<'m, H: Host>(
-    hand: &mut impl InHand<H>,
-    terminus: TerminusId,
-    target: &Target,
-    messages: impl IntoIterator<Item = Message<'m>>,
-    wait: Wait,
-) -> Result<Sent, SendError> {
-    let mut messages = messages.into_iter().fuse();
-    let mut sent = Sent {
-        count: 0,
-        last: None,
-        stopped_by: None,
-    };
-    loop {
-        let mut other = None;
-        if let Some((count, handle)) =
-            hand.interface()
-                .send_shorts(terminus, target, &mut messages, &mut other)
-        {
-            sent.count += count;
-            sent.last = Some(handle);
-        }
-        // One that is not short ends the row; more of its kind follow, most likely.
-        loop {
-            let Some(message) = other.take().or_else(|| messages.next()) else {
-                return Ok(sent);
-            };
-            match hand.send_msg(terminus, target, &message, wait) {
-                Ok(handle) => {
-                    sent.count += 1;
-                    sent.last = Some(handle);
-                }
-                Err(error) if sent.count == 0 => return Err(error),
-                Err(error) => {
-                    sent.stopped_by = Some(error);
-                    return Ok(sent);
-                }
-            }
-            if target.inline_form(&message).is_some() {
-                break;
-            }
-        }
+impl Sending {
+    /// How many bytes of the message are sent; nothing if none of its packets is, and it may be given up.
+    pub fn sent_bytes(&self) -> Option<u64> {
+        let begun = self.0.as_ref().filter(|rest| rest.is_started());
+        begun.map(Segmenter::sent_bytes)
     }
 }
 
 impl<H: Host> Interface<H> {
-    /// Sends a message (`h_send_msg`, `Hamlyn 3.2`). Short ones are queued if the link has no room;
-    /// longer ones are sent from where they are, so the call lasts until all of it is handed to the link.
-    /// Meanwhile arriving packets are taken in. Blocks for as long as `wait` says;
-    /// with [`Wait::Poll`] it sends nothing rather than wait, and so never a message that is
-    /// longer than both a packet of the link and the 128 bytes that the work queue holds
-    /// ([`Interface::send_gather`] does that).
+    /// Sends a message that need not wait (`h_send_msg`, `Hamlyn 3.2`), or queues it if the link has no
+    /// room at present. Nothing if there is room neither in the link nor in the queue. Does not block.
     ///
-    /// If the place was granted ([`Interface::accept_grant`]), the message is stored there
-    /// at once, and only its header is sent or queued, so that never blocks for its length.
+    /// If the place was granted ([`Session::accept_grant`]), the message is stored there at once, and only
+    /// its header is sent or queued.
+    ///
+    /// # Errors
+    ///
+    /// [`PostError::TooLongToQueue`] for a message that is longer than both a packet of the link and the
+    /// 128 bytes that the work queue holds: [`Interface::send_some`] sends that, and
+    /// [`Interface::send_gather`].
+    ///
+    /// [`Session::accept_grant`]: crate::Session::accept_grant
     #[inline(always)]
-    pub fn send_msg(
+    pub fn try_send(
         &mut self,
         terminus: TerminusId,
         target: &Target,
         message: &Message<'_>,
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
+    ) -> Result<Option<SendHandle>, SendError> {
         self.check()?;
-        self.send_here(terminus, target, message, wait)
-    }
-
-    /// As [`Interface::send_msg`], in the process that opened the interface.
-    #[inline(always)]
-    pub(crate) fn send_here(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
-        if let Some(handle) = self.send_short(terminus, target, message) {
-            return Ok(handle);
+        match self.send_short(terminus, target, message) {
+            Some(handle) => Ok(Some(handle)),
+            None => self.send_general(terminus, target, message),
         }
-        // A copy, so that on the way above the message need not be in memory.
-        let message = *message;
-        self.send_longer(terminus, target, &message, wait)
     }
 
-    /// Sends messages in order, as [`Interface::send_msg`] would one by one, but short ones that need not wait for
-    /// less: what one call has to look at once is looked at once for many, and a peer that sleeps is woken
-    /// after the last. Blocks and waits as that does.
-    ///
-    /// The first message that cannot be sent ends the call. If it is the very first, its error is returned; else
-    /// how many went, and its error with that.
-    #[inline]
-    pub fn send_many<'m>(
+    /// Sends a message of any length, as far as there is room; nothing if that was not all of it. Then
+    /// this is to be called again with the same message, until all is sent, or the message is given up:
+    /// if a part of it was sent ([`Sending::sent_bytes`]), the receiver has that part, and its place is
+    /// not free. Does not block.
+    pub fn send_some(
         &mut self,
         terminus: TerminusId,
         target: &Target,
-        messages: impl IntoIterator<Item = Message<'m>>,
-        wait: Wait,
-    ) -> Result<Sent, SendError> {
+        message: &Message<'_>,
+        sending: &mut Sending,
+    ) -> Result<Option<SendHandle>, SendError> {
         self.check()?;
-        send_many(self, terminus, target, messages, wait)
+        if sending.0.is_none() {
+            match self.send_general(terminus, target, message) {
+                Err(error) if error.is_too_long_to_queue() => {}
+                sent => return sent,
+            }
+            let Some(begun) = self.begin_streaming(terminus, target, message)? else {
+                return Ok(None);
+            };
+            sending.0 = Some(begun);
+        }
+        match &mut sending.0 {
+            Some(rest) => self.continue_streaming(terminus, target, message, rest),
+            None => Ok(None),
+        }
+    }
+
+    /// The fast path: sends a message that is one short packet, if nothing stands in its way.
+    #[inline(always)]
+    pub(crate) fn send_short(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Option<SendHandle> {
+        let form = target.inline_form(message)?;
+        if self.is_asked() {
+            return None;
+        }
+        self.post_short(terminus, target, message, form)
     }
 
     /// Sends messages as long as they are short and nothing stands in their way. One that is not short is
     /// left in `other`.
     #[inline(always)]
-    fn send_shorts<'m>(
+    pub(crate) fn send_shorts<'m>(
         &mut self,
         terminus: TerminusId,
         target: &Target,
@@ -168,21 +139,6 @@ impl<H: Host> Interface<H> {
             .post_shorts(terminus, target.link, next, tx_links)
     }
 
-    /// Sends a message that is one short packet, if nothing stands in its way.
-    #[inline(always)]
-    fn send_short(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-    ) -> Option<SendHandle> {
-        let form = target.inline_form(message)?;
-        if self.is_asked() {
-            return None;
-        }
-        self.post_short(terminus, target, message, form)
-    }
-
     #[inline(always)]
     fn post_short(
         &mut self,
@@ -198,22 +154,75 @@ impl<H: Host> Interface<H> {
             .post_short(terminus, target.link, short, &mut outbound.tx_links)
     }
 
-    /// Sends a message that did not take the fast path. One that is a packet of bytes goes at once if nothing stands in its way:
-    /// apart from [`Interface::send_any`], because that takes much less where nothing else can be.
+    /// The general path, for a message that the fast one did not take.
     #[inline(never)]
-    fn send_longer(
+    pub(crate) fn send_general(
         &mut self,
         terminus: TerminusId,
         target: &Target,
         message: &Message<'_>,
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
+    ) -> Result<Option<SendHandle>, SendError> {
         if self.granting.may_place(message.data.len() as u64) {
-            return self.send_granted(terminus, target, message, wait);
+            self.drain_events_if_asked();
+            let store = |_: &_, pages: &ImportedRegion, at| pages.store(at, message.data).is_ok();
+            let length = message.data.len() as u64;
+            match self.send_placed(terminus, target, message, length, store)? {
+                Placing::Sent(handle) => return Ok(Some(handle)),
+                Placing::Full => return Ok(None),
+                Placing::NotGranted => {}
+            }
+        } else if let Some(handle) = self.send_at_once(terminus, target, message) {
+            return Ok(Some(handle));
         }
-        match self.send_at_once(terminus, target, message) {
-            Some(handle) => Ok(handle),
-            None => self.send_any(terminus, target, message, wait),
+        self.post_or_queue(terminus, target, message)
+    }
+
+    /// Sends a message that is one packet of bytes, if nothing stands in its way: apart from
+    /// [`Interface::post_or_queue`], because that takes much less where nothing else can be.
+    #[inline(always)]
+    fn send_at_once(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Option<SendHandle> {
+        let data = message.data;
+        if self.is_asked() || !message.metadata.is_empty() {
+            return None;
+        }
+        let outbound = self.outbound.own()?;
+        let offset = target
+            .ticket
+            .place(message.offset, data.len() as u64)
+            .ok()?;
+        let posting = || compose_at(target, message, offset);
+        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+        transmitter.post_at_once(terminus, posting, data, tx_links)
+    }
+
+    /// Sends what goes at once, and queues what may wait.
+    #[inline(never)]
+    fn post_or_queue(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Result<Option<SendHandle>, SendError> {
+        self.drain_events_if_asked();
+        if let Some(handle) = self.send_lent(terminus, target, message) {
+            return Ok(Some(handle));
+        }
+        let length = message.data.len() as u64;
+        let offset = target.ticket.place(message.offset, length)?;
+        let posted = self.post(terminus, target, message, offset);
+        if self.sleepers.is_any() {
+            self.wake_sleepers_for_credit();
+        }
+        match posted {
+            Ok(handle) => Ok(Some(handle)),
+            Err(PostError::QueueFull) => Ok(None),
+            Err(PostError::LinkGone) => Err(self.lost(target).into()),
+            Err(other) => Err(other.into()),
         }
     }
 
@@ -247,57 +256,15 @@ impl<H: Host> Interface<H> {
         transmitter.post_at_once(terminus, posting, message.data, tx_links)
     }
 
-    /// Sends a message whose place may have been granted.
-    #[inline(never)]
-    fn send_granted(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
-        self.drain_events_if_asked();
-        let store = |_: &_, pages: &ImportedRegion, at| pages.store(at, message.data).is_ok();
-        let length = message.data.len() as u64;
-        match self.send_placed(terminus, target, message, length, wait, store)? {
-            Some(handle) => Ok(handle),
-            None => self.send_any(terminus, target, message, wait),
-        }
-    }
-
-    #[inline(always)]
-    fn send_at_once(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-    ) -> Option<SendHandle> {
-        let data = message.data;
-        if self.is_asked() || !message.metadata.is_empty() {
-            return None;
-        }
-        let outbound = self.outbound.own()?;
-        let offset = target
-            .ticket
-            .place(message.offset, data.len() as u64)
-            .ok()?;
-        let posting = || compose_at(target, message, offset);
-        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-        transmitter.post_at_once(terminus, posting, data, tx_links)
-    }
-
     /// Sends a short message that found no room, or others before it, if room comes soon: a program that
-    /// sends faster than its peer receives would else queue each of its messages, which costs more than to send it.
-    fn send_short_soon(
+    /// sends faster than its peer receives would else queue each of its messages, which costs more than
+    /// to send it. Tries a fixed number of times, and takes in packets in between.
+    pub(crate) fn send_short_soon(
         &mut self,
         terminus: TerminusId,
         target: &Target,
         message: &Message<'_>,
-        wait: Wait,
     ) -> Option<SendHandle> {
-        if wait == Wait::Poll {
-            return None;
-        }
         let form = target.inline_form(message)?;
         // To another host no message goes that way, however long one tries.
         let link = target.link;
@@ -391,273 +358,79 @@ impl<H: Host> Interface<H> {
         Ok(posted?.handle)
     }
 
+    /// Begins a message that is too long to be queued; nothing if others wait for the link still.
     #[inline(never)]
-    fn send_any(
+    fn begin_streaming(
         &mut self,
         terminus: TerminusId,
         target: &Target,
         message: &Message<'_>,
-        wait: Wait,
-    ) -> Result<SendHandle, SendError> {
-        self.drain_events_if_asked();
-        if let Some(handle) = self.send_lent(terminus, target, message) {
-            return Ok(handle);
-        }
-        if let Some(handle) = self.send_short_soon(terminus, target, message, wait) {
-            return Ok(handle);
-        }
+    ) -> Result<Option<Segmenter>, SendError> {
         let length = message.data.len() as u64;
         let offset = target.ticket.place(message.offset, length)?;
-        let sent = match self.post(terminus, target, message, offset) {
-            Ok(handle) => Ok(handle),
-            Err(error) => self.send_slowly(terminus, target, message, offset, wait, error),
-        };
-        if self.sleepers.is_any() {
-            self.wake_sleepers_for_credit();
-        }
-        sent
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn send_slowly(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-        offset: u64,
-        wait: Wait,
-        mut error: PostError,
-    ) -> Result<SendHandle, SendError> {
         let posting = &compose_at(target, message, offset);
-        let would_block = SendError::WouldBlock {
-            peer: target.ticket.destination,
-        };
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            match error {
-                PostError::LinkGone => return Err(self.lost(target).into()),
-                PostError::TooLongToQueue { .. } if wait != Wait::Poll => {
-                    match self.send_streaming(
-                        terminus,
-                        target,
-                        posting,
-                        message,
-                        &mut wait_state,
-                    )? {
-                        Some(handle) => return Ok(handle),
-                        None => return Err(would_block),
-                    }
-                }
-                PostError::QueueFull | PostError::TooLongToQueue { .. } => {
-                    self.poll();
-                    if !self.pause(&mut wait_state)? {
-                        return Err(would_block);
-                    }
-                }
-                other => return Err(other.into()),
-            }
-            match self.post(terminus, target, message, offset) {
-                Ok(handle) => return Ok(handle),
-                Err(again) => error = again,
-            }
+        let begun = self.outbound.lock(|outbound| {
+            let transmitter = &mut outbound.transmitter;
+            let tx_links = &outbound.tx_links;
+            transmitter.begin_streaming(terminus, posting, message.metadata, length, tx_links)
+        });
+        match begun {
+            Ok(begun) => Ok(Some(begun)),
+            Err(PostError::QueueFull) => Ok(None),
+            Err(PostError::LinkGone) => Err(self.lost(target).into()),
+            Err(other) => Err(other.into()),
         }
     }
 
-    /// Sends a long message from the caller's slice. Nothing if there was no
-    /// room within the wait even for its first packet.
-    fn send_streaming(
+    /// Sends what is left of a message, as far as there is room. Nothing if that was not all.
+    #[inline(never)]
+    fn continue_streaming(
         &mut self,
         terminus: TerminusId,
         target: &Target,
-        posting: &EngineMessage,
         message: &Message<'_>,
-        wait_state: &mut WaitState,
+        rest: &mut Segmenter,
     ) -> Result<Option<SendHandle>, SendError> {
-        let mut segmenter = loop {
-            let begun = self.outbound.lock(|outbound| {
-                outbound.transmitter.begin_streaming(
-                    terminus,
-                    posting,
-                    message.metadata,
-                    message.data.len() as u64,
-                    &outbound.tx_links,
-                )
-            });
-            match begun {
-                Ok(segmenter) => break segmenter,
-                Err(PostError::QueueFull) => {
-                    self.poll();
-                    if !self.pause(wait_state)? {
-                        return Ok(None);
-                    }
-                }
-                Err(PostError::LinkGone) => return Err(self.lost(target).into()),
-                Err(other) => return Err(other.into()),
-            }
-        };
         loop {
-            let state = self.outbound.lock(|outbound| {
-                outbound.transmitter.continue_streaming(
+            let (metadata, data) = (message.metadata, message.data);
+            let progress = self.outbound.lock(|outbound| {
+                let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+                let progress = transmitter.continue_streaming(
                     terminus,
                     target.link,
-                    &mut segmenter,
-                    message.metadata,
-                    message.data,
-                    &mut outbound.tx_links,
-                )
+                    rest,
+                    metadata,
+                    data,
+                    tx_links,
+                );
+                if !matches!(progress, Ok(SendProgress::More)) {
+                    tx_links.hand_over();
+                }
+                progress
             })?;
-            match state {
-                transmit::SendProgress::Sent => {
-                    let handle = self.outbound.lock(|outbound| {
-                        outbound.tx_links.hand_over();
+            match progress {
+                SendProgress::Sent => {
+                    let finish = |outbound: &mut Outbound<_, _>| {
                         outbound.transmitter.finish_streaming(terminus)
-                    })?;
-                    return Ok(Some(handle));
+                    };
+                    return Ok(Some(self.outbound.lock(finish)?));
                 }
-                transmit::SendProgress::Gone => return Err(self.lost(target).into()),
-                transmit::SendProgress::More => {
-                    // Reception never waits for transmission, nor do other termini.
-                    self.poll();
-                }
-                transmit::SendProgress::Full => {
-                    self.poll();
-                    if !self.pause(wait_state)? {
-                        return if segmenter.is_started() {
-                            self.cut = Some(segmenter);
-                            Err(SendError::Cut {
-                                peer: target.ticket.destination,
-                                sent_bytes: segmenter.sent_bytes(),
-                            })
-                        } else {
-                            Ok(None)
-                        };
+                SendProgress::Gone => return Err(self.lost(target).into()),
+                // Reception never waits for transmission, nor do other termini.
+                SendProgress::More => drop(self.poll()),
+                SendProgress::Full => {
+                    if self.sleepers.is_any() {
+                        self.wake_sleepers_for_credit();
                     }
+                    return Ok(None);
                 }
             }
         }
     }
 
-    /// For [`Interface::take_cut`].
-    pub(crate) fn keep_cut(&mut self, rest: Option<Segmenter>) {
-        self.cut = rest;
-    }
-
-    /// What is left of the message that was just cut ([`SendError::Cut`]), for [`Interface::send_rest`].
-    pub(crate) fn take_cut(&mut self) -> Option<Segmenter> {
-        self.cut.take()
-    }
-
-    /// Sends what is left of a message that was cut, as far as there is room; whether that was all.
-    pub(crate) fn send_rest(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        rest: &mut Segmenter,
-        message: &Message<'_>,
-    ) -> Result<bool, SendError> {
-        let state = self.outbound.lock(|outbound| {
-            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            let (metadata, data) = (message.metadata, message.data);
-            let state = transmitter.continue_streaming(
-                terminus,
-                target.link,
-                rest,
-                metadata,
-                data,
-                tx_links,
-            );
-            tx_links.hand_over();
-            state
-        })?;
-        match state {
-            transmit::SendProgress::Sent => Ok(true),
-            transmit::SendProgress::More | transmit::SendProgress::Full => Ok(false),
-            transmit::SendProgress::Gone => Err(self.lost(target).into()),
-        }
-    }
-
-    /// Accounts for a message that was cut and is all sent now.
-    pub(crate) fn finish_rest(&mut self, terminus: TerminusId) -> Result<SendHandle, SendError> {
-        let finish =
-            |outbound: &mut Outbound<_, _>| outbound.transmitter.finish_streaming(terminus);
-        Ok(self.outbound.lock(finish)?)
-    }
-
-    /// Waits until that message, and so all that was sent before it to the same destination, is handed to its link.
-    /// Messages to other destinations are not waited for.
-    pub fn drain(&mut self, handle: SendHandle, wait: Wait) -> Result<Completion, SendError> {
-        self.check()?;
-        drain(self, handle, wait)
-    }
-
-    /// Waits until nothing is queued any more for that link: every message to it that was accepted is handed over, or has
-    /// failed with it. False if the time was over first. What waits for other links is not waited for.
-    pub fn flush_link(&mut self, link: LinkId, wait: Wait) -> Result<bool, HostError> {
-        self.check()?;
-        flush_link(self, link, wait)
-    }
-
-    /// As [`Interface::flush_link`], for all links: a peer that takes nothing keeps it from ending well.
-    ///
-    /// Here the application's own calls move its messages, so a program that sends and then does
-    /// something else for long, or ends, calls this in between.
-    pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
-        self.check()?;
-        flush(self, wait)
-    }
-}
-
-/// See [`Interface::drain`].
-pub(crate) fn drain<H: Host>(
-    hand: &mut impl InHand<H>,
-    handle: SendHandle,
-    wait: Wait,
-) -> Result<Completion, SendError> {
-    let mut wait_state = WaitState::new(wait);
-    loop {
-        let interface = hand.interface();
-        let completion = |interface: &Interface<H>| interface.completion(handle);
-        let mut found = completion(interface).map_err(|_| SendError::Finished)?;
-        if found == Completion::Pending {
-            interface.poll();
-            found = completion(interface).map_err(|_| SendError::Finished)?;
-        }
-        if found != Completion::Pending || !hand.pause(&mut wait_state)? {
-            return Ok(found);
-        }
-    }
-}
-
-/// See [`Interface::flush_link`].
-pub(crate) fn flush_link<H: Host>(
-    hand: &mut impl InHand<H>,
-    link: LinkId,
-    wait: Wait,
-) -> Result<bool, HostError> {
-    flush_until(hand, wait, |transmitter| !transmitter.is_waiting_for(link))
-}
-
-/// See [`Interface::flush`].
-pub(crate) fn flush<H: Host>(hand: &mut impl InHand<H>, wait: Wait) -> Result<bool, HostError> {
-    flush_until(hand, wait, |transmitter| !transmitter.is_waiting())
-}
-
-fn flush_until<H: Host>(
-    hand: &mut impl InHand<H>,
-    wait: Wait,
-    is_done: impl Fn(&TransmitterOf<H>) -> bool,
-) -> Result<bool, HostError> {
-    let mut wait_state = WaitState::new(wait);
-    loop {
-        let interface = hand.interface();
-        interface.poll();
+    /// Whether nothing is queued any more for links of that kind.
+    pub(crate) fn is_flushed(&self, is_done: impl Fn(&TransmitterOf<H>) -> bool) -> bool {
         let is_done = |outbound: &Outbound<_, _>| is_done(&outbound.transmitter);
-        if interface.outbound.read(is_done) {
-            return Ok(true);
-        }
-        if !hand.pause(&mut wait_state)? {
-            return Ok(false);
-        }
+        self.outbound.read(is_done)
     }
 }

@@ -11,8 +11,6 @@ use std::time::Duration;
 use hamlyn_host::sharing::await_readable;
 use hamlyn_host::{Driver, Host, HostError};
 
-use std::os::fd::AsFd;
-
 use super::Interface;
 
 /// How long to sleep elsewhere while others that were woken have not returned.
@@ -50,13 +48,16 @@ pub(crate) enum Joined {
 }
 
 impl<H: Host> Interface<H> {
-    /// A thread is about to sleep at the descriptor, if nothing has happened since the activity was `before`. If it is told to
-    /// sleep, it calls [`Interface::leave_sleepers`] when it wakes.
+    /// A thread is about to sleep, if nothing has happened since the activity was `before`, which was
+    /// before it last looked at what it waits for: at the descriptor if it sleeps `elsewhere`, and in
+    /// [`Interface::sleep_here`] otherwise, which only a thread may that has the interface to itself.
+    /// If it is told to sleep, it calls [`Interface::leave_sleepers`] when it wakes.
     #[cold]
     pub(crate) fn join_sleepers(
         &mut self,
         before: u64,
         deadline_ns: Option<u64>,
+        elsewhere: bool,
     ) -> Result<Joined, HostError> {
         self.wake_sleepers_if_active();
         self.wake_sleepers_for_credit();
@@ -79,7 +80,7 @@ impl<H: Host> Interface<H> {
             }
             self.sleepers.told = before;
             self.sleepers.credit_waits = self.credit_waits();
-            let driver = self.driver.as_mut();
+            let driver = self.driver.as_mut().filter(|_| elsewhere);
             let wants_ns = driver.and_then(|driver| driver.sleep_elsewhere());
             self.spare_due_ns = self.spare_due_ns.into_iter().chain(wants_ns).min();
             until_ns.into_iter().chain(wants_ns).min()
@@ -153,28 +154,6 @@ impl<H: Host> Interface<H> {
         if let Some(waker) = &self.sleepers.waker {
             waker();
         }
-    }
-
-    /// One sleep of a call that blocks while others of the same thread sleep at the descriptor: tasks of an executor that it
-    /// keeps from running.
-    #[cold]
-    pub(super) fn sleep_beside_others(
-        &mut self,
-        before: u64,
-        deadline_ns: Option<u64>,
-    ) -> Result<(), HostError> {
-        match self.join_sleepers(before, deadline_ns)? {
-            Joined::Ready => {}
-            Joined::Crowded => std::thread::sleep(self.nap(deadline_ns)),
-            Joined::Asleep(until_ns) => {
-                let span = self.span_until(until_ns);
-                let slept = self.shared_descriptor().cloned();
-                let slept = slept.map(|descriptor| await_readable(descriptor.as_fd(), span));
-                self.leave_sleepers();
-                slept.transpose()?;
-            }
-        }
-        Ok(())
     }
 
     /// How long to wait when it is crowded.

@@ -13,10 +13,10 @@ use super::returns::{Came, Place, Returns, malformed};
 use super::wire::{END, FETCHED, Lane, POOL, POOL_OFFSET, entry_offset, list_bytes};
 use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
 use crate::interface::Queue;
-use crate::manager::Entered;
 use crate::message::{Message, Target};
+use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
-use crate::wait::{Wait, WaitState};
+use crate::wait::{Wait, Waiting};
 
 /// How long the publisher's process has to hand its pool over; its program takes no part in that.
 const POOL_WAIT: Wait = Wait::millis(2000);
@@ -47,17 +47,16 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn open<H: Host>(
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         lane: Lane,
         publisher: Target,
     ) -> Result<Self, OpenError> {
-        let interface = manager.interface_mut();
-        let area = interface.allocate(list_bytes(lane.depth))?;
-        let queue = interface.open_queue(usize::from(lane.depth) + WORDS)?;
-        let slot = match interface.open_slot(NewSlot::new(&area).queue(&queue)) {
+        let area = session.allocate(list_bytes(lane.depth))?;
+        let queue = session.open_queue(usize::from(lane.depth) + WORDS)?;
+        let slot = match session.open_slot(NewSlot::new(&area).queue(&queue)) {
             Ok(slot) => slot,
             Err(error) => {
-                interface.close_queue(queue);
+                session.close_queue(queue);
                 return Err(error);
             }
         };
@@ -78,15 +77,13 @@ impl List {
     /// Fetches the pool of a publisher that shows it to all.
     pub(super) fn fetch_shown<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
     ) -> Result<(), ConnectError> {
         let Some(number) = self.lane.pool else {
             return Ok(());
         };
         let from = self.publisher.ticket().destination;
-        let pool = manager
-            .interface_mut()
-            .fetch_pool(from, number, POOL_WAIT)?;
+        let pool = session.fetch_pool(from, number, POOL_WAIT)?;
         if Some(pool.length_bytes()) != self.lane.pool_bytes().map(|bytes| bytes as u64) {
             return Err(ConnectError::Seed {
                 what: "its pool has another size",
@@ -126,37 +123,57 @@ impl List {
         })
     }
 
+    /// The next message, or the newest; it waits for one as long as `wait` says. `told` was taken from the
+    /// queue already. What ended the list goes to `over` if there is a message before it.
     #[inline(never)]
     pub(super) fn next_message<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         returns: &mut Returns,
-        mut told: Option<Notification>,
+        told: Option<Notification>,
         over: &mut Option<ReceiveError>,
         from: u64,
         wait: Wait,
     ) -> Result<Option<Came>, ReceiveError> {
-        returns.give_back_released(manager);
+        let mut waiting = Waiting::new(wait);
+        if self.lane.is_latest() && self.next == 0 {
+            // What was published before it presented itself is shown by the head, and announced to nobody.
+            waiting = waiting.look_every(LOOK_WAIT);
+        }
+        let mut told = told;
+        session.wait_within(&mut waiting, |session, _| {
+            returns.give_back_released(session);
+            self.look(session, returns, told.take(), over, from)
+        })
+    }
+
+    /// The step of that wait.
+    fn look<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        returns: &mut Returns,
+        mut told: Option<Notification>,
+        over: &mut Option<ReceiveError>,
+        from: u64,
+    ) -> Result<Option<Came>, ReceiveError> {
         let mut newest: Option<Came> = None;
         let mut looks_again = self.lane.is_latest();
-        let mut nap = None;
-        let mut wait_state = WaitState::new(wait);
         loop {
             if self.owes_word {
                 let message = Message::new(&[]).word(FETCHED);
-                let said = manager.send_msg(&self.publisher, &message, Wait::Poll);
+                let said = session.send(&self.publisher, &message, Wait::Poll);
                 self.owes_word = matches!(said, Err(SendError::WouldBlock { .. }));
             }
             if told.is_none() {
-                told = manager.interface_mut().next_notification(&mut self.queue)?;
+                told = session.next_notification(&mut self.queue)?;
             }
             match told.take() {
                 Some(told) if told.word == POOL || told.word == END => {
-                    let ended = self.control(manager, &told);
+                    let ended = self.control(session, &told);
                     let Err(error) = ended else {
                         continue;
                     };
-                    match self.newest_of(manager, returns, newest, from)? {
+                    match self.newest_of(session, returns, newest, from)? {
                         None => return Err(error),
                         // The next call says so.
                         newest => {
@@ -170,11 +187,11 @@ impl List {
                     let came = self.message(&told)?;
                     if self.lane.is_latest() && came.number < from {
                         // It was found by the head before.
-                        returns.give_back_came(manager, came);
+                        returns.give_back_came(session, came);
                         continue;
                     }
                     if let Some(older) = newest.replace(came) {
-                        returns.give_back_came(manager, older);
+                        returns.give_back_came(session, older);
                     }
                     if !self.lane.is_latest() {
                         return Ok(newest);
@@ -183,29 +200,20 @@ impl List {
                 // It may have been announced before the head says so: then it needs no copy.
                 None if looks_again && self.shows_newer(newest, from) => {
                     looks_again = false;
-                    manager.interface_mut().poll();
+                    session.poll();
                 }
                 None => {
-                    let newest = self.newest_of(manager, returns, newest, from)?;
+                    let newest = self.newest_of(session, returns, newest, from)?;
                     if newest.is_some() {
                         return Ok(newest);
                     }
-                    if manager.interface().is_drained(self.publisher.link()) {
-                        return Err(manager.interface().lost(&self.publisher).into());
+                    if session.is_drained(self.publisher.link()) {
+                        return Err(session.lost(&self.publisher).into());
                     }
-                    if manager.interface_mut().is_closed_there(&self.publisher) {
+                    if session.is_closed_there(&self.publisher) {
                         return Err(ReceiveError::Closed);
                     }
-                    looks_again = self.lane.is_latest();
-                    let is_known = !self.lane.is_latest() || self.next > 0;
-                    let pauses = match is_known {
-                        true => manager.pause(&mut wait_state)?,
-                        false => nap_once(manager, &mut wait_state, &mut nap)?,
-                    };
-                    if !pauses {
-                        return Ok(None);
-                    }
-                    returns.give_back_released(manager);
+                    return Ok(None);
                 }
             }
         }
@@ -223,7 +231,7 @@ impl List {
     /// The newest message that came, or a newer one that the head of the pool shows.
     fn newest_of<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         returns: &mut Returns,
         newest: Option<Came>,
         from: u64,
@@ -236,7 +244,7 @@ impl List {
             return Ok(newest);
         };
         if let Some(older) = newest {
-            returns.give_back_came(manager, older);
+            returns.give_back_came(session, older);
         }
         Ok(Some(copied))
     }
@@ -266,7 +274,7 @@ impl List {
     #[cold]
     fn control<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         told: &Notification,
     ) -> Result<(), ReceiveError> {
         let publisher = &self.publisher;
@@ -283,7 +291,7 @@ impl List {
             return Err(malformed("no pool"));
         };
         let from = publisher.ticket().destination;
-        let pool = manager.interface_mut().fetch_pool(from, number, POOL_WAIT);
+        let pool = session.fetch_pool(from, number, POOL_WAIT);
         let pool = match pool {
             Ok(pool) => pool,
             Err(hamlyn_host::ConnectError::Invalid { .. }) => {
@@ -303,23 +311,4 @@ impl List {
         self.owes_word = true;
         Ok(())
     }
-}
-
-/// A step of a wait that looks again after [`LOOK_WAIT`], whether or not it is woken; false when
-/// its time is over.
-fn nap_once<H: Host>(
-    manager: &mut Entered<'_, H>,
-    wait_state: &mut WaitState,
-    nap: &mut Option<WaitState>,
-) -> Result<bool, HostError> {
-    let left = match manager.interface().left(wait_state) {
-        Wait::Poll | Wait::For(Duration::ZERO) => return Ok(false),
-        Wait::For(left) => left.min(LOOK_WAIT),
-        Wait::Forever => LOOK_WAIT,
-    };
-    let state = nap.get_or_insert_with(|| WaitState::new(Wait::For(left)));
-    if !manager.pause(state)? {
-        *nap = None;
-    }
-    Ok(true)
 }

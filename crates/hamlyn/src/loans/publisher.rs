@@ -12,8 +12,8 @@ use super::window::Held;
 use super::{PublisherOptions, SlowReaders};
 use crate::error::{OpenError, SendError};
 use crate::item::{Bound, ItemHeader};
-use crate::manager::{Holder, Manager};
-use crate::wait::{Wait, WaitState};
+use crate::manager::{Manager, ManagerRef};
+use crate::wait::{Wait, Waiting};
 
 /// Calls after which messages of readers are taken in, if nothing has made that necessary before.
 const CALLS_BETWEEN_LOOKS: u32 = 16;
@@ -28,7 +28,7 @@ pub struct Publisher<H: Host = ProcessHost> {
     /// Calls until messages of readers are taken in.
     unlooked: u32,
     bound: Bound,
-    manager: Holder<H>,
+    manager: ManagerRef<H>,
 }
 
 /// A message was not loaned.
@@ -83,7 +83,7 @@ impl<H: Host> Publisher<H> {
             false => Held::new(Pool::new(message_bytes, chunks)?),
         };
         let mut entered = manager.enter()?;
-        let bound = entered.bind_empty(item, header)?;
+        let bound = entered.core.bind_empty(item, header)?;
         let mut readers = Readers::new(&mut entered, options, &held)?;
         readers.offer(&mut entered, &bound)?;
         drop(entered);
@@ -147,14 +147,9 @@ impl<H: Host> Publisher<H> {
 
     /// Waits until there are as many readers. Their number; less than that if the time was over.
     pub fn await_readers(&mut self, readers: usize, wait: Wait) -> Result<usize, HostError> {
-        self.manager.check()?;
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            self.look();
-            if self.readers() >= readers || !self.manager.enter()?.pause(&mut wait_state)? {
-                return Ok(self.readers());
-            }
-        }
+        let is_there = |publisher: &mut Self| (publisher.readers() >= readers).then_some(());
+        self.wait_for(wait, is_there)?;
+        Ok(self.readers())
     }
 
     /// Waits until every reader has room for a message; false if the time was over. The room stays until the next message is
@@ -184,25 +179,21 @@ impl<H: Host> Publisher<H> {
         mut is_there: impl FnMut(&mut Self) -> Option<R>,
     ) -> Result<Option<R>, HostError> {
         self.manager.check()?;
-        let mut wait_state = WaitState::new(wait);
+        let manager = self.manager.clone();
         let mut seen = None;
-        loop {
+        manager.wait_for(wait, || {
             self.readers.collect(&self.manager, &mut self.held);
             if let Some(found) = is_there(self) {
                 return Ok(Some(found));
             }
-            let activity = Some(self.manager.enter()?.interface().activity());
-            if activity != seen {
-                seen = activity;
-                self.look();
-                if let Some(found) = is_there(self) {
-                    return Ok(Some(found));
-                }
-            }
-            if !self.manager.enter()?.pause(&mut wait_state)? {
+            let activity = Some(self.manager.enter()?.activity());
+            if activity == seen {
                 return Ok(None);
             }
-        }
+            seen = activity;
+            self.look();
+            Ok(is_there(self))
+        })
     }
 
     /// How many readers there are.
@@ -228,7 +219,7 @@ impl<H: Host> Publisher<H> {
 
     fn publish(&mut self, mut chunk: Chunk, wait: Wait) -> Result<Published, SendError> {
         self.manager.check()?;
-        let mut wait_state = WaitState::new(wait);
+        let mut waiting = Waiting::new(wait);
         match self.unlooked.checked_sub(1) {
             Some(unlooked) => self.unlooked = unlooked,
             None => self.look(),
@@ -238,7 +229,7 @@ impl<H: Host> Publisher<H> {
             if !blocks {
                 self.look();
             } else {
-                let left = self.manager.enter()?.interface().left(&mut wait_state);
+                let left = self.manager.enter()?.left(&mut waiting);
                 let has_room = self.await_room(left);
                 if has_room != Ok(true) {
                     self.held.give_back(chunk);
@@ -259,7 +250,7 @@ impl<H: Host> Publisher<H> {
         let (readers, held) = (&mut self.readers, &mut self.held);
         if readers.has_copied() {
             let left = match blocks {
-                true => self.manager.enter()?.interface().left(&mut wait_state),
+                true => self.manager.enter()?.left(&mut waiting),
                 false => Wait::Poll,
             };
             readers.copy(held, index, left, &mut published);

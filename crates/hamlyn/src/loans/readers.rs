@@ -18,9 +18,10 @@ use super::{PublisherOptions, SlowReaders};
 use crate::error::{OpenError, SendError};
 use crate::interface::Queue;
 use crate::item::{Bound, Place};
-use crate::manager::{Entered, Holder};
+use crate::manager::ManagerRef;
 use crate::message::{Message, Target};
 use crate::remains::{LastWord, Leaving, Remains};
+use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::stream;
 use crate::wait::Wait;
@@ -167,28 +168,32 @@ impl Newcomer {
     }
 
     /// Shows it the pool, if that is not shown to all, or grows its stream; nothing if there is no room for that at present.
-    fn route<H: Host>(&self, manager: &Holder<H>, held: &Held, is_shown: bool) -> Option<Route<H>> {
+    fn route<H: Host>(
+        &self,
+        manager: &ManagerRef<H>,
+        held: &Held,
+        is_shown: bool,
+    ) -> Option<Route<H>> {
         match &self.greeting {
             Greeting::Views(ticket) if is_shown => Some(Route::Views {
                 list: Target::new(self.from, *ticket),
                 number: None,
             }),
             Greeting::Views(ticket) => {
-                let mut manager = manager.enter().ok()?;
+                let mut session = manager.enter().ok()?;
                 let list = Target::new(self.from, *ticket);
-                let interface = manager.interface_mut();
-                let number = interface.show_pool(&held.pool, self.from).ok()?;
+                let number = session.show_pool(&held.pool, self.from).ok()?;
                 let data = pair(number, 0);
                 let message = Message::new(&data).at(POOL_OFFSET).word(POOL);
-                if manager.send_msg(&list, &message, Wait::Poll).is_err() {
-                    manager.interface_mut().hide_pool(number);
+                if session.send(&list, &message, Wait::Poll).is_err() {
+                    session.hide_pool(number);
                     return None;
                 }
                 let number = Some(number);
                 Some(Route::Views { list, number })
             }
             Greeting::Copies(seed) => {
-                let sender = stream::Sender::grow(manager.manager(), seed, Wait::Poll);
+                let sender = stream::Sender::grow(manager, seed, Wait::Poll);
                 Some(Route::Copies(Box::new(sender.ok()?)))
             }
         }
@@ -208,12 +213,12 @@ impl<H: Host> Reader<H> {
 
 impl<H: Host> Readers<H> {
     pub(super) fn new(
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         options: PublisherOptions,
         held: &Held,
     ) -> Result<Self, OpenError> {
         let shown = match options.is_latest() {
-            true => Some(manager.interface_mut().show_pool_to_all(&held.pool)?),
+            true => Some(session.show_pool_to_all(&held.pool)?),
             false => None,
         };
         Ok(Self {
@@ -228,7 +233,7 @@ impl<H: Host> Readers<H> {
             peers_happened: 0,
             lost: 0,
             misbehaved: 0,
-            leaving: manager.interface().leaving.clone(),
+            leaving: session.leaving.clone(),
         })
     }
 
@@ -273,7 +278,7 @@ impl<H: Host> Readers<H> {
     /// Opens lanes until enough are offered, as far as there may be more readers.
     pub(super) fn offer(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         bound: &Bound,
     ) -> Result<(), OpenError> {
         let asked = |offered: &&Offered| offered.asked_ns.is_some();
@@ -285,14 +290,17 @@ impl<H: Host> Readers<H> {
         };
         let taken = self.readers.len() + self.waiting.len();
         while open < enough && self.offered.len() + taken < most {
-            let (mut door, lane) = match self.open_lane(manager) {
+            let (mut door, lane) = match self.open_lane(session) {
                 Ok(opened) => opened,
                 Err(error) => {
-                    manager.run_short(bound);
+                    session.core.run_short(bound);
                     return Err(error);
                 }
             };
-            match manager.offer_place(bound, self.options.readers, &lane.to_bytes()) {
+            match session
+                .core
+                .offer_place(bound, self.options.readers, &lane.to_bytes())
+            {
                 Ok(place) => door.place = Some(place),
                 Err(error) => {
                     self.leaving.leave(door.remains(None));
@@ -306,24 +314,23 @@ impl<H: Host> Readers<H> {
         Ok(())
     }
 
-    fn open_lane(&self, manager: &mut Entered<'_, H>) -> Result<(Door, Lane), OpenError> {
-        let interface = manager.interface_mut();
-        let area = interface.allocate(DOOR_BYTES)?;
-        let board = interface.allocate(board_bytes(self.options.depth))?;
-        let queue = interface.open_queue(DOOR_ENTRIES)?;
-        let slot = interface.open_slot(NewSlot::new(&area).queue(&queue));
+    fn open_lane(&self, session: &mut Session<'_, H>) -> Result<(Door, Lane), OpenError> {
+        let area = session.allocate(DOOR_BYTES)?;
+        let board = session.allocate(board_bytes(self.options.depth))?;
+        let queue = session.open_queue(DOOR_ENTRIES)?;
+        let slot = session.open_slot(NewSlot::new(&area).queue(&queue));
         let slot = match slot {
             Ok(slot) => slot,
             Err(error) => {
-                interface.close_queue(queue);
+                session.close_queue(queue);
                 return Err(error);
             }
         };
-        let board_slot = match interface.open_slot(NewSlot::new(&board)) {
+        let board_slot = match session.open_slot(NewSlot::new(&board)) {
             Ok(board_slot) => board_slot,
             Err(error) => {
-                interface.close_slot(slot)?;
-                interface.close_queue(queue);
+                session.close_slot(slot)?;
+                session.close_queue(queue);
                 return Err(error);
             }
         };
@@ -345,11 +352,11 @@ impl<H: Host> Readers<H> {
 
     /// Takes in what was given back, and nothing else: for a publisher that waits for it.
     #[inline]
-    pub(super) fn collect(&mut self, manager: &Holder<H>, held: &mut Held) {
+    pub(super) fn collect(&mut self, manager: &ManagerRef<H>, held: &mut Held) {
         let Ok(mut entered) = manager.enter() else {
             return;
         };
-        entered.interface_mut().poll();
+        entered.poll();
         drop(entered);
         for reader in &mut self.readers {
             reader.window.collect(&reader.door.board, held);
@@ -357,17 +364,17 @@ impl<H: Host> Readers<H> {
     }
 
     /// Takes in what has come: greetings, samples that were given back, good-byes and losses.
-    pub(super) fn look(&mut self, manager: &Holder<H>, bound: &Bound, held: &mut Held) {
+    pub(super) fn look(&mut self, manager: &ManagerRef<H>, bound: &Bound, held: &mut Held) {
         let Ok(mut entered) = manager.enter() else {
             return;
         };
-        entered.reap();
-        entered.interface_mut().poll();
+        entered.core.reap();
+        entered.poll();
         for reader in &mut self.readers {
             reader.collect(held);
         }
         self.sweep(&mut entered, held);
-        let happened = entered.interface_mut().peers_happened();
+        let happened = entered.peers_happened();
         self.looks += 1;
         if happened != self.peers_happened || self.looks >= LOOKS_BETWEEN_COUNTS {
             self.peers_happened = happened;
@@ -406,7 +413,7 @@ impl<H: Host> Readers<H> {
     }
 
     /// A reader presents itself over a link: with a list or a stream of its own.
-    fn greet(&mut self, manager: &mut Entered<'_, H>, door: Door, told: &Notification) {
+    fn greet(&mut self, session: &mut Session<'_, H>, door: Door, told: &Notification) {
         let (from, word) = (told.from, told.word);
         let mut bytes = [0; GREETING_BYTES];
         let is_read = door.area.read_at(GREETING_OFFSET, &mut bytes).is_ok();
@@ -422,7 +429,7 @@ impl<H: Host> Readers<H> {
             greeting,
         };
         // Otherwise it could have us write to somebody else.
-        if manager.interface_mut().led_to(from, &newcomer.to()) != Some(true) {
+        if session.led_to(from, &newcomer.to()) != Some(true) {
             self.misbehaved += 1;
             self.leaving.leave(newcomer.door.remains(None));
             return;
@@ -432,12 +439,12 @@ impl<H: Host> Readers<H> {
 
     /// Takes in those that have presented themselves. Whoever finds a full link, or no room among what waits to be fetched, is
     /// tried again at the next look.
-    fn take_in(&mut self, manager: &Holder<H>, held: &mut Held) {
+    fn take_in(&mut self, manager: &ManagerRef<H>, held: &mut Held) {
         for mut newcomer in std::mem::take(&mut self.waiting) {
             // It says good-bye already, or something else.
             let told = newcomer.door.queue.reader.pop();
             let is_gone = match manager.enter() {
-                Ok(entered) => entered.interface().is_drained(newcomer.from),
+                Ok(entered) => entered.is_drained(newcomer.from),
                 Err(_) => true,
             };
             if told != Ok(None) || is_gone {
@@ -475,10 +482,10 @@ impl<H: Host> Readers<H> {
     }
 
     /// Lets go of readers that are gone, and of all that they had.
-    fn sweep(&mut self, manager: &mut Entered<'_, H>, held: &mut Held) {
+    fn sweep(&mut self, session: &mut Session<'_, H>, held: &mut Held) {
         let mut at = 0;
         while at < self.readers.len() {
-            let is_gone = manager.interface().is_drained(self.readers[at].from);
+            let is_gone = session.is_drained(self.readers[at].from);
             if !is_gone && !self.readers[at].is_over {
                 at += 1;
                 continue;
@@ -499,7 +506,7 @@ impl<H: Host> Readers<H> {
                 Route::Views { number, .. } => {
                     number
                         .into_iter()
-                        .for_each(|number| manager.interface_mut().hide_pool(number));
+                        .for_each(|number| session.hide_pool(number));
                 }
                 Route::Copies(_) => self.copied -= 1,
             }
@@ -507,12 +514,12 @@ impl<H: Host> Readers<H> {
     }
 
     /// Takes back lanes whose askers did not present themselves, and offers others.
-    fn tidy(&mut self, manager: &mut Entered<'_, H>, bound: &Bound) {
-        let now_ns = manager.interface().host().now_ns();
+    fn tidy(&mut self, session: &mut Session<'_, H>, bound: &Bound) {
+        let now_ns = session.host().now_ns();
         let asked = self
             .offered
             .len()
-            .saturating_sub(manager.offered_under(bound));
+            .saturating_sub(session.core.offered_under(bound));
         for offered in self.offered.iter_mut().take(asked) {
             offered.asked_ns.get_or_insert(now_ns);
         }
@@ -527,7 +534,7 @@ impl<H: Host> Readers<H> {
             }
             !is_late
         });
-        if let Err(error) = self.offer(manager, bound) {
+        if let Err(error) = self.offer(session, bound) {
             tracing::debug!(%error, "no lane for another reader of loaned messages");
         }
     }
@@ -536,7 +543,7 @@ impl<H: Host> Readers<H> {
     #[inline]
     pub(super) fn announce(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         held: &mut Held,
         index: u32,
         number: u64,
@@ -552,7 +559,7 @@ impl<H: Host> Readers<H> {
                 held.release(older);
                 reader.lost += 1;
             }
-            if reader.tell(manager, held, index, number, depth) {
+            if reader.tell(session, held, index, number, depth) {
                 published.readers += 1;
             } else if reader.is_over {
                 // The next look lets it go.
@@ -602,10 +609,10 @@ impl<H: Host> Readers<H> {
     }
 
     /// Wakes readers on this host that had no room for the newest message: they look at the head.
-    pub(super) fn ring(&mut self, manager: &mut Entered<'_, H>) {
+    pub(super) fn ring(&mut self, session: &mut Session<'_, H>) {
         for reader in &mut self.readers {
             if let (Route::Views { list, .. }, Some(_)) = (&reader.route, reader.latest) {
-                let rung = manager.send_msg(list, &Message::new(&[]).silent(), Wait::Poll);
+                let rung = session.send(list, &Message::new(&[]).silent(), Wait::Poll);
                 // Where there is no room, the reader has still to take what came before, and looks
                 // then.
                 reader.is_over |= !matches!(rung, Ok(_) | Err(SendError::WouldBlock { .. }));
@@ -614,11 +621,11 @@ impl<H: Host> Readers<H> {
     }
 
     /// Sends what was kept to readers that have room.
-    fn send_latest(&mut self, manager: &mut Entered<'_, H>, held: &mut Held) {
+    fn send_latest(&mut self, session: &mut Session<'_, H>, held: &mut Held) {
         let depth = self.options.depth;
         for reader in &mut self.readers {
             if let (Route::Views { .. }, Some((index, number))) = (&reader.route, reader.latest)
-                && reader.tell(manager, held, index, number, depth)
+                && reader.tell(session, held, index, number, depth)
             {
                 reader.latest = None;
                 held.release(index);
@@ -654,7 +661,7 @@ impl<H: Host> Reader<H> {
     #[inline]
     fn tell(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         held: &mut Held,
         index: u32,
         number: u64,
@@ -671,7 +678,7 @@ impl<H: Host> Reader<H> {
         let message = Message::new(&data)
             .at(entry_offset(position, depth))
             .word(position);
-        match manager.send_msg(list, &message, Wait::Poll) {
+        match session.send(list, &message, Wait::Poll) {
             Ok(_) => {
                 held.hold_again(index);
                 self.window.push(Sent::InPlace(index));

@@ -5,8 +5,8 @@ use hamlyn_host::Host;
 use super::wire::{board_offset, given_back, pair};
 use crate::drop_list::DropList;
 use crate::error::{ReceiveError, SendError};
-use crate::manager::Entered;
 use crate::message::{Message, Target};
+use crate::session::Session;
 use crate::wait::Wait;
 
 pub(super) const fn malformed(what: &'static str) -> ReceiveError {
@@ -47,33 +47,33 @@ pub(super) struct Returns {
 impl Returns {
     /// Tells the publisher that a sample is given back; later, if there is no room.
     #[inline]
-    pub(super) fn give_back<H: Host>(&mut self, manager: &mut Entered<'_, H>, position: u64) {
-        if !self.tell(manager, position) {
+    pub(super) fn give_back<H: Host>(&mut self, session: &mut Session<'_, H>, position: u64) {
+        if !self.tell(session, position) {
             self.untold.push(position);
         }
     }
 
     /// The same of a message that came, unless it was found by the head.
-    pub(super) fn give_back_came<H: Host>(&mut self, manager: &mut Entered<'_, H>, came: Came) {
+    pub(super) fn give_back_came<H: Host>(&mut self, session: &mut Session<'_, H>, came: Came) {
         if let Some(position) = came.position {
-            self.give_back(manager, position);
+            self.give_back(session, position);
         }
     }
 
     #[inline]
-    fn tell<H: Host>(&self, manager: &mut Entered<'_, H>, position: u64) -> bool {
+    fn tell<H: Host>(&self, session: &mut Session<'_, H>, position: u64) -> bool {
         let data = pair(given_back(position), 0);
         let message = Message::new(&data).at(board_offset(position, self.depth));
-        let told = manager.send_msg(&self.board, &message, Wait::Poll);
+        let told = session.send(&self.board, &message, Wait::Poll);
         // A publisher that is gone need not be told.
         !matches!(told, Err(SendError::WouldBlock { .. }))
     }
 
-    pub(super) fn give_back_released<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    pub(super) fn give_back_released<H: Host>(&mut self, session: &mut Session<'_, H>) {
         let released = self.released.clone();
-        released.retain(|&mut position| !self.tell(manager, position));
+        released.retain(|&mut position| !self.tell(session, position));
         let mut untold = std::mem::take(&mut self.untold);
-        untold.retain(|&position| !self.tell(manager, position));
+        untold.retain(|&position| !self.tell(session, position));
         self.untold = untold;
     }
 }

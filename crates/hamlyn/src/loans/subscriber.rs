@@ -16,12 +16,12 @@ use crate::drop_list::DropList;
 use crate::error::{ConnectError, ReceiveError};
 use crate::item::{Greeted, ItemHeader};
 use crate::links::PeerIdentity;
-use crate::manager::{Holder, Manager};
+use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::stream::{self, StreamOptions};
 use crate::ticket::TICKET_BYTES;
-use crate::wait::{Wait, WaitState};
+use crate::wait::{Wait, Waiting};
 
 /// A wait for a copy ends now and then, to see whether the publisher is still there.
 const COPY_WAIT: Duration = Duration::from_millis(500);
@@ -58,7 +58,7 @@ pub struct Subscriber<H: Host = ProcessHost> {
     /// Why nothing comes any more.
     over: Option<ReceiveError>,
     leaving: Leaving,
-    pub(super) manager: Holder<H>,
+    pub(super) manager: ManagerRef<H>,
 }
 
 impl<H: Host> Greeted for Subscriber<H> {
@@ -89,9 +89,9 @@ impl<H: Host> Subscriber<H> {
         let board = door.with_ticket(lane.board).ok_or(ConnectError::Seed {
             what: "its board is another interface's",
         })?;
-        let here = entered.interface().identity();
+        let here = entered.identity();
         let is_near = lane.door.destination.node == here.node && lane.door.destination != here;
-        let leaving = entered.interface().leaving.clone();
+        let leaving = entered.leaving.clone();
         let mut greeting = [0; GREETING_BYTES];
         let (word, route) = if is_near {
             let list = List::open(&mut entered, lane, door)?;
@@ -133,7 +133,7 @@ impl<H: Host> Subscriber<H> {
             list.fetch_shown(&mut manager.enter()?)?;
         }
         let message = Message::new(&greeting).at(GREETING_OFFSET).word(word);
-        manager.enter()?.send_msg(&door, &message, left)?;
+        manager.enter()?.send(&door, &message, left)?;
         Ok(subscriber)
     }
 
@@ -153,14 +153,14 @@ impl<H: Host> Subscriber<H> {
         let from = self.following.unwrap_or(0);
         let came = match &mut self.route {
             Route::Views(list) => {
-                let mut manager = self.manager.enter()?;
-                match manager.interface_mut().take_at_hand(&list.queue) {
+                let mut session = self.manager.enter()?;
+                match session.take_at_hand(&list.queue) {
                     Some(told) if told.word == list.next && !is_latest && list.pool.is_some() => {
                         list.message(&told).map(Some)
                     }
                     told => {
                         let over = &mut self.over;
-                        list.next_message(&mut manager, returns, told, over, from, wait)
+                        list.next_message(&mut session, returns, told, over, from, wait)
                     }
                 }
             }
@@ -213,14 +213,14 @@ impl<H: Host> Subscriber<H> {
     /// The publisher, as the kernel or the handshake vouches. Nothing if its link ended long ago.
     pub fn publisher(&self) -> Option<PeerIdentity> {
         let link = self.door.link();
-        self.manager.enter().ok()?.interface_mut().identity_of(link)
+        self.manager.enter().ok()?.identity_of(link)
     }
 
     /// Gives back samples that were kept and are dropped, as the next [`Subscriber::recv`] would: for a program that makes none
     /// for long.
     pub fn reclaim(&mut self) {
-        if let Ok(mut manager) = self.manager.enter() {
-            self.returns.give_back_released(&mut manager);
+        if let Ok(mut session) = self.manager.enter() {
+            self.returns.give_back_released(&mut session);
         }
     }
 }
@@ -274,19 +274,19 @@ impl<H: Host> Copies<H> {
     /// The next message that is copied to here.
     fn next_message(
         &mut self,
-        manager: &Holder<H>,
+        manager: &ManagerRef<H>,
         returns: &mut Returns,
         publisher: &Target,
         is_latest: bool,
         wait: Wait,
     ) -> Result<Option<Came>, ReceiveError> {
         returns.give_back_released(&mut manager.enter()?);
-        let mut wait_state = WaitState::new(wait);
+        let mut waiting = Waiting::new(wait);
         let mut newest: Option<Came> = None;
         loop {
             let left = match newest {
                 Some(_) => Wait::Poll,
-                None => manager.enter()?.interface().left(&mut wait_state),
+                None => manager.enter()?.left(&mut waiting),
             };
             let slice = match left {
                 Wait::For(left) if left < COPY_WAIT => Wait::For(left),
@@ -319,10 +319,10 @@ impl<H: Host> Copies<H> {
                 Err(error) => return Err(error),
                 Ok(None) => {
                     let mut entered = manager.enter()?;
-                    if entered.interface().is_drained(publisher.link()) {
-                        return Err(entered.interface().lost(publisher).into());
+                    if entered.is_drained(publisher.link()) {
+                        return Err(entered.lost(publisher).into());
                     }
-                    if entered.interface_mut().is_closed_there(publisher) {
+                    if entered.is_closed_there(publisher) {
                         return Err(ReceiveError::Closed);
                     }
                     if slice == left {

@@ -9,9 +9,10 @@ use hamlyn_ring::area::HandoverReader;
 
 use super::wire::Word;
 use crate::error::{OpenError, SendError};
-use crate::manager::{ClassId, Entered};
+use crate::manager::ClassId;
 use crate::message::{Message, Target};
 use crate::one_shot::OneShotSlot;
+use crate::session::Session;
 use crate::slot::NewSlot;
 use crate::ticket::Ticket;
 use crate::wait::Wait;
@@ -42,16 +43,15 @@ pub(super) struct Buffers {
 impl Buffers {
     /// So many buffers of that length, none of which accepts anything yet, and the entries for words, which accept one each.
     pub(super) fn open<H: Host>(
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         class: ClassId,
         count: u16,
         length_bytes: u32,
     ) -> Result<Self, OpenError> {
         let piece_bytes = piece_bytes(length_bytes);
-        let interface = manager.interface_mut();
-        let (area, reader) = interface.allocate_handover(u32::from(count), piece_bytes)?;
+        let (area, reader) = session.allocate_handover(u32::from(count), piece_bytes)?;
         let new = NewSlot::over(area).range(0..u64::from(count) * u64::from(piece_bytes));
-        let opened = OneShotSlot::open(manager, class, new, usize::from(count) + WORDS)?;
+        let opened = OneShotSlot::open(session, class, new, usize::from(count) + WORDS)?;
         for index in 0..count {
             let low = offset_of(index, length_bytes);
             if let Some(entry) = opened.metadata.entry(index) {
@@ -150,7 +150,7 @@ impl Remote {
     /// [`SendError::WouldBlock`] only if the work queue is full. Allocates if it copies.
     pub(super) fn post<H: Host>(
         &self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         index: u16,
         word: Word,
         data: &[u8],
@@ -158,18 +158,17 @@ impl Remote {
         let metadata = word.to_bits().to_le_bytes();
         let (to, offset) = (self.at(index), offset_of(index, self.length_bytes));
         let message = Message::new(data).at(offset).metadata(&metadata);
-        match manager.send_msg(&to, &message, Wait::Poll) {
+        match session.send(&to, &message, Wait::Poll) {
             Err(SendError::WouldBlock { .. }) if !data.is_empty() => {}
             sent => return sent,
         }
-        manager.sweep_areas();
-        let terminus = manager.terminus();
-        let interface = manager.interface_mut();
+        session.core.sweep_areas();
+        let terminus = session.core.terminus();
         let length_bytes = data.len() as u64;
-        let area = interface.allocate(length_bytes)?;
+        let area = session.allocate(length_bytes)?;
         area.write_at(0, data)
             .unwrap_or_else(|_| unreachable!("the area is as long"));
-        let Ok(tag) = interface.bind_area(terminus, &area, 0..length_bytes) else {
+        let Ok(tag) = session.bind_area(terminus, &area, 0..length_bytes) else {
             return Err(SendError::WouldBlock {
                 peer: self.target.ticket().destination,
             });
@@ -180,20 +179,20 @@ impl Remote {
             offset: 0,
             length_bytes,
         };
-        let sent = interface.send_gather(terminus, &to, &message, &[piece]);
-        manager.retire_area(tag);
+        let sent = session.send_gather(terminus, &to, &message, &[piece]);
+        session.core.retire_area(tag);
         sent
     }
 
     /// Greets, with words without data.
     pub(super) fn greet<H: Host>(
         &self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         words: &[u8],
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         let message = Message::new(&[]).metadata(words);
-        manager.send_msg(&self.greeting_target(), &message, wait)
+        session.send(&self.greeting_target(), &message, wait)
     }
 
     /// Where a greeting goes.

@@ -14,10 +14,11 @@ use super::wire::{LaneSeed, Status, Word, board_offset, cancellation};
 use crate::drop_list::DropList;
 use crate::error::{ConnectError, PeerLost, SendError};
 use crate::item::{Greeted, ItemHeader};
-use crate::manager::{Arrival, ClassId, Entered, Holder, Manager};
+use crate::manager::{Arrival, ClassId, Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::remains::{LastWord, Leaving, Remains};
-use crate::wait::{Wait, WaitState};
+use crate::session::Session;
+use crate::wait::{Wait, Waiting};
 
 /// A call has no reply.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -155,7 +156,7 @@ impl Drop for Calls {
 /// The calling end. See [the module](crate::service).
 pub struct Client<H: Host = ProcessHost> {
     calls: Calls,
-    manager: Holder<H>,
+    manager: ManagerRef<H>,
 }
 
 /// A call whose reply has not been taken. If this is dropped, the call is cancelled; its server learns of that at the client's
@@ -264,10 +265,12 @@ impl<H: Host> Client<H> {
             what: "its board is another interface's",
         })?;
         let outstanding = seed.outstanding;
-        let class = entered.register_queued(usize::from(outstanding) + WORDS)?;
+        let class = entered
+            .core
+            .register_queued(usize::from(outstanding) + WORDS)?;
         let opened = Buffers::open(&mut entered, class, outstanding, seed.reply_bytes);
         if opened.is_err() {
-            entered.unregister(class);
+            entered.core.unregister(class);
         }
         let calls = Calls {
             to: to.to_owned(),
@@ -281,7 +284,7 @@ impl<H: Host> Client<H> {
             notes: DropList::default(),
             is_dismissed: false,
             broken: None,
-            leaving: entered.interface().leaving.clone(),
+            leaving: entered.leaving.clone(),
         };
         let hello = calls.replies.ticket().to_bytes();
         let said = calls.requests.greet(&mut entered, &hello, left);
@@ -297,15 +300,12 @@ impl<H: Host> Client<H> {
 
     /// Sends a request, and waits for the reply. Blocks for as long as `wait` says; the call is cancelled when the time is over.
     pub fn call(&mut self, request: &[u8], wait: Wait) -> Result<Reply<'_, H>, CallError> {
-        let mut wait_state = WaitState::new(wait);
+        let mut waiting = Waiting::new(wait);
         // From now on, not from the first look that finds nothing.
-        let wait = self.manager.enter()?.interface().left(&mut wait_state);
+        let wait = self.manager.enter()?.left(&mut waiting);
         let call = self.start(request, wait)?;
-        let left = self.manager.enter()?.interface().left(&mut wait_state);
-        let awaited = self
-            .calls
-            .await_reply(&mut self.manager.enter()?, &call, left);
-        match awaited? {
+        let left = self.manager.enter()?.left(&mut waiting);
+        match self.await_reply(&call, left)? {
             Some(word) => Ok(Reply {
                 index: call.index,
                 length_bytes: word.length_bytes,
@@ -321,30 +321,27 @@ impl<H: Host> Client<H> {
         self.manager.check()?;
         let calls = &mut self.calls;
         calls.check_length(request)?;
-        let mut manager = self.manager.enter()?;
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            calls.poll(&mut manager)?;
-            if let Some(call) = calls.try_start(&mut manager, request)? {
-                return Ok(call);
-            }
-            calls.check_service(&mut manager)?;
-            if !manager.pause(&mut wait_state)? {
-                return Err(calls.no_room());
-            }
-        }
+        let started = self
+            .manager
+            .enter()?
+            .wait_for(wait, |session| calls.look_for_room(session, request));
+        started?.ok_or_else(|| calls.no_room())
     }
 
     /// Waits for the reply to a call. Nothing if it did not come in time; the call goes on, until it is dropped.
     pub fn reply(&mut self, call: &Pending, wait: Wait) -> Result<Option<Reply<'_, H>>, CallError> {
-        let awaited = self
-            .calls
-            .await_reply(&mut self.manager.enter()?, call, wait);
-        Ok(awaited?.map(|word| Reply {
+        let awaited = self.await_reply(call, wait)?;
+        Ok(awaited.map(|word| Reply {
             index: call.index,
             length_bytes: word.length_bytes,
             client: self,
         }))
+    }
+
+    fn await_reply(&mut self, call: &Pending, wait: Wait) -> Result<Option<Word>, CallError> {
+        let calls = &mut self.calls;
+        let mut session = self.manager.enter()?;
+        session.wait_for(wait, |session| calls.look_for_reply(session, call))
     }
 
     /// As [`Client::call`], as a future; the manager must be driven ([`Manager::register_waker`]). If it is dropped before it
@@ -359,17 +356,14 @@ impl<H: Host> Client<H> {
         self.manager.check()?;
         let calls = &mut self.calls;
         calls.check_length(request)?;
-        let mut start = |manager: &mut Entered<'_, H>| {
-            calls.poll(manager)?;
-            calls.try_start(manager, request)
-        };
+        let mut start = |session: &mut Session<'_, H>| calls.look_for_room(session, request);
         poll_fn(|context| self.manager.poll_look(context, &mut start)).await
     }
 
     /// As [`Client::reply`], as a future; the manager must be driven. If it is dropped, the call goes on until `call` is dropped.
     pub async fn reply_async(&mut self, call: &Pending) -> Result<Reply<'_, H>, CallError> {
         let calls = &mut self.calls;
-        let mut look = |manager: &mut Entered<'_, H>| calls.await_reply(manager, call, Wait::Poll);
+        let mut look = |session: &mut Session<'_, H>| calls.look_for_reply(session, call);
         let word = poll_fn(|context| self.manager.poll_look(context, &mut look)).await?;
         Ok(Reply {
             index: call.index,
@@ -449,18 +443,18 @@ impl Calls {
     }
 
     /// Takes in what has come, and tells of calls that were given up.
-    fn poll<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), CallError> {
-        while let Some(arrival) = manager.next_arrival(self.class) {
+    fn poll<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), CallError> {
+        while let Some(arrival) = session.core.next_arrival(self.class) {
             self.take(arrival);
         }
-        self.heed_notes(manager);
+        self.heed_notes(session);
         if let Some(what) = self.broken {
             let to = self.to.clone();
             return Err(CallError::Malformed { to, what });
         }
         let link = self.requests.target().link();
-        if manager.interface().is_drained(link) {
-            return Err(manager.interface().lost(self.requests.target()).into());
+        if session.is_drained(link) {
+            return Err(session.lost(self.requests.target()).into());
         }
         if self.is_dismissed {
             let to = self.to.clone();
@@ -470,11 +464,8 @@ impl Calls {
     }
 
     /// Whether its lane is still open; for one that waits.
-    fn check_service<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), CallError> {
-        if !manager
-            .interface_mut()
-            .is_closed_there(self.requests.target())
-        {
+    fn check_service<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), CallError> {
+        if !session.is_closed_there(self.requests.target()) {
             return Ok(());
         }
         self.is_dismissed = true;
@@ -509,7 +500,7 @@ impl Calls {
     }
 
     /// Tells the server of calls that were given up, as far as there is room, and takes back buffers of replies that were kept.
-    fn heed_notes<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    fn heed_notes<H: Host>(&mut self, session: &mut Session<'_, H>) {
         let notes = self.notes.clone();
         notes.retain(|&mut note| {
             let (index, number) = match note {
@@ -526,7 +517,7 @@ impl Calls {
                 State::Asked => {
                     let data = cancellation(number).to_le_bytes();
                     let message = Message::new(&data).at(board_offset(index)).silent();
-                    let sent = manager.send_msg(&self.board, &message, Wait::Poll);
+                    let sent = session.send(&self.board, &message, Wait::Poll);
                     if matches!(sent, Err(SendError::WouldBlock { .. })) {
                         return true;
                     }
@@ -542,7 +533,7 @@ impl Calls {
     /// Sends a request, if a buffer is free and there is room.
     fn try_start<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         request: &[u8],
     ) -> Result<Option<Pending>, CallError> {
         let free = self.states.iter().position(|&state| state == State::Free);
@@ -564,7 +555,7 @@ impl Calls {
         };
         // Before the server can answer.
         self.replies.arm(index);
-        match self.requests.post(manager, index, word, request) {
+        match self.requests.post(session, index, word, request) {
             Ok(_) => {}
             Err(SendError::WouldBlock { .. }) => return Ok(None),
             Err(SendError::PeerLost(lost)) => return Err(lost.into()),
@@ -580,37 +571,46 @@ impl Calls {
         }))
     }
 
-    fn await_reply<H: Host>(
+    /// The step of a wait for room: starts a call, if that can be.
+    fn look_for_room<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
-        call: &Pending,
-        wait: Wait,
-    ) -> Result<Option<Word>, CallError> {
-        let mut wait_state = WaitState::new(wait);
-        loop {
-            if !self.notes.is(&call.notes)
-                || self.number(call.index) != call.number
-                || matches!(self.state(call.index), State::Free | State::Kept)
-            {
-                let to = self.to.clone();
-                return Err(CallError::NotPending { to });
-            }
-            let polled = self.poll(manager);
-            if self.number(call.index) == call.number
-                && let State::Replied(word) = self.state(call.index)
-            {
-                if word.status == Status::Answered {
-                    return Ok(Some(word));
-                }
-                self.set(call.index, State::Free);
-                let to = self.to.clone();
-                return Err(CallError::Unanswered { to });
-            }
-            polled?;
-            self.check_service(manager)?;
-            if !manager.pause(&mut wait_state)? {
-                return Ok(None);
-            }
+        session: &mut Session<'_, H>,
+        request: &[u8],
+    ) -> Result<Option<Pending>, CallError> {
+        self.poll(session)?;
+        let started = self.try_start(session, request)?;
+        if started.is_none() {
+            self.check_service(session)?;
         }
+        Ok(started)
+    }
+
+    /// The step of a wait for the reply to a call.
+    fn look_for_reply<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        call: &Pending,
+    ) -> Result<Option<Word>, CallError> {
+        if !self.notes.is(&call.notes)
+            || self.number(call.index) != call.number
+            || matches!(self.state(call.index), State::Free | State::Kept)
+        {
+            let to = self.to.clone();
+            return Err(CallError::NotPending { to });
+        }
+        let polled = self.poll(session);
+        if self.number(call.index) == call.number
+            && let State::Replied(word) = self.state(call.index)
+        {
+            if word.status == Status::Answered {
+                return Ok(Some(word));
+            }
+            self.set(call.index, State::Free);
+            let to = self.to.clone();
+            return Err(CallError::Unanswered { to });
+        }
+        polled?;
+        self.check_service(session)?;
+        Ok(None)
     }
 }

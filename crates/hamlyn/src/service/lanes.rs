@@ -14,9 +14,10 @@ use super::server::Answered;
 use super::wire::{BOARD_BYTES, LaneSeed, Status, Word, board_offset, cancellation};
 use crate::error::{OpenError, SendError};
 use crate::item::{Bound, Place};
-use crate::manager::{Arrival, ClassId, Entered};
+use crate::manager::{Arrival, ClassId};
 use crate::message::Target;
 use crate::remains::{LastWord, Leaving, Remains};
+use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::{TICKET_BYTES, Ticket};
 
@@ -105,12 +106,12 @@ impl Drop for Lanes {
 
 impl Lanes {
     pub(super) fn open<H: Host>(
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         mut options: ServiceOptions,
     ) -> Result<Self, OpenError> {
         let outstanding = options.outstanding;
         let entries = usize::from(outstanding) + WORDS;
-        let capacity = manager.queue().capacity();
+        let capacity = session.core.queue().capacity();
         if options.clients == 0 {
             let held = (capacity - 1) / entries;
             options.clients = held.clamp(1, CLIENTS) as u16;
@@ -127,7 +128,7 @@ impl Lanes {
         }
         Ok(Self {
             options,
-            class: manager.register_queued(0)?,
+            class: session.core.register_queued(0)?,
             by_slot: Vec::new(),
             offered: VecDeque::new(),
             count: 0,
@@ -137,7 +138,7 @@ impl Lanes {
             is_untidy: false,
             peers_happened: 0,
             misbehaved: 0,
-            leaving: manager.interface().leaving.clone(),
+            leaving: session.leaving.clone(),
         })
     }
 
@@ -159,23 +160,23 @@ impl Lanes {
     /// Opens lanes until enough are offered, as far as there may be more.
     pub(super) fn offer<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         bound: &Bound,
     ) -> Result<(), OpenError> {
         let most = self.options.clients;
         while self.offered.len() < OFFERED && self.count < usize::from(most) {
-            let seed = match self.open_lane(manager) {
+            let seed = match self.open_lane(session) {
                 Ok(seed) => seed,
                 Err(error) => {
-                    manager.run_short(bound);
+                    session.core.run_short(bound);
                     return Err(error);
                 }
             };
             let name = seed.requests.slot;
-            let place = match manager.offer_place(bound, most, &seed.to_bytes()) {
+            let place = match session.core.offer_place(bound, most, &seed.to_bytes()) {
                 Ok(place) => place,
                 Err(error) => {
-                    self.close(manager, name);
+                    self.close(session, name);
                     // The room of this lane is not worth another try before the next look.
                     self.is_untidy = false;
                     return Err(error);
@@ -189,20 +190,20 @@ impl Lanes {
         Ok(())
     }
 
-    fn open_lane<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<LaneSeed, OpenError> {
+    fn open_lane<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<LaneSeed, OpenError> {
         let outstanding = self.options.outstanding;
         let entries = usize::from(outstanding) + WORDS;
-        manager.reserve(self.class, entries)?;
-        let opened = self.open_reserved(manager);
+        session.core.reserve(self.class, entries)?;
+        let opened = self.open_reserved(session);
         if opened.is_err() {
-            manager.unreserve(self.class, entries);
+            session.core.unreserve(self.class, entries);
         }
         opened
     }
 
     fn open_reserved<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
     ) -> Result<LaneSeed, OpenError> {
         let ServiceOptions {
             outstanding,
@@ -210,14 +211,13 @@ impl Lanes {
             reply_bytes,
             ..
         } = self.options;
-        let interface = manager.interface_mut();
-        let board = interface.allocate(u64::from(outstanding) * BOARD_BYTES)?;
-        let board_slot = interface.open_slot(NewSlot::new(&board))?;
-        let opened = Buffers::open(manager, self.class, outstanding, request_bytes);
+        let board = session.allocate(u64::from(outstanding) * BOARD_BYTES)?;
+        let board_slot = session.open_slot(NewSlot::new(&board))?;
+        let opened = Buffers::open(session, self.class, outstanding, request_bytes);
         let mut buffers = match opened {
             Ok(buffers) => buffers,
             Err(error) => {
-                manager.interface_mut().close_slot(board_slot)?;
+                session.close_slot(board_slot)?;
                 return Err(error);
             }
         };
@@ -252,7 +252,7 @@ impl Lanes {
     }
 
     /// Closes a lane and says the last word to its client, if it has one.
-    pub(super) fn close<H: Host>(&mut self, manager: &mut Entered<'_, H>, name: SlotName) {
+    pub(super) fn close<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
         if self.lane(name).is_none() {
             return;
         }
@@ -268,8 +268,8 @@ impl Lanes {
         self.leaving.leave(lane.remains());
         let entries = lane.held.len() + WORDS;
         drop(lane);
-        manager.reap();
-        manager.unreserve(self.class, entries);
+        session.core.reap();
+        session.core.unreserve(self.class, entries);
     }
 
     fn names(&self) -> Vec<SlotName> {
@@ -278,7 +278,7 @@ impl Lanes {
     }
 
     /// Takes a message to a lane in.
-    pub(super) fn take<H: Host>(&mut self, manager: &mut Entered<'_, H>, arrival: Arrival) {
+    pub(super) fn take<H: Host>(&mut self, session: &mut Session<'_, H>, arrival: Arrival) {
         let (name, index) = (arrival.slot, arrival.metadata_index);
         let Some(lane) = self.lane_mut(name) else {
             // Of one that was closed.
@@ -288,26 +288,26 @@ impl Lanes {
             let is_greeting = usize::from(index) == lane.held.len();
             let is_own = |client: Remote| client.target().link() == arrival.from;
             match lane.client {
-                None if is_greeting => self.greet(manager, name, arrival.from),
+                None if is_greeting => self.greet(session, name, arrival.from),
                 // It says good-bye, perhaps before it was heard to come.
-                None => self.close(manager, name),
-                Some(client) if !is_greeting && is_own(client) => self.close(manager, name),
-                Some(_) => self.misbehave(manager, name),
+                None => self.close(session, name),
+                Some(client) if !is_greeting && is_own(client) => self.close(session, name),
+                Some(_) => self.misbehave(session, name),
             }
             return;
         }
         match lane.client {
             None => lane.early.push((index, arrival.from)),
             Some(client) if client.target().link() == arrival.from => {
-                self.accept(manager, CallId { lane: name, index });
+                self.accept(session, CallId { lane: name, index });
             }
             // Somebody else has its keys: none of ours.
-            Some(_) => self.misbehave(manager, name),
+            Some(_) => self.misbehave(session, name),
         }
     }
 
     /// A client presents itself: with a ticket of its own, over the link by which this came.
-    fn greet<H: Host>(&mut self, manager: &mut Entered<'_, H>, name: SlotName, from: LinkId) {
+    fn greet<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName, from: LinkId) {
         let mut words = [0; USER_METADATA_BYTES];
         let (outstanding, reply_bytes) = (self.options.outstanding, self.options.reply_bytes);
         let Some(lane) = self.lane_mut(name) else {
@@ -317,20 +317,20 @@ impl Lanes {
         let ticket = words[..length].get(..TICKET_BYTES);
         let ticket = ticket.and_then(|bytes| Ticket::from_bytes(bytes).ok());
         let Some(ticket) = ticket else {
-            return self.misbehave(manager, name);
+            return self.misbehave(session, name);
         };
-        match manager.interface_mut().led_to(from, &ticket.destination) {
+        match session.led_to(from, &ticket.destination) {
             Some(true) => {}
-            Some(false) => return self.misbehave(manager, name),
+            Some(false) => return self.misbehave(session, name),
             // Its link ended, and another has its place: the client is gone, and broke no rule.
-            None => return self.close(manager, name),
+            None => return self.close(session, name),
         }
         let Some(lane) = self.lane_mut(name) else {
             return;
         };
         // Requests that came over another link are not this client's.
         if lane.early.iter().any(|&(_, by)| by != from) {
-            return self.misbehave(manager, name);
+            return self.misbehave(session, name);
         }
         lane.client = Some(Remote::new(
             Target::new(from, ticket),
@@ -343,42 +343,42 @@ impl Lanes {
         self.is_untidy = true;
         self.offered.retain(|&offered| offered != name);
         for (index, _) in early {
-            self.accept(manager, CallId { lane: name, index });
+            self.accept(session, CallId { lane: name, index });
         }
     }
 
-    fn accept<H: Host>(&mut self, manager: &mut Entered<'_, H>, call_id: CallId) {
+    fn accept<H: Host>(&mut self, session: &mut Session<'_, H>, call_id: CallId) {
         let Some(lane) = self.lane_mut(call_id.lane) else {
             return;
         };
         // Its answer has not left: no correct client asks there again.
         if lane.owed.iter().any(|&(index, ..)| index == call_id.index) {
-            return self.misbehave(manager, call_id.lane);
+            return self.misbehave(session, call_id.lane);
         }
         let Some(word) = lane.buffers.landed(call_id.index) else {
-            return self.misbehave(manager, call_id.lane);
+            return self.misbehave(session, call_id.lane);
         };
         lane.held[usize::from(call_id.index)] = Some(word);
         if self.is_cancelled(call_id) {
-            let _ = self.answer(manager, call_id, Status::Cancelled, &[]);
+            let _ = self.answer(session, call_id, Status::Cancelled, &[]);
         } else {
             self.ready.push_back(call_id);
         }
     }
 
-    fn misbehave<H: Host>(&mut self, manager: &mut Entered<'_, H>, name: SlotName) {
+    fn misbehave<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
         tracing::debug!(lane = ?name, "a client breaks the service protocol");
         self.misbehaved += 1;
-        self.close(manager, name);
+        self.close(session, name);
     }
 
     /// The next request, if there is one.
-    pub(super) fn next_ready<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Option<CallId> {
+    pub(super) fn next_ready<H: Host>(&mut self, session: &mut Session<'_, H>) -> Option<CallId> {
         while let Some(call_id) = self.ready.pop_front() {
             if !self.is_cancelled(call_id) {
                 return Some(call_id);
             }
-            let _ = self.answer(manager, call_id, Status::Cancelled, &[]);
+            let _ = self.answer(session, call_id, Status::Cancelled, &[]);
         }
         None
     }
@@ -427,7 +427,7 @@ impl Lanes {
     /// Answers a request. Its client owns the buffer again from now on.
     pub(super) fn answer<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         call_id: CallId,
         status: Status,
         data: &[u8],
@@ -452,7 +452,7 @@ impl Lanes {
             ..word
         };
         if lane.owed.is_empty() {
-            match client.post(manager, call_id.index, word, data) {
+            match client.post(session, call_id.index, word, data) {
                 Ok(_) => {}
                 Err(SendError::WouldBlock { .. }) => {
                     lane.owed.push_back((call_id.index, word, data.to_vec()));
@@ -471,7 +471,7 @@ impl Lanes {
     }
 
     /// Sends answers that found no room before.
-    pub(super) fn send_owed<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    pub(super) fn send_owed<H: Host>(&mut self, session: &mut Session<'_, H>) {
         if self.owing == 0 {
             return;
         }
@@ -480,7 +480,7 @@ impl Lanes {
                 continue;
             };
             while let Some((index, word, data)) = lane.owed.front() {
-                let sent = client.post(manager, *index, *word, data);
+                let sent = client.post(session, *index, *word, data);
                 if let Err(SendError::WouldBlock { .. }) = sent {
                     break;
                 }
@@ -491,24 +491,24 @@ impl Lanes {
     }
 
     /// Whether [`Lanes::tidy`] has more to do than to look who asked and did not come.
-    pub(super) fn is_untidy<H: Host>(&self, manager: &mut Entered<'_, H>) -> bool {
-        self.is_untidy || manager.interface_mut().peers_happened() != self.peers_happened
+    pub(super) fn is_untidy<H: Host>(&self, session: &mut Session<'_, H>) -> bool {
+        self.is_untidy || session.peers_happened() != self.peers_happened
     }
 
     /// Closes the lanes of clients that are gone, and takes back those whose askers did not present themselves in time.
-    pub(super) fn tidy<H: Host>(&mut self, manager: &mut Entered<'_, H>, bound: &Bound) {
+    pub(super) fn tidy<H: Host>(&mut self, session: &mut Session<'_, H>, bound: &Bound) {
         let was_untidy = std::mem::take(&mut self.is_untidy);
-        let happened = manager.interface_mut().peers_happened();
+        let happened = session.peers_happened();
         if std::mem::replace(&mut self.peers_happened, happened) != happened || was_untidy {
             for name in self.names() {
                 let link = self.link(name);
-                if link.is_some_and(|link| manager.interface().link_end(link).is_some()) {
-                    self.close(manager, name);
+                if link.is_some_and(|link| session.link_end(link).is_some()) {
+                    self.close(session, name);
                 }
             }
         }
-        let now_ns = manager.interface().host().now_ns();
-        let left = manager.offered_under(bound);
+        let now_ns = session.host().now_ns();
+        let left = session.core.offered_under(bound);
         for _ in left..self.offered.len() {
             let Some(name) = self.offered.pop_front() else {
                 break;
@@ -524,10 +524,10 @@ impl Lanes {
                 // Greetings that have come count, however long nobody looked. At most so many: a flood ends.
                 let most = self.count * (usize::from(self.options.outstanding) + WORDS);
                 for _ in 0..=most {
-                    let Some(arrival) = manager.next_arrival(self.class) else {
+                    let Some(arrival) = session.core.next_arrival(self.class) else {
                         break;
                     };
-                    self.take(manager, arrival);
+                    self.take(session, arrival);
                 }
                 self.names()
             }
@@ -535,11 +535,11 @@ impl Lanes {
         for name in asked {
             let asked_ns = self.lane(name).and_then(|lane| lane.asked_ns);
             if asked_ns.is_some_and(|asked_ns| now_ns.saturating_sub(asked_ns) > GREETING_NS) {
-                self.close(manager, name);
+                self.close(session, name);
             }
         }
         // Those who are connected are served all the same; the next look tries again.
-        if let Err(error) = self.offer(manager, bound) {
+        if let Err(error) = self.offer(session, bound) {
             tracing::debug!(%error, "no lane for another client");
         }
     }

@@ -17,8 +17,9 @@ use crate::drop_list::DropList;
 use crate::error::{OpenError, ReceiveError};
 use crate::item::{Bound, ItemHeader};
 use crate::links::PeerIdentity;
-use crate::manager::{Entered, Holder, Manager};
-use crate::wait::{Wait, WaitState};
+use crate::manager::{Manager, ManagerRef};
+use crate::session::Session;
+use crate::wait::{Wait, Waiting};
 
 /// How often a service looks after lanes that were asked for, though nothing comes.
 const TIDY: Duration = Duration::from_secs(5);
@@ -33,7 +34,7 @@ pub struct Service<H: Host = ProcessHost> {
     /// Calls that were put off and dropped.
     dropped: DropList<(CallId, u32)>,
     bound: Bound,
-    manager: Holder<H>,
+    manager: ManagerRef<H>,
 }
 
 /// What became of a reply.
@@ -102,7 +103,7 @@ impl<H: Host> Service<H> {
     ) -> Result<Self, OpenError> {
         options.check()?;
         let mut entered = manager.enter()?;
-        let bound = entered.bind_empty(item, header)?;
+        let bound = entered.core.bind_empty(item, header)?;
         let mut lanes = Lanes::open(&mut entered, options)?;
         lanes.offer(&mut entered, &bound)?;
         drop(entered);
@@ -141,10 +142,10 @@ impl<H: Host> Service<H> {
 
     fn poll_call(&mut self, context: &Context<'_>) -> Poll<Result<CallId, ReceiveError>> {
         let (lanes, bound, dropped) = (&mut self.lanes, &self.bound, &self.dropped);
-        self.manager.poll_look(context, |manager| {
-            let call_id = await_call(lanes, bound, dropped, manager, Wait::Poll)?;
+        self.manager.poll_look(context, |session| {
+            let call_id = look_for_call(lanes, bound, dropped, session, &mut false)?;
             if call_id.is_none() {
-                manager.wake_tasks_within(TIDY);
+                session.wake_tasks_within(TIDY);
             }
             Ok(call_id)
         })
@@ -161,9 +162,9 @@ impl<H: Host> Service<H> {
         length_bytes: usize,
         wait: Wait,
     ) -> Result<Option<Call<'_, H>>, ReceiveError> {
-        let mut wait_state = WaitState::new(wait);
+        let mut waiting = Waiting::new(wait);
         loop {
-            let left = self.manager.enter()?.interface().left(&mut wait_state);
+            let left = self.manager.enter()?.left(&mut waiting);
             match self.next_call_id(left)? {
                 Some(call_id) if !self.is_of(call_id, length_bytes) => self.drop_call(call_id),
                 call_id => return Ok(call_id.map(|call_id| self.call(call_id))),
@@ -224,12 +225,12 @@ impl<H: Host> Service<H> {
     /// connecting again, end its link ([`crate::Interface::disconnect`]) and name it in the access list no more. Whether there was
     /// one.
     pub fn dismiss(&mut self, client: LinkId) -> bool {
-        let Ok(mut manager) = self.manager.enter() else {
+        let Ok(mut session) = self.manager.enter() else {
             return false;
         };
         let lanes = self.lanes.lanes_over(client);
         for &lane in &lanes {
-            self.lanes.close(&mut manager, lane);
+            self.lanes.close(&mut session, lane);
         }
         !lanes.is_empty()
     }
@@ -256,10 +257,10 @@ impl<H: Host> Service<H> {
     }
 
     fn answer(&mut self, call_id: CallId, bytes: &[u8]) -> Result<Answered, ReplyError> {
-        let mut manager = self.manager.enter()?;
+        let mut session = self.manager.enter()?;
         let answered = self
             .lanes
-            .answer(&mut manager, call_id, Status::Answered, bytes)?;
+            .answer(&mut session, call_id, Status::Answered, bytes)?;
         Ok(answered)
     }
 }
@@ -268,59 +269,70 @@ fn await_call<H: Host>(
     lanes: &mut Lanes,
     bound: &Bound,
     dropped: &DropList<(CallId, u32)>,
-    manager: &mut Entered<'_, H>,
+    session: &mut Session<'_, H>,
     wait: Wait,
 ) -> Result<Option<CallId>, ReceiveError> {
-    let mut whole = WaitState::new(wait);
+    let mut whole = Waiting::new(wait);
     loop {
-        let left = manager.interface().left(&mut whole);
+        let left = session.left(&mut whole);
         let slice = match left {
             Wait::For(left) if left < TIDY => Wait::For(left),
             Wait::Poll => Wait::Poll,
             _ => Wait::For(TIDY),
         };
-        let mut wait_state = WaitState::new(slice);
         let mut is_tidy = false;
-        loop {
-            let mut failed = Ok(());
-            for (call_id, number) in dropped.take() {
-                if lanes.number(call_id) == Some(number) {
-                    let answered = lanes.answer(manager, call_id, Status::Dropped, &[]);
-                    failed = failed.and(answered.map(|_| ()));
-                }
-            }
-            failed?;
-            lanes.send_owed(manager);
-            if lanes.is_untidy(manager) {
-                lanes.tidy(manager, bound);
-            }
-            if let Some(call_id) = next_call(lanes, manager) {
-                return Ok(Some(call_id));
-            }
-            // Also for a good-bye that was among the arrivals: a task looks no more before something else happens.
-            if !is_tidy || lanes.is_untidy(manager) {
-                is_tidy = true;
-                lanes.tidy(manager, bound);
-            } else if !manager.pause(&mut wait_state)? {
-                break;
-            }
-        }
-        if left == slice {
-            return Ok(None);
+        let call_id = session.wait_for(slice, |session| {
+            look_for_call(lanes, bound, dropped, session, &mut is_tidy)
+        })?;
+        if call_id.is_some() || left == slice {
+            return Ok(call_id);
         }
     }
 }
 
+/// The step of a wait for a call. Tidies once, if `is_tidy` does not say that it was done.
+fn look_for_call<H: Host>(
+    lanes: &mut Lanes,
+    bound: &Bound,
+    dropped: &DropList<(CallId, u32)>,
+    session: &mut Session<'_, H>,
+    is_tidy: &mut bool,
+) -> Result<Option<CallId>, ReceiveError> {
+    loop {
+        let mut failed = Ok(());
+        for (call_id, number) in dropped.take() {
+            if lanes.number(call_id) == Some(number) {
+                let answered = lanes.answer(session, call_id, Status::Dropped, &[]);
+                failed = failed.and(answered.map(|_| ()));
+            }
+        }
+        failed?;
+        lanes.send_owed(session);
+        if lanes.is_untidy(session) {
+            lanes.tidy(session, bound);
+        }
+        if let Some(call_id) = next_call(lanes, session) {
+            return Ok(Some(call_id));
+        }
+        // Also for a good-bye that was among the arrivals: a task looks no more before something else happens.
+        if *is_tidy && !lanes.is_untidy(session) {
+            return Ok(None);
+        }
+        *is_tidy = true;
+        lanes.tidy(session, bound);
+    }
+}
+
 /// The next call that has come, if it is among so many arrivals: who sends what is no call does not keep others waiting.
-fn next_call<H: Host>(lanes: &mut Lanes, manager: &mut Entered<'_, H>) -> Option<CallId> {
+fn next_call<H: Host>(lanes: &mut Lanes, session: &mut Session<'_, H>) -> Option<CallId> {
     for _ in 0..FRUITLESS_MAX {
-        if let Some(call_id) = lanes.next_ready(manager) {
+        if let Some(call_id) = lanes.next_ready(session) {
             return Some(call_id);
         }
-        let arrival = manager.next_arrival(lanes.class())?;
-        lanes.take(manager, arrival);
+        let arrival = session.core.next_arrival(lanes.class())?;
+        lanes.take(session, arrival);
     }
-    lanes.next_ready(manager)
+    lanes.next_ready(session)
 }
 
 impl<H: Host> fmt::Debug for Service<H> {
@@ -337,7 +349,7 @@ impl<H: Host> Call<'_, H> {
     pub fn client(&self) -> Option<PeerIdentity> {
         let link = self.service.lanes.link(self.call_id.lane)?;
         let mut manager = self.service.manager.enter().ok()?;
-        manager.interface_mut().identity_of(link)
+        manager.identity_of(link)
     }
 
     /// Whether the client has given the call up; what is computed for it is for nothing.
@@ -378,11 +390,11 @@ impl<H: Host> Drop for Call<'_, H> {
     fn drop(&mut self) {
         if !self.is_done {
             let Service { lanes, manager, .. } = &mut *self.service;
-            let Ok(mut manager) = manager.enter() else {
+            let Ok(mut session) = manager.enter() else {
                 return;
             };
             // The next call of the service fails if the host does.
-            let _ = lanes.answer(&mut manager, self.call_id, Status::Dropped, &[]);
+            let _ = lanes.answer(&mut session, self.call_id, Status::Dropped, &[]);
         }
     }
 }

@@ -8,8 +8,9 @@ use hamlyn_host::Host;
 
 use super::wire::CONTROL_ENTRIES;
 use crate::error::OpenError;
-use crate::manager::{ClassId, Entered};
+use crate::manager::ClassId;
 use crate::one_shot::OneShotSlot;
+use crate::session::Session;
 use crate::slot::NewSlot;
 
 /// See the module.
@@ -19,12 +20,12 @@ pub(crate) struct Control(OneShotSlot);
 impl Control {
     /// Opens it, with every entry armed once. The caller has reserved their notifications.
     pub(crate) fn open<H: Host>(
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         class: ClassId,
     ) -> Result<Self, OpenError> {
         // Nothing is ever stored there: the limits of all entries are empty, and so is the slot.
-        let new = NewSlot::over(manager.interface_mut().allocate(0)?);
-        let opened = OneShotSlot::open(manager, class, new, usize::from(CONTROL_ENTRIES))?;
+        let new = NewSlot::over(session.allocate(0)?);
+        let opened = OneShotSlot::open(session, class, new, usize::from(CONTROL_ENTRIES))?;
         for entry in opened.metadata.entries(0..u32::from(CONTROL_ENTRIES)) {
             opened.permit(entry, 0..0);
             entry.arm();
@@ -32,8 +33,8 @@ impl Control {
         Ok(Self(opened))
     }
 
-    pub(crate) fn close<H: Host>(self, manager: &mut Entered<'_, H>) -> Result<(), OpenError> {
-        manager.interface_mut().close_slot(self.0.slot)?;
+    pub(crate) fn close<H: Host>(self, session: &mut Session<'_, H>) -> Result<(), OpenError> {
+        session.close_slot(self.0.slot)?;
         Ok(())
     }
 

@@ -12,8 +12,9 @@ use hamlyn_ring::area::HandoverReader;
 use super::control::Control;
 use super::wire::{self, ExtentNote, Kind, LIMIT_BYTES_MAX, StreamSeed};
 use crate::error::OpenError;
-use crate::manager::{ClassId, Entered};
+use crate::manager::ClassId;
 use crate::one_shot::OneShotSlot;
+use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 
 /// See the module. Positions count pieces since the extent was opened.
@@ -69,16 +70,14 @@ pub(crate) struct NotFastPath;
 
 impl Extent {
     pub(crate) fn open<H: Host>(
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         class: ClassId,
         pieces: u32,
         piece_bytes: u32,
     ) -> Result<Self, OpenError> {
-        let (area, mut reader) = manager
-            .interface_mut()
-            .allocate_handover(pieces, piece_bytes)?;
+        let (area, mut reader) = session.allocate_handover(pieces, piece_bytes)?;
         let new = NewSlot::over(area).range(0..u64::from(pieces) * u64::from(piece_bytes));
-        let opened = OneShotSlot::open(manager, class, new, pieces as usize)?;
+        let opened = OneShotSlot::open(session, class, new, pieces as usize)?;
         reader.open(0..pieces);
         let mut low = 0;
         for entry in opened.metadata.entries(0..pieces) {
@@ -121,11 +120,11 @@ impl Extent {
 
     pub(crate) fn close<H: Host>(
         self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         class: ClassId,
     ) -> Result<(), OpenError> {
-        manager.interface_mut().close_slot(self.slot)?;
-        manager.unreserve(class, self.pieces as usize);
+        session.close_slot(self.slot)?;
+        session.core.unreserve(class, self.pieces as usize);
         Ok(())
     }
 
@@ -194,12 +193,12 @@ impl Extent {
     #[inline(always)]
     pub(crate) fn deliver_short<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
     ) -> Result<Option<u32>, NotFastPath> {
         let Some(entry) = self.metadata.entry(self.awaited.to.metadata_index()) else {
             return Ok(None);
         };
-        let Some(short) = manager.next_awaited(&self.awaited, entry) else {
+        let Some(short) = session.core.next_awaited(&self.awaited, entry) else {
             return Ok(None);
         };
         let length_bytes = short.length_bytes as u32;

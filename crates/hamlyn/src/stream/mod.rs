@@ -31,13 +31,13 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Destination, Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
-use crate::event_loop::or_wait;
 use crate::item::{Greeted, ItemHeader};
 use crate::links::PeerIdentity;
-use crate::manager::{Entered, Holder, Manager};
+use crate::manager::{Manager, ManagerRef};
 use crate::message::Target;
-use crate::wait::{Wait, WaitState};
-use offering::Offering;
+use crate::session::Session;
+use crate::wait::{Wait, Waiting};
+use offering::{LOOK_EVERY, Offering};
 use sender::fence_error;
 
 pub use keeping::Kept;
@@ -51,7 +51,7 @@ pub struct Receiver<H: Host = ProcessHost> {
     end: receiver::Receiver,
     /// How its sender finds it, if it is bound to an item.
     offering: Option<Offering>,
-    manager: Holder<H>,
+    manager: ManagerRef<H>,
 }
 
 /// A record, where it landed. It reads as its bytes, and gives their memory back when it is dropped. Its stream delivers no other
@@ -90,9 +90,9 @@ impl<H: Host> Drop for Record<'_, H> {
     fn drop(&mut self) {
         let Receiver { end, manager, .. } = &mut *self.stream;
         if !end.release_at_once()
-            && let Ok(mut manager) = manager.enter()
+            && let Ok(mut session) = manager.enter()
         {
-            end.release_slowly(&mut manager);
+            end.release_slowly(&mut session);
         }
     }
 }
@@ -134,7 +134,10 @@ impl<H: Host> Receiver<H> {
     ) -> Result<Self, OpenError> {
         let mut receiver = Self::new(manager, options)?;
         let seed = receiver.make_seed().to_bytes();
-        let bound = manager.enter()?.bind(item, header, &seed, Supply::Once)?;
+        let bound = manager
+            .enter()?
+            .core
+            .bind(item, header, &seed, Supply::Once)?;
         receiver.offering = Some(Offering::new(bound));
         Ok(receiver)
     }
@@ -149,11 +152,11 @@ impl<H: Host> Receiver<H> {
     /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`] tells losses until then.
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Record<'_, H>>, ReceiveError> {
-        let mut manager = self.manager.enter()?;
-        let is_delivered = self.end.deliver_short(&mut manager)
-            || self.end.look_for_short(&mut manager)
-            || receive_slowly(&mut self.end, &mut self.offering, &mut manager, wait)?;
-        drop(manager);
+        let mut session = self.manager.enter()?;
+        let is_delivered = self.end.deliver_short(&mut session)
+            || self.end.look_for_short(&mut session)
+            || receive_slowly(&mut self.end, &mut self.offering, &mut session, wait)?;
+        drop(session);
         // Made only if there is one: its drop gives the record's memory back.
         Ok(is_delivered.then(|| Record { stream: self }))
     }
@@ -177,10 +180,10 @@ impl<H: Host> Receiver<H> {
 
     fn poll_delivered(&mut self, context: &Context<'_>) -> Poll<Result<(), ReceiveError>> {
         let (end, offering) = (&mut self.end, &mut self.offering);
-        self.manager.poll_look(context, |manager| {
-            let is_delivered = end.deliver_short(manager)
-                || end.look_for_short(manager)
-                || receive_slowly(end, offering, manager, Wait::Poll)?;
+        self.manager.poll_look(context, |session| {
+            let is_delivered = end.deliver_short(session)
+                || end.look_for_short(session)
+                || receive_slowly(end, offering, session, Wait::Poll)?;
             Ok(is_delivered.then_some(()))
         })
     }
@@ -193,8 +196,8 @@ impl<H: Host> Receiver<H> {
     /// Gives back the memory of kept records that were dropped, as the next [`Receiver::recv`] would: for a program that makes
     /// none for long.
     pub fn reclaim(&mut self) {
-        if let Ok(mut manager) = self.manager.enter() {
-            self.end.reclaim(&mut manager);
+        if let Ok(mut session) = self.manager.enter() {
+            self.end.reclaim(&mut session);
         }
     }
 
@@ -223,7 +226,7 @@ impl<H: Host> Receiver<H> {
     /// was given them before, and passed them on, may have sent records, too.
     pub fn sender(&self) -> Option<PeerIdentity> {
         let link = self.end.sender_link()?;
-        self.manager.enter().ok()?.interface_mut().identity_of(link)
+        self.manager.enter().ok()?.identity_of(link)
     }
 
     /// Bytes of memory that the stream has at present.
@@ -242,12 +245,12 @@ impl<H: Host> Receiver<H> {
 fn receive_slowly<H: Host>(
     end: &mut receiver::Receiver,
     offering: &mut Option<Offering>,
-    manager: &mut Entered<'_, H>,
+    session: &mut Session<'_, H>,
     wait: Wait,
 ) -> Result<bool, ReceiveError> {
     match offering.as_mut().filter(|it| it.is_open()) {
-        None => end.receive_slowly(manager, wait),
-        Some(offering) => receive_first(end, offering, manager, wait),
+        None => end.receive_slowly(session, wait),
+        Some(offering) => receive_first(end, offering, session, wait),
     }
 }
 
@@ -257,28 +260,25 @@ fn receive_slowly<H: Host>(
 fn receive_first<H: Host>(
     end: &mut receiver::Receiver,
     offering: &mut Offering,
-    manager: &mut Entered<'_, H>,
+    session: &mut Session<'_, H>,
     wait: Wait,
 ) -> Result<bool, ReceiveError> {
-    let mut wait_state = WaitState::new(wait);
-    loop {
-        let left = manager.interface().left(&mut wait_state);
-        let part = Offering::part_of(left);
-        let is_delivered = end.receive_slowly(manager, part)?;
-        if offering.is_due(manager, end.sender().is_some()) && end.renew(manager)? {
-            offering.offer(manager, &end.make_seed())?;
+    let mut waiting = Waiting::new(wait).look_every(LOOK_EVERY);
+    let received = session.wait_within(&mut waiting, |session, _| {
+        let is_delivered = end.receive_slowly(session, Wait::Poll)?;
+        if offering.is_due(session, end.sender().is_some()) && end.renew(session)? {
+            offering.offer(session, &end.make_seed())?;
         }
-        if is_delivered || part == left {
-            return Ok(is_delivered);
-        }
-    }
+        Ok::<_, ReceiveError>(is_delivered.then_some(()))
+    });
+    Ok(received?.is_some())
 }
 
 /// The sending end. See the module.
 #[derive(Debug)]
 pub struct Sender<H: Host = ProcessHost> {
     end: sender::Sender,
-    manager: Holder<H>,
+    manager: ManagerRef<H>,
 }
 
 impl<H: Host> Greeted for Sender<H> {
@@ -326,8 +326,8 @@ impl<H: Host> Sender<H> {
         data: &[u8],
     ) -> Poll<Result<(), SendError>> {
         let end = &mut self.end;
-        self.manager.poll_look(context, |manager| {
-            or_wait(end.send(manager, data, Wait::Poll))
+        self.manager.poll_look(context, |session| {
+            unless_blocked(end.send(session, data, Wait::Poll))
         })
     }
 
@@ -340,7 +340,8 @@ impl<H: Host> Sender<H> {
     /// As [`Sender::close`], as a future. If it is dropped before it is done, it may be called again.
     pub async fn close_async(&mut self) -> Result<(), SendError> {
         let end = &mut self.end;
-        let mut close = |manager: &mut Entered<'_, H>| or_wait(end.close(manager, Wait::Poll));
+        let mut close =
+            |session: &mut Session<'_, H>| unless_blocked(end.close(session, Wait::Poll));
         poll_fn(|context| self.manager.poll_look(context, &mut close)).await
     }
 
@@ -351,7 +352,7 @@ impl<H: Host> Sender<H> {
 
     /// Sends what was held back, and waits until every record that was accepted is in its place at the receiver's interface,
     /// whether its program has taken it or not; or says what was refused since the fence before. Blocks for as long as `wait`
-    /// says. See [`crate::Interface::fence`].
+    /// says. See [`Session::fence`].
     pub fn fence(&mut self, wait: Wait) -> Result<(), FenceError> {
         self.end.fence(&mut self.manager.enter()?, wait)
     }
@@ -360,7 +361,8 @@ impl<H: Host> Sender<H> {
     /// before it is done, it may be called again.
     pub async fn flush_async(&mut self) -> Result<(), SendError> {
         let end = &mut self.end;
-        let mut flush = |manager: &mut Entered<'_, H>| or_wait(end.flush(manager, Wait::Poll));
+        let mut flush =
+            |session: &mut Session<'_, H>| unless_blocked(end.flush(session, Wait::Poll));
         poll_fn(|context| self.manager.poll_look(context, &mut flush)).await
     }
 
@@ -394,5 +396,14 @@ impl<H: Host> Sender<H> {
     /// Pieces that could be filled now.
     pub fn pieces_free(&self) -> u64 {
         self.end.pieces_free()
+    }
+}
+
+/// No room now is no failure of a task that waits.
+fn unless_blocked(sent: Result<(), SendError>) -> Result<Option<()>, SendError> {
+    match sent {
+        Ok(()) => Ok(Some(())),
+        Err(SendError::WouldBlock { .. } | SendError::Cut { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }

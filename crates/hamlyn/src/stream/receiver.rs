@@ -12,13 +12,14 @@ use super::extent::{Extent, NotFastPath};
 use super::keeping::{Keeping, Kept};
 use super::options::StreamOptions;
 use super::wire::{CONTROL_ENTRIES, Credit, GrowRequest, StreamSeed};
-use crate::core::Core;
 use crate::error::{OpenError, PeerLost, ReceiveError};
+use crate::interface::Interface;
 use crate::links::LinkEnd;
-use crate::manager::{Arrival, ClassId, Entered};
+use crate::manager::{Arrival, ClassId};
 use crate::message::Target;
 use crate::remains::{LastWord, Leaving, Remains};
-use crate::wait::{Wait, WaitState};
+use crate::session::Session;
+use crate::wait::{Wait, Waiting};
 
 /// Looks for a record, while polling, before what need not be done at once is done again.
 const LOOKS_PER_IDLE: u32 = 16;
@@ -44,6 +45,15 @@ struct Packed {
     offset: u64,
     length_bytes: usize,
     at: usize,
+}
+
+/// Looks of one wait for a record.
+#[derive(Default)]
+struct Looks {
+    /// Whether there was one.
+    is_repeated: bool,
+    /// Those that found nothing.
+    idle: u32,
 }
 
 /// See the module.
@@ -121,17 +131,17 @@ impl Drop for Receiver {
 impl Receiver {
     /// Opens the receiving end, with all the memory it starts with.
     pub(in crate::stream) fn new<H: Host>(
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         options: StreamOptions,
     ) -> Result<Self, OpenError> {
         options.check()?;
         let entries = options.pieces as usize + usize::from(CONTROL_ENTRIES);
-        let class = manager.register_queued(entries)?;
-        let opened = Control::open(manager, class).and_then(|control| {
-            match Extent::open(manager, class, options.pieces, options.piece_bytes) {
+        let class = session.core.register_queued(entries)?;
+        let opened = Control::open(session, class).and_then(|control| {
+            match Extent::open(session, class, options.pieces, options.piece_bytes) {
                 Ok(extent) => Ok((control, extent)),
                 Err(error) => {
-                    control.close(manager)?;
+                    control.close(session)?;
                     Err(error)
                 }
             }
@@ -165,10 +175,10 @@ impl Receiver {
                 is_plain: false,
                 keeping: Keeping::default(),
                 due: 0,
-                leaving: manager.interface().leaving.clone(),
+                leaving: session.leaving.clone(),
             }),
             Err(error) => {
-                manager.unregister(class);
+                session.core.unregister(class);
                 Err(error)
             }
         }
@@ -189,19 +199,19 @@ impl Receiver {
     #[inline(never)]
     pub(in crate::stream) fn look_for_short<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
     ) -> bool {
-        self.reclaim(manager);
-        manager.interface_mut().look_again() && self.deliver_short(manager)
+        self.reclaim(session);
+        session.look_again() && self.deliver_short(session)
     }
 
     #[inline(never)]
     pub(in crate::stream) fn receive_slowly<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         wait: Wait,
     ) -> Result<bool, ReceiveError> {
-        let result = self.await_record(manager, wait);
+        let result = self.await_record(session, wait);
         self.note_ways();
         result
     }
@@ -210,7 +220,7 @@ impl Receiver {
     #[inline(always)]
     pub(in crate::stream) fn deliver_short<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
     ) -> bool {
         if !self.is_plain {
             return false;
@@ -218,7 +228,7 @@ impl Receiver {
         let Some(extent) = self.extents.first_mut() else {
             return false;
         };
-        match extent.deliver_short(manager) {
+        match extent.deliver_short(session) {
             Ok(delivered) => {
                 self.latest_short_bytes = delivered;
                 delivered.is_some()
@@ -235,20 +245,20 @@ impl Receiver {
     /// memory for that.
     pub(in crate::stream) fn renew<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
     ) -> Result<bool, OpenError> {
         let StreamOptions {
             pieces,
             piece_bytes,
             ..
         } = self.options;
-        let Some(extent) = self.open_extent(manager, pieces, piece_bytes) else {
+        let Some(extent) = self.open_extent(session, pieces, piece_bytes) else {
             return Ok(false);
         };
-        let control = Control::open(manager, self.class)?;
-        std::mem::replace(&mut self.control, control).close(manager)?;
+        let control = Control::open(session, self.class)?;
+        std::mem::replace(&mut self.control, control).close(session)?;
         for old in std::mem::replace(&mut self.extents, vec![extent]) {
-            old.close(manager, self.class)?;
+            old.close(session, self.class)?;
         }
         self.note_ways();
         Ok(true)
@@ -256,52 +266,54 @@ impl Receiver {
 
     fn await_record<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         wait: Wait,
     ) -> Result<bool, ReceiveError> {
-        let mut wait_state = WaitState::new(wait);
-        let mut fruitless = 0_u32;
-        let mut idle = 0_u32;
         if self.deliver_next()? {
             return Ok(true);
         }
-        loop {
-            match manager.next_arrival(self.class) {
-                Some(arrival) => {
-                    self.take(manager, arrival)?;
-                    if self.deliver_next()? {
-                        return Ok(true);
-                    }
-                    // A sender that sends no records must not keep us for longer than we would wait.
-                    fruitless += 1;
-                    let most = self.extents.last().map_or(0, Extent::pieces);
-                    if fruitless <= most + u32::from(CONTROL_ENTRIES) {
-                        continue;
-                    }
-                    fruitless = 0;
-                }
-                None => {
-                    idle += 1;
-                    if !wait_state.polls() || idle.is_multiple_of(LOOKS_PER_IDLE) {
-                        self.when_idle(manager)?;
-                    }
-                }
-            }
-            if !manager.pause(&mut wait_state)? {
-                if idle < LOOKS_PER_IDLE {
-                    self.when_idle(manager)?;
-                }
-                return Ok(false);
-            }
-            // A record that comes while we wait should be seen soon, so the fast path is tried first.
+        let mut waiting = Waiting::new(wait);
+        let mut looks = Looks::default();
+        let delivered = session.wait_within(&mut waiting, |session, waiting| {
+            self.look(session, &mut looks, !waiting.polls())
+        })?;
+        if delivered.is_none() && looks.idle < LOOKS_PER_IDLE {
+            self.when_idle(session)?;
+        }
+        Ok(delivered.is_some())
+    }
+
+    /// The step of a wait for a record: delivers it, if it has come. Tells the sender what it is to know,
+    /// at every look if the wait `sleeps` between them.
+    fn look<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        looks: &mut Looks,
+        sleeps: bool,
+    ) -> Result<Option<()>, ReceiveError> {
+        // A record that comes while we wait should be seen soon, so the fast path is tried first.
+        if std::mem::replace(&mut looks.is_repeated, true) {
             self.note_ways();
-            if self.deliver_short(manager) {
-                return Ok(true);
-            }
-            if !self.is_plain && self.deliver_next()? {
-                return Ok(true);
+            if self.deliver_short(session) || !self.is_plain && self.deliver_next()? {
+                return Ok(Some(()));
             }
         }
+        // A sender that sends no records must not keep us for longer than we would wait.
+        let most = self.extents.last().map_or(0, Extent::pieces) + u32::from(CONTROL_ENTRIES);
+        for _ in 0..=most {
+            let Some(arrival) = session.core.next_arrival(self.class) else {
+                looks.idle += 1;
+                if sleeps || looks.idle.is_multiple_of(LOOKS_PER_IDLE) {
+                    self.when_idle(session)?;
+                }
+                break;
+            };
+            self.take(session, arrival)?;
+            if self.deliver_next()? {
+                return Ok(Some(()));
+            }
+        }
+        Ok(None)
     }
 
     /// Delivers the next record, whatever it is, if it has come.
@@ -359,13 +371,13 @@ impl Receiver {
     }
 
     #[inline(never)]
-    pub(in crate::stream) fn release_slowly<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    pub(in crate::stream) fn release_slowly<H: Host>(&mut self, session: &mut Session<'_, H>) {
         let record = self.latest_delivered();
         if self.keeping.is_empty() {
-            self.release_through(manager, &record);
+            self.release_through(session, &record);
         } else {
             self.keeping.give_back(record);
-            self.reclaim(manager);
+            self.reclaim(session);
         }
     }
 
@@ -402,28 +414,28 @@ impl Receiver {
     }
 
     /// Gives back what was kept until now.
-    pub(in crate::stream) fn reclaim<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    pub(in crate::stream) fn reclaim<H: Host>(&mut self, session: &mut Session<'_, H>) {
         if !self.keeping.is_empty()
             && let Some(last) = self.keeping.last_given_back()
         {
-            self.release_through(manager, &last);
+            self.release_through(session, &last);
         }
     }
 
     /// Gives back the memory of that record and of all that were delivered before it.
-    fn release_through<H: Host>(&mut self, manager: &mut Entered<'_, H>, record: &Delivered) {
+    fn release_through<H: Host>(&mut self, session: &mut Session<'_, H>, record: &Delivered) {
         while self.first < record.extent && self.first < self.delivering {
-            self.drop_first_extent(manager);
+            self.drop_first_extent(session);
         }
         if record.extent == self.first
             && let Some(extent) = self.extents.first_mut()
         {
             extent.release_to(record.release);
             if self.first == self.delivering {
-                self.report(manager);
+                self.report(session);
             } else if extent.is_given_back() {
                 // The stream has moved on; nobody waits for credit here.
-                self.drop_first_extent(manager);
+                self.drop_first_extent(session);
             }
         }
         self.note_ways();
@@ -451,10 +463,10 @@ impl Receiver {
     /// Packets refused at this stream's present memory, by reason, and more.
     pub(in crate::stream) fn info<H: Host>(
         &self,
-        manager: &Core<H>,
+        interface: &Interface<H>,
     ) -> Result<Option<SlotInfo>, OpenError> {
         match self.extents.last() {
-            Some(extent) => Ok(Some(manager.interface().slot_info(extent.slot())?)),
+            Some(extent) => Ok(Some(interface.slot_info(extent.slot())?)),
             None => Ok(None),
         }
     }
@@ -474,11 +486,11 @@ impl Receiver {
         self.reported = 0;
     }
 
-    fn drop_first_extent<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    fn drop_first_extent<H: Host>(&mut self, session: &mut Session<'_, H>) {
         if !self.extents.is_empty() {
             let extent = self.extents.remove(0);
             self.first += 1;
-            if let Err(error) = extent.close(manager, self.class) {
+            if let Err(error) = extent.close(session, self.class) {
                 tracing::debug!(%error, "closing an extent");
             }
         }
@@ -488,7 +500,7 @@ impl Receiver {
     #[inline]
     fn take<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         arrival: Arrival,
     ) -> Result<(), ReceiveError> {
         let of_slot = |extent: &&mut Extent| extent.slot_name() == arrival.slot;
@@ -497,27 +509,27 @@ impl Receiver {
             return Ok(());
         }
         if self.control.slot_name() == arrival.slot {
-            return self.take_control(manager, arrival);
+            return self.take_control(session, arrival);
         }
         // An extent that is gone.
         Ok(())
     }
 
     /// Nothing came: memory may be short, the sender may be dead.
-    fn when_idle<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), ReceiveError> {
-        self.reclaim(manager);
+    fn when_idle<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), ReceiveError> {
+        self.reclaim(session);
         // All of an extent may have been given back before the stream moved on from it.
         while self.first < self.delivering
             && self.extents.first().is_some_and(Extent::is_given_back)
         {
-            self.drop_first_extent(manager);
+            self.drop_first_extent(session);
         }
-        self.flush_credit(manager);
-        self.report(manager);
+        self.flush_credit(session);
+        self.report(session);
         if let Some(request) = self.grow_request
             && self.is_drained_at(request.place.position)
         {
-            self.answer_grow_request(manager)?;
+            self.answer_grow_request(session)?;
         }
         if self.delivering == self.newest()
             && !self.closed
@@ -529,17 +541,16 @@ impl Receiver {
                 && self.credit.is_some()
                 && self.refused != Some(position)
             {
-                self.enlarge(manager, position, 1);
-                self.flush_credit(manager);
+                self.enlarge(session, position, 1);
+                self.flush_credit(session);
             }
         }
         if let Some(lost) = self.gone {
             return Err(lost.into());
         }
         match &self.credit {
-            Some(target) if manager.interface().is_drained(target.link()) => {
-                let end = manager
-                    .interface()
+            Some(target) if session.is_drained(target.link()) => {
+                let end = session
                     .link_end(target.link())
                     .unwrap_or(LinkEnd::ClosedHere);
                 Err(PeerLost {

@@ -13,18 +13,17 @@ pub(crate) use closing::nothing_follows;
 use staging::{Cut, Staged};
 
 use super::wire::{
-    CREDIT_PLACE_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, LIMIT_BYTES_MAX, StreamSeed,
-    packed_bytes, piece_word,
+    CREDIT_PLACE_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, LIMIT_BYTES_MAX, StreamPosition,
+    StreamSeed, packed_bytes, piece_word,
 };
-use crate::core::Core;
 use crate::error::{ConnectError, FenceError, OpenError, SendError};
-use crate::interface::Queue;
-use crate::manager::Entered;
+use crate::interface::{Interface, Queue, Sending};
 use crate::message::{Message, Target};
 use crate::remains::Leaving;
+use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
-use crate::wait::{Wait, WaitState};
+use crate::wait::{Wait, Waiting};
 
 /// Notifications that may wait at a sender. When a slow sender is overrun, the newest word says all that
 /// the lost ones said.
@@ -73,18 +72,18 @@ pub(super) struct Sender {
 impl Sender {
     /// Grows the sending end from a seed; connects if need be, and presents itself.
     pub(in crate::stream) fn grow<H: Host>(
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         seed: &StreamSeed,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
         seed.validate()
             .map_err(|what| ConnectError::Seed { what })?;
-        let mut target = manager.target(&seed.ticket, wait)?;
+        let mut target = session.target(&seed.ticket, wait)?;
         target.set_metadata_index(0);
         let Some(control) = target.with_ticket(seed.control()) else {
             unreachable!("both tickets name one interface");
         };
-        let interface = manager.interface_mut();
+        let interface = &mut **session;
         let leaving = interface.leaving.clone();
         let area = interface
             .allocate(CREDIT_PLACE_BYTES)
@@ -126,7 +125,7 @@ impl Sender {
             at_once: 0,
         };
         let hello = sender.credit_key_ticket.to_bytes();
-        match sender.send_control(manager, HELLO, &hello, wait) {
+        match sender.send_control(session, HELLO, &hello, wait) {
             Ok(_) => {
                 sender.note_way();
                 Ok(sender)
@@ -134,7 +133,7 @@ impl Sender {
             Err(error) => {
                 // Nobody knows of it.
                 sender.leave(None);
-                manager.reap();
+                session.core.reap();
                 Err(error.into())
             }
         }
@@ -148,80 +147,81 @@ impl Sender {
     #[inline(always)]
     pub(in crate::stream) fn send<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
         // The common case: a small record, and a receiver that keeps up.
         if data.len() <= self.small_bytes
             && self.account.next < self.at_once
-            && !self.has_news(manager)
+            && !self.has_news(session)
         {
             let metadata = piece_word(Kind::Whole, data.len() as u32).to_le_bytes();
             let message = Message::new(data)
                 .at(self.next_offset())
                 .metadata(&metadata);
-            return match manager.send_msg(&self.target, &message, wait) {
-                Ok(_) => {
-                    self.filled();
-                    Ok(())
-                }
-                Err(error) => {
-                    let sent =
-                        self.unsent(manager, Kind::Whole, data.len() as u32, data, wait, error);
-                    self.note_way();
-                    sent
-                }
-            };
+            let terminus = session.terminus();
+            if session
+                .send_short(terminus, &self.target, &message)
+                .is_some()
+            {
+                self.filled();
+                return Ok(());
+            }
+            let sent = self.send_piece(session, Kind::Whole, data.len() as u32, data, wait);
+            if sent.is_err() {
+                self.note_way();
+            }
+            return sent;
         }
-        self.send_slowly(manager, data, wait)
+        self.send_slowly(session, data, wait)
     }
 
     #[inline(never)]
     fn send_slowly<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
-        let result = self.send_any(manager, data, wait);
+        let result = self.send_any(session, data, wait);
         self.note_way();
         result
     }
 
     fn send_any<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
         let is_small = data.len() <= self.small_bytes;
         if is_small && self.at_once > 0 {
             // Nothing is lacking but credit, or there is news.
-            self.absorb_some(manager);
+            self.absorb_some(session);
             if self.may_go_at_once() {
-                return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
+                return self.send_piece(session, Kind::Whole, data.len() as u32, data, wait);
             }
         }
-        self.check(manager)?;
-        let mut wait_state = WaitState::new(wait);
+        self.check(session)?;
+        let mut waiting = Waiting::new(wait);
         if is_small {
             if self.may_go_at_once() {
-                return self.send_piece(manager, Kind::Whole, data.len() as u32, data, wait);
+                return self.send_piece(session, Kind::Whole, data.len() as u32, data, wait);
             }
-            return self.pack(manager, data, &mut wait_state);
+            return self.pack(session, data, &mut waiting);
         }
-        self.send_pack(manager, &mut wait_state)?;
-        self.send_whole(manager, data, &mut wait_state)
+        self.send_pack(session, &mut waiting)?;
+        self.send_whole(session, data, &mut waiting)
     }
 
     /// Sends what was held back.
     pub(in crate::stream) fn flush<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         wait: Wait,
     ) -> Result<(), SendError> {
-        let result = self.flush_all(manager, &mut WaitState::new(wait));
+        let result = self.flush_all(session, &mut Waiting::new(wait));
         self.note_way();
         result
     }
@@ -232,25 +232,25 @@ impl Sender {
 
     pub(in crate::stream) fn fence<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         wait: Wait,
     ) -> Result<(), FenceError> {
-        let mut wait_state = WaitState::new(wait);
-        let flushed = self.flush_all(manager, &mut wait_state);
+        let mut waiting = Waiting::new(wait);
+        let flushed = self.flush_all(session, &mut waiting);
         self.note_way();
         flushed.map_err(fence_error)?;
-        let left = manager.interface().left(&mut wait_state);
-        manager.fence_to(&self.target, left)
+        let left = session.left(&mut waiting);
+        session.fence_to(&self.target, left)
     }
 
     fn flush_all<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
-        wait_state: &mut WaitState,
+        session: &mut Session<'_, H>,
+        waiting: &mut Waiting,
     ) -> Result<(), SendError> {
-        self.check(manager)?;
-        self.send_pack(manager, wait_state)?;
-        self.finish_staged(manager, wait_state)
+        self.check(session)?;
+        self.send_pack(session, waiting)?;
+        self.finish_staged(session, waiting)
     }
 
     /// The receiver's end of the connection.
@@ -298,40 +298,40 @@ impl Sender {
 
     /// Whether the receiver may have said something.
     #[inline(always)]
-    fn has_news<H: Host>(&self, manager: &Core<H>) -> bool {
-        !manager.interface().is_known_empty(&self.queue)
+    fn has_news<H: Host>(&self, interface: &Interface<H>) -> bool {
+        !interface.is_known_empty(&self.queue)
     }
 
     /// Takes in what the receiver reported, and refuses to go on if the stream is over.
-    fn check<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> Result<(), SendError> {
-        self.drop_staged(manager);
-        self.absorb(manager);
+    fn check<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), SendError> {
+        self.drop_staged(session);
+        self.absorb(session);
         if self.account.closed {
             return Err(SendError::ClosedByReceiver);
         }
         if self.is_over {
             return Err(SendError::Finished);
         }
-        if manager.interface().link_end(self.target.link()).is_some() {
-            return Err(manager.interface().lost(&self.target).into());
+        if session.link_end(self.target.link()).is_some() {
+            return Err(session.lost(&self.target).into());
         }
-        self.push_staged(manager)
+        self.push_staged(session)
     }
 
     /// Takes in all that the receiver reported.
-    fn absorb<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    fn absorb<H: Host>(&mut self, session: &mut Session<'_, H>) {
         // No more than can wait at once: a receiver that sends them without end must not keep us here.
         for _ in 0..2 * CREDIT_ENTRIES {
-            if !self.absorb_next(manager) {
+            if !self.absorb_next(session) {
                 return;
             }
         }
     }
 
     /// Takes in what the receiver reported, as far as that is needed for a small record to go.
-    fn absorb_some<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    fn absorb_some<H: Host>(&mut self, session: &mut Session<'_, H>) {
         for _ in 0..2 * CREDIT_ENTRIES {
-            if !self.absorb_next(manager)
+            if !self.absorb_next(session)
                 || self.account.is_ahead_little() && !self.queue.reader.is_pending()
             {
                 return;
@@ -340,8 +340,8 @@ impl Sender {
     }
 
     /// Takes in the next report; false if there is none.
-    fn absorb_next<H: Host>(&mut self, manager: &mut Entered<'_, H>) -> bool {
-        match manager.interface_mut().next_notification(&mut self.queue) {
+    fn absorb_next<H: Host>(&mut self, session: &mut Session<'_, H>) -> bool {
+        match session.next_notification(&mut self.queue) {
             Ok(Some(notification)) if notification.is_fast() => {
                 self.account
                     .apply_credit(Credit::from_word(notification.word));
@@ -387,57 +387,76 @@ impl Sender {
     /// Waits until the pieces for a record can be filled, one after the other, without a wrap.
     fn await_pieces<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         record_bytes: usize,
-        wait_state: &mut WaitState,
+        waiting: &mut Waiting,
     ) -> Result<(), SendError> {
         let mut looks = 0_u32;
         let mut asked_at = None;
+        let may_fill = session.wait_within(waiting, |session, _| {
+            let may_fill = self.look_for_pieces(session, record_bytes)?;
+            looks += 1;
+            if !may_fill && looks >= LOOKS_BEFORE_ASKING {
+                self.ask_once(session, record_bytes, &mut asked_at)?;
+            }
+            Ok::<_, SendError>(may_fill.then_some(()))
+        })?;
+        if may_fill.is_none() {
+            self.ask_once(session, record_bytes, &mut asked_at)?;
+            return Err(self.would_block());
+        }
+        Ok(())
+    }
+
+    /// The step of that wait.
+    fn look_for_pieces<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        record_bytes: usize,
+    ) -> Result<bool, SendError> {
         loop {
-            self.check(manager)?;
+            self.check(session)?;
             let needed = self.pieces_for(record_bytes);
-            let may_fill = !self.is_staging() && !self.account.is_held();
-            if may_fill {
+            if self.may_fill() {
                 let before_end = self.account.pieces - u64::from(self.account.next_index);
                 if needed > self.account.pieces {
-                    self.ask(manager, record_bytes)?;
+                    self.ask(session, record_bytes)?;
                 } else if needed <= before_end && self.account.free() >= needed {
-                    return Ok(());
+                    return Ok(true);
                 } else if needed > before_end && self.account.free() > 0 {
-                    match self.send_piece(manager, Kind::Skip, 0, &[], Wait::Poll) {
+                    match self.send_piece(session, Kind::Skip, 0, &[], Wait::Poll) {
                         Ok(()) => continue,
                         Err(error) => no_room(error)?,
                     }
                 }
             }
-            looks += 1;
-            let waits = self.pause(manager, wait_state)?;
-            // Credit may have been held back, or all memory be in the application's hands. Once is enough
-            // in one place, but what was asked elsewhere does not count here.
-            let place = self.account.place();
-            if (looks >= LOOKS_BEFORE_ASKING || !waits)
-                && may_fill
-                && asked_at != Some(place)
-                && self.ask(manager, record_bytes)?
-            {
-                asked_at = Some(place);
+            // It may have closed the stream before the greeting came.
+            if session.is_closed_there(&self.control) {
+                self.account.closed = true;
+                return Err(SendError::ClosedByReceiver);
             }
-            if !waits {
-                return Err(self.would_block());
-            }
+            return Ok(false);
         }
     }
 
-    /// Waits for the receiver, unless it closed the stream before the greeting came.
-    #[cold]
-    #[inline(never)]
-    fn pause<H: Host>(
+    /// Whether the next piece is this sender's to fill.
+    fn may_fill(&self) -> bool {
+        !self.is_staging() && !self.account.is_held()
+    }
+
+    /// Asks the receiver for what is lacking: credit may have been held back, or all memory be in the
+    /// application's hands. Once is enough in one place, but what was asked elsewhere does not count here.
+    fn ask_once<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
-        wait_state: &mut WaitState,
-    ) -> Result<bool, SendError> {
-        self.account.closed |= manager.interface_mut().is_closed_there(&self.control);
-        Ok(self.account.closed || manager.pause(wait_state)?)
+        session: &mut Session<'_, H>,
+        record_bytes: usize,
+        asked_at: &mut Option<StreamPosition>,
+    ) -> Result<(), SendError> {
+        let place = self.account.place();
+        if self.may_fill() && *asked_at != Some(place) && self.ask(session, record_bytes)? {
+            *asked_at = Some(place);
+        }
+        Ok(())
     }
 
     /// Pieces that a record takes.
@@ -448,7 +467,7 @@ impl Sender {
     /// Tells the receiver that we cannot go on; false if that has to wait.
     fn ask<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         record_bytes: usize,
     ) -> Result<bool, SendError> {
         let needed = self.pieces_for(record_bytes);
@@ -461,7 +480,7 @@ impl Sender {
         let Some(grow_request) = self.account.grow_request(record_bytes as u64) else {
             return Ok(false);
         };
-        match self.send_control(manager, ENLARGE, &grow_request.to_bytes(), Wait::Poll) {
+        match self.send_control(session, ENLARGE, &grow_request.to_bytes(), Wait::Poll) {
             Ok(_) => {
                 self.account.grow_requested(grow_request, needed);
                 Ok(true)
@@ -472,9 +491,9 @@ impl Sender {
 
     fn send_whole<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         data: &[u8],
-        wait_state: &mut WaitState,
+        waiting: &mut Waiting,
     ) -> Result<(), SendError> {
         let limit_bytes = self.limit_bytes.min(u64::from(u32::MAX));
         let length_bytes = data.len() as u64;
@@ -485,27 +504,27 @@ impl Sender {
             });
         }
         let length_bytes = length_bytes as u32;
-        self.await_pieces(manager, data.len(), wait_state)?;
-        let left = manager.interface().left(wait_state);
+        self.await_pieces(session, data.len(), waiting)?;
+        let left = session.left(waiting);
         if data.len() <= self.piece_bytes {
-            return self.send_piece(manager, Kind::Whole, length_bytes, data, left);
+            return self.send_piece(session, Kind::Whole, length_bytes, data, left);
         }
         // The rest of a record in several pieces must not find that there is no room for it.
         if left == Wait::Poll {
-            return self.stage(manager, Kind::Whole, data);
+            return self.stage(session, Kind::Whole, data);
         }
         let record_at = self.account.next;
         for (index, part) in data.chunks(self.piece_bytes).enumerate() {
-            let left = manager.interface().left(wait_state);
+            let left = session.left(waiting);
             let sent = match index {
-                0 => self.send_piece(manager, Kind::First, length_bytes, part, left),
-                _ => self.send_piece(manager, Kind::Next, part.len() as u32, part, left),
+                0 => self.send_piece(session, Kind::First, length_bytes, part, left),
+                _ => self.send_piece(session, Kind::Next, part.len() as u32, part, left),
             };
             self.record_at = record_at;
             match sent {
                 Err(SendError::WouldBlock { .. }) if index > 0 => {
                     // What the receiver has of it is not in vain: the rest goes later.
-                    return self.stage(manager, Kind::Next, &data[index * self.piece_bytes..]);
+                    return self.stage(session, Kind::Next, &data[index * self.piece_bytes..]);
                 }
                 Err(error) => {
                     self.is_over |= index > 0;
@@ -517,50 +536,33 @@ impl Sender {
         Ok(())
     }
 
+    /// Fills the next piece. What takes several packets never goes at once, so it is copied if its sender
+    /// would not wait; and so is the rest of it, if it was cut.
     fn send_piece<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         kind: Kind,
         length_bytes: u32,
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
-        let offset = self.next_offset();
         let metadata = piece_word(kind, length_bytes).to_le_bytes();
-        let message = Message::new(data).at(offset).metadata(&metadata);
-        match manager.send_msg(&self.target, &message, wait) {
-            Ok(_) => {
-                self.filled();
-                Ok(())
-            }
-            Err(error) => self.unsent(manager, kind, length_bytes, data, wait, error),
+        let message = Message::new(data)
+            .at(self.next_offset())
+            .metadata(&metadata);
+        let mut sending = Sending::default();
+        let terminus = session.terminus();
+        let sent = session.send_within(terminus, &self.target, &message, &mut sending, wait)?;
+        if sent.is_some() {
+            self.filled();
+        } else if sending.sent_bytes().is_some() {
+            self.keep_cut(sending, metadata, data);
+        } else if wait == Wait::Poll && data.len() > DIRECT_BYTES_MAX && !self.is_staging() {
+            return self.stage(session, kind, data);
+        } else {
+            return Err(self.would_block());
         }
-    }
-
-    /// A piece was not sent. What takes several packets never goes at once, so it is copied if its sender would not wait; and so
-    /// is the rest of it, if it was cut.
-    #[cold]
-    #[inline(never)]
-    fn unsent<H: Host>(
-        &mut self,
-        manager: &mut Entered<'_, H>,
-        kind: Kind,
-        length_bytes: u32,
-        data: &[u8],
-        wait: Wait,
-        error: SendError,
-    ) -> Result<(), SendError> {
-        match error {
-            SendError::WouldBlock { .. }
-                if wait == Wait::Poll && data.len() > DIRECT_BYTES_MAX && !self.is_staging() =>
-            {
-                self.stage(manager, kind, data)
-            }
-            SendError::Cut { .. } => {
-                self.keep_cut(manager, piece_word(kind, length_bytes), data, error)
-            }
-            _ => Err(error),
-        }
+        Ok(())
     }
 
     /// The next piece was filled.
@@ -578,7 +580,7 @@ impl Sender {
 
     fn send_control<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         which: u16,
         metadata: &[u8],
         wait: Wait,
@@ -586,18 +588,18 @@ impl Sender {
         let mut target = self.control;
         target.set_metadata_index(which);
         let message = Message::new(&[]).metadata(metadata);
-        manager.send_msg(&target, &message, wait)
+        session.send(&target, &message, wait)
     }
 
     /// Adds a small record to those that wait, and sends them if it is time.
     fn pack<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         data: &[u8],
-        wait_state: &mut WaitState,
+        waiting: &mut Waiting,
     ) -> Result<(), SendError> {
         if self.pack.len() + packed_bytes(data.len()) > self.pack_bytes {
-            self.send_pack(manager, wait_state)?;
+            self.send_pack(session, waiting)?;
         }
         let length = data.len() as u64;
         self.pack.extend_from_slice(&length.to_le_bytes());
@@ -606,7 +608,7 @@ impl Sender {
         if self.account.is_ahead_little() && !self.is_staging() {
             // The record is accepted; if the pack cannot go now, it goes later.
             return self
-                .send_pack(manager, &mut WaitState::new(Wait::Poll))
+                .send_pack(session, &mut Waiting::new(Wait::Poll))
                 .or_else(no_room);
         }
         Ok(())
@@ -614,16 +616,16 @@ impl Sender {
 
     fn send_pack<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
-        wait_state: &mut WaitState,
+        session: &mut Session<'_, H>,
+        waiting: &mut Waiting,
     ) -> Result<(), SendError> {
         if self.pack.is_empty() {
             return Ok(());
         }
-        self.await_pieces(manager, 1, wait_state)?;
-        let left = manager.interface().left(wait_state);
+        self.await_pieces(session, 1, waiting)?;
+        let left = session.left(waiting);
         let pack = std::mem::take(&mut self.pack);
-        let sent = self.send_piece(manager, Kind::Packed, pack.len() as u32, &pack, left);
+        let sent = self.send_piece(session, Kind::Packed, pack.len() as u32, &pack, left);
         self.pack = pack;
         sent?;
         self.pack.clear();

@@ -7,8 +7,9 @@ use hamlyn_host::Host;
 
 use super::{Receiver, malformed};
 use crate::error::ReceiveError;
-use crate::manager::{Arrival, Entered};
+use crate::manager::Arrival;
 use crate::message::{Message, Target};
+use crate::session::Session;
 use crate::stream::extent::Extent;
 use crate::stream::wire::{
     CLOSE, Credit, ENLARGE, EXTENT_MASK, GIVEN_UP, GrowRequest, HELLO, PIECES_MAX, StreamPosition,
@@ -21,21 +22,21 @@ impl Receiver {
     #[inline(never)]
     pub(super) fn take_control<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         arrival: Arrival,
     ) -> Result<(), ReceiveError> {
         let mut metadata = [0; USER_METADATA_BYTES];
         let length = self.control.heard(arrival.metadata_index, &mut metadata);
         let heard = &metadata[..length];
         match arrival.metadata_index {
-            HELLO => self.greet(manager, arrival.from, heard),
+            HELLO => self.greet(session, arrival.from, heard),
             CLOSE => self.end(heard),
             ENLARGE => {
                 self.grow_request = GrowRequest::from_bytes(heard);
                 if self.grow_request.is_none() {
                     return self.fail("an invalid grow request");
                 }
-                self.answer_grow_request(manager)
+                self.answer_grow_request(session)
             }
             _ => Ok(()),
         }
@@ -44,7 +45,7 @@ impl Receiver {
     /// The sender presents itself.
     fn greet<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         from: LinkId,
         heard: &[u8],
     ) -> Result<(), ReceiveError> {
@@ -58,15 +59,15 @@ impl Receiver {
         // Credit goes back over the link by which the greeting came, and only if the ticket is of the peer there:
         // otherwise the sender could have us write to somebody else in our name.
         self.greeted_by = Some(from);
-        match manager.interface_mut().led_to(from, &ticket.destination) {
+        match session.led_to(from, &ticket.destination) {
             Some(true) => self.credit = Some(Target::new(from, ticket)),
             Some(false) => return self.fail("a sender that says it is another"),
-            None => self.gone = manager.interface().recent_loss(&ticket.destination),
+            None => self.gone = session.recent_loss(&ticket.destination),
         }
         if self.sender().is_none() {
             return self.fail("a sender that is not linked to us");
         }
-        self.answer_grow_request(manager)
+        self.answer_grow_request(session)
     }
 
     /// The sender says where it ended.
@@ -100,7 +101,7 @@ impl Receiver {
     /// Answers the sender's grow request, if there is one and it is known who made it.
     pub(super) fn answer_grow_request<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
     ) -> Result<(), ReceiveError> {
         // It may have overtaken the greeting.
         if self.credit.is_none() && self.gone.is_none() {
@@ -130,14 +131,14 @@ impl Receiver {
         if place.extent == newest && extent.may_end_at(place.position) {
             if record_bytes > extent.length_bytes() {
                 let is_last_try = self.is_drained_at(place.position);
-                denied = !self.enlarge(manager, place.position, record_bytes);
+                denied = !self.enlarge(session, place.position, record_bytes);
                 if denied && !is_last_try && record_bytes <= self.limit_bytes() {
                     // Records that are still held are in its way: it is answered when they are released.
                     self.grow_request = Some(request);
                     return Ok(());
                 }
             } else if extent.is_held_whole() {
-                denied = !self.enlarge(manager, place.position, 1);
+                denied = !self.enlarge(session, place.position, 1);
             } else {
                 // It fits; the sender only waits for credit.
                 self.needs_credit_at = Some(place.position);
@@ -149,7 +150,7 @@ impl Receiver {
         self.control.arm(ENLARGE);
         self.answers = self.answers.wrapping_add(1);
         self.denied = denied;
-        self.flush_credit(manager);
+        self.flush_credit(session);
         Ok(())
     }
 
@@ -168,7 +169,7 @@ impl Receiver {
     /// can be none. The sender is still to be told.
     pub(super) fn enlarge<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         position: u64,
         record_bytes: u64,
     ) -> bool {
@@ -176,8 +177,8 @@ impl Receiver {
         let used = if replaces { 0 } else { self.memory_bytes() };
         let free_bytes = self.limit_bytes().saturating_sub(used);
         let present_bytes = self.extents.last().map_or(0, Extent::length_bytes);
-        // The manager's queue needs an entry for each piece: where it is short, pieces are larger.
-        let most = (manager.room() as u64).min(u64::from(PIECES_MAX));
+        // The session's queue needs an entry for each piece: where it is short, pieces are larger.
+        let most = (session.core.room() as u64).min(u64::from(PIECES_MAX));
         let mut piece_bytes = u64::from(self.options.piece_bytes);
         while record_bytes.div_ceil(piece_bytes) > most && piece_bytes < record_bytes {
             piece_bytes *= 2;
@@ -191,7 +192,7 @@ impl Receiver {
         let wanted = needed.max(present_bytes * 2 / piece_bytes);
         let wanted = wanted.min(left).min(most);
         let opened = if wanted >= needed {
-            self.open_extent(manager, wanted as u32, piece_bytes as u32)
+            self.open_extent(session, wanted as u32, piece_bytes as u32)
         } else {
             None
         };
@@ -210,7 +211,7 @@ impl Receiver {
         self.denied = false;
         if replaces {
             self.move_on();
-            self.drop_first_extent(manager);
+            self.drop_first_extent(session);
         }
         true
     }
@@ -227,30 +228,30 @@ impl Receiver {
     }
 
     /// Tells the sender of a new extent and of answers, if there is room; otherwise later.
-    pub(super) fn flush_credit<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    pub(super) fn flush_credit<H: Host>(&mut self, session: &mut Session<'_, H>) {
         if self.announced != self.newest() {
-            self.announce(manager);
+            self.announce(session);
         } else if self.answers_told != self.answers {
-            self.report_credit(manager);
+            self.report_credit(session);
         }
     }
 
     pub(super) fn open_extent<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         pieces: u32,
         piece_bytes: u32,
     ) -> Option<Extent> {
         let entries = pieces as usize;
-        manager.reserve(self.class, entries).ok()?;
-        let opened = Extent::open(manager, self.class, pieces, piece_bytes);
+        session.core.reserve(self.class, entries).ok()?;
+        let opened = Extent::open(session, self.class, pieces, piece_bytes);
         if opened.is_err() {
-            manager.unreserve(self.class, entries);
+            session.core.unreserve(self.class, entries);
         }
         opened.ok()
     }
 
-    fn announce<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    fn announce<H: Host>(&mut self, session: &mut Session<'_, H>) {
         let (Some(credit), Some(extent)) = (self.credit, self.extents.last()) else {
             return;
         };
@@ -260,7 +261,7 @@ impl Receiver {
         let mut target = credit;
         target.set_metadata_index(0);
         let message = Message::new(&[]).metadata(&note);
-        if manager.send_msg(&target, &message, Wait::Poll).is_ok() {
+        if session.send(&target, &message, Wait::Poll).is_ok() {
             self.announced = newest;
             self.answers_told = answers;
         }
@@ -288,7 +289,7 @@ impl Receiver {
     /// Reports what was released, a quarter of the extent at a time, or at once if the sender said
     /// that it waits. Held back while the
     /// sender is being moved to another extent: it must not go on in this one.
-    pub(super) fn report<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    pub(super) fn report<H: Host>(&mut self, session: &mut Session<'_, H>) {
         if self.delivering != self.newest() {
             return;
         }
@@ -303,15 +304,15 @@ impl Receiver {
         }
         let owed = extent.released.saturating_sub(self.reported);
         if owed >= self.report_after(extent) {
-            self.report_credit(manager);
+            self.report_credit(session);
         }
     }
 
     /// Tells the sender how things stand.
     #[inline]
-    fn report_credit<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    fn report_credit<H: Host>(&mut self, session: &mut Session<'_, H>) {
         let credit = self.credit_now();
-        if self.send_credit(manager, credit) {
+        if self.send_credit(session, credit) {
             self.reported = self.extents.last().map_or(0, |extent| extent.released);
             self.answers_told = credit.answers;
         }
@@ -325,12 +326,12 @@ impl Receiver {
         }
     }
 
-    fn send_credit<H: Host>(&mut self, manager: &mut Entered<'_, H>, credit: Credit) -> bool {
+    fn send_credit<H: Host>(&mut self, session: &mut Session<'_, H>, credit: Credit) -> bool {
         let Some(target) = self.credit else {
             return false;
         };
         // Without data it is a short packet, which takes the fast path at both ends.
         let message = Message::new(&[]).word(credit.to_word());
-        manager.send_msg(&target, &message, Wait::Poll).is_ok()
+        session.send(&target, &message, Wait::Poll).is_ok()
     }
 }

@@ -7,24 +7,24 @@ use hamlyn_host::Host;
 use super::Sender;
 use super::staging::Staged;
 use crate::error::SendError;
-use crate::manager::Entered;
 use crate::message::Target;
 use crate::remains::{LastWord, Remains};
+use crate::session::Session;
 use crate::stream::wire::{CLOSE, GIVEN_UP, StreamPosition, StreamSeed};
-use crate::wait::{Wait, WaitState};
+use crate::wait::{Wait, Waiting};
 
 impl Sender {
     pub(in crate::stream) fn close<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         wait: Wait,
     ) -> Result<(), SendError> {
-        let result = self.close_within(manager, &mut WaitState::new(wait));
+        let result = self.close_within(session, &mut Waiting::new(wait));
         if !matches!(result, Err(SendError::WouldBlock { .. })) {
             let last_word = self.last_word(false);
             self.leave(last_word);
             self.is_over = true;
-            manager.reap();
+            session.core.reap();
         }
         self.note_way();
         result
@@ -32,25 +32,25 @@ impl Sender {
 
     fn close_within<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
-        wait_state: &mut WaitState,
+        session: &mut Session<'_, H>,
+        waiting: &mut Waiting,
     ) -> Result<(), SendError> {
         let handle = match self.closing {
             Some(handle) => handle,
             None => {
-                self.flush_all(manager, wait_state)?;
+                self.flush_all(session, waiting)?;
                 let place = self.account.place().to_bytes();
-                let left = manager.interface().left(wait_state);
-                let handle = self.send_control(manager, CLOSE, &place, left)?;
+                let left = session.left(waiting);
+                let handle = self.send_control(session, CLOSE, &place, left)?;
                 self.is_over = true;
                 *self.closing.insert(handle)
             }
         };
-        let left = manager.interface().left(wait_state);
-        match manager.interface_mut().drain(handle, left)? {
+        let left = session.left(waiting);
+        match session.drain(handle, left)? {
             Completion::Sent => Ok(()),
             Completion::Pending => Err(self.would_block()),
-            Completion::Failed => Err(manager.interface().lost(&self.target).into()),
+            Completion::Failed => Err(session.lost(&self.target).into()),
         }
     }
 

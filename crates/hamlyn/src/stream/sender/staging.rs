@@ -1,22 +1,22 @@
 //! What is copied because its sender would not wait, records and packs of them, and goes as the link has room.
 
-use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::{Completion, GatherPiece, SendHandle, SendTag};
 use hamlyn_host::Host;
 use hamlyn_ring::area::Area;
 
 use super::Sender;
 use crate::error::SendError;
-use crate::manager::Entered;
+use crate::interface::Sending;
 use crate::message::{Message, Target};
+use crate::session::Session;
 use crate::stream::wire::{Kind, piece_word};
-use crate::wait::WaitState;
+use crate::wait::Waiting;
 
 /// What is left of a piece that was cut when the wait for it was over.
 #[derive(Debug)]
 pub(super) struct Cut {
     target: Target,
-    rest: Segmenter,
+    sending: Sending,
     /// All of the piece.
     data: Vec<u8>,
     metadata: [u8; 8],
@@ -46,19 +46,18 @@ impl Sender {
     /// Copies a record or a pack, which is one piece, so that it can go as the link has room.
     pub(super) fn stage<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
         kind: Kind,
         data: &[u8],
     ) -> Result<(), SendError> {
         if kind != Kind::Next {
             self.record_at = self.account.next;
         }
-        manager.sweep_areas();
-        let terminus = manager.terminus();
-        let interface = manager.interface_mut();
-        let area = interface.allocate(data.len() as u64)?;
+        session.core.sweep_areas();
+        let terminus = session.core.terminus();
+        let area = session.allocate(data.len() as u64)?;
         area.write_at(0, data).map_err(|_| SendError::Finished)?;
-        let tag = interface
+        let tag = session
             .bind_area(terminus, &area, 0..data.len() as u64)
             .map_err(|_| self.would_block())?;
         self.staged = Some(Staged {
@@ -69,19 +68,19 @@ impl Sender {
             sent_bytes: 0,
             last: None,
         });
-        self.push_staged(manager)
+        self.push_staged(session)
     }
 
     /// Queues as much of a staged record as the terminus takes.
     pub(super) fn push_staged<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
+        session: &mut Session<'_, H>,
     ) -> Result<(), SendError> {
-        let terminus = manager.terminus();
+        let terminus = session.core.terminus();
         if let Some(cut) = &mut self.cut {
             let message = Message::new(&cut.data).metadata(&cut.metadata);
-            let interface = manager.interface_mut();
-            if !interface.send_rest(terminus, &cut.target, &mut cut.rest, &message)? {
+            let sent = session.send_some(terminus, &cut.target, &message, &mut cut.sending)?;
+            if sent.is_none() {
                 return Ok(());
             }
             self.cut = None;
@@ -89,14 +88,11 @@ impl Sender {
         while let Some(staged) = &self.staged {
             if staged.is_all_queued() {
                 if let Some(last) = staged.last
-                    && matches!(
-                        manager.interface().completion(last),
-                        Ok(Completion::Pending)
-                    )
+                    && matches!(session.completion(last), Ok(Completion::Pending))
                 {
-                    manager.interface_mut().poll();
+                    session.poll();
                 }
-                self.drop_staged(manager);
+                self.drop_staged(session);
                 return Ok(());
             }
             let left = staged.length_bytes - staged.sent_bytes;
@@ -116,10 +112,7 @@ impl Sender {
             let metadata = piece_word(kind, said as u32).to_le_bytes();
             let offset = self.next_offset();
             let message = Message::new(&[]).at(offset).metadata(&metadata);
-            match manager
-                .interface_mut()
-                .send_gather(terminus, &self.target, &message, &[piece])
-            {
+            match session.send_gather(terminus, &self.target, &message, &[piece]) {
                 Ok(handle) => {
                     self.filled();
                     if let Some(staged) = &mut self.staged {
@@ -137,55 +130,40 @@ impl Sender {
         Ok(())
     }
 
-    /// Keeps what is left of a piece that was just cut, so that it can go as the link has room.
-    pub(super) fn keep_cut<H: Host>(
-        &mut self,
-        manager: &mut Entered<'_, H>,
-        word: u64,
-        data: &[u8],
-        error: SendError,
-    ) -> Result<(), SendError> {
-        let rest = manager.interface_mut().take_cut().ok_or(error)?;
+    /// Keeps what is left of a piece that was cut, so that it can go as the link has room.
+    pub(super) fn keep_cut(&mut self, sending: Sending, metadata: [u8; 8], data: &[u8]) {
         self.cut = Some(Cut {
             target: self.target,
-            rest,
+            sending,
             data: data.to_vec(),
-            metadata: word.to_le_bytes(),
+            metadata,
         });
         self.record_at = self.account.next;
         self.filled();
-        Ok(())
     }
 
     /// Forgets a staged record that was handed over.
-    pub(super) fn drop_staged<H: Host>(&mut self, manager: &mut Entered<'_, H>) {
+    pub(super) fn drop_staged<H: Host>(&mut self, session: &mut Session<'_, H>) {
         if let Some(staged) = &self.staged
             && staged.is_all_queued()
-            && staged.last.is_none_or(|last| {
-                !matches!(
-                    manager.interface().completion(last),
-                    Ok(Completion::Pending)
-                )
-            })
+            && staged
+                .last
+                .is_none_or(|last| !matches!(session.completion(last), Ok(Completion::Pending)))
         {
-            manager.retire_area(staged.tag);
+            session.core.retire_area(staged.tag);
             self.staged = None;
         }
     }
 
     pub(super) fn finish_staged<H: Host>(
         &mut self,
-        manager: &mut Entered<'_, H>,
-        wait_state: &mut WaitState,
+        session: &mut Session<'_, H>,
+        waiting: &mut Waiting,
     ) -> Result<(), SendError> {
-        loop {
-            self.check(manager)?;
-            if !self.is_staging() {
-                return Ok(());
-            }
-            if !manager.pause(wait_state)? {
-                return Err(self.would_block());
-            }
-        }
+        let finished = session.wait_within(waiting, |session, _| {
+            self.check(session)?;
+            Ok::<_, SendError>((!self.is_staging()).then_some(()))
+        });
+        finished?.ok_or_else(|| self.would_block())
     }
 }
