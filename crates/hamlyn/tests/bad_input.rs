@@ -214,7 +214,7 @@ fn tickets_to_somebody_who_is_gone_say_so_at_once() {
         )
     };
     let begun = std::time::Instant::now();
-    let slots = here.interface().slots_open();
+    let slots = here.session().slots_open();
     gone(
         datagram::Sender::grow(&here, &ticket, Wait::Forever).unwrap_err(),
         "datagram",
@@ -233,7 +233,7 @@ fn tickets_to_somebody_who_is_gone_say_so_at_once() {
     );
     assert!(begun.elapsed() < support::TIMEOUT);
     assert_eq!(
-        here.interface().slots_open(),
+        here.session().slots_open(),
         slots,
         "nothing is left of what failed"
     );
@@ -256,7 +256,7 @@ fn a_made_up_destination_of_another_user_is_not_believed() {
     let error = datagram::Sender::grow(&here, &forged, Wait::millis(200)).unwrap_err();
     assert!(matches!(error, hamlyn::ConnectError::Reach(_)), "{error:?}");
     assert!(
-        here.interface()
+        here.session()
             .peers()
             .all(|(_, peer)| peer.destination != forged.destination)
     );
@@ -267,7 +267,7 @@ fn nobody_under_that_name_is_said_at_the_deadline() {
     let here = open(&namespace());
     let begun = std::time::Instant::now();
     let error = here
-        .interface()
+        .session()
         .connect(Address::Name("nobody"), Wait::millis(50))
         .unwrap_err();
     assert!(matches!(error, ConnectError::Absent { .. }), "{error:?}");
@@ -332,23 +332,20 @@ fn impossible_settings_are_named_and_leave_nothing() {
     }
     assert!(group::Receiver::new(&manager, u32::MAX, Counting::Bits32).is_err());
     assert!(matches!(
-        manager.interface().open_queue(1),
+        manager.session().open_queue(1),
         Err(OpenError::Queue(_))
     ));
-    let area = manager.interface().allocate(64).unwrap();
+    let area = manager.session().allocate(64).unwrap();
     let new = || NewSlot::new(&area);
     for range in [0..65, 64..65, 65..65, u64::MAX - 1..u64::MAX] {
-        let error = manager
-            .interface()
-            .open_slot(new().range(range))
-            .unwrap_err();
+        let error = manager.session().open_slot(new().range(range)).unwrap_err();
         assert!(error.to_string().contains("does not fit"), "{error}");
     }
     assert!(matches!(
-        manager.interface().open_slot(new().entries(65_536)),
+        manager.session().open_slot(new().entries(65_536)),
         Err(OpenError::Metadata(_))
     ));
-    assert_eq!(manager.interface().slots_open(), 0);
+    assert_eq!(manager.session().slots_open(), 0);
     // The room that failures reserved is free again: almost all of it.
     let options = StreamOptions {
         pieces: 4_000,
@@ -362,7 +359,7 @@ fn impossible_settings_are_named_and_leave_nothing() {
 fn memory_that_cannot_be_had_is_an_error_with_its_size() {
     let manager = open(&namespace());
     let needed = 1 << 60;
-    let error = manager.interface().allocate(needed).unwrap_err();
+    let error = manager.session().allocate(needed).unwrap_err();
     assert!(matches!(error, HostError::Memory { needed_bytes, .. } if needed_bytes == needed));
     assert!(error.to_string().contains(&needed.to_string()), "{error}");
     let error = tagged_write::Receiver::new(&manager, needed, 16).unwrap_err();
@@ -370,7 +367,7 @@ fn memory_that_cannot_be_had_is_an_error_with_its_size() {
         matches!(error, OpenError::Host(HostError::Memory { .. })),
         "{error:?}"
     );
-    assert_eq!(manager.interface().slots_open(), 0);
+    assert_eq!(manager.session().slots_open(), 0);
 }
 
 #[test]
@@ -406,14 +403,14 @@ fn a_ticket_for_another_protocol_is_refused_on_either_side() {
 fn memory_that_cannot_be_had_is_an_error() {
     let manager = open(&namespace());
     let huge = 1 << 50;
-    match manager.interface().allocate(huge) {
+    match manager.session().allocate(huge) {
         Err(HostError::Memory { needed_bytes, .. }) => assert_eq!(needed_bytes, huge),
         other => panic!("{other:?}"),
     }
-    assert!(manager.interface().allocate(4096).is_ok());
-    assert!(manager.interface().allocate_handover(4, 4096).is_ok());
+    assert!(manager.session().allocate(4096).is_ok());
+    assert!(manager.session().allocate_handover(4, 4096).is_ok());
     assert!(matches!(
-        manager.interface().allocate_handover(4, 1000),
+        manager.session().allocate_handover(4, 1000),
         Err(HostError::BadSetting {
             setting: "piece_bytes",
             ..
@@ -452,7 +449,7 @@ fn a_datagram_that_comes_while_another_is_kept_is_refused_and_its_sender_told() 
     std::thread::scope(|scope| {
         let other = scope.spawn(|| send_and_fence(&namespace));
         until("the refusal", || {
-            server.interface().poll();
+            server.session().poll();
             other.is_finished().then_some(())
         });
         assert_eq!(other.join().unwrap(), Refusal::EntrySpent);
@@ -474,7 +471,7 @@ fn messages_to_an_end_point_that_was_dropped_are_refused_and_their_sender_told()
     outbox.send(b"on its way", LONG).unwrap();
     drop(inbox);
     let refused = until("the fence", || {
-        server.interface().poll();
+        server.session().poll();
         match outbox.fence(Wait::millis(1)) {
             Err(FenceError::TimedOut { .. }) => None,
             other => Some(other.unwrap_err()),

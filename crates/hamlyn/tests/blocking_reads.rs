@@ -14,11 +14,11 @@ const WAIT: Wait = Wait::millis(10_000);
 
 /// Memory that says at each byte where it is.
 fn shared(manager: &Manager<ProcessHost>) -> (Area, Slot) {
-    let area = manager.interface().allocate(AREA_BYTES).unwrap();
+    let area = manager.session().allocate(AREA_BYTES).unwrap();
     let bytes: Vec<u8> = (0..AREA_BYTES).map(byte_at).collect();
     area.write_at(0, &bytes).unwrap();
     let slot = manager
-        .interface()
+        .session()
         .open_slot(NewSlot::new(&area).rights(Rights::ALL))
         .unwrap();
     (area, slot)
@@ -29,7 +29,7 @@ fn byte_at(place: u64) -> u8 {
 }
 
 fn initiator(manager: &Manager<ProcessHost>, ticket: &Ticket) -> Initiator {
-    let mut interface = manager.interface();
+    let mut interface = manager.session();
     let target = interface.target(ticket, WAIT).unwrap();
     interface
         .open_initiator(target, InitiatorOptions::default())
@@ -44,7 +44,7 @@ fn read_and_check(
 ) {
     let mut found = vec![0xA5; length];
     manager
-        .interface()
+        .session()
         .read(initiator, at, &mut found, WAIT)
         .unwrap();
     let expected: Vec<u8> = (at..at + length as u64).map(byte_at).collect();
@@ -74,7 +74,7 @@ impl Serving {
                 tell.send(slot.fast_ticket(0, AREA_BYTES).unwrap()).unwrap();
                 loop {
                     match order.load(Ordering::Relaxed) {
-                        SERVES => drop(target.interface().poll()),
+                        SERVES => drop(target.session().poll()),
                         ENDS => return,
                         _ => std::thread::yield_now(),
                     }
@@ -113,7 +113,7 @@ fn reads_of_every_length_bring_what_is_there() {
         }
     }
     let outside = asks
-        .interface()
+        .session()
         .read(&mut packets, AREA_BYTES - 3, &mut [0; 4], WAIT);
     assert!(matches!(outside, Err(OperationError::OutsideTicket(_))));
 }
@@ -124,13 +124,11 @@ fn what_a_read_that_was_given_up_brings_spoils_no_later_one() {
     let asks = hamlyn::open_unnamed().unwrap();
     let mut packets = initiator(&asks, &target.ticket);
     let mut lost = vec![0; 100_000];
-    let given_up = asks
-        .interface()
-        .read(&mut packets, 0, &mut lost, Wait::Poll);
+    let given_up = asks.session().read(&mut packets, 0, &mut lost, Wait::Poll);
     assert_eq!(given_up, Err(OperationError::TimedOut));
     // While nothing of it has come, no other is begun.
     let next = asks
-        .interface()
+        .session()
         .read(&mut packets, 500_000, &mut lost, Wait::Poll);
     assert_eq!(next, Err(OperationError::TimedOut));
     target.now(SERVES);
@@ -148,32 +146,28 @@ fn one_who_reads_without_a_pause_keeps_nobody_else_waiting() {
     let [mut of_busy, mut of_other] = [&busy, &other].map(|asks| initiator(asks, &ticket));
     // So that what the busy one asks for goes the fastest way.
     for _ in 0..300 {
-        let begun = busy
-            .interface()
-            .begin_read_word(&mut of_busy, 8, Wait::Poll);
-        while target.interface().poll() == 0 {}
+        let begun = busy.session().begin_read_word(&mut of_busy, 8, Wait::Poll);
+        while target.session().poll() == 0 {}
         let begun = begun.unwrap();
-        busy.interface()
+        busy.session()
             .finish_word(&mut of_busy, begun, WAIT)
             .unwrap();
     }
     for _ in 0..20 {
         let waits = other
-            .interface()
+            .session()
             .begin_atomic(&mut of_other, 16, add(1), Wait::Poll);
         let waits = waits.unwrap();
         let mut rounds = 0;
         loop {
-            let begun = busy
-                .interface()
-                .begin_read_word(&mut of_busy, 8, Wait::Poll);
-            target.interface().poll();
+            let begun = busy.session().begin_read_word(&mut of_busy, 8, Wait::Poll);
+            target.session().poll();
             let begun = begun.unwrap();
-            busy.interface()
+            busy.session()
                 .finish_word(&mut of_busy, begun, WAIT)
                 .unwrap();
             rounds += 1;
-            let finished = other.interface().finish(&mut of_other, waits, Wait::Poll);
+            let finished = other.session().finish(&mut of_other, waits, Wait::Poll);
             match finished {
                 Ok(()) => break,
                 Err(OperationError::TimedOut) => {}

@@ -14,13 +14,13 @@ const LONG: Wait = Wait::millis(20_000);
 fn ends_are_told_though_the_target_is_gone() {
     let namespace = namespace();
     let (target, initiator) = (open(&namespace), open(&namespace));
-    let area = target.interface().allocate(4096).unwrap();
+    let area = target.session().allocate(4096).unwrap();
     let slot = target
-        .interface()
+        .session()
         .open_slot(NewSlot::new(&area).rights(Rights::ALL));
     let slot = slot.unwrap();
     let ticket = slot.fast_ticket(0, 4096).unwrap();
-    let mut interface = initiator.interface();
+    let mut interface = initiator.session();
     let to = interface.target(&ticket, LONG).unwrap();
     let mut access = interface
         .open_initiator(to, InitiatorOptions::default())

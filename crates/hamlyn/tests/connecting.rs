@@ -35,7 +35,7 @@ fn a_thread_that_connects_lets_others_use_the_manager() {
         std::thread::scope(|scope| {
             let connecting = scope.spawn(|| bob.connect_tagged_write("alice/late", LONG));
             until("the question", || {
-                let counters = alice.interface().host().rendezvous_counters();
+                let counters = alice.session().host().rendezvous_counters();
                 (counters.not_offered > 0).then_some(())
             });
             assert_eq!(bob.next_event(Wait::Poll), Ok(None));
@@ -57,11 +57,11 @@ fn a_thread_that_asks_lets_others_use_the_manager() {
         std::thread::scope(|scope| {
             let asking = scope.spawn(|| bob.ask(Address::Name("alice"), "late", LONG));
             until("the question", || {
-                let counters = alice.interface().host().rendezvous_counters();
+                let counters = alice.session().host().rendezvous_counters();
                 (counters.not_offered > 0).then_some(())
             });
             assert_eq!(bob.next_event(Wait::Poll), Ok(None));
-            (alice.interface().offer("late", Supply::Always, b"here")).unwrap();
+            (alice.session().offer("late", Supply::Always, b"here")).unwrap();
             assert_eq!(asking.join().unwrap().unwrap(), b"here");
         });
         let nothing = bob.ask(Address::Name("alice"), "never", Wait::millis(20));
@@ -103,15 +103,15 @@ fn threads_connect_side_by_side() {
                     });
                 }
             });
-            assert_eq!(me.interface().peers().count(), PEERS + 1);
+            assert_eq!(me.session().peers().count(), PEERS + 1);
             for board in &mut boards {
                 for _ in 0..THREADS {
                     assert_eq!(board.get_tag(LONG), Ok(Some(7)));
                 }
             }
-            let links: Vec<_> = me.interface().peers().map(|(link, _)| link).collect();
+            let links: Vec<_> = me.session().peers().map(|(link, _)| link).collect();
             for link in links {
-                me.interface().disconnect(link);
+                me.session().disconnect(link);
             }
         }
     }

@@ -88,9 +88,9 @@ fn receive_for_ever(manager: &Manager<ProcessHost>) {
 
 /// Promises memory and then does nothing with it.
 fn idle(manager: &Manager<ProcessHost>) {
-    let area = manager.interface().allocate(64 << 20).unwrap();
+    let area = manager.session().allocate(64 << 20).unwrap();
     let slot = manager
-        .interface()
+        .session()
         .open_slot(NewSlot::new(&area).entries(1))
         .unwrap();
     say(&slot.ticket(0, 0, 64 << 20).unwrap().to_bytes());
@@ -99,8 +99,8 @@ fn idle(manager: &Manager<ProcessHost>) {
     // Connected by now; from here on deaf.
     let _ = inbox.recv(Wait::Poll);
     until("a link", || {
-        manager.interface().poll();
-        manager.interface().peers().next().map(|_| ())
+        manager.session().poll();
+        manager.session().peers().next().map(|_| ())
     });
     say(b"deaf");
     listen();
@@ -122,7 +122,7 @@ impl Ends {
         inbox.ready();
         let stream = Receiver::new(manager, OPTIONS).unwrap();
         let mut group = group::Receiver::new(manager, 3000, Default::default()).unwrap();
-        let queue = manager.interface().open_queue(16).unwrap();
+        let queue = manager.session().open_queue(16).unwrap();
         actor.tell(&tags.ticket().to_bytes());
         actor.tell(&inbox.ticket().to_bytes());
         actor.tell(&stream.make_seed().to_bytes());
@@ -169,10 +169,7 @@ impl Ends {
             came.is_none().then_some(())
         });
         self.group.recv(SOON).expect("no error");
-        assert_eq!(
-            manager.interface().rcv_block(&mut self.queue, SOON),
-            Ok(None)
-        );
+        assert_eq!(manager.session().rcv_block(&mut self.queue, SOON), Ok(None));
         // A stream that knows its peer is bound to it, so it stays lost.
         let end = until("the end of the stream", || {
             match self.stream.recv(SOON).map(|record| record.is_some()) {
@@ -193,7 +190,7 @@ impl Ends {
 
     fn close(self, manager: &Manager<ProcessHost>) {
         drop((self.tags, self.inbox, self.stream, self.group));
-        manager.interface().close_queue(self.queue);
+        manager.session().close_queue(self.queue);
     }
 }
 
@@ -223,7 +220,7 @@ impl Bystander {
             }
             sender.send(0, &[2; 16], u64::MAX, LONG).unwrap();
             // What had no room in the link would end with the manager.
-            assert_eq!(manager.interface().flush(LONG), Ok(true));
+            assert_eq!(manager.session().flush(LONG), Ok(true));
             sent
         });
         Self { stop, thread }
@@ -260,7 +257,7 @@ fn every_wait_ends_when_its_sender_is_killed_at_any_instant() {
     let mut friend = tagged_write::Receiver::new(&survivor, 64, 1 << 16).unwrap();
     let bystander = Bystander::start(&namespace, friend.ticket());
     until("the bystander", || friend.get_tag(LONG).unwrap());
-    let baseline = (descriptors(), survivor.interface().slots_open());
+    let baseline = (descriptors(), survivor.session().slots_open());
     let mut random = Random::new(1);
     let mut known = Vec::new();
     for round in 0..ROUNDS {
@@ -271,8 +268,8 @@ fn every_wait_ends_when_its_sender_is_killed_at_any_instant() {
             assert_eq!(actor.hear(), b"begun");
         } else {
             until("a link", || {
-                survivor.interface().poll();
-                (survivor.interface().peers().count() == 2).then_some(())
+                survivor.session().poll();
+                (survivor.session().peers().count() == 2).then_some(())
             });
         }
         let times = random.below(300);
@@ -285,11 +282,11 @@ fn every_wait_ends_when_its_sender_is_killed_at_any_instant() {
         assert!(actor.id() > 0 && !actor.ended());
         ends.close(&survivor);
         assert_eq!(
-            survivor.interface().peers().count(),
+            survivor.session().peers().count(),
             1,
             "only the bystander is linked"
         );
-        assert_eq!(survivor.interface().slots_open(), baseline.1);
+        assert_eq!(survivor.session().slots_open(), baseline.1);
         drop(actor);
         until("descriptors are closed", || {
             (descriptors() <= baseline.0).then_some(())
@@ -325,11 +322,11 @@ fn a_fence_ends_when_its_peer_is_killed() {
         let _stream = Sender::grow(&survivor, &seed, LONG).unwrap();
         assert_eq!(actor.hear(), b"deaf");
         let peer = ticket.destination;
-        let target = survivor.interface().target(&ticket, LONG).unwrap();
+        let target = survivor.session().target(&ticket, LONG).unwrap();
         let terminus = survivor.terminus();
         let message = Message::new(b"never taken");
         let sent = survivor
-            .interface()
+            .session()
             .send_msg(terminus, &target, &message, LONG);
         sent.unwrap();
         itself.send(0, b"taken", round, LONG).unwrap();
@@ -350,7 +347,7 @@ fn a_fence_ends_when_its_peer_is_killed() {
                 actor.kill();
             });
             match round < 4 {
-                true => survivor.interface().fence_link(target.link(), LONG),
+                true => survivor.session().fence_link(target.link(), LONG),
                 _ => survivor.fence(LONG),
             }
         });
@@ -412,7 +409,7 @@ fn every_ticket_and_sender_ends_when_its_receiver_is_killed_at_any_instant() {
     let _alone = alone();
     let namespace = namespace();
     let survivor = open(&namespace);
-    let baseline = (descriptors(), survivor.interface().slots_open());
+    let baseline = (descriptors(), survivor.session().slots_open());
     let mut random = Random::new(2);
     let mut known = Vec::new();
     for _ in 0..ROUNDS {
@@ -448,10 +445,10 @@ fn every_ticket_and_sender_ends_when_its_receiver_is_killed_at_any_instant() {
         assert!(!actor.ended());
         drop(actor);
         until("the link is forgotten", || {
-            survivor.interface().poll();
-            (survivor.interface().peers().count() == 0).then_some(())
+            survivor.session().poll();
+            (survivor.session().peers().count() == 0).then_some(())
         });
-        assert_eq!(survivor.interface().slots_open(), baseline.1);
+        assert_eq!(survivor.session().slots_open(), baseline.1);
         until("descriptors are closed", || {
             (descriptors() <= baseline.0).then_some(())
         });
@@ -476,7 +473,7 @@ fn blocked_until_killed(
     let mut actor = Actor::start("idle", &namespace);
     let ticket = Ticket::from_bytes(&actor.hear()).unwrap();
     let seed_of_stream = StreamSeed::from_bytes(&actor.hear()).unwrap();
-    let target = survivor.interface().target(&ticket, LONG).unwrap();
+    let target = survivor.session().target(&ticket, LONG).unwrap();
     assert_eq!(actor.hear(), b"deaf");
     let mut random = Random::new(seed);
     let (begun, killed) = std::thread::scope(|scope| {
@@ -506,7 +503,7 @@ fn a_long_send_ends_when_its_receiver_is_killed() {
                 let terminus = manager.terminus();
                 let message = Message::new(&data);
                 let sent = manager
-                    .interface()
+                    .session()
                     .send_msg(terminus, target, &message, Wait::Forever);
                 sent.map(|_| ())
             })
@@ -550,8 +547,8 @@ fn a_peer_that_leaves_is_heard_to_the_end() {
         assert_eq!(&bytes, b"last");
         drop(receiver);
         until("the loss", || {
-            survivor.interface().poll();
-            (survivor.interface().peers().count() == 0).then_some(())
+            survivor.session().poll();
+            (survivor.session().peers().count() == 0).then_some(())
         });
     }
 }
@@ -574,7 +571,7 @@ fn a_stream_whose_sender_has_left_is_received_whole() {
                 if closes {
                     sender.close(LONG).unwrap();
                 }
-                manager.interface().identity()
+                manager.session().identity()
             });
             sender.join().unwrap()
         });
@@ -590,7 +587,7 @@ fn a_stream_whose_sender_has_left_is_received_whole() {
             other => panic!("closed {closes}: {other:?}"),
         }
         drop(receiver);
-        assert_eq!(survivor.interface().slots_open(), 0);
+        assert_eq!(survivor.session().slots_open(), 0);
     }
 }
 
@@ -607,7 +604,7 @@ fn a_restarted_peer_is_served_and_old_tickets_are_not() {
         let mut stream = Sender::grow(&survivor, &seed, LONG).unwrap();
         stream.send(b"to the new one", LONG).unwrap();
         if let Some(old) = old {
-            let error = survivor.interface().target(&old, LONG).unwrap_err();
+            let error = survivor.session().target(&old, LONG).unwrap_err();
             assert!(
                 error.to_string().contains("restarted"),
                 "round {round}: {error}"

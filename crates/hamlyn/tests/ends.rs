@@ -66,7 +66,7 @@ fn a_stream_outlives_sends_that_time_out_in_the_middle_of_a_record() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 sender.close(LONG).expect("it closes");
-                assert_eq!(there.interface().slots_open(), 0);
+                assert_eq!(there.session().slots_open(), 0);
                 let late = sender.send(b"late", LONG);
                 assert!(matches!(late, Err(SendError::Finished)), "{late:?}");
             });
@@ -91,15 +91,15 @@ fn a_sender_hears_that_its_receiver_closed_though_there_was_no_room_to_say_so() 
     sender.send(b"hello", LONG).unwrap();
     take(&mut receiver);
     // Nothing goes to the sender's interface any more, until it looks.
-    let area = there.interface().allocate(64).unwrap();
+    let area = there.session().allocate(64).unwrap();
     let slot = hamlyn::NewSlot::new(&area);
-    let slot = there.interface().open_slot(slot).unwrap();
+    let slot = there.session().open_slot(slot).unwrap();
     let ticket = slot.fast_ticket(0, 64).unwrap();
-    let target = here.interface().target(&ticket, LONG).unwrap();
+    let target = here.session().target(&ticket, LONG).unwrap();
     let terminus = here.terminus();
     let message = Message::new(&[1; 64]);
     while here
-        .interface()
+        .session()
         .send_msg(terminus, &target, &message, Wait::Poll)
         .is_ok()
     {}
@@ -172,7 +172,7 @@ fn end_points_that_are_dropped_leave_nothing_and_let_nobody_in() {
         let tagged = tagged_write::Sender::grow(&there, &tags.ticket(), LONG).unwrap();
         let mut part = group::Sender::grow(&there, &member, LONG).unwrap();
         let mut stream = Sender::grow(&there, &receiver.make_seed(), LONG).unwrap();
-        let before = here.interface().refusals().count(Refusal::SlotClosed);
+        let before = here.session().refusals().count(Refusal::SlotClosed);
         // From another thread, as an end point may be.
         std::thread::scope(|scope| {
             scope.spawn(move || drop((inbox, tags, group, receiver)));
@@ -181,17 +181,17 @@ fn end_points_that_are_dropped_leave_nothing_and_let_nobody_in() {
         tagged.send(0, &[1; 16], 1, LONG).unwrap();
         part.send_last(0, &[1; 16], LONG).unwrap();
         stream.send(&[1; 16], LONG).unwrap();
-        assert_eq!(there.interface().flush(LONG), Ok(true));
+        assert_eq!(there.session().flush(LONG), Ok(true));
         until("the refusals", || {
             here.wait(Wait::millis(1)).unwrap();
-            assert_eq!(here.interface().slots_open(), 0);
+            assert_eq!(here.session().slots_open(), 0);
             // The greeting of the stream, too.
-            let refused = here.interface().refusals().count(Refusal::SlotClosed) - before;
+            let refused = here.session().refusals().count(Refusal::SlotClosed) - before;
             (refused == 5).then_some(())
         });
         drop(stream);
         there.poll_nowait().unwrap();
-        assert_eq!(there.interface().slots_open(), 0);
+        assert_eq!(there.session().slots_open(), 0);
     }
 }
 
@@ -252,10 +252,10 @@ fn room_in_the_queue_is_given_on_only_when_it_is_free() {
             let outbox = datagram::Sender::grow(&there, &inbox.ticket(), LONG).unwrap();
             outbox.send(&[1; 40], LONG).unwrap();
         }
-        assert_eq!(there.interface().flush(LONG), Ok(true));
-        here.interface().poll();
+        assert_eq!(there.session().flush(LONG), Ok(true));
+        here.session().poll();
         until("all datagrams", || {
-            (here.interface().poll() == 0).then_some(())
+            (here.session().poll() == 0).then_some(())
         });
         if round % 2 == 0 {
             inboxes.into_iter().for_each(drop);
@@ -295,7 +295,7 @@ fn all_that_are_dropped_at_once_say_their_last_words_if_there_is_room() {
         senders.push(sender);
     }
     // While a call is under way, what they leave waits.
-    let busy = there.interface();
+    let busy = there.session();
     drop(senders);
     drop(busy);
     there.poll_nowait().unwrap();

@@ -122,8 +122,8 @@ fn loops_that_answer_each_other_lose_no_ring() {
 /// Waits until somebody is linked.
 fn linked<H: Host>(manager: &Manager<H>) {
     support::until("the link", || {
-        manager.interface().poll();
-        manager.interface().peers().next().map(drop)
+        manager.session().poll();
+        manager.session().peers().next().map(drop)
     });
 }
 
@@ -223,7 +223,7 @@ fn the_death_of_a_peer_ends_a_sleep() {
     let events = Loop::over(&here, epoll::EventFlags::IN);
     linked(&here);
     let watched = here.clone();
-    let is_lost = || watched.interface().peers().next().is_none();
+    let is_lost = || watched.session().peers().next().is_none();
     std::thread::scope(|scope| {
         drop(sender);
         let there = there.detach().unwrap();
@@ -321,7 +321,7 @@ fn looks_beside_a_sleep_leave_it_to_be_rung_for() {
             }
         };
         for _ in 0..LOOKS {
-            manager.interface().poll();
+            manager.session().poll();
         }
         sender.send(0, &[], 2, LONG).unwrap();
         assert!(events.wait(None), "nobody rang");

@@ -39,18 +39,18 @@ fn exportable(pages: u64) -> Area {
 fn exportable_slot(manager: &Manager<ProcessHost>, pages: u64, rights: Rights) -> (Area, Slot) {
     let area = exportable(pages);
     let new = NewSlot::new(&area).rights(rights);
-    let slot = manager.interface().open_slot(new).unwrap();
+    let slot = manager.session().open_slot(new).unwrap();
     (area, slot)
 }
 
 fn export(manager: &Manager<ProcessHost>, slot: &Slot) -> Export {
-    manager.interface().export(slot).unwrap()
+    manager.session().export(slot).unwrap()
 }
 
 /// Links to the owner and imports.
 fn import(manager: &Manager<ProcessHost>, ticket: &ExportTicket) -> Result<Import, ImportError> {
-    manager.interface().target(&ticket.ticket, LONG).unwrap();
-    manager.interface().import(ticket, LONG)
+    manager.session().target(&ticket.ticket, LONG).unwrap();
+    manager.session().import(ticket, LONG)
 }
 
 #[test]
@@ -76,17 +76,17 @@ fn several_peers_share_a_slot_until_it_is_revoked() {
         }
     }
     assert_eq!(area.load_u64(2 << 28), Ok(3));
-    owner.interface().revoke_export(&export).unwrap();
+    owner.session().revoke_export(&export).unwrap();
     for window in &windows {
         assert!(!window.lasts());
         window.store_u64(0, 99).unwrap();
     }
     assert_eq!(area.load_u64(0), Ok(1));
     assert_eq!(area.load_u64(1 << 28), Ok(2));
-    assert_eq!(owner.interface().exports_made(), 0);
-    let again = owner.interface().revoke_export(&export);
+    assert_eq!(owner.session().exports_made(), 0);
+    let again = owner.session().revoke_export(&export);
     assert_eq!(again, Err(ExportError::NoSuchExport));
-    let late = peers[0].interface().import(&ticket, LONG);
+    let late = peers[0].session().import(&ticket, LONG);
     assert!(is_not_lent(&late));
 }
 
@@ -100,10 +100,10 @@ fn an_export_that_was_imported_already_is_given_once_more() {
     let one = import(&peer, &export.ticket()).unwrap();
     let other = import(&peer, &export.ticket()).unwrap();
     assert_eq!(one.window().as_ptr(), other.window().as_ptr());
-    assert_eq!(peer.interface().imports(), 1);
-    peer.interface().drop_import(&one);
+    assert_eq!(peer.session().imports(), 1);
+    peer.session().drop_import(&one);
     assert!(!other.lasts() && !one.window().lasts());
-    assert_eq!(peer.interface().imports(), 0);
+    assert_eq!(peer.session().imports(), 0);
     let third = import(&peer, &export.ticket()).unwrap();
     assert!(third.lasts() && !one.lasts());
 }
@@ -122,7 +122,7 @@ fn a_slot_that_grants_reading_is_mapped_for_reading() {
     assert!(window.store_u64(PAGE, 5).is_err());
     // A ticket that claims more is not believed.
     let imported = import(&peer, &export.ticket()).unwrap();
-    peer.interface().drop_import(&imported);
+    peer.session().drop_import(&imported);
     let more = ExportTicket {
         rights: Rights::ALL,
         ..export.ticket()
@@ -136,8 +136,8 @@ fn what_cannot_be_exported_is_refused_by_name() {
     let namespace = namespace();
     let owner = open(&namespace);
     let refused = |new: NewSlot| {
-        let slot = owner.interface().open_slot(new).unwrap();
-        owner.interface().export(&slot).unwrap_err()
+        let slot = owner.session().open_slot(new).unwrap();
+        owner.session().export(&slot).unwrap_err()
     };
     let area = exportable(4);
     let all = || NewSlot::new(&area).rights(Rights::ALL);
@@ -160,31 +160,31 @@ fn what_cannot_be_exported_is_refused_by_name() {
         assert_eq!(refused(all().rights(rights)), ExportError::Rights);
     }
     // Memory of other kinds.
-    let shared = owner.interface().allocate_shared(PAGE).unwrap();
-    let private = owner.interface().allocate(PAGE).unwrap();
-    let (handover, _reader) = owner.interface().allocate_handover(4, 4096).unwrap();
+    let shared = owner.session().allocate_shared(PAGE).unwrap();
+    let private = owner.session().allocate(PAGE).unwrap();
+    let (handover, _reader) = owner.session().allocate_handover(4, 4096).unwrap();
     for area in [shared, private, handover] {
         let refused = refused(NewSlot::over(area).rights(Rights::ALL));
         assert_eq!(refused, ExportError::Memory(MemoryError::NotExportable));
     }
     // What is exported already, by way of another slot.
-    let slot = owner.interface().open_slot(all()).unwrap();
+    let slot = owner.session().open_slot(all()).unwrap();
     let export = export(&owner, &slot);
     let twice = ExportError::Memory(MemoryError::ExportedAlready);
     assert_eq!(refused(all()), twice);
     assert_eq!(refused(all().rights(Rights::READ)), twice);
-    owner.interface().revoke_export(&export).unwrap();
+    owner.session().revoke_export(&export).unwrap();
     // Slots of others and slots in the paranoid modes.
     for mode in [Mode::Paranoid, Mode::ParanoidOneShot] {
         let new = all().entries(1).mode(mode);
-        let refused = owner.interface().open_slot(new).unwrap_err();
+        let refused = owner.session().open_slot(new).unwrap_err();
         assert_eq!(refused, OpenError::Slot(SlotError::SharedArea));
     }
     // Exports of others, and lengths that there are not.
     let other = open(&namespace);
     let (_area, slot) = exportable_slot(&other, 1, Rights::ALL);
-    let foreign = other.interface().export(&slot).unwrap();
-    let refused = owner.interface().revoke_export(&foreign);
+    let foreign = other.session().export(&slot).unwrap();
+    let refused = owner.session().revoke_export(&foreign);
     assert_eq!(refused, Err(ExportError::NoSuchExport));
     let none = ExportableOptions {
         length_bytes: 0,
@@ -213,15 +213,15 @@ fn closing_the_slot_revokes_and_full_tables_say_so() {
     let export = export(&owner, &slot);
     let peer = open(&namespace);
     let import = import(&peer, &export.ticket()).unwrap();
-    owner.interface().close_slot(slot).unwrap();
-    assert_eq!(owner.interface().exports_made(), 0);
+    owner.session().close_slot(slot).unwrap();
+    assert_eq!(owner.session().exports_made(), 0);
     assert!(!import.lasts());
     import.window().store_u64(0, 1).unwrap();
     assert_eq!(area.load_u64(0), Ok(0));
     let mut slots = Vec::new();
     let full = loop {
         let (_area, slot) = exportable_slot(&owner, 1, Rights::ALL);
-        match owner.interface().export(&slot) {
+        match owner.session().export(&slot) {
             Ok(export) => slots.push((slot, export)),
             Err(error) => break error,
         }
@@ -229,10 +229,10 @@ fn closing_the_slot_revokes_and_full_tables_say_so() {
     assert_eq!(slots.len(), 256);
     let said = full.to_string();
     assert!(said.contains("256 areas are exported"), "{said}");
-    assert_eq!(owner.interface().exports_made(), 256);
-    owner.interface().revoke_export(&slots[0].1).unwrap();
+    assert_eq!(owner.session().exports_made(), 256);
+    owner.session().revoke_export(&slots[0].1).unwrap();
     let (_area, slot) = exportable_slot(&owner, 1, Rights::ALL);
-    assert!(owner.interface().export(&slot).is_ok());
+    assert!(owner.session().export(&slot).is_ok());
 }
 
 fn connect_to(namespace: &str, interface: u64) -> OwnedFd {
@@ -273,7 +273,7 @@ fn claimed(namespace: &str, owner: u64, interface: u64, secret: u64) -> (codec::
 fn only_linked_peers_with_the_number_are_given_the_memory() {
     let namespace = namespace();
     let owner = open(&namespace);
-    let me = owner.interface().identity().interface;
+    let me = owner.session().identity().interface;
     let (_area, slot) = exportable_slot(&owner, 3, Rights::ALL);
     let export = export(&owner, &slot);
     let secret = export.ticket().secret;
@@ -282,7 +282,7 @@ fn only_linked_peers_with_the_number_are_given_the_memory() {
     assert_eq!(claimed(&namespace, me, 77, secret), refused);
     // With a link, but a wrong number; and then as often as it likes.
     let peer = open(&namespace);
-    let identity = peer.interface().identity().interface;
+    let identity = peer.session().identity().interface;
     let guess = ExportTicket {
         secret: secret ^ 1,
         ..export.ticket()
@@ -302,28 +302,28 @@ fn only_linked_peers_with_the_number_are_given_the_memory() {
     // Once the link is gone.
     drop(peer);
     until("the loss", || {
-        owner.interface().poll();
-        (owner.interface().peers().count() == 0).then_some(())
+        owner.session().poll();
+        (owner.session().peers().count() == 0).then_some(())
     });
     assert_eq!(claimed(&namespace, me, identity, secret), refused);
-    owner.interface().revoke_export(&export).unwrap();
+    owner.session().revoke_export(&export).unwrap();
     let peer = open(&namespace);
     assert!(is_not_lent(&import(&peer, &export.ticket())));
     // One's own, one that nobody is linked to, and one that is longer than it is.
-    let own = owner.interface().import(&export.ticket(), LONG);
+    let own = owner.session().import(&export.ticket(), LONG);
     assert_eq!(own.unwrap_err(), ImportError::Loopback);
     let mut stranger = export.ticket();
     stranger.ticket.destination.interface ^= 1;
-    let refused = peer.interface().import(&stranger, LONG);
+    let refused = peer.session().import(&stranger, LONG);
     assert_eq!(refused.unwrap_err(), ImportError::NotLinked);
-    let export = owner.interface().export(&slot).unwrap();
+    let export = owner.session().export(&slot).unwrap();
     for (base, length_bytes) in [(0, 4 * PAGE), (0, PAGE), (PAGE, 3 * PAGE)] {
         let mut crooked = export.ticket();
         (crooked.ticket.base, crooked.ticket.length_bytes) = (base, length_bytes);
-        let refused = peer.interface().import(&crooked, LONG).unwrap_err();
+        let refused = peer.session().import(&crooked, LONG).unwrap_err();
         assert!(matches!(refused, ImportError::Length { .. }), "{refused}");
     }
-    assert_eq!(peer.interface().imports(), 0);
+    assert_eq!(peer.session().imports(), 0);
 }
 
 /// Somebody who answers for an interface that it is linked as, and exports whatever `answer` says.
@@ -331,11 +331,11 @@ fn exports_badly(answer: impl Fn(&OwnedFd) + Sync) -> ImportError {
     const OWNER: u64 = 0x1E4E;
     let namespace = namespace();
     let victim = open(&namespace);
-    let identity = victim.interface().identity();
+    let identity = victim.session().identity();
     let _link = RawLink::connect(&namespace, identity, OWNER).unwrap();
     until("a link", || {
-        victim.interface().poll();
-        let guard = victim.interface();
+        victim.session().poll();
+        let guard = victim.session();
         let mut peers = guard.peers();
         peers
             .any(|(_, peer)| peer.destination.interface == OWNER)
@@ -369,8 +369,8 @@ fn exports_badly(answer: impl Fn(&OwnedFd) + Sync) -> ImportError {
             // Stays until the victim has had enough.
             let _ = receive(&socket);
         });
-        let imported = victim.interface().import(&ticket, Wait::millis(2_000));
-        assert_eq!(victim.interface().imports(), 0);
+        let imported = victim.session().import(&ticket, Wait::millis(2_000));
+        assert_eq!(victim.session().imports(), 0);
         imported.unwrap_err()
     })
 }
@@ -500,10 +500,10 @@ fn an_importer_that_stores_while_it_is_revoked_and_killed_changes_nothing_more()
         child.tell(&export.ticket().to_bytes());
         child.hear();
         for _ in 0..random.below(2_000) {
-            owner.interface().poll();
+            owner.session().poll();
         }
         if round % 2 == 0 {
-            owner.interface().revoke_export(&export).unwrap();
+            owner.session().revoke_export(&export).unwrap();
             // It goes on storing, and nothing of that arrives.
             let before = contents(&area);
             for _ in 0..100 {
@@ -512,13 +512,13 @@ fn an_importer_that_stores_while_it_is_revoked_and_killed_changes_nothing_more()
         }
         child.kill();
         until("the loss", || {
-            owner.interface().poll();
-            (owner.interface().peers().count() == 0).then_some(())
+            owner.session().poll();
+            (owner.session().peers().count() == 0).then_some(())
         });
         if round % 2 == 1 {
             // With its holder gone, the export still stands for others.
-            assert_eq!(owner.interface().exports_made(), 1);
-            owner.interface().revoke_export(&export).unwrap();
+            assert_eq!(owner.session().exports_made(), 1);
+            owner.session().revoke_export(&export).unwrap();
         }
         area.store_u64(0, round).unwrap();
         assert_eq!(area.load_u64(0), Ok(round));
@@ -543,10 +543,10 @@ fn an_import_ends_with_its_owner() {
     assert_eq!(window.load_u64(8), Ok(5));
     child.kill();
     until("the end", || {
-        peer.interface().poll();
+        peer.session().poll();
         (!window.lasts()).then_some(())
     });
-    assert_eq!(peer.interface().imports(), 0);
+    assert_eq!(peer.session().imports(), 0);
     // It stays mapped.
     window.store_u64(8, 6).unwrap();
     assert_eq!(window.load_u64(8), Ok(6));
@@ -562,8 +562,8 @@ fn exports_leave_no_descriptors_behind() {
     let round = || {
         let export = export(&owner, &slot);
         let import = import(&peer, &export.ticket()).unwrap();
-        owner.interface().revoke_export(&export).unwrap();
-        peer.interface().drop_import(&import);
+        owner.session().revoke_export(&export).unwrap();
+        peer.session().drop_import(&import);
     };
     // Other tests of this process open and close some, too: so there is no number to compare with, but
     // a thousand leaked ones would show.

@@ -248,7 +248,7 @@ fn a_child_waits_for_no_thread_of_its_parent() {
         std::thread::scope(|scope| {
             let holder = held.clone();
             scope.spawn(move || {
-                let _in_hand = holder.interface();
+                let _in_hand = holder.session();
                 taken.send(()).unwrap();
                 is_done.recv().unwrap();
             });

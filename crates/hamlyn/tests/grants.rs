@@ -38,9 +38,9 @@ const PAGE: u64 = 4096;
 
 /// A slot in normal mode over pages that can be granted.
 fn shared_slot(manager: &Manager<ProcessHost>, pages: u64) -> (hamlyn::Area, Slot) {
-    let area = manager.interface().allocate_shared(pages * PAGE).unwrap();
+    let area = manager.session().allocate_shared(pages * PAGE).unwrap();
     let slot = manager
-        .interface()
+        .session()
         .open_slot(NewSlot::new(&area).entries(1))
         .unwrap();
     (area, slot)
@@ -49,8 +49,8 @@ fn shared_slot(manager: &Manager<ProcessHost>, pages: u64) -> (hamlyn::Area, Slo
 /// Waits for the link to somebody.
 fn link_to(manager: &Manager<ProcessHost>, interface: u64) -> LinkId {
     until("a link", || {
-        manager.interface().poll();
-        let guard = manager.interface();
+        manager.session().poll();
+        let guard = manager.session();
         guard
             .peers()
             .find(|(_, peer)| peer.destination.interface == interface)
@@ -64,7 +64,7 @@ fn grant_to(
     range: std::ops::Range<u64>,
     link: LinkId,
 ) -> Result<hamlyn::Grant, GrantError> {
-    manager.interface().grant(slot, range, link)
+    manager.session().grant(slot, range, link)
 }
 
 #[test]
@@ -74,17 +74,17 @@ fn paranoid_slots_are_never_granted() {
     let peer = open(&namespace);
     let (shared, normal) = shared_slot(&owner, 4);
     let ticket = normal.ticket(0, 0, PAGE).unwrap();
-    peer.interface().target(&ticket, LONG).unwrap();
-    let link = link_to(&owner, peer.interface().identity().interface);
+    peer.session().target(&ticket, LONG).unwrap();
+    let link = link_to(&owner, peer.session().identity().interface);
     for mode in [Mode::Paranoid, Mode::ParanoidOneShot] {
         // Neither is memory for grants memory for a paranoid slot,
         let new = NewSlot::new(&shared).entries(1).mode(mode);
-        let refused = owner.interface().open_slot(new).unwrap_err();
+        let refused = owner.session().open_slot(new).unwrap_err();
         assert_eq!(refused, OpenError::Slot(SlotError::SharedArea));
         // nor is a slot over other memory granted.
-        let area = owner.interface().allocate(4 * PAGE).unwrap();
+        let area = owner.session().allocate(4 * PAGE).unwrap();
         let new = NewSlot::new(&area).entries(1).mode(mode);
-        let slot = owner.interface().open_slot(new).unwrap();
+        let slot = owner.session().open_slot(new).unwrap();
         let refused = grant_to(&owner, &slot, 0..PAGE, link).unwrap_err();
         let paranoid = GrantRefused::Paranoid(slot.name());
         assert_eq!(refused, GrantError::Refused(paranoid));
@@ -100,24 +100,24 @@ fn what_cannot_be_granted_is_refused_by_name() {
     let peer = open(&namespace);
     let (area, slot) = shared_slot(&owner, 64);
     let ticket = slot.ticket(0, 0, PAGE).unwrap();
-    peer.interface().target(&ticket, LONG).unwrap();
-    let link = link_to(&owner, peer.interface().identity().interface);
+    peer.session().target(&ticket, LONG).unwrap();
+    let link = link_to(&owner, peer.session().identity().interface);
     // Itself.
-    let me = owner.interface().identity();
+    let me = owner.session().identity();
     let own = owner
-        .interface()
+        .session()
         .connect(Address::Destination(me), LONG)
         .unwrap();
     let refused = grant_to(&owner, &slot, 0..PAGE, own).unwrap_err();
     assert_eq!(refused, GrantError::Loopback);
     // Memory of other kinds.
-    let private = owner.interface().allocate(4 * PAGE).unwrap();
-    let (handover, _reader) = owner.interface().allocate_handover(4, 4096).unwrap();
+    let private = owner.session().allocate(4 * PAGE).unwrap();
+    let (handover, _reader) = owner.session().allocate_handover(4, 4096).unwrap();
     for area in [private, handover] {
-        let other = owner.interface().open_slot(NewSlot::over(area)).unwrap();
+        let other = owner.session().open_slot(NewSlot::over(area)).unwrap();
         let refused = grant_to(&owner, &other, 0..PAGE, link).unwrap_err();
         assert_eq!(refused, GrantError::Memory(LendError::NotLendable));
-        assert_eq!(owner.interface().slot_info(&other).unwrap().grants, 0);
+        assert_eq!(owner.session().slot_info(&other).unwrap().grants, 0);
     }
     // Ranges that are no whole pages of the area, though they are of the slot.
     for range in [0..100, 1..PAGE, 0..PAGE + 1] {
@@ -128,7 +128,7 @@ fn what_cannot_be_granted_is_refused_by_name() {
         ));
     }
     let new = NewSlot::new(&area).entries(1).range(100..3 * PAGE);
-    let crooked = owner.interface().open_slot(new).unwrap();
+    let crooked = owner.session().open_slot(new).unwrap();
     let refused = grant_to(&owner, &crooked, 0..PAGE, link).unwrap_err();
     assert!(matches!(
         refused,
@@ -153,8 +153,8 @@ fn what_cannot_be_granted_is_refused_by_name() {
     // Nobody.
     drop(peer);
     until("the loss", || {
-        owner.interface().poll();
-        owner.interface().link_end(link)
+        owner.session().poll();
+        owner.session().link_end(link)
     });
     let refused = grant_to(&owner, &slot, 60 * PAGE..61 * PAGE, link).unwrap_err();
     assert!(matches!(refused, GrantError::NoLink(_)), "{refused}");
@@ -169,13 +169,13 @@ fn a_grant_is_for_one_peer_and_fetched_once() {
     let (_area, slot) = shared_slot(&owner, 4);
     let ticket = slot.ticket(0, 0, PAGE).unwrap();
     for other in [&mut peer, &mut thief] {
-        other.interface().target(&ticket, LONG).unwrap();
+        other.session().target(&ticket, LONG).unwrap();
     }
-    let link = link_to(&owner, peer.interface().identity().interface);
-    link_to(&owner, thief.interface().identity().interface);
+    let link = link_to(&owner, peer.session().identity().interface);
+    link_to(&owner, thief.session().identity().interface);
     let grant = grant_to(&owner, &slot, 0..PAGE, link).unwrap();
     let accept = |manager: &Manager<ProcessHost>, ticket: &GrantTicket| {
-        manager.interface().accept_grant(ticket, LONG)
+        manager.session().accept_grant(ticket, LONG)
     };
     let is_not_lent = |result| {
         matches!(
@@ -194,13 +194,13 @@ fn a_grant_is_for_one_peer_and_fetched_once() {
     assert!(is_not_lent(accept(&mut peer, &grant.ticket())));
     // The control thread counts after it has answered.
     until("the counts", || {
-        let counters = owner.interface().host().rendezvous_counters();
+        let counters = owner.session().host().rendezvous_counters();
         ((counters.lent, counters.not_lent) == (1, 3)).then_some(())
     });
     // What was revoked before it was fetched cannot be fetched.
-    owner.interface().revoke_grant(&grant).unwrap();
+    owner.session().revoke_grant(&grant).unwrap();
     let grant = grant_to(&owner, &slot, 0..PAGE, link).unwrap();
-    owner.interface().revoke_grant(&grant).unwrap();
+    owner.session().revoke_grant(&grant).unwrap();
     assert!(is_not_lent(accept(&mut peer, &grant.ticket())));
     let stranger = GrantTicket {
         destination: Destination {
@@ -223,8 +223,8 @@ fn a_grant_is_for_one_peer_and_fetched_once() {
     // Let go of, messages go as copies.
     let grant = grant_to(&owner, &slot, 2 * PAGE..4 * PAGE, link).unwrap();
     accept(&mut peer, &grant.ticket()).unwrap();
-    assert!(peer.interface().drop_grant(&grant.ticket()));
-    assert!(!peer.interface().drop_grant(&grant.ticket()));
+    assert!(peer.session().drop_grant(&grant.ticket()));
+    assert!(!peer.session().drop_grant(&grant.ticket()));
 }
 
 /// A peer that has the link and the lent pages in its own hands.
@@ -297,7 +297,7 @@ fn a_holder_that_stores_at_any_time_and_announces_anything() {
     let owner = open(&namespace);
     let (area, slot) = shared_slot(&owner, 8);
     let ticket = slot.ticket(0, 0, 8 * PAGE).unwrap();
-    let victim = owner.interface().identity();
+    let victim = owner.session().identity();
     let link = RawLink::connect(&namespace, victim, ABUSER).unwrap();
     let link_id = link_to(&owner, ABUSER);
     let grant = grant_to(&owner, &slot, 2 * PAGE..4 * PAGE, link_id).unwrap();
@@ -337,11 +337,11 @@ fn a_holder_that_stores_at_any_time_and_announces_anything() {
     abuser.announce(&forged, 2 * PAGE, 8);
     let wrong = announcements.iter().filter(|(.., good)| !good).count() as u64;
     until("the refusals", || {
-        owner.interface().poll();
-        let refusals = owner.interface().refusals();
+        owner.session().poll();
+        let refusals = owner.session().refusals();
         (refusals.total() == wrong + 2).then_some(())
     });
-    let refusals = owner.interface().refusals();
+    let refusals = owner.session().refusals();
     assert_eq!(refusals.count(Refusal::NotGranted), wrong);
     assert_eq!(refusals.count(Refusal::OutOfBounds), 1);
     assert_eq!(refusals.count(Refusal::BadKey), 1);
@@ -365,7 +365,7 @@ fn a_holder_that_stores_at_any_time_and_announces_anything() {
         area.read_at(0, &mut seen).unwrap();
         let outside = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0);
         assert!(outside(&seen[..2 * PAGE as usize]) && outside(&seen[4 * PAGE as usize..]));
-        owner.interface().revoke_grant(&grant).unwrap();
+        owner.session().revoke_grant(&grant).unwrap();
         area.read_at(0, &mut seen).unwrap();
         let mut later = vec![0; seen.len()];
         for _ in 0..100 {
@@ -377,12 +377,12 @@ fn a_holder_that_stores_at_any_time_and_announces_anything() {
     });
     abuser.announce(&ticket, 2 * PAGE, 8);
     until("the refusal", || {
-        owner.interface().poll();
-        let count = owner.interface().refusals().count(Refusal::NotGranted);
+        owner.session().poll();
+        let count = owner.session().refusals().count(Refusal::NotGranted);
         (count == wrong + 1).then_some(())
     });
     assert!(
-        owner.interface().link_end(link_id).is_none(),
+        owner.session().link_end(link_id).is_none(),
         "counted, no more"
     );
 }
@@ -392,7 +392,7 @@ fn lends_badly(lend: impl Fn(&OwnedFd) + Sync) -> AcceptError {
     const LENDER: u64 = 0x1E4D;
     let namespace = namespace();
     let victim = open(&namespace);
-    let identity = victim.interface().identity();
+    let identity = victim.session().identity();
     let _link = RawLink::connect(&namespace, identity, LENDER).unwrap();
     link_to(&victim, LENDER);
     let address = Namespace::new(&namespace)
@@ -424,10 +424,8 @@ fn lends_badly(lend: impl Fn(&OwnedFd) + Sync) -> AcceptError {
             // Stays until the victim has had enough.
             let _ = receive(&socket);
         });
-        let accepted = victim
-            .interface()
-            .accept_grant(&ticket, Wait::millis(2_000));
-        assert_eq!(victim.interface().grants_accepted(), 0);
+        let accepted = victim.session().accept_grant(&ticket, Wait::millis(2_000));
+        assert_eq!(victim.session().grants_accepted(), 0);
         accepted.unwrap_err()
     })
 }
@@ -440,12 +438,10 @@ fn only_messages_that_gain_by_it_are_placed() {
     let peer = open(&namespace);
     let (area, slot) = shared_slot(&owner, 4);
     let ticket = slot.ticket(0, 0, 4 * PAGE).unwrap();
-    let target = peer.interface().target(&ticket, LONG).unwrap();
-    let link = link_to(&owner, peer.interface().identity().interface);
+    let target = peer.session().target(&ticket, LONG).unwrap();
+    let link = link_to(&owner, peer.session().identity().interface);
     let grant = grant_to(&owner, &slot, 0..4 * PAGE, link).unwrap();
-    peer.interface()
-        .accept_grant(&grant.ticket(), LONG)
-        .unwrap();
+    peer.session().accept_grant(&grant.ticket(), LONG).unwrap();
     let lengths = [
         1,
         8,
@@ -460,7 +456,7 @@ fn only_messages_that_gain_by_it_are_placed() {
         let mark = turn as u8 + 1;
         let data = vec![mark; length as usize];
         let terminus = peer.terminus();
-        peer.interface()
+        peer.session()
             .send_msg(terminus, &target, &Message::new(&data), LONG)
             .unwrap();
         let last = || {
@@ -471,7 +467,7 @@ fn only_messages_that_gain_by_it_are_placed() {
         };
         assert_eq!(last(), length >= PLACED_BYTES_MIN, "{length} bytes");
         until("the message", || {
-            owner.interface().poll();
+            owner.session().poll();
             last().then_some(())
         });
     }
@@ -555,17 +551,17 @@ fn child() {
     assert_eq!(role, "place");
     let manager = open(&namespace);
     let ticket = Ticket::from_bytes(&listen()).unwrap();
-    let target = manager.interface().target(&ticket, LONG).unwrap();
-    say(&manager.interface().identity().interface.to_le_bytes());
+    let target = manager.session().target(&ticket, LONG).unwrap();
+    say(&manager.session().identity().interface.to_le_bytes());
     let grant = GrantTicket::from_bytes(&listen()).unwrap();
-    manager.interface().accept_grant(&grant, LONG).unwrap();
+    manager.session().accept_grant(&grant, LONG).unwrap();
     say(b"begun");
     let terminus = manager.terminus();
     for number in 0_u64.. {
         let bytes = vec![number as u8; 4 * PAGE as usize];
         let message = Message::new(&bytes).silent();
         let _ = manager
-            .interface()
+            .session()
             .send_msg(terminus, &target, &message, LONG);
     }
 }
@@ -588,23 +584,23 @@ fn a_holder_that_is_killed_leaves_nothing() {
             child.hear();
             let polls = random.below(2_000);
             for _ in 0..polls {
-                owner.interface().poll();
+                owner.session().poll();
             }
         }
         child.kill();
         // What it announced before is taken, then the link is gone.
         until("the loss", || {
-            owner.interface().poll();
-            let peers = owner.interface().peers().count();
+            owner.session().poll();
+            let peers = owner.session().peers().count();
             (peers == 0).then_some(())
         });
-        assert!(owner.interface().link_end(link).is_some());
-        assert_eq!(owner.interface().slot_info(&slot).unwrap().grants, 0);
-        assert_eq!(owner.interface().refusals().total(), 0);
+        assert!(owner.session().link_end(link).is_some());
+        assert_eq!(owner.session().slot_info(&slot).unwrap().grants, 0);
+        assert_eq!(owner.session().refusals().total(), 0);
         // Its pages are still to be taken back.
-        assert_eq!(owner.interface().grants_made(), 1);
-        owner.interface().revoke_grant(&grant).unwrap();
-        assert_eq!(owner.interface().grants_made(), 0);
+        assert_eq!(owner.session().grants_made(), 1);
+        owner.session().revoke_grant(&grant).unwrap();
+        assert_eq!(owner.session().grants_made(), 0);
         let mut bytes = [0; 8];
         area.read_at(0, &mut bytes).unwrap();
         child.ended();
@@ -619,14 +615,14 @@ fn grants_leave_no_descriptors_behind() {
     let peer = open(&namespace);
     let (_area, slot) = shared_slot(&owner, 4);
     let ticket = slot.ticket(0, 0, PAGE).unwrap();
-    peer.interface().target(&ticket, LONG).unwrap();
-    let link = link_to(&owner, peer.interface().identity().interface);
+    peer.session().target(&ticket, LONG).unwrap();
+    let link = link_to(&owner, peer.session().identity().interface);
     let round = || {
         let grant = grant_to(&owner, &slot, 0..4 * PAGE, link).unwrap();
-        let accepted = peer.interface().accept_grant(&grant.ticket(), LONG);
+        let accepted = peer.session().accept_grant(&grant.ticket(), LONG);
         accepted.unwrap();
-        owner.interface().revoke_grant(&grant).unwrap();
-        assert!(peer.interface().drop_grant(&grant.ticket()));
+        owner.session().revoke_grant(&grant).unwrap();
+        assert!(peer.session().drop_grant(&grant.ticket()));
     };
     // Other tests of this process open and close some, too: so there is no number to compare with, but
     // a thousand leaked ones would show.

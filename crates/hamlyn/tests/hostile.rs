@@ -45,7 +45,7 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
     const BUDGET: u32 = 500;
     let namespace = namespace();
     let victim = open(&namespace);
-    victim.interface().set_bad_keys_max(BUDGET);
+    victim.session().set_bad_keys_max(BUDGET);
     let mut receiver = tagged_write::Receiver::new(&victim, 64, 1024).unwrap();
     let ticket = receiver.ticket();
     let honest = open(&namespace);
@@ -54,8 +54,8 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
         let namespace = &namespace;
         let guesser = scope.spawn(move || {
             let manager = open(namespace);
-            let target = manager.interface().target(&ticket, LONG).unwrap();
-            let identity = manager.interface().identity();
+            let target = manager.session().target(&ticket, LONG).unwrap();
+            let identity = manager.session().identity();
             let mut random = Random::new(5);
             let error = loop {
                 let guess = Ticket {
@@ -65,10 +65,7 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
                 let guess = target.with_ticket(guess).unwrap();
                 let terminus = manager.terminus();
                 let message = Message::new(b"guess");
-                match manager
-                    .interface()
-                    .send_msg(terminus, &guess, &message, LONG)
-                {
+                match manager.session().send_msg(terminus, &guess, &message, LONG) {
                     Ok(_) => {}
                     Err(error) => break error,
                 }
@@ -82,7 +79,7 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
         assert!(lost.to_string().contains("too many wrong keys"), "{lost}");
         assert_eq!(lost.peer, guesser.join().unwrap());
     });
-    let refusals = victim.interface().refusals().count(Refusal::BadKey);
+    let refusals = victim.session().refusals().count(Refusal::BadKey);
     assert_eq!(refusals, u64::from(BUDGET) + 1);
     // Nothing was let in, and the friend is a friend still.
     friend.send(0, b"friend", 7, LONG).unwrap();
@@ -96,18 +93,18 @@ fn a_writer_with_stale_keys_keeps_its_link_however_much_it_sends() {
     const STALE: u64 = 20_000;
     let namespace = namespace();
     let owner = open(&namespace);
-    owner.interface().set_bad_keys_max(BUDGET);
-    let area = owner.interface().allocate(64).unwrap();
-    let slots = [0, 1, 2].map(|_| owner.interface().open_slot(NewSlot::new(&area)).unwrap());
+    owner.session().set_bad_keys_max(BUDGET);
+    let area = owner.session().allocate(64).unwrap();
+    let slots = [0, 1, 2].map(|_| owner.session().open_slot(NewSlot::new(&area)).unwrap());
     let mut slots = slots.map(Some);
     let writer = open(&namespace);
     let targets = [0, 1, 2].map(|place| {
         let slot = slots[place].as_ref().unwrap();
         let ticket = slot.fast_ticket(0, 64).unwrap();
-        writer.interface().target(&ticket, LONG).unwrap()
+        writer.session().target(&ticket, LONG).unwrap()
     });
     for slot in slots.iter_mut().flatten() {
-        owner.interface().rekey_slot(slot).unwrap();
+        owner.session().rekey_slot(slot).unwrap();
     }
     let terminus = writer.terminus();
     let mut sent = 0;
@@ -116,7 +113,7 @@ fn a_writer_with_stale_keys_keeps_its_link_however_much_it_sends() {
             let target = &targets[(sent % 3) as usize];
             let message = Message::new(b"stale");
             match writer
-                .interface()
+                .session()
                 .send_msg(terminus, target, &message, Wait::Poll)
             {
                 Ok(_) => sent += 1,
@@ -124,12 +121,12 @@ fn a_writer_with_stale_keys_keeps_its_link_however_much_it_sends() {
                 Err(error) => panic!("{error}"),
             }
         }
-        writer.interface().poll();
-        owner.interface().poll();
-        let refused = owner.interface().refusals().count(Refusal::BadKey);
+        writer.session().poll();
+        owner.session().poll();
+        let refused = owner.session().refusals().count(Refusal::BadKey);
         (refused == STALE).then_some(())
     });
-    assert_eq!(owner.interface().peers().count(), 1, "the link stays");
+    assert_eq!(owner.session().peers().count(), 1, "the link stays");
 }
 
 #[test]
@@ -167,7 +164,7 @@ fn a_flood_of_fast_messages_hurts_its_own_receiver_only() {
         let mut polls = 0_u64;
         until("the flood", || {
             polls += 1;
-            victim.interface().poll();
+            victim.session().poll();
             let looked = polls
                 .is_multiple_of(1_000)
                 .then(|| flooded.get_tag(Wait::Poll));
@@ -285,10 +282,10 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
                     assert!(sender.pieces_free() <= 1 << 16);
                 }
                 let _ = sender.close(Wait::millis(1));
-                assert_eq!(victim.interface().slots_open(), 0);
+                assert_eq!(victim.session().slots_open(), 0);
             });
             let credit = lying.credit(&liar);
-            let target = liar.interface().target(&credit, LONG).unwrap();
+            let target = liar.session().target(&credit, LONG).unwrap();
             let mut random = Random::new(round + 1000);
             while !done.is_set() {
                 if random.below(3) > 0 {
@@ -302,7 +299,7 @@ fn a_receiver_that_lies_about_credit_harms_only_its_stream() {
                     let bytes = lying_note(&mut random);
                     raw(&liar, &note, &Message::new(&[]).metadata(&bytes));
                 }
-                liar.interface().poll();
+                liar.session().poll();
             }
         });
     }
@@ -338,7 +335,7 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
                         Ok(Some(record)) => {
                             // Whatever it is, it lies in our hands and does not change.
                             let bytes = record.to_vec();
-                            victim.interface().poll();
+                            victim.session().poll();
                             assert_eq!(record, bytes);
                             ends[0] += 1;
                         }
@@ -364,7 +361,7 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
         });
         drop(receiver);
         drop(healthy);
-        assert_eq!(victim.interface().slots_open(), 0);
+        assert_eq!(victim.session().slots_open(), 0);
     }
     println!(
         "{} records, {} malformed, {} closed",
@@ -380,7 +377,7 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
 fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
     let manager = open(namespace);
     let ticket = seed_ticket(seed);
-    let target = manager.interface().target(&ticket, LONG).unwrap();
+    let target = manager.session().target(&ticket, LONG).unwrap();
     let mut random = Random::new(round);
     let own = tagged_write::Receiver::new(&manager, 0, 16)
         .unwrap()
@@ -487,7 +484,7 @@ fn short_lies_are_checked_as_others_are() {
     let mut receiver = Receiver::new(&victim, OPTIONS).unwrap();
     let seed = receiver.make_seed();
     let ticket = seed_ticket(&seed);
-    let target = liar.interface().target(&ticket, LONG).unwrap();
+    let target = liar.session().target(&ticket, LONG).unwrap();
     // What is said beside the records has no place for data.
     let control = Ticket {
         length_bytes: 16,
@@ -496,8 +493,8 @@ fn short_lies_are_checked_as_others_are() {
     let said = Message::new(&[9; 16]).metadata(&[9; 8]);
     assert!(raw(&liar, &target.with_ticket(control).unwrap(), &said));
     until("its refusal", || {
-        victim.interface().poll();
-        let refusals = victim.interface().refusals();
+        victim.session().poll();
+        let refusals = victim.session().refusals();
         (refusals.count(Refusal::OutOfBounds) == 1).then_some(())
     });
     let lie = |index: u64, offset: u64, word: u64, data: &[u8]| {
@@ -511,7 +508,7 @@ fn short_lies_are_checked_as_others_are() {
     };
     let refused = |receiver: &Receiver, victim: &Manager<ProcessHost>, count, reason| {
         until("a refusal", || {
-            victim.interface().poll();
+            victim.session().poll();
             let info = receiver.info().unwrap().unwrap();
             (info.refusals.count(reason) == count).then_some(())
         });

@@ -52,7 +52,7 @@ fn send(
     message: &Message<'_>,
 ) -> Result<(), SendError> {
     let terminus = manager.terminus();
-    let sent = manager.interface().send_msg(terminus, to, message, LONG);
+    let sent = manager.session().send_msg(terminus, to, message, LONG);
     sent.map(|_| ())
 }
 
@@ -81,16 +81,16 @@ impl Reader {
     fn connect_as(namespace: &str, list_of: Option<Ticket>) -> Self {
         let manager = open(namespace);
         let name = Address::Name("publisher");
-        let offer = manager.interface().ask(name, "frames", LONG).unwrap();
+        let offer = manager.session().ask(name, "frames", LONG).unwrap();
         assert_eq!(offer[..HEADER.len()], HEADER);
         let lane = &offer[HEADER.len()..];
         let ticket = |at: usize| Ticket::from_bytes(&lane[at..at + TICKET_BYTES]).unwrap();
-        let door = manager.interface().target(&ticket(0), LONG).unwrap();
+        let door = manager.session().target(&ticket(0), LONG).unwrap();
         let board = door.with_ticket(ticket(TICKET_BYTES)).unwrap();
-        let area = manager.interface().allocate(4096).unwrap();
-        let queue = manager.interface().open_queue(1024).unwrap();
+        let area = manager.session().allocate(4096).unwrap();
+        let queue = manager.session().open_queue(1024).unwrap();
         let new = NewSlot::new(&area).queue(&queue);
-        let list = manager.interface().open_slot(new).unwrap();
+        let list = manager.session().open_slot(new).unwrap();
         let reader = Self {
             manager,
             door,
@@ -125,7 +125,7 @@ impl Reader {
         let beyond = self.board.with_ticket(wide).unwrap();
         let sent = send(&self.manager, &beyond, &Message::new(&data).at(at));
         sent.unwrap();
-        while let Ok(Some(_)) = self.manager.interface().rcv(&mut self.queue) {}
+        while let Ok(Some(_)) = self.manager.session().rcv(&mut self.queue) {}
     }
 }
 
@@ -299,8 +299,8 @@ fn readers_that_go_are_counted_as_they_went() {
         all_come_back(&mut publisher);
     }
     let other = open(&namespace);
-    let area = other.interface().allocate(4096).unwrap();
-    let slot = other.interface().open_slot(NewSlot::new(&area)).unwrap();
+    let area = other.session().allocate(4096).unwrap();
+    let slot = other.session().open_slot(NewSlot::new(&area)).unwrap();
     let ticket = slot.fast_ticket(0, 4096).unwrap();
     let _liar = Reader::connect_as(&namespace, Some(ticket));
     until("the lie", || {
@@ -327,12 +327,12 @@ impl Hand {
     /// With a file, a publisher whose readers look at the head of a pool.
     fn offer_pool(namespace: &str, file: Option<(OwnedFd, u64)>) -> Self {
         let manager = named(namespace);
-        let greetings = manager.interface().allocate(4096).unwrap();
-        let queue = manager.interface().open_queue(64).unwrap();
+        let greetings = manager.session().allocate(4096).unwrap();
+        let queue = manager.session().open_queue(64).unwrap();
         let new = NewSlot::new(&greetings).queue(&queue);
-        let door = manager.interface().open_slot(new).unwrap();
-        let board = manager.interface().allocate(4096).unwrap();
-        let board = manager.interface().open_slot(NewSlot::new(&board)).unwrap();
+        let door = manager.session().open_slot(new).unwrap();
+        let board = manager.session().allocate(4096).unwrap();
+        let board = manager.session().open_slot(NewSlot::new(&board)).unwrap();
         let mut offer = HEADER.to_vec();
         offer.extend(door.fast_ticket(0, 4096).unwrap().to_bytes());
         offer.extend(board.fast_ticket(0, 4096).unwrap().to_bytes());
@@ -341,11 +341,11 @@ impl Hand {
         offer.extend(DEPTH.to_le_bytes());
         offer.extend([u8::from(file.is_some()), 0]);
         if let Some((file, announced)) = file {
-            let mut interface = manager.interface();
+            let mut interface = manager.session();
             let number = interface.host_mut().lend_to_all(file, announced);
             offer.extend(number.unwrap().to_le_bytes());
         }
-        let offered = manager.interface().offer("frames", Supply::Always, &offer);
+        let offered = manager.session().offer("frames", Supply::Always, &offer);
         offered.unwrap();
         Self {
             manager,
@@ -359,7 +359,7 @@ impl Hand {
     /// Takes a greeting in: over which link it came, and the reader's list.
     fn greeted(&mut self) -> (LinkId, Target) {
         let told = until("a greeting", || {
-            let told = self.manager.interface().rcv(&mut self.queue).unwrap();
+            let told = self.manager.session().rcv(&mut self.queue).unwrap();
             told.filter(|told| told.word == 1)
         });
         let mut ticket = [0; TICKET_BYTES];
@@ -367,7 +367,7 @@ impl Hand {
             .read_at(GREETING_OFFSET, &mut ticket)
             .unwrap();
         let ticket = Ticket::from_bytes(&ticket).unwrap();
-        let list = self.manager.interface().target(&ticket, LONG).unwrap();
+        let list = self.manager.session().target(&ticket, LONG).unwrap();
         (told.from, list)
     }
 
@@ -413,7 +413,7 @@ fn places_outside_the_pool_are_refused() {
     for place in fixed.into_iter().chain(any) {
         let mut subscriber = subscriber(&victim);
         let (link, list) = hand.greeted();
-        let number = hand.manager.interface().show_pool(&pool, link).unwrap();
+        let number = hand.manager.session().show_pool(&pool, link).unwrap();
         hand.say_pool(&list, number);
         hand.say(&list, 0, u64::from(BYTES) << 32 | u64::from(CHUNKS - 1));
         let sample = subscriber.recv(LONG).unwrap().unwrap();
@@ -443,7 +443,7 @@ fn messages_out_of_turn_and_without_a_pool_are_refused() {
     let (_, list) = hand.greeted();
     for _ in 0..10_000 {
         hand.say(&list, 0, 0);
-        victim.interface().poll();
+        victim.session().poll();
     }
     assert!(flooded.recv(LONG).is_err());
     assert!(flooded.recv(LONG).is_err());
@@ -482,7 +482,7 @@ fn files_that_are_no_sealed_pool_are_refused() {
         let mut subscriber = subscriber(&victim);
         let (link, list) = hand.greeted();
         let number = {
-            let mut interface = hand.manager.interface();
+            let mut interface = hand.manager.session();
             let peer = interface
                 .peers()
                 .find(|(id, _)| *id == link)
@@ -611,7 +611,7 @@ fn a_message_that_changes_while_it_is_read_is_read_to_its_end() {
     let mut pool = Pool::new(BYTES as usize, CHUNKS).unwrap();
     let mut subscriber = subscriber(&victim);
     let (link, list) = hand.greeted();
-    let number = hand.manager.interface().show_pool(&pool, link).unwrap();
+    let number = hand.manager.session().show_pool(&pool, link).unwrap();
     hand.say_pool(&list, number);
     let mut chunks: Vec<_> = (0..CHUNKS)
         .map(|_| pool.chunks().take(BYTES as usize).unwrap())
@@ -647,7 +647,7 @@ fn a_message_that_changes_while_it_is_read_is_read_to_its_end() {
                     .read_at(0, &mut vec![0; len as usize + 1])
                     .is_err()
             );
-            hand.manager.interface().poll();
+            hand.manager.session().poll();
         }
         stop.store(true, Ordering::Relaxed);
     });

@@ -184,7 +184,7 @@ fn send_to_hostile(victim: &Manager<ProcessHost>, random: &mut Random) {
 /// Sends to a hostile peer, if there is one.
 fn try_to_send<H: Host>(victim: &Manager<H>, data: &[u8]) -> Result<(), SendError> {
     let hostile = victim
-        .interface()
+        .session()
         .peers()
         .map(|(_, peer)| peer.destination)
         .find(|destination| destination.interface >> 16 == HOSTILE >> 16);
@@ -200,12 +200,12 @@ fn try_to_send<H: Host>(victim: &Manager<H>, data: &[u8]) -> Result<(), SendErro
         length_bytes: u64::MAX,
         counting: Default::default(),
     };
-    let Ok(target) = victim.interface().target(&ticket, Wait::Poll) else {
+    let Ok(target) = victim.session().target(&ticket, Wait::Poll) else {
         return Ok(());
     };
     let terminus = victim.terminus();
     let message = Message::new(data);
-    let mut interface = victim.interface();
+    let mut interface = victim.session();
     let sent = interface.send_msg(terminus, &target, &message, Wait::Poll);
     sent.map(|_| ())
 }
@@ -214,7 +214,7 @@ fn try_to_send<H: Host>(victim: &Manager<H>, data: &[u8]) -> Result<(), SendErro
 fn peers_that_rewrite_all_they_share_harm_nobody_else() {
     let namespace = namespace();
     let victim = open(&namespace);
-    let identity = victim.interface().identity();
+    let identity = victim.session().identity();
     // The hostile peers may write here; it is all they may.
     let bait = tagged_write::Receiver::new(&victim, 128, 16).unwrap();
     let known = bait.ticket();
@@ -256,7 +256,7 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
                 }
             }
             sender.close(LONG).unwrap();
-            assert_eq!(honest.interface().refusals().total(), 0);
+            assert_eq!(honest.session().refusals().total(), 0);
         });
         // If the victim fails, the hostile ones must end, or the test would not.
         let stopper = StopOnDrop(&stop);
@@ -266,12 +266,12 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         until("all records, links of hostile peers and refusals", || {
             send_to_hostile(&victim, &mut random);
             // Whatever they report, and whether they answer.
-            while victim.interface().next_undelivered().is_some() {}
+            while victim.session().next_undelivered().is_some() {}
             if let Err(FenceError::Host(error)) = victim.fence(Wait::Poll) {
                 panic!("{error}");
             }
             // The honest one may be done long before the hostile ones.
-            let refused = victim.interface().refusals().total() > 0;
+            let refused = victim.session().refusals().total() > 0;
             if closed && refused && links.load(Ordering::Relaxed) > LINKS {
                 return Some(());
             }
@@ -300,12 +300,12 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         honest.join().unwrap();
     });
     // How the hostile links ended.
-    victim.interface().poll();
+    victim.session().poll();
     while let Some(lost) = support::next_loss(&victim, Wait::Poll) {
         faults += u64::from(matches!(lost.end, LinkEnd::Fault(_)));
         losses += 1;
     }
-    let refusals = victim.interface().refusals();
+    let refusals = victim.session().refusals();
     println!(
         "{} hostile links; {losses} losses at last, {faults} faults; {refusals:?}",
         links.load(Ordering::Relaxed)
@@ -313,7 +313,7 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
     drop(bait);
     drop(records);
     drop(inbox);
-    assert_eq!(victim.interface().slots_open(), 0);
+    assert_eq!(victim.session().slots_open(), 0);
 }
 
 struct StopOnDrop<'a>(&'a AtomicBool);
@@ -328,7 +328,7 @@ impl Drop for StopOnDrop<'_> {
 fn a_fault_of_the_ring_ends_that_link_and_is_told() {
     let namespace = namespace();
     let victim = open(&namespace);
-    let identity = victim.interface().identity();
+    let identity = victim.session().identity();
     for (number, at) in [(1, 0), (2, 1)] {
         let link = RawLink::connect(&namespace, identity, HOSTILE + number).unwrap();
         let cells = link.to_victim_geometry.cells_offset();
@@ -349,7 +349,7 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
         );
         until("it is thrown out", || (!link.ring()).then_some(()));
     }
-    assert_eq!(victim.interface().peers().count(), 0);
+    assert_eq!(victim.session().peers().count(), 0);
 }
 
 /// The interface looks at what a peer returned when there is no room; the call that finds the lie fails, and the loss is told of though
@@ -359,11 +359,11 @@ fn a_peer_that_returns_more_than_it_was_sent_is_lost_with_every_strategy() {
     for strategy in Strategy::ALL {
         let namespace = namespace();
         let victim = sleepy(&namespace, strategy);
-        let identity = victim.interface().identity();
+        let identity = victim.session().identity();
         let link = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
         until("the link", || {
-            victim.interface().poll();
-            victim.interface().peers().next().map(|_| ())
+            victim.session().poll();
+            victim.session().peers().next().map(|_| ())
         });
         let at = Geometry::DEFAULT.consumed_offset();
         link.from_victim.store_u64(at, u64::MAX / 2).unwrap();
@@ -389,15 +389,15 @@ fn a_peer_that_reports_what_cannot_be_is_lost_and_no_fence_but_its_own_fails() {
         let victim = sleepy(&namespace, strategy);
         let tags = tagged_write::Receiver::new(&victim, 64, 64).unwrap();
         let itself = tagged_write::Sender::grow(&victim, &tags.ticket(), LONG).unwrap();
-        let identity = victim.interface().identity();
+        let identity = victim.session().identity();
         let link = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
         until("the link", || {
-            victim.interface().poll();
-            (victim.interface().peers().count() == 2).then_some(())
+            victim.session().poll();
+            (victim.session().peers().count() == 2).then_some(())
         });
         let is_hostile = |peer: &hamlyn::host::Peer| peer.destination.interface == HOSTILE;
         let peers: Vec<_> = victim
-            .interface()
+            .session()
             .peers()
             .map(|(link, peer)| (link, is_hostile(peer), peer.destination))
             .collect();
@@ -420,11 +420,11 @@ fn a_peer_that_reports_what_cannot_be_is_lost_and_no_fence_but_its_own_fails() {
         link.from_victim
             .store_u64(geometry.consumed_offset(), 1)
             .unwrap();
-        let fenced = victim.interface().fence_link(hostile, LONG);
+        let fenced = victim.session().fence_link(hostile, LONG);
         match fenced {
             Err(FenceError::Refused { count: 1, last }) => {
                 assert_eq!(last.reason, Return::RefusedOtherwise(u8::MAX));
-                assert_eq!(victim.interface().next_undelivered(), Some(last));
+                assert_eq!(victim.session().next_undelivered(), Some(last));
             }
             other => panic!("{strategy:?}: {other:?}"),
         }
@@ -436,10 +436,10 @@ fn a_peer_that_reports_what_cannot_be_is_lost_and_no_fence_but_its_own_fails() {
         assert_eq!(itself.fence(LONG), Ok(()));
         if strategy == Strategy::Inject {
             // A look for refusals finds it, too.
-            assert_eq!(victim.interface().next_undelivered(), None);
-            assert_eq!(victim.interface().peers().count(), 1);
+            assert_eq!(victim.session().next_undelivered(), None);
+            assert_eq!(victim.session().peers().count(), 1);
         }
-        match victim.interface().fence_link(hostile, LONG) {
+        match victim.session().fence_link(hostile, LONG) {
             Err(FenceError::PeerLost(lost)) => {
                 assert_eq!(lost.peer, peer);
                 let end = LinkEnd::Fault(hamlyn_link::LinkFault::Report);
@@ -448,7 +448,7 @@ fn a_peer_that_reports_what_cannot_be_is_lost_and_no_fence_but_its_own_fails() {
             other => panic!("{strategy:?}: {other:?}"),
         }
         assert_eq!(victim.fence(LONG), Ok(()));
-        assert_eq!(victim.interface().peers().count(), 1);
+        assert_eq!(victim.session().peers().count(), 1);
     }
 }
 
@@ -458,7 +458,7 @@ fn endless_rings_keep_nobody_from_his_work() {
     let victim = open(&namespace);
     let mut receiver = tagged_write::Receiver::new(&victim, 64, 64).unwrap();
     let ticket = receiver.ticket();
-    let identity = victim.interface().identity();
+    let identity = victim.session().identity();
     let link = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -484,7 +484,7 @@ fn endless_rings_keep_nobody_from_his_work() {
                 }
             }
             // What found no room is still queued.
-            assert_eq!(honest.interface().flush(LONG), Ok(true));
+            assert_eq!(honest.session().flush(LONG), Ok(true));
         });
         let mut taken = 0;
         let mut last = None;

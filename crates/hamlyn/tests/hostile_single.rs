@@ -40,20 +40,20 @@ impl Scene {
     fn with_rights(rights: Rights) -> Self {
         let namespace = namespace();
         let victim = open(&namespace);
-        let area = victim.interface().allocate_shared(AREA_BYTES).unwrap();
-        let mut queue = victim.interface().open_queue(64).unwrap();
+        let area = victim.session().allocate_shared(AREA_BYTES).unwrap();
+        let mut queue = victim.session().open_queue(64).unwrap();
         let slot = victim
-            .interface()
+            .session()
             .open_slot(NewSlot::new(&area).queue(&queue).entries(2).rights(rights))
             .unwrap();
         let destination = slot.fast_ticket(0, 1).unwrap().destination;
         let link = RawLink::connect(&namespace, destination, 0xBAD).unwrap();
         until("the link", || {
-            victim.interface().poll();
-            victim.interface().peers().next().map(|_| ())
+            victim.session().poll();
+            victim.session().peers().next().map(|_| ())
         });
         // Found empty, so the next may be handed over.
-        assert_eq!(victim.interface().rcv(&mut queue).unwrap(), None);
+        assert_eq!(victim.session().rcv(&mut queue).unwrap(), None);
         Self {
             victim,
             queue,
@@ -120,16 +120,16 @@ impl Scene {
     }
 
     fn refused(&mut self, header: &Header, reason: Refusal) {
-        let before = self.victim.interface().refusals().count(reason);
+        let before = self.victim.session().refusals().count(reason);
         let landed = self.landed();
         self.write(header, PLACE);
         assert_eq!(
-            self.victim.interface().rcv(&mut self.queue).unwrap(),
+            self.victim.session().rcv(&mut self.queue).unwrap(),
             None,
             "{reason:?}"
         );
         assert_eq!(
-            self.victim.interface().refusals().count(reason),
+            self.victim.session().refusals().count(reason),
             before + 1,
             "{reason:?}"
         );
@@ -139,12 +139,7 @@ impl Scene {
     fn delivered(&mut self, header: &Header, byte: u8) {
         self.store(byte);
         self.write(header, PLACE);
-        let notification = self
-            .victim
-            .interface()
-            .rcv(&mut self.queue)
-            .unwrap()
-            .unwrap();
+        let notification = self.victim.session().rcv(&mut self.queue).unwrap().unwrap();
         assert_eq!(notification.metadata_index, header.metadata_index);
         let from = header.offset as usize;
         let bytes = &self.landed()[from..from + header.length_bytes as usize];
@@ -232,12 +227,9 @@ fn single_packets_are_refused_by_the_names_that_others_have() {
         ..right
     };
     scene.write(&part, PLACE);
-    assert_eq!(
-        scene.victim.interface().rcv(&mut scene.queue).unwrap(),
-        None
-    );
+    assert_eq!(scene.victim.session().rcv(&mut scene.queue).unwrap(), None);
     let slot = scene.slot;
-    scene.victim.interface().close_slot(slot).unwrap();
+    scene.victim.session().close_slot(slot).unwrap();
 }
 
 #[test]
@@ -250,11 +242,11 @@ fn an_offset_outside_the_payload_arena_ends_the_link() {
         let right = scene.header();
         scene.delivered(&right, 9);
         let landed = scene.landed();
-        let link = scene.victim.interface().peers().next().unwrap().0;
+        let link = scene.victim.session().peers().next().unwrap().0;
         scene.write(&right, place);
-        let taken = scene.victim.interface().rcv(&mut scene.queue);
+        let taken = scene.victim.session().rcv(&mut scene.queue);
         assert!(!matches!(taken, Ok(Some(_))), "{place}");
-        let end = scene.victim.interface().link_end(link);
+        let end = scene.victim.session().link_end(link);
         assert_eq!(end, Some(LinkEnd::Fault(LinkFault::Placement)), "{place}");
         assert_eq!(scene.landed(), landed, "{place}");
     }
@@ -279,21 +271,18 @@ fn a_peer_that_asks_and_takes_no_answer_keeps_nobody_waiting() {
     let (read, refused) = (request(&scene, Kind::READ), Refusal::TooManyRequests);
     // Answers fill the ring of the peer, which takes none, and then its line; what it asks beyond that is refused.
     let mut asked = 0;
-    while scene.victim.interface().refusals().count(refused) == 0 {
+    while scene.victim.session().refusals().count(refused) == 0 {
         scene.write(&read, PLACE);
-        assert_eq!(
-            scene.victim.interface().rcv(&mut scene.queue).unwrap(),
-            None
-        );
+        assert_eq!(scene.victim.session().rcv(&mut scene.queue).unwrap(), None);
         asked += 1;
         assert!(asked < 2 * scene.cells_of_ring(), "it is never refused");
     }
-    let refusals = scene.victim.interface().refusals();
+    let refusals = scene.victim.session().refusals();
     assert_eq!(refusals.total(), 1, "{refusals:?}");
     assert_eq!(scene.landed(), before);
     // Others are served, and so is this peer's own message.
     let loopback = scene.slot.fast_ticket(0, 4096).unwrap();
-    let mut interface = scene.victim.interface();
+    let mut interface = scene.victim.session();
     let to = interface.target(&loopback, Wait::millis(10_000)).unwrap();
     let mut initiator = interface
         .open_initiator(to, InitiatorOptions::default())

@@ -100,7 +100,7 @@ fn receive(namespace: &str) {
     let mut receiver = Receiver::new(&manager, OPTIONS).unwrap();
     let seed = receiver.make_seed().to_bytes();
     manager
-        .interface()
+        .session()
         .offer("seed", Supply::Always, &seed)
         .unwrap();
     say(b"ready");
@@ -131,11 +131,11 @@ fn receive(namespace: &str) {
 /// A program that is only there, and offers a ticket.
 fn stand(options: Options) {
     let manager = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
-    let area = manager.interface().allocate(64).unwrap();
-    let slot = manager.interface().open_slot(NewSlot::new(&area)).unwrap();
+    let area = manager.session().allocate(64).unwrap();
+    let slot = manager.session().open_slot(NewSlot::new(&area)).unwrap();
     let ticket = slot.fast_ticket(0, 64).unwrap().to_bytes();
     manager
-        .interface()
+        .session()
         .offer("ticket", Supply::Always, &ticket)
         .unwrap();
     say(b"ready");
@@ -153,7 +153,7 @@ fn send(namespace: &str) {
         let word = String::from_utf8(listen()).unwrap();
         let said = match word.split_once(' ').unwrap_or((&word, "")) {
             ("grow", "") => {
-                let seed = manager.interface().ask(THERE, "seed", LONG).unwrap();
+                let seed = manager.session().ask(THERE, "seed", LONG).unwrap();
                 let seed = StreamSeed::from_bytes(&seed).unwrap();
                 sent = 0;
                 stream = Some(Sender::grow(&manager, &seed, LONG).unwrap());
@@ -175,8 +175,8 @@ fn send(namespace: &str) {
             }
             // How long frames are.
             ("frames", "") => {
-                let (link, _) = manager.interface().peers().next().unwrap();
-                let state = manager.interface().connection_state(link).unwrap();
+                let (link, _) = manager.session().peers().next().unwrap();
+                let state = manager.session().connection_state(link).unwrap();
                 state.frame_bytes.to_string()
             }
             // The ticket of the process before it.
@@ -399,9 +399,9 @@ fn three_stopped_programs_do_not_hide_a_fourth() {
         let mut here = Options::default().in_namespace("hosts");
         here.network = NetworkUse::On(Box::new(options.clone()));
         let manager = hamlyn::open_with(here, ManagerOptions::default()).unwrap();
-        let ticket = manager.interface().ask(THERE, "ticket", WAIT);
+        let ticket = manager.session().ask(THERE, "ticket", WAIT);
         let ticket = Ticket::from_bytes(&ticket.expect("its offer")).unwrap();
-        manager.interface().target(&ticket, WAIT).expect("a link");
+        manager.session().target(&ticket, WAIT).expect("a link");
     };
     let done = cluster.testbed.hosts()[0].within(|| (0..8).for_each(|_| connect()));
     done.unwrap();
@@ -419,7 +419,7 @@ fn a_name_that_nobody_has_is_not_waited_for_longer_than_asked() {
         here.network = NetworkUse::On(Box::new(options.clone()));
         let manager = hamlyn::open_with(here, ManagerOptions::default()).unwrap();
         manager
-            .interface()
+            .session()
             .ask(Address::Name(name), "seed", Wait::millis(50))
             .unwrap_err()
     };

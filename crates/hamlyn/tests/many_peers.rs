@@ -28,7 +28,7 @@ impl Sender {
         let terminus = self.manager.terminus();
         let message = Message::new(&[7; 8]).word(word);
         self.manager
-            .interface()
+            .session()
             .send_msg(terminus, &self.target, &message, LONG)
             .unwrap();
     }
@@ -46,17 +46,17 @@ fn scene(namespace: &str) -> Scene {
     let mut options = Options::default().in_namespace(namespace);
     options.spin_ns = Some(0);
     let here = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
-    let area = here.interface().allocate(64).unwrap();
-    let mut queue = here.interface().open_queue(1024).unwrap();
+    let area = here.session().allocate(64).unwrap();
+    let mut queue = here.session().open_queue(1024).unwrap();
     let slot = here
-        .interface()
+        .session()
         .open_slot(NewSlot::new(&area).queue(&queue))
         .unwrap();
     let ticket = slot.fast_ticket(0, 64).unwrap();
     let mut senders = Vec::new();
     for _ in 0..PEERS {
         let manager = open_shared(namespace);
-        let target = manager.interface().target(&ticket, LONG).unwrap();
+        let target = manager.session().target(&ticket, LONG).unwrap();
         senders.push(Sender { manager, target });
     }
     for (number, sender) in senders.iter_mut().enumerate() {
@@ -64,7 +64,7 @@ fn scene(namespace: &str) -> Scene {
     }
     for _ in 0..PEERS {
         assert!(
-            here.interface()
+            here.session()
                 .rcv_block(&mut queue, LONG)
                 .unwrap()
                 .is_some()
@@ -82,7 +82,7 @@ fn scene(namespace: &str) -> Scene {
 /// Polls until none of many links is active that need not be.
 fn silence(here: &Manager<ProcessHost>, queue: &mut Queue) {
     for _ in 0..20_000 {
-        assert_eq!(here.interface().rcv(queue).unwrap(), None);
+        assert_eq!(here.session().rcv(queue).unwrap(), None);
     }
 }
 
@@ -90,7 +90,7 @@ fn silence(here: &Manager<ProcessHost>, queue: &mut Queue) {
 fn polls_until_heard(scene: &mut Scene, most: u32, mut before: impl FnMut()) -> Option<(u32, u64)> {
     for polls in 1..=most {
         before();
-        if let Some(notification) = scene.here.interface().rcv(&mut scene.queue).unwrap() {
+        if let Some(notification) = scene.here.session().rcv(&mut scene.queue).unwrap() {
             return Some((polls, notification.word));
         }
     }
@@ -118,9 +118,9 @@ fn a_silent_peer_that_sends_again_is_heard_at_once() {
 fn notes_that_are_wiped_out_or_forged_only_delay() {
     let namespace = namespace();
     let mut scene = scene(&namespace);
-    let identity = scene.here.interface().identity();
+    let identity = scene.here.session().identity();
     let hostile = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
-    scene.here.interface().poll();
+    scene.here.session().poll();
     // All links but those that are always active are swept in this many polls.
     let round = SWEEP_POLLS * (PEERS as u32 + 1);
     for forged in [0, u64::MAX] {
@@ -149,7 +149,7 @@ fn nobody_sleeps_beside_a_message_whatever_stands_in_the_ready_bitmap() {
     const MESSAGES: u64 = 2_000;
     let namespace = namespace();
     let mut scene = scene(&namespace);
-    let identity = scene.here.interface().identity();
+    let identity = scene.here.session().identity();
     let hostile = RawLink::connect(&namespace, identity, HOSTILE).unwrap();
     let stop = AtomicBool::new(false);
     let mut senders = std::mem::take(&mut scene.senders);
@@ -174,7 +174,7 @@ fn nobody_sleeps_beside_a_message_whatever_stands_in_the_ready_bitmap() {
         for _ in 0..MESSAGES {
             let taken = scene
                 .here
-                .interface()
+                .session()
                 .rcv_block(&mut scene.queue, LONG)
                 .unwrap();
             let word = taken.expect("it was sent").word as usize;
@@ -201,7 +201,7 @@ fn busy_peers_have_equal_shares() {
     for _ in 0..PEERS * EACH / 2 {
         let taken = scene
             .here
-            .interface()
+            .session()
             .rcv_block(&mut scene.queue, Wait::Poll)
             .unwrap();
         had[taken.expect("it was sent").word as usize] += 1;
@@ -232,7 +232,7 @@ fn peers_that_come_and_go_unheard_count_against_the_limit() {
         let busy = open_busy(&namespace, strategy);
         let come = || {
             let peer = open(&namespace);
-            peer.interface().connect(Address::Name("busy"), LONG)
+            peer.session().connect(Address::Name("busy"), LONG)
         };
         for _ in 0..ALLOWED {
             come().unwrap();
@@ -250,7 +250,7 @@ fn peers_that_come_and_go_unheard_count_against_the_limit() {
             assert!(is_too_many, "{strategy:?}: {refused:?}");
         }
         until("room for another", || {
-            busy.interface().poll();
+            busy.session().poll();
             come().ok()
         });
     }
@@ -266,7 +266,7 @@ fn peers_that_left_are_no_limit_to_who_connects_to_others() {
             let options = Options::named("peer").in_namespace(&namespace);
             let peer = hamlyn::open_with(options, ManagerOptions::default()).unwrap();
             until("a link to another", || {
-                let linked = busy.interface().connect(Address::Name("peer"), LONG);
+                let linked = busy.session().connect(Address::Name("peer"), LONG);
                 // It may take a while until it is known that the last one left.
                 assert!(
                     matches!(

@@ -122,10 +122,10 @@ struct Peer {
 
 impl Peer {
     fn new(manager: Manager<Shared>) -> Self {
-        let area = manager.interface().allocate(64).unwrap();
-        let queue = manager.interface().open_queue(4096).unwrap();
+        let area = manager.session().allocate(64).unwrap();
+        let queue = manager.session().open_queue(4096).unwrap();
         let slot = manager
-            .interface()
+            .session()
             .open_slot(NewSlot::new(&area).queue(&queue))
             .unwrap();
         let ticket = slot.fast_ticket(0, 64).unwrap();
@@ -140,7 +140,7 @@ impl Peer {
         let terminus = self.manager.terminus();
         let message = Message::new(b"through").word(word);
         self.manager
-            .interface()
+            .session()
             .send_msg(terminus, target, &message, LONG)
             .unwrap();
     }
@@ -148,7 +148,7 @@ impl Peer {
     fn receive(&mut self) -> u64 {
         let came = self
             .manager
-            .interface()
+            .session()
             .rcv_block(&mut self.queue, LONG)
             .unwrap();
         came.expect("a message").word
@@ -182,26 +182,26 @@ fn one_port_is_enough() {
         let supply = hamlyn::host::Supply::Always;
         asked
             .manager
-            .interface()
+            .session()
             .offer("ticket", supply, &offered)
             .unwrap();
         let bytes = asking
             .manager
-            .interface()
+            .session()
             .ask(Address::Name("asked/asked"), "ticket", LONG);
         let to_asked = Ticket::from_bytes(&bytes.expect("its offer")).unwrap();
         let to_asked = asking
             .manager
-            .interface()
+            .session()
             .target(&to_asked, LONG)
             .expect("a link");
         let begun = Instant::now();
         let to_asking = loop {
-            asked.manager.interface().poll();
-            if asked.manager.interface().peers().next().is_some() {
+            asked.manager.session().poll();
+            if asked.manager.session().peers().next().is_some() {
                 break asked
                     .manager
-                    .interface()
+                    .session()
                     .target(&asking.ticket, Wait::Poll)
                     .unwrap();
             }
@@ -212,13 +212,13 @@ fn one_port_is_enough() {
                 assert_eq!(asked.receive(), round);
                 asked.send(&to_asking, round);
             }
-            assert_eq!(port_of_frames(&asked.manager.interface()), other);
+            assert_eq!(port_of_frames(&asked.manager.session()), other);
         });
         for round in 0..ROUNDS {
             asking.send(&to_asked, round);
             assert_eq!(asking.receive(), round);
         }
-        assert_eq!(port_of_frames(&asking.manager.interface()), one);
+        assert_eq!(port_of_frames(&asking.manager.session()), one);
         assert_eq!(relay.thrown_away.load(Ordering::Relaxed), 0);
         assert!(relay.passed.load(Ordering::Relaxed) > 0);
     });

@@ -37,13 +37,13 @@ fn with_each_strategy(test: impl Fn(Strategy, &Manager<ProcessHost>, &Manager<Pr
 fn send_raw(manager: &Manager<ProcessHost>, target: &Target, message: &Message<'_>) {
     let terminus = manager.terminus();
     manager
-        .interface()
+        .session()
         .send_msg(terminus, target, message, LONG)
         .expect("it is sent");
 }
 
 fn target(manager: &Manager<ProcessHost>, ticket: &Ticket) -> Target {
-    manager.interface().target(ticket, LONG).unwrap()
+    manager.session().target(ticket, LONG).unwrap()
 }
 
 /// What a datagram says of itself.
@@ -183,13 +183,13 @@ fn strangers_that_leave_fail_no_receive_and_are_told_of_to_those_who_ask() {
         let mut group = group::Receiver::new(&here, 64, Default::default()).unwrap();
         group.begin().unwrap();
         let mut records = stream::Receiver::new(&here, Default::default()).unwrap();
-        let mut queue = here.interface().open_queue(16).unwrap();
+        let mut queue = here.session().open_queue(16).unwrap();
         for wait in [SOON, Wait::Poll] {
             let mut left = Vec::new();
             for _ in 0..STRANGERS {
                 let stranger = open(&namespace);
                 target(&stranger, &inbox.ticket());
-                left.push(stranger.interface().identity());
+                left.push(stranger.session().identity());
             }
             until("the ends of all links", || {
                 here.wait(SOON).expect("no error");
@@ -198,7 +198,7 @@ fn strangers_that_leave_fail_no_receive_and_are_told_of_to_those_who_ask() {
                 assert_eq!(tags.get_specific_tag(7, wait), Ok(None));
                 assert_eq!(group.recv(wait), Ok(None));
                 assert!(records.recv(wait).unwrap().is_none());
-                assert_eq!(here.interface().rcv_block(&mut queue, wait), Ok(None));
+                assert_eq!(here.session().rcv_block(&mut queue, wait), Ok(None));
                 let lost = support::next_loss(&here, Wait::Poll);
                 left.retain(|&peer| lost.is_none_or(|lost| lost.peer != peer));
                 left.is_empty().then_some(())
@@ -224,7 +224,7 @@ fn flood(namespace: &str, tickets: &mpsc::Receiver<Ticket>, stop: &AtomicBool) {
         }
         let message = Message::new(&data).metadata(&says);
         let _ = manager
-            .interface()
+            .session()
             .send_msg(terminus, &target, &message, Wait::millis(10));
     }
 }
@@ -237,7 +237,7 @@ fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
     for strategy in Strategy::ALL {
         let namespace = namespace();
         let mut here = open_with(&namespace, strategy);
-        here.interface().set_bad_keys_max(u32::MAX);
+        here.session().set_bad_keys_max(u32::MAX);
         let mut inbox = datagram::Receiver::new(&here, 16 << 10).unwrap();
         let stop = AtomicBool::new(false);
         let (tell, tickets) = mpsc::channel();
@@ -250,7 +250,7 @@ fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
                     let refused = |_: &Manager<_>| inbox.info().unwrap().refusals.count(why);
                     let before = refused(here);
                     until("a refusal", || {
-                        here.interface().poll();
+                        here.session().poll();
                         (refused(here) != before).then_some(())
                     });
                 };
@@ -281,12 +281,12 @@ fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
 #[test]
 fn nobody_is_answered_in_the_name_of_another() {
     with_each_strategy(|strategy, here, liar| {
-        let namespace = here.interface().host().namespace().to_owned();
+        let namespace = here.session().host().namespace().to_owned();
         let third = open(&namespace);
         // What the third would count as wrong keys, and then cut us off for.
-        let area = third.interface().allocate(64).unwrap();
+        let area = third.session().allocate(64).unwrap();
         let slot = hamlyn::NewSlot::new(&area);
-        let slot = third.interface().open_slot(slot).unwrap();
+        let slot = third.session().open_slot(slot).unwrap();
         let anothers = slot.fast_ticket(0, 64).unwrap();
         let mut inbox = datagram::Receiver::new(here, 64).unwrap();
         target(&third, &inbox.ticket());
@@ -319,11 +319,11 @@ fn nobody_is_answered_in_the_name_of_another() {
         );
         assert!(expected, "{strategy:?}: {came:?}");
         drop(records);
-        third.interface().poll();
+        third.session().poll();
         let mut bytes = [0; 64];
         area.read_at(0, &mut bytes).unwrap();
         assert_eq!(bytes, [0; 64]);
-        assert_eq!(third.interface().refusals().total(), 0);
+        assert_eq!(third.session().refusals().total(), 0);
         // One's own is answered.
         let mut own = datagram::Receiver::new(liar, 64).unwrap();
         own.ready();

@@ -28,7 +28,7 @@ fn a_client_that_vanishes_costs_nothing() {
     let mut service = server
         .bind_service("service", ServiceOptions::default())
         .unwrap();
-    let baseline = server.interface().slots_open();
+    let baseline = server.session().slots_open();
     for _ in 0..10 {
         let there = open(&namespace);
         let mut client = there.connect_service("server/service", LONG).unwrap();
@@ -44,7 +44,7 @@ fn a_client_that_vanishes_costs_nothing() {
         assert_eq!(service.reply(call, b"to nobody"), Ok(Answered::ClientGone));
         until("the lane", || {
             assert!(service.next(Wait::Poll).unwrap().is_none());
-            (server.interface().slots_open() == baseline).then_some(())
+            (server.session().slots_open() == baseline).then_some(())
         });
     }
 }
@@ -111,7 +111,7 @@ fn a_client_that_leaves_before_it_was_heard_gives_its_lane_back() {
         // Until the lane is offered anew; with the other one, there are two.
         until("the lane", || {
             assert!(service.next(Wait::Poll).unwrap().is_none());
-            (server.interface().host().offered("service") == 2).then_some(())
+            (server.session().host().offered("service") == 2).then_some(())
         });
     }
     assert_eq!(service.misbehaved(), 0);
@@ -184,7 +184,7 @@ fn kept_replies_stay_as_they_are_and_give_their_places_back() {
 /// What is offered to those who ask for the service: its places, and its board.
 fn lane(manager: &hamlyn::Manager<ProcessHost>) -> Ticket {
     let asked = manager
-        .interface()
+        .session()
         .ask(Address::Name("server"), "service", LONG)
         .unwrap();
     Ticket::from_bytes(&asked[HEADER_BYTES..HEADER_BYTES + TICKET_BYTES]).unwrap()
@@ -200,15 +200,15 @@ fn a_client_that_breaks_the_protocol_loses_its_lane_and_others_are_served() {
     let mut client = honest.connect_service("server/service", LONG).unwrap();
     let liar = open(&namespace);
     let third = open(&namespace);
-    let area = third.interface().allocate(64).unwrap();
+    let area = third.session().allocate(64).unwrap();
     let slot = third
-        .interface()
+        .session()
         .open_slot(hamlyn::NewSlot::new(&area))
         .unwrap();
     let anothers = slot.fast_ticket(0, 64).unwrap().to_bytes();
-    let own = liar.interface().allocate(64).unwrap();
+    let own = liar.session().allocate(64).unwrap();
     let own = liar
-        .interface()
+        .session()
         .open_slot(hamlyn::NewSlot::new(&own))
         .unwrap();
     let own = own.fast_ticket(0, 64).unwrap().to_bytes();
@@ -225,7 +225,7 @@ fn a_client_that_breaks_the_protocol_loses_its_lane_and_others_are_served() {
     ];
     for (number, (index, data, metadata)) in lies.into_iter().enumerate() {
         let ticket = lane(&liar);
-        let mut target = liar.interface().target(&ticket, LONG).unwrap();
+        let mut target = liar.session().target(&ticket, LONG).unwrap();
         let mut say = |index: u16, data: &[u8], metadata: &[u8]| {
             let ticket = Ticket {
                 metadata_index: index,
@@ -233,7 +233,7 @@ fn a_client_that_breaks_the_protocol_loses_its_lane_and_others_are_served() {
             };
             target = target.with_ticket(ticket).unwrap();
             let message = Message::new(data).metadata(metadata);
-            let sent = liar.interface().send_msg(terminus, &target, &message, LONG);
+            let sent = liar.session().send_msg(terminus, &target, &message, LONG);
             sent.unwrap();
         };
         if index != words {
@@ -250,8 +250,8 @@ fn a_client_that_breaks_the_protocol_loses_its_lane_and_others_are_served() {
         let reply = client.reply(&call, LONG).unwrap().expect("a reply");
         assert_eq!(*reply, *b"answer");
     }
-    third.interface().poll();
-    assert_eq!(third.interface().refusals().total(), 0);
+    third.session().poll();
+    assert_eq!(third.session().refusals().total(), 0);
 }
 
 /// In virtual time: somebody asks for all lanes that are offered, and never comes. Newcomers wait until they are taken back.
@@ -277,10 +277,10 @@ fn lanes_that_nobody_uses_are_taken_back() {
         let greedy = open(None);
         for _ in 0..4 {
             let to = Address::Name("server");
-            greedy.interface().ask(to, "service", second(1)).unwrap();
+            greedy.session().ask(to, "service", second(1)).unwrap();
         }
         let fifth = greedy
-            .interface()
+            .session()
             .ask(Address::Name("server"), "service", second(1));
         assert!(fifth.is_err());
         let newcomer = open(None);
@@ -333,9 +333,9 @@ fn what_comes_over_another_link_costs_the_lane() {
     let options = ServiceOptions::default();
     let mut service = server.bind_service("service", options).unwrap();
     let (client, other) = (open(&namespace), open(&namespace));
-    let own = client.interface().allocate(64).unwrap();
+    let own = client.session().allocate(64).unwrap();
     let own = client
-        .interface()
+        .session()
         .open_slot(hamlyn::NewSlot::new(&own))
         .unwrap();
     let own = own.fast_ticket(0, 64).unwrap().to_bytes();
@@ -348,7 +348,7 @@ fn what_comes_over_another_link_costs_the_lane() {
         let lane = lane(&client);
         let mut say =
             |by: &hamlyn::Manager<ProcessHost>, index: u16, data: &[u8], metadata: &[u8]| {
-                let target = by.interface().target(&lane, LONG).unwrap();
+                let target = by.session().target(&lane, LONG).unwrap();
                 let target = target.with_ticket(Ticket {
                     metadata_index: index,
                     ..lane
@@ -356,7 +356,7 @@ fn what_comes_over_another_link_costs_the_lane() {
                 let message = Message::new(data).metadata(metadata);
                 let terminus = by.terminus();
                 let sent = by
-                    .interface()
+                    .session()
                     .send_msg(terminus, &target.unwrap(), &message, LONG);
                 sent.unwrap();
                 assert_eq!(by.flush(LONG), Ok(true));
@@ -394,8 +394,8 @@ fn nobody_is_given_the_requests_of_a_client_that_is_gone() {
     // The others wait in the server by now.
     drop((calls, client, there));
     until("the departure", || {
-        server.interface().poll();
-        server.interface().peers().next().is_none().then_some(())
+        server.session().poll();
+        server.session().peers().next().is_none().then_some(())
     });
     assert!(service.next(Wait::Poll).unwrap().is_none());
     assert_eq!(service.reply(first, b"to nobody"), Ok(Answered::ClientGone));

@@ -61,7 +61,7 @@ fn child() {
         }),
         "askers" => take_all(&manager, |wait| {
             Ok(manager
-                .interface()
+                .session()
                 .ask(Address::Name("alice"), "echo", wait)?)
         }),
         "calls" => {

@@ -30,7 +30,7 @@ fn flood_of_short_messages_between_sleepers_is_complete() {
                 .send(tag % 64 * 8, &data, tag, WAIT)
                 .expect("it is sent");
         }
-        assert_eq!(there.interface().flush(WAIT), Ok(true));
+        assert_eq!(there.session().flush(WAIT), Ok(true));
     });
     for expected in 0..MESSAGES {
         let tag = receiver.get_tag(WAIT).expect("no error");

@@ -42,8 +42,8 @@ impl Scene {
     fn nothing(&mut self) {
         // What was said lies in the link, which this side may not know yet.
         until("the link", || {
-            self.here.interface().poll();
-            self.here.interface().peers().next().is_some().then_some(())
+            self.here.session().poll();
+            self.here.session().peers().next().is_some().then_some(())
         });
         let look = self.receiver.recv(Wait::millis(1));
         assert!(matches!(look, Ok(None)), "{look:?}");
@@ -95,7 +95,7 @@ fn the_end_before_all_else() {
     drop(scene.receiver);
     // The greeting comes to a slot that is closed, which does no harm.
     scene.sender.hello();
-    assert_eq!(scene.here.interface().slots_open(), 0);
+    assert_eq!(scene.here.session().slots_open(), 0);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn ends_and_demands_that_cannot_be_break_the_stream() {
         lie(&scene.sender, &scene.there);
         scene.breaks();
         drop(scene.receiver);
-        assert_eq!(scene.here.interface().slots_open(), 0);
+        assert_eq!(scene.here.session().slots_open(), 0);
     }
 }
 
@@ -231,7 +231,7 @@ fn pieces_that_cannot_be_break_the_stream() {
         }
         scene.breaks();
         drop(scene.receiver);
-        assert_eq!(scene.here.interface().slots_open(), 0);
+        assert_eq!(scene.here.session().slots_open(), 0);
     }
 }
 

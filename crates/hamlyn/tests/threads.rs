@@ -171,13 +171,13 @@ fn a_thread_that_waits_for_room_lets_others_use_the_manager() {
     let namespace = namespace();
     let here = open_shared(&namespace);
     let (area, slot) = {
-        let mut interface = here.interface();
+        let mut interface = here.session();
         let area = interface.allocate(BYTES as u64).unwrap();
         let new = NewSlot::new(&area).entries(1);
         (area, interface.open_slot(new).unwrap())
     };
     let ticket = slot.ticket(0, 0, BYTES as u64).unwrap();
-    let target = here.interface().target(&ticket, LONG).unwrap();
+    let target = here.session().target(&ticket, LONG).unwrap();
     let bytes: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
     let sent = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -189,7 +189,7 @@ fn a_thread_that_waits_for_room_lets_others_use_the_manager() {
         });
         let message = Message::new(&bytes);
         let terminus = here.terminus();
-        let handle = here.interface().send_msg(terminus, &target, &message, LONG);
+        let handle = here.session().send_msg(terminus, &target, &message, LONG);
         sent.store(true, Ordering::Relaxed);
         handle.unwrap();
     });
@@ -198,7 +198,7 @@ fn a_thread_that_waits_for_room_lets_others_use_the_manager() {
     area.read_at(0, &mut found).unwrap();
     assert!(found == bytes);
     let terminus = here.terminus();
-    let not_counted = here.interface().store(terminus, &target, 0, b"x", LONG);
+    let not_counted = here.session().store(terminus, &target, 0, b"x", LONG);
     assert!(matches!(
         not_counted,
         Err(hamlyn::SendError::NotCounted { .. })
@@ -214,19 +214,19 @@ fn one_thread_waits_in_the_lower_layer_while_another_uses_the_manager() {
     let namespace = namespace();
     let here = open_shared(&namespace);
     let owner = open(&namespace);
-    let mut queue = here.interface().open_queue(16).unwrap();
-    let area = here.interface().allocate(64).unwrap();
+    let mut queue = here.session().open_queue(16).unwrap();
+    let area = here.session().allocate(64).unwrap();
     let new = NewSlot::new(&area).queue(&queue);
-    let slot = here.interface().open_slot(new).unwrap();
+    let slot = here.session().open_slot(new).unwrap();
     let itself = slot.fast_ticket(0, 64).unwrap();
-    let itself = here.interface().target(&itself, LONG).unwrap();
-    let far_area = owner.interface().allocate(BYTES).unwrap();
+    let itself = here.session().target(&itself, LONG).unwrap();
+    let far_area = owner.session().allocate(BYTES).unwrap();
     let new = NewSlot::new(&far_area).rights(Rights::ALL);
-    let far_slot = owner.interface().open_slot(new).unwrap();
+    let far_slot = owner.session().open_slot(new).unwrap();
     let far = far_slot.fast_ticket(0, BYTES).unwrap();
-    let far = here.interface().target(&far, LONG).unwrap();
+    let far = here.session().target(&far, LONG).unwrap();
     let options = InitiatorOptions::default();
-    let opened = here.interface().open_initiator(far, options);
+    let opened = here.session().open_initiator(far, options);
     let mut initiator = opened.unwrap();
 
     let uses = |here: &Manager<Shared>| {
@@ -237,11 +237,11 @@ fn one_thread_waits_in_the_lower_layer_while_another_uses_the_manager() {
     };
     std::thread::scope(|scope| {
         let shared = here.clone();
-        let waits = scope.spawn(move || shared.interface().rcv_block(&mut queue, LONG));
+        let waits = scope.spawn(move || shared.session().rcv_block(&mut queue, LONG));
         uses(&here);
         let message = Message::new(b"x").word(47);
         let terminus = here.terminus();
-        let sent = here.interface().send_msg(terminus, &itself, &message, LONG);
+        let sent = here.session().send_msg(terminus, &itself, &message, LONG);
         sent.unwrap();
         assert_eq!(waits.join().unwrap().unwrap().unwrap().word, 47);
     });
@@ -250,18 +250,18 @@ fn one_thread_waits_in_the_lower_layer_while_another_uses_the_manager() {
     std::thread::scope(|scope| {
         let (shared, is_over) = (here.clone(), &is_over);
         let waits = scope.spawn(move || {
-            let put = shared.interface().put(&mut initiator, 0, &bytes, LONG);
+            let put = shared.session().put(&mut initiator, 0, &bytes, LONG);
             let terminus = shared.terminus();
             let sent = shared
-                .interface()
+                .session()
                 .send_msg(terminus, &far, &Message::new(b"y"), LONG);
-            let fenced = shared.interface().fence_link(far.link(), LONG);
+            let fenced = shared.session().fence_link(far.link(), LONG);
             is_over.store(true, Ordering::Relaxed);
             (put, sent.map(drop), fenced)
         });
         uses(&here);
         while !is_over.load(Ordering::Relaxed) {
-            owner.interface().poll();
+            owner.session().poll();
         }
         assert_eq!(waits.join().unwrap(), (Ok(()), Ok(()), Ok(())));
     });

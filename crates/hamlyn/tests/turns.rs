@@ -21,10 +21,10 @@ fn open() -> Manager<ProcessHost> {
 #[test]
 fn a_flood_on_one_link_does_not_keep_another_waiting() {
     let here = open();
-    let area = here.interface().allocate(64).expect("an area");
-    let mut queue = here.interface().open_queue(1024).expect("a queue");
+    let area = here.session().allocate(64).expect("an area");
+    let mut queue = here.session().open_queue(1024).expect("a queue");
     let slot = here
-        .interface()
+        .session()
         .open_slot(NewSlot::new(&area).queue(&queue))
         .expect("a slot");
     let ticket = slot.fast_ticket(0, 64).expect("a ticket");
@@ -32,28 +32,28 @@ fn a_flood_on_one_link_does_not_keep_another_waiting() {
     let mut senders = [(open(), 0, FLOOD), (open(), FROM_THE_MODEST, FEW)];
     for (manager, mark, count) in &mut senders {
         let terminus = manager.terminus();
-        let target = manager.interface().target(&ticket, WAIT).expect("a link");
+        let target = manager.session().target(&ticket, WAIT).expect("a link");
         for number in 0..*count {
             let message = Message::new(&[7; 8]).word(*mark | number);
             manager
-                .interface()
+                .session()
                 .send_msg(terminus, &target, &message, Wait::Poll)
                 .expect("there is room");
         }
-        assert_eq!(manager.interface().flush(WAIT), Ok(true));
+        assert_eq!(manager.session().flush(WAIT), Ok(true));
     }
 
     // Both links, and the one to itself that is asked for here, are known before the first
     // packet is taken.
-    while here.interface().peers().count() < 3 {
-        here.interface()
+    while here.session().peers().count() < 3 {
+        here.session()
             .target(&ticket, WAIT)
             .expect("a link to itself");
     }
     let mut order = Vec::new();
     while (order.len() as u64) < FLOOD + FEW {
         if let Some(notification) = here
-            .interface()
+            .session()
             .rcv_block(&mut queue, WAIT)
             .expect("no error")
         {

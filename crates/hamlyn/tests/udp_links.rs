@@ -53,8 +53,8 @@ fn until<R>(what: &str, mut look: impl FnMut() -> Option<R>) -> R {
 fn a_link_whose_other_end_never_was_is_forsaken() {
     let asker = open(1, 0);
     let answerer = open(1, 1);
-    let to = answerer.interface().identity();
-    let (mut asker, mut answerer) = (asker.interface(), answerer.interface());
+    let to = answerer.session().identity();
+    let (mut asker, mut answerer) = (asker.session(), answerer.session());
     let has_peer = |interface: &mut Interface<ProcessHost>| {
         interface.poll();
         interface.peers().next().is_some()
@@ -91,21 +91,21 @@ fn whither_it_went_is_known_though_another_link_has_the_place() {
     let mut first = open(0, 1);
     let mut second = open(0, 2);
     let slot = |manager: &Manager<ProcessHost>| {
-        let area = manager.interface().allocate(64).unwrap();
-        let slot = manager.interface().open_slot(NewSlot::new(&area)).unwrap();
+        let area = manager.session().allocate(64).unwrap();
+        let slot = manager.session().open_slot(NewSlot::new(&area)).unwrap();
         slot.fast_ticket(0, 64).unwrap()
     };
     let (ticket, other) = (slot(&mut first), slot(&mut second));
     let terminus = sender.terminus();
     let target = sender
-        .interface()
+        .session()
         .target(&ticket, Wait::For(TIMEOUT))
         .unwrap();
     for word in 0..SENT {
         let message = Message::new(b"for nobody").word(word).silent();
         let wait = Wait::For(TIMEOUT);
         sender
-            .interface()
+            .session()
             .send_msg(terminus, &target, &message, wait)
             .unwrap();
     }
@@ -113,28 +113,25 @@ fn whither_it_went_is_known_though_another_link_has_the_place() {
     let first = first.detach().unwrap();
     std::thread::spawn(move || drop(first));
     until("the end of the link", || {
-        sender.interface().poll();
-        sender.interface().peers().next().is_none().then_some(())
+        sender.session().poll();
+        sender.session().peers().next().is_none().then_some(())
     });
-    let end = sender.interface().link_end(target.link()).unwrap();
+    let end = sender.session().link_end(target.link()).unwrap();
     assert!(matches!(end, LinkEnd::Lost(_)), "{end:?}");
-    let next = sender
-        .interface()
-        .target(&other, Wait::For(TIMEOUT))
-        .unwrap();
+    let next = sender.session().target(&other, Wait::For(TIMEOUT)).unwrap();
     assert_eq!(next.link().index, target.link().index, "the same place");
     // Both are asked for only now.
     let words = (0..SENT).map(|_| {
-        let back = sender.interface().next_undelivered().expect("it came back");
+        let back = sender.session().next_undelivered().expect("it came back");
         assert_eq!(back.to, Some(ticket.destination));
         assert!(matches!(back.reason, Return::Ended(_)), "{back}");
         back.word
     });
     assert_eq!(words.collect::<Vec<_>>(), (0..SENT).collect::<Vec<_>>());
-    assert_eq!(sender.interface().next_undelivered(), None);
+    assert_eq!(sender.session().next_undelivered(), None);
     let late = Message::new(b"late").word(9);
     let error = sender
-        .interface()
+        .session()
         .send_msg(terminus, &target, &late, Wait::Poll);
     match error.unwrap_err() {
         SendError::PeerLost(lost) => {
@@ -149,16 +146,14 @@ fn whither_it_went_is_known_though_another_link_has_the_place() {
 fn a_fence_ends_when_its_peer_leaves() {
     let sender = open(2, 0);
     let receiver = open(2, 1);
-    let area = receiver.interface().allocate(64).unwrap();
-    let slot = receiver.interface().open_slot(NewSlot::new(&area)).unwrap();
+    let area = receiver.session().allocate(64).unwrap();
+    let slot = receiver.session().open_slot(NewSlot::new(&area)).unwrap();
     let ticket = slot.fast_ticket(0, 64).unwrap();
     let wait = Wait::For(TIMEOUT);
-    let target = sender.interface().target(&ticket, wait).unwrap();
+    let target = sender.session().target(&ticket, wait).unwrap();
     let terminus = sender.terminus();
     let message = Message::new(b"for nobody").word(1).silent();
-    let sent = sender
-        .interface()
-        .send_msg(terminus, &target, &message, wait);
+    let sent = sender.session().send_msg(terminus, &target, &message, wait);
     sent.unwrap();
     let peer = ticket.destination;
     let timed_out = Err(FenceError::TimedOut { peer });
@@ -172,8 +167,8 @@ fn a_fence_ends_when_its_peer_leaves() {
     }
     leaver.join().unwrap();
     let back = until("the packet", || {
-        sender.interface().poll();
-        sender.interface().next_undelivered()
+        sender.session().poll();
+        sender.session().next_undelivered()
     });
     assert!(matches!(back.reason, Return::Ended(_)), "{back}");
 }

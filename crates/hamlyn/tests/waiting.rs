@@ -20,7 +20,7 @@ type Waiting<'a> = &'a mut dyn FnMut(&Manager<ProcessHost>);
 #[test]
 fn a_wait_ends_at_its_deadline_and_not_before() {
     let mut manager = open(&namespace());
-    let mut queue = manager.interface().open_queue(16).unwrap();
+    let mut queue = manager.session().open_queue(16).unwrap();
     let mut tags = tagged_write::Receiver::new(&manager, 64, 16).unwrap();
     let mut inbox = datagram::Receiver::new(&manager, 64).unwrap();
     inbox.ready();
@@ -30,7 +30,7 @@ fn a_wait_ends_at_its_deadline_and_not_before() {
         let wait = Wait::millis(millis);
         let waits: [Waiting<'_>; 4] = [
             &mut |manager| {
-                let found = manager.interface().rcv_block(&mut queue, wait).unwrap();
+                let found = manager.session().rcv_block(&mut queue, wait).unwrap();
                 assert_eq!(found, None);
             },
             &mut |_| {
@@ -113,11 +113,11 @@ fn thread_cpu() -> Duration {
 fn a_sleeper_costs_no_processor_time() {
     let manager = open(&namespace());
     let mut receiver = tagged_write::Receiver::new(&manager, 64, 16).unwrap();
-    let mut queue = manager.interface().open_queue(16).unwrap();
+    let mut queue = manager.session().open_queue(16).unwrap();
     let before = thread_cpu();
     assert_eq!(receiver.get_tag(Wait::millis(200)), Ok(None));
     manager
-        .interface()
+        .session()
         .rcv_block(&mut queue, Wait::millis(200))
         .unwrap();
     manager.wait(Wait::millis(200)).unwrap();
@@ -137,7 +137,7 @@ fn an_event_loop_of_others_wakes_up() {
     inbox.ready();
     let (ticket, inbox_ticket) = (receiver.ticket(), inbox.ticket());
     let watch = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
-    let descriptor = here.interface().descriptor().unwrap().try_clone_to_owned();
+    let descriptor = here.session().descriptor().unwrap().try_clone_to_owned();
     let descriptor = descriptor.unwrap();
     let data = epoll::EventData::new_u64(0);
     epoll::add(&watch, &descriptor, data, epoll::EventFlags::IN).unwrap();
@@ -164,7 +164,7 @@ fn an_event_loop_of_others_wakes_up() {
         let begun = Instant::now();
         'all: loop {
             assert!(begun.elapsed() < support::TIMEOUT, "after {next} tags");
-            let before = here.interface().activity();
+            let before = here.session().activity();
             while let Some(tag) = receiver.get_tag(Wait::Poll).unwrap() {
                 assert_eq!(tag, next);
                 next += 1;
@@ -173,9 +173,9 @@ fn an_event_loop_of_others_wakes_up() {
                 assert_eq!(datagram, b"end");
                 break 'all;
             }
-            here.interface().prepare_wait();
-            here.interface().poll();
-            if here.interface().activity() == before {
+            here.session().prepare_wait();
+            here.session().poll();
+            if here.session().activity() == before {
                 slept.fetch_add(1, Ordering::Relaxed);
                 // It is readable when epoll says so, and epoll when poll says so.
                 let timeout = Timespec {
@@ -186,7 +186,7 @@ fn an_event_loop_of_others_wakes_up() {
                 let ready = rustix::event::poll(&mut polled, Some(&timeout)).unwrap();
                 assert_eq!(ready, 1, "nothing woke the loop after {next} tags");
             }
-            here.interface().end_wait();
+            here.session().end_wait();
         }
         while let Some(tag) = receiver.get_tag(Wait::Poll).unwrap() {
             assert_eq!(tag, next);
@@ -208,24 +208,24 @@ fn long_sends_of_both_sides_to_each_other_end() {
             let (namespace, tickets, both) = (&namespace, &tickets, &both);
             scope.spawn(move || {
                 let manager = open(namespace);
-                let area = manager.interface().allocate(BYTES as u64).unwrap();
-                let mut queue = manager.interface().open_queue(16).unwrap();
+                let area = manager.session().allocate(BYTES as u64).unwrap();
+                let mut queue = manager.session().open_queue(16).unwrap();
                 let new = NewSlot::new(&area).entries(1).queue(&queue);
-                let slot = manager.interface().open_slot(new).unwrap();
+                let slot = manager.session().open_slot(new).unwrap();
                 let ticket = slot.ticket(0, 0, BYTES as u64).unwrap();
                 tickets.lock().unwrap()[me] = Some(ticket);
                 both.wait();
                 let other = tickets.lock().unwrap()[1 - me].unwrap();
-                let target = manager.interface().target(&other, LONG).unwrap();
+                let target = manager.session().target(&other, LONG).unwrap();
                 let data = vec![me as u8 + 1; BYTES];
                 let terminus = manager.terminus();
                 manager
-                    .interface()
+                    .session()
                     .send_msg(terminus, &target, &Message::new(&data), LONG)
                     .unwrap();
                 assert!(
                     manager
-                        .interface()
+                        .session()
                         .rcv_block(&mut queue, LONG)
                         .unwrap()
                         .is_some()
@@ -260,10 +260,10 @@ fn a_sender_asleep_for_want_of_room_is_woken() {
                 }
                 // The wait for the rest of the queue sleeps, too.
                 assert_eq!(
-                    there.interface().drain(last.unwrap(), LONG),
+                    there.session().drain(last.unwrap(), LONG),
                     Ok(Completion::Sent)
                 );
-                there.interface().poll();
+                there.session().poll();
             });
             // Let it fill everything and sleep; then take all of it.
             std::thread::sleep(Duration::from_millis(5));
@@ -315,18 +315,18 @@ fn a_long_send_that_is_out_of_time_says_how_much_was_sent() {
     let namespace = namespace();
     let here = open_shared(&namespace);
     let there = open(&namespace);
-    let area = there.interface().allocate(64 << 20).unwrap();
-    let mut queue = there.interface().open_queue(16).unwrap();
+    let area = there.session().allocate(64 << 20).unwrap();
+    let mut queue = there.session().open_queue(16).unwrap();
     let new = NewSlot::new(&area).entries(1).queue(&queue);
-    let slot = there.interface().open_slot(new).unwrap();
+    let slot = there.session().open_slot(new).unwrap();
     let ticket = slot.ticket(0, 0, 64 << 20).unwrap();
-    let target = here.interface().target(&ticket, LONG).unwrap();
+    let target = here.session().target(&ticket, LONG).unwrap();
     let data = vec![1; 64 << 20];
     let terminus = here.terminus();
     let begun = Instant::now();
     let message = Message::new(&data);
     let sent = here
-        .interface()
+        .session()
         .send_msg(terminus, &target, &message, Wait::millis(20));
     let error = sent.unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(5));
@@ -337,7 +337,7 @@ fn a_long_send_that_is_out_of_time_says_how_much_was_sent() {
     assert!(error.to_string().contains("re-arm"), "{error}");
     // The receiver is not notified; it forgets the part, and the next message is whole.
     assert_eq!(
-        there.interface().rcv_block(&mut queue, Wait::millis(20)),
+        there.session().rcv_block(&mut queue, Wait::millis(20)),
         Ok(None)
     );
     slot.metadata()
@@ -349,11 +349,11 @@ fn a_long_send_that_is_out_of_time_says_how_much_was_sent() {
         scope.spawn(|| {
             let data = vec![2; 1 << 20];
             let message = Message::new(&data);
-            here.interface()
+            here.session()
                 .send_msg(terminus, &target, &message, LONG)
                 .unwrap();
         });
-        let found = there.interface().rcv_block(&mut queue, LONG).unwrap();
+        let found = there.session().rcv_block(&mut queue, LONG).unwrap();
         assert!(found.is_some());
     });
     let mut got = vec![0; 1 << 20];
@@ -369,9 +369,9 @@ fn an_event_loop_is_told_when_to_look_though_nothing_comes() {
     let mut receiver = tagged_write::Receiver::new(&here, 64, 16).unwrap();
     let sender = tagged_write::Sender::grow(&there, &receiver.ticket(), LONG).unwrap();
     let longest_wait = |manager: &Manager<ProcessHost>| {
-        let span = manager.interface().prepare_wait();
-        manager.interface().poll();
-        manager.interface().end_wait();
+        let span = manager.session().prepare_wait();
+        manager.session().poll();
+        manager.session().end_wait();
         span
     };
     assert_eq!(longest_wait(&there), None, "nothing is to be done");
@@ -381,9 +381,9 @@ fn an_event_loop_is_told_when_to_look_though_nothing_comes() {
     }
     for tag in 0..sent {
         assert_eq!(receiver.get_tag(LONG), Ok(Some(tag)));
-        there.interface().poll();
+        there.session().poll();
     }
-    assert_eq!(there.interface().flush(LONG), Ok(true));
+    assert_eq!(there.session().flush(LONG), Ok(true));
     let span = longest_wait(&there).expect("memory can be given back");
     assert!(span <= Duration::from_secs(1), "{span:?}");
     let begun = Instant::now();

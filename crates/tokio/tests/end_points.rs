@@ -133,8 +133,8 @@ fn events_are_awaited() {
         let sender = bob.connect_tagged_write("alice/board", LONG).unwrap();
         tokio::time::sleep(Duration::from_millis(2)).await;
         drop(sender);
-        let links: Vec<_> = bob.interface().peers().map(|(link, _)| link).collect();
-        let mut interface = bob.interface();
+        let links: Vec<_> = bob.session().peers().map(|(link, _)| link).collect();
+        let mut interface = bob.session();
         links
             .into_iter()
             .for_each(|link| interface.disconnect(link));

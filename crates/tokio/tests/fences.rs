@@ -81,7 +81,7 @@ fn a_refusal_is_told_by_the_fence_that_is_not_given_up() {
 #[test]
 fn a_fence_ends_with_its_peer() {
     in_every_strategy(|alice, bob| async move {
-        let namespace = bob.interface().host().namespace().to_owned();
+        let namespace = bob.session().host().namespace().to_owned();
         // Nobody drives it.
         let host = hamlyn::host::process::Options::default().in_namespace(&namespace);
         let silent = hamlyn::open_shared(host, hamlyn::ManagerOptions::default()).unwrap();

@@ -197,7 +197,7 @@ fn a_service_that_waits_offers_lanes_anew() {
                     let asking = bob.clone();
                     let ask = move || {
                         let alice = Address::Name("alice");
-                        let mut interface = asking.interface();
+                        let mut interface = asking.session();
                         while interface.ask(alice, "service", Wait::millis(50)).is_ok() {}
                     };
                     spawn_blocking(ask).await.unwrap();

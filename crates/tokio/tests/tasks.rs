@@ -223,10 +223,10 @@ fn a_peer_that_dies_ends_the_waits_that_are_bound_to_it() {
             tags.send(0, &[], 9, LONG).unwrap();
             there.flush(LONG).unwrap();
             // Without a word from the end points.
-            let links: Vec<_> = there.interface().peers().map(|(link, _)| link).collect();
+            let links: Vec<_> = there.session().peers().map(|(link, _)| link).collect();
             links
                 .into_iter()
-                .for_each(|link| there.interface().disconnect(link));
+                .for_each(|link| there.session().disconnect(link));
         });
         let handle = here.clone();
         let mut take = async || {

@@ -47,7 +47,7 @@ fn gather(file: &str, workers: u64) -> Outcome {
         let end = file_bytes.min(begin + part_bytes);
         // Offered once: no two workers get the same part.
         let part = format!("{number} {begin} {} {path}", end - begin);
-        let mut interface = owner.interface();
+        let mut interface = owner.session();
         interface.offer("part", Supply::Once, part.as_bytes())?;
     }
 
@@ -76,9 +76,7 @@ fn gather(file: &str, workers: u64) -> Outcome {
 
 fn work() -> Outcome {
     let me = hamlyn::open_unnamed()?;
-    let part = me
-        .interface()
-        .ask(Address::Name("digester"), "part", WAIT)?;
+    let part = me.session().ask(Address::Name("digester"), "part", WAIT)?;
     let part = String::from_utf8(part)?;
     let mut fields = part.splitn(4, ' ');
     let mut field = || fields.next().ok_or("the part has too few fields");

@@ -37,7 +37,7 @@ fn own(pairs: usize) -> Outcome {
     for writer in 0..WRITERS {
         // Offered once: no two writers get the same rows.
         let first_row = (writer * ROWS_EACH).to_string();
-        let mut interface = owner.interface();
+        let mut interface = owner.session();
         interface.offer("rows", Supply::Once, first_row.as_bytes())?;
     }
 
@@ -71,7 +71,7 @@ fn put(pairs: &[&str]) -> Outcome {
         return Err(format!("a writer has {ROWS_EACH} rows").into());
     }
     let me = hamlyn::open_unnamed()?;
-    let first_row = me.interface().ask(Address::Name("table"), "rows", WAIT)?;
+    let first_row = me.session().ask(Address::Name("table"), "rows", WAIT)?;
     let first_row: u64 = std::str::from_utf8(&first_row)?.parse()?;
     let table = me.connect_tagged_write("table/pairs", WAIT)?;
     for (number, pair) in (first_row..).zip(pairs) {

@@ -57,14 +57,14 @@ impl Ends for FastMode {
     fn send(&mut self, bytes: &[u8], turn: usize) -> Done {
         let message = Message::new(bytes).at(place(turn)).word(turn as u64);
         let (terminus, target) = (self.terminus, &self.target);
-        let mut sending = self.sending.interface();
+        let mut sending = self.sending.session();
         sending.send_msg(terminus, target, &message, Wait::Poll)?;
         Ok(())
     }
 
     #[inline(never)]
     fn receive(&mut self, turn: usize) -> Done {
-        let mut receiving = self.receiving.interface();
+        let mut receiving = self.receiving.session();
         let came = receiving.rcv(&mut self.queue)?.ok_or("no message")?;
         expect(came.word == turn as u64)
     }
@@ -170,7 +170,7 @@ fn await_link(receiving: &mut Interface<ProcessHost>) {
 
 fn fast_mode(here: Manager, there: Manager) -> Result<FastMode, Box<dyn Error>> {
     let (terminus, target, queue) = {
-        let (mut sending, mut receiving) = (here.interface(), there.interface());
+        let (mut sending, mut receiving) = (here.session(), there.session());
         let area = receiving.allocate(AREA_BYTES)?;
         let queue = receiving.open_queue(QUEUE_ENTRIES)?;
         let slot = receiving.open_slot(NewSlot::new(&area).queue(&queue))?;
@@ -209,7 +209,7 @@ fn main() -> Done {
     options.spin_ns = Some(u64::MAX / 4);
     let here = hamlyn::open_with(options.clone(), ManagerOptions::default())?;
     let there = hamlyn::open_with(options, ManagerOptions::default())?;
-    let linked = || await_link(&mut there.interface());
+    let linked = || await_link(&mut there.session());
     match protocol.as_str() {
         "fast_mode" => {
             let ends = fast_mode(here.clone(), there.clone())?;

@@ -177,7 +177,7 @@ pub unsafe extern "C" fn hamlyn_close_import(
 ) -> Status {
     call(error, || {
         if let Some(of) = handle::close(import)? {
-            each!(of, of => of.manager.interface().drop_import(&of.object));
+            each!(of, of => of.manager.session().drop_import(&of.object));
         }
         Ok(())
     })

@@ -23,7 +23,7 @@ macro_rules! make_lower {
             Ok($crate::manager::each_into!(manager, manager => {
                 let manager = manager.end()?.clone();
                 let object = {
-                    let mut $interface = manager.interface();
+                    let mut $interface = manager.session();
                     $make
                 };
                 $crate::lower::Made { manager, object }
@@ -42,7 +42,7 @@ macro_rules! make_beside {
                 let manager = of.manager.clone();
                 let object = {
                     let $object = &mut of.object;
-                    let mut $interface = manager.interface();
+                    let mut $interface = manager.session();
                     $make
                 };
                 $crate::lower::Made { manager, object }
@@ -59,7 +59,7 @@ macro_rules! on {
         $crate::manager::each!($of, of => {
             let $object = &mut of.object;
             #[allow(unused_mut, reason = "some calls only look")]
-            let mut $interface = of.manager.interface();
+            let mut $interface = of.manager.session();
             $act
         })
     };
@@ -71,7 +71,7 @@ macro_rules! with_interface {
         $crate::handle::with($handle, |$crate::manager::Manager(manager)| {
             $crate::manager::each!(manager, manager => {
                 #[allow(unused_mut, reason = "some calls only look")]
-                let mut $interface = manager.end()?.interface();
+                let mut $interface = manager.end()?.session();
                 $act
             })
         })
@@ -82,7 +82,7 @@ pub(crate) use {make_beside, make_lower, on, with_interface};
 impl<T> Lower<T> {
     /// Which interface made it.
     pub(crate) fn identity(&self) -> Destination {
-        each!(self, of => of.manager.interface().identity())
+        each!(self, of => of.manager.session().identity())
     }
 
     /// Refuses it if another interface made it.

@@ -84,7 +84,7 @@ pub unsafe extern "C" fn hamlyn_rcv(
         move |of, error| {
             let of = of.alone(|of| of);
             let place = room_at_once(notification)?;
-            let mut interface = of.manager.interface();
+            let mut interface = of.manager.session();
             let came = interface.rcv(&mut of.object);
             received(error, came, |arrived| place.put(arrived.into()))
         },
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn hamlyn_queue_entries(
 pub unsafe extern "C" fn hamlyn_close_queue(queue: *mut QueueHandle, error: *mut Error) -> Status {
     call(error, || {
         if let Some(of) = handle::close(queue)? {
-            each!(of, of => of.manager.interface().close_queue(of.object));
+            each!(of, of => of.manager.session().close_queue(of.object));
         }
         Ok(())
     })

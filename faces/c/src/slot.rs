@@ -336,7 +336,7 @@ pub unsafe extern "C" fn hamlyn_slot_refusals(
 pub unsafe extern "C" fn hamlyn_close_slot(slot: *mut SlotHandle, error: *mut Error) -> Status {
     call(error, || {
         if let Some(of) = handle::close(slot)? {
-            each!(of, of => of.manager.interface().close_slot(of.object))?;
+            each!(of, of => of.manager.session().close_slot(of.object))?;
         }
         Ok(())
     })

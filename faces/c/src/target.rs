@@ -207,7 +207,7 @@ pub unsafe extern "C" fn hamlyn_send_msg(
             let data = bytes_at_once(given.data, given.length_bytes)?;
             let message = Message::new(data).at(given.offset).word(given.word);
             let at = &of.object;
-            let mut interface = of.manager.interface();
+            let mut interface = of.manager.session();
             let result = interface.send_msg(at.terminus, &at.target, &message, Wait::Poll);
             sent(error, result)
         },

@@ -133,7 +133,7 @@ pub unsafe extern "C" fn hamlyn_close_terminus(
 ) -> Status {
     call(error, || {
         if let Some(of) = handle::close(terminus)? {
-            each!(of, of => of.manager.interface().close_terminus(of.object))?;
+            each!(of, of => of.manager.session().close_terminus(of.object))?;
         }
         Ok(())
     })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn::export::ExportableOptions;
-use hamlyn::{InterfaceGuard, NewSlot};
+use hamlyn::{Session, NewSlot};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -148,7 +148,7 @@ impl Area {
 
 /// Allocates an area of that kind, at that address if there is one, and says how long it is.
 pub(crate) fn allocate(
-    mut interface: InterfaceGuard<'_, Host>,
+    mut interface: Session<'_, Host>,
     length_bytes: u64,
     kind: &str,
     address: Option<usize>,

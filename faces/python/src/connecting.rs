@@ -188,7 +188,7 @@ pub(crate) fn target(ticket: &Ticket) -> Connect {
     let ticket = ticket.0;
     connecting(
         None,
-        move |it, wait| Ok(it.interface().target(&ticket, wait)?),
+        move |it, wait| Ok(it.session().target(&ticket, wait)?),
         |manager, target| Ok(Py::new(manager.py(), Target(target))?.into_any()),
     )
 }

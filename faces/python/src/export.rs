@@ -109,7 +109,7 @@ impl Export {
     pub(crate) fn make(manager: &Arc<Guarded<Handle>>, slot: &Slot) -> PyResult<Self> {
         let entered = manager.enter()?;
         let slot = of_same(manager, &slot.slot)?;
-        let export = entered.interface().export(slot).map_err(Failure::from)?;
+        let export = entered.session().export(slot).map_err(Failure::from)?;
         let ticket = ExportTicket(export.ticket());
         Ok(Self {
             manager: Arc::clone(manager),
@@ -134,7 +134,7 @@ impl Export {
             py,
             &self.manager,
             &self.export,
-            |manager, export| match manager.interface().revoke_export(export) {
+            |manager, export| match manager.session().revoke_export(export) {
                 Ok(()) | Err(ExportError::NoSuchExport) => Ok(()),
                 Err(error) => Err(error.into()),
             },
@@ -169,7 +169,7 @@ impl Held {
     fn let_go(&self) {
         // SAFETY: callers have passed the gate, and have no other reference.
         if let Some(Mapped { import, manager }) = unsafe { self.0.take() } {
-            manager.interface().drop_import(&import);
+            manager.session().drop_import(&import);
         }
     }
 }
@@ -195,7 +195,7 @@ impl Import {
     pub(crate) fn importing(ticket: &ExportTicket) -> Connect {
         let ticket = *ticket;
         connecting::fetching(
-            move |it, wait| it.interface().import(&ticket.0, wait),
+            move |it, wait| it.session().import(&ticket.0, wait),
             move |manager, import| {
                 let mapped = Mapped {
                     import,

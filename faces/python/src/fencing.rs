@@ -26,7 +26,7 @@ fn link_of(manager: &Handle, to: &Linked<'_>) -> Result<LinkId, Failure> {
         Linked::Target(target) => (target.0.link(), target.0.ticket().destination),
         Linked::Peer(peer) => (peer.identity.link, peer.identity.interface),
     };
-    match manager.interface().identity_of(link) {
+    match manager.session().identity_of(link) {
         Some(peer) if peer.interface == destination => Ok(link),
         _ => Err(FenceError::NoSuchLink.into()),
     }
@@ -41,7 +41,7 @@ pub(crate) fn wait(
 ) -> PyResult<()> {
     let link = link_of(&*manager.enter()?, to)?;
     fence(py, manager, timeout, |it, wait| {
-        Ok(it.interface().fence_link(link, wait)?)
+        Ok(it.session().fence_link(link, wait)?)
     })
 }
 

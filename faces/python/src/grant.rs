@@ -58,14 +58,14 @@ impl GrantTicket {
     pub(crate) fn accepting(&self) -> Connect {
         let ticket = self.0;
         connecting::fetching(
-            move |it, wait| it.interface().accept_grant(&ticket, wait),
+            move |it, wait| it.session().accept_grant(&ticket, wait),
             |manager, ()| Ok(manager.py().None()),
         )
     }
 
     /// Lets go of the grant; whether it was there.
     pub(crate) fn drop_grant(&self, manager: &Guarded<Handle>) -> PyResult<bool> {
-        Ok(manager.enter()?.interface().drop_grant(&self.0))
+        Ok(manager.enter()?.session().drop_grant(&self.0))
     }
 }
 
@@ -120,7 +120,7 @@ impl Grant {
                 Some(length) => offset.saturating_add(length),
                 None => slot.length_bytes(),
             };
-            Ok(of.interface().grant(slot, offset..end, link)?)
+            Ok(of.session().grant(slot, offset..end, link)?)
         })?;
         let ticket = GrantTicket(grant.ticket());
         Ok(Self {
@@ -146,7 +146,7 @@ impl Grant {
             py,
             &self.manager,
             &self.grant,
-            |manager, grant| match manager.interface().revoke_grant(grant) {
+            |manager, grant| match manager.session().revoke_grant(grant) {
                 Ok(()) | Err(GrantError::NoSuchGrant) => Ok(()),
                 Err(error) => Err(error.into()),
             },

@@ -60,7 +60,7 @@ pub(crate) fn allocate(
     piece_bytes: u32,
 ) -> PyResult<(Area, HandoverReader)> {
     let entered = manager.enter()?;
-    let allocated = entered.interface().allocate_handover(pieces, piece_bytes);
+    let allocated = entered.session().allocate_handover(pieces, piece_bytes);
     let (area, reader) = allocated.map_err(Failure::from)?;
     let length_bytes = u64::from(pieces) * u64::from(piece_bytes);
     let states = Pieces {

@@ -95,7 +95,7 @@ impl Interface {
         #[pyo3(from_py_with = number::address)] address: Option<usize>,
     ) -> PyResult<Area> {
         let manager = self.manager.enter()?;
-        let (area, length) = allocate(manager.interface(), length, kind, address)?;
+        let (area, length) = allocate(manager.session(), length, kind, address)?;
         Ok(Area::new(self.manager.gate(), area, length))
     }
 
@@ -105,7 +105,7 @@ impl Interface {
         #[pyo3(from_py_with = number::entries)] entries: usize,
     ) -> PyResult<Queue> {
         let manager = self.manager.enter()?;
-        let queue = manager.interface().open_queue(entries);
+        let queue = manager.session().open_queue(entries);
         Ok(Queue::new(
             self.manager.gate(),
             queue.map_err(Failure::from)?,
@@ -118,7 +118,7 @@ impl Interface {
         of_same(&self.manager, &queue.0)?;
         // SAFETY: the gate was passed, and the reference above is not used any more.
         if let Some(reading) = unsafe { queue.0.take() } {
-            manager.interface().close_queue(reading.queue);
+            manager.session().close_queue(reading.queue);
         }
         Ok(())
     }
@@ -168,7 +168,7 @@ impl Interface {
         if counting_stores {
             new = new.counting_stores(entries);
         }
-        let slot = manager.interface().open_slot(new).map_err(Failure::from)?;
+        let slot = manager.session().open_slot(new).map_err(Failure::from)?;
         let name = slot.name();
         let slot = Guarded::new(self.manager.gate(), "slot", slot);
         Ok(Slot { slot, name })
@@ -180,7 +180,7 @@ impl Interface {
         of_same(&self.manager, &slot.slot)?;
         // SAFETY: the gate was passed, and the reference above is not used any more.
         if let Some(slot) = unsafe { slot.slot.take() } {
-            let closed = manager.interface().close_slot(slot);
+            let closed = manager.session().close_slot(slot);
             closed.map_err(Failure::from)?;
         }
         Ok(())
@@ -191,7 +191,7 @@ impl Interface {
         let manager = self.manager.enter()?;
         let slot = of_same(&self.manager, &slot.slot)?;
         Ok(manager
-            .interface()
+            .session()
             .rekey_slot(slot)
             .map_err(Failure::from)?)
     }
@@ -200,7 +200,7 @@ impl Interface {
     fn revoke_slot(&self, slot: &Slot) -> PyResult<()> {
         let manager = self.manager.enter()?;
         let slot = of_same(&self.manager, &slot.slot)?;
-        let revoked = manager.interface().revoke_slot(slot);
+        let revoked = manager.session().revoke_slot(slot);
         Ok(revoked.map_err(Failure::from)?)
     }
 
@@ -208,14 +208,14 @@ impl Interface {
     fn slot_info(&self, slot: &Slot) -> PyResult<SlotInfo> {
         let manager = self.manager.enter()?;
         let slot = of_same(&self.manager, &slot.slot)?;
-        let info = manager.interface().slot_info(slot);
+        let info = manager.session().slot_info(slot);
         Ok(SlotInfo(info.map_err(Failure::from)?))
     }
 
     /// How the link to a peer on another host is; None if the link is gone, or the peer is on this host.
     fn connection_state(&self, peer: &Peer) -> PyResult<Option<ConnectionState>> {
         let manager = self.manager.enter()?;
-        let state = manager.interface().connection_state(peer.identity.link);
+        let state = manager.session().connection_state(peer.identity.link);
         Ok(state.map(ConnectionState))
     }
 
@@ -299,13 +299,13 @@ impl Interface {
             Some(length) => offset.saturating_add(length),
             None => slot.length_bytes(),
         };
-        let key = manager.interface().new_key().map_err(Failure::from)?;
+        let key = manager.session().new_key().map_err(Failure::from)?;
         let area = slot
             .metadata()
             .filter(|area| usize::from(index) < area.len());
         let entry = area.and_then(|area| area.entry(index));
         let entry = entry.ok_or_else(|| PyIndexError::new_err("the slot has no such entry"))?;
-        manager.interface().between_packets(|| {
+        manager.session().between_packets(|| {
             entry.disarm();
             entry.permit(hamlyn::engine::metadata::Permission {
                 key,
@@ -450,7 +450,7 @@ impl Interface {
             let reading = of_same(&self.manager, &queue.0)?;
             match reading.overrun.take() {
                 Some(overrun) => Err(overrun),
-                None => Ok(manager.interface().rcv_block(&mut reading.queue, wait)?),
+                None => Ok(manager.session().rcv_block(&mut reading.queue, wait)?),
             }
         })?;
         Ok(came.map(Notification))
@@ -487,7 +487,7 @@ impl Interface {
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
         let have_ended = wait_for(py, &self.manager, timeout, |manager, wait| {
-            let mut interface = manager.interface();
+            let mut interface = manager.session();
             match interface.await_completions(&counter.0, ended, wait) {
                 Err(OperationError::TimedOut) => Ok(None),
                 result => Ok(Some(result?)),
@@ -504,7 +504,7 @@ impl Interface {
 
     /// A pool that was shown under that number and not fetched cannot be fetched any more.
     fn hide_pool(&self, #[pyo3(from_py_with = number::number)] number: u64) -> PyResult<()> {
-        self.manager.enter()?.interface().hide_pool(number);
+        self.manager.enter()?.session().hide_pool(number);
         Ok(())
     }
 
@@ -540,14 +540,14 @@ impl Interface {
     /// Who is at the other end of the link to a target; None if that ended long ago.
     fn peer_of(&self, target: &Target) -> PyResult<Option<Peer>> {
         let manager = self.manager.enter()?;
-        let identity = manager.interface().identity_of(target.0.link());
+        let identity = manager.session().identity_of(target.0.link());
         Ok(identity.map(Peer::new))
     }
 
     /// Over which link an arrival came: who sent it.
     fn sender_of(&self, notification: &Notification) -> PyResult<Option<Peer>> {
         let manager = self.manager.enter()?;
-        let identity = manager.interface().identity_of(notification.0.from);
+        let identity = manager.session().identity_of(notification.0.from);
         Ok(identity.map(Peer::new))
     }
 
@@ -607,13 +607,13 @@ impl Interface {
     /// Grants of this interface that were made and not taken back.
     #[getter]
     fn grants_made(&self) -> PyResult<usize> {
-        Ok(self.manager.enter()?.interface().grants_made())
+        Ok(self.manager.enter()?.session().grants_made())
     }
 
     /// Grants of others that were taken up.
     #[getter]
     fn grants_accepted(&self) -> PyResult<usize> {
-        Ok(self.manager.enter()?.interface().grants_accepted())
+        Ok(self.manager.enter()?.session().grants_accepted())
     }
 
     /// Lets peers map all memory of a slot, which is over all of an area that is "exportable", with the rights "read" or "all".
@@ -647,12 +647,12 @@ impl Interface {
     /// Exports whose memory was not taken back yet.
     #[getter]
     fn exports_made(&self) -> PyResult<usize> {
-        Ok(self.manager.enter()?.interface().exports_made())
+        Ok(self.manager.enter()?.session().exports_made())
     }
 
     /// Areas of others that are imported.
     #[getter]
     fn imports(&self) -> PyResult<usize> {
-        Ok(self.manager.enter()?.interface().imports())
+        Ok(self.manager.enter()?.session().imports())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use hamlyn::InterfaceGuard;
+use hamlyn::Session;
 use hamlyn::one_sided::{CompletionCounter, Initiator};
 
 use crate::Host;
@@ -32,7 +32,7 @@ impl Landing {
     /// A part of so many bytes; nothing if there will be one when reads have landed that nobody finishes.
     pub(crate) fn take(
         &mut self,
-        interface: &mut InterfaceGuard<'_, Host>,
+        interface: &mut Session<'_, Host>,
         initiator: &Initiator,
         length_bytes: u64,
     ) -> Result<Option<Place>, Failure> {

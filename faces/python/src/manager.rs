@@ -525,14 +525,14 @@ impl Manager {
     fn offer(&self, item: &str, data: &Bound<'_, PyAny>, once: bool) -> PyResult<()> {
         let supply = if once { Supply::Once } else { Supply::Always };
         with_bytes(data, "an offer", |bytes| {
-            self.enter(|manager| Ok(manager.interface().offer(item, supply, bytes)?))
+            self.enter(|manager| Ok(manager.session().offer(item, supply, bytes)?))
         })
     }
 
     /// Takes back what is offered under `item`.
     fn withdraw(&self, item: &str) -> PyResult<()> {
         self.enter(|manager| {
-            manager.interface().withdraw(item);
+            manager.session().withdraw(item);
             Ok(())
         })
     }
@@ -562,7 +562,7 @@ impl Manager {
     /// Ends the link to a peer.
     fn disconnect(&self, peer: &Peer) -> PyResult<()> {
         self.enter(|manager| {
-            manager.interface().disconnect(peer.identity.link);
+            manager.session().disconnect(peer.identity.link);
             Ok(())
         })
     }
@@ -570,7 +570,7 @@ impl Manager {
     /// Packets refused by this manager, by reason.
     #[getter]
     fn refusals(&self) -> PyResult<BTreeMap<String, u64>> {
-        self.enter(|manager| Ok(refusals(&manager.interface().refusals())))
+        self.enter(|manager| Ok(refusals(&manager.session().refusals())))
     }
 
     /// The descriptor for `select`, `epoll` and their like. It says something only during a `Sleep`.

@@ -55,7 +55,7 @@ impl Access {
     ) -> Result<Option<Begun>, Failure> {
         let initiator = of_same(&self.manager, &self.initiator)?;
         Begun::begin(
-            &mut manager.interface(),
+            &mut manager.session(),
             initiator,
             &mut lock(&self.landing),
             request,
@@ -97,7 +97,7 @@ impl Access {
             && let Ok(initiator) = of_same(&self.manager, &self.initiator)
         {
             begun.leave(
-                &mut manager.interface(),
+                &mut manager.session(),
                 initiator,
                 &mut lock(&self.landing),
             );
@@ -171,7 +171,7 @@ impl Initiator {
     ) -> PyResult<Self> {
         let entered = manager.enter()?;
         let options = InitiatorOptions { landing_bytes };
-        let opened = entered.interface().open_initiator(target.0, options);
+        let opened = entered.session().open_initiator(target.0, options);
         Ok(Self(Arc::new(Access {
             owner,
             initiator: Guarded::new(manager.gate(), "initiator", opened.map_err(Failure::from)?),
@@ -500,7 +500,7 @@ impl Initiator {
         } = &*self.0;
         let entered = manager.enter()?;
         let initiator = of_same(manager, initiator)?;
-        Ok(entered.interface().outstanding(initiator))
+        Ok(entered.session().outstanding(initiator))
     }
 
     /// What notifications of its operations' ends name, `Operation.announce`.

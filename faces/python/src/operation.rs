@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hamlyn::one_sided::{self, CompletionCounter as Counter, Operation as Token, OperationError};
-use hamlyn::{InterfaceGuard, Wait};
+use hamlyn::{Session, Wait};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat};
 
@@ -60,7 +60,7 @@ impl Begun {
     /// Begins an operation, if there is room. Where it is to land stays in `place` if there is none: a part of it may have been asked for
     /// all the same, and lands there.
     pub(crate) fn begin(
-        interface: &mut InterfaceGuard<'_, Host>,
+        interface: &mut Session<'_, Host>,
         initiator: &mut one_sided::Initiator,
         landing: &mut Landing,
         request: &Request<'_>,
@@ -89,7 +89,7 @@ impl Begun {
     /// What it came to, if it is done.
     pub(crate) fn finish(
         &self,
-        interface: &mut InterfaceGuard<'_, Host>,
+        interface: &mut Session<'_, Host>,
         initiator: &mut one_sided::Initiator,
         landing: &mut Landing,
         into: Option<&mut [u8]>,
@@ -123,7 +123,7 @@ impl Begun {
     /// Nobody asks for its result any more: its place is free when it ends.
     pub(crate) fn leave(
         &self,
-        interface: &mut InterfaceGuard<'_, Host>,
+        interface: &mut Session<'_, Host>,
         initiator: &mut one_sided::Initiator,
         landing: &mut Landing,
     ) {
@@ -137,7 +137,7 @@ impl Begun {
 
     fn count(
         &self,
-        interface: &mut InterfaceGuard<'_, Host>,
+        interface: &mut Session<'_, Host>,
         initiator: &mut one_sided::Initiator,
         landing: &mut Landing,
         counter: &Counter,
@@ -169,7 +169,7 @@ impl Operation {
     fn with_begun<R>(
         &self,
         act: impl FnOnce(
-            &mut InterfaceGuard<'_, Host>,
+            &mut Session<'_, Host>,
             &mut one_sided::Initiator,
             &mut Landing,
             &mut State,
@@ -183,7 +183,7 @@ impl Operation {
             .landing
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         Ok(act(&mut interface, initiator, &mut landing, &mut state)?)
     }
 }

@@ -319,7 +319,7 @@ pub(crate) enum PoolOwner<'py> {
 pub(crate) fn show(manager: &Arc<Guarded<Handle>>, pool: &Pool, peer: &Peer) -> PyResult<u64> {
     let entered = manager.enter()?;
     let pool = pool.0.enter()?;
-    let shown = entered.interface().show_pool(&pool, peer.identity.link);
+    let shown = entered.session().show_pool(&pool, peer.identity.link);
     Ok(shown.map_err(Failure::from)?)
 }
 
@@ -329,7 +329,7 @@ pub(crate) fn fetching(owner: &PoolOwner<'_>, number: u64, is_trusting: bool) ->
         PoolOwner::Peer(peer) => peer.identity.interface,
     };
     connecting::fetching(
-        move |it, wait| it.interface().fetch_pool(from, number, wait),
+        move |it, wait| it.session().fetch_pool(from, number, wait),
         move |manager, pool| {
             let pool = SharedPool { pool, is_trusting };
             Ok(Py::new(manager.py(), pool)?.into_any())

@@ -3,7 +3,7 @@
 use hamlyn::one_sided::{
     Atomic, Change, Initiator, Operation as Token, OperationError, Strided, Width,
 };
-use hamlyn::{InterfaceGuard, Wait};
+use hamlyn::{Session, Wait};
 
 use crate::Host;
 
@@ -50,7 +50,7 @@ impl Request<'_> {
     /// Begins it; what is read lands at `landing`.
     pub(crate) fn begin(
         &self,
-        interface: &mut InterfaceGuard<'_, Host>,
+        interface: &mut Session<'_, Host>,
         initiator: &mut Initiator,
         landing: u64,
         wait: Wait,

@@ -182,7 +182,7 @@ impl Way<'_> {
             let message = beside.message(bytes);
             let is_long = is_long(&message);
             let sent = self.send(py, is_long, timeout, |manager, terminus, wait| {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 interface.send_msg(terminus, &self.target.0, &message, wait)
             });
             sent.map(|handle| self.handle(handle))
@@ -199,7 +199,7 @@ impl Way<'_> {
         with_bytes(data, "what is stored", |bytes| {
             let is_long = bytes.len() > DIRECT_BYTES_MAX;
             self.send(py, is_long, timeout, |manager, terminus, wait| {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 interface.store(terminus, &self.target.0, offset, bytes, wait)
             })
         })
@@ -244,7 +244,7 @@ impl Way<'_> {
             let terminus = self.id(manager)?;
             let all_left = || deadline.map_or(Wait::Forever, |deadline| deadline.wait());
             let done = row.go_on(&composed, |messages| {
-                let sent = manager.interface().send_many(
+                let sent = manager.session().send_many(
                     terminus,
                     &self.target.0,
                     messages.iter().copied(),
@@ -255,7 +255,7 @@ impl Way<'_> {
                     return sent;
                 };
                 let wait = if is_long(next) { all_left() } else { wait };
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 let handle = interface.send_msg(terminus, &self.target.0, next, wait)?;
                 Ok(hamlyn::Sent {
                     count: 1,
@@ -301,7 +301,7 @@ impl Way<'_> {
         let terminus = self.id(&manager)?;
         let message = beside.message(&[]);
         let sent = manager
-            .interface()
+            .session()
             .send_gather(terminus, &self.target.0, &message, &pieces);
         Ok(self.handle(sent.map_err(Failure::from)?))
     }
@@ -363,7 +363,7 @@ pub(crate) fn completion(
 ) -> PyResult<&'static str> {
     let handle = known(manager, handle)?;
     let entered = manager.enter()?;
-    let found = entered.interface().completion(handle);
+    let found = entered.session().completion(handle);
     Ok(name_of(found.map_err(Failure::from)?))
 }
 
@@ -375,7 +375,7 @@ pub(crate) fn drain(
 ) -> PyResult<&'static str> {
     let handle = known(manager, handle)?;
     let drained = wait_for(py, manager, timeout, |manager, wait| {
-        Ok(match manager.interface().drain(handle, wait)? {
+        Ok(match manager.session().drain(handle, wait)? {
             Completion::Pending => None,
             done => Some(done),
         })

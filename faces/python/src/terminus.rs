@@ -71,7 +71,7 @@ pub(crate) fn open(
         options.queue_entries = entries;
     }
     let entered = manager.enter()?;
-    let opened = entered.interface().open_terminus(options);
+    let opened = entered.session().open_terminus(options);
     let opened = opened.map_err(Failure::from)?;
     Ok(Terminus(Guarded::new(manager.gate(), "terminus", opened)))
 }
@@ -80,7 +80,7 @@ pub(crate) fn close(manager: &Arc<Guarded<Handle>>, terminus: &Terminus) -> PyRe
     let entered = manager.enter()?;
     let id = *of_same(manager, &terminus.0)?;
     entered
-        .interface()
+        .session()
         .close_terminus(id)
         .map_err(Failure::from)?;
     // SAFETY: the gate was passed, and there is no reference.
@@ -103,7 +103,7 @@ pub(crate) fn bind_area(
         "the part of the area ends beyond all memory",
     ))?;
     let area = of_same(manager, &area.area)?;
-    let bound = entered.interface().bind_area(id, area, offset..end);
+    let bound = entered.session().bind_area(id, area, offset..end);
     Ok(bound.map_err(Failure::from)?.0)
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn gather_metadata<'py>(
     };
     let mut metadata = [0; USER_METADATA_BYTES];
     let gathered = entered
-        .interface()
+        .session()
         .gather_metadata(id, &piece, &mut metadata);
     let length_bytes = gathered.map_err(|error| match error {
         PostError::MetadataTooLong { .. } => Failure::of(Kind::TooLong, &error),
@@ -138,6 +138,6 @@ pub(crate) fn unbind_area(
 ) -> PyResult<()> {
     let entered = manager.enter()?;
     let id = *of_same(manager, &terminus.0)?;
-    let unbound = entered.interface().unbind_area(id, SendTag(tag));
+    let unbound = entered.session().unbind_area(id, SendTag(tag));
     Ok(unbound.map_err(Failure::from)?)
 }

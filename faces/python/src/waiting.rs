@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hamlyn::error::SendError;
-use hamlyn::{InterfaceGuard, Wait};
+use hamlyn::{Session, Wait};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
@@ -190,14 +190,14 @@ fn wait_in_slices<T, R>(
 pub(crate) fn look_until<R>(
     manager: &Handle,
     wait: Wait,
-    mut look: impl FnMut(&mut InterfaceGuard<'_, Host>) -> Result<Option<R>, Failure>,
+    mut look: impl FnMut(&mut Session<'_, Host>) -> Result<Option<R>, Failure>,
 ) -> Result<Option<R>, Failure> {
     let until = match wait {
         Wait::For(span) => Instant::now().checked_add(span),
         Wait::Poll | Wait::Forever => None,
     };
     loop {
-        let found = look(&mut manager.interface())?;
+        let found = look(&mut manager.session())?;
         if found.is_some() || wait == Wait::Poll {
             return Ok(found);
         }

@@ -93,9 +93,9 @@ fn victim(strategy: Strategy, bad_keys_max: u32, heard: &Mutex<u64>) {
         ..ManagerOptions::default()
     };
     let manager = hamlyn_sim::host::open(Some("victim"), options).unwrap();
-    manager.interface().set_bad_keys_max(bad_keys_max);
-    let area = manager.interface().allocate(SLOTS * SLOT_BYTES).unwrap();
-    let mut queue = manager.interface().open_queue(1024).unwrap();
+    manager.session().set_bad_keys_max(bad_keys_max);
+    let area = manager.session().allocate(SLOTS * SLOT_BYTES).unwrap();
+    let mut queue = manager.session().open_queue(1024).unwrap();
     let mut slots = Vec::new();
     for number in 0..SLOTS {
         let from = number * SLOT_BYTES;
@@ -108,17 +108,17 @@ fn victim(strategy: Strategy, bad_keys_max: u32, heard: &Mutex<u64>) {
             2 => new.mode(Mode::ParanoidOneShot),
             _ => new,
         };
-        slots.push(manager.interface().open_slot(new).unwrap());
+        slots.push(manager.session().open_slot(new).unwrap());
     }
     let ticket = slots[0].fast_ticket(0, SLOT_BYTES).unwrap();
     let always = Supply::Always;
     manager
-        .interface()
+        .session()
         .offer("honest", always, &ticket.to_bytes())
         .unwrap();
     let mut expected = BTreeMap::new();
     while *heard.lock().unwrap() < HONEST {
-        let Ok(Some(came)) = manager.interface().rcv_block(&mut queue, Wait::millis(100)) else {
+        let Ok(Some(came)) = manager.session().rcv_block(&mut queue, Wait::millis(100)) else {
             // The attacker is lost, which interrupts the wait.
             continue;
         };
@@ -141,21 +141,21 @@ fn honest() {
     let manager = hamlyn_sim::host::open(None, ManagerOptions::default()).unwrap();
     let terminus = manager.terminus();
     let victim = Address::Name("victim");
-    let bytes = manager.interface().ask(victim, "honest", FOREVER).unwrap();
+    let bytes = manager.session().ask(victim, "honest", FOREVER).unwrap();
     let ticket = Ticket::from_bytes(&bytes).unwrap();
-    let target = manager.interface().target(&ticket, FOREVER).unwrap();
+    let target = manager.session().target(&ticket, FOREVER).unwrap();
     for word in 0..HONEST {
         let data = [word as u8; 16];
         let message = Message::new(&data)
             .at(word % (SLOT_BYTES / 16) * 16)
             .word(word);
         manager
-            .interface()
+            .session()
             .send_msg(terminus, &target, &message, FOREVER)
             .unwrap();
         world::pause(Span::from_us(1));
     }
-    manager.interface().flush(FOREVER).unwrap();
+    manager.session().flush(FOREVER).unwrap();
     world::pause(Span::from_us(5_000));
 }
 

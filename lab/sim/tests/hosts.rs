@@ -55,21 +55,21 @@ fn send_words(
     let taker = world.process(one, "taker", || {
         let options = ManagerOptions::default();
         let manager = hamlyn_sim::host::open(Some("taker"), options).unwrap();
-        let area = manager.interface().allocate(64).unwrap();
-        let mut queue = manager.interface().open_queue(256).unwrap();
+        let area = manager.session().allocate(64).unwrap();
+        let mut queue = manager.session().open_queue(256).unwrap();
         let slot = manager
-            .interface()
+            .session()
             .open_slot(NewSlot::new(&area).queue(&queue))
             .unwrap();
         let ticket = slot.fast_ticket(0, 64).unwrap().to_bytes();
         manager
-            .interface()
+            .session()
             .offer("ticket", Supply::Always, &ticket)
             .unwrap();
         let least = words - u64::from(wrong.is_some());
         let mut quiet = 0;
         while (seen.lock().unwrap().came.len() as u64) < least && quiet < 20 {
-            match manager.interface().rcv_block(&mut queue, Wait::millis(10)) {
+            match manager.session().rcv_block(&mut queue, Wait::millis(10)) {
                 Ok(Some(came)) => seen.lock().unwrap().came.push(came.word),
                 // The loss of a peer interrupts waits.
                 _ => quiet += 1,
@@ -83,14 +83,14 @@ fn send_words(
         let terminus = manager.terminus();
         let taker = Address::Name("taker");
         let bytes = manager
-            .interface()
+            .session()
             .ask(taker, "ticket", Wait::Forever)
             .unwrap();
         let right = Ticket::from_bytes(&bytes).unwrap();
         let mut other = right;
         other.key = Key::from_bits(right.key.to_bits() ^ 1);
-        let [right, other] = [right, other]
-            .map(|ticket| manager.interface().target(&ticket, Wait::Forever).unwrap());
+        let [right, other] =
+            [right, other].map(|ticket| manager.session().target(&ticket, Wait::Forever).unwrap());
         let mut number = 0;
         let end = loop {
             if number >= words && then == Then::Leaves {
@@ -104,7 +104,7 @@ fn send_words(
             let message = Message::new(&[1; 16]).word(number);
             if let Err(error) =
                 manager
-                    .interface()
+                    .session()
                     .send_msg(terminus, target, &message, Wait::Forever)
             {
                 break Some(error.to_string());
@@ -112,15 +112,15 @@ fn send_words(
             number += 1;
             world::pause(Span::from_us(5));
         };
-        let _ = manager.interface().flush(Wait::millis(5));
+        let _ = manager.session().flush(Wait::millis(5));
         if wrong.is_some() {
             world::pause(Span::from_us(2_000));
-            let _ = manager.interface().flush(Wait::Poll);
+            let _ = manager.session().flush(Wait::Poll);
         }
         let mut seen = seen.lock().unwrap();
         seen.told = end.unwrap_or_default();
         seen.at = world::now().as_ns();
-        while let Some(back) = manager.interface().next_undelivered() {
+        while let Some(back) = manager.session().next_undelivered() {
             seen.back.push(format!("{} {}", back.word, back.reason));
         }
     });

@@ -67,17 +67,17 @@ fn a_killed_peer_is_reported_and_may_come_again() {
         let (one, other) = (world.node(2), world.node(2));
         let served = move || {
             let manager = hamlyn_sim::host::open(Some("server"), options).unwrap();
-            let area = manager.interface().allocate(64).unwrap();
-            let mut queue = manager.interface().open_queue(64).unwrap();
+            let area = manager.session().allocate(64).unwrap();
+            let mut queue = manager.session().open_queue(64).unwrap();
             let slot = NewSlot::new(&area).queue(&queue);
-            let slot = manager.interface().open_slot(slot).unwrap();
+            let slot = manager.session().open_slot(slot).unwrap();
             let ticket = slot.fast_ticket(0, 64).unwrap().to_bytes();
             manager
-                .interface()
+                .session()
                 .offer("ticket", Supply::Always, &ticket)
                 .unwrap();
             loop {
-                let _ = manager.interface().rcv_block(&mut queue, Wait::Forever);
+                let _ = manager.session().rcv_block(&mut queue, Wait::Forever);
             }
         };
         let first = world.process(other, "server", served);
@@ -88,18 +88,18 @@ fn a_killed_peer_is_reported_and_may_come_again() {
             for life in 0..2 {
                 let server = Address::Name("server");
                 let bytes = manager
-                    .interface()
+                    .session()
                     .ask(server, "ticket", Wait::Forever)
                     .unwrap();
                 let ticket = Ticket::from_bytes(&bytes).unwrap();
                 assert_ne!(before.replace(ticket.destination), Some(ticket.destination));
-                let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
+                let target = manager.session().target(&ticket, Wait::Forever).unwrap();
                 let message = Message::new(&[1; 16]);
                 let error = loop {
                     world::pause(Span::from_us(3));
                     let sent =
                         manager
-                            .interface()
+                            .session()
                             .send_msg(terminus, &target, &message, Wait::Forever);
                     if let Err(error) = sent {
                         break error;
@@ -107,12 +107,7 @@ fn a_killed_peer_is_reported_and_may_come_again() {
                 };
                 assert!(error.to_string().contains("process ended"), "{error}");
                 // The ticket of the dead one is good for nothing, for ever.
-                assert!(
-                    manager
-                        .interface()
-                        .target(&ticket, Wait::millis(1))
-                        .is_err()
-                );
+                assert!(manager.session().target(&ticket, Wait::millis(1)).is_err());
                 *lives.lock().unwrap() = life + 1;
             }
         });

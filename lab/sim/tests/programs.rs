@@ -28,28 +28,28 @@ fn ping_pong(settings: Settings, strategy: Strategy) -> Outcome {
         world.process(node, name, move || {
             let manager = hamlyn_sim::host::open(Some(name), options(strategy)).unwrap();
             let terminus = manager.terminus();
-            let area = manager.interface().allocate(4096).unwrap();
-            let mut queue = manager.interface().open_queue(64).unwrap();
+            let area = manager.session().allocate(4096).unwrap();
+            let mut queue = manager.session().open_queue(64).unwrap();
             let slot = manager
-                .interface()
+                .session()
                 .open_slot(NewSlot::new(&area).queue(&queue))
                 .unwrap();
             let ticket = slot.fast_ticket(0, 4096).unwrap();
             manager
-                .interface()
+                .session()
                 .offer("ticket", hamlyn::host::Supply::Always, &ticket.to_bytes())
                 .unwrap();
             let bytes = manager
-                .interface()
+                .session()
                 .ask(hamlyn::host::Address::Name(peer), "ticket", Wait::Forever)
                 .unwrap();
             let ticket = Ticket::from_bytes(&bytes).unwrap();
-            let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
+            let target = manager.session().target(&ticket, Wait::Forever).unwrap();
             for round in 0..ROUNDS {
                 let send = || {
                     let message = Message::new(&[7; 16]).word(round);
                     manager
-                        .interface()
+                        .session()
                         .send_msg(terminus, &target, &message, Wait::Forever)
                         .unwrap();
                 };
@@ -57,7 +57,7 @@ fn ping_pong(settings: Settings, strategy: Strategy) -> Outcome {
                     send();
                 }
                 let notification = manager
-                    .interface()
+                    .session()
                     .rcv_block(&mut queue, Wait::Forever)
                     .unwrap();
                 assert_eq!(notification.unwrap().word, round);
@@ -66,7 +66,7 @@ fn ping_pong(settings: Settings, strategy: Strategy) -> Outcome {
                     send();
                 }
             }
-            manager.interface().flush(Wait::Forever).unwrap();
+            manager.session().flush(Wait::Forever).unwrap();
             // The end of a peer interrupts waits.
             world::pause(Span::from_us(100));
         });
@@ -117,8 +117,8 @@ fn programs_that_fail_or_wait_for_nothing_are_named() {
     let node = world.node(1);
     world.process(node, "sleeper", || {
         let manager = hamlyn_sim::host::open(None, ManagerOptions::default()).unwrap();
-        let mut queue = manager.interface().open_queue(4).unwrap();
-        let _ = manager.interface().rcv_block(&mut queue, Wait::Forever);
+        let mut queue = manager.session().open_queue(4).unwrap();
+        let _ = manager.session().rcv_block(&mut queue, Wait::Forever);
     });
     let outcome = world.run(Time::NEVER);
     assert_eq!(
@@ -219,10 +219,7 @@ fn flood(parts: &[Impairment], seed: u64) -> (u64, Result<(), SendError>, Outcom
         let mut seen = std::collections::BTreeSet::new();
         receiver.ready();
         let ticket = receiver.ticket().to_bytes();
-        manager
-            .interface()
-            .offer("ticket", always, &ticket)
-            .unwrap();
+        manager.session().offer("ticket", always, &ticket).unwrap();
         loop {
             match receiver.recv(Wait::millis(20)) {
                 Ok(Some(datagram)) => {
@@ -231,7 +228,7 @@ fn flood(parts: &[Impairment], seed: u64) -> (u64, Result<(), SendError>, Outcom
                     *came.lock().unwrap() += 1;
                     drop(datagram);
                     let done = format!("done/{number}");
-                    manager.interface().offer(&done, always, &[1]).unwrap();
+                    manager.session().offer(&done, always, &[1]).unwrap();
                 }
                 Ok(None) => break,
                 Err(_) => {}
@@ -241,10 +238,7 @@ fn flood(parts: &[Impairment], seed: u64) -> (u64, Result<(), SendError>, Outcom
     world.process(other, "sender", || {
         let manager = hamlyn_sim::host::open(None, options(Strategy::Proc)).unwrap();
         let to = hamlyn::host::Address::Name("r");
-        let bytes = manager
-            .interface()
-            .ask(to, "ticket", Wait::Forever)
-            .unwrap();
+        let bytes = manager.session().ask(to, "ticket", Wait::Forever).unwrap();
         let ticket = Ticket::from_bytes(&bytes).unwrap();
         let sender = datagram::Sender::grow(&manager, &ticket, Wait::Forever).unwrap();
         for number in 0..ROUNDS {
@@ -255,16 +249,12 @@ fn flood(parts: &[Impairment], seed: u64) -> (u64, Result<(), SendError>, Outcom
                 break;
             }
             let done = format!("done/{number}");
-            if manager
-                .interface()
-                .ask(to, &done, Wait::millis(15))
-                .is_err()
-            {
+            if manager.session().ask(to, &done, Wait::millis(15)).is_err() {
                 // It did not come: the next call says why.
                 continue;
             }
         }
-        let _ = manager.interface().flush(Wait::millis(10));
+        let _ = manager.session().flush(Wait::millis(10));
         world::pause(Span::from_us(100_000));
     });
     let outcome = world.run(Time::from_ns(100_000_000_000));
@@ -344,19 +334,16 @@ fn thousands_of_interfaces_live_in_one_world() {
     let hub = world.node(1);
     world.process(hub, "hub", || {
         let manager = hamlyn_sim::host::open(Some("hub"), options(Strategy::Proc)).unwrap();
-        let area = manager.interface().allocate(16).unwrap();
-        let mut queue = manager.interface().open_queue(4096).unwrap();
+        let area = manager.session().allocate(16).unwrap();
+        let mut queue = manager.session().open_queue(4096).unwrap();
         let slot = NewSlot::new(&area).queue(&queue);
-        let slot = manager.interface().open_slot(slot).unwrap();
+        let slot = manager.session().open_slot(slot).unwrap();
         let ticket = slot.fast_ticket(0, 16).unwrap().to_bytes();
         let always = hamlyn::host::Supply::Always;
-        manager
-            .interface()
-            .offer("ticket", always, &ticket)
-            .unwrap();
+        manager.session().offer("ticket", always, &ticket).unwrap();
         while heard.lock().unwrap().len() < SENDERS as usize {
             // The end of a peer interrupts the wait.
-            if let Ok(Some(came)) = manager.interface().rcv_block(&mut queue, Wait::Forever) {
+            if let Ok(Some(came)) = manager.session().rcv_block(&mut queue, Wait::Forever) {
                 assert!(heard.lock().unwrap().insert(came.word));
             }
         }
@@ -367,18 +354,15 @@ fn thousands_of_interfaces_live_in_one_world() {
             let manager = hamlyn_sim::host::open(None, options(Strategy::Proc)).unwrap();
             let terminus = manager.terminus();
             let hub = hamlyn::host::Address::Name("hub");
-            let bytes = manager
-                .interface()
-                .ask(hub, "ticket", Wait::Forever)
-                .unwrap();
+            let bytes = manager.session().ask(hub, "ticket", Wait::Forever).unwrap();
             let ticket = Ticket::from_bytes(&bytes).unwrap();
-            let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
+            let target = manager.session().target(&ticket, Wait::Forever).unwrap();
             let message = Message::new(&[1; 16]).word(number);
             manager
-                .interface()
+                .session()
                 .send_msg(terminus, &target, &message, Wait::Forever)
                 .unwrap();
-            manager.interface().flush(Wait::Forever).unwrap();
+            manager.session().flush(Wait::Forever).unwrap();
         });
     }
     let outcome = world.run(Time::NEVER);
@@ -408,19 +392,19 @@ fn all_to_all(routing: Routing) -> Outcome {
                 hamlyn_sim::host::open(Some(&name(process)), options(Strategy::Proc)).unwrap();
             let terminus = manager.terminus();
             let area = manager
-                .interface()
+                .session()
                 .allocate((PROCESSES * LENGTH) as u64)
                 .unwrap();
-            let mut queue = manager.interface().open_queue(64).unwrap();
+            let mut queue = manager.session().open_queue(64).unwrap();
             let new = NewSlot::new(&area).queue(&queue).entries(PROCESSES);
-            let slot = manager.interface().open_slot(new).unwrap();
+            let slot = manager.session().open_slot(new).unwrap();
             for other in 0..PROCESSES {
                 let from = (other * LENGTH) as u64;
                 let ticket = slot.ticket(other as u16, from, LENGTH as u64).unwrap();
                 let always = hamlyn::host::Supply::Always;
                 let item = format!("for-{other}");
                 manager
-                    .interface()
+                    .session()
                     .offer(&item, always, &ticket.to_bytes())
                     .unwrap();
             }
@@ -428,18 +412,18 @@ fn all_to_all(routing: Routing) -> Outcome {
                 let to = name(other);
                 let to = hamlyn::host::Address::Name(&to);
                 let item = format!("for-{process}");
-                let bytes = manager.interface().ask(to, &item, Wait::Forever).unwrap();
+                let bytes = manager.session().ask(to, &item, Wait::Forever).unwrap();
                 let ticket = Ticket::from_bytes(&bytes).unwrap();
-                let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
+                let target = manager.session().target(&ticket, Wait::Forever).unwrap();
                 let data: Vec<_> = (0..LENGTH).map(|at| (at * 7 + process) as u8).collect();
                 manager
-                    .interface()
+                    .session()
                     .send_msg(terminus, &target, &Message::new(&data), Wait::Forever)
                     .unwrap();
             }
             for _ in 0..PROCESSES {
                 let found = manager
-                    .interface()
+                    .session()
                     .rcv_block(&mut queue, Wait::Forever)
                     .unwrap();
                 let from = usize::from(found.unwrap().metadata_index);
@@ -448,7 +432,7 @@ fn all_to_all(routing: Routing) -> Outcome {
                 assert!((0..LENGTH).all(|at| data[at] == (at * 7 + from) as u8));
                 *came.lock().unwrap() += 1;
             }
-            manager.interface().flush(Wait::Forever).unwrap();
+            manager.session().flush(Wait::Forever).unwrap();
             world::pause(Span::from_us(10_000));
         });
     }

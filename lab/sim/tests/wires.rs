@@ -70,8 +70,8 @@ fn carry(
         }
         records.flush(Wait::Forever).unwrap();
         records.fence(Wait::Forever).unwrap();
-        let (link, _) = manager.interface().peers().next().expect("a link");
-        *state.lock().unwrap() = manager.interface().connection_state(link);
+        let (link, _) = manager.session().peers().next().expect("a link");
+        *state.lock().unwrap() = manager.session().connection_state(link);
         records.close(Wait::Forever).unwrap();
     });
     inject(&mut world);

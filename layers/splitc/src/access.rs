@@ -96,7 +96,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                         let peer = runtime.peers[from.proc() as usize].as_mut();
                         let initiator = peer.map(|peer| &mut peer.segments[segment].initiator);
                         let initiator = initiator.ok_or(OperationError::NotOutstanding)?;
-                        let mut interface = runtime.manager.interface();
+                        let mut interface = runtime.manager.session();
                         interface.begin_read_word(initiator, offset, wait)
                     });
                     *word = self
@@ -111,7 +111,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                         let peer = runtime.peers[from.proc() as usize].as_mut();
                         let initiator = peer.map(|peer| &mut peer.segments[segment].initiator);
                         let initiator = initiator.ok_or(OperationError::NotOutstanding)?;
-                        let mut interface = runtime.manager.interface();
+                        let mut interface = runtime.manager.session();
                         interface.begin_read(initiator, offset, 0, length_bytes, wait)
                     });
                     self.finish_operation(WHAT, from, segment, begun?)?;
@@ -146,7 +146,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                         let peer = runtime.peers[to.proc() as usize].as_mut();
                         let initiator = peer.map(|peer| &mut peer.segments[segment].initiator);
                         let initiator = initiator.ok_or(OperationError::NotOutstanding)?;
-                        let mut interface = runtime.manager.interface();
+                        let mut interface = runtime.manager.session();
                         interface.begin_put(initiator, offset, piece, wait)
                     });
                     self.finish_operation(WHAT, to, segment, begun?)?;
@@ -186,7 +186,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                     let peer = runtime.peers[address.proc() as usize].as_mut();
                     let initiator = peer.map(|peer| &mut peer.segments[segment].initiator);
                     let initiator = initiator.ok_or(OperationError::NotOutstanding)?;
-                    let mut interface = runtime.manager.interface();
+                    let mut interface = runtime.manager.session();
                     interface.begin_atomic(initiator, offset, atomic, wait)
                 });
                 self.finish_operation(WHAT, address, segment, begun?)
@@ -201,7 +201,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let control = control.ok_or(Error::BadOperation {
             what: "a processor that is not connected",
         })?;
-        let read = self.manager.interface().read_word(control, place, wait);
+        let read = self.manager.session().read_word(control, place, wait);
         let address = GlobalAddress::new(proc, place);
         read.map_err(|error| operation_error("a look at a processor", address, error))
     }
@@ -264,7 +264,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             let peer = runtime.peers[proc as usize].as_mut();
             let initiator = peer.map(|peer| &mut peer.segments[segment].initiator);
             let initiator = initiator.ok_or(OperationError::NotOutstanding)?;
-            let mut interface = runtime.manager.interface();
+            let mut interface = runtime.manager.session();
             interface.finish_word(initiator, operation, wait)
         };
         match look(self, ATTENTIVE) {

@@ -250,7 +250,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let target = peer.control_target();
         let message = Message::new(&[1; 8]).at(WOKEN);
         let terminus = self.manager.terminus();
-        let mut interface = self.manager.interface();
+        let mut interface = self.manager.session();
         // One that was not sent costs time and nothing else: the processor looks again by itself after a while. That it is gone is
         // found where it is waited for.
         let _ = interface.send_msg(terminus, &target, &message, WAKES_WITHIN);

@@ -74,7 +74,7 @@ impl<H: Host> Peer<H> {
         proc: u32,
         is_direct: bool,
     ) -> Result<Self, Error> {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let shared = description.segments.iter().map(|(_, shared)| shared);
         for shared in shared.chain([&description.control]) {
             // Initiators that are opened afterwards use what is mapped.

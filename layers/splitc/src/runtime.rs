@@ -138,7 +138,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         }
         let is_direct = job.placement == Placement::Direct && job.has_near_peers();
         let layout = Layout::new(job.procs, is_direct);
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let control = match is_direct {
             true => Area::exportable(ExportableOptions {
                 length_bytes: layout.length_bytes(),
@@ -218,7 +218,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
 
     /// Tells the others what this processor shares. Only now do they find it, when everything is ready.
     fn publish(&mut self) -> Result<(), Error> {
-        let mut interface = self.manager.interface();
+        let mut interface = self.manager.session();
         let is_direct = self.is_direct;
         let mut share = |slot: &Slot| -> Result<Shared, Error> {
             Ok(match is_direct {
@@ -290,7 +290,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     }
 
     pub(crate) fn now_ns(&self) -> u64 {
-        self.manager.interface().host().now_ns()
+        self.manager.session().host().now_ns()
     }
 
     /// Takes what has come, and carries out the atomic procedures that others asked for. Does not block.
@@ -300,7 +300,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             // Others call attention to what they ask for. Packets bring nothing else that a program polls for.
             return self.attend_called();
         }
-        self.manager.interface().poll();
+        self.manager.session().poll();
         self.attend()
     }
 
@@ -335,7 +335,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let (description, targets) = loop {
             let slice = Wait::millis(50);
             let found = {
-                let mut interface = self.manager.interface();
+                let mut interface = self.manager.session();
                 let asked = interface.ask(Address::Name(&name), DESCRIPTION_ITEM, slice);
                 asked.map(|bytes| {
                     let description = Description::from_bytes(&bytes)
@@ -417,7 +417,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         loop {
             let sent =
                 self.manager
-                    .interface()
+                    .session()
                     .send_msg(terminus, &target, &message, Wait::millis(10));
             match sent {
                 Ok(_) => return Ok(()),

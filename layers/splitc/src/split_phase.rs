@@ -82,7 +82,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                         let peer = runtime.peers[from.proc() as usize].as_mut();
                         let initiator = peer.map(|peer| &mut peer.segments[segment].initiator);
                         let initiator = initiator.ok_or(OperationError::NotOutstanding)?;
-                        let mut interface = runtime.manager.interface();
+                        let mut interface = runtime.manager.session();
                         interface.begin_read(initiator, at, landing, bytes, wait)
                     })?;
                     let peer = self.peer(from.proc())?;
@@ -126,7 +126,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                         let peer = runtime.peers[to.proc() as usize].as_mut();
                         let initiator = peer.map(|peer| &mut peer.segments[segment].initiator);
                         let initiator = initiator.ok_or(OperationError::NotOutstanding)?;
-                        let mut interface = runtime.manager.interface();
+                        let mut interface = runtime.manager.session();
                         interface.begin_put(initiator, offset, piece, wait)
                     })?;
                     self.peer(to.proc())?.outstanding.push_back(Outstanding {
@@ -169,7 +169,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                     false => ROOM,
                 };
                 loop {
-                    let mut interface = self.manager.interface();
+                    let mut interface = self.manager.session();
                     let stored = interface.store(terminus, &target, offset, bytes, wait);
                     drop(interface);
                     match stored {
@@ -301,7 +301,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         };
         let finished = {
             let initiator = peer.initiator_of(&kind);
-            let mut interface = self.manager.interface();
+            let mut interface = self.manager.session();
             interface.finish(initiator, operation, Wait::Poll)
         };
         match finished {

@@ -144,7 +144,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                     // A wait that lasts may be for a processor that waits for what this one has stored.
                     self.wake_sleepers();
                 }
-                self.manager.interface().host_mut().relax(yields);
+                self.manager.session().host_mut().relax(yields);
                 if let Some(found) = look(self)? {
                     return Ok(found);
                 }
@@ -191,7 +191,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             return Ok(self.manager.wait(Wait::For(slice))?);
         }
         if pauses.spins < self.spins.most {
-            self.manager.interface().poll();
+            self.manager.session().poll();
             return Ok(());
         }
         if self.own_word(ATTENTION) & ASLEEP == 0 {
@@ -223,7 +223,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         mut look: impl FnMut(&mut Self) -> Result<Option<T>, Error>,
     ) -> Result<T, Error> {
         for _ in 0..LAST_LOOKS {
-            self.manager.interface().poll();
+            self.manager.session().poll();
             if let Some(found) = look(self)? {
                 return Ok(found);
             }

@@ -40,7 +40,8 @@ impl Sending {
 
 impl<H: Host> Interface<H> {
     /// Sends a message that need not wait (`h_send_msg`, `Hamlyn 3.2`), or queues it if the link has no
-    /// room at present. Nothing if there is room neither in the link nor in the queue. Does not block.
+    /// room at present. Nothing if there is room neither in the link nor in the queue; packets were moved
+    /// then ([`Interface::poll`]), and it is to be tried again. Does not block.
     ///
     /// If the place was granted ([`Session::accept_grant`]), the message is stored there at once, and only
     /// its header is sent or queued.
@@ -84,6 +85,7 @@ impl<H: Host> Interface<H> {
                 sent => return sent,
             }
             let Some(begun) = self.begin_streaming(terminus, target, message)? else {
+                self.poll();
                 return Ok(None);
             };
             sending.0 = Some(begun);
@@ -154,9 +156,24 @@ impl<H: Host> Interface<H> {
             .post_short(terminus, target.link, short, &mut outbound.tx_links)
     }
 
-    /// The general path, for a message that the fast one did not take.
+    /// The general path, for a message that the fast one did not take. If there is no room, it moves
+    /// packets once, so that a program which only tries again and again gets on.
     #[inline(never)]
     pub(crate) fn send_general(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Result<Option<SendHandle>, SendError> {
+        let sent = self.place_or_post(terminus, target, message)?;
+        if sent.is_none() {
+            self.poll();
+        }
+        Ok(sent)
+    }
+
+    #[inline(always)]
+    fn place_or_post(
         &mut self,
         terminus: TerminusId,
         target: &Target,
@@ -422,6 +439,7 @@ impl<H: Host> Interface<H> {
                     if self.sleepers.is_any() {
                         self.wake_sleepers_for_credit();
                     }
+                    self.poll();
                     return Ok(None);
                 }
             }

@@ -108,11 +108,7 @@ impl<H: Host> Session<'_, H> {
             return Ok(Some(handle));
         }
         self.wait_for(wait, |session| {
-            let sent = session.send_some(terminus, target, message, sending)?;
-            if sent.is_none() {
-                session.poll();
-            }
-            Ok(sent)
+            session.send_some(terminus, target, message, sending)
         })
     }
 

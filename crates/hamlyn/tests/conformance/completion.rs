@@ -16,9 +16,9 @@ const AREA: u64 = 64 << 10;
 
 fn open(peer: &Peer, rights: Rights) -> (Area, Slot) {
     peer.with(|manager| {
-        let area = manager.interface().allocate(AREA).unwrap();
+        let area = manager.session().allocate(AREA).unwrap();
         let new = NewSlot::new(&area).rights(rights);
-        let slot = manager.interface().open_slot(new).unwrap();
+        let slot = manager.session().open_slot(new).unwrap();
         (area, slot)
     })
 }
@@ -27,7 +27,7 @@ fn initiator(peer: &Peer, target: Target) -> Initiator {
     let options = InitiatorOptions {
         landing_bytes: AREA,
     };
-    peer.with(|manager| manager.interface().open_initiator(target, options))
+    peer.with(|manager| manager.session().open_initiator(target, options))
         .unwrap()
 }
 
@@ -38,7 +38,7 @@ fn add(operand: u64) -> Atomic {
 /// Begins an addition as soon as there is room, and has it counted.
 fn add_counted(peer: &Peer, initiator: &mut Initiator, counter: &CompletionCounter) {
     peer.until("room for an operation", |manager, wait| {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let begun = match interface.begin_atomic(initiator, 8, add(3), wait) {
             // Of the places for operations, the ends of those before free some.
             Err(OperationError::WouldBlock) => return None,
@@ -59,7 +59,7 @@ fn add_counted(peer: &Peer, initiator: &mut Initiator, counter: &CompletionCount
 
 fn await_counted(peer: &Peer, counter: &CompletionCounter, ended: u64) {
     peer.until("the ends of operations", |manager, wait| {
-        let awaited = manager.interface().await_completions(counter, ended, wait);
+        let awaited = manager.session().await_completions(counter, ended, wait);
         if awaited == Err(OperationError::TimedOut) {
             assert!(counter.ended() < ended);
             return None;
@@ -96,7 +96,7 @@ pub(crate) fn a_counter_counts_the_operations_of_several_initiators(world: &Worl
             let bytes = pattern(4, 20_000);
             let [first, second] = &mut initiators;
             peer.with(|manager| {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 let wait = Wait::millis(20_000);
                 let put = interface.begin_put(first, 100, &bytes, wait).unwrap();
                 interface.count_completion(first, put, &counter).unwrap();
@@ -104,7 +104,7 @@ pub(crate) fn a_counter_counts_the_operations_of_several_initiators(world: &Worl
             await_counted(peer, &counter, 2 * EACH + 1);
             // What a counted read has read is there.
             peer.with(|manager| {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 let wait = Wait::millis(20_000);
                 let read = interface.begin_read(second, 100, 7, 20_000, wait).unwrap();
                 interface.count_completion(second, read, &counter).unwrap();
@@ -115,7 +115,7 @@ pub(crate) fn a_counter_counts_the_operations_of_several_initiators(world: &Worl
             assert!(found == bytes);
             assert_eq!(counter.failed(), 0);
             for initiator in &initiators {
-                let outstanding = peer.with(|manager| manager.interface().outstanding(initiator));
+                let outstanding = peer.with(|manager| manager.session().outstanding(initiator));
                 assert_eq!(outstanding, 0);
             }
             peer.put("through", &[]);
@@ -161,7 +161,7 @@ pub(crate) fn ends_of_operations_are_announced_beside_messages(world: &World) {
             let mut granted = initiator(peer, to);
             let mut refused = initiator(peer, refuses);
             let mut queue = peer
-                .with(|manager| manager.interface().open_queue(256))
+                .with(|manager| manager.session().open_queue(256))
                 .unwrap();
             let mut begun = Vec::new();
             let mut told = 0;
@@ -173,7 +173,7 @@ pub(crate) fn ends_of_operations_are_announced_beside_messages(world: &World) {
                     &mut refused
                 };
                 let operation = peer.until("room for an operation", |manager, wait| {
-                    let mut interface = manager.interface();
+                    let mut interface = manager.session();
                     match interface.begin_atomic(of, 8, add(1), wait) {
                         Err(OperationError::WouldBlock) => None,
                         started => {
@@ -196,24 +196,22 @@ pub(crate) fn ends_of_operations_are_announced_beside_messages(world: &World) {
                 fetch_announced(peer, &mut queue, (&mut granted, &mut refused), &begun);
                 told += 1;
             }
-            let more = peer.with(|manager| manager.interface().rcv(&mut queue).unwrap());
+            let more = peer.with(|manager| manager.session().rcv(&mut queue).unwrap());
             assert_eq!(more, None);
             // An operation whose result was fetched before is not announced.
             let operation = peer.until("room for an operation", |manager, wait| {
                 manager
-                    .interface()
+                    .session()
                     .begin_read_word(&mut granted, 8, wait)
                     .ok()
             });
             let found = peer.until("an answer", |manager, wait| {
-                let finished = manager
-                    .interface()
-                    .finish_word(&mut granted, operation, wait);
+                let finished = manager.session().finish_word(&mut granted, operation, wait);
                 (finished != Err(OperationError::TimedOut)).then_some(finished)
             });
             assert_eq!(found, Ok(1000 + COUNT / 4 * 3));
             peer.with(|manager| {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 let late = interface.announce_completion(&mut granted, operation, &queue, 1);
                 assert_eq!(late, Err(OperationError::NotOutstanding));
                 assert_eq!(interface.rcv(&mut queue).unwrap(), None);
@@ -232,7 +230,7 @@ fn fetch_announced(
     begun: &[Operation],
 ) {
     let notification = peer.until("a completion", |manager, wait| {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         interface.rcv_block(queue, wait).unwrap()
     });
     let number = (notification.word - 100) as usize;
@@ -240,7 +238,7 @@ fn fetch_announced(
     let of = if is_granted { granted } else { refused };
     assert_eq!(notification.slot, of.slot());
     let result = peer.with(|manager| {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         interface.finish_word(of, begun[number], Wait::Poll)
     });
     match is_granted {

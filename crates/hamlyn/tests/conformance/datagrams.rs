@@ -20,7 +20,7 @@ fn outbox(peer: &Peer, ticket: &Ticket) -> Sender<Host> {
 
 fn refused(peer: &Peer, inbox: &Receiver<Host>, reason: Refusal, count: u64) {
     peer.until("a refusal", |manager, _| {
-        manager.interface().poll();
+        manager.session().poll();
         let refusals = inbox.info().unwrap().refusals;
         assert!(refusals.count(reason) <= count, "{refusals:?}");
         (refusals.count(reason) == count).then_some(())

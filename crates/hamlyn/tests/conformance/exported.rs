@@ -24,7 +24,7 @@ fn exported(peer: &Peer, key: &str, rights: Rights) -> (Area, Slot, Export) {
     };
     let area = Area::exportable(options).unwrap();
     let opened = peer.with(|manager| {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let new = NewSlot::new(&area).rights(rights);
         let slot = interface.open_slot(new).unwrap();
         let export = interface.export(&slot).unwrap();
@@ -41,7 +41,7 @@ fn import(peer: &Peer, key: &str, offset: u64, length_bytes: u64) -> (Import, In
     let import = peer.until("the memory", |manager, _| {
         Some(
             manager
-                .interface()
+                .session()
                 .import(&ticket, Wait::millis(5_000))
                 .unwrap(),
         )
@@ -49,13 +49,13 @@ fn import(peer: &Peer, key: &str, offset: u64, length_bytes: u64) -> (Import, In
     let options = InitiatorOptions {
         landing_bytes: 2 * AREA,
     };
-    let initiator = peer.with(|manager| manager.interface().open_initiator(to, options));
+    let initiator = peer.with(|manager| manager.session().open_initiator(to, options));
     (import, initiator.unwrap())
 }
 
 fn finish(peer: &Peer, initiator: &mut Initiator, begun: Operation) -> Result<u64, OperationError> {
     peer.with(|manager| {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         interface.finish_word(initiator, begun, Wait::Poll)
     })
 }
@@ -86,7 +86,7 @@ pub(crate) fn operations_in_exported_memory_are_complete_at_once(world: &World) 
             for (number, length) in [0, 1, 8, 24, 1000, 8185, 70_000].into_iter().enumerate() {
                 let at = 1 + 5 * number;
                 let (begun, mut found) = peer.with(|manager| {
-                    let mut interface = manager.interface();
+                    let mut interface = manager.session();
                     let (offset, length_bytes) = (at as u64, length as u64);
                     let begun =
                         interface.begin_read(&mut initiator, offset, 3, length_bytes, Wait::Poll);
@@ -97,7 +97,7 @@ pub(crate) fn operations_in_exported_memory_are_complete_at_once(world: &World) 
                 assert!(found == model[at..at + length], "{length}");
                 let bytes = pattern(number as u64, length);
                 peer.with(|manager| {
-                    let mut interface = manager.interface();
+                    let mut interface = manager.session();
                     let put = interface.put(&mut initiator, at as u64, &bytes, Wait::Poll);
                     put.unwrap();
                     let mut again = vec![0; length];
@@ -118,7 +118,7 @@ pub(crate) fn operations_in_exported_memory_are_complete_at_once(world: &World) 
                             expected: word,
                         };
                         let begun = peer.with(|manager| {
-                            let mut interface = manager.interface();
+                            let mut interface = manager.session();
                             interface.begin_atomic(&mut initiator, 800, atomic, Wait::Poll)
                         });
                         let before = finish(peer, &mut initiator, begun.unwrap());
@@ -130,7 +130,7 @@ pub(crate) fn operations_in_exported_memory_are_complete_at_once(world: &World) 
             }
             let last = AREA - 16;
             peer.with(|manager| {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 let initiator = &mut initiator;
                 assert_eq!(interface.read_word(initiator, 800, Wait::Poll), Ok(word));
                 let mut change = |offset, kind, operand| {
@@ -158,7 +158,7 @@ pub(crate) fn what_does_not_fit_exported_memory_is_refused_by_the_same_names(wor
             let (_import_read, mut read) = import(peer, "read", 0, AREA);
             assert_eq!(import_all.window().length_bytes(), AREA);
             peer.with(|manager| {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 let refused = |refusal| Err(OperationError::Refused(refusal));
                 let wait = Wait::millis(5_000);
                 let misaligned = refused(Refusal::Misaligned);
@@ -198,7 +198,7 @@ pub(crate) fn after_revocation_operations_go_as_packets(world: &World) {
         &|peer| {
             let (area, _slot, export) = exported(peer, "export", Rights::ALL);
             peer.get("direct");
-            peer.with(|manager| manager.interface().revoke_export(&export))
+            peer.with(|manager| manager.session().revoke_export(&export))
                 .unwrap();
             assert_eq!(area.load_u64(0), Ok(5));
             peer.put("revoked", &[]);
@@ -210,14 +210,14 @@ pub(crate) fn after_revocation_operations_go_as_packets(world: &World) {
             let window = import.window();
             let change = |initiator: &mut Initiator, operand| {
                 let begun = peer.until("room", |manager, wait| {
-                    let mut interface = manager.interface();
+                    let mut interface = manager.session();
                     match interface.begin_atomic(initiator, 0, add(operand), wait) {
                         Err(OperationError::WouldBlock) => None,
                         begun => Some(begun.unwrap()),
                     }
                 });
                 peer.until("an answer", |manager, wait| {
-                    let mut interface = manager.interface();
+                    let mut interface = manager.session();
                     let finished = interface.finish_word(initiator, begun, wait);
                     (finished != Err(OperationError::TimedOut)).then_some(finished)
                 })
@@ -226,7 +226,7 @@ pub(crate) fn after_revocation_operations_go_as_packets(world: &World) {
             assert_eq!(window.load_u64(0), Ok(5));
             // What was begun in memory is finished as it was.
             let begun = peer.with(|manager| {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 interface.begin_read_word(&mut initiator, 0, Wait::Poll)
             });
             peer.put("direct", &[]);
@@ -248,7 +248,7 @@ pub(crate) fn changes_of_several_importers_and_by_packets_are_all_counted(world:
         let (_import, mut initiator) = import(peer, "export", 0, AREA);
         for _ in 0..EACH {
             peer.with(|manager| {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 let changed = interface.change(&mut initiator, 8, Change::Add, 3, Wait::Poll);
                 changed.unwrap();
             });
@@ -270,12 +270,12 @@ pub(crate) fn changes_of_several_importers_and_by_packets_are_all_counted(world:
             let to = target(peer, &peer.get_ticket("ticket"));
             let options = InitiatorOptions::default();
             let mut initiator = peer
-                .with(|manager| manager.interface().open_initiator(to, options))
+                .with(|manager| manager.session().open_initiator(to, options))
                 .unwrap();
             assert!(initiator.window().is_none());
             for _ in 0..100 {
                 peer.with(|manager| {
-                    let mut interface = manager.interface();
+                    let mut interface = manager.session();
                     let wait = Wait::millis(20_000);
                     let changed = interface.change(&mut initiator, 8, Change::Add, 1, wait);
                     changed.unwrap();

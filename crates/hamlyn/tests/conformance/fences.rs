@@ -33,7 +33,7 @@ fn fence_all(peer: &Peer) -> Result<(), FenceError> {
 }
 
 fn next_undelivered(peer: &Peer) -> Option<Undelivered> {
-    peer.with(|manager| manager.interface().next_undelivered())
+    peer.with(|manager| manager.session().next_undelivered())
 }
 
 /// The last packet of an error that says that so many were refused.
@@ -179,7 +179,7 @@ pub(crate) fn what_was_sent_before_a_fence_is_in_its_place(world: &World) {
                 }
                 // Announced, too.
                 for _ in sizes() {
-                    let told = peer.with(|manager| manager.interface().rcv(&mut rx_slot.queue));
+                    let told = peer.with(|manager| manager.session().rcv(&mut rx_slot.queue));
                     assert!(told.unwrap().is_some());
                 }
                 peer.put(&format!("seen {round}"), &[]);
@@ -225,7 +225,7 @@ pub(crate) fn more_refusals_than_are_kept_are_counted(world: &World) {
                 fetched += 1;
             }
             assert!((1..SENT).contains(&fetched), "{fetched}");
-            let forgotten = peer.with(|manager| manager.interface().undelivered_forgotten());
+            let forgotten = peer.with(|manager| manager.session().undelivered_forgotten());
             assert_eq!(fetched + forgotten, SENT);
             peer.put("done", &[]);
         },
@@ -290,15 +290,14 @@ pub(crate) fn a_stopped_peer_is_named_and_no_other_waits(world: &World) {
             send(peer, &live, &message);
             let fence_live = || {
                 fence(peer, |wait| {
-                    peer.manager.interface().fence_link(live.link(), wait)
+                    peer.manager.session().fence_link(live.link(), wait)
                 })
             };
             assert_eq!(fence_live(), Ok(()));
             if !peer.receives_unasked() {
                 let stopped_peer = stopped_ticket.destination;
                 let timed_out = Err(FenceError::TimedOut { peer: stopped_peer });
-                let fence_stopped =
-                    |wait| peer.manager.interface().fence_link(stopped.link(), wait);
+                let fence_stopped = |wait| peer.manager.session().fence_link(stopped.link(), wait);
                 for wait in [Wait::Poll, SHORT] {
                     assert_eq!(fence_stopped(wait), timed_out);
                     assert_eq!(peer.manager.fence(wait), timed_out);

@@ -14,12 +14,12 @@ fn bound(peer: &Peer, content: &[u8]) -> SendTag {
     peer.with(|manager| {
         let terminus = manager.terminus();
         let area = manager
-            .interface()
+            .session()
             .allocate(content.len() as u64 + 10)
             .unwrap();
         area.write_at(10, content).unwrap();
         manager
-            .interface()
+            .session()
             .bind_area(terminus, &area, 10..10 + content.len() as u64)
             .unwrap()
     })
@@ -69,18 +69,18 @@ pub(crate) fn a_message_is_gathered_from_several_areas(world: &World) {
                 .send(|manager, _| {
                     let terminus = manager.terminus();
                     manager
-                        .interface()
+                        .session()
                         .send_gather(terminus, &target, &message, &list)
                 })
                 .unwrap();
             peer.until("completion", |manager, wait| {
-                let completion = manager.interface().drain(handle, wait).unwrap();
+                let completion = manager.session().drain(handle, wait).unwrap();
                 (completion == Completion::Sent).then_some(())
             });
             for tag in [one, two, three] {
                 peer.with(|manager| {
                     let terminus = manager.terminus();
-                    manager.interface().unbind_area(terminus, tag).unwrap();
+                    manager.session().unbind_area(terminus, tag).unwrap();
                 });
             }
         },
@@ -101,23 +101,21 @@ pub(crate) fn metadata_are_gathered_too(world: &World) {
             let mut metadata = [0; 60];
             let length = peer.with(|manager| {
                 let terminus = manager.terminus();
-                let too_long = manager.interface().gather_metadata(
-                    terminus,
-                    &piece(tag, 0, 61),
-                    &mut metadata,
-                );
+                let too_long =
+                    manager
+                        .session()
+                        .gather_metadata(terminus, &piece(tag, 0, 61), &mut metadata);
                 assert!(matches!(
                     too_long,
                     Err(PostError::MetadataTooLong { length_bytes: 61 })
                 ));
-                let outside = manager.interface().gather_metadata(
-                    terminus,
-                    &piece(tag, 60, 1),
-                    &mut metadata,
-                );
+                let outside =
+                    manager
+                        .session()
+                        .gather_metadata(terminus, &piece(tag, 60, 1), &mut metadata);
                 assert!(matches!(outside, Err(PostError::OutsideArea { .. })));
                 manager
-                    .interface()
+                    .session()
                     .gather_metadata(terminus, &piece(tag, 0, 33), &mut metadata)
                     .unwrap()
             });
@@ -153,9 +151,9 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
             let target = target(peer, &peer.get_ticket("ticket"));
             let (area, tag) = peer.with(|manager| {
                 let terminus = manager.terminus();
-                let area = manager.interface().allocate(BYTES).unwrap();
+                let area = manager.session().allocate(BYTES).unwrap();
                 let tag = manager
-                    .interface()
+                    .session()
                     .bind_area(terminus, &area, 0..BYTES)
                     .unwrap();
                 (area, tag)
@@ -167,12 +165,9 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
                     .send(|manager, _| {
                         let terminus = manager.terminus();
                         let list = [piece(tag, 0, BYTES)];
-                        manager.interface().send_gather(
-                            terminus,
-                            &target,
-                            &Message::new(&[]),
-                            &list,
-                        )
+                        manager
+                            .session()
+                            .send_gather(terminus, &target, &Message::new(&[]), &list)
                     })
                     .unwrap();
                 assert_eq!(
@@ -182,8 +177,8 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
                 );
                 sequence = handle.sequence;
                 peer.until("completion", |manager, wait| {
-                    let completion = manager.interface().drain(handle, wait).unwrap();
-                    let again = manager.interface().completion(handle).unwrap();
+                    let completion = manager.session().drain(handle, wait).unwrap();
+                    let again = manager.session().completion(handle).unwrap();
                     // A network processor may send it between the two calls; nothing takes that back.
                     let is_sent = completion == Completion::Sent;
                     assert!(again == completion || !is_sent && again == Completion::Sent);
@@ -214,7 +209,7 @@ pub(crate) fn bad_gather_lists_are_refused(world: &World) {
                     let terminus = manager.terminus();
                     let message = Message::new(&[]);
                     manager
-                        .interface()
+                        .session()
                         .send_gather(terminus, &target, &message, list)
                 })
             };
@@ -256,17 +251,17 @@ pub(crate) fn bad_gather_lists_are_refused(world: &World) {
             );
             peer.with(|manager| {
                 let terminus = manager.terminus();
-                manager.interface().unbind_area(terminus, tag).unwrap();
-                let again = manager.interface().unbind_area(terminus, tag);
+                manager.session().unbind_area(terminus, tag).unwrap();
+                let again = manager.session().unbind_area(terminus, tag);
                 assert_eq!(again, Err(TerminusError::NoSuchArea { tag }));
                 let closed = manager
-                    .interface()
+                    .session()
                     .open_terminus(TerminusOptions::default())
                     .unwrap();
-                manager.interface().close_terminus(closed).unwrap();
+                manager.session().close_terminus(closed).unwrap();
                 let message = Message::new(b"no");
                 let error = manager
-                    .interface()
+                    .session()
                     .send_msg(closed, &target, &message, Wait::Poll)
                     .unwrap_err();
                 assert_eq!(error, SendError::Refused(PostError::NoSuchTerminus));

@@ -189,7 +189,7 @@ pub(crate) fn a_late_member_of_an_earlier_round_is_refused(world: &World) {
             assert_eq!(whole(peer, &mut receiver), [[2; 32], [3; 32]].concat());
             peer.until("the refusal", |manager, _| {
                 if !peer.is_in_order {
-                    manager.interface().poll();
+                    manager.session().poll();
                 }
                 let refused = receiver.info().unwrap().refusals;
                 let refused = refused.count(Refusal::BadEntryKey);

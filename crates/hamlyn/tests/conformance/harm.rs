@@ -87,7 +87,7 @@ pub(crate) fn a_datagram_shows_nothing_but_what_landed(world: &World) {
 pub(crate) fn an_end_point_that_is_dropped_leaves_nothing(world: &World) {
     world.alone(&|peer| {
         peer.with(|manager| {
-            let open = manager.interface().slots_open();
+            let open = manager.session().slots_open();
             for _ in 0..100 {
                 // More than the manager has room for at a time.
                 let streams = hamlyn::stream::Receiver::new(manager, Default::default()).unwrap();
@@ -95,7 +95,7 @@ pub(crate) fn an_end_point_that_is_dropped_leaves_nothing(world: &World) {
                 drop((streams, inbox));
             }
             manager.poll_nowait().unwrap();
-            assert_eq!(manager.interface().slots_open(), open);
+            assert_eq!(manager.session().slots_open(), open);
         });
     });
 }

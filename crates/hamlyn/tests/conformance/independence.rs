@@ -21,7 +21,7 @@ fn fill(peer: &Peer, target: &Target) -> u64 {
             // Not longer than the work queue holds, or a call that polls sends nothing.
             let message = Message::new(&data[..100]);
             match manager
-                .interface()
+                .session()
                 .send_msg(terminus, target, &message, Wait::Poll)
             {
                 Ok(_) => sent += 1,
@@ -69,7 +69,7 @@ pub(crate) fn a_peer_that_takes_nothing_holds_up_no_other(world: &World) {
                 send(peer, &live, &Message::new(&pattern(number as u64, size)));
                 peer.until("a flush", |manager, wait| {
                     manager
-                        .interface()
+                        .session()
                         .flush_link(live.link(), wait)
                         .unwrap()
                         .then_some(())

@@ -22,10 +22,10 @@ pub(crate) struct RxSlot {
 impl RxSlot {
     pub(crate) fn new(peer: &Peer, bytes: u64, shape: impl FnOnce(NewSlot) -> NewSlot) -> Self {
         peer.with(|manager| {
-            let area = manager.interface().allocate(bytes).unwrap();
-            let queue = manager.interface().open_queue(256).unwrap();
+            let area = manager.session().allocate(bytes).unwrap();
+            let queue = manager.session().open_queue(256).unwrap();
             let slot = manager
-                .interface()
+                .session()
                 .open_slot(shape(NewSlot::new(&area).queue(&queue)))
                 .unwrap();
             Self { area, slot, queue }
@@ -35,13 +35,13 @@ impl RxSlot {
     /// The next notification.
     pub(crate) fn next(&mut self, peer: &Peer) -> Notification {
         peer.receive("a message", |manager, wait| {
-            manager.interface().rcv_block(&mut self.queue, wait)
+            manager.session().rcv_block(&mut self.queue, wait)
         })
     }
 
     /// Moves packets; there must be no notification.
     pub(crate) fn nothing(&mut self, peer: &Peer) {
-        let found = peer.with(|manager| manager.interface().rcv(&mut self.queue));
+        let found = peer.with(|manager| manager.session().rcv(&mut self.queue));
         assert_eq!(found, Ok(None));
     }
 
@@ -61,8 +61,8 @@ impl RxSlot {
     /// Waits until the slot has refused that often for that reason.
     pub(crate) fn refused(&self, peer: &Peer, reason: Refusal, count: u64) {
         peer.until("a refusal", |manager, _| {
-            manager.interface().poll();
-            let info = manager.interface().slot_info(&self.slot).unwrap();
+            manager.session().poll();
+            let info = manager.session().slot_info(&self.slot).unwrap();
             assert!(info.refusals.count(reason) <= count, "{:?}", info.refusals);
             (info.refusals.count(reason) == count).then_some(())
         });
@@ -73,7 +73,7 @@ impl RxSlot {
 pub(crate) fn target(peer: &Peer, ticket: &Ticket) -> Target {
     peer.with(|manager| {
         manager
-            .interface()
+            .session()
             .target(ticket, Wait::millis(10_000))
             .unwrap()
     })
@@ -84,7 +84,7 @@ pub(crate) fn send(peer: &Peer, target: &Target, message: &Message<'_>) {
     peer.with(|manager| {
         let terminus = manager.terminus();
         manager
-            .interface()
+            .session()
             .send_msg(terminus, target, message, Wait::millis(20_000))
     })
     .unwrap();
@@ -114,7 +114,7 @@ pub(crate) fn try_send(
     peer.with(|manager| {
         let terminus = manager.terminus();
         manager
-            .interface()
+            .session()
             .send_msg(terminus, target, message, Wait::millis(1_000))
     })
 }
@@ -267,7 +267,7 @@ pub(crate) fn several_slots_share_an_area_and_a_queue(world: &World) {
                         .range(range)
                         .queue(&rx_slot.queue)
                         .entries(1);
-                    peer.with(|manager| manager.interface().open_slot(new).unwrap())
+                    peer.with(|manager| manager.session().open_slot(new).unwrap())
                 })
                 .collect();
             for (number, slot) in [&rx_slot.slot, &others[0], &others[1]]
@@ -427,7 +427,7 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
             while words + lost < sent {
                 // The queue is shorter than the ring: what it cannot hold is counted.
                 let came = peer.until("all words", |manager, _| {
-                    match manager.interface().rcv(&mut rx_slot.queue) {
+                    match manager.session().rcv(&mut rx_slot.queue) {
                         Ok(found) => found.map(Ok),
                         Err(overrun) => Some(Err(overrun)),
                     }
@@ -444,7 +444,7 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
             let target = target(peer, &peer.get_ticket("ticket"));
             let (terminus, sent, last) = peer.with(|manager| {
                 let terminus = manager
-                    .interface()
+                    .session()
                     .open_terminus(TerminusOptions::default())
                     .unwrap();
                 let message = Message::new(&DATA);
@@ -452,7 +452,7 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
                 let mut last = None;
                 let error = loop {
                     match manager
-                        .interface()
+                        .session()
                         .send_msg(terminus, &target, &message, Wait::Poll)
                     {
                         Ok(handle) => {
@@ -476,11 +476,11 @@ pub(crate) fn a_full_work_queue_says_so_and_loses_nothing(world: &World) {
             assert!(sent >= WORK_QUEUE_ENTRIES as u64);
             peer.put("sent", &sent.to_le_bytes());
             let completion = peer.until("the queue's end", |manager, _| {
-                let completion = manager.interface().drain(last, Wait::millis(100)).unwrap();
+                let completion = manager.session().drain(last, Wait::millis(100)).unwrap();
                 (completion != Completion::Pending).then_some(completion)
             });
             assert_eq!(completion, Completion::Sent);
-            peer.with(|manager| manager.interface().close_terminus(terminus).unwrap());
+            peer.with(|manager| manager.session().close_terminus(terminus).unwrap());
         },
     ]);
 }

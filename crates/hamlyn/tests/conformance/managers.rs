@@ -33,12 +33,12 @@ pub(crate) fn an_own_receiver_class_records_arrivals(world: &World) {
                     .register(Box::new(Recorder(Arc::clone(&arrivals))), 3)
                     .unwrap();
                 let queue = manager.queue_id();
-                let area = manager.interface().allocate(64).unwrap();
+                let area = manager.session().allocate(64).unwrap();
                 let mut new = NewSlot::new(&area).mode(Mode::ParanoidOneShot).entries(3);
                 new.queue = Some(queue);
-                let slot = manager.interface().open_slot(new).unwrap();
+                let slot = manager.session().open_slot(new).unwrap();
                 for index in 0..3 {
-                    let key = manager.interface().new_key().unwrap();
+                    let key = manager.session().new_key().unwrap();
                     let entry = slot.metadata().unwrap().entry(index).unwrap();
                     entry.set_receive_class(class.to_bits());
                     entry.permit(Permission {
@@ -70,7 +70,7 @@ pub(crate) fn an_own_receiver_class_records_arrivals(world: &World) {
             let indices = came.iter().map(|arrival| arrival.metadata_index).collect();
             assert_eq!(peer.in_order(indices), peer.in_order(vec![2, 0, 1]));
             peer.with(|manager| {
-                manager.interface().close_slot(slot).unwrap();
+                manager.session().close_slot(slot).unwrap();
                 manager.unregister(class);
                 // Twice is once.
                 manager.unregister(class);
@@ -97,10 +97,10 @@ pub(crate) fn a_class_named_by_a_fast_word_is_not_believed(world: &World) {
                     .unwrap();
                 let inbox = datagram::Receiver::new(manager, 64).unwrap();
                 let queue = manager.queue_id();
-                let area = manager.interface().allocate(64).unwrap();
+                let area = manager.session().allocate(64).unwrap();
                 let mut new = NewSlot::new(&area);
                 new.queue = Some(queue);
-                (manager.interface().open_slot(new).unwrap(), inbox, class)
+                (manager.session().open_slot(new).unwrap(), inbox, class)
             });
             inbox.ready();
             peer.put("class", &class.to_bits().to_le_bytes());
@@ -141,7 +141,7 @@ pub(crate) fn the_room_of_the_queue_is_kept(world: &World) {
             queue_entries: 16,
             ..Default::default()
         });
-        let baseline = manager.interface().slots_open();
+        let baseline = manager.session().slots_open();
         let one = datagram::Receiver::new(manager, 64).unwrap();
         let options = |pieces| stream::StreamOptions {
             pieces,
@@ -178,7 +178,7 @@ pub(crate) fn the_room_of_the_queue_is_kept(world: &World) {
         drop(another);
         drop(one);
         drop(tagged);
-        assert_eq!(manager.interface().slots_open(), baseline);
+        assert_eq!(manager.session().slots_open(), baseline);
     });
 }
 
@@ -200,9 +200,9 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
             peer.get("ready");
             // All that has happened so far is over and done with.
             peer.until("quiet", |manager, _| {
-                let before = manager.interface().activity();
+                let before = manager.session().activity();
                 manager.wait(Wait::millis(1)).unwrap();
-                (manager.interface().activity() == before).then_some(())
+                (manager.session().activity() == before).then_some(())
             });
             peer.put("go", &[]);
             peer.get_without_polling("sent");
@@ -254,7 +254,7 @@ pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
 pub(crate) fn everything_opened_is_given_back(world: &World) {
     world.run(&[
         &|peer| {
-            let baseline = peer.with(|manager| manager.interface().slots_open());
+            let baseline = peer.with(|manager| manager.session().slots_open());
             for round in 0..20 {
                 let (mut inbox, mut stream, tagged, mut group) = peer.with(|manager| {
                     (
@@ -300,7 +300,7 @@ pub(crate) fn everything_opened_is_given_back(world: &World) {
                 // If another thread was in a call, the next call gives back.
                 peer.until("all is given back", |manager, _| {
                     manager.wait(Wait::Poll).unwrap();
-                    (manager.interface().slots_open() == baseline).then_some(())
+                    (manager.session().slots_open() == baseline).then_some(())
                 });
                 peer.put(&format!("next {round}"), &[]);
             }
@@ -319,7 +319,7 @@ pub(crate) fn everything_opened_is_given_back(world: &World) {
                 peer.send(|_, wait| sender.flush(wait)).unwrap();
                 peer.with(|_| sender.close(GROW)).unwrap();
                 if !peer.shares_interface() {
-                    assert_eq!(peer.with(|manager| manager.interface().slots_open()), 0);
+                    assert_eq!(peer.with(|manager| manager.session().slots_open()), 0);
                 }
                 peer.put(&format!("closed {round}"), &[]);
                 peer.get(&format!("next {round}"));

@@ -14,7 +14,7 @@ fn send_many(peer: &Peer, target: &Target, messages: &[Message<'_>]) -> Result<S
         let terminus = manager.terminus();
         let messages = messages.iter().copied();
         manager
-            .interface()
+            .session()
             .send_many(terminus, target, messages, wait)
     })
 }
@@ -39,7 +39,7 @@ fn receive_some(
 ) -> usize {
     peer.until("some messages", |manager, _| {
         let count = manager
-            .interface()
+            .session()
             .receive_many(&mut rx_slot.queue, most, &mut each)
             .unwrap();
         assert!(count <= most);
@@ -117,13 +117,13 @@ pub(crate) fn many_are_received_as_they_are_asked_for(world: &World) {
                 let mut none = |_: Notification| panic!("nothing was sent");
                 assert_eq!(
                     manager
-                        .interface()
+                        .session()
                         .receive_many(&mut rx_slot.queue, 0, &mut none),
                     Ok(0)
                 );
                 assert_eq!(
                     manager
-                        .interface()
+                        .session()
                         .receive_many(&mut rx_slot.queue, 9, &mut none),
                     Ok(0)
                 );
@@ -150,7 +150,7 @@ pub(crate) fn many_are_received_as_they_are_asked_for(world: &World) {
             assert_eq!(sent.count, 10, "an idle ring has room for them");
             let last = sent.last.unwrap();
             let completion = peer.until("the completion", |manager, _| {
-                let completion = manager.interface().drain(last, Wait::millis(100)).unwrap();
+                let completion = manager.session().drain(last, Wait::millis(100)).unwrap();
                 (completion != Completion::Pending).then_some(completion)
             });
             assert_eq!(completion, Completion::Sent);

@@ -90,7 +90,7 @@ pub(crate) fn a_silent_message_lands_unannounced(world: &World) {
             assert_eq!(rx_slot.next(peer).word, 3);
             if !peer.is_in_order {
                 peer.until("the silent ones", |manager, _| {
-                    manager.interface().poll();
+                    manager.session().poll();
                     (rx_slot.bytes(0, 3) == [1, 2, 3]).then_some(())
                 });
             }
@@ -112,7 +112,7 @@ pub(crate) fn a_paranoid_entry_enforces_its_limits_and_key(world: &World) {
         &|peer| {
             let mut rx_slot = RxSlot::new(peer, 100, |slot| slot.mode(Mode::Paranoid).entries(2));
             let entry = |index| rx_slot.slot.metadata().unwrap().entry(index).unwrap();
-            let keys = peer.with(|manager| [0; 2].map(|_| manager.interface().new_key().unwrap()));
+            let keys = peer.with(|manager| [0; 2].map(|_| manager.session().new_key().unwrap()));
             entry(0).permit(Permission {
                 key: keys[0],
                 low: 0,
@@ -138,7 +138,7 @@ pub(crate) fn a_paranoid_entry_enforces_its_limits_and_key(world: &World) {
                 peer.put(&format!("had {number}"), &[]);
             }
             // A plain store revokes the one and not the other.
-            let key = peer.with(|manager| manager.interface().new_key().unwrap());
+            let key = peer.with(|manager| manager.session().new_key().unwrap());
             rx_slot
                 .slot
                 .metadata()
@@ -210,7 +210,7 @@ pub(crate) fn a_one_shot_entry_takes_one_message(world: &World) {
         &|peer| {
             let mut rx_slot =
                 RxSlot::new(peer, 64, |slot| slot.mode(Mode::ParanoidOneShot).entries(1));
-            let key = peer.with(|manager| manager.interface().new_key().unwrap());
+            let key = peer.with(|manager| manager.session().new_key().unwrap());
             let entry = || rx_slot.slot.metadata().unwrap().entry(0).unwrap();
             entry().permit(Permission {
                 key,
@@ -248,7 +248,7 @@ pub(crate) fn a_peer_with_an_old_key_is_refused(world: &World) {
             let mut rx_slot = RxSlot::new(peer, 64, |slot| slot.entries(1));
             peer.put_ticket("old", &rx_slot.slot.ticket(0, 0, 64).unwrap());
             rx_slot.next(peer);
-            peer.with(|manager| manager.interface().rekey_slot(&mut rx_slot.slot).unwrap());
+            peer.with(|manager| manager.session().rekey_slot(&mut rx_slot.slot).unwrap());
             peer.put_ticket("new", &rx_slot.slot.ticket(0, 0, 64).unwrap());
             rx_slot.next(peer);
             assert_eq!(rx_slot.bytes(0, 3), b"new");
@@ -268,12 +268,12 @@ pub(crate) fn a_revoked_slot_refuses_until_rekeyed(world: &World) {
     world.run(&[
         &|peer| {
             let mut rx_slot = RxSlot::new(peer, 64, |slot| slot.entries(1));
-            peer.with(|manager| manager.interface().revoke_slot(&rx_slot.slot).unwrap());
+            peer.with(|manager| manager.session().revoke_slot(&rx_slot.slot).unwrap());
             peer.put_ticket("old", &rx_slot.slot.ticket(0, 0, 64).unwrap());
             rx_slot.refused(peer, Refusal::SlotRevoked, 1);
-            let info = peer.with(|manager| manager.interface().slot_info(&rx_slot.slot).unwrap());
+            let info = peer.with(|manager| manager.session().slot_info(&rx_slot.slot).unwrap());
             assert!(info.revoked);
-            peer.with(|manager| manager.interface().rekey_slot(&mut rx_slot.slot).unwrap());
+            peer.with(|manager| manager.session().rekey_slot(&mut rx_slot.slot).unwrap());
             peer.put_ticket("new", &rx_slot.slot.ticket(0, 0, 64).unwrap());
             rx_slot.next(peer);
             assert_eq!(rx_slot.bytes(0, 3), b"new");
@@ -301,9 +301,9 @@ pub(crate) fn a_closed_slot_refuses_though_its_place_is_used_again(world: &World
             let old = slot.name();
             peer.put_ticket("old", &slot.ticket(0, 0, 64).unwrap());
             let slot = peer.with(|manager| {
-                manager.interface().close_slot(slot).unwrap();
+                manager.session().close_slot(slot).unwrap();
                 manager
-                    .interface()
+                    .session()
                     .open_slot(NewSlot::new(&area).entries(1).queue(&queue))
                     .unwrap()
             });
@@ -315,9 +315,9 @@ pub(crate) fn a_closed_slot_refuses_though_its_place_is_used_again(world: &World
             assert_eq!(rx_slot.bytes(0, 3), b"new");
             peer.until("the refusal", |manager, _| {
                 if !peer.is_in_order {
-                    manager.interface().poll();
+                    manager.session().poll();
                 }
-                let refused = manager.interface().refusals().count(Refusal::SlotClosed);
+                let refused = manager.session().refusals().count(Refusal::SlotClosed);
                 assert!(
                     refused == 1 || refused == 0 && !peer.is_in_order,
                     "{refused}"
@@ -367,7 +367,7 @@ pub(crate) fn a_forged_key_is_refused_and_counted(world: &World) {
             peer.put("refused", &[]);
             rx_slot.next(peer);
             assert_eq!(rx_slot.bytes(0, 2), b"ok");
-            let total = peer.with(|manager| manager.interface().refusals().total());
+            let total = peer.with(|manager| manager.session().refusals().total());
             assert_eq!(total, 66);
         },
         &|peer| {

@@ -14,7 +14,7 @@ const GROW: Wait = Wait::millis(10_000);
 
 /// The interface of a peer, published under a key.
 fn put_identity(peer: &Peer, key: &str) {
-    let identity = peer.with(|manager| manager.interface().identity());
+    let identity = peer.with(|manager| manager.session().identity());
     peer.put(key, &identity.interface.to_le_bytes());
 }
 
@@ -190,7 +190,7 @@ pub(crate) fn what_is_not_bound_is_named(world: &World) {
             }
             let offer = |bytes: &[u8]| {
                 let supply = hamlyn::host::Supply::Always;
-                peer.with(|manager| manager.interface().offer("bytes", supply, bytes))
+                peer.with(|manager| manager.session().offer("bytes", supply, bytes))
             };
             offer(b"no end point").unwrap();
             peer.put_address("bytes");

@@ -17,9 +17,9 @@ const AREA: u64 = 300 << 10;
 /// A slot that others may do anything with.
 fn open(peer: &Peer, shape: impl FnOnce(NewSlot) -> NewSlot) -> (Area, Slot) {
     peer.with(|manager| {
-        let area = manager.interface().allocate(AREA).unwrap();
+        let area = manager.session().allocate(AREA).unwrap();
         let new = shape(NewSlot::new(&area).rights(Rights::ALL));
-        let slot = manager.interface().open_slot(new).unwrap();
+        let slot = manager.session().open_slot(new).unwrap();
         (area, slot)
     })
 }
@@ -28,7 +28,7 @@ fn initiator(peer: &Peer, target: Target) -> Initiator {
     let options = InitiatorOptions {
         landing_bytes: AREA,
     };
-    peer.with(|manager| manager.interface().open_initiator(target, options))
+    peer.with(|manager| manager.session().open_initiator(target, options))
         .unwrap()
 }
 
@@ -36,12 +36,12 @@ fn initiator(peer: &Peer, target: Target) -> Initiator {
 fn begin(
     peer: &Peer,
     mut begin: impl FnMut(
-        &mut hamlyn::InterfaceGuard<'_, crate::Host>,
+        &mut hamlyn::Session<'_, crate::Host>,
         Wait,
     ) -> Result<Operation, OperationError>,
 ) -> Operation {
     peer.until("room for an operation", |manager, wait| {
-        match begin(&mut manager.interface(), wait) {
+        match begin(&mut manager.session(), wait) {
             Err(OperationError::WouldBlock) => None,
             begun => Some(begun.unwrap()),
         }
@@ -55,7 +55,7 @@ fn finish(
     operation: Operation,
 ) -> Result<u64, OperationError> {
     peer.until("an answer", |manager, wait| {
-        let finished = manager.interface().finish_word(initiator, operation, wait);
+        let finished = manager.session().finish_word(initiator, operation, wait);
         (finished != Err(OperationError::TimedOut)).then_some(finished)
     })
 }
@@ -209,11 +209,11 @@ pub(crate) fn many_are_outstanding_and_each_has_its_own_answer(world: &World) {
                     }
                 }
                 let outstanding = |initiator: &Initiator| {
-                    peer.with(|manager| manager.interface().outstanding(initiator))
+                    peer.with(|manager| manager.session().outstanding(initiator))
                 };
                 assert_eq!(outstanding(&initiators[1]), OPERATIONS_MAX);
                 let one_more = peer.with(|manager| {
-                    let mut interface = manager.interface();
+                    let mut interface = manager.session();
                     interface.begin_read_word(&mut initiators[0], 0, Wait::Poll)
                 });
                 assert_eq!(one_more, Err(OperationError::TooMany));
@@ -247,21 +247,21 @@ pub(crate) fn what_is_not_granted_is_refused(world: &World) {
             peer.put_ticket("entries", &one_shot.fast_ticket(0, AREA).unwrap());
             let (_, mut old) = open(peer, |slot| slot);
             let ticket = old.fast_ticket(0, AREA).unwrap();
-            peer.with(|manager| manager.interface().rekey_slot(&mut old))
+            peer.with(|manager| manager.session().rekey_slot(&mut old))
                 .unwrap();
             let (_, revoked) = open(peer, |slot| slot);
             let ticket_revoked = revoked.fast_ticket(0, AREA).unwrap();
-            peer.with(|manager| manager.interface().revoke_slot(&revoked))
+            peer.with(|manager| manager.session().revoke_slot(&revoked))
                 .unwrap();
             let (_, closed) = open(peer, |slot| slot);
             let ticket_closed = closed.fast_ticket(0, AREA).unwrap();
-            peer.with(|manager| manager.interface().close_slot(closed))
+            peer.with(|manager| manager.session().close_slot(closed))
                 .unwrap();
             peer.put_ticket("old", &ticket);
             peer.put_ticket("revoked", &ticket_revoked);
             peer.put_ticket("closed", &ticket_closed);
             peer.get("through");
-            let refusals = peer.with(|manager| manager.interface().refusals());
+            let refusals = peer.with(|manager| manager.session().refusals());
             assert_eq!(refusals.count(Refusal::NoRight), 6);
             assert_eq!(refusals.count(Refusal::Misaligned), 2);
         },
@@ -316,7 +316,7 @@ pub(crate) fn what_is_not_granted_is_refused(world: &World) {
             assert_eq!(change(peer, &mut far, 48, add(1)), Ok(0));
             // What lies outside its own ticket or memory, an initiator does not even ask.
             let begun = peer.with(|manager| {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 [
                     interface.begin_read(&mut far, 4090, 0, 7, Wait::Poll),
                     interface.begin_read(&mut far, 0, AREA - 3, 4, Wait::Poll),
@@ -401,7 +401,7 @@ pub(crate) fn an_initiator_that_is_dropped_leaves_nothing(world: &World) {
         },
         &|peer| {
             let to = target(peer, &peer.get_ticket("ticket"));
-            let before = peer.with(|manager| manager.interface().slots_open());
+            let before = peer.with(|manager| manager.session().slots_open());
             for _ in 0..100 {
                 let mut initiator = initiator(peer, to);
                 for word in 0..3 {
@@ -410,16 +410,13 @@ pub(crate) fn an_initiator_that_is_dropped_leaves_nothing(world: &World) {
                     });
                 }
                 drop(initiator);
-                peer.with(|manager| manager.interface().poll());
+                peer.with(|manager| manager.session().poll());
             }
             let mut initiator = initiator(peer, to);
             assert_eq!(change(peer, &mut initiator, 0, add(2)), Ok(0));
             drop(initiator);
-            peer.with(|manager| manager.interface().poll());
-            assert_eq!(
-                peer.with(|manager| manager.interface().slots_open()),
-                before
-            );
+            peer.with(|manager| manager.session().poll());
+            assert_eq!(peer.with(|manager| manager.session().slots_open()), before);
             peer.put("through", &[]);
         },
     ]);
@@ -428,12 +425,9 @@ pub(crate) fn an_initiator_that_is_dropped_leaves_nothing(world: &World) {
 /// Begins an operation that may be of more requests than there is room for: a call that only polls would never get through.
 fn begin_long(
     peer: &Peer,
-    begin: impl FnOnce(
-        &mut hamlyn::InterfaceGuard<'_, crate::Host>,
-        Wait,
-    ) -> Result<Operation, OperationError>,
+    begin: impl FnOnce(&mut hamlyn::Session<'_, crate::Host>, Wait) -> Result<Operation, OperationError>,
 ) -> Operation {
-    peer.with(|manager| begin(&mut manager.interface(), Wait::millis(20_000)))
+    peer.with(|manager| begin(&mut manager.session(), Wait::millis(20_000)))
         .unwrap()
 }
 
@@ -503,7 +497,7 @@ pub(crate) fn pieces_of_every_shape(peer: &Peer, initiator: &mut Initiator, all:
         );
     }
     assert_eq!(
-        peer.with(|manager| manager.interface().outstanding(initiator)),
+        peer.with(|manager| manager.session().outstanding(initiator)),
         0
     );
 }
@@ -522,7 +516,7 @@ pub(crate) fn pieces_are_read_and_put_in_one_operation(world: &World) {
                 landing_bytes: 2 * AREA,
             };
             let mut initiator = peer
-                .with(|manager| manager.interface().open_initiator(to, options))
+                .with(|manager| manager.session().open_initiator(to, options))
                 .unwrap();
             let mut all = pattern(1, AREA as usize);
             pieces_of_every_shape(peer, &mut initiator, &mut all);
@@ -537,16 +531,13 @@ pub(crate) fn pieces_that_do_not_fit_are_refused_before_anything_is_asked(world:
             let (_area, slot) = open(peer, |slot| slot);
             peer.put_ticket("ticket", &slot.fast_ticket(0, 1000).unwrap());
             peer.get("through");
-            assert_eq!(
-                peer.with(|manager| manager.interface().refusals()).total(),
-                0
-            );
+            assert_eq!(peer.with(|manager| manager.session().refusals()).total(), 0);
         },
         &|peer| {
             let to = target(peer, &peer.get_ticket("ticket"));
             let mut initiator = initiator(peer, to);
             peer.with(|manager| {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 let strided = |offset, stride_bytes, piece_bytes, pieces| Strided {
                     offset,
                     stride_bytes,

@@ -91,7 +91,7 @@ impl Peer {
         self.until("sending", |manager, wait| {
             let result = call(manager, wait);
             if let Err(SendError::WouldBlock { .. }) = result {
-                manager.interface().poll();
+                manager.session().poll();
                 return None;
             }
             Some(result)
@@ -101,7 +101,7 @@ impl Peer {
     /// Waits until what was sent is handed to the links, by whichever thread drives the transmit half.
     pub(crate) fn flush(&self) {
         self.until("handing over", |manager, wait| {
-            let flushed = manager.interface().flush(wait).unwrap();
+            let flushed = manager.session().flush(wait).unwrap();
             flushed.then_some(())
         });
     }
@@ -116,7 +116,7 @@ impl Peer {
         self.until(key, |manager, _| {
             let found = self.key_values.get(key);
             if found.is_none() {
-                manager.interface().poll();
+                manager.session().poll();
             }
             found
         })
@@ -160,25 +160,25 @@ impl Peer {
 
     /// How much has happened here, for [`Peer::taken`]. Nothing but arrivals may happen afterwards: the link must be there.
     pub(crate) fn activity(&self) -> u64 {
-        self.with(|manager| manager.interface().activity())
+        self.with(|manager| manager.session().activity())
     }
 
     /// Moves packets until what was sent is taken. Where no key tells that, until there were so many more of them.
     pub(crate) fn taken(&self, before: u64, packets: u64) {
         if !self.is_in_order {
             self.until("all packets", |manager, _| {
-                manager.interface().poll();
-                (manager.interface().activity() >= before + packets).then_some(())
+                manager.session().poll();
+                (manager.session().activity() >= before + packets).then_some(())
             });
         }
-        self.with(|manager| manager.interface().poll());
+        self.with(|manager| manager.session().poll());
     }
 
     /// Waits until somebody is linked to this peer.
     pub(crate) fn linked(&self) {
         self.until("a link", |manager, _| {
-            manager.interface().poll();
-            manager.interface().peers().next().is_some().then_some(())
+            manager.session().poll();
+            manager.session().peers().next().is_some().then_some(())
         });
     }
 

@@ -15,10 +15,10 @@ const WAIT: Wait = Wait::For(TIMEOUT);
 /// An rx_slot over memory that can be granted.
 fn rx_slot(peer: &Peer, entries: usize) -> RxSlot {
     peer.with(|manager| {
-        let area = manager.interface().allocate_shared(AREA).unwrap();
-        let queue = manager.interface().open_queue(256).unwrap();
+        let area = manager.session().allocate_shared(AREA).unwrap();
+        let queue = manager.session().open_queue(256).unwrap();
         let new = NewSlot::new(&area).queue(&queue).entries(entries);
-        let slot = manager.interface().open_slot(new).unwrap();
+        let slot = manager.session().open_slot(new).unwrap();
         RxSlot { area, slot, queue }
     })
 }
@@ -26,12 +26,12 @@ fn rx_slot(peer: &Peer, entries: usize) -> RxSlot {
 /// Grants pages to the one peer that there is, as soon as it is linked.
 fn grant(peer: &Peer, slot: &Slot, pages: std::ops::Range<u64>) -> Grant {
     let link = peer.until("a peer", |manager, _| {
-        manager.interface().poll();
-        let interface = manager.interface();
+        manager.session().poll();
+        let interface = manager.session();
         interface.peers().map(|(link, _)| link).next()
     });
     let range = pages.start * PAGE..pages.end * PAGE;
-    let grant = peer.with(|manager| manager.interface().grant(slot, range, link));
+    let grant = peer.with(|manager| manager.session().grant(slot, range, link));
     let grant = grant.unwrap();
     peer.put("grant", &grant.ticket().to_bytes());
     grant
@@ -42,8 +42,8 @@ fn accept(peer: &Peer) -> (Target, GrantTicket) {
     let target = target(peer, &peer.get_ticket("ticket"));
     let ticket = GrantTicket::from_bytes(&peer.get("grant")).unwrap();
     peer.with(|manager| {
-        manager.interface().accept_grant(&ticket, WAIT).unwrap();
-        assert_eq!(manager.interface().grants_accepted(), 1);
+        manager.session().accept_grant(&ticket, WAIT).unwrap();
+        assert_eq!(manager.session().grants_accepted(), 1);
     });
     (target, ticket)
 }
@@ -59,7 +59,7 @@ pub(crate) fn a_placed_message_is_there_before_it_is_announced(world: &World) {
             assert!(rx_slot.bytes(5, 100_000) == pattern(1, 100_000));
             assert_eq!(rx_slot.next(peer).metadata_index, 0);
             assert_eq!(rx_slot.metadata(0), b"about them");
-            let refused = peer.with(|manager| manager.interface().refusals().total());
+            let refused = peer.with(|manager| manager.session().refusals().total());
             assert_eq!(refused, 0);
         },
         &|peer| {
@@ -108,7 +108,7 @@ pub(crate) fn messages_of_all_sizes_are_whole_granted_or_not(world: &World) {
                 );
                 peer.put(&format!("had {number}"), &[]);
             }
-            let refused = peer.with(|manager| manager.interface().refusals().total());
+            let refused = peer.with(|manager| manager.session().refusals().total());
             assert_eq!(refused, 0);
         },
         &|peer| {
@@ -134,16 +134,16 @@ pub(crate) fn after_revocation_messages_go_as_copies(world: &World) {
                 let expected = pattern(2 * round, 50_000);
                 assert!(rx_slot.bytes(0, 50_000) == expected);
                 peer.with(|manager| {
-                    manager.interface().revoke_grant(&grant).unwrap();
-                    assert_eq!(manager.interface().grants_made(), 0);
-                    assert!(manager.interface().revoke_grant(&grant).is_err());
+                    manager.session().revoke_grant(&grant).unwrap();
+                    assert_eq!(manager.session().grants_made(), 0);
+                    assert!(manager.session().revoke_grant(&grant).is_err());
                 });
                 assert!(rx_slot.bytes(0, 50_000) == expected, "kept");
                 peer.put(&format!("revoked {round}"), &[]);
                 rx_slot.next(peer);
                 assert!(rx_slot.bytes(0, 50_000) == pattern(2 * round + 1, 50_000));
             }
-            let refused = peer.with(|manager| manager.interface().refusals().total());
+            let refused = peer.with(|manager| manager.session().refusals().total());
             assert_eq!(refused, 0);
         },
         &|peer| {
@@ -151,7 +151,7 @@ pub(crate) fn after_revocation_messages_go_as_copies(world: &World) {
             for round in 0..3 {
                 let ticket = GrantTicket::from_bytes(&peer.get(&format!("grant {round}")));
                 let ticket = ticket.unwrap();
-                peer.with(|manager| manager.interface().accept_grant(&ticket, WAIT).unwrap());
+                peer.with(|manager| manager.session().accept_grant(&ticket, WAIT).unwrap());
                 send(peer, &target, &Message::new(&pattern(2 * round, 50_000)));
                 peer.get(&format!("revoked {round}"));
                 send(
@@ -159,7 +159,7 @@ pub(crate) fn after_revocation_messages_go_as_copies(world: &World) {
                     &target,
                     &Message::new(&pattern(2 * round + 1, 50_000)),
                 );
-                let left = peer.with(|manager| manager.interface().grants_accepted());
+                let left = peer.with(|manager| manager.session().grants_accepted());
                 assert_eq!(left, 0, "it has noticed");
             }
         },
@@ -193,10 +193,9 @@ pub(crate) fn an_announcement_that_finds_no_room_waits(world: &World) {
                 last = Some(peer.until("room", |manager, _| {
                     let terminus = manager.terminus();
                     let message = Message::new(&bytes);
-                    let sent =
-                        manager
-                            .interface()
-                            .send_msg(terminus, &target, &message, Wait::Poll);
+                    let sent = manager
+                        .session()
+                        .send_msg(terminus, &target, &message, Wait::Poll);
                     if sent.is_err() && !told {
                         told = true;
                         peer.put("full", &[]);
@@ -205,7 +204,7 @@ pub(crate) fn an_announcement_that_finds_no_room_waits(world: &World) {
                 }));
             }
             assert!(told, "all of them found room at once");
-            let done = peer.with(|manager| manager.interface().drain(last.unwrap(), WAIT).unwrap());
+            let done = peer.with(|manager| manager.session().drain(last.unwrap(), WAIT).unwrap());
             assert_eq!(done, Completion::Sent);
             peer.get("had all");
         },
@@ -220,15 +219,15 @@ pub(crate) fn a_closed_slot_takes_its_grants_with_it(world: &World) {
             let grant = grant(peer, &rx_slot.slot, 3..5);
             rx_slot.next(peer);
             peer.with(|manager| {
-                manager.interface().close_slot(rx_slot.slot).unwrap();
-                assert_eq!(manager.interface().grants_made(), 0);
-                assert!(manager.interface().revoke_grant(&grant).is_err());
+                manager.session().close_slot(rx_slot.slot).unwrap();
+                assert_eq!(manager.session().grants_made(), 0);
+                assert!(manager.session().revoke_grant(&grant).is_err());
             });
             peer.put("closed", &[]);
             peer.get("sent");
             let closed = peer.until("a refusal", |manager, _| {
-                manager.interface().poll();
-                let refusals = manager.interface().refusals();
+                manager.session().poll();
+                let refusals = manager.session().refusals();
                 let closed = refusals.count(Refusal::SlotClosed);
                 (closed > 0).then_some((closed, refusals.total()))
             });
@@ -274,10 +273,10 @@ pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
                 }
                 peer.with(|manager| {
                     let terminus = manager.terminus();
-                    let area = manager.interface().allocate(4096).unwrap();
+                    let area = manager.session().allocate(4096).unwrap();
                     area.write_at(0, &data).unwrap();
                     let tag = manager
-                        .interface()
+                        .session()
                         .bind_area(terminus, &area, 0..4096)
                         .unwrap();
                     let length_bytes = data.len() as u64 / 2;
@@ -288,7 +287,7 @@ pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
                     });
                     let message = Message::new(&[]);
                     manager
-                        .interface()
+                        .session()
                         .send_gather(terminus, &target, &message, &pieces)
                         .unwrap();
                 });

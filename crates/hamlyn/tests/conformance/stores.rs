@@ -19,7 +19,7 @@ fn total() -> u64 {
 /// A slot with a part and a count for each of some sources.
 fn open(peer: &Peer, sources: usize) -> (Area, Slot) {
     peer.with(|manager| {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let area = interface.allocate(PART * sources as u64).unwrap();
         let new = NewSlot::new(&area).counting_stores(sources);
         let slot = interface.open_slot(new).unwrap();
@@ -30,7 +30,7 @@ fn open(peer: &Peer, sources: usize) -> (Area, Slot) {
 fn store(peer: &Peer, to: &Target, offset: u64, bytes: &[u8]) -> Result<(), SendError> {
     peer.with(|manager| {
         let (terminus, wait) = (manager.terminus(), Wait::millis(20_000));
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         interface.store(terminus, to, offset, bytes, wait)
     })
 }
@@ -38,7 +38,7 @@ fn store(peer: &Peer, to: &Target, offset: u64, bytes: &[u8]) -> Result<(), Send
 /// Waits until so many bytes were counted.
 fn counted(peer: &Peer, slot: &Slot, entry: u16, bytes: u64) {
     peer.until("the count", |manager, _| {
-        manager.interface().poll();
+        manager.session().poll();
         let stored = slot.stored_bytes(entry).unwrap();
         assert!(stored <= bytes, "{stored} bytes of {bytes}");
         (stored == bytes).then_some(())
@@ -76,7 +76,7 @@ pub(crate) fn stores_are_counted_apart_and_are_in_their_place(world: &World) {
                 }
             }
             assert_eq!(slot.stored_bytes(2), None);
-            let refusals = peer.with(|manager| manager.interface().refusals());
+            let refusals = peer.with(|manager| manager.session().refusals());
             assert_eq!(refusals.total(), 0);
             peer.put("through", &[]);
         },
@@ -91,7 +91,7 @@ pub(crate) fn stores_that_cannot_be_counted_are_refused(world: &World) {
             let (area, slot) = open(peer, 1);
             let narrow = peer.with(|manager| {
                 let new = NewSlot::new(&area).entries(1);
-                manager.interface().open_slot(new).unwrap()
+                manager.session().open_slot(new).unwrap()
             });
             peer.put_ticket("fast", &slot.fast_ticket(0, 64).unwrap());
             peer.put_ticket("narrow", &narrow.ticket(0, 0, 64).unwrap());
@@ -144,7 +144,7 @@ pub(crate) fn a_target_that_only_looks_sees_the_count(world: &World) {
             for number in 0..1000_u64 {
                 store(peer, &to, 8 * number, &(number + 1).to_le_bytes()).unwrap();
             }
-            peer.with(|manager| manager.interface().flush(Wait::millis(5_000)))
+            peer.with(|manager| manager.session().flush(Wait::millis(5_000)))
                 .unwrap();
             peer.get("through");
         },

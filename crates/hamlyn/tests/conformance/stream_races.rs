@@ -75,7 +75,7 @@ pub(crate) fn closing_while_everything_moves_on(world: &World) {
                     send(peer, &mut sender, &[number; 64]);
                 }
                 for _ in 0..round {
-                    peer.with(|manager| manager.interface().poll());
+                    peer.with(|manager| manager.session().poll());
                     peer::pause();
                 }
                 close(peer, sender);

@@ -215,7 +215,7 @@ pub(crate) fn a_revoked_tagged_ticket_is_worthless(world: &World) {
             assert_eq!(tag, 2);
             peer.until("the refusal", |manager, _| {
                 if !peer.is_in_order {
-                    manager.interface().poll();
+                    manager.session().poll();
                 }
                 let refused = receiver.info().unwrap().refusals;
                 let refused = refused.count(Refusal::BadKey);

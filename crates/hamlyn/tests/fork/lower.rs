@@ -2,9 +2,7 @@
 
 use hamlyn::engine::slot::Rights;
 use hamlyn::one_sided::{Change, Initiator, InitiatorOptions};
-use hamlyn::{
-    Address, Area, Host, InterfaceGuard, Manager, Message, NewSlot, Queue, Slot, Target, Wait,
-};
+use hamlyn::{Address, Area, Host, Manager, Message, NewSlot, Queue, Session, Slot, Target, Wait};
 
 use crate::Complaints;
 use crate::support::{LONG, until};
@@ -22,14 +20,14 @@ pub(crate) struct Lower {
 impl Lower {
     pub(crate) fn new<H: Host>(there: &Manager<H>, here: &Manager<H>) -> Self {
         let (queue, slot, area) = {
-            let mut interface = there.interface();
+            let mut interface = there.session();
             let queue = interface.open_queue(64).unwrap();
             let area = interface.allocate_shared(BYTES).unwrap();
             let new = NewSlot::new(&area).rights(Rights::ALL).queue(&queue);
             (queue, interface.open_slot(new).unwrap(), area)
         };
         let ticket = slot.fast_ticket(0, BYTES).unwrap();
-        let mut interface = here.interface();
+        let mut interface = here.session();
         let target = interface.target(&ticket, LONG).unwrap();
         let options = InitiatorOptions::default();
         let initiator = interface.open_initiator(target, options).unwrap();
@@ -48,38 +46,36 @@ impl Lower {
         let terminus = here.terminus();
         let message = Message::new(b"from the parent").word(round);
         let sent = here
-            .interface()
+            .session()
             .send_msg(terminus, &self.target, &message, LONG);
         sent.unwrap();
         let queue = self.queue.as_mut().unwrap();
         let came = until("the message", || {
-            here.interface().poll();
-            there.interface().rcv(queue).unwrap()
+            here.session().poll();
+            there.session().rcv(queue).unwrap()
         });
         assert_eq!(came.word, round);
-        let operation = here
-            .interface()
-            .begin_read_word(&mut self.initiator, 0, LONG);
+        let operation = here.session().begin_read_word(&mut self.initiator, 0, LONG);
         let operation = operation.unwrap();
         let word = until("the word", || {
-            there.interface().poll();
-            let mut interface = here.interface();
+            there.session().poll();
+            let mut interface = here.session();
             interface
                 .finish_word(&mut self.initiator, operation, Wait::Poll)
                 .ok()
         });
         assert_eq!(word.to_le_bytes(), *b"from the");
-        assert!(there.interface().rcv(queue).unwrap().is_none());
+        assert!(there.session().rcv(queue).unwrap().is_none());
     }
 
     /// Every public call of the lower layer, as a forked child would make it.
     pub(crate) fn use_all<H: Host>(&mut self, managers: &[Manager<H>; 2], told: &mut Complaints) {
         let [there, here] = managers;
         let terminus = here.terminus();
-        self.send(&mut here.interface(), terminus, told);
-        self.operate(&mut here.interface(), told);
+        self.send(&mut here.session(), terminus, told);
+        self.operate(&mut here.session(), told);
         let queue = self.queue.as_mut().unwrap();
-        let mut interface = there.interface();
+        let mut interface = there.session();
         told.refused("rcv", interface.rcv(queue));
         told.refused("receive_many", interface.receive_many(queue, 9, |_| ()));
         told.refused("rcv_block", interface.rcv_block(queue, Wait::millis(1)));
@@ -124,7 +120,7 @@ impl Lower {
 
     fn send<H: Host>(
         &mut self,
-        interface: &mut InterfaceGuard<'_, H>,
+        interface: &mut Session<'_, H>,
         terminus: hamlyn::engine::terminus::TerminusId,
         told: &mut Complaints,
     ) {
@@ -152,7 +148,7 @@ impl Lower {
         told.refused("close_terminus", interface.close_terminus(terminus));
     }
 
-    fn operate<H: Host>(&mut self, interface: &mut InterfaceGuard<'_, H>, told: &mut Complaints) {
+    fn operate<H: Host>(&mut self, interface: &mut Session<'_, H>, told: &mut Complaints) {
         let initiator = &mut self.initiator;
         let wait = Wait::millis(1);
         told.refused("read_word", interface.read_word(initiator, 0, wait));

@@ -19,7 +19,7 @@ pub(crate) const ENLARGE: u16 = 2;
 pub(crate) fn raw(manager: &Manager<ProcessHost>, target: &Target, message: &Message<'_>) -> bool {
     let terminus = manager.terminus();
     manager
-        .interface()
+        .session()
         .send_msg(terminus, target, message, Wait::millis(1_000))
         .is_ok()
 }
@@ -61,15 +61,15 @@ fn seed_bytes(ticket: &Ticket, pieces: u32, piece_bytes: u32, control: &Ticket) 
 impl HandReceiver {
     pub(crate) fn new(manager: &Manager<ProcessHost>, options: StreamOptions) -> Self {
         let length = u64::from(options.pieces) * u64::from(options.piece_bytes);
-        let queue = manager.interface().open_queue(64).unwrap();
+        let queue = manager.session().open_queue(64).unwrap();
         let open = |length: u64, entries: u16| {
-            let area = manager.interface().allocate(length).unwrap();
+            let area = manager.session().allocate(length).unwrap();
             let new = NewSlot::new(&area)
                 .mode(Mode::Paranoid)
                 .entries(entries.into())
                 .queue(&queue);
-            let slot = manager.interface().open_slot(new).unwrap();
-            let key = manager.interface().new_key().unwrap();
+            let slot = manager.session().open_slot(new).unwrap();
+            let key = manager.session().new_key().unwrap();
             for index in 0..entries {
                 let entry = slot.metadata().unwrap().entry(index).unwrap();
                 entry.permit(Permission {
@@ -101,7 +101,7 @@ impl HandReceiver {
     pub(crate) fn credit(&mut self, manager: &Manager<ProcessHost>) -> Ticket {
         until("the sender's hello", || {
             let came = manager
-                .interface()
+                .session()
                 .rcv_block(&mut self.queue, LONG)
                 .unwrap()?;
             (came.slot == self.control.name() && came.metadata_index == HELLO).then_some(())
@@ -156,14 +156,11 @@ pub(crate) enum Heard {
 impl HandSender {
     /// Connects, and says nothing.
     pub(crate) fn new(manager: &Manager<ProcessHost>, seed: StreamSeed) -> Self {
-        let target = manager
-            .interface()
-            .target(&seed_ticket(&seed), LONG)
-            .unwrap();
-        let area = manager.interface().allocate(16).unwrap();
-        let queue = manager.interface().open_queue(64).unwrap();
+        let target = manager.session().target(&seed_ticket(&seed), LONG).unwrap();
+        let area = manager.session().allocate(16).unwrap();
+        let queue = manager.session().open_queue(64).unwrap();
         let new = NewSlot::new(&area).queue(&queue).entries(1);
-        let slot = manager.interface().open_slot(new).unwrap();
+        let slot = manager.session().open_slot(new).unwrap();
         Self {
             manager: manager.clone(),
             target,
@@ -221,7 +218,7 @@ impl HandSender {
     /// The next thing that the receiver says.
     pub(crate) fn hear(&mut self) -> Heard {
         let came = until("an answer", || {
-            self.manager.interface().rcv(&mut self.queue).unwrap()
+            self.manager.session().rcv(&mut self.queue).unwrap()
         });
         if came.is_fast() {
             let word = came.word;

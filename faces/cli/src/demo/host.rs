@@ -66,7 +66,7 @@ pub(crate) fn run() -> Result<()> {
     let manager = hamlyn::open_with(Options::named(DESK), ManagerOptions::default())?;
     let inbox = tagged_write::Receiver::new(&manager, AREA_BYTES, TAGS)?;
     let ticket = inbox.ticket().to_bytes();
-    manager.interface().offer(ITEM, Supply::Always, &ticket)?;
+    manager.session().offer(ITEM, Supply::Always, &ticket)?;
     let mut program = Program {
         manager,
         inbox,
@@ -82,7 +82,7 @@ pub(crate) fn run() -> Result<()> {
                 let wait = Wait::For(Duration::from_secs(seconds));
                 let found = program
                     .manager
-                    .interface()
+                    .session()
                     .ask(Address::Name(&whom), ITEM, wait);
                 answer(&found.err().map(|error| error.to_string()))?;
             }
@@ -94,10 +94,7 @@ pub(crate) fn run() -> Result<()> {
 
 impl Program {
     fn sender(&mut self, to: &str) -> Result<tagged_write::Sender> {
-        let ticket = self
-            .manager
-            .interface()
-            .ask(Address::Name(to), ITEM, WAIT)?;
+        let ticket = self.manager.session().ask(Address::Name(to), ITEM, WAIT)?;
         let ticket = Ticket::from_bytes(&ticket)?;
         let sender = tagged_write::Sender::grow(&self.manager, &ticket, WAIT)?;
         self.senders.insert(to.to_owned(), sender.clone());
@@ -144,11 +141,11 @@ impl Program {
             }
         }
         ensure!(
-            self.manager.interface().flush(WAIT)?,
+            self.manager.session().flush(WAIT)?,
             "messages are left over"
         );
         ensure!(self.take()?.is_none(), "more came than were sent");
-        let interface = self.manager.interface();
+        let interface = self.manager.session();
         let mut states = interface
             .peers()
             .filter_map(|(link, _)| interface.connection_state(link));
@@ -181,7 +178,7 @@ impl Program {
             self.manager.wait(Wait::For(KNOCK))?;
         };
         let mut returned = 0;
-        while self.manager.interface().next_undelivered().is_some() {
+        while self.manager.session().next_undelivered().is_some() {
             returned += 1;
         }
         Ok(Loss {

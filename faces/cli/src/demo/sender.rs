@@ -53,7 +53,7 @@ pub(crate) fn run() -> Result<()> {
                     let data = tag.to_le_bytes();
                     sender.send(tag % 64 * 8, &data, tag, WAIT)?;
                 }
-                anyhow::ensure!(manager.interface().flush(WAIT)?, "messages are left over");
+                anyhow::ensure!(manager.session().flush(WAIT)?, "messages are left over");
                 answer(&())?;
             }
             Order::Stream { seed, file } => {
@@ -81,7 +81,7 @@ pub(crate) fn run() -> Result<()> {
                 let (first, last) = data.split_at(length / 3);
                 sender.send(0, first, WAIT)?;
                 sender.send_last(first.len() as u64, last, WAIT)?;
-                anyhow::ensure!(manager.interface().flush(WAIT)?, "messages are left over");
+                anyhow::ensure!(manager.session().flush(WAIT)?, "messages are left over");
                 answer(&())?;
             }
             Order::Delegate { member } => {
@@ -118,13 +118,13 @@ pub(crate) fn run() -> Result<()> {
                 length_bytes,
             } => {
                 let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
-                let target = manager.interface().target(&ticket, WAIT)?;
+                let target = manager.session().target(&ticket, WAIT)?;
                 answer(&())?;
                 let data = vec![1; length_bytes];
                 let terminus = manager.terminus();
                 let message = Message::new(&data);
                 manager
-                    .interface()
+                    .session()
                     .send_msg(terminus, &target, &message, Wait::Forever)?;
             }
         }
@@ -138,11 +138,11 @@ fn send_raw<H: hamlyn::Host>(
     offset: u64,
     data: &[u8],
 ) -> Result<()> {
-    let target = manager.interface().target(ticket, WAIT)?;
+    let target = manager.session().target(ticket, WAIT)?;
     let terminus = manager.terminus();
     let message = Message::new(data).at(offset);
     manager
-        .interface()
+        .session()
         .send_msg(terminus, &target, &message, WAIT)?;
     Ok(())
 }

@@ -165,19 +165,19 @@ fn refused_at_plain_slot(
         manager, senders, ..
     } = stage;
     // The slot is the first half of its area; the other half must stay as it is.
-    let area = manager.interface().allocate(2 * LENGTH)?;
+    let area = manager.session().allocate(2 * LENGTH)?;
     let slot = manager
-        .interface()
+        .session()
         .open_slot(NewSlot::new(&area).range(0..LENGTH).mode(Mode::Normal))?;
     let ticket = to_hex(&slot.fast_ticket(0, LENGTH)?.to_bytes());
     senders[2].order(&order(ticket))?;
     let () = senders[2].answer()?;
     let start = Instant::now();
-    while manager.interface().slot_info(&slot)?.refusals.total() == 0 {
-        manager.interface().poll();
+    while manager.session().slot_info(&slot)?.refusals.total() == 0 {
+        manager.session().poll();
         ensure!(start.elapsed().as_secs() < 10, "nothing was refused");
     }
-    let refusals = manager.interface().slot_info(&slot)?.refusals;
+    let refusals = manager.session().slot_info(&slot)?.refusals;
     ensure!(
         refusals.count(reason) == 1,
         "refused for another reason: {refusals:?}"
@@ -190,7 +190,7 @@ fn refused_at_plain_slot(
         bytes.iter().all(|&byte| byte == 0),
         "memory was written all the same"
     );
-    manager.interface().close_slot(slot)?;
+    manager.session().close_slot(slot)?;
     Ok(format!("refused: {reason}; not a byte was written"))
 }
 
@@ -210,7 +210,7 @@ pub(super) fn replay(stage: &mut Stage) -> Result<String> {
     datagram.keep();
     let start = Instant::now();
     while receiver.info()?.refusals.total() == 0 {
-        manager.interface().poll();
+        manager.session().poll();
         ensure!(
             start.elapsed().as_secs() < 10,
             "the second message was not refused"
@@ -237,10 +237,10 @@ pub(super) fn killed_peer(stage: &mut Stage) -> Result<String> {
     let Stage {
         manager, senders, ..
     } = stage;
-    let area = manager.interface().allocate(LENGTH as u64)?;
-    let mut queue = manager.interface().open_queue(16)?;
+    let area = manager.session().allocate(LENGTH as u64)?;
+    let mut queue = manager.session().open_queue(16)?;
     let slot = manager
-        .interface()
+        .session()
         .open_slot(NewSlot::new(&area).queue(&queue).entries(1))?;
     let ticket = to_hex(&slot.ticket(0, 0, LENGTH as u64)?.to_bytes());
     let victim = &mut senders[4];
@@ -255,7 +255,7 @@ pub(super) fn killed_peer(stage: &mut Stage) -> Result<String> {
         .and_then(|area| area.entry(0))
         .context("no entry")?;
     while entry.accumulator() == 0 {
-        manager.interface().poll();
+        manager.session().poll();
     }
     let killed = Instant::now();
     victim.kill()?;
@@ -266,12 +266,12 @@ pub(super) fn killed_peer(stage: &mut Stage) -> Result<String> {
         }
     };
     let after = killed.elapsed();
-    let announced = manager.interface().rcv(&mut queue)?;
+    let announced = manager.session().rcv(&mut queue)?;
     ensure!(announced.is_none(), "a message that was cut was announced");
     ensure!(after.as_millis() <= 100, "noticed only after {after:?}");
     let partly = entry.accumulator();
-    manager.interface().close_slot(slot)?;
-    manager.interface().close_queue(queue);
+    manager.session().close_slot(slot)?;
+    manager.session().close_queue(queue);
     Ok(format!(
         "{partly} packets of it had come; the wait ended {:.1} ms after the kill: {}",
         after.as_secs_f64() * 1e3,

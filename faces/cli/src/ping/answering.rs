@@ -88,7 +88,7 @@ impl Responder<'_> {
 
     fn introduce(&self) {
         let name = &self.arguments.name;
-        let interface = self.manager.interface();
+        let interface = self.manager.session();
         let host = interface.host().host_name();
         self.say(&match host {
             Some(host) => format!("answering as {name}; on other hosts it is {host}/{name}"),
@@ -98,19 +98,12 @@ impl Responder<'_> {
 
     /// Offers tickets, so that there are always some.
     fn restock(&mut self) -> Result<()> {
-        let given = self
-            .manager
-            .interface()
-            .host()
-            .rendezvous_counters()
-            .answered;
+        let given = self.manager.session().host().rendezvous_counters().answered;
         while self.offered < given + STOCK {
             let mut receiver = Receiver::new(&self.manager, SIZE_BYTES_MAX)?;
             receiver.ready();
             let ticket = receiver.ticket().to_bytes();
-            self.manager
-                .interface()
-                .offer(ITEM, Supply::Once, &ticket)?;
+            self.manager.session().offer(ITEM, Supply::Once, &ticket)?;
             self.offered += 1;
             self.silent.push_back(receiver);
         }
@@ -175,7 +168,7 @@ impl Responder<'_> {
     fn admit(&mut self, mut receiver: Receiver, reply: &Ticket, size_bytes: u32) -> Result<()> {
         let manager = &mut self.manager;
         // Over the link by which the hello came; a client without a link is not looked for.
-        let interface = manager.interface();
+        let interface = manager.session();
         let peer = interface
             .peers()
             .find(|(_, peer)| peer.destination.is_same(&reply.destination))
@@ -198,7 +191,7 @@ impl Responder<'_> {
             user,
             interface,
         } = peer.destination;
-        let own = manager.interface().identity().node;
+        let own = manager.session().identity().node;
         let shown = match node {
             _ if node == 0 || node == own => format!("process {} of user {user}", peer.process),
             _ => format!("interface {interface:016x} of user {user}, on another host"),
@@ -218,7 +211,7 @@ impl Responder<'_> {
     fn see_off(&mut self) -> Result<()> {
         let mut index = 0;
         while let Some(client) = self.clients.get(index) {
-            let interface = self.manager.interface();
+            let interface = self.manager.session();
             if interface
                 .peers()
                 .any(|(_, peer)| peer.destination.is_same(&client.peer))

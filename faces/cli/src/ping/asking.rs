@@ -93,7 +93,7 @@ fn greet<'a>(
     let first_ns = Clock::now_ns() - sent_ns;
     let peer = ticket.destination;
     let (link, far) = linked(&manager, &peer).context("the link ended at once")?;
-    let wire = manager.interface().connection_state(link);
+    let wire = manager.session().connection_state(link);
     let times = match wire {
         // The kernel says that both are here; then they read one clock, unless their namespaces differ.
         None if clock.is_same(Clock::own()) => Times::measured(),
@@ -129,7 +129,7 @@ fn ask_for_ticket(
         let left = until.saturating_duration_since(Instant::now());
         let wait = Wait::For(left.min(Duration::from_secs(1)));
         let to = Address::Name(&arguments.name);
-        match manager.interface().ask(to, ITEM, wait) {
+        match manager.session().ask(to, ITEM, wait) {
             Ok(ticket) => return Ok(ticket),
             Err(
                 error @ (Absent { .. }
@@ -149,7 +149,7 @@ fn ask_for_ticket(
 }
 
 fn linked(manager: &Manager<ProcessHost>, to: &Destination) -> Option<(LinkId, Peer)> {
-    let interface = manager.interface();
+    let interface = manager.session();
     let mut peers = interface.peers();
     let (link, peer) = peers.find(|(_, peer)| peer.destination.is_same(to))?;
     Some((link, peer.clone()))
@@ -204,11 +204,11 @@ impl Asker<'_> {
     }
 
     fn state(&self) -> Option<ConnectionState> {
-        self.manager.interface().connection_state(self.link)
+        self.manager.session().connection_state(self.link)
     }
 
     fn note_undelivered(&mut self) {
-        while let Some(back) = self.manager.interface().next_undelivered() {
+        while let Some(back) = self.manager.session().next_undelivered() {
             self.report.note_undelivered(back.reason.to_string());
         }
     }

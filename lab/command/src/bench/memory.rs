@@ -17,7 +17,7 @@ const PEERS: usize = 64;
 /// rings of the other direction, as large, are the peers'; so half of the growth of the
 /// machine's shared memory is ours.
 pub(crate) fn measure(pair: &mut Pair, report: &mut Report, bar: &ProgressBar) -> Result<()> {
-    let mut interface = pair.manager.interface();
+    let mut interface = pair.manager.session();
     let area = interface.allocate(64)?;
     let slot = interface.open_slot(NewSlot::new(&area))?;
     let ticket = to_hex(&slot.fast_ticket(0, 64)?.to_bytes());
@@ -33,14 +33,14 @@ pub(crate) fn measure(pair: &mut Pair, report: &mut Report, bar: &ProgressBar) -
 }
 
 fn connect(pair: &mut Pair, ticket: &str, peers: usize) -> Result<()> {
-    let known = pair.manager.interface().peers().count();
+    let known = pair.manager.session().peers().count();
     pair.actor.order(&Order::Idle {
         ticket: ticket.to_owned(),
         peers,
     })?;
     let () = pair.actor.answer()?;
-    while pair.manager.interface().peers().count() < known + peers {
-        pair.manager.interface().poll();
+    while pair.manager.session().peers().count() < known + peers {
+        pair.manager.session().poll();
     }
     Ok(())
 }
@@ -54,7 +54,7 @@ pub(crate) fn connect_idle(
     let ticket = Ticket::from_bytes(&from_hex(ticket)?)?;
     for _ in 0..peers {
         let manager = super::open()?;
-        manager.interface().target(&ticket, Wait::millis(5000))?;
+        manager.session().target(&ticket, Wait::millis(5000))?;
         idle.push(manager);
     }
     Ok(())

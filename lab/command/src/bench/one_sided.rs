@@ -162,7 +162,7 @@ impl Memory {
             length_bytes: AREA_BYTES,
             address: None,
         })?;
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let slot = interface.open_slot(NewSlot::new(&area).rights(Rights::ALL))?;
         let export = interface.export(&slot)?;
         for at in (0..AREA_BYTES).step_by(8) {
@@ -186,7 +186,7 @@ impl Memory {
     pub(crate) fn serve(&mut self, manager: &Manager<ProcessHost>, attends: bool) -> Result<()> {
         self.turn += 1;
         answer(&self.turn)?;
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         while self.area.load_u64(0)? != self.turn {
             if attends {
                 interface.poll();
@@ -198,7 +198,7 @@ impl Memory {
     }
 
     pub(crate) fn close(self, manager: &Manager<ProcessHost>) -> Result<()> {
-        manager.interface().close_slot(self.slot)?;
+        manager.session().close_slot(self.slot)?;
         Ok(())
     }
 }
@@ -208,7 +208,7 @@ fn open(pair: &mut Pair) -> Result<(Initiator, Initiator)> {
     pair.actor.order(&Order::ShareMemory)?;
     let ticket: String = pair.actor.answer()?;
     let ticket = ExportTicket::from_bytes(&from_hex(&ticket)?)?;
-    let mut interface = pair.manager.interface();
+    let mut interface = pair.manager.session();
     let target = interface.target(&ticket.ticket, WAIT)?;
     let options = InitiatorOptions::default();
     let packets = interface.open_initiator(target, options)?;
@@ -234,7 +234,7 @@ fn read(
     let figures = beside_raw(pair, &[HandOff::LINE], effort, |pair| {
         pair.actor.order(&Order::ServeMemory { attends })?;
         let turn: u64 = pair.actor.answer()?;
-        let mut interface = pair.manager.interface();
+        let mut interface = pair.manager.session();
         let start = Instant::now();
         for number in 0..reads {
             let at = READ_AT + number % 8 * 64;
@@ -300,7 +300,7 @@ fn changes(processes: usize, processors: &[usize], effort: Effort) -> Result<Cha
                 order: order.clone(),
             })?;
         }
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         // They are ready when each has counted itself in.
         while ground.word(START_LINE, 1).load(Acquire) != start * processes as u64 {
             interface.poll();
@@ -358,7 +358,7 @@ pub(crate) fn change(
         *manager = Some(hamlyn::open_with(options, ManagerOptions::default())?);
     }
     let manager = manager.as_ref().context("it was opened")?;
-    let mut interface = manager.interface();
+    let mut interface = manager.session();
     let ticket = ExportTicket::from_bytes(&from_hex(&order.ticket)?)?;
     let target = interface.target(&ticket.ticket, WAIT)?;
     if order.way == Way::Direct {

@@ -8,9 +8,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use hamlyn::engine::terminus::{TerminusId, TerminusOptions};
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Interface, Manager, ManagerOptions, Message, NewSlot, Queue, Slot, Target, Wait};
+use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Session, Slot, Target, Wait};
 use hamlyn::{datagram, stream, tagged_write};
 use serde::{Deserialize, Serialize};
 
@@ -91,15 +90,18 @@ pub(crate) fn run() -> Result<()> {
         Protocol::Datagram => counting(Datagrams::open(&here, &there)?, batches),
         Protocol::Stream => counting(Stream::open(&here, &there)?, batches),
     };
-    await_link(&mut there.interface())?;
+    await_link(&mut there.session())?;
     ends()
 }
 
 /// The same in fast mode, of messages of that length.
 fn count_raw<const BYTES: usize>(options: Options, batches: u64, is_direct: bool) -> Result<()> {
-    let sending = Interface::new(ProcessHost::open(options.clone())?)?;
-    let receiving = Interface::new(ProcessHost::open(options)?)?;
-    let mut ends = Raw::<BYTES>::open(sending, receiving, is_direct)?;
+    let sending = Manager::new(
+        ProcessHost::open(options.clone())?,
+        ManagerOptions::default(),
+    )?;
+    let receiving = Manager::new(ProcessHost::open(options)?, ManagerOptions::default())?;
+    let mut ends = Raw::<BYTES>::open(sending.session(), receiving.session(), is_direct)?;
     await_link(&mut ends.receiving)?;
     if is_direct {
         ends.grant()?;
@@ -112,7 +114,7 @@ fn counting<E: Ends + 'static>(mut ends: E, batches: u64) -> Box<dyn FnMut() -> 
 }
 
 /// The sender is connected; the receiver hears of it from the control thread of its host.
-fn await_link(receiving: &mut Interface<ProcessHost>) -> Result<()> {
+fn await_link(receiving: &mut Session<'_>) -> Result<()> {
     let since = Instant::now();
     while receiving.peers().next().is_none() {
         receiving.poll();
@@ -170,24 +172,19 @@ fn place(turn: usize) -> u64 {
     turn as u64 * DATA.len() as u64
 }
 
-struct Raw<const BYTES: usize> {
-    sending: Interface<ProcessHost>,
-    receiving: Interface<ProcessHost>,
-    terminus: TerminusId,
+struct Raw<'a, const BYTES: usize> {
+    sending: Session<'a>,
+    receiving: Session<'a>,
     queue: Queue,
     target: Target,
     slot: Slot,
 }
 
-impl<const BYTES: usize> Raw<BYTES> {
+impl<'a, const BYTES: usize> Raw<'a, BYTES> {
     const DATA: [u8; BYTES] = [7; BYTES];
     const AREA_BYTES: u64 = (BATCH * BYTES).next_multiple_of(4096) as u64;
 
-    fn open(
-        mut sending: Interface<ProcessHost>,
-        mut receiving: Interface<ProcessHost>,
-        is_direct: bool,
-    ) -> Result<Self> {
+    fn open(mut sending: Session<'a>, mut receiving: Session<'a>, is_direct: bool) -> Result<Self> {
         let area = if is_direct {
             receiving.allocate_shared(Self::AREA_BYTES)?
         } else {
@@ -198,7 +195,6 @@ impl<const BYTES: usize> Raw<BYTES> {
         let ticket = slot.fast_ticket(0, Self::AREA_BYTES)?;
         let target = sending.target(&ticket, GROWTH)?;
         Ok(Self {
-            terminus: sending.open_terminus(TerminusOptions::default())?,
             sending,
             receiving,
             queue,
@@ -217,13 +213,14 @@ impl<const BYTES: usize> Raw<BYTES> {
     }
 }
 
-impl<const BYTES: usize> Ends for Raw<BYTES> {
+impl<const BYTES: usize> Ends for Raw<'_, BYTES> {
     #[inline]
     fn send(&mut self, turn: usize) -> Result<()> {
         let place = (turn * BYTES) as u64;
         let message = Message::new(&Self::DATA).at(place).word(turn as u64);
+        let terminus = self.sending.terminus();
         self.sending
-            .send_msg(self.terminus, &self.target, &message, Wait::Poll)?;
+            .send_msg(terminus, &self.target, &message, Wait::Poll)?;
         Ok(())
     }
 

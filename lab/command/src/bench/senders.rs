@@ -200,7 +200,7 @@ impl Tally {
 impl Crowd {
     fn new(senders_max: usize, elsewhere: &[usize]) -> Result<Self> {
         let manager = super::open()?;
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let area = interface.allocate(senders_max as u64 * SLOT_BYTES)?;
         let queue = interface.open_queue(4096)?;
         drop(interface);
@@ -245,8 +245,8 @@ impl Crowd {
             let bytes: u64 = process.answer()?;
             theirs += bytes;
         }
-        while self.manager.interface().peers().count() < senders {
-            self.manager.interface().poll();
+        while self.manager.session().peers().count() < senders {
+            self.manager.session().poll();
         }
         let grown = memory::used_bytes()?.since(before);
         let new = new.len() as u64;
@@ -263,7 +263,7 @@ impl Crowd {
         let new = NewSlot::new(&self.area)
             .range(from..from + SLOT_BYTES)
             .queue(&self.queue);
-        let slot = self.manager.interface().open_slot(new)?;
+        let slot = self.manager.session().open_slot(new)?;
         let ticket = to_hex(&slot.fast_ticket(0, SLOT_BYTES)?.to_bytes());
         self.slots.push(slot);
         Ok(ticket)
@@ -273,7 +273,7 @@ impl Crowd {
     #[inline]
     fn take(&mut self, tally: &mut Tally) -> Result<()> {
         for _ in 0..MESSAGES_PER_LOOK {
-            if let Some(notification) = self.manager.interface().rcv(&mut self.queue)? {
+            if let Some(notification) = self.manager.session().rcv(&mut self.queue)? {
                 tally.count(notification.word)?;
             }
         }
@@ -370,7 +370,7 @@ impl Crowd {
 
     fn poll_empty(&mut self, polls: usize) -> Result<()> {
         for _ in 0..polls {
-            let taken = self.manager.interface().rcv(&mut self.queue)?;
+            let taken = self.manager.session().rcv(&mut self.queue)?;
             ensure!(taken.is_none(), "a silent sender sent something");
         }
         Ok(())

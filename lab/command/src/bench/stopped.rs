@@ -145,7 +145,7 @@ struct Sender {
 impl Sender {
     fn start(elsewhere: usize, protocol: Protocol, peers: usize, bytes: usize) -> Result<Self> {
         let manager = super::open()?;
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let area = interface.allocate(64)?;
         let ready = interface.open_queue(64)?;
         let slot = interface.open_slot(NewSlot::new(&area).queue(&ready))?;
@@ -162,7 +162,7 @@ impl Sender {
         let mut places = places.iter().map(|place| from_hex(place));
         let stopped = places.next().context("no stopped peer")??;
         let stopped = Ticket::from_bytes(&stopped)?;
-        let stopped = manager.interface().target(&stopped, WAIT)?;
+        let stopped = manager.session().target(&stopped, WAIT)?;
         let lines = places
             .map(|place| Line::grow(&manager, protocol, &place?))
             .collect::<Result<_>>()?;
@@ -190,7 +190,7 @@ impl Sender {
         // From now on the stopped one takes, too.
         self.process.order(&Order::TakeAll)?;
         ensure!(
-            self.manager.interface().flush(WAIT)?,
+            self.manager.session().flush(WAIT)?,
             "messages are stuck though all peers take them"
         );
         let begun = Instant::now();
@@ -219,7 +219,7 @@ impl Sender {
     /// One message for the stopped peer: whether it found room.
     fn offer(&mut self) -> Result<bool> {
         let terminus = self.manager.terminus();
-        let mut interface = self.manager.interface();
+        let mut interface = self.manager.session();
         let message = Message::new(&[7; 16]);
         let sent = interface.send_msg(terminus, &self.stopped, &message, Wait::Poll);
         Ok(found_room(sent)?.is_some())
@@ -239,7 +239,7 @@ impl Sender {
             if beside {
                 self.offer()?;
             }
-            self.manager.interface().poll();
+            self.manager.session().poll();
         }
         Ok(sent)
     }
@@ -248,7 +248,7 @@ impl Sender {
         if !matches!(self.lines[0], Line::Datagram(..)) {
             return Ok(());
         }
-        while let Some(came) = self.manager.interface().rcv(&mut self.ready)? {
+        while let Some(came) = self.manager.session().rcv(&mut self.ready)? {
             match self.lines.get_mut(came.word as usize) {
                 Some(Line::Datagram(_, is_ready)) => *is_ready = true,
                 _ => bail!("a word of nobody"),

@@ -100,7 +100,7 @@ fn interrupt(
     let ticket: String = driven.actor.answer()?;
     let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
     let terminus = pair.manager.terminus();
-    let mut interface = pair.manager.interface();
+    let mut interface = pair.manager.session();
     let target = interface.target(&ticket, WAIT)?;
     let interval_ns = INTERVAL_MIN_NS.max(grain_ns / MESSAGES_PER_GRAIN);
     let mut random = 0x9E37_79B9_7F4A_7C15_u64;
@@ -129,7 +129,7 @@ fn interrupt(
 
 /// The other side of [`interrupt`]: computes and polls by turns, and answers how long each message took.
 pub(crate) fn compute(manager: &Manager<ProcessHost>, grain_ns: u64, messages: u64) -> Result<()> {
-    let mut interface = manager.interface();
+    let mut interface = manager.session();
     let area = interface.allocate(messages * MESSAGE_BYTES)?;
     let mut queue = interface.open_queue(messages as usize)?;
     let slot = interface.open_slot(NewSlot::new(&area).queue(&queue))?;

@@ -204,7 +204,7 @@ fn flood(pair: &mut Pair, messages: u64, flood: Flood) -> Result<f64> {
     let ticket: String = pair.actor.answer()?;
     let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
     let terminus = pair.manager.terminus();
-    let mut interface = pair.manager.interface();
+    let mut interface = pair.manager.session();
     let target = interface.target(&ticket, WAIT)?;
     let length_bytes = flood.length_bytes;
     let mut data = vec![vec![0; length_bytes]; MANY as usize];
@@ -249,7 +249,7 @@ fn number(data: &mut [u8], turn: u64) {
 
 /// The other side of [`flood`].
 pub(crate) fn drain(manager: &Manager<ProcessHost>, messages: u64, flood: Flood) -> Result<()> {
-    let mut interface = manager.interface();
+    let mut interface = manager.session();
     let bytes = PLACES * flood.stride();
     let area = interface.allocate(bytes)?;
     let mut queue = interface.open_queue(4096)?;

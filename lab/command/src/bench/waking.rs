@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relea
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use hamlyn::engine::terminus::TerminusOptions;
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Interface, Message, NewSlot, Wait};
+use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Wait};
 use indicatif::ProgressBar;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::futex;
@@ -60,9 +59,12 @@ impl Score {
 
 /// A way to sleep, and to be woken.
 struct Wakeup<'a> {
-    sleep: Box<dyn FnMut() -> Result<()> + Send + 'a>,
-    wake: Box<dyn FnMut() -> Result<()> + 'a>,
+    /// What the sleeper's thread makes its sleep of.
+    sleeper: Box<dyn FnOnce() -> Act<'a> + Send + 'a>,
+    wake: Act<'a>,
 }
+
+type Act<'a> = Box<dyn FnMut() -> Result<()> + 'a>;
 
 /// The order in which three wakeups have their turns, which is another each time.
 fn order(time: u64) -> [usize; 3] {
@@ -81,9 +83,9 @@ fn order(time: u64) -> [usize; 3] {
 fn wakings(processor: usize, times: u64, wakeups: [Wakeup<'_>; 3]) -> Result<[Vec<f64>; 3]> {
     let score = &Score::new();
     let mut wakes = Vec::new();
-    let mut sleeps = Vec::new();
-    for Wakeup { sleep, wake } in wakeups {
-        sleeps.push(sleep);
+    let mut sleepers = Vec::new();
+    for Wakeup { sleeper, wake } in wakeups {
+        sleepers.push(sleeper);
         wakes.push(wake);
     }
     let turns = (0..times).flat_map(order).zip(1_u64..);
@@ -91,6 +93,7 @@ fn wakings(processor: usize, times: u64, wakeups: [Wakeup<'_>; 3]) -> Result<[Ve
         let theirs = turns.clone();
         let sleeper = scope.spawn(move || -> Result<()> {
             super::pin(&[processor])?;
+            let mut sleeps: Vec<_> = sleepers.into_iter().map(|make| make()).collect();
             for (way, turn) in theirs {
                 score.about_to_sleep.store(turn, Release);
                 sleeps[way]()?;
@@ -124,18 +127,20 @@ fn wakings(processor: usize, times: u64, wakeups: [Wakeup<'_>; 3]) -> Result<[Ve
 fn by_futex() -> Wakeup<'static> {
     let word = Arc::new(AtomicU32::new(0));
     let theirs = Arc::clone(&word);
-    let mut seen = 0;
     Wakeup {
-        sleep: Box::new(move || {
-            while theirs.load(Acquire) == seen {
-                // Shared, as between processes.
-                match futex::wait(&theirs, futex::Flags::empty(), seen, None) {
-                    Ok(()) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-                    Err(errno) => return Err(errno).context("sleeping on a futex"),
+        sleeper: Box::new(move || {
+            let mut seen = 0;
+            Box::new(move || {
+                while theirs.load(Acquire) == seen {
+                    // Shared, as between processes.
+                    match futex::wait(&theirs, futex::Flags::empty(), seen, None) {
+                        Ok(()) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+                        Err(errno) => return Err(errno).context("sleeping on a futex"),
+                    }
                 }
-            }
-            seen = theirs.load(Acquire);
-            Ok(())
+                seen = theirs.load(Acquire);
+                Ok(())
+            })
         }),
         wake: Box::new(move || {
             word.fetch_add(1, Release);
@@ -149,9 +154,11 @@ fn by_eventfd() -> Result<Wakeup<'static>> {
     let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).context("making an eventfd")?);
     let theirs = Arc::clone(&event);
     Ok(Wakeup {
-        sleep: Box::new(move || {
-            rustix::io::read(&theirs, &mut [0_u8; 8]).context("sleeping on an eventfd")?;
-            Ok(())
+        sleeper: Box::new(move || {
+            Box::new(move || {
+                rustix::io::read(&theirs, &mut [0_u8; 8]).context("sleeping on an eventfd")?;
+                Ok(())
+            })
         }),
         wake: Box::new(move || {
             rustix::io::write(&event, &1_u64.to_ne_bytes()).context("waking by eventfd")?;
@@ -160,28 +167,39 @@ fn by_eventfd() -> Result<Wakeup<'static>> {
     })
 }
 
-fn open() -> Result<Interface<ProcessHost>> {
+fn open() -> Result<Manager> {
     let mut options = Options::default().in_namespace("bench");
     options.spin_ns = Some(0);
-    Ok(Interface::new(ProcessHost::open(options)?)?)
+    Ok(Manager::new(
+        ProcessHost::open(options)?,
+        ManagerOptions::default(),
+    )?)
 }
 
 /// A receiver that does not poll before it sleeps, and a sender to it.
 fn by_message() -> Result<Wakeup<'static>> {
-    let (mut there, mut here) = (open()?, open()?);
-    let area = there.allocate(64)?;
-    let mut queue = there.open_queue(1024)?;
-    let slot = there.open_slot(NewSlot::new(&area).queue(&queue))?;
-    let ticket = slot.fast_ticket(0, 64)?;
-    let target = here.target(&ticket, TIMEOUT)?;
-    let terminus = here.open_terminus(TerminusOptions::default())?;
+    let (there, here) = (open()?, open()?);
+    let (mut queue, slot) = {
+        let mut there = there.session();
+        let area = there.allocate(64)?;
+        let queue = there.open_queue(1024)?;
+        let slot = there.open_slot(NewSlot::new(&area).queue(&queue))?;
+        (queue, slot)
+    };
+    let target = here.session().target(&slot.fast_ticket(0, 64)?, TIMEOUT)?;
+    let there = there.detach().map_err(|_| anyhow!("it has an end point"))?;
     Ok(Wakeup {
-        sleep: Box::new(move || {
-            let taken = there.rcv_block(&mut queue, TIMEOUT)?;
-            taken.map(|_| ()).context("nothing came")
+        sleeper: Box::new(move || {
+            let there = there.attach();
+            Box::new(move || {
+                let taken = there.session().rcv_block(&mut queue, TIMEOUT)?;
+                taken.map(|_| ()).context("nothing came")
+            })
         }),
         wake: Box::new(move || {
             let message = Message::new(&[7; 16]);
+            let mut here = here.session();
+            let terminus = here.terminus();
             here.send_msg(terminus, &target, &message, TIMEOUT)?;
             Ok(())
         }),

@@ -170,7 +170,7 @@ impl Outgoing {
     fn request(&mut self, manager: &Manager<ProcessHost>) -> Result<State> {
         let name = format!("h{}/{}", self.host, process_name(self.host));
         let registration = manager
-            .interface()
+            .session()
             .ask(Address::Name(&name), REGISTRATION, CALL)?;
         let registration = Ticket::from_bytes(&registration)?;
         let sender = tagged_write::Sender::grow(manager, &registration, CALL)?;
@@ -437,11 +437,11 @@ impl Connection {
     /// still in the queue, and fails when its turn comes.
     fn note_failed(&mut self, manager: &Manager<ProcessHost>) -> Result<()> {
         if let Some(handle) = self.datagram {
-            let completion = manager.interface().completion(handle)?;
+            let completion = manager.session().completion(handle)?;
             self.datagram_came_back |= completion != Completion::Sent;
         }
         for (number, handle) in (self.known.tags_below..).zip(&self.handles) {
-            if manager.interface().completion(*handle)? != Completion::Sent {
+            if manager.session().completion(*handle)? != Completion::Sent {
                 self.tags_came_back.push(number);
             }
         }

@@ -27,7 +27,7 @@ const QUEUE_ENTRIES: usize = 1 << 14;
 /// Whether there is a link to that interface, if only with what it had sent.
 pub(super) fn is_linked(manager: &Manager<ProcessHost>, to: &Destination) -> bool {
     manager
-        .interface()
+        .session()
         .peers()
         .any(|(_, peer)| peer.destination.is_same(to))
 }
@@ -88,7 +88,7 @@ impl Process {
         let registration = tagged_write::Receiver::new(&manager, registration_bytes, 256)?;
         let ticket = registration.ticket().to_bytes();
         manager
-            .interface()
+            .session()
             .offer(REGISTRATION, Supply::Always, &ticket)?;
         let others = (0..hosts).filter(|host| *host != life.host);
         Ok(Self {
@@ -117,7 +117,7 @@ impl Process {
             }
             let mut moved = self.open_door()?;
             moved |= self.receive()?;
-            while let Some(back) = self.manager.interface().next_undelivered() {
+            while let Some(back) = self.manager.session().next_undelivered() {
                 moved = true;
                 let mut senders = self.outgoing.iter_mut();
                 if !senders.any(|outgoing| outgoing.came_back(&back)) {

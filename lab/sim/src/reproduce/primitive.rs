@@ -9,7 +9,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use hamlyn::host::{Address, Supply};
-use hamlyn::{Interface, Manager, ManagerOptions, Message, NewSlot, Queue, Strategy, Target};
+use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Session, Strategy, Target};
 use hamlyn::{Ticket, Wait};
 
 use super::measure::Failure;
@@ -82,18 +82,18 @@ pub(super) struct Party {
 pub(super) struct Peer(Target);
 
 impl Party {
-    fn interface(&mut self) -> impl std::ops::DerefMut<Target = Interface<SimHost>> + '_ {
-        self.manager.interface()
+    fn session(&mut self) -> Session<'_, SimHost> {
+        self.manager.session()
     }
 
     /// The way to a program that offers a ticket.
     pub(super) fn peer(&mut self, name: &str) -> Peer {
         let bytes = self
-            .interface()
+            .session()
             .ask(Address::Name(name), "ticket", Wait::Forever)
             .expect("every program of the experiment offers a ticket");
         let ticket = Ticket::from_bytes(&bytes).expect("a ticket as it was offered");
-        let target = self.interface().target(&ticket, Wait::Forever);
+        let target = self.session().target(&ticket, Wait::Forever);
         Peer(target.expect("every program lives until all is done"))
     }
 
@@ -101,7 +101,7 @@ impl Party {
         let terminus = self.manager.terminus();
         let data = std::mem::take(&mut self.data);
         let message = Message::new(&data).word(word);
-        self.interface()
+        self.session()
             .send_msg(terminus, &to.0, &message, Wait::Forever)
             .expect("every program lives until all is done");
         self.data = data;
@@ -110,14 +110,14 @@ impl Party {
     /// Waits for a message: its word.
     pub(super) fn receive(&mut self) -> u64 {
         let Self { manager, queue, .. } = self;
-        let came = manager.interface().rcv_block(queue, Wait::Forever);
+        let came = manager.session().rcv_block(queue, Wait::Forever);
         came.ok().flatten().expect("a message is on its way").word
     }
 
     /// Takes a message if one is there.
     pub(super) fn look(&mut self) -> bool {
         let Self { manager, queue, .. } = self;
-        let came = manager.interface().rcv(queue);
+        let came = manager.session().rcv(queue);
         came.expect("the queue is long enough").is_some()
     }
 }
@@ -204,7 +204,7 @@ impl Primitive {
                     crate::host::open(Some(name), options).expect("an interface of its own");
                 let mut end = open(manager);
                 part(&mut end);
-                let _ = end.manager().interface().flush(Wait::Forever);
+                let _ = end.manager().session().flush(Wait::Forever);
                 // Others may still answer.
                 world::pause(QUIET);
             });
@@ -394,7 +394,7 @@ fn timed(call: impl FnOnce()) -> Span {
 /// Opens what messages land in, and offers the ticket to it.
 fn offer(manager: Manager<SimHost>, data_bytes: usize) -> Party {
     let (queue, ticket) = {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let area = interface.allocate(AREA_BYTES).expect("memory");
         let queue = interface.open_queue(QUEUE_ENTRIES).expect("a queue");
         let slot = NewSlot::new(&area).queue(&queue).entries(1);
@@ -403,7 +403,7 @@ fn offer(manager: Manager<SimHost>, data_bytes: usize) -> Party {
         (queue, ticket)
     };
     manager
-        .interface()
+        .session()
         .offer("ticket", Supply::Always, &ticket.to_bytes())
         .expect("an offer");
     Party {

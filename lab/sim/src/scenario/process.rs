@@ -104,7 +104,7 @@ impl<'a> Process<'a> {
         };
         let program = host::open(Some(&name(number)), options);
         let program = program.map_err(|error| error.to_string())?;
-        program.interface().set_bad_keys_max(u32::MAX);
+        program.session().set_bad_keys_max(u32::MAX);
         let flows = || plan.flows.iter().enumerate();
         let oracle = |flow: usize| Oracle::new(plan, history, flow);
         Ok(Self {
@@ -216,7 +216,7 @@ impl<'a> Process<'a> {
                 continue;
             }
             if let Some(receiver) = incoming.receiver.take() {
-                self.program.interface().withdraw(&item(&incoming.oracle));
+                self.program.session().withdraw(&item(&incoming.oracle));
                 let closed = receiver.close(&self.program, &incoming.oracle);
                 closed.map_err(of_flow(&incoming.oracle))?;
             }
@@ -224,7 +224,7 @@ impl<'a> Process<'a> {
             let receiver = flow::open_receiver(&self.program, &oracle).map_err(of_flow(&oracle))?;
             let seed = receiver.seed(&self.program)?;
             self.program
-                .interface()
+                .session()
                 .offer(&item(&oracle), Supply::Always, &seed)
                 .map_err(|error| error.to_string())?;
             (incoming.receiver, incoming.oracle) = (Some(receiver), oracle);
@@ -251,7 +251,7 @@ impl<'a> Process<'a> {
             let to = name(oracle.known().to);
             let seed = self
                 .program
-                .interface()
+                .session()
                 .ask(Address::Name(&to), &item(oracle), ANSWER);
             let sender = match seed {
                 Ok(seed) => flow::grow_sender(&self.program, oracle, &seed)?,
@@ -287,7 +287,7 @@ impl<'a> Process<'a> {
     /// Takes what came back, and tells the flows.
     fn take_back(&mut self) -> Result<bool, String> {
         let mut moved = false;
-        while let Some(packet) = self.program.interface().next_undelivered() {
+        while let Some(packet) = self.program.session().next_undelivered() {
             moved = true;
             kernel::with(|kernel| kernel.saw(format!("a packet came back: {}", packet.reason)));
             for Outgoing { oracle, sender, .. } in &mut self.outgoing {
@@ -362,7 +362,7 @@ impl<'a> Process<'a> {
         for &other in &self.peers {
             let name = name(other);
             let named = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
-            let interface = self.program.interface();
+            let interface = self.program.session();
             let links = interface.peers().filter(|(_, peer)| named(peer));
             let links = links.map(|(link, peer)| (link, peer.destination));
             let links: BTreeMap<_, _> = links.collect();
@@ -403,7 +403,7 @@ impl<'a> Process<'a> {
 
     /// What a world has seen, as far as this process knows.
     fn tell_what_it_saw(&self) {
-        let interface = self.program.interface();
+        let interface = self.program.session();
         let refusals = interface.refusals();
         let peers = interface.peers();
         let states = peers.filter_map(|(link, _)| interface.connection_state(link));
@@ -438,18 +438,18 @@ impl<'a> Process<'a> {
     /// Ends all links. A slot for answers stays open until they have come, or their link has ended, and a host that crashed
     /// is given up late.
     fn disconnect_all(&self) {
-        let peers = self.program.interface();
+        let peers = self.program.session();
         let links: Vec<_> = peers.peers().map(|(link, _)| link).collect();
         drop(peers);
         for link in links {
-            self.program.interface().disconnect(link);
+            self.program.session().disconnect(link);
         }
-        self.program.interface().poll();
+        self.program.session().poll();
     }
 
     fn end(mut self) -> Result<(), String> {
         self.tell_what_it_saw();
-        let _ = self.program.interface().flush(Wait::millis(1));
+        let _ = self.program.session().flush(Wait::millis(1));
         for outgoing in std::mem::take(&mut self.outgoing) {
             if let Some(sender) = outgoing.sender {
                 let closed = sender.close(&self.program, &outgoing.oracle);
@@ -472,7 +472,7 @@ impl<'a> Process<'a> {
         if !self.plan.is_lossless() {
             self.disconnect_all();
         }
-        let open = self.program.interface().slots_open();
+        let open = self.program.session().slots_open();
         if open != 0 {
             return Err(format!("{open} slots are open at the end"));
         }

@@ -13,14 +13,14 @@ pub struct Fences {
 impl Fences {
     pub fn open<H: Host>(manager: &Manager<H>) -> Result<Self, Violation> {
         fence(manager)?;
-        let told = manager.interface().refusals().total();
+        let told = manager.session().refusals().total();
         Ok(Self { told })
     }
 
     /// All that was sent has come, and all that was refused is told of, once.
     pub fn check<H: Host>(&mut self, manager: &Manager<H>) -> Result<(), Violation> {
         self.told += fence(manager)?;
-        let refused = manager.interface().refusals().total();
+        let refused = manager.session().refusals().total();
         if self.told != refused {
             let error = format!("{} of {refused} refused packets were told of", self.told);
             return Err(failed("a fence")(error));

@@ -25,14 +25,14 @@ pub struct Flood {
 
 impl Flood {
     pub fn open<H: Host>(manager: &Manager<H>) -> Result<Self, Violation> {
-        let area = manager.interface().allocate(AREA_BYTES as u64);
+        let area = manager.session().allocate(AREA_BYTES as u64);
         let area = area.map_err(failed("allocating an area"))?;
-        let slot = manager.interface().open_slot(NewSlot::new(&area));
+        let slot = manager.session().open_slot(NewSlot::new(&area));
         let slot = slot.map_err(failed("opening a slot"))?;
         let ticket = slot.fast_ticket(0, AREA_BYTES as u64);
         let ticket = ticket.map_err(failed("a ticket"))?;
         let target = manager
-            .interface()
+            .session()
             .target(&ticket, GROW)
             .map_err(failed("grow"))?;
         Ok(Self {
@@ -59,14 +59,14 @@ impl Flood {
             while sent(
                 "a short message",
                 manager
-                    .interface()
+                    .session()
                     .send_msg(terminus, &self.target, &message, Wait::Poll),
             )?
             .is_none()
             {
                 blocked += 1;
                 for _ in 0..POLLS {
-                    manager.interface().poll();
+                    manager.session().poll();
                 }
             }
             self.memory.write(offset, &data);
@@ -76,7 +76,7 @@ impl Flood {
         }
         let mut found = vec![0; AREA_BYTES];
         for _ in 0..POLLS_MAX {
-            manager.interface().poll();
+            manager.session().poll();
             let last = AREA_BYTES - MESSAGE_BYTES;
             let read = self.area.read_at(last as u64, &mut found[last..]);
             read.map_err(failed("reading the area"))?;
@@ -90,7 +90,7 @@ impl Flood {
     }
 
     pub fn close<H: Host>(self, manager: &Manager<H>) -> Result<(), Violation> {
-        let closed = manager.interface().close_slot(self.slot);
+        let closed = manager.session().close_slot(self.slot);
         closed.map_err(failed("closing a slot"))
     }
 }

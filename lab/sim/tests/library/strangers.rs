@@ -40,8 +40,8 @@ pub struct Strangers {
 
 impl Strangers {
     pub fn open<H: Host>(manager: &Manager<H>) -> Result<Self, Violation> {
-        let area = manager.interface().allocate(AREA_BYTES as u64);
-        let queue = manager.interface().open_queue(QUEUE_ENTRIES);
+        let area = manager.session().allocate(AREA_BYTES as u64);
+        let queue = manager.session().open_queue(QUEUE_ENTRIES);
         let mut model = Receiving::new();
         model.receive_enable = ReceiveEnable::Open;
         model.add_area(AREA_BYTES);
@@ -91,7 +91,7 @@ impl Strangers {
             .entries(ENTRIES)
             .queue(&self.queue)
             .rights(rights);
-        let slot = manager.interface().open_slot(new);
+        let slot = manager.session().open_slot(new);
         let slot = slot.map_err(failed("opening a slot"))?;
         let entries = self.model.add_entries(ENTRIES);
         let new = receiving::NewSlot {
@@ -117,13 +117,13 @@ impl Strangers {
     fn close_slot<H: Host>(&mut self, manager: &Manager<H>, at: usize) -> Result<(), Violation> {
         let place = self.places.swap_remove(at);
         let name = place.slot.name();
-        let found = manager.interface().close_slot(place.slot).is_ok();
+        let found = manager.session().close_slot(place.slot).is_ok();
         self.model.slot_closed(name, found)
     }
 
     fn rekey<H: Host>(&mut self, manager: &Manager<H>, at: usize) -> Result<(), Violation> {
         let slot = &mut self.places[at].slot;
-        let done = manager.interface().rekey_slot(slot);
+        let done = manager.session().rekey_slot(slot);
         done.map_err(failed("re-keying a slot"))?;
         self.model.slot_rekeyed(slot.name(), key(slot)?, true)
     }
@@ -141,7 +141,7 @@ impl Strangers {
         };
         let low = random.below(20);
         let permission = Permission {
-            key: manager.interface().new_key().map_err(failed("a new key"))?,
+            key: manager.session().new_key().map_err(failed("a new key"))?,
             low,
             high: low + random.below(44),
         };
@@ -176,7 +176,7 @@ impl Strangers {
             _ => (key(&place.slot)?, 0, place.slot.length_bytes()),
         };
         let good = Ticket {
-            destination: manager.interface().identity(),
+            destination: manager.session().identity(),
             slot: place.slot.name(),
             metadata_index: index,
             key,
@@ -233,11 +233,11 @@ impl Strangers {
         message.silent = is_silent;
         let terminus = manager.terminus();
         let target = manager
-            .interface()
+            .session()
             .target(&ticket, GROW)
             .map_err(failed("grow"))?;
         let result = manager
-            .interface()
+            .session()
             .send_msg(terminus, &target, &message, Wait::Poll);
         let Some(handle) = sent("a message", result)? else {
             return Ok(());
@@ -270,7 +270,7 @@ impl Strangers {
             _ => LOOKS_MAX,
         };
         self.look(manager, looks)?;
-        let completion = manager.interface().completion(handle);
+        let completion = manager.session().completion(handle);
         match completion.map_err(failed("asking for a completion"))? {
             Completion::Sent => Ok(()),
             found => Err(Violation::Completion {
@@ -285,7 +285,7 @@ impl Strangers {
     /// Reads what is announced until all is there that must be, and looks at everything.
     fn look<H: Host>(&mut self, manager: &Manager<H>, looks: u32) -> Result<(), Violation> {
         for look in 0..looks {
-            match manager.interface().rcv(&mut self.queue) {
+            match manager.session().rcv(&mut self.queue) {
                 Ok(None) => {}
                 Ok(found) => self.model.notified(0, Ok(found))?,
                 Err(ReceiveError::Overrun(overrun)) => {
@@ -293,7 +293,7 @@ impl Strangers {
                 }
                 Err(error) => return Err(failed("reading a queue")(error)),
             }
-            let refused = manager.interface().refusals().total();
+            let refused = manager.session().refusals().total();
             let is_there = self.model.is_silent(0) && refused >= self.model.refused();
             if is_there && look >= LOOKS_MIN {
                 break;
@@ -302,9 +302,9 @@ impl Strangers {
         if !self.model.is_silent(0) {
             self.model.notified(0, Ok(None))?;
         }
-        self.model.counted(None, &manager.interface().refusals())?;
+        self.model.counted(None, &manager.session().refusals())?;
         for place in &self.places {
-            let info = manager.interface().slot_info(&place.slot);
+            let info = manager.session().slot_info(&place.slot);
             let info = info.map_err(failed("looking at a slot"))?;
             let name = place.slot.name();
             self.model.counted(Some(name), &info.refusals)?;
@@ -324,7 +324,7 @@ impl Strangers {
         while !self.places.is_empty() {
             self.close_slot(manager, 0)?;
         }
-        manager.interface().close_queue(self.queue);
+        manager.session().close_queue(self.queue);
         Ok(())
     }
 }

@@ -27,27 +27,27 @@ fn history(seed: u64, strategy: Strategy) -> Outcome {
             };
             let manager = hamlyn_sim::host::open(Some(name), options).unwrap();
             let terminus = manager.terminus();
-            let area = manager.interface().allocate(64).unwrap();
-            let mut queue = manager.interface().open_queue(1024).unwrap();
+            let area = manager.session().allocate(64).unwrap();
+            let mut queue = manager.session().open_queue(1024).unwrap();
             let slot = NewSlot::new(&area).queue(&queue);
             let ticket = manager
-                .interface()
+                .session()
                 .open_slot(slot)
                 .unwrap()
                 .fast_ticket(0, 64)
                 .unwrap();
             let always = hamlyn::host::Supply::Always;
             manager
-                .interface()
+                .session()
                 .offer("ticket", always, &ticket.to_bytes())
                 .unwrap();
             let peer = hamlyn::host::Address::Name(peer);
             let bytes = manager
-                .interface()
+                .session()
                 .ask(peer, "ticket", Wait::Forever)
                 .unwrap();
             let ticket = Ticket::from_bytes(&bytes).unwrap();
-            let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
+            let target = manager.session().target(&ticket, Wait::Forever).unwrap();
             let mut random = Random::new(seed);
             for word in 0..MESSAGES {
                 // Both draw the same, so both know who is to send.
@@ -57,23 +57,23 @@ fn history(seed: u64, strategy: Strategy) -> Outcome {
                     world::pause(Span::from_ns(idle));
                     let message = Message::new(&[1; 16]).word(word);
                     manager
-                        .interface()
+                        .session()
                         .send_msg(terminus, &target, &message, Wait::Forever)
                         .unwrap();
                     // The other receives afterwards, and sleeps until then. Who sends is drawn; whether it is fenced is not.
                     if word % 5 == 0 && word + 1 < MESSAGES {
-                        let fenced = manager.interface().fence(Wait::Forever);
+                        let fenced = manager.session().fence(Wait::Forever);
                         assert_eq!(fenced, Ok(()));
                     }
                 } else {
                     let came = manager
-                        .interface()
+                        .session()
                         .rcv_block(&mut queue, Wait::Forever)
                         .unwrap();
                     assert_eq!(came.unwrap().word, word);
                 }
             }
-            manager.interface().flush(Wait::Forever).unwrap();
+            manager.session().flush(Wait::Forever).unwrap();
             world::pause(Span::from_us(100));
         });
     }

@@ -100,7 +100,7 @@ fn a_sleeper_is_sent_one_message() {
             runtime.announce_sleep();
             runtime.barrier()?;
             let is_woken = |runtime: &mut Runtime| {
-                runtime.manager.interface().poll();
+                runtime.manager.session().poll();
                 runtime.own_word(WOKEN) != 0
             };
             assert!((0..POLLS).any(|_| is_woken(runtime)));

@@ -103,7 +103,7 @@ pub(crate) fn play(manager: Manager<Host>, job: Job, role: &Role<'_>) -> Result<
             length_bytes: LENGTH,
             address: None,
         })?,
-        Placement::Copied => manager.interface().allocate(LENGTH)?,
+        Placement::Copied => manager.session().allocate(LENGTH)?,
     };
     let program = Test {
         area: area.clone(),

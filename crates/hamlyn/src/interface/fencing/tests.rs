@@ -5,6 +5,7 @@ use hamlyn_host::process::{Options, ProcessHost};
 use super::*;
 use crate::datagram::{Receiver, Sender};
 use crate::manager::{Manager, ManagerOptions};
+use crate::wait::Wait;
 
 const LONG: Wait = Wait::millis(20_000);
 
@@ -16,7 +17,7 @@ fn open(namespace: &str) -> Manager<ProcessHost> {
 /// A fence while that peer takes packets.
 fn fenced(here: &Manager<ProcessHost>, there: &Manager<ProcessHost>) -> Result<(), FenceError> {
     loop {
-        there.interface().poll();
+        there.session().poll();
         match here.fence(Wait::Poll) {
             Err(FenceError::TimedOut { .. }) => {}
             fenced => return fenced,
@@ -35,17 +36,17 @@ fn what_a_fence_was_told_is_told_by_the_next() {
             let sender = Sender::grow(&here, &inbox.ticket(), LONG).unwrap();
             sender.send(b"refused", LONG).unwrap();
         }
-        let mut fence = here.enter().unwrap().interface.begin_fence();
+        let mut fence = here.enter().unwrap().begin_fence();
         while fence.refusals.is_empty() {
-            there.interface().poll();
-            let is_over = here.enter().unwrap().interface.continue_fence(&mut fence);
+            there.session().poll();
+            let is_over = here.enter().unwrap().continue_fence(&mut fence);
             assert!(!is_over, "a peer that takes nothing has answered");
         }
         drop(fence);
         let to_there = not_ready[0].ticket().destination;
         if ends {
-            let link = here.enter().unwrap().interface.link_to(&to_there).unwrap();
-            here.interface().disconnect(link);
+            let link = here.enter().unwrap().link_to(&to_there).unwrap();
+            here.session().disconnect(link);
         }
         let to_silent = not_ready[1].ticket().destination;
         let told = [here.fence(Wait::Poll), fenced(&here, &silent)];
@@ -67,10 +68,10 @@ fn a_fence_that_was_told_of_nothing_leaves_nothing() {
     let sender = Sender::grow(&here, &inbox.ticket(), LONG).unwrap();
     for _ in 0..100 {
         sender.send(b"refused", LONG).unwrap();
-        let mut fence = here.enter().unwrap().interface.begin_fence();
-        assert!(!here.enter().unwrap().interface.continue_fence(&mut fence));
+        let mut fence = here.enter().unwrap().begin_fence();
+        assert!(!here.enter().unwrap().continue_fence(&mut fence));
     }
-    assert!(here.enter().unwrap().interface.untold.take().is_empty());
+    assert!(here.enter().unwrap().untold.take().is_empty());
     let fenced = fenced(&here, &there);
     assert!(
         matches!(fenced, Err(FenceError::Refused { count: 100, .. })),

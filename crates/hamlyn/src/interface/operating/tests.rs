@@ -135,7 +135,7 @@ fn agree(operations: &mut Operations, steps: &[Step]) {
 /// With the operations of an initiator of its own.
 fn with_operations(run: impl FnOnce(&mut Operations)) {
     let manager = crate::open_unnamed().unwrap();
-    let mut interface = manager;
+    let mut interface = manager.session();
     let area = interface.allocate(4096).unwrap();
     let new = NewSlot::new(&area).rights(Rights::ALL);
     let slot = interface.open_slot(new).unwrap();

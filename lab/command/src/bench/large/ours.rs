@@ -35,7 +35,7 @@ pub(crate) enum Source<'a> {
 /// Makes a send-buffer area with those bytes.
 pub(crate) fn send_area(pair: &Pair, source: &[u8]) -> Result<SendTag> {
     let terminus = pair.manager.terminus();
-    let mut interface = pair.manager.interface();
+    let mut interface = pair.manager.session();
     let length_bytes = source.len() as u64;
     let area = interface.allocate(length_bytes)?;
     area.write_at(0, source)?;
@@ -45,7 +45,7 @@ pub(crate) fn send_area(pair: &Pair, source: &[u8]) -> Result<SendTag> {
 /// Gives it up.
 pub(crate) fn give_up(pair: &Pair, tag: SendTag) -> Result<()> {
     let terminus = pair.manager.terminus();
-    pair.manager.interface().unbind_area(terminus, tag)?;
+    pair.manager.session().unbind_area(terminus, tag)?;
     Ok(())
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct SendingEnd {
 
 impl SendingEnd {
     pub(crate) fn open(pair: &mut Pair, buffers: Buffers, placement: Placement) -> Result<Self> {
-        let mut interface = pair.manager.interface();
+        let mut interface = pair.manager.session();
         let area = interface.allocate(0)?;
         let queue = interface.open_queue(2048)?;
         let credit = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
@@ -74,7 +74,7 @@ impl SendingEnd {
         })?;
         let ticket: String = pair.actor.answer()?;
         let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
-        let mut interface = pair.manager.interface();
+        let mut interface = pair.manager.session();
         let targets: Result<Vec<_>, _> = (0..buffers.on_their_way(placement))
             .map(|index| {
                 let ticket = Ticket {
@@ -91,7 +91,7 @@ impl SendingEnd {
             pair.actor.order(&Order::LargeGrant)?;
             let ticket: String = pair.actor.answer()?;
             let ticket = GrantTicket::from_bytes(&from_hex(&ticket)?)?;
-            pair.manager.interface().accept_grant(&ticket, WAIT)?;
+            pair.manager.session().accept_grant(&ticket, WAIT)?;
             grant = Some(ticket);
         }
         Ok(Self {
@@ -121,7 +121,7 @@ impl SendingEnd {
         let buffers = self.buffers;
         let on_their_way = buffers.on_their_way(placement);
         let terminus = pair.manager.terminus();
-        let mut interface = pair.manager.interface();
+        let mut interface = pair.manager.session();
         let mut taken = 0;
         let start = std::time::Instant::now();
         for message in 0..messages {
@@ -166,7 +166,7 @@ impl SendingEnd {
         let placement = self.placement;
         pair.actor.order(&Order::LargeClose { placement })?;
         let () = pair.actor.answer()?;
-        let mut interface = pair.manager.interface();
+        let mut interface = pair.manager.session();
         if let Some(grant) = &self.grant {
             interface.drop_grant(grant);
         }
@@ -194,7 +194,7 @@ impl ReceivingEnd {
         placement: Placement,
         credit: &str,
     ) -> Result<Self> {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let bytes = buffers.target_bytes() as u64;
         let area = match placement {
             Placement::Copied => interface.allocate(bytes)?,
@@ -217,7 +217,7 @@ impl ReceivingEnd {
 
     /// Grants all of the memory to the sender.
     pub(crate) fn grant(&mut self, manager: &Manager<ProcessHost>) -> Result<()> {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let range = 0..self.slot.length_bytes();
         let grant = interface.grant(&self.slot, range, self.credit.link())?;
         answer(&to_hex(&grant.ticket().to_bytes()))
@@ -227,7 +227,7 @@ impl ReceivingEnd {
     pub(crate) fn take(&mut self, manager: &Manager<ProcessHost>, messages: u64) -> Result<()> {
         answer(&())?;
         let terminus = manager.terminus();
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let on_their_way = self.buffers.on_their_way(self.placement);
         // Credit for several at a time, if there are several.
         let batch = (on_their_way / 8).max(1);
@@ -249,7 +249,7 @@ impl ReceivingEnd {
     }
 
     pub(crate) fn close(self, manager: &Manager<ProcessHost>) -> Result<()> {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         interface
             .close_slot(self.slot)
             .context("closing the slot")?;

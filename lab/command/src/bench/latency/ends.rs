@@ -30,7 +30,7 @@ impl Receiving {
     pub(super) fn open(manager: &Manager<ProcessHost>, exchange: Exchange) -> Result<Self> {
         Ok(match exchange.protocol {
             Protocol::Raw => {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 let area = if exchange.is_direct {
                     interface.allocate_shared(AREA_BYTES)?
                 } else {
@@ -76,7 +76,7 @@ impl Receiving {
             bail!("nothing to grant");
         };
         let grant = manager
-            .interface()
+            .session()
             .grant(slot, 0..AREA_BYTES, target.link())?;
         Ok(to_hex(&grant.ticket().to_bytes()))
     }
@@ -91,7 +91,7 @@ impl Receiving {
                 ..
             } => {
                 let notification = loop {
-                    if let Some(notification) = manager.interface().rcv(queue)? {
+                    if let Some(notification) = manager.session().rcv(queue)? {
                         break notification;
                     }
                 };
@@ -188,7 +188,7 @@ impl Sending {
         Ok(match exchange.protocol {
             Protocol::Raw => Self::Raw {
                 terminus: manager.terminus(),
-                target: manager.interface().target(&ticket, WAIT)?,
+                target: manager.session().target(&ticket, WAIT)?,
                 manager: manager.clone(),
             },
             Protocol::Tagged => Self::Tagged(tagged_write::Sender::grow(manager, &ticket, WAIT)?),
@@ -203,7 +203,7 @@ impl Sending {
             bail!("nothing to store into");
         };
         let ticket = GrantTicket::from_bytes(&from_hex(grant)?)?;
-        manager.interface().accept_grant(&ticket, WAIT)?;
+        manager.session().accept_grant(&ticket, WAIT)?;
         Ok(())
     }
 
@@ -220,7 +220,7 @@ impl Sending {
                 let word = if exchange.has_word { turn } else { 0 };
                 let message = Message::new(data).at(place).word(word);
                 manager
-                    .interface()
+                    .session()
                     .send_msg(*terminus, target, &message, Wait::Forever)?;
             }
             Self::Tagged(sender) => {

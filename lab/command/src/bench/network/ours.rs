@@ -84,7 +84,7 @@ impl Basin {
         entries: u64,
         notifications: usize,
     ) -> Result<Self> {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let area = interface.allocate(bytes)?;
         let queue = interface.open_queue(notifications)?;
         let new = NewSlot::new(&area).queue(&queue).entries(entries as usize);
@@ -132,7 +132,7 @@ impl Receiving {
 
     pub(super) fn credit(&mut self, manager: &Manager<ProcessHost>, ticket: &str) -> Result<()> {
         let ticket = Ticket::from_bytes(&from_hex(ticket)?)?;
-        self.credit = Some(manager.interface().target(&ticket, SETTING_UP)?);
+        self.credit = Some(manager.session().target(&ticket, SETTING_UP)?);
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl Receiving {
         let terminus = manager.terminus();
         let credit = self.credit.as_ref().context("nobody to tell")?;
         let message = Message::new(&[]).word(word);
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         interface.send_msg(terminus, credit, &message, Wait::Forever)?;
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Receiving {
         let (mut sum, mut wanted) = (0_u64, 0_u64);
         for number in 0..units {
             let notification = loop {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 if let Some(notification) = interface.rcv(&mut self.large.queue)? {
                     break notification;
                 }
@@ -196,7 +196,7 @@ impl Receiving {
 
     fn take_short(&mut self, manager: &Manager<ProcessHost>, units: u64) -> Result<()> {
         let (mut sum, mut count) = (0_u64, 0_u64);
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         while count < units {
             let most = MANY.min(units - count) as usize;
             let came = interface.receive_many(&mut self.short.queue, most, |notification| {
@@ -226,7 +226,7 @@ impl Sending {
         let credit = Basin::open(manager, 0, 1, 64)?;
         let large = Ticket::from_bytes(&from_hex(&tickets.large)?)?;
         let short = Ticket::from_bytes(&from_hex(&tickets.short)?)?;
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let large: Result<Vec<_>, _> = (0..LARGE_ON_THEIR_WAY)
             .map(|entry| {
                 let metadata_index = entry as u16;
@@ -272,7 +272,7 @@ impl Sending {
 
     /// Waits for a word of the receiver.
     fn told(&mut self, manager: &Manager<ProcessHost>) -> Result<u64> {
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         loop {
             if let Some(notification) = interface.rcv(&mut self.credit.queue)? {
                 return Ok(notification.word);
@@ -303,7 +303,7 @@ impl Sending {
             self.record[end..].copy_from_slice(&stamp);
             let target = self.large.get(entry as usize).context("no such entry")?;
             let put = Message::new(&self.record).at(entry * LARGE_BYTES);
-            let mut interface = manager.interface();
+            let mut interface = manager.session();
             interface.send_msg(terminus, target, &put, Wait::Forever)?;
         }
         while (free.len() as u64) < LARGE_ON_THEIR_WAY.min(units) {
@@ -315,7 +315,7 @@ impl Sending {
 
     fn give_each(&mut self, manager: &Manager<ProcessHost>, units: u64) -> Result<()> {
         let terminus = manager.terminus();
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let data = [0x5a; PLACE_BYTES as usize];
         for turn in 0..units {
             let place = turn % PLACES * PLACE_BYTES;
@@ -327,7 +327,7 @@ impl Sending {
 
     fn give_many(&mut self, manager: &Manager<ProcessHost>, units: u64) -> Result<()> {
         let terminus = manager.terminus();
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let data = [0x5a; PLACE_BYTES as usize];
         for first in (0..units).step_by(MANY as usize) {
             let turns = first..units.min(first + MANY);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Interface, Manager, ManagerOptions, Message, NewSlot, Queue, Target, Ticket, Wait};
+use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Target, Ticket, Wait};
 use serde::{Deserialize, Serialize};
 
 use crate::bench::pin;
@@ -68,14 +68,15 @@ impl Process {
         data[..8].copy_from_slice(&word.to_le_bytes());
         let place = word % (SLOT_BYTES / MESSAGE_BYTES) * MESSAGE_BYTES;
         let message = Message::new(&data).at(place).word(word);
-        let interface: &mut Interface<_> = &mut self.manager.interface();
-        interface.send_msg(terminus, &self.target, &message, Wait::Forever)?;
+        self.manager
+            .session()
+            .send_msg(terminus, &self.target, &message, Wait::Forever)?;
         Ok(())
     }
 
     #[inline]
     fn receive(&mut self) -> Result<u64> {
-        let mut interface = self.manager.interface();
+        let mut interface = self.manager.session();
         let taken = interface.rcv_block(&mut self.queue, Wait::Forever)?;
         Ok(taken.context("nothing came")?.word)
     }
@@ -104,7 +105,7 @@ impl Process {
             }
         };
         self.send(LAST)?;
-        self.manager.interface().flush(Wait::Forever)?;
+        self.manager.session().flush(Wait::Forever)?;
         Ok(rate)
     }
 
@@ -133,7 +134,7 @@ pub(crate) fn run() -> Result<()> {
         Options::default().in_namespace("bench"),
         ManagerOptions::default(),
     )?;
-    let mut interface = manager.interface();
+    let mut interface = manager.session();
     let area = interface.allocate(SLOT_BYTES)?;
     let queue = interface.open_queue(4096)?;
     let slot = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
@@ -143,7 +144,7 @@ pub(crate) fn run() -> Result<()> {
         bail!("not told whom to meet");
     };
     let ticket = Ticket::from_bytes(&from_hex(&ticket)?)?;
-    let target = manager.interface().target(&ticket, CONNECT_WAIT)?;
+    let target = manager.session().target(&ticket, CONNECT_WAIT)?;
     answer(&())?;
     let mut process = Process {
         manager,

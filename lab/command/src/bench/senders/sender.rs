@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
-use hamlyn::engine::terminus::{TerminusId, TerminusOptions};
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Interface, Message, Target, Ticket, Wait};
+use hamlyn::{Manager, ManagerOptions, Message, Target, Ticket, Wait};
 use serde::{Deserialize, Serialize};
 
 use super::{LAST, MESSAGES_PER_LOOK, SLOT_BYTES};
@@ -36,8 +35,7 @@ pub(super) enum Order {
 /// One sender.
 struct Sender {
     number: u64,
-    interface: Interface<ProcessHost>,
-    terminus: TerminusId,
+    manager: Manager,
     ticket: Ticket,
     target: Option<Target>,
 }
@@ -47,25 +45,24 @@ impl Sender {
         let mut options = Options::default().in_namespace("bench");
         // The default would be not to poll at all where there is but one processor.
         options.spin_ns = Some(SPIN_NS);
-        let mut interface = Interface::new(ProcessHost::open(options)?)?;
+        let host = ProcessHost::open(options)?;
         Ok(Self {
             number,
-            terminus: interface.open_terminus(TerminusOptions::default())?,
-            interface,
+            manager: Manager::new(host, ManagerOptions::default())?,
             ticket: Ticket::from_bytes(&from_hex(ticket)?)?,
             target: None,
         })
     }
 
     fn connect(&mut self) -> Result<()> {
-        self.target = Some(self.interface.target(&self.ticket, CONNECT_WAIT)?);
+        self.target = Some(self.manager.session().target(&self.ticket, CONNECT_WAIT)?);
         Ok(())
     }
 
     /// Sends until it is to stop. How many messages.
     fn send(&mut self, stop: &AtomicBool) -> Result<u64> {
         let target = self.target.as_ref().context("not connected")?;
-        let terminus = self.terminus;
+        let terminus = self.manager.terminus();
         let mut turn = 0_u64;
         let mut data = [0; MESSAGE_BYTES as usize];
         while !stop.load(Ordering::Relaxed) {
@@ -74,15 +71,17 @@ impl Sender {
                 let message = Message::new(&data)
                     .at(turn % (SLOT_BYTES / MESSAGE_BYTES) * MESSAGE_BYTES)
                     .word(self.number);
-                self.interface
+                self.manager
+                    .session()
                     .send_msg(terminus, target, &message, Wait::Forever)?;
                 turn += 1;
             }
         }
         let last = Message::new(&data).word(self.number | LAST);
-        self.interface
+        self.manager
+            .session()
             .send_msg(terminus, target, &last, Wait::Forever)?;
-        self.interface.flush(Wait::Forever)?;
+        self.manager.flush(Wait::Forever)?;
         Ok(turn + 1)
     }
 }
@@ -119,12 +118,15 @@ pub(crate) fn run() -> Result<()> {
 fn send_until_stopped(sender: &mut Sender) -> Result<u64> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let sending = scope.spawn(|| sender.send(&stop));
-        let order = next_order();
-        stop.store(true, Ordering::Relaxed);
-        let sent = sending
+        let ordered = scope.spawn(|| {
+            let order = next_order();
+            stop.store(true, Ordering::Relaxed);
+            order
+        });
+        let sent = sender.send(&stop)?;
+        let order = ordered
             .join()
-            .map_err(|_| anyhow!("the sender did not end well"))??;
+            .map_err(|_| anyhow!("the thread that reads orders did not end well"))?;
         match order? {
             Some(Order::Stop) => Ok(sent),
             _ => bail!("told something else while sending"),

@@ -75,7 +75,7 @@ pub(crate) fn run() -> Result<()> {
             length_bytes: length,
             address: None,
         })?,
-        Placement::Copied => manager.interface().allocate(length)?,
+        Placement::Copied => manager.session().allocate(length)?,
     };
     // Pages that are touched for the first time are not what is measured.
     area.fill(0, length, 0).context("touching the memory")?;

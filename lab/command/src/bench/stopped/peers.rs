@@ -88,7 +88,7 @@ impl Peer {
                 let mut receiver = datagram::Receiver::new(&manager, bytes as u32)?;
                 receiver.ready();
                 let place = to_hex(&receiver.ticket().to_bytes());
-                let ready = manager.interface().target(ready, WAIT)?;
+                let ready = manager.session().target(ready, WAIT)?;
                 (Receiver::Datagram(receiver, ready), place)
             }
             Protocol::Stream => {
@@ -128,7 +128,7 @@ impl Peer {
                 if receiver.recv(Wait::Poll)?.is_some() {
                     let message = Message::new(&[]).word(self.number);
                     let terminus = manager.terminus();
-                    let mut interface = manager.interface();
+                    let mut interface = manager.session();
                     // There is room: the sender has one datagram on its way to each peer.
                     let _ = interface.send_msg(terminus, ready, &message, WAIT);
                 }
@@ -149,7 +149,7 @@ struct Stopped {
 impl Stopped {
     fn open() -> Result<(Self, String)> {
         let manager = open()?;
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let area = interface.allocate(64)?;
         let queue = interface.open_queue(QUEUE_ENTRIES)?;
         let slot = interface.open_slot(NewSlot::new(&area).queue(&queue))?;
@@ -166,7 +166,7 @@ impl Stopped {
     /// Takes what came; what was overwritten is of no interest.
     fn take(&mut self) {
         for _ in 0..MESSAGES_PER_TURN {
-            if let Ok(None) = self.manager.interface().rcv(&mut self.queue) {
+            if let Ok(None) = self.manager.session().rcv(&mut self.queue) {
                 break;
             }
         }

@@ -58,7 +58,7 @@ impl Peer for Datagrams {
     }
 
     fn settle(&mut self) -> Result<()> {
-        self.manager.interface().flush(SETTING_UP)?;
+        self.manager.session().flush(SETTING_UP)?;
         Ok(())
     }
 }

@@ -161,7 +161,7 @@ impl Deposits {
         };
         let inbox = match way {
             Way::Raw | Way::Direct | Way::Many => {
-                let mut interface = manager.interface();
+                let mut interface = manager.session();
                 let area = if way == Way::Direct {
                     interface.allocate_shared(bytes)?
                 } else {
@@ -197,7 +197,7 @@ impl Deposits {
             Way::Raw | Way::Direct | Way::Many => None,
             Way::Tagged => Some(tagged_write::Sender::grow(&manager, &fast, SETTING_UP)?),
         };
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let entries: Result<Vec<Target>, _> = (0..ENTRIES)
             .map(|index| {
                 let metadata_index = index as u16;
@@ -268,7 +268,7 @@ impl Deposits {
         let blocks = self.blocks;
         Ok(match &mut self.inbox {
             Inbox::Raw { queue, .. } => {
-                let mut interface = self.manager.interface();
+                let mut interface = self.manager.session();
                 let notification = if blocks {
                     interface.rcv_block(queue, Wait::Forever)?
                 } else {
@@ -295,7 +295,7 @@ impl Deposits {
         let terminus = self.manager.terminus();
         let message = Message::new(&[]).word(self.received);
         self.manager
-            .interface()
+            .session()
             .send_msg(terminus, &self.outbox.fast, &message, Wait::Forever)?;
         Ok(())
     }
@@ -354,7 +354,7 @@ impl Peer for Deposits {
             let put = if self.is_long() { put } else { put.word(place) };
             let terminus = self.manager.terminus();
             self.manager
-                .interface()
+                .session()
                 .send_msg(terminus, target, &put, wait)?;
         }
         self.sent += 1;
@@ -397,11 +397,11 @@ impl Peer for Deposits {
             self.await_seen(1)?;
         }
         ensure!(
-            self.way != Way::Direct || self.manager.interface().grants_accepted() == 1,
+            self.way != Way::Direct || self.manager.session().grants_accepted() == 1,
             "the grant has ended"
         );
         ensure!(
-            self.manager.interface().flush(SETTING_UP)?,
+            self.manager.session().flush(SETTING_UP)?,
             "what was sent is still waiting"
         );
         Ok(())
@@ -420,7 +420,7 @@ impl Peer for Deposits {
             .zip(messages.chunks_exact(size_bytes))
             .map(|(place, message)| Message::new(message).at(place).word(place));
         let expected = messages.len() / size_bytes;
-        let mut interface = self.manager.interface();
+        let mut interface = self.manager.session();
         let sent = interface.send_many(terminus, &self.outbox.fast, batch, Wait::Forever)?;
         ensure!(sent.count == expected, "a batch was cut short");
         self.sent += expected as u64;
@@ -435,7 +435,7 @@ impl Peer for Deposits {
         let size = self.places.size;
         let most = most.min(MANY as u64) as usize;
         let mut outside = false;
-        let mut interface = self.manager.interface();
+        let mut interface = self.manager.session();
         let taken = interface.receive_many(queue, most, |notification| {
             match stamp_at(area, notification.word, size) {
                 Some(stamp) => each(stamp),

@@ -57,7 +57,7 @@ impl Peer for Records {
 
     fn settle(&mut self) -> Result<()> {
         self.sender.flush(Wait::Forever)?;
-        self.manager.interface().flush(SETTING_UP)?;
+        self.manager.session().flush(SETTING_UP)?;
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use hamlyn::host::process::Options;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::host::{Address, Supply};
 use hamlyn::one_sided::{Atomic, Change, Initiator, InitiatorOptions, Width};
-use hamlyn::{Area, ExportTicket, Interface, NewSlot, Ticket, Wait};
+use hamlyn::{Area, ExportTicket, Manager, ManagerOptions, NewSlot, Ticket, Wait};
 
 const BYTES_MAX: usize = 65_536;
 /// Of the words that all use, in the memory of process 0.
@@ -31,7 +31,7 @@ const ITEM: &str = "memory";
 
 /// A process of the job.
 struct Process {
-    interface: Interface<ProcessHost>,
+    manager: Manager,
     me: u32,
     procs: u32,
     /// Its own memory; and whether that is exported: then nothing is asked of it by packets.
@@ -76,7 +76,8 @@ impl Process {
         let procs: u32 = variable("HAMLYN_PROCS")?.parse()?;
         let name = |proc: u32| format!("one-sided.{job}.{proc}");
         let host = ProcessHost::open(Options::named(&name(me)))?;
-        let mut interface = Interface::new(host)?;
+        let manager = Manager::new(host, ManagerOptions::default())?;
+        let mut interface = manager.session();
         let area = match is_exported {
             true => Area::exportable(ExportableOptions {
                 length_bytes: MEMORY_BYTES,
@@ -110,8 +111,9 @@ impl Process {
             Ok(interface.open_initiator(target, InitiatorOptions { landing_bytes })?)
         };
         let peers = (0..procs).map(&mut initiator).collect::<Result<_>>()?;
+        drop(interface);
         Ok(Self {
-            interface,
+            manager,
             me,
             procs,
             area,
@@ -128,7 +130,7 @@ impl Process {
             let atomic = Atomic::new(Change::Add, Width::Bits64, operand);
             return Ok(self.area.change_at(at, &atomic)?);
         }
-        let (interface, first) = (&mut self.interface, &mut self.peers[0]);
+        let (interface, first) = (&mut self.manager.session(), &mut self.peers[0]);
         Ok(interface.change(first, at, Change::Add, operand, LONG)?)
     }
 
@@ -136,7 +138,7 @@ impl Process {
         if self.me == 0 && self.is_exported {
             return Ok(self.area.load_u64(at)?);
         }
-        Ok(self.interface.read_word(&mut self.peers[0], at, LONG)?)
+        Ok(self.manager.session().read_word(&mut self.peers[0], at, LONG)?)
     }
 
     /// Enters for the last time. Process 0 stays until all have; they ask nothing more of it.
@@ -144,7 +146,7 @@ impl Process {
         self.change_first(ENTERED, 1)?;
         let all = (self.barriers + 1) * u64::from(self.procs);
         while self.me == 0 && self.look_at_first(ENTERED)? < all {
-            self.interface.poll();
+            self.manager.session().poll();
             std::thread::yield_now();
         }
         Ok(())
@@ -156,7 +158,7 @@ impl Process {
         self.change_first(ENTERED, 1)?;
         let all = self.barriers * u64::from(self.procs);
         while self.look_at_first(ENTERED)? < all {
-            self.interface.poll();
+            self.manager.session().poll();
             if self.procs > 2 {
                 // There may be fewer cores.
                 std::thread::yield_now();
@@ -164,7 +166,7 @@ impl Process {
         }
         // So that answers to those who look last are sent.
         for _ in 0..16 {
-            self.interface.poll();
+            self.manager.session().poll();
         }
         Ok(())
     }
@@ -180,7 +182,7 @@ impl Process {
     }
 
     fn read(&mut self, size: usize) -> Result<()> {
-        let (interface, second) = (&mut self.interface, self.peers.get_mut(1).context("alone")?);
+        let (interface, second) = (&mut self.manager.session(), self.peers.get_mut(1).context("alone")?);
         let into = &mut self.into[..size];
         interface.read(second, 0, into, LONG)?;
         black_box(into);
@@ -188,12 +190,12 @@ impl Process {
     }
 
     fn write(&mut self, size: usize) -> Result<()> {
-        let (interface, second) = (&mut self.interface, self.peers.get_mut(1).context("alone")?);
+        let (interface, second) = (&mut self.manager.session(), self.peers.get_mut(1).context("alone")?);
         Ok(interface.put(second, 0, &self.from[..size], LONG)?)
     }
 
     fn stream(&mut self, size: usize, count: u64) -> Result<()> {
-        let (interface, second) = (&mut self.interface, self.peers.get_mut(1).context("alone")?);
+        let (interface, second) = (&mut self.manager.session(), self.peers.get_mut(1).context("alone")?);
         if second.window().is_some() {
             // Each is complete when it returns.
             return (0..count)

@@ -68,7 +68,7 @@ impl Process {
 
     fn peer_read_word(&mut self, proc: u32, at: u64) -> Result<u64> {
         let peer = &mut self.peers[proc as usize];
-        Ok(self.interface.read_word(peer, WORDS_AT + 8 * at, LONG)?)
+        Ok(self.manager.session().read_word(peer, WORDS_AT + 8 * at, LONG)?)
     }
 
     fn peer_add_word(&mut self, proc: u32, at: u64, value: u64) -> Result<u64> {
@@ -78,7 +78,7 @@ impl Process {
             return Ok(self.area.change_at(at, &atomic)?);
         }
         let peer = &mut self.peers[proc as usize];
-        Ok(self.interface.change(peer, at, Change::Add, value, LONG)?)
+        Ok(self.manager.session().change(peer, at, Change::Add, value, LONG)?)
     }
 
     fn peer_xor_word(&mut self, proc: u32, at: u64, value: u64) -> Result<()> {
@@ -88,7 +88,7 @@ impl Process {
             self.area.change_at(at, &atomic)?;
             return Ok(());
         }
-        let (interface, peer) = (&mut self.interface, &mut self.peers[proc as usize]);
+        let (interface, peer) = (&mut self.manager.session(), &mut self.peers[proc as usize]);
         if peer.window().is_some() {
             interface.change(peer, at, Change::Xor, value, LONG)?;
             return Ok(());
@@ -102,7 +102,7 @@ impl Process {
             return self.set_own_word(at, value);
         }
         let (at, bytes) = (WORDS_AT + 8 * at, value.to_le_bytes());
-        let (interface, peer) = (&mut self.interface, &mut self.peers[proc as usize]);
+        let (interface, peer) = (&mut self.manager.session(), &mut self.peers[proc as usize]);
         if peer.window().is_some() {
             return Ok(interface.put(peer, at, &bytes, LONG)?);
         }
@@ -112,7 +112,7 @@ impl Process {
 
     /// So that one more operation may be begun.
     fn make_room(&mut self, proc: u32) -> Result<()> {
-        let (interface, peer) = (&mut self.interface, &mut self.peers[proc as usize]);
+        let (interface, peer) = (&mut self.manager.session(), &mut self.peers[proc as usize]);
         if interface.outstanding(peer) == OPERATIONS_MAX {
             interface.finish_all(peer, LONG)?;
         }
@@ -121,7 +121,7 @@ impl Process {
 
     fn peer_complete(&mut self) -> Result<()> {
         for peer in &mut self.peers {
-            self.interface.finish_all(peer, LONG)?;
+            self.manager.session().finish_all(peer, LONG)?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use hamlyn::engine::terminus::{GatherPiece, SendTag};
 use hamlyn::host::{Address, Supply};
 use hamlyn::one_sided::{Atomic, Change, Initiator, InitiatorOptions, Operation, Width};
 use hamlyn::{
-    Host, Interface, Manager, Message, NewSlot, Queue, SendError, Slot, Target, Ticket, Wait,
+    Host, Manager, Message, NewSlot, Queue, SendError, Session, Slot, Target, Ticket, Wait,
 };
 
 use super::said::{AT_BITS, SENDER_BITS, Said};
@@ -162,7 +162,7 @@ impl End {
         assert!(area_bytes <= AREA_BYTES_MAX, "a message names each word");
         let terminus = manager.terminus();
         let (queue, area, sent_from, counted) = {
-            let mut interface = manager.interface();
+            let mut interface = manager.session();
             let area = interface.allocate(area_bytes).expect("memory");
             let queue = interface.open_queue(QUEUE_ENTRIES).expect("a queue");
             // With entries: what is announced to a program is looked up.
@@ -205,8 +205,8 @@ impl End {
         }
     }
 
-    fn interface(&mut self) -> impl std::ops::DerefMut<Target = Interface<SimHost>> + '_ {
-        self.manager.interface()
+    fn session(&mut self) -> Session<'_, SimHost> {
+        self.manager.session()
     }
 
     /// Meets the programs of these names, each of which calls this one by `number`.
@@ -215,7 +215,7 @@ impl End {
         self.number = number;
         for name in names {
             let target = |item: &str| {
-                let mut interface = self.manager.interface();
+                let mut interface = self.manager.session();
                 let asked = interface.ask(Address::Name(name), item, Wait::Forever);
                 let bytes = asked.expect("every program of the experiment offers it");
                 let ticket = Ticket::from_bytes(&bytes).expect("a ticket as it was offered");
@@ -226,7 +226,7 @@ impl End {
             let options = InitiatorOptions {
                 landing_bytes: LANDING_BYTES,
             };
-            let memory = self.interface().open_initiator(memory, options);
+            let memory = self.session().open_initiator(memory, options);
             self.peers.push(Peer {
                 inbox,
                 counted,
@@ -348,7 +348,7 @@ impl End {
             length_bytes: owed.bytes.into(),
         }];
         let terminus = self.manager.terminus();
-        let mut interface = self.manager.interface();
+        let mut interface = self.manager.session();
         let target = to(&self.peers[owed.peer]);
         let sent = match owed.bytes {
             0 => interface.send_msg(terminus, target, message, Wait::Poll),
@@ -383,7 +383,7 @@ impl End {
         let terminus = self.manager.terminus();
         let landing = self.bulk_begun % OUTSTANDING_MAX as u64 * u64::from(PIECE_BYTES);
         let Self { manager, peers, .. } = self;
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let word = u64::from(place.value).to_le_bytes();
         let memory = &mut peers[peer].memory;
         let mut brings = Brings::Nothing;
@@ -460,7 +460,7 @@ impl End {
     /// Looks once, and if nothing has come, waits until something may have.
     pub(super) fn look_or_wait(&mut self) {
         if !self.look() {
-            self.interface().host_mut().relax(false);
+            self.session().host_mut().relax(false);
         }
     }
 
@@ -480,7 +480,7 @@ impl End {
             return false;
         };
         let memory = &mut self.peers[begun.peer].memory;
-        let mut interface = self.manager.interface();
+        let mut interface = self.manager.session();
         let word = match begun.brings {
             Brings::Word { .. } => interface
                 .finish_word(memory, begun.operation, Wait::Poll)
@@ -516,7 +516,7 @@ impl End {
 
     fn take_message(&mut self) -> bool {
         let Self { manager, queue, .. } = self;
-        let came = manager.interface().rcv(queue);
+        let came = manager.session().rcv(queue);
         let Some(notification) = came.expect("the queue is long enough") else {
             return false;
         };

@@ -105,7 +105,7 @@ impl ServiceReceiver {
             let name = process::name(oracle.known().from);
             let is_client = |peer: &hamlyn::host::Peer| peer.name.as_deref() == Some(&name);
             let links: Vec<_> = program
-                .interface()
+                .session()
                 .peers()
                 .filter(|(_, peer)| is_client(peer))
                 .map(|(link, _)| link)
@@ -216,7 +216,7 @@ impl FlowReceiver for ServiceReceiver {
         }
         let misbehaved = self.service.as_ref().map_or(0, Service::misbehaved);
         drop(self);
-        program.interface().poll();
+        program.session().poll();
         ending(oracle)?;
         match misbehaved {
             0 => Ok(()),
@@ -503,7 +503,7 @@ impl FlowSender for ServiceSender {
     fn close(mut self: Box<Self>, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
         let seed = oracle.seed();
         self.disconnect(oracle, &mut Random::new(seed))?;
-        program.interface().poll();
+        program.session().poll();
         Ok(())
     }
 }

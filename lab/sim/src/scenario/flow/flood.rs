@@ -27,13 +27,13 @@ pub(super) struct FloodReceiver {
 impl FloodReceiver {
     pub(super) fn open(program: &Program, oracle: &Oracle<'_>) -> Result<Self, String> {
         let area = program
-            .interface()
+            .session()
             .allocate(AREA_BYTES)
             .map_err(wrong("allocating"))?;
-        let queue = program.interface().open_queue(QUEUE_ENTRIES);
+        let queue = program.session().open_queue(QUEUE_ENTRIES);
         let queue = queue.map_err(wrong("opening a queue"))?;
         let slot = program
-            .interface()
+            .session()
             .open_slot(NewSlot::new(&area).queue(&queue));
         Ok(Self {
             slot: slot.map_err(wrong("opening a slot"))?,
@@ -54,13 +54,13 @@ impl FlowReceiver for FloodReceiver {
 
     fn look(&mut self, program: &Program, oracle: &Oracle<'_>, _: Wait) -> Result<bool, String> {
         if !oracle.is_sent() && self.random.below(TURNS) != 0 {
-            program.interface().poll();
+            program.session().poll();
             return Ok(false);
         }
         let mut moved = false;
         let mut came = 0;
         loop {
-            match program.interface().rcv(&mut self.queue) {
+            match program.session().rcv(&mut self.queue) {
                 Ok(Some(notification)) => {
                     let (number, length) = parts_of(notification.word);
                     if !notification.is_fast() || length != oracle.length(number) {
@@ -98,10 +98,10 @@ impl FlowReceiver for FloodReceiver {
 
     fn close(self: Box<Self>, program: &Program, _: &Oracle<'_>) -> Result<(), String> {
         let closed = program
-            .interface()
+            .session()
             .close_slot(self.slot)
             .map_err(wrong("closing"));
-        program.interface().close_queue(self.queue);
+        program.session().close_queue(self.queue);
         closed
     }
 }
@@ -125,7 +125,7 @@ impl FlowSender for FloodSender {
             Message::new(data).at(at).word(word_of(number, data.len()))
         });
         let terminus = program.terminus();
-        let sent = outcome(program.interface().send_many(
+        let sent = outcome(program.session().send_many(
             terminus,
             &self.0[0],
             messages,

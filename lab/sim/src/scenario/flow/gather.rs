@@ -38,7 +38,7 @@ impl GatherSender {
         _: &Oracle<'_>,
         seed: &[u8],
     ) -> Result<Option<Self>, String> {
-        let area = program.interface().allocate(PLACES * BUFFER_BYTES);
+        let area = program.session().allocate(PLACES * BUFFER_BYTES);
         let area = area.map_err(wrong("allocating"))?;
         Ok(targets(program, seed)?.map(|targets| Self {
             tickets: Tickets::new(targets),
@@ -52,10 +52,10 @@ impl GatherSender {
         let mut reaped = false;
         for (number, buffer) in self.buffers.iter_mut().enumerate() {
             let Some(busy) = buffer else { continue };
-            let completion = program.interface().completion(busy.handle);
+            let completion = program.session().completion(busy.handle);
             let completion = completion.map_err(wrong("asking for a completion"))?;
             let unbound = program
-                .interface()
+                .session()
                 .unbind_area(busy.handle.terminus, busy.tag);
             match (completion, unbound) {
                 (Completion::Pending, Err(TerminusError::InUse { .. })) => continue,
@@ -124,7 +124,7 @@ impl FlowSender for GatherSender {
         let terminus = program.terminus();
         let at = place * BUFFER_BYTES;
         let range = at..at + BUFFER_BYTES;
-        let Ok(tag) = program.interface().bind_area(terminus, &self.area, range) else {
+        let Ok(tag) = program.session().bind_area(terminus, &self.area, range) else {
             // Streams of this process have some of the few.
             return Ok(idle);
         };
@@ -134,18 +134,18 @@ impl FlowSender for GatherSender {
         let sent = send_message(oracle, number, |_| {
             let message = Message::new(&[]).metadata(&metadata);
             program
-                .interface()
+                .session()
                 .send_gather(terminus, &target, &message, &pieces)
         })?;
         if let Sent::Yes(handle) = sent {
             self.buffers[place as usize] = Some(Busy { handle, tag });
             if turn.random.below(4) == 0 {
                 let wait = Wait::For(std::time::Duration::from_micros(30));
-                let drained = program.interface().drain(handle, wait);
+                let drained = program.session().drain(handle, wait);
                 drained.map_err(wrong("draining"))?;
             }
         } else {
-            let unbound = program.interface().unbind_area(terminus, tag);
+            let unbound = program.session().unbind_area(terminus, tag);
             unbound.map_err(wrong("unbinding"))?;
         }
         Ok(sent.step())
@@ -165,7 +165,7 @@ impl FlowSender for GatherSender {
         let terminus = program.terminus();
         let target = self.tickets.of(0);
         let bound = program
-            .interface()
+            .session()
             .bind_area(terminus, &self.area, 0..PLACES * BUFFER_BYTES);
         let Ok(tag) = bound else { return Ok(()) };
         let piece = GatherPiece {
@@ -174,11 +174,11 @@ impl FlowSender for GatherSender {
             length_bytes: u64::from(Kind::Gather.longest_bytes()),
         };
         let mut handles = Vec::new();
-        if program.interface().link_end(target.link()).is_none() {
+        if program.session().link_end(target.link()).is_none() {
             for _ in 0..LAST {
                 let message = Message::new(&[]).silent();
                 let sent = program
-                    .interface()
+                    .session()
                     .send_gather(terminus, &target, &message, &[piece]);
                 match outcome(sent)? {
                     Sent::Yes(handle) => handles.push(handle),
@@ -188,13 +188,13 @@ impl FlowSender for GatherSender {
         }
         let pending: Vec<_> = handles
             .into_iter()
-            .filter(|handle| program.interface().completion(*handle) == Ok(Completion::Pending))
+            .filter(|handle| program.session().completion(*handle) == Ok(Completion::Pending))
             .collect();
-        program.interface().disconnect(target.link());
+        program.session().disconnect(target.link());
         // A network processor goes on sending until it hears of that.
-        let is_sent_beside = program.interface().strategy() == Strategy::Np;
+        let is_sent_beside = program.session().strategy() == Strategy::Np;
         for handle in pending {
-            match program.interface().drain(handle, Wait::millis(1)) {
+            match program.session().drain(handle, Wait::millis(1)) {
                 Ok(Completion::Failed) => {}
                 Ok(Completion::Sent) if is_sent_beside => {}
                 found => {
@@ -204,7 +204,7 @@ impl FlowSender for GatherSender {
                 }
             }
         }
-        let unbound = program.interface().unbind_area(terminus, tag);
+        let unbound = program.session().unbind_area(terminus, tag);
         unbound.map_err(wrong("unbinding"))
     }
 }

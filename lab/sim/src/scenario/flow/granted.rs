@@ -47,21 +47,19 @@ pub(super) struct GrantedReceiver {
 
 impl GrantedReceiver {
     pub(super) fn open(program: &Program, oracle: &Oracle<'_>) -> Result<Self, String> {
-        let area = program
-            .interface()
-            .allocate_shared((PLACES + 2) * PAGE_BYTES);
+        let area = program.session().allocate_shared((PLACES + 2) * PAGE_BYTES);
         let area = area.map_err(wrong("allocating"))?;
         for at in [0, (PLACES + 1) * PAGE_BYTES] {
             // It lies within.
             let _ = area.fill(at, PAGE_BYTES, GUARD);
         }
-        let queue = program.interface().open_queue(PLACES as usize * 2);
+        let queue = program.session().open_queue(PLACES as usize * 2);
         let queue = queue.map_err(wrong("opening a queue"))?;
         let new = NewSlot::new(&area)
             .range(PAGE_BYTES..(PLACES + 1) * PAGE_BYTES)
             .entries(PLACES as usize)
             .queue(&queue);
-        let slot = program.interface().open_slot(new);
+        let slot = program.session().open_slot(new);
         Ok(Self {
             area,
             slot: slot.map_err(wrong("opening a slot"))?,
@@ -97,7 +95,7 @@ impl GrantedReceiver {
 
     /// Takes an announcement. Whether there was one.
     fn take(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<bool, String> {
-        let notification = match program.interface().rcv(&mut self.queue) {
+        let notification = match program.session().rcv(&mut self.queue) {
             Ok(Some(notification)) => notification,
             Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(false),
             Err(error) => return Err(wrong("receiving")(error)),
@@ -134,7 +132,7 @@ impl GrantedReceiver {
         }
         let name = process::name(flow.from);
         let linked = program
-            .interface()
+            .session()
             .peers()
             .find(|(_, peer)| peer.name.as_deref() == Some(&name))
             .map(|(link, _)| link);
@@ -142,7 +140,7 @@ impl GrantedReceiver {
             return Ok(false);
         };
         let pages = 0..PLACES * PAGE_BYTES;
-        match program.interface().grant(&self.slot, pages, link) {
+        match program.session().grant(&self.slot, pages, link) {
             Ok(grant) => {
                 let mut told = vec![BEGINS];
                 told.extend(grant.ticket().to_bytes());
@@ -159,7 +157,7 @@ impl GrantedReceiver {
         let Some(grant) = self.grant.take() else {
             return Ok(false);
         };
-        match program.interface().revoke_grant(&grant) {
+        match program.session().revoke_grant(&grant) {
             Ok(()) | Err(GrantError::NoSuchGrant) => {}
             Err(error) => return Err(wrong("revoking")(error)),
         }
@@ -174,7 +172,7 @@ impl GrantedReceiver {
 
     /// What was refused as it should be needs not come.
     fn settle(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
-        let info = program.interface().slot_info(&self.slot);
+        let info = program.session().slot_info(&self.slot);
         let refusals = info.map_err(wrong("looking at a slot"))?.refusals;
         let refused = refusals.count(Refusal::NotGranted);
         let most = self.refused + self.barred.len() as u64;
@@ -235,10 +233,10 @@ impl FlowReceiver for GrantedReceiver {
             }
         }
         let closed = program
-            .interface()
+            .session()
             .close_slot(self.slot)
             .map_err(wrong("closing"));
-        program.interface().close_queue(self.queue);
+        program.session().close_queue(self.queue);
         closed
     }
 }
@@ -265,13 +263,13 @@ impl GrantedSender {
             match told.split_first() {
                 Some((&BEGINS, ticket)) => {
                     let ticket = GrantTicket::from_bytes(ticket).map_err(wrong("a grant"))?;
-                    let accepted = program.interface().accept_grant(&ticket, Wait::millis(1));
+                    let accepted = program.session().accept_grant(&ticket, Wait::millis(1));
                     // It may be at an end already.
                     self.grant = accepted.is_ok().then_some(ticket);
                 }
                 _ => {
                     if let Some(ticket) = self.grant.take() {
-                        program.interface().drop_grant(&ticket);
+                        program.session().drop_grant(&ticket);
                     }
                 }
             }
@@ -304,15 +302,15 @@ impl FlowSender for GrantedSender {
         if is_placed {
             tell(PLACING);
         }
-        let accepted = program.interface().grants_accepted();
+        let accepted = program.session().grants_accepted();
         let sent = send_message(oracle, number, |data| {
             let message = Message::new(data).metadata(&metadata);
             program
-                .interface()
+                .session()
                 .send_msg(terminus, &target, &message, wait)
         })?;
         // A grant that was found at an end is no longer there, and the message went as a copy.
-        let was_placed = program.interface().grants_accepted() == accepted;
+        let was_placed = program.session().grants_accepted() == accepted;
         if !was_placed {
             self.grant = None;
         }

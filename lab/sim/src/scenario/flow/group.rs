@@ -119,7 +119,7 @@ impl FlowReceiver for GroupReceiver {
     fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
         let Some(number) = self.round else {
             let Some(number) = oracle.next(1).filter(|_| !oracle.is_old()) else {
-                program.interface().poll();
+                program.session().poll();
                 return Ok(false);
             };
             self.begin(oracle, number)?;

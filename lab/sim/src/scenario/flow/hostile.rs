@@ -56,12 +56,12 @@ impl Victim {
     pub(super) fn open(program: &Program) -> Result<Self, String> {
         let bytes = SLOTS as u64 * (SLOT_BYTES + GUARD_BYTES) + GUARD_BYTES;
         let area = program
-            .interface()
+            .session()
             .allocate(bytes)
             .map_err(wrong("allocating"))?;
         area.fill(0, bytes, FILL)
             .map_err(wrong("filling an area"))?;
-        let queue = program.interface().open_queue(16);
+        let queue = program.session().open_queue(16);
         let queue = queue.map_err(wrong("opening a queue"))?;
         let mut slots = Vec::new();
         let mut tickets = Vec::new();
@@ -81,15 +81,15 @@ impl Victim {
                 new.rights = Rights::NONE;
             }
             let mut slot = program
-                .interface()
+                .session()
                 .open_slot(new.clone())
                 .map_err(wrong("opening a slot"))?;
             if number == REOPENED {
                 stale_name = Some(slot.name());
-                let closed = program.interface().close_slot(slot);
+                let closed = program.session().close_slot(slot);
                 closed.map_err(wrong("closing a slot"))?;
                 slot = program
-                    .interface()
+                    .session()
                     .open_slot(new)
                     .map_err(wrong("opening a slot"))?;
             }
@@ -105,12 +105,12 @@ impl Victim {
             slots.push(slot);
         }
         let stale_key = tickets[REKEYED];
-        let rekeyed = program.interface().rekey_slot(&mut slots[REKEYED]);
+        let rekeyed = program.session().rekey_slot(&mut slots[REKEYED]);
         rekeyed.map_err(wrong("giving a slot another key"))?;
         tickets[REKEYED] = slots[REKEYED]
             .fast_ticket(0, SLOT_BYTES)
             .map_err(wrong("a ticket"))?;
-        let revoked = program.interface().revoke_slot(&slots[REVOKED]);
+        let revoked = program.session().revoke_slot(&slots[REVOKED]);
         revoked.map_err(wrong("revoking a slot"))?;
         tickets.push(stale_key);
         tickets.push(Ticket {
@@ -154,7 +154,7 @@ impl Victim {
     fn count_refusals(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
         self.refused = 0;
         for (number, slot) in self.slots.iter().enumerate() {
-            let info = program.interface().slot_info(slot);
+            let info = program.session().slot_info(slot);
             let refusals = info.map_err(wrong("looking at a slot"))?.refusals;
             self.refused += refusals.total();
             for &reason in Refusal::ALL {
@@ -173,7 +173,7 @@ impl Victim {
 /// Gives each entry its part of the slot and a key that is known to those who have it: the first one's, and so
 /// many more.
 fn permit(program: &Program, slot: &Slot) -> Result<(), String> {
-    let first = program.interface().new_key().map_err(wrong("a new key"))?;
+    let first = program.session().new_key().map_err(wrong("a new key"))?;
     for index in 0..ENTRIES as u16 {
         let low = u64::from(index) * ENTRY_BYTES;
         if let Some(entry) = slot.metadata().and_then(|all| all.entry(index)) {
@@ -207,15 +207,15 @@ impl FlowReceiver for Victim {
 
     fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
         let found = match wait {
-            Wait::Poll => program.interface().rcv(&mut self.queue),
-            _ => program.interface().rcv_block(&mut self.queue, wait),
+            Wait::Poll => program.session().rcv(&mut self.queue),
+            _ => program.session().rcv_block(&mut self.queue, wait),
         };
         match found {
             Ok(Some(found)) => return Err(format!("{found:?} of an attacker was announced")),
             Ok(None) | Err(ReceiveError::PeerLost(_)) => {}
             Err(error) => return Err(wrong("receiving")(error)),
         }
-        let refused = program.interface().refusals().total();
+        let refused = program.session().refusals().total();
         if std::mem::replace(&mut self.seen, refused) == refused {
             return Ok(false);
         }
@@ -234,10 +234,10 @@ impl FlowReceiver for Victim {
         self.check()?;
         self.count_refusals(program, oracle)?;
         for slot in self.slots {
-            let closed = program.interface().close_slot(slot);
+            let closed = program.session().close_slot(slot);
             closed.map_err(wrong("closing"))?;
         }
-        program.interface().close_queue(self.queue);
+        program.session().close_queue(self.queue);
         Ok(())
     }
 }
@@ -437,7 +437,7 @@ impl FlowSender for Attacker {
         let terminus = program.terminus();
         let sent = outcome(
             program
-                .interface()
+                .session()
                 .send_msg(terminus, &target, &message, wait),
         )?;
         match sent {

@@ -170,7 +170,7 @@ impl FlowReceiver for LoansPublisher {
         opening(oracle)?;
         let misbehaved = self.publisher.as_ref().map_or(0, Publisher::misbehaved);
         drop(self);
-        program.interface().poll();
+        program.session().poll();
         match misbehaved {
             0 => Ok(()),
             _ => Err(format!(
@@ -326,7 +326,7 @@ impl FlowSender for LoansReader {
         };
         if renewed_after > 0 && reader.taken > 2 * renewed_after {
             self.leave(oracle)?;
-            program.interface().poll();
+            program.session().poll();
             return Ok(Step::Moved);
         }
         if (oracle.is_through() || random.below(4) == 0) && reader.release(random)? {
@@ -356,7 +356,7 @@ impl FlowSender for LoansReader {
 
     fn close(mut self: Box<Self>, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
         self.leave(oracle)?;
-        program.interface().poll();
+        program.session().poll();
         Ok(())
     }
 }

@@ -205,6 +205,6 @@ fn tickets(bytes: &[u8]) -> Result<Vec<Ticket>, String> {
 fn targets(program: &Program, bytes: &[u8]) -> Result<Option<Vec<Target>>, String> {
     Ok(tickets(bytes)?
         .iter()
-        .map(|ticket| program.interface().target(ticket, Wait::Forever).ok())
+        .map(|ticket| program.session().target(ticket, Wait::Forever).ok())
         .collect())
 }

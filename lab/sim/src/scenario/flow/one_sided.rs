@@ -87,7 +87,7 @@ impl OneSidedSender {
         let [target, stores, read_only] = targets[..] else {
             return Err("tickets are missing".to_owned());
         };
-        let queue = program.interface().open_queue(2 * WINDOW as usize);
+        let queue = program.session().open_queue(2 * WINDOW as usize);
         Ok(Some(Self {
             target,
             stores,
@@ -113,7 +113,7 @@ impl OneSidedSender {
             let options = InitiatorOptions {
                 landing_bytes: WINDOW * PLACE_BYTES,
             };
-            let opened = program.interface().open_initiator(self.target, options);
+            let opened = program.session().open_initiator(self.target, options);
             self.initiator = Some(opened.map_err(wrong("opening an initiator"))?);
             return Ok(Step::Moved);
         };
@@ -156,7 +156,7 @@ impl OneSidedSender {
             Ok(())
         })?;
         oracle.sending(&data);
-        let mut interface = program.interface();
+        let mut interface = program.session();
         let begun = match (asked, &atomic) {
             (Asked::Read { .. }, _) => {
                 interface.begin_read(initiator, at, place(number), length as u64, wait)
@@ -170,7 +170,7 @@ impl OneSidedSender {
                 drop(interface);
                 let terminus = program.terminus();
                 let stored = program
-                    .interface()
+                    .session()
                     .store(terminus, &self.stores, at, &data, wait);
                 let told = match stored {
                     Ok(()) => Ok(Told::Fenced),
@@ -283,7 +283,7 @@ impl OneSidedSender {
         oracle: &Oracle<'_>,
         random: &mut Random,
     ) -> Result<Step, String> {
-        let told = program.interface().rcv(&mut self.queue);
+        let told = program.session().rcv(&mut self.queue);
         if let Ok(Some(told)) = told {
             let is_it = |begun: &Begun| begun.number == told.word;
             let Some(index) = self.begun.iter().position(is_it) else {
@@ -336,7 +336,7 @@ impl OneSidedSender {
     ) -> Result<u64, OperationError> {
         let initiator = self.initiator.as_mut();
         let initiator = initiator.ok_or(OperationError::NotOutstanding)?;
-        program.interface().finish_word(initiator, operation, wait)
+        program.session().finish_word(initiator, operation, wait)
     }
 
     fn fetched(
@@ -360,7 +360,7 @@ impl OneSidedSender {
     fn fence(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<Step, String> {
         let begun: Vec<_> = self.begun.iter().map(|begun| begun.number).collect();
         let link = self.target.link();
-        let fenced = program.interface().fence_link(link, FENCE_WAIT);
+        let fenced = program.session().fence_link(link, FENCE_WAIT);
         match fenced {
             Ok(()) => {}
             // Other flows of this process have packets refused.
@@ -380,7 +380,7 @@ impl OneSidedSender {
     /// Drops the initiator with what it has under way: a fence tells when that is over.
     fn renew(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<Step, String> {
         if self.initiator.take().is_some() {
-            program.interface().poll();
+            program.session().poll();
             for begun in &mut self.begun {
                 begun.told = Told::Fenced;
                 if matches!(begun.asked, Asked::Read { .. } | Asked::Word { .. }) {
@@ -399,17 +399,17 @@ impl OneSidedSender {
     }
 
     fn queue_emptied(&mut self, program: &Program) -> Result<(), hamlyn::ReceiveError> {
-        while program.interface().rcv(&mut self.queue)?.is_some() {}
+        while program.session().rcv(&mut self.queue)?.is_some() {}
         Ok(())
     }
 
     /// Tries to change what may only be read.
     fn trespass(&self, program: &Program, number: u64) -> Result<(), String> {
         let options = InitiatorOptions { landing_bytes: 0 };
-        let opened = program.interface().open_initiator(self.read_only, options);
+        let opened = program.session().open_initiator(self.read_only, options);
         let mut initiator = opened.map_err(wrong("opening an initiator"))?;
         let put = program
-            .interface()
+            .session()
             .put(&mut initiator, place(number), b"never", SHORT_WAIT);
         match put {
             Ok(()) => Err("a put was carried out that was not granted".to_owned()),
@@ -454,8 +454,8 @@ impl FlowSender for OneSidedSender {
 
     fn close(mut self: Box<Self>, program: &Program, _: &Oracle<'_>) -> Result<(), String> {
         self.initiator = None;
-        program.interface().poll();
-        program.interface().close_queue(self.queue);
+        program.session().poll();
+        program.session().close_queue(self.queue);
         Ok(())
     }
 }

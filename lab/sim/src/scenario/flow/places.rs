@@ -62,14 +62,14 @@ impl Places {
         let kind = oracle.known().kind;
         let bytes = PLACES * place_bytes(kind);
         let area = program
-            .interface()
+            .session()
             .allocate(bytes + 2 * GUARD_BYTES)
             .map_err(wrong("allocating"))?;
         for at in [0, GUARD_BYTES + bytes] {
             // It lies within.
             let _ = area.fill(at, GUARD_BYTES, GUARD);
         }
-        let queue = program.interface().open_queue(PLACES as usize * 2);
+        let queue = program.session().open_queue(PLACES as usize * 2);
         let mut places = Self {
             area,
             slot: None,
@@ -98,7 +98,7 @@ impl Places {
             Kind::OneShot => new.entries(PLACES as usize).mode(Mode::ParanoidOneShot),
             _ => new.entries(PLACES as usize),
         };
-        let slot = program.interface().open_slot(new);
+        let slot = program.session().open_slot(new);
         self.slot = Some(slot.map_err(wrong("opening a slot"))?);
         self.permit_all(program)
     }
@@ -114,12 +114,12 @@ impl Places {
 
     /// Lets another message into a place, under a new key.
     fn permit(&self, program: &Program, place: u64) -> Result<(), String> {
-        let key: Key = program.interface().new_key().map_err(wrong("a new key"))?;
+        let key: Key = program.session().new_key().map_err(wrong("a new key"))?;
         let bytes = place_bytes(self.kind);
         let metadata = self.slot.as_ref().and_then(Slot::metadata);
         if let Some(entry) = metadata.and_then(|all| all.entry(place as u16)) {
             // It may be armed, and what is left of a message that was cut on its way.
-            program.interface().between_packets(|| {
+            program.session().between_packets(|| {
                 entry.permit(Permission {
                     key,
                     low: place * bytes,
@@ -240,13 +240,13 @@ impl Places {
         self.renewed += 1;
         match (&mut self.slot, self.renewed % 2) {
             (Some(slot), 0) if self.kind != Kind::OneShot => {
-                let renewed = program.interface().rekey_slot(slot);
+                let renewed = program.session().rekey_slot(slot);
                 renewed.map_err(wrong("giving a slot another key"))?;
             }
             (Some(_), 0) => self.permit_all(program)?,
             (slot, _) => {
                 if let Some(slot) = slot.take() {
-                    let closed = program.interface().close_slot(slot);
+                    let closed = program.session().close_slot(slot);
                     closed.map_err(wrong("closing a slot"))?;
                 }
                 self.open_slot(program)?;
@@ -283,8 +283,8 @@ impl FlowReceiver for Places {
     fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
         let mut moved = self.hear(program, oracle)? || self.renew_if_due(program, oracle)?;
         let found = match wait {
-            Wait::Poll => program.interface().rcv(&mut self.queue),
-            _ => program.interface().rcv_block(&mut self.queue, wait),
+            Wait::Poll => program.session().rcv(&mut self.queue),
+            _ => program.session().rcv_block(&mut self.queue, wait),
         };
         match found {
             Ok(Some(notification)) => {
@@ -302,8 +302,8 @@ impl FlowReceiver for Places {
 
     fn close(self: Box<Self>, program: &Program, _: &Oracle<'_>) -> Result<(), String> {
         self.check_guard()?;
-        let closed = self.slot.map(|slot| program.interface().close_slot(slot));
-        program.interface().close_queue(self.queue);
+        let closed = self.slot.map(|slot| program.session().close_slot(slot));
+        program.session().close_queue(self.queue);
         closed.transpose().map(drop).map_err(wrong("closing"))
     }
 }
@@ -400,7 +400,7 @@ impl FlowSender for PlacesSender {
                 _ => message.metadata(&metadata),
             };
             program
-                .interface()
+                .session()
                 .send_msg(terminus, &target, &message, wait)
         })?;
         if let Sent::Cut = sent {

@@ -53,7 +53,7 @@ impl FlowReceiver for DatagramReceiver {
 
     fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
         if let Some(kept) = &self.kept {
-            program.interface().poll();
+            program.session().poll();
             if self.receiver.latest() != Some(kept) {
                 return Err("a datagram changed in its receiver's hands".to_owned());
             }

@@ -26,7 +26,7 @@ impl Owner {
         program: &Program,
         oracle: &Oracle<'_>,
     ) -> Result<Self, String> {
-        let mut interface = program.interface();
+        let mut interface = program.session();
         let area = interface
             .allocate(AREA_BYTES)
             .map_err(wrong("allocating"))?;
@@ -65,7 +65,7 @@ impl FlowReceiver for Owner {
 
     fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String> {
         match wait {
-            Wait::Poll => drop(program.interface().poll()),
+            Wait::Poll => drop(program.session().poll()),
             // The loss of a peer interrupts it, which is told otherwise.
             wait => drop(program.wait(wait)),
         }
@@ -83,7 +83,7 @@ impl FlowReceiver for Owner {
     fn close(self: Box<Self>, program: &Program, oracle: &Oracle<'_>) -> Result<(), String> {
         check_memory(oracle, |remote, memory| remote.check(memory))?;
         for slot in [self.slot, self.read_only] {
-            let closed = program.interface().close_slot(slot);
+            let closed = program.session().close_slot(slot);
             closed.map_err(wrong("closing"))?;
         }
         Ok(())
