@@ -7,17 +7,49 @@ use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::table::Table;
-use hamlyn_engine::terminus::{SendTag, TerminusError, TerminusId};
+use hamlyn_engine::terminus::{SendTag, TerminusError, TerminusId, TerminusOptions};
 use hamlyn_host::Host;
+use hamlyn_host::sharing::Sharing;
 
+use crate::arrival::{Arrival, ClassId, ReceiverClass, ShortArrival};
 use crate::error::{OpenError, ReceiveError};
+
 use crate::event::Event;
-use crate::interface::{Interface, Queue};
+use crate::interface::Interface;
 use crate::item::KeptOffers;
-use crate::manager::{Arrival, ClassId, ManagerOptions, ReceiverClass};
-use crate::receive_buffer::ShortArrival;
-use crate::remains::LastWords;
+use crate::message::Message;
+use crate::processor::Strategy;
+use crate::queue::Queue;
+use crate::remains::{LastWord, LastWords};
 use crate::tasks::Tasks;
+
+/// Entries of a manager's notification queue, unless set otherwise.
+const QUEUE_ENTRIES: usize = 4096;
+
+/// What a manager is opened with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ManagerOptions {
+    /// Entries of its notification queue; bounds the messages that all its
+    /// receivers together may have outstanding. Default 4,096.
+    pub queue_entries: usize,
+    /// Its terminus.
+    pub terminus: TerminusOptions,
+    /// Who drives the interface. Default: the application's thread.
+    pub strategy: Strategy,
+}
+
+impl Default for ManagerOptions {
+    fn default() -> Self {
+        Self {
+            queue_entries: QUEUE_ENTRIES,
+            terminus: TerminusOptions::default(),
+            strategy: Strategy::default(),
+        }
+    }
+}
+
+/// How the end points of a manager on that host share it.
+pub(crate) type Held<H> = <<H as Host>::Sharing as Sharing>::Shared<Core<H>>;
 
 /// Receivers of a manager.
 const CLASSES_MAX: usize = 1 << 20;
@@ -181,7 +213,19 @@ impl<H: Host> Core<H> {
                 self.last_words.add(last_word);
             }
         }
-        self.last_words.say(&mut self.interface, self.terminus);
+        let (interface, terminus) = (&mut self.interface, self.terminus);
+        self.last_words.say(|last_word| {
+            let LastWord {
+                target,
+                metadata,
+                word,
+            } = last_word;
+            if !interface.has_room(terminus, target.link()) {
+                return false;
+            }
+            let message = Message::new(&[]).metadata(metadata).word(*word);
+            !matches!(interface.try_send(terminus, target, &message), Ok(None))
+        });
     }
 
     /// Notifications that more end points may have outstanding.

@@ -21,12 +21,14 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
-use crate::interface::Sending;
+
+use crate::arrival::ShortArrival;
 use crate::item::{Bound, Greeted, ItemHeader};
-use crate::links::PeerIdentity;
 use crate::manager::{Manager, ManagerRef};
+use crate::message::Sending;
 use crate::message::{Message, Target};
-use crate::receive_buffer::{Arrived, ReceiveBuffer, ShortArrival};
+use crate::peer::PeerIdentity;
+use crate::receive_buffer::{Arrived, ReceiveBuffer};
 use crate::session::Session;
 use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::Wait;

@@ -2,75 +2,15 @@
 
 use hamlyn_engine::metadata::BadEntryCount;
 use hamlyn_engine::notification::{Overrun, QueueError};
-use hamlyn_engine::packet::{Header, SlotName};
 use hamlyn_engine::slot::SlotError;
 use hamlyn_engine::terminus::{PostError, TerminusError};
-use hamlyn_engine::transport::Return;
 use hamlyn_host::{Destination, HostError};
-use hamlyn_ring::forks::Forked;
 
-use crate::item::Protocol;
-use crate::links::LinkEnd;
+use crate::forks::from_forked;
+use crate::group::member::MemberError;
+pub use crate::peer::{PeerLost, PeerName, Undelivered};
+use crate::protocol::Protocol;
 use crate::ticket::{OutsideTicket, TicketError};
-
-/// Shows a destination the way the library names interfaces in messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PeerName(pub Destination);
-
-impl std::fmt::Display for PeerName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "interface {:016x} of user {}",
-            self.0.interface, self.0.user
-        )
-    }
-}
-
-/// A peer is gone, and with it everything that depended on it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{} is gone: {end}", PeerName(*peer))]
-pub struct PeerLost {
-    /// Which.
-    pub peer: Destination,
-    /// Why.
-    pub end: LinkEnd,
-}
-
-/// A packet that was refused by its receiver, or came back (`virtual-networks 3.1`: return to sender). A message of several
-/// packets may come back in several parts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{length_bytes} bytes for {slot} of {} came back: {reason}", to.map_or("an interface".to_owned(), |to| PeerName(to).to_string()))]
-pub struct Undelivered {
-    /// For whom it was, unless its link ended so long ago that this is not known any more.
-    pub to: Option<Destination>,
-    /// For which slot.
-    pub slot: SlotName,
-    /// For which metadata entry; `FAST_INDEX` in fast mode.
-    pub metadata_index: u16,
-    /// For which place in the slot.
-    pub offset: u64,
-    /// How many bytes of data.
-    pub length_bytes: u32,
-    /// Its word in fast mode, or its delta.
-    pub word: u64,
-    /// Why.
-    pub reason: Return,
-}
-
-impl Undelivered {
-    pub(crate) fn new(to: Option<Destination>, header: &Header, reason: Return) -> Self {
-        Self {
-            to,
-            slot: header.slot,
-            metadata_index: header.metadata_index,
-            offset: header.offset,
-            length_bytes: header.length_bytes,
-            word: header.word,
-            reason,
-        }
-    }
-}
 
 /// Not everything that was sent before a fence is known to be in its place.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -298,7 +238,7 @@ pub enum ConnectError {
     Ticket(#[from] TicketError),
     /// The bytes under the item of a group are not a member.
     #[error(transparent)]
-    Member(#[from] crate::group::MemberError),
+    Member(#[from] MemberError),
     /// A seed's other fields are impossible.
     #[error("the seed is damaged: {what}")]
     Seed {
@@ -370,31 +310,10 @@ pub enum ConnectError {
     Send(#[from] SendError),
 }
 
-/// Every error that can be the host's can be that of a forked child.
-macro_rules! from_forked {
-    ($($error:ty: $by:path;)*) => {$(
-        impl From<Forked> for $error {
-            #[inline]
-            fn from(forked: Forked) -> Self {
-                $by(forked.into())
-            }
-        }
-    )*};
-}
-
 from_forked! {
     FenceError: Self::Host;
     OpenError: Self::Host;
     SendError: Self::Host;
     ReceiveError: Self::Host;
     ConnectError: Self::Reach;
-    crate::one_sided::OperationError: Self::Host;
-    crate::grant::GrantError: Self::Host;
-    crate::grant::AcceptError: Self::Fetch;
-    crate::export::ExportError: Self::Host;
-    crate::export::ImportError: Self::Fetch;
-    crate::service::ReplyError: Self::Host;
-    crate::service::CallError: Self::Host;
-    crate::loans::LoanError: Self::Host;
-    crate::group::BeginError: Self::Receive;
 }

@@ -1,16 +1,9 @@
 //! What happens to an interface that no call is bound to: peers come and go, messages are refused, notifications are lost. A
 //! receive does not fail because of any of it; a program that cares asks here.
 
-use std::future::poll_fn;
-
 use std::fmt;
 
-use hamlyn_host::{Host, HostError};
-
-use crate::error::Undelivered;
-use crate::links::{LinkEnd, PeerIdentity};
-use crate::manager::Manager;
-use crate::wait::Wait;
+use crate::peer::{LinkEnd, PeerIdentity, Undelivered};
 
 /// What happened. Each is told once, peers in the order in which they came and went.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,28 +52,5 @@ impl fmt::Display for Event {
                 "{count} arrivals and departures were missed: ask for events more often"
             ),
         }
-    }
-}
-
-impl<H: Host> Manager<H> {
-    /// The next event. Nothing if there was none in time. Packets are taken in meanwhile; to wait for messages and events at
-    /// once, there is [`Manager::wait`].
-    pub fn next_event(&self, wait: Wait) -> Result<Option<Event>, HostError> {
-        self.enter()?.wait_for(wait, |session| {
-            session.poll();
-            Ok(session.core.next_event())
-        })
-    }
-
-    /// As [`Manager::next_event`], as a future. An event loop or a task must drive the manager
-    /// ([`Manager::register_waker`]), and the waiting task takes a handle of its own. Dropping it loses nothing.
-    pub async fn next_event_async(&self) -> Result<Event, HostError> {
-        poll_fn(|context| {
-            self.poll_look(context, |session| {
-                session.poll_beside_processor();
-                Ok(session.core.next_event())
-            })
-        })
-        .await
     }
 }

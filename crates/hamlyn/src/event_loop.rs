@@ -35,8 +35,9 @@ use hamlyn_host::sharing::Sharing;
 use hamlyn_host::{Host, HostError};
 
 use crate::error::SendError;
-use crate::interface::{Joined, Sending};
+use crate::interface::sleepers::Joined;
 use crate::manager::Manager;
+use crate::message::Sending;
 use crate::message::{Message, Target};
 use crate::session::Session;
 use crate::tasks::Woken;

@@ -26,6 +26,7 @@ pub use hamlyn_ring::export::{EXPORTED_BYTES_MAX, ExportableError, ExportableOpt
 use hamlyn_ring::export::{ExportError as MemoryError, ImportedArea};
 pub use hamlyn_ring::shared::{DirectWindow, OutOfRange};
 
+use crate::forks::from_forked;
 use crate::ticket::{FIELDS_BYTES, Ticket, TicketError, check_sum};
 
 /// Areas of others that one interface has imported.
@@ -197,6 +198,11 @@ pub enum ImportError {
     /// The memory could not be fetched.
     #[error(transparent)]
     Fetch(#[from] ConnectError),
+}
+
+from_forked! {
+    ExportError: Self::Host;
+    ImportError: Self::Fetch;
 }
 
 #[cfg(test)]

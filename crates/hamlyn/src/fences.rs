@@ -6,7 +6,7 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Host, HostError};
 
 use crate::error::FenceError;
-use crate::interface::Fence;
+use crate::interface::fence::Fence;
 use crate::manager::{Manager, ManagerRef};
 use crate::message::Target;
 use crate::session::Session;

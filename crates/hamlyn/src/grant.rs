@@ -14,7 +14,8 @@ use hamlyn_engine::packet::SlotName;
 use hamlyn_host::{ConnectError, Destination, HostError};
 use hamlyn_ring::lending::LendError;
 
-use crate::links::LinkEnd;
+use crate::forks::from_forked;
+use crate::peer::LinkEnd;
 use crate::ticket::{TicketError, check_sum};
 
 /// Messages shorter than this go as copies, although their place was granted: what lies in a cell or beside one arrives
@@ -163,6 +164,11 @@ pub enum AcceptError {
     /// The pages could not be fetched.
     #[error(transparent)]
     Fetch(#[from] ConnectError),
+}
+
+from_forked! {
+    GrantError: Self::Host;
+    AcceptError: Self::Fetch;
 }
 
 #[cfg(test)]

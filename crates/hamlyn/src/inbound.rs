@@ -2,25 +2,23 @@
 //! serves in turn (`Hamlyn 2.8`). It knows nothing of who calls it.
 
 use hamlyn_engine::key::Key;
-use hamlyn_engine::memory::{LinkId, TxLinks as _};
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::{Address, Header};
 use hamlyn_engine::receive::{Awaited, Received, Receiver, ShortReceived};
 use hamlyn_engine::receive_observer::ReceiveObserver;
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_host::LossCause;
-use hamlyn_link::{ReceiveEnd, Shortcut, TransmitEnd};
+use hamlyn_link::{ReceiveEnd, Shortcut};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
 use crate::active_links::ActiveLinks;
-use crate::links::LinkEnd;
+use crate::arrival::ShortArrival;
 use crate::look_interval::LookInterval;
-use crate::outbound::Outbound;
-use crate::receive_buffer::ShortArrival;
+use crate::peer::LinkEnd;
 use crate::rx_links::{RxLink, RxLinks};
 
 /// Packets taken from one link before the next link has its turn.
@@ -368,27 +366,18 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
             .is_some_and(|rx_link| rx_link.end.is_pending())
     }
 
-    /// The fast path for a request in the duplex line of the link whose turn it is, if one short packet answers it: takes it, and sends
-    /// the answer. Nothing if there is none; and now and then when there is one ([`hamlyn_ring::duplex`]), so that other links have their turn.
+    /// The link whose turn it is, with the receiver, for a request in its duplex line.
     #[inline(always)]
-    pub(crate) fn serve_at_once<T: TransmitEnd, S: SendObserver<Area>>(
+    pub(crate) fn current_and_receiver(
         &mut self,
-        outbound: &mut Outbound<T, S>,
-    ) -> Option<Polled> {
-        let rx_link = self.rx_links.current()?;
-        let from = rx_link.id;
-        let way = rx_link.end.shortcut()?;
-        let answer = self.receiver.serve_short(&way.peek_request()?)?;
-        // The line is ours for the answer when the request is taken.
-        way.request_done();
-        if !outbound.tx_links.offer_short(from, answer) {
-            self.receiver.answer_later(from, &answer);
-        }
-        Some(Polled {
-            packets: 1,
-            handed: None,
-            has_ended: !self.ended.is_empty(),
-        })
+    ) -> Option<(&mut RxLink<R>, &mut Receiver<Area, O>)> {
+        Some((self.rx_links.current()?, &mut self.receiver))
+    }
+
+    /// Whether [`Inbound::next_ended`] has something.
+    #[inline(always)]
+    pub(crate) fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
     }
 
     /// Takes what has come, a turn of every link at most; stops at the first packet that announces
@@ -400,7 +389,7 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         {
             // What most polls find.
             return Polled {
-                has_ended: !self.ended.is_empty(),
+                has_ended: self.has_ended(),
                 ..Polled::NOTHING
             };
         }
@@ -409,7 +398,7 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         Polled {
             packets: self.packets() - before,
             handed,
-            has_ended: !self.ended.is_empty(),
+            has_ended: self.has_ended(),
         }
     }
 

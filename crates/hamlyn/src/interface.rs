@@ -9,28 +9,32 @@ mod answering;
 mod at_once;
 mod completing;
 mod direct;
-mod exporting;
+pub(crate) mod exporting;
+mod exports;
+pub(crate) mod fence;
 mod fencing;
 mod gathering;
 mod granting;
+mod grants;
+pub(crate) mod initiators;
 mod operating;
 mod peers;
-mod pieces;
+pub(crate) mod pieces;
 mod pooling;
 mod receiving;
 mod sending;
-mod sleepers;
+pub(crate) mod sleepers;
+mod sleeping;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::metadata::MetadataArea;
-use hamlyn_engine::notification::NotificationReader;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::refusal::Refusals;
-use hamlyn_engine::slot::{QueueId, SlotError, SlotInfo, SlotOptions};
+use hamlyn_engine::slot::{SlotError, SlotInfo, SlotOptions};
 use hamlyn_engine::terminus::{
     Completion, SendHandle, SendTag, TerminusError, TerminusId, TerminusOptions,
 };
@@ -49,32 +53,6 @@ use crate::processor::{self, DriverState, Processor, Strategy};
 use crate::remains::{Leaving, Remains};
 use crate::slot::{NewSlot, Slot};
 use crate::wait::AdaptiveSpin;
-
-/// A notification queue with its reading end.
-#[derive(Debug)]
-pub struct Queue {
-    pub(crate) id: QueueId,
-    pub(crate) reader: NotificationReader,
-    /// How much the interface had announced when the queue was last found empty.
-    pub(crate) empty_at: u64,
-}
-
-impl Queue {
-    /// What slots are opened with in order to announce arrivals here.
-    pub fn id(&self) -> QueueId {
-        self.id
-    }
-
-    /// Number of entries.
-    pub fn capacity(&self) -> usize {
-        self.reader.capacity()
-    }
-
-    /// Notifications lost to overrun so far.
-    pub fn lost(&self) -> u64 {
-        self.reader.lost()
-    }
-}
 
 type TransmitterOf<H> = Transmitter<Area, <H as Host>::SendObserver>;
 type OutboundOf<H> = Half<Outbound<TransmitEndOf<H>, <H as Host>::SendObserver>>;
@@ -104,22 +82,18 @@ pub struct Interface<H: Host> {
     events_told: u64,
     /// When to look again whether memory can be given back.
     spare_due_ns: Option<u64>,
-    granting: granting::Granting,
-    exporting: exporting::Exporting,
-    operating: operating::Operating,
+    granting: grants::Granting,
+    exporting: exports::Exporting,
+    operating: initiators::Operating,
     pub(crate) sleepers: sleepers::Sleepers,
     adaptive_spin: AdaptiveSpin,
     birth: Birth,
     host: H,
 }
 
-pub(crate) use exporting::import_access;
-pub(crate) use fencing::Fence;
-use fencing::Untold;
-pub(crate) use operating::{Asking, Begun};
-pub(crate) use pieces::Pieces;
-pub use sending::Sending;
-pub(crate) use sleepers::Joined;
+pub use crate::message::Sending;
+pub use crate::queue::Queue;
+use fence::Untold;
 
 impl<H: Host> Interface<H> {
     /// An interface on that host, ready for packets, with [`Strategy::Proc`].
@@ -157,9 +131,9 @@ impl<H: Host> Interface<H> {
             other_activity: 0,
             events_told: 0,
             spare_due_ns: None,
-            granting: granting::Granting::default(),
-            exporting: exporting::Exporting::default(),
-            operating: operating::Operating::default(),
+            granting: grants::Granting::default(),
+            exporting: exports::Exporting::default(),
+            operating: initiators::Operating::default(),
             sleepers: sleepers::Sleepers::default(),
             adaptive_spin,
             birth: Birth::here(),

@@ -45,6 +45,9 @@
 #![forbid(unsafe_code)]
 
 mod active_links;
+mod answers;
+mod arrival;
+mod binding;
 mod cached_table;
 mod core;
 pub mod datagram;
@@ -71,8 +74,11 @@ pub mod message;
 mod one_shot;
 pub mod one_sided;
 mod outbound;
+mod peer;
 pub mod pool;
 mod processor;
+mod protocol;
+mod queue;
 mod receive_buffer;
 mod remains;
 pub mod rendezvous;
@@ -100,9 +106,9 @@ pub use hamlyn_ring::area::{Area, HandoverReader};
 pub use hamlyn_ring::pool::View;
 pub use interface::{Interface, Queue, Sending};
 pub use item::Protocol;
-pub use links::{LinkEnd, PeerIdentity};
 pub use manager::{Detached, Manager, ManagerOptions};
 pub use message::{Message, Target};
+pub use peer::{LinkEnd, PeerIdentity};
 pub use processor::Strategy;
 pub use rendezvous::{open, open_shared, open_unnamed, open_with};
 pub use session::{Sent, Session};

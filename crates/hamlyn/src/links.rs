@@ -1,62 +1,15 @@
 //! Who an interface is linked to, and how links ended: the application's view of them.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Destination, LossCause, Peer};
 
-use crate::error::PeerLost;
 use crate::event::Event;
+use crate::peer::{LinkEnd, PeerIdentity, PeerLost};
 
 /// Arrivals and departures that are remembered for those who have not asked yet.
 const EVENTS_KEPT: usize = 256;
-
-/// Why there is no link any more.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LinkEnd {
-    /// The host lost the peer.
-    #[error("{0}")]
-    Lost(#[from] LossCause),
-    /// The peer broke the rules of the link.
-    #[error("it broke the rules of the link ({0})")]
-    Fault(#[from] hamlyn_link::LinkFault),
-    /// The peer presented too many wrong keys.
-    #[error("it presented too many wrong keys")]
-    BadKeys,
-    /// We closed the link.
-    #[error("this side closed the link")]
-    ClosedHere,
-}
-
-/// The identity of the peer at the other end of a link, also after its end. The kernel vouches for it on one host, the
-/// handshake between hosts. The name that a peer gives itself is not in here.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct PeerIdentity {
-    /// The link over which it is reached; [`crate::Interface::disconnect`] ends it.
-    pub link: LinkId,
-    /// Its interface: host, user, and a number that no other interface has.
-    pub interface: Destination,
-    /// Its group; 0 if it is on another host.
-    pub group: u32,
-    /// Its process; 0 if that is not visible here.
-    pub process: u32,
-}
-
-impl fmt::Display for PeerIdentity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.process {
-            0 => write!(f, "interface {:016x}", self.interface.interface)?,
-            process => write!(f, "process {process}")?,
-        }
-        write!(f, " of user {}", self.interface.user)?;
-        match self.interface.node {
-            0 => Ok(()),
-            node => write!(f, " on host {node}"),
-        }
-    }
-}
 
 /// A link in use.
 struct Linked {

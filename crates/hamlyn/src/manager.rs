@@ -12,105 +12,28 @@
 //! ```
 
 use std::fmt;
+use std::future::poll_fn;
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::slot::QueueId;
-use hamlyn_engine::table::Name;
-use hamlyn_engine::terminus::{TerminusId, TerminusOptions};
+use hamlyn_engine::terminus::TerminusId;
 use hamlyn_host::process::ProcessHost;
-use hamlyn_host::sharing::{Shared, Sharing};
+use hamlyn_host::sharing::Shared;
 use hamlyn_host::{Address, Host, HostError};
 use hamlyn_ring::forks::{Birth, Forked};
 
-use crate::core::Core;
+pub use crate::arrival::{Arrival, ClassId, ReceiverClass};
+pub use crate::core::ManagerOptions;
+use crate::core::{Core, Held};
 use crate::error::{ConnectError, OpenError, ReceiveError};
-use crate::processor::Strategy;
+use crate::event::Event;
+
 use crate::session::Session;
 use crate::tasks::Woken;
-use crate::wait::Wait;
-
-/// Entries of a manager's notification queue, unless set otherwise.
-const QUEUE_ENTRIES: usize = 4096;
-
-/// A message that arrived.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrival {
-    /// The slot it came to.
-    pub slot: SlotName,
-    /// Its metadata entry.
-    pub metadata_index: u16,
-    /// The link over which it, or the last packet of it, came.
-    pub from: LinkId,
-}
-
-impl Arrival {
-    pub(crate) fn of(notification: &Notification) -> Self {
-        Self {
-            slot: notification.slot,
-            metadata_index: notification.metadata_index,
-            from: notification.from,
-        }
-    }
-}
-
-/// A receiver that the program defines: the virtual procedure of the paper's
-/// receiver class. Called by the manager while it polls; it records the arrival and returns.
-pub trait ReceiverClass: Send {
-    /// Records an arrival.
-    fn process_arrival(&mut self, arrival: Arrival);
-}
-
-/// Names a receiver with its manager. Put into its metadata entries as their receive class.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ClassId(pub(crate) u64);
-
-impl ClassId {
-    /// What [`hamlyn_engine::metadata::MetadataEntry::set_receive_class`] takes.
-    pub fn to_bits(self) -> u64 {
-        self.0
-    }
-
-    /// Zero, which an entry has that was given no class, is no class.
-    pub(crate) fn new(name: Name) -> Self {
-        Self(name.to_bits() + 1)
-    }
-
-    #[inline]
-    pub(crate) fn name(self) -> Name {
-        Name::from_bits(self.0.wrapping_sub(1))
-    }
-}
-
-/// What a manager is opened with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ManagerOptions {
-    /// Entries of its notification queue; bounds the messages that all its
-    /// receivers together may have outstanding. Default 4,096.
-    pub queue_entries: usize,
-    /// Its terminus.
-    pub terminus: TerminusOptions,
-    /// Who drives the interface. Default: the application's thread.
-    pub strategy: Strategy,
-}
-
-impl Default for ManagerOptions {
-    fn default() -> Self {
-        Self {
-            queue_entries: QUEUE_ENTRIES,
-            terminus: TerminusOptions::default(),
-            strategy: Strategy::default(),
-        }
-    }
-}
-
-/// How the end points of a manager on that host share it.
-pub(crate) type Held<H> = <<H as Host>::Sharing as Sharing>::Shared<Core<H>>;
+use crate::wait::{Wait, Waiting};
 
 /// See the module.
 pub struct Manager<H: Host = ProcessHost> {
@@ -322,6 +245,44 @@ impl<H: Host> Manager<H> {
             Ok::<_, ReceiveError>(is_news.then_some(()))
         })?;
         Ok(())
+    }
+
+    /// As [`Session::wait_for`], for a step that takes the manager in hand by itself.
+    pub(crate) fn wait_for<T, E: From<HostError>>(
+        &self,
+        wait: Wait,
+        mut step: impl FnMut() -> Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
+        let mut waiting = Waiting::new(wait);
+        loop {
+            if let Some(found) = step()? {
+                return Ok(Some(found));
+            }
+            if !self.enter().map_err(HostError::from)?.pause(&mut waiting)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The next event. Nothing if there was none in time. Packets are taken in meanwhile; to wait for messages and events at
+    /// once, there is [`Manager::wait`].
+    pub fn next_event(&self, wait: Wait) -> Result<Option<Event>, HostError> {
+        self.enter()?.wait_for(wait, |session| {
+            session.poll();
+            Ok(session.core.next_event())
+        })
+    }
+
+    /// As [`Manager::next_event`], as a future. An event loop or a task must drive the manager
+    /// ([`Manager::register_waker`]), and the waiting task takes a handle of its own. Dropping it loses nothing.
+    pub async fn next_event_async(&self) -> Result<Event, HostError> {
+        poll_fn(|context| {
+            self.poll_look(context, |session| {
+                session.poll_beside_processor();
+                Ok(session.core.next_event())
+            })
+        })
+        .await
     }
 
     /// Waits until nothing is queued any more: every message that was accepted is handed over to its link, or has failed with

@@ -6,6 +6,7 @@ use hamlyn_engine::counting::Share;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, short_words};
+use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::transmit::Message as EngineMessage;
 
 use crate::ticket::{OutsideTicket, Ticket};
@@ -246,5 +247,17 @@ pub(crate) fn compose_at(target: &Target, message: &Message<'_>, offset: u64) ->
             kind: Kind::WRITE,
         },
         share: message.share.unwrap_or(Share::whole(ticket.counting)),
+    }
+}
+
+/// How far a message is that [`Interface::send_some`](crate::Interface::send_some) sends: nothing of it at first.
+#[derive(Debug, Default)]
+pub struct Sending(pub(crate) Option<Segmenter>);
+
+impl Sending {
+    /// How many bytes of the message are sent; nothing if none of its packets is, and it may be given up.
+    pub fn sent_bytes(&self) -> Option<u64> {
+        let begun = self.0.as_ref().filter(|rest| rest.is_started());
+        begun.map(Segmenter::sent_bytes)
     }
 }

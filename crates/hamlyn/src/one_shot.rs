@@ -8,8 +8,8 @@ use hamlyn_engine::metadata::{MetadataArea, MetadataEntry, Permission};
 use hamlyn_engine::slot::Mode;
 use hamlyn_host::Host;
 
+use crate::arrival::ClassId;
 use crate::error::OpenError;
-use crate::manager::ClassId;
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 

@@ -40,21 +40,20 @@ use hamlyn_ring::shared::DirectWindow;
 
 mod completion;
 
-pub use completion::CompletionCounter;
+pub use completion::{CompletionCounter, OPERATIONS_MAX};
 pub use hamlyn_engine::operation::{Atomic, Change, Width};
 
 pub(crate) use completion::Announcement;
 use completion::Completing;
 
-use crate::error::PeerLost;
-use crate::interface::Queue;
+use crate::forks::from_forked;
 use crate::message::Target;
+use crate::peer::PeerLost;
+use crate::queue::Queue;
 use crate::remains::{Leaving, Remains};
 use crate::slot::Slot;
 use crate::ticket::OutsideTicket;
 
-/// Operations that an initiator may have outstanding: those that were begun, and whose result was not fetched.
-pub const OPERATIONS_MAX: usize = 64;
 /// Requests longer than this are made in several packets, so that long ones and short ones share a link.
 pub(crate) const REQUEST_BYTES_MAX: usize = 8 * 1024;
 /// Where in an initiator's memory landing places begin; before them are the places of values.
@@ -614,4 +613,8 @@ impl Operations {
             self.completing.forget(operation.index());
         }
     }
+}
+
+from_forked! {
+    OperationError: Self::Host;
 }

@@ -7,17 +7,15 @@ use hamlyn_engine::memory::{LinkId, Part, TxLinks, Unsent};
 use hamlyn_engine::operation::ShortRequest;
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::point::Point;
-use hamlyn_engine::receive_observer::ReceiveObserver;
 use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_engine::transport::Return;
 use hamlyn_host::Destination;
 use hamlyn_link::udp_endpoint::ConnectionState;
-use hamlyn_link::{LinkFault, ReceiveEnd, TransmitEnd};
+use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
 
 use crate::cached_table::CachedTable;
-use crate::inbound::Inbound;
 
 /// Packets of queued messages sent at a time.
 const BURST_PACKETS: usize = 64;
@@ -67,16 +65,6 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
             self.transmitter.shrink();
         }
         due_ns
-    }
-
-    /// Sends what is to be answered, as far as there is room; how many packets.
-    pub(crate) fn answer<R: ReceiveEnd, O: ReceiveObserver<Area>>(
-        &mut self,
-        inbound: &mut Inbound<R, O>,
-    ) -> usize {
-        let sent = inbound.receiver.answer(&mut self.tx_links);
-        self.tx_links.hand_over();
-        sent
     }
 
     /// Sends what is queued, a burst at most; how many packets.

@@ -18,10 +18,11 @@ use hamlyn_link::Link;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::forks::Birth;
 
+use crate::answers;
 use crate::half::{HandoffLock, Holder};
 use crate::inbound::Inbound;
-use crate::links::LinkEnd;
 use crate::outbound::Outbound;
+use crate::peer::LinkEnd;
 
 /// Who calls the two halves of an interface (`papers/global-address.md`, section 3). It is chosen
 /// when the interface is opened; what programs see is the same.
@@ -412,7 +413,7 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
         let Some(mut outbound) = lent else {
             return true;
         };
-        let sent = outbound.answer(inbound);
+        let sent = answers::answer(inbound, &mut outbound);
         let has_broken = outbound.tx_links.has_broken();
         drop(outbound);
         if has_broken {

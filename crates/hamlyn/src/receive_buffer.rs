@@ -11,9 +11,9 @@ use hamlyn_engine::slot::SlotInfo;
 use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
+use crate::arrival::{ClassId, ShortArrival};
 use crate::error::OpenError;
 use crate::interface::Interface;
-use crate::manager::ClassId;
 use crate::one_shot::OneShotSlot;
 use crate::remains::{Leaving, Remains};
 use crate::session::Session;
@@ -43,16 +43,6 @@ impl Drop for ReceiveBuffer {
             ..Remains::default()
         });
     }
-}
-
-/// A short message with a word of metadata, which was the next to come.
-#[derive(Clone, Copy)]
-pub(crate) struct ShortArrival {
-    pub(crate) word: u64,
-    /// Where in the slot its data lie.
-    pub(crate) offset: u64,
-    pub(crate) length_bytes: usize,
-    pub(crate) from: LinkId,
 }
 
 /// A message that is complete.

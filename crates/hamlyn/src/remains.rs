@@ -8,13 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::slot::QueueId;
-use hamlyn_engine::terminus::{SendTag, TerminusId};
-use hamlyn_host::Host;
+use hamlyn_engine::terminus::SendTag;
 
+use crate::arrival::ClassId;
 use crate::drop_list::DropList;
-use crate::interface::Interface;
-use crate::manager::ClassId;
-use crate::message::{Message, Target};
+use crate::message::Target;
 
 /// What is still to be done for an end point that is gone.
 #[derive(Debug, Default)]
@@ -68,30 +66,14 @@ impl LastWords {
         waiting.push_back(last_word);
     }
 
-    /// Says what there is room for. A link that has none is asked once.
-    pub(crate) fn say<H: Host>(&mut self, interface: &mut Interface<H>, terminus: TerminusId) {
+    /// Says what `say` finds room for. A link that has none is asked once.
+    pub(crate) fn say(&mut self, mut say: impl FnMut(&LastWord) -> bool) {
         self.0.retain(|_, waiting| {
-            while let Some(last_word) = waiting.front()
-                && last_word.send(interface, terminus)
-            {
+            while waiting.front().is_some_and(&mut say) {
                 waiting.pop_front();
             }
             !waiting.is_empty()
         });
-    }
-}
-
-impl LastWord {
-    /// Tries to say it; false if there is no room at present.
-    fn send<H: Host>(&self, interface: &mut Interface<H>, terminus: TerminusId) -> bool {
-        if !interface.has_room(terminus, self.target.link()) {
-            return false;
-        }
-        let message = Message::new(&[]).metadata(&self.metadata).word(self.word);
-        !matches!(
-            interface.try_send(terminus, &self.target, &message),
-            Ok(None)
-        )
     }
 }
 

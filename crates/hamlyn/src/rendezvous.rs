@@ -12,6 +12,7 @@ use hamlyn_host::process::{Options, ProcessHost};
 use hamlyn_host::sharing::AnyThread;
 
 use crate::error::{ConnectError, OpenError};
+
 use crate::item::{ItemHeader, Protocol, TypeName};
 use crate::manager::{Manager, ManagerOptions};
 use crate::stream::StreamOptions;

@@ -39,9 +39,9 @@ use hamlyn_host::{Host, HostError};
 
 pub use sending::Sent;
 
-use crate::core::Core;
-use crate::interface::{Interface, Joined};
-use crate::manager::{Held, Manager};
+use crate::core::{Core, Held};
+use crate::interface::Interface;
+use crate::interface::sleepers::Joined;
 use crate::wait::{Wait, WaitStep, Waiting};
 
 /// A manager in the hands of one call, or of several ([`Manager::session`](crate::Manager::session)).
@@ -148,7 +148,7 @@ impl<'a, H: Host> Session<'a, H> {
 
     /// One pause of a wait: false when its time is over. Other threads may have used the manager meanwhile.
     #[inline]
-    fn pause(&mut self, waiting: &mut Waiting) -> Result<bool, HostError> {
+    pub(crate) fn pause(&mut self, waiting: &mut Waiting) -> Result<bool, HostError> {
         self.core.reap();
         match self.step(waiting) {
             WaitStep::Stop => Ok(false),
@@ -240,25 +240,6 @@ impl<'a, H: Host> Session<'a, H> {
         // If something else woke the program, that says nothing of when messages come.
         if self.activity() != before || self.has_waited_long(waiting) {
             self.learn(waiting);
-        }
-    }
-}
-
-impl<H: Host> Manager<H> {
-    /// As [`Session::wait_for`], for a step that takes the manager in hand by itself.
-    pub(crate) fn wait_for<T, E: From<HostError>>(
-        &self,
-        wait: Wait,
-        mut step: impl FnMut() -> Result<Option<T>, E>,
-    ) -> Result<Option<T>, E> {
-        let mut waiting = Waiting::new(wait);
-        loop {
-            if let Some(found) = step()? {
-                return Ok(Some(found));
-            }
-            if !self.enter().map_err(HostError::from)?.pause(&mut waiting)? {
-                return Ok(None);
-            }
         }
     }
 }

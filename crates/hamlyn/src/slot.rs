@@ -9,7 +9,7 @@ use hamlyn_engine::slot::{Mode, QueueId, Rights};
 use hamlyn_host::Destination;
 use hamlyn_ring::area::Area;
 
-use crate::interface::Queue;
+use crate::queue::Queue;
 use crate::ticket::{OutsideTicket, Ticket};
 
 /// An open slot, in its owner's hands. Closed by [`crate::Interface::close_slot`].

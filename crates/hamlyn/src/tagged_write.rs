@@ -18,11 +18,12 @@ use hamlyn_host::{Host, Supply};
 use hamlyn_ring::area::Area;
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
-use crate::interface::Queue;
+
 use crate::item::{Bound, Greeted, ItemHeader, Protocol, TypeName};
-use crate::links::PeerIdentity;
 use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
+use crate::peer::PeerIdentity;
+use crate::queue::Queue;
 use crate::remains::{Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};

@@ -14,6 +14,7 @@ use hamlyn_host::Host;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
+
 use crate::item::{ItemHeader, Protocol, TYPE_NAME_BYTES_MAX, TypeName};
 use crate::manager::Manager;
 use crate::service::{

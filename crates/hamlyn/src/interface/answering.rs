@@ -5,6 +5,7 @@ use hamlyn_engine::packet::SlotName;
 use hamlyn_host::Host;
 
 use super::Interface;
+use crate::answers;
 use crate::half::Half;
 use crate::one_sided::{ANSWERS_MAX, Operation, Operations};
 
@@ -106,14 +107,17 @@ impl<H: Host> Interface<H> {
                 if !inbound.receiver.owes_answers() {
                     return;
                 }
-                self.outbound.lock(|outbound| outbound.answer(inbound))
+                self.outbound
+                    .lock(|outbound| answers::answer(inbound, outbound))
             }
             (Half::Shared(handoff_lock) | Half::Lent(handoff_lock), Some(processor)) => {
                 if !processor.exchange.takes_owed() {
                     return;
                 }
                 let mut inbound = handoff_lock.enter();
-                let sent = self.outbound.lock(|outbound| outbound.answer(&mut inbound));
+                let sent = self
+                    .outbound
+                    .lock(|outbound| answers::answer(&mut inbound, outbound));
                 if inbound.receiver.owes_answers() {
                     processor.exchange.owe();
                 }

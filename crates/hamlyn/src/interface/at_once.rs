@@ -7,7 +7,8 @@ use hamlyn_engine::packet::{Address, Kind};
 use hamlyn_host::Host;
 
 use super::Interface;
-use super::operating::{Asking, ONE_REQUEST_BYTES, clear_value};
+use super::initiators::Asking;
+use super::operating::{ONE_REQUEST_BYTES, clear_value};
 use super::pieces::Pieces;
 use super::receiving::at_hand;
 use crate::half::Half;

@@ -8,10 +8,11 @@ use hamlyn_engine::limits::FAST_INDEX;
 use hamlyn_engine::notification::Notification;
 use hamlyn_host::Host;
 
-use super::{Interface, Queue};
+use super::Interface;
 use crate::one_sided::{
     ANSWERS_MAX, Announcement, CompletionCounter, Initiator, Operation, OperationError, Operations,
 };
+use crate::queue::Queue;
 
 impl<H: Host> Interface<H> {
     /// Has the end of an operation announced in `queue`, a queue of this interface: a notification with the initiator's slot

@@ -7,7 +7,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::shared::{DirectWindow, OutOfRange};
 
 use super::Interface;
-use super::operating::Asking;
+use super::initiators::Asking;
 use super::pieces::Pieces;
 use crate::one_sided::{Atomic, Initiator, OperationError};
 

@@ -11,40 +11,9 @@ use hamlyn_ring::export::{ExportedArea, ImportedArea};
 use hamlyn_ring::shared::Access;
 
 use super::Interface;
+use super::exports::Made;
 use crate::export::{Export, ExportError, ExportTicket, IMPORTS_MAX, Import, ImportError};
-use crate::message::Target;
 use crate::slot::Slot;
-
-/// An export whose memory peers may still have mapped.
-struct Made {
-    slot: SlotName,
-    area: ExportedArea,
-    secret: u64,
-}
-
-/// Both sides of the exports of an interface.
-#[derive(Default)]
-pub(super) struct Exporting {
-    made: Vec<Made>,
-    imports: Vec<Import>,
-}
-
-impl Exporting {
-    /// The import in which the place of a target lies.
-    pub(super) fn import_of(&self, target: &Target) -> Option<&Import> {
-        let ticket = &target.ticket;
-        self.imports.iter().find(|import| {
-            let of = &import.ticket.ticket;
-            import.is_of(target.link, ticket.slot)
-                && of.key == ticket.key
-                && import.lasts()
-                && ticket
-                    .base
-                    .checked_add(ticket.length_bytes)
-                    .is_some_and(|end| end <= of.length_bytes)
-        })
-    }
-}
 
 /// How a slot with these rights is mapped by others.
 fn access(rights: Rights) -> Option<Access> {

@@ -1,70 +1,17 @@
-//! Fences: completion at the receiver (decision 0020; `Hamlyn 6.2` has completion at the sender only).
-//!
-//! A fence first waits until what was queued is handed to the links, then asks each peer to say when it has taken all
-//! that was sent, and waits for the answers. Peers answer apart: one that does not keeps the fence from ending well,
-//! and holds up nothing else.
+//! An interface begins fences, and goes on with them ([`super::fence`]).
 
 use hamlyn_engine::memory::{LinkId, Unsent};
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::transport::Return;
 use hamlyn_host::{Destination, Host};
-use hamlyn_link::TransmitEnd;
-use hamlyn_ring::area::Area;
 
 use super::Interface;
-use crate::drop_list::DropList;
-use crate::error::{FenceError, PeerLost, Undelivered};
-use crate::links::LinkEnd;
+use super::fence::{Fence, Leg, Refusals, Step};
+use crate::error::FenceError;
 use crate::message::Target;
-use crate::outbound::{NewlyRefused, Outbound};
-
-/// A fence under way.
-pub(crate) struct Fence {
-    /// Messages that had been accepted when it began: those that wait are waited for.
-    accepted: u64,
-    /// Links whose peers have not answered.
-    legs: Vec<Leg>,
-    /// Whether it is to all links, also to those that ended since the fence before.
-    is_to_all: bool,
-    /// What those that have answered had refused, if anything.
-    refusals: Vec<Refusals>,
-    lost: Option<PeerLost>,
-    /// Where refusals are noted of which this fence tells nobody after all.
-    untold: Untold,
-}
-
-/// What a peer had refused when it answered a fence.
-pub(crate) struct Refusals {
-    link: LinkId,
-    to: Destination,
-    refused: NewlyRefused,
-}
-
-/// Refusals that fences were told of which were given up. The next fence tells of them.
-pub(crate) type Untold = DropList<Refusals>;
-
-impl Drop for Fence {
-    fn drop(&mut self) {
-        for refusals in self.refusals.drain(..) {
-            self.untold.note(refusals);
-        }
-    }
-}
-
-struct Leg {
-    link: LinkId,
-    to: Destination,
-    /// The number of the question, once it is put.
-    asked: Option<u64>,
-}
-
-/// What became of a leg.
-enum Step {
-    Waits,
-    Answered,
-    Gone,
-}
+use crate::outbound::Outbound;
+use crate::peer::LinkEnd;
+use crate::peer::{PeerLost, Undelivered};
 
 impl<H: Host> Interface<H> {
     /// A fence to all links.
@@ -229,23 +176,6 @@ impl<H: Host> Interface<H> {
         let known = self.links.recent_loss(&peer);
         let end = known.map_or(LinkEnd::ClosedHere, |lost| lost.end);
         Some(PeerLost { peer, end })
-    }
-}
-
-impl Leg {
-    /// Asks when nothing of it waits any more, then looks for the answer.
-    fn advance<T: TransmitEnd, S: SendObserver<Area>>(
-        &mut self,
-        accepted: u64,
-        outbound: &mut Outbound<T, S>,
-    ) -> Result<Option<crate::outbound::NewlyRefused>, Unsent> {
-        let tx_links = &mut outbound.tx_links;
-        let asked = match self.asked {
-            Some(asked) => asked,
-            None if outbound.transmitter.waits_before(self.link, accepted) => return Ok(None),
-            None => *self.asked.insert(tx_links.fence(self.link)?),
-        };
-        tx_links.answer(self.link, asked)
     }
 }
 

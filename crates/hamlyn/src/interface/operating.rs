@@ -6,110 +6,30 @@ use hamlyn_engine::memory::{LinkId, Part, TxLinks as _, Unsent};
 use hamlyn_engine::operation::{
     PUT_METADATA_BYTES, READ_REQUEST_BYTES, REQUEST_WORDS, RESPONSES_PER_LINK, ReturnPlace,
 };
-use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_engine::packet::{Flags, Header, Kind};
 use hamlyn_engine::point::Point;
 use hamlyn_engine::terminus::{PostError, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::Message as EngineMessage;
 use hamlyn_host::Host;
 
 use super::direct::carry_out;
+use super::initiators::{Asking, Begun};
 use super::pieces::Pieces;
 use super::{Interface, OutboundOf};
 use crate::error::OpenError;
 use crate::half::Half;
 use crate::message::Target;
 use crate::one_sided::{
-    ANSWERS_MAX, Atomic, Initiator, InitiatorOptions, Operation, OperationError, Operations,
+    ANSWERS_MAX, Initiator, InitiatorOptions, Operation, OperationError, Operations,
     REQUEST_BYTES_MAX,
 };
 use crate::outbound::Withheld;
 use crate::slot::NewSlot;
 
-/// What an interface knows of its initiators.
-#[derive(Debug, Default)]
-pub(super) struct Operating {
-    /// By the index of their slots.
-    pub(super) initiators: Vec<Option<Box<Operations>>>,
-    /// Requests under way over each link, by its index: never more than its peer keeps answers for.
-    windows: Vec<(Option<LinkId>, u32)>,
-    /// Initiators that were dropped, and of which not all is answered as far as was seen.
-    pub(super) left: usize,
-    /// One that was dropped while its answers were being taken.
-    pub(super) left_meanwhile: Option<SlotName>,
-    /// By which requests are left to a network processor.
-    terminus: Option<TerminusId>,
-    /// Whether ends of operations are to be told by counters or notifications.
-    pub(super) is_completing: bool,
-}
-
-impl Operating {
-    fn insert(&mut self, operations: Operations) {
-        let index = usize::from(operations.slot.name.index());
-        if self.initiators.len() <= index {
-            self.initiators.resize_with(index + 1, || None);
-        }
-        self.initiators[index] = Some(Box::new(operations));
-    }
-
-    pub(super) fn of(&mut self, initiator: &Initiator) -> Result<&mut Operations, OperationError> {
-        self.initiators
-            .get_mut(usize::from(initiator.slot.index()))
-            .and_then(Option::as_deref_mut)
-            .filter(|operations| operations.slot.name == initiator.slot)
-            .ok_or(OperationError::NotOutstanding)
-    }
-
-    #[inline]
-    pub(super) fn window(&mut self, link: LinkId) -> &mut u32 {
-        let index = link.index as usize;
-        let is_open = |(of, _): &(Option<LinkId>, u32)| *of == Some(link);
-        if !self.windows.get(index).is_some_and(is_open) {
-            self.open_window(link);
-        }
-        &mut self.windows[index].1
-    }
-
-    /// A packet of an answer came to an initiator. Whether its request is answered as a whole.
-    #[inline]
-    pub(super) fn answered(&mut self, operations: &mut Operations, word: u64) -> bool {
-        let is_whole = operations.answered(word);
-        if is_whole {
-            let window = self.window(operations.link);
-            *window = window.saturating_sub(1);
-        }
-        is_whole
-    }
-
-    #[cold]
-    fn open_window(&mut self, link: LinkId) {
-        let index = link.index as usize;
-        if self.windows.len() <= index {
-            self.windows.resize(index + 1, (None, 0));
-        }
-        self.windows[index] = (Some(link), 0);
-    }
-}
-
 /// Reads of so many bytes are one request on every link: what fits the shortest packets.
 pub(super) const ONE_REQUEST_BYTES: u64 = (PACKET_PAYLOAD_MIN - PUT_METADATA_BYTES as usize) as u64;
 
 const _: () = assert!(PACKET_PAYLOAD_MIN <= REQUEST_BYTES_MAX);
-
-/// What became of an operation that was begun.
-pub(crate) enum Begun<'a> {
-    /// It is asked for as a whole.
-    Asked(Operation),
-    /// Nothing of it is.
-    ToBeAsked(Operation, Asking<'a>),
-}
-
-/// What is asked for.
-pub(crate) enum Asking<'a> {
-    /// To read to that place of the slot for answers.
-    Read(u64),
-    Put(&'a [u8]),
-    Atomic(Atomic),
-}
 
 impl<H: Host> Interface<H> {
     /// Opens access to what a ticket names, for reading, putting and changing it. The ticket must be one for fast mode. If this

@@ -7,10 +7,10 @@ use hamlyn_link::udp_endpoint::ConnectionState;
 use std::sync::atomic::Ordering;
 
 use super::{Interface, TransmitEndOf};
-use crate::error::{PeerLost, Undelivered};
 use crate::event::Event;
-use crate::links::{LinkEnd, PeerIdentity};
 use crate::message::Target;
+use crate::peer::{LinkEnd, PeerIdentity};
+use crate::peer::{PeerLost, Undelivered};
 use crate::processor::{DriverEvent, take_event};
 
 /// Looks for the end of a lost link before another is given up on for want of room. One takes several if much came over it.

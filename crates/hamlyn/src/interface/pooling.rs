@@ -6,7 +6,7 @@ use hamlyn_ring::pool::Pool;
 
 use super::Interface;
 use crate::grant::GrantError;
-use crate::links::LinkEnd;
+use crate::peer::LinkEnd;
 
 impl<H: Host> Interface<H> {
     /// Lets a peer of this host fetch a pool, once, with the number that this returns: [`crate::Session::fetch_pool`]. The peer maps

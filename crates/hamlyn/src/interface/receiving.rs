@@ -14,13 +14,15 @@ use hamlyn_host::{Driver, Host, HostError};
 use hamlyn_link::ReceiveEnd;
 use hamlyn_ring::area::Area;
 
-use super::{Interface, Queue};
+use super::Interface;
+use crate::answers;
+use crate::arrival::ShortArrival;
 use crate::error::ReceiveError;
 use crate::half::Half;
 use crate::inbound::{Inbound, Polled};
 use crate::outbound::Outbound;
 use crate::processor::Strategy;
-use crate::receive_buffer::ShortArrival;
+use crate::queue::Queue;
 use crate::wait::{Wait, WaitStep, Waiting};
 
 impl<H: Host> Interface<H> {
@@ -243,7 +245,7 @@ impl<H: Host> Interface<H> {
         let polled = match (&mut self.inbound, &self.processor) {
             (Half::Own(inbound), _) => {
                 let served = match &mut self.outbound {
-                    Half::Own(outbound) => inbound.serve_at_once(outbound),
+                    Half::Own(outbound) => answers::serve_at_once(inbound, outbound),
                     Half::Shared(_) | Half::Lent(_) => None,
                 };
                 served.unwrap_or_else(|| inbound.poll(waiting))

@@ -18,25 +18,13 @@ use super::granting::Placing;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::Half;
-use crate::message::{InlineForm, Message, Target, compose_at};
+use crate::message::{InlineForm, Message, Sending, Target, compose_at};
 use crate::outbound::{Outbound, Withheld};
 
 /// How often a short message is tried before it is queued.
 const SHORT_TRIES: u32 = 128;
 /// Short messages sent in one go: then whatever else there is to attend to has its turn.
 const SHORTS_MAX: u32 = 4096;
-
-/// How far a message is that [`Interface::send_some`] sends: nothing of it at first.
-#[derive(Debug, Default)]
-pub struct Sending(Option<Segmenter>);
-
-impl Sending {
-    /// How many bytes of the message are sent; nothing if none of its packets is, and it may be given up.
-    pub fn sent_bytes(&self) -> Option<u64> {
-        let begun = self.0.as_ref().filter(|rest| rest.is_started());
-        begun.map(Segmenter::sent_bytes)
-    }
-}
 
 impl<H: Host> Interface<H> {
     /// Sends a message that need not wait (`h_send_msg`, `Hamlyn 3.2`), or queues it if the link has no

@@ -6,28 +6,18 @@
 //! no next one before all have returned that slept by the last: a ring that one of them has not seen yet is never
 //! taken away.
 
-use std::time::Duration;
-
-use hamlyn_host::sharing::await_readable;
-use hamlyn_host::{Driver, Host, HostError};
-
-use super::Interface;
-
-/// How long to sleep elsewhere while others that were woken have not returned.
-const NAP: Duration = Duration::from_millis(1);
-
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Sleepers {
-    count: u32,
+    pub(super) count: u32,
     /// The interface's activity when they were last told of it.
-    told: u64,
+    pub(super) told: u64,
     /// How often a link had run out of room when they announced themselves.
-    credit_waits: u64,
+    pub(super) credit_waits: u64,
     /// They were woken: no thread joins them.
-    is_over: bool,
+    pub(super) is_over: bool,
     /// Wakes them; from the first time on.
-    waker: Option<Box<dyn Fn() + Send + Sync>>,
+    pub(super) waker: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Sleepers {
@@ -45,125 +35,4 @@ pub(crate) enum Joined {
     Ready,
     /// Others were woken and have not returned: to be tried again when they have, or soon.
     Crowded,
-}
-
-impl<H: Host> Interface<H> {
-    /// A thread is about to sleep, if nothing has happened since the activity was `before`, which was
-    /// before it last looked at what it waits for: at the descriptor if it sleeps `elsewhere`, and in
-    /// [`Interface::sleep_here`] otherwise, which only a thread may that has the interface to itself.
-    /// If it is told to sleep, it calls [`Interface::leave_sleepers`] when it wakes.
-    #[cold]
-    pub(crate) fn join_sleepers(
-        &mut self,
-        before: u64,
-        deadline_ns: Option<u64>,
-        elsewhere: bool,
-    ) -> Result<Joined, HostError> {
-        self.wake_sleepers_if_active();
-        self.wake_sleepers_for_credit();
-        if self.sleepers.is_over {
-            return Ok(Joined::Crowded);
-        }
-        let until_ns = if self.sleepers.is_any() {
-            if self.activity() != before || self.is_asked() {
-                return Ok(Joined::Ready);
-            }
-            deadline_ns.into_iter().chain(self.spare_due_ns).min()
-        } else {
-            let Some(until_ns) = self.begin_sleep(before, deadline_ns) else {
-                self.end_wait();
-                return Ok(Joined::Ready);
-            };
-            if let Err(error) = self.leave_to_processor() {
-                self.end_wait();
-                return Err(error);
-            }
-            self.sleepers.told = before;
-            self.sleepers.credit_waits = self.credit_waits();
-            let driver = self.driver.as_mut().filter(|_| elsewhere);
-            let wants_ns = driver.and_then(|driver| driver.sleep_elsewhere());
-            self.spare_due_ns = self.spare_due_ns.into_iter().chain(wants_ns).min();
-            until_ns.into_iter().chain(wants_ns).min()
-        };
-        self.sleepers.count += 1;
-        Ok(Joined::Asleep(until_ns))
-    }
-
-    /// A thread that slept at the descriptor does so no longer.
-    pub(crate) fn leave_sleepers(&mut self) {
-        self.sleepers.count -= 1;
-        if !self.sleepers.is_any() {
-            self.sleepers.is_over = false;
-            self.end_wait();
-        } else if !self.sleepers.is_over {
-            self.sleepers.is_over = self.is_rung();
-        }
-    }
-
-    /// Whether a thread that was told to sleep may do so still.
-    pub(crate) fn is_asleep(&self) -> bool {
-        !self.sleepers.is_over && self.activity() == self.sleepers.told
-    }
-
-    fn is_rung(&self) -> bool {
-        let rung = self
-            .descriptor()
-            .map(|descriptor| await_readable(descriptor, Some(Duration::ZERO)));
-        matches!(rung, Some(Ok(true)))
-    }
-
-    /// Wakes those that sleep at the descriptor, if anything has happened since they went to sleep: it may have happened for
-    /// one of them.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn wake_sleepers_if_active(&mut self) {
-        if self.sleepers.is_any() && !self.is_asleep() {
-            self.wake_sleepers();
-        }
-    }
-
-    /// Wakes them if a link ran out of room since they went to sleep, or is to answer a fence: peers ring only those that said that
-    /// they wait for it.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn wake_sleepers_for_credit(&mut self) {
-        if self.sleepers.is_any()
-            && !self.is_forked()
-            && self.credit_waits() != self.sleepers.credit_waits
-        {
-            self.wake_sleepers();
-        }
-    }
-
-    fn credit_waits(&self) -> u64 {
-        self.outbound
-            .read(|outbound| outbound.tx_links.credit_waits)
-    }
-
-    /// Wakes them, so that they announce themselves anew.
-    pub(crate) fn wake_sleepers(&mut self) {
-        if self.is_forked() || !self.sleepers.is_any() {
-            return;
-        }
-        if std::mem::replace(&mut self.sleepers.is_over, true) {
-            return;
-        }
-        if self.sleepers.waker.is_none() {
-            self.sleepers.waker = Some(self.waker());
-        }
-        if let Some(waker) = &self.sleepers.waker {
-            waker();
-        }
-    }
-
-    /// How long to wait when it is crowded.
-    pub(crate) fn nap(&self, deadline_ns: Option<u64>) -> Duration {
-        self.span_until(deadline_ns)
-            .map_or(NAP, |span| span.min(NAP))
-    }
-
-    pub(crate) fn span_until(&self, deadline_ns: Option<u64>) -> Option<Duration> {
-        let now_ns = self.host.now_ns();
-        deadline_ns.map(|deadline_ns| Duration::from_nanos(deadline_ns.saturating_sub(now_ns)))
-    }
 }

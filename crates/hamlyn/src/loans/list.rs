@@ -12,8 +12,9 @@ use hamlyn_ring::pool::{Chunks, SharedPool};
 use super::returns::{Came, Place, Returns, malformed};
 use super::wire::{END, FETCHED, Lane, POOL, POOL_OFFSET, entry_offset, list_bytes};
 use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
-use crate::interface::Queue;
+
 use crate::message::{Message, Target};
+use crate::queue::Queue;
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::wait::{Wait, Waiting};

@@ -7,10 +7,12 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 use hamlyn_ring::pool::{Chunk, Pool};
 
-use super::readers::Readers;
+use super::options::{PublisherOptions, SlowReaders};
+use super::readers::{Published, Readers};
 use super::window::Held;
-use super::{PublisherOptions, SlowReaders};
 use crate::error::{OpenError, SendError};
+use crate::forks::from_forked;
+
 use crate::item::{Bound, ItemHeader};
 use crate::manager::{Manager, ManagerRef};
 use crate::wait::{Wait, Waiting};
@@ -56,17 +58,6 @@ pub enum LoanError {
     /// Waiting failed.
     #[error(transparent)]
     Host(#[from] HostError),
-}
-
-/// What became of a message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Published {
-    /// Its number: they count all that was published.
-    pub number: u64,
-    /// Readers to which it went, or, with [`SlowReaders::Latest`], for which it is kept.
-    pub readers: usize,
-    /// Readers that had no room.
-    pub lost: usize,
 }
 
 impl<H: Host> Publisher<H> {
@@ -332,4 +323,8 @@ impl<H: Host> fmt::Debug for Loan<'_, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Loan({} bytes)", self.len())
     }
+}
+
+from_forked! {
+    LoanError: Self::Host;
 }

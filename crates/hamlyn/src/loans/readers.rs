@@ -8,23 +8,34 @@ use hamlyn_engine::notification::Notification;
 use hamlyn_host::{Destination, Host};
 use hamlyn_ring::area::Area;
 
-use super::publisher::Published;
+use super::options::{PublisherOptions, SlowReaders};
 use super::window::{Held, Sent, Window};
 use super::wire::{
     DOOR_BYTES, END, FAREWELL, FETCHED, GREETING_BYTES, GREETING_OFFSET, Greeting, Lane, POOL,
     POOL_OFFSET, board_bytes, entry_offset, pair, place,
 };
-use super::{PublisherOptions, SlowReaders};
 use crate::error::{OpenError, SendError};
-use crate::interface::Queue;
+
 use crate::item::{Bound, Place};
 use crate::manager::ManagerRef;
 use crate::message::{Message, Target};
+use crate::queue::Queue;
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::stream;
 use crate::wait::Wait;
+
+/// What became of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Published {
+    /// Its number: they count all that was published.
+    pub number: u64,
+    /// Readers to which it went, or, with [`SlowReaders::Latest`], for which it is kept.
+    pub readers: usize,
+    /// Readers that had no room.
+    pub lost: usize,
+}
 
 /// Lanes that are offered at a time.
 const OFFERED: usize = 4;

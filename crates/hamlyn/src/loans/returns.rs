@@ -5,6 +5,7 @@ use hamlyn_host::Host;
 use super::wire::{board_offset, given_back, pair};
 use crate::drop_list::DropList;
 use crate::error::{ReceiveError, SendError};
+
 use crate::message::{Message, Target};
 use crate::session::Session;
 use crate::wait::Wait;

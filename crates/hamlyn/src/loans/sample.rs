@@ -12,6 +12,8 @@ use hamlyn_ring::shared::OutOfRange;
 use super::returns::{Came, Place};
 use super::subscriber::{Route, Subscriber};
 use crate::drop_list::DropList;
+use crate::error::ReceiveError;
+use crate::wait::Wait;
 
 /// A message that was published, to be read in place or as a copy. It is given back when it is dropped. Its subscriber receives no
 /// other meanwhile, unless it is kept.
@@ -22,16 +24,25 @@ pub struct Sample<'a, H: Host = ProcessHost> {
     is_kept: bool,
 }
 
-impl<'a, H: Host> Sample<'a, H> {
+impl<H: Host> Subscriber<H> {
+    /// The next message. Nothing if none came in time. [`ReceiveError::Closed`] when the publisher has ended and
+    /// [`ReceiveError::PeerLost`] when it is gone, after all that it had announced; [`ReceiveError::Incomplete`] if it ended before all copies
+    /// for this reader were sent; what it had announced is lost if it was gone
+    /// before the first receive ([`Publisher::flush`](super::Publisher::flush)). Does not allocate, but for the first message,
+    /// and for copies. Blocks for as long as `wait` says; the first call that finds the publisher's answer fetches its pool, which
+    /// takes 2 seconds more if the publisher's process does not hand it over.
     #[inline]
-    pub(super) fn new(subscriber: &'a mut Subscriber<H>, came: Came) -> Self {
-        Self {
-            subscriber,
+    pub fn recv(&mut self, wait: Wait) -> Result<Option<Sample<'_, H>>, ReceiveError> {
+        let came = self.next_message(wait)?;
+        Ok(came.map(|came| Sample {
+            subscriber: self,
             came,
             is_kept: false,
-        }
+        }))
     }
+}
 
+impl<H: Host> Sample<'_, H> {
     /// Its number: they count all that its publisher published.
     pub fn number(&self) -> u64 {
         self.came.number

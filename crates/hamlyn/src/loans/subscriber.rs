@@ -8,16 +8,16 @@ use hamlyn_host::process::ProcessHost;
 
 use super::list::List;
 use super::returns::{Came, Returns, malformed};
-use super::sample::Sample;
 use super::wire::{
     FAREWELL, GREETING_BYTES, GREETING_FOR_COPIES, GREETING_FOR_VIEWS, GREETING_OFFSET, Lane,
 };
 use crate::drop_list::DropList;
 use crate::error::{ConnectError, ReceiveError};
+
 use crate::item::{Greeted, ItemHeader};
-use crate::links::PeerIdentity;
 use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
+use crate::peer::PeerIdentity;
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::stream::{self, StreamOptions};
 use crate::ticket::TICKET_BYTES;
@@ -137,14 +137,9 @@ impl<H: Host> Subscriber<H> {
         Ok(subscriber)
     }
 
-    /// The next message. Nothing if none came in time. [`ReceiveError::Closed`] when the publisher has ended and
-    /// [`ReceiveError::PeerLost`] when it is gone, after all that it had announced; [`ReceiveError::Incomplete`] if it ended before all copies
-    /// for this reader were sent; what it had announced is lost if it was gone
-    /// before the first receive ([`Publisher::flush`](super::Publisher::flush)). Does not allocate, but for the first message,
-    /// and for copies. Blocks for as long as `wait` says; the first call that finds the publisher's answer fetches its pool, which
-    /// takes 2 seconds more if the publisher's process does not hand it over.
+    /// The message that [`Subscriber::recv`] shows.
     #[inline]
-    pub fn recv(&mut self, wait: Wait) -> Result<Option<Sample<'_, H>>, ReceiveError> {
+    pub(super) fn next_message(&mut self, wait: Wait) -> Result<Option<Came>, ReceiveError> {
         self.manager.check()?;
         if let Some(error) = &self.over {
             return Err(error.clone());
@@ -185,7 +180,7 @@ impl<H: Host> Subscriber<H> {
             .lost
             .saturating_add(came.number.saturating_sub(expected));
         self.following = Some(came.number.saturating_add(1));
-        Ok(Some(Sample::new(self, came)))
+        Ok(Some(came))
     }
 
     /// Messages that this reader did not get, between the first and the last that it got: gaps in their numbers.

@@ -8,6 +8,7 @@ use hamlyn_host::Host;
 
 use super::{Loan, LoanError, Published, Publisher, PublisherOptions, Sample, Subscriber};
 use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
+
 use crate::item::{ItemHeader, Protocol};
 use crate::manager::Manager;
 use crate::typed::{Of, Typed, type_name};

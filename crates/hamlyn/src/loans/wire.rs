@@ -4,16 +4,11 @@
 //! A reader is given a *lane*: a slot for its greeting and its good-bye, and a *board*, where it gives samples back. It brings
 //! a slot of its own, its *list*, to which the publisher writes where messages lie; or, where it must have copies, a stream.
 
-use hamlyn_ring::pool;
 
-use super::PublisherOptions;
+use super::options::{DEPTH_MAX, PublisherOptions, pool_bytes};
 use crate::stream::{SEED_BYTES, StreamSeed};
 use crate::ticket::{TICKET_BYTES, Ticket};
 
-/// Most samples that a reader may have.
-pub(super) const DEPTH_MAX: u16 = 1024;
-/// Most readers of a publisher.
-pub(super) const READERS_MAX: u16 = 1024;
 /// Bytes of a message of two words.
 const PAIR_BYTES: usize = 2 * size_of::<u64>();
 /// Bytes of a lane as it travels, without the number of the pool.
@@ -84,14 +79,6 @@ pub(super) fn pair(first: u64, second: u64) -> [u8; PAIR_BYTES] {
 #[inline]
 pub(super) fn place(chunk: u32, length_bytes: usize) -> u64 {
     u64::from(chunk) | (length_bytes as u64) << 32
-}
-
-/// Bytes of a publisher's pool, if there can be such a pool.
-pub(super) fn pool_bytes(message_bytes: u32, chunks: u32, has_head: bool) -> Option<usize> {
-    match has_head {
-        true => pool::file_bytes_with_head(message_bytes as usize, chunks),
-        false => pool::file_bytes(message_bytes as usize, chunks),
-    }
 }
 
 /// What a publisher gives to a reader: where it greets and gives samples back, and the limits.

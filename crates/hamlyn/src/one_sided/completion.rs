@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hamlyn_engine::slot::QueueId;
 
-use super::OPERATIONS_MAX;
+/// Operations that an initiator may have outstanding: those that were begun, and whose result was not fetched.
+pub const OPERATIONS_MAX: usize = 64;
 
 /// Counts completions of the operations that were given to it by
 /// [`Interface::count_completion`](crate::Interface::count_completion), of one initiator or several. Clones are the same counter, which

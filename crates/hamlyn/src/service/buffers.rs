@@ -9,7 +9,8 @@ use hamlyn_ring::area::HandoverReader;
 
 use super::wire::Word;
 use crate::error::{OpenError, SendError};
-use crate::manager::ClassId;
+
+use crate::arrival::ClassId;
 use crate::message::{Message, Target};
 use crate::one_shot::OneShotSlot;
 use crate::session::Session;

@@ -12,10 +12,12 @@ use hamlyn_host::{Host, HostError};
 use super::buffers::{Buffers, Remote, WORDS};
 use super::wire::{LaneSeed, Status, Word, board_offset, cancellation};
 use crate::drop_list::DropList;
-use crate::error::{ConnectError, PeerLost, SendError};
+use crate::error::{ConnectError, SendError};
+use crate::forks::from_forked;
 use crate::item::{Greeted, ItemHeader};
 use crate::manager::{Arrival, ClassId, Manager, ManagerRef};
 use crate::message::{Message, Target};
+use crate::peer::PeerLost;
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
@@ -613,4 +615,8 @@ impl Calls {
         self.check_service(session)?;
         Ok(None)
     }
+}
+
+from_forked! {
+    CallError: Self::Host;
 }

@@ -10,9 +10,9 @@ use hamlyn_ring::area::Area;
 
 use super::ServiceOptions;
 use super::buffers::{Buffers, Remote, WORDS};
-use super::server::Answered;
 use super::wire::{BOARD_BYTES, LaneSeed, Status, Word, board_offset, cancellation};
 use crate::error::{OpenError, SendError};
+
 use crate::item::{Bound, Place};
 use crate::manager::{Arrival, ClassId};
 use crate::message::Target;
@@ -20,6 +20,17 @@ use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::ticket::{TICKET_BYTES, Ticket};
+
+/// What became of a reply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answered {
+    /// It was accepted for its client.
+    Sent,
+    /// The client had given the call up.
+    Cancelled,
+    /// The client is gone.
+    ClientGone,
+}
 
 /// Clients of a service whose options do not say how many, if the queue holds them.
 const CLIENTS: usize = 256;

@@ -21,7 +21,8 @@ mod server;
 mod wire;
 
 pub use client::{CallError, Client, Kept, Pending, Reply};
-pub use server::{Answered, Call, Deferred, ReplyError, Service};
+pub use lanes::Answered;
+pub use server::{Call, Deferred, ReplyError, Service};
 pub use wire::{MESSAGE_BYTES_MAX, OUTSTANDING_MAX};
 
 use crate::error::OpenError;

@@ -11,13 +11,15 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 
 use super::ServiceOptions;
-use super::lanes::{CallId, Lanes};
+use super::lanes::{Answered, CallId, Lanes};
 use super::wire::Status;
 use crate::drop_list::DropList;
 use crate::error::{OpenError, ReceiveError};
+use crate::forks::from_forked;
+
 use crate::item::{Bound, ItemHeader};
-use crate::links::PeerIdentity;
 use crate::manager::{Manager, ManagerRef};
+use crate::peer::PeerIdentity;
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
 
@@ -35,17 +37,6 @@ pub struct Service<H: Host = ProcessHost> {
     dropped: DropList<(CallId, u32)>,
     bound: Bound,
     manager: ManagerRef<H>,
-}
-
-/// What became of a reply.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answered {
-    /// It was accepted for its client.
-    Sent,
-    /// The client had given the call up.
-    Cancelled,
-    /// The client is gone.
-    ClientGone,
 }
 
 /// A reply that was not sent. What clients do is no error: [`Answered`].
@@ -403,4 +394,8 @@ impl<H: Host> fmt::Debug for Call<'_, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Call").field(&&**self).finish()
     }
+}
+
+from_forked! {
+    ReplyError: Self::Host;
 }

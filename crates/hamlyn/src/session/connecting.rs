@@ -4,8 +4,8 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Address, ConnectError, Connector, Given, Host, HostError};
 
 use super::Session;
-use crate::error::PeerName;
 use crate::message::Target;
+use crate::peer::PeerName;
 use crate::ticket::Ticket;
 use crate::wait::{Wait, Waiting};
 

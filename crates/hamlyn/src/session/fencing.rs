@@ -5,7 +5,7 @@ use hamlyn_host::{Host, HostError};
 
 use super::Session;
 use crate::error::FenceError;
-use crate::interface::Fence;
+use crate::interface::fence::Fence;
 use crate::message::Target;
 use crate::wait::Wait;
 

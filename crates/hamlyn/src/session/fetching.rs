@@ -8,7 +8,7 @@ use hamlyn_ring::pool::SharedPool;
 use super::Session;
 use crate::export::{ExportTicket, Import, ImportError};
 use crate::grant::{AcceptError, GrantTicket};
-use crate::interface::import_access;
+use crate::interface::exporting::import_access;
 use crate::wait::Wait;
 
 impl<H: Host> Session<'_, H> {

@@ -5,7 +5,8 @@ use hamlyn_engine::operation::ReturnPlace;
 use hamlyn_host::Host;
 
 use super::Session;
-use crate::interface::{Asking, Begun, Pieces};
+use crate::interface::initiators::{Asking, Begun};
+use crate::interface::pieces::Pieces;
 use crate::one_sided::{
     Atomic, BLOCKING_READ_BYTES, Change, CompletionCounter, Initiator, Operation, OperationError,
     Width,

@@ -9,7 +9,8 @@
 use hamlyn_host::Host;
 
 use super::Session;
-use crate::interface::{Asking, Pieces};
+use crate::interface::initiators::Asking;
+use crate::interface::pieces::Pieces;
 use crate::one_sided::{Initiator, Operation, OperationError, Strided};
 use crate::wait::Wait;
 

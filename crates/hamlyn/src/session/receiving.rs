@@ -5,7 +5,7 @@ use hamlyn_host::Host;
 
 use super::Session;
 use crate::error::ReceiveError;
-use crate::interface::Queue;
+use crate::queue::Queue;
 use crate::wait::Wait;
 
 impl<H: Host> Session<'_, H> {

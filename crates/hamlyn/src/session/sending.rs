@@ -6,7 +6,7 @@ use hamlyn_host::{Host, HostError};
 
 use super::Session;
 use crate::error::SendError;
-use crate::interface::Sending;
+use crate::message::Sending;
 use crate::message::{Message, Target};
 use crate::wait::Wait;
 

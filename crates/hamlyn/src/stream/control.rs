@@ -7,8 +7,8 @@ use hamlyn_engine::packet::SlotName;
 use hamlyn_host::Host;
 
 use super::wire::CONTROL_ENTRIES;
+use crate::arrival::ClassId;
 use crate::error::OpenError;
-use crate::manager::ClassId;
 use crate::one_shot::OneShotSlot;
 use crate::session::Session;
 use crate::slot::NewSlot;

@@ -11,8 +11,8 @@ use hamlyn_ring::area::HandoverReader;
 
 use super::control::Control;
 use super::wire::{self, ExtentNote, Kind, LIMIT_BYTES_MAX, StreamSeed};
+use crate::arrival::ClassId;
 use crate::error::OpenError;
-use crate::manager::ClassId;
 use crate::one_shot::OneShotSlot;
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};

@@ -5,8 +5,20 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use super::receiver::Delivered;
 use crate::drop_list::DropList;
+
+/// A record that was delivered: where it starts and how long it is. It stays there, unchanged,
+/// until it is released.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Delivered {
+    pub(super) extent: u64,
+    pub(super) offset: u64,
+    pub(super) length_bytes: usize,
+    /// The piece that it begins in.
+    pub(super) position: u64,
+    /// What releasing it gives back: all pieces before this position.
+    pub(super) release: u64,
+}
 
 /// A record that is kept ([`crate::stream::Record::keep`]). Its memory goes back when this is dropped and all records before it
 /// have gone back, at the next call of the stream. It stays in its thread, so that the stream does not wait

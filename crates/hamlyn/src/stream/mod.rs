@@ -31,10 +31,11 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Destination, Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
+
 use crate::item::{Greeted, ItemHeader};
-use crate::links::PeerIdentity;
 use crate::manager::{Manager, ManagerRef};
 use crate::message::Target;
+use crate::peer::PeerIdentity;
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
 use offering::{LOOK_EVERY, Offering};

@@ -9,33 +9,21 @@ use hamlyn_host::Host;
 
 use super::control::Control;
 use super::extent::{Extent, NotFastPath};
-use super::keeping::{Keeping, Kept};
+use super::keeping::{Delivered, Keeping, Kept};
 use super::options::StreamOptions;
 use super::wire::{CONTROL_ENTRIES, Credit, GrowRequest, StreamSeed};
-use crate::error::{OpenError, PeerLost, ReceiveError};
+use crate::error::{OpenError, ReceiveError};
 use crate::interface::Interface;
-use crate::links::LinkEnd;
 use crate::manager::{Arrival, ClassId};
 use crate::message::Target;
+use crate::peer::LinkEnd;
+use crate::peer::PeerLost;
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
 
 /// Looks for a record, while polling, before what need not be done at once is done again.
 const LOOKS_PER_IDLE: u32 = 16;
-
-/// A record that was delivered: where it starts and how long it is. It stays there, unchanged,
-/// until it is released.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(in crate::stream) struct Delivered {
-    extent: u64,
-    offset: u64,
-    length_bytes: usize,
-    /// The piece that it begins in.
-    position: u64,
-    /// What releasing it gives back: all pieces before this position.
-    release: u64,
-}
 
 /// A piece with several records, of which some are still to be delivered.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +118,7 @@ impl Drop for Receiver {
 
 impl Receiver {
     /// Opens the receiving end, with all the memory it starts with.
-    pub(in crate::stream) fn new<H: Host>(
+    pub(crate) fn new<H: Host>(
         session: &mut Session<'_, H>,
         options: StreamOptions,
     ) -> Result<Self, OpenError> {
@@ -185,7 +173,7 @@ impl Receiver {
     }
 
     /// What the sending end grows from (`Hamlyn 3.3`). For one sender.
-    pub(in crate::stream) fn make_seed(&self) -> StreamSeed {
+    pub(crate) fn make_seed(&self) -> StreamSeed {
         match self.extents.last() {
             Some(extent) => extent.seed(&self.control, self.limit_bytes()),
             None => unreachable!("a stream always has an extent"),
@@ -197,16 +185,13 @@ impl Receiver {
     /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`] tells losses until then.
     /// Gives back what was kept, and delivers the next record, if it is a short one that another look finds.
     #[inline(never)]
-    pub(in crate::stream) fn look_for_short<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-    ) -> bool {
+    pub(crate) fn look_for_short<H: Host>(&mut self, session: &mut Session<'_, H>) -> bool {
         self.reclaim(session);
         session.look_again() && self.deliver_short(session)
     }
 
     #[inline(never)]
-    pub(in crate::stream) fn receive_slowly<H: Host>(
+    pub(crate) fn receive_slowly<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         wait: Wait,
@@ -218,10 +203,7 @@ impl Receiver {
 
     /// Delivers the next record, if it is a short one and what comes next at all.
     #[inline(always)]
-    pub(in crate::stream) fn deliver_short<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-    ) -> bool {
+    pub(crate) fn deliver_short<H: Host>(&mut self, session: &mut Session<'_, H>) -> bool {
         if !self.is_plain {
             return false;
         }
@@ -243,7 +225,7 @@ impl Receiver {
 
     /// Gives all that a sender may write to new keys: the seed that was given out is worth nothing any more. False if there is no
     /// memory for that.
-    pub(in crate::stream) fn renew<H: Host>(
+    pub(crate) fn renew<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
     ) -> Result<bool, OpenError> {
@@ -343,7 +325,7 @@ impl Receiver {
 
     /// The bytes of a record. Nothing if it was released.
     #[inline]
-    pub(in crate::stream) fn bytes(&self, record: &Delivered) -> Option<&[u8]> {
+    pub(crate) fn bytes(&self, record: &Delivered) -> Option<&[u8]> {
         let extent = self
             .extents
             .get(usize::try_from(record.extent.checked_sub(self.first)?).ok()?)?;
@@ -360,7 +342,7 @@ impl Receiver {
     /// Gives back the memory of the record that was delivered last. True if that is all there is to be done; otherwise
     /// [`Receiver::release_slowly`] is.
     #[inline(always)]
-    pub(in crate::stream) fn release_at_once(&mut self) -> bool {
+    pub(crate) fn release_at_once(&mut self) -> bool {
         if self.latest_short_bytes.is_some()
             && let Some(extent) = self.extents.first_mut()
         {
@@ -371,7 +353,7 @@ impl Receiver {
     }
 
     #[inline(never)]
-    pub(in crate::stream) fn release_slowly<H: Host>(&mut self, session: &mut Session<'_, H>) {
+    pub(crate) fn release_slowly<H: Host>(&mut self, session: &mut Session<'_, H>) {
         let record = self.latest_delivered();
         if self.keeping.is_empty() {
             self.release_through(session, &record);
@@ -382,20 +364,20 @@ impl Receiver {
     }
 
     /// Keeps a record that was delivered last.
-    pub(in crate::stream) fn keep(&mut self) -> Kept {
+    pub(crate) fn keep(&mut self) -> Kept {
         let kept = self.keeping.keep(self.latest_delivered());
         self.note_ways();
         kept
     }
 
     /// The bytes of a record that is kept here.
-    pub(in crate::stream) fn kept(&self, kept: &Kept) -> Option<&[u8]> {
+    pub(crate) fn kept(&self, kept: &Kept) -> Option<&[u8]> {
         let is_own = self.keeping.owns(kept);
         is_own.then(|| self.bytes(&kept.delivered)).flatten()
     }
 
     /// The bytes of the record that was delivered last.
-    pub(in crate::stream) fn latest(&self) -> Option<&[u8]> {
+    pub(crate) fn latest(&self) -> Option<&[u8]> {
         self.bytes(&self.latest_delivered())
     }
 
@@ -414,7 +396,7 @@ impl Receiver {
     }
 
     /// Gives back what was kept until now.
-    pub(in crate::stream) fn reclaim<H: Host>(&mut self, session: &mut Session<'_, H>) {
+    pub(crate) fn reclaim<H: Host>(&mut self, session: &mut Session<'_, H>) {
         if !self.keeping.is_empty()
             && let Some(last) = self.keeping.last_given_back()
         {
@@ -442,7 +424,7 @@ impl Receiver {
     }
 
     /// The sender's end of the connection, once it has presented itself.
-    pub(in crate::stream) fn sender(&self) -> Option<hamlyn_host::Destination> {
+    pub(crate) fn sender(&self) -> Option<hamlyn_host::Destination> {
         let linked = self
             .credit
             .as_ref()
@@ -451,17 +433,17 @@ impl Receiver {
     }
 
     /// The link over which the sender presented itself.
-    pub(in crate::stream) fn sender_link(&self) -> Option<LinkId> {
+    pub(crate) fn sender_link(&self) -> Option<LinkId> {
         self.greeted_by
     }
 
     /// Bytes of memory that the stream has at present.
-    pub(in crate::stream) fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         self.extents.iter().map(Extent::length_bytes).sum()
     }
 
     /// Packets refused at this stream's present memory, by reason, and more.
-    pub(in crate::stream) fn info<H: Host>(
+    pub(crate) fn info<H: Host>(
         &self,
         interface: &Interface<H>,
     ) -> Result<Option<SlotInfo>, OpenError> {

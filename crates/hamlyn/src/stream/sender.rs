@@ -2,6 +2,7 @@
 
 mod account;
 mod closing;
+mod staged;
 mod staging;
 
 use hamlyn_engine::limits::{DIRECT_BYTES_MAX, USER_METADATA_BYTES};
@@ -10,15 +11,18 @@ use hamlyn_host::Host;
 
 use account::Account;
 pub(crate) use closing::nothing_follows;
-use staging::{Cut, Staged};
+use staged::{Cut, Staged};
 
 use super::wire::{
     CREDIT_PLACE_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, LIMIT_BYTES_MAX, StreamPosition,
     StreamSeed, packed_bytes, piece_word,
 };
 use crate::error::{ConnectError, FenceError, OpenError, SendError};
-use crate::interface::{Interface, Queue, Sending};
+
+use crate::interface::Interface;
+use crate::message::Sending;
 use crate::message::{Message, Target};
+use crate::queue::Queue;
 use crate::remains::Leaving;
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
@@ -71,7 +75,7 @@ pub(super) struct Sender {
 
 impl Sender {
     /// Grows the sending end from a seed; connects if need be, and presents itself.
-    pub(in crate::stream) fn grow<H: Host>(
+    pub(crate) fn grow<H: Host>(
         session: &mut Session<'_, H>,
         seed: &StreamSeed,
         wait: Wait,
@@ -140,12 +144,12 @@ impl Sender {
     }
 
     /// Where it presented itself.
-    pub(in crate::stream) fn control(&self) -> &Target {
+    pub(crate) fn control(&self) -> &Target {
         &self.control
     }
 
     #[inline(always)]
-    pub(in crate::stream) fn send<H: Host>(
+    pub(crate) fn send<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         data: &[u8],
@@ -216,7 +220,7 @@ impl Sender {
     }
 
     /// Sends what was held back.
-    pub(in crate::stream) fn flush<H: Host>(
+    pub(crate) fn flush<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         wait: Wait,
@@ -226,11 +230,11 @@ impl Sender {
         result
     }
 
-    pub(in crate::stream) fn target(&self) -> &Target {
+    pub(crate) fn target(&self) -> &Target {
         &self.target
     }
 
-    pub(in crate::stream) fn fence<H: Host>(
+    pub(crate) fn fence<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         wait: Wait,
@@ -254,12 +258,12 @@ impl Sender {
     }
 
     /// The receiver's end of the connection.
-    pub(in crate::stream) fn receiver(&self) -> hamlyn_host::Destination {
+    pub(crate) fn receiver(&self) -> hamlyn_host::Destination {
         self.target.ticket().destination
     }
 
     /// Pieces that could be filled now.
-    pub(in crate::stream) fn pieces_free(&self) -> u64 {
+    pub(crate) fn pieces_free(&self) -> u64 {
         self.account.free()
     }
 
@@ -641,7 +645,7 @@ fn small_bytes(piece_bytes: usize) -> usize {
 }
 
 /// What a flush that failed means for the fence that it was for.
-pub(in crate::stream) fn fence_error(error: SendError) -> FenceError {
+pub(crate) fn fence_error(error: SendError) -> FenceError {
     match error {
         SendError::WouldBlock { peer } => FenceError::TimedOut { peer },
         SendError::PeerLost(lost) => lost.into(),

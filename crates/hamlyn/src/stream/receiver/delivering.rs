@@ -1,8 +1,9 @@
 //! What a stream's receiver delivers next: a record that lies in pieces of its own, or one of several that share a piece.
 
-use super::{Delivered, Packed, Receiver, malformed};
+use super::{Packed, Receiver, malformed};
 use crate::error::ReceiveError;
 use crate::stream::extent::Head;
+use crate::stream::keeping::Delivered;
 use crate::stream::wire::{Kind, packed_record};
 
 impl Receiver {

@@ -5,7 +5,7 @@ use hamlyn_engine::terminus::Completion;
 use hamlyn_host::Host;
 
 use super::Sender;
-use super::staging::Staged;
+use super::staged::Staged;
 use crate::error::SendError;
 use crate::message::Target;
 use crate::remains::{LastWord, Remains};
@@ -14,7 +14,7 @@ use crate::stream::wire::{CLOSE, GIVEN_UP, StreamPosition, StreamSeed};
 use crate::wait::{Wait, Waiting};
 
 impl Sender {
-    pub(in crate::stream) fn close<H: Host>(
+    pub(crate) fn close<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         wait: Wait,

@@ -1,46 +1,16 @@
 //! What is copied because its sender would not wait, records and packs of them, and goes as the link has room.
 
-use hamlyn_engine::terminus::{Completion, GatherPiece, SendHandle, SendTag};
+use hamlyn_engine::terminus::{Completion, GatherPiece};
 use hamlyn_host::Host;
-use hamlyn_ring::area::Area;
 
 use super::Sender;
+use super::staged::{Cut, Staged};
 use crate::error::SendError;
-use crate::interface::Sending;
-use crate::message::{Message, Target};
+use crate::message::Sending;
+use crate::message::Message;
 use crate::session::Session;
 use crate::stream::wire::{Kind, piece_word};
 use crate::wait::Waiting;
-
-/// What is left of a piece that was cut when the wait for it was over.
-#[derive(Debug)]
-pub(super) struct Cut {
-    target: Target,
-    sending: Sending,
-    /// All of the piece.
-    data: Vec<u8>,
-    metadata: [u8; 8],
-}
-
-/// A record, or a pack of them, that was copied because its sender would not wait.
-#[derive(Debug)]
-pub(super) struct Staged {
-    /// Kept as long as the interface pulls from it.
-    _area: Area,
-    pub(super) tag: SendTag,
-    /// What a piece that holds all of it is; [`Kind::Next`] if its beginning is sent already.
-    kind: Kind,
-    length_bytes: usize,
-    sent_bytes: usize,
-    last: Option<SendHandle>,
-}
-
-impl Staged {
-    /// Whether nothing of it is still to be queued.
-    pub(super) fn is_all_queued(&self) -> bool {
-        self.sent_bytes == self.length_bytes
-    }
-}
 
 impl Sender {
     /// Copies a record or a pack, which is one piece, so that it can go as the link has room.
