@@ -235,15 +235,15 @@ impl<H: Host> Receiver<H> {
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Datagram<'_, H>>, ReceiveError> {
         let inbox = &mut self.inbox;
-        let mut session = self.manager.enter()?;
+        self.manager.check()?;
         if inbox.came != READY {
             return Err(ReceiveError::NotReady);
         }
-        let came = match inbox.buffer.next_short(&mut session) {
+        let short = inbox.buffer.next_short(&mut self.manager.enter()?.core);
+        let came = match short {
             Some(short) => inbox.read_short(short)?,
-            None => inbox.receive_slowly(&mut session, wait)?,
+            None => inbox.receive_slowly(&self.manager, wait)?,
         };
-        drop(session);
         // Made only if there is one: its drop makes the receiver ready.
         Ok(came.then(|| Datagram {
             inbox,
@@ -316,9 +316,10 @@ impl Inbox {
     #[inline(never)]
     fn receive_slowly<H: Host>(
         &mut self,
-        session: &mut Session<'_, H>,
+        manager: &ManagerRef<H>,
         wait: Wait,
     ) -> Result<bool, ReceiveError> {
+        let mut session = manager.enter()?;
         session.look_again();
         let came = session.wait_for(wait, |session| self.look(session))?;
         Ok(came.is_some())
@@ -511,20 +512,19 @@ impl<H: Host> Sender<H> {
         // As in `Ticket::place`: it wraps only if the ticket was made up, and then the place is wrong, no more.
         let at = self.target.ticket().base.wrapping_add(u64::from(offset));
         let word = word_of(at, data.len());
-        let mut session = self.manager.enter()?;
         let mut message = Message::new(data).at(u64::from(offset));
         match reply {
             None => {
                 let metadata = word.to_le_bytes();
                 message.metadata = &metadata;
-                session.send(&self.target, &message, wait)
+                self.manager.send(&self.target, &message, wait)
             }
             Some(ticket) => {
                 let mut metadata = [0; REPLY_BYTES];
                 metadata[..PLAIN_BYTES].copy_from_slice(&word.to_le_bytes());
                 metadata[PLAIN_BYTES..].copy_from_slice(&ticket.to_bytes());
                 message.metadata = &metadata;
-                session.send(&self.target, &message, wait)
+                self.manager.send(&self.target, &message, wait)
             }
         }
     }

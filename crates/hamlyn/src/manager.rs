@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use hamlyn_engine::slot::QueueId;
-use hamlyn_engine::terminus::TerminusId;
+use hamlyn_engine::terminus::{SendHandle, TerminusId};
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::sharing::Shared;
 use hamlyn_host::{Address, Host, HostError};
@@ -28,8 +28,9 @@ use hamlyn_ring::forks::{Birth, Forked};
 pub use crate::arrival::{Arrival, ClassId, ReceiverClass};
 pub use crate::core::ManagerOptions;
 use crate::core::{Core, Held};
-use crate::error::{ConnectError, OpenError, ReceiveError};
+use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
 use crate::event::Event;
+use crate::message::{Message, Target};
 
 use crate::session::Session;
 use crate::tasks::Woken;
@@ -161,6 +162,38 @@ impl<H: Host> Manager<H> {
         }
         self.check().ok()?;
         Session::try_new(&self.held)
+    }
+
+    /// Sends a message over the manager's terminus, as [`Session::send_msg`].
+    #[inline(always)]
+    pub(crate) fn send(
+        &self,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let mut session = self.enter()?;
+        let terminus = session.terminus();
+        if let Some(handle) = session.send_short(terminus, target, message) {
+            return Ok(handle);
+        }
+        drop(session);
+        // A copy, so that on the way above the message need not be in memory.
+        let message = *message;
+        self.send_longer(target, &message, wait)
+    }
+
+    /// Apart, so that the session of a call that takes the fast path lies in registers.
+    #[inline(never)]
+    fn send_longer(
+        &self,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        let mut session = self.enter()?;
+        let terminus = session.terminus();
+        session.send_longer(terminus, target, message, wait)
     }
 
     /// For an end point.

@@ -12,6 +12,7 @@ use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
 use crate::arrival::{ClassId, ShortArrival};
+use crate::core::Core;
 use crate::error::OpenError;
 use crate::interface::Interface;
 use crate::one_shot::OneShotSlot;
@@ -148,15 +149,15 @@ impl ReceiveBuffer {
 
     /// The message that is awaited, if it is short and comes next.
     #[inline(always)]
-    pub(crate) fn next_short<H: Host>(&self, session: &mut Session<'_, H>) -> Option<ShortArrival> {
-        session.core.next_awaited(&self.awaited, self.entry()?)
+    pub(crate) fn next_short<H: Host>(&self, core: &mut Core<H>) -> Option<ShortArrival> {
+        core.next_awaited(&self.awaited, self.entry()?)
     }
 
     /// The message that is awaited, once it is complete.
     #[inline(never)]
     pub(crate) fn next_message<H: Host>(&self, session: &mut Session<'_, H>) -> Option<Arrived> {
         // Those who wait try the fast path first: a message that comes then should be seen soon.
-        if let Some(short) = self.next_short(session) {
+        if let Some(short) = self.next_short(&mut session.core) {
             return Some(Arrived::Short(short));
         }
         if let Some(arrival) = session.core.next_arrival(self.class) {

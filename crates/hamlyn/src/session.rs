@@ -73,10 +73,11 @@ impl<H: Host> DerefMut for Session<'_, H> {
 }
 
 impl<H: Host> Drop for Session<'_, H> {
-    /// What this call took may be what a thread or a task that sleeps awaits.
+    /// What this call took may be what a thread that sleeps awaits. Within one thread, those that take
+    /// messages look after tasks that sleep.
     #[inline(always)]
     fn drop(&mut self) {
-        if self.sleepers.is_any() {
+        if Self::AMONG_THREADS && self.sleepers.is_any() {
             self.wake_sleepers_if_active();
         }
     }

@@ -149,13 +149,18 @@ impl<H: Host> Receiver<H> {
     /// The next tag, and who sent it. Nothing if none came in time. Does not allocate.
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Tag>, ReceiveError> {
-        let tags = &mut self.tags;
         let mut session = self.manager.enter()?;
         // While tags were passed over, the queue is not known to be empty.
-        if let Some(notification) = session.take_at_hand(&tags.queue) {
+        if let Some(notification) = session.take_at_hand(&self.tags.queue) {
             return Ok(Some(Tag::of(&notification)));
         }
-        tags.await_tag(&mut session, wait)
+        drop(session);
+        self.recv_slowly(wait)
+    }
+
+    #[inline(never)]
+    fn recv_slowly(&mut self, wait: Wait) -> Result<Option<Tag>, ReceiveError> {
+        self.tags.await_tag(&mut self.manager.enter()?, wait)
     }
 
     /// As [`Receiver::recv`], for a task: it is woken when there may be a tag ([`Manager::register_waker`]). Does not
@@ -318,7 +323,7 @@ impl<H: Host> Sender<H> {
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
         let message = Message::new(data).at(offset).word(tag);
-        self.manager.enter()?.send(&self.target, &message, wait)
+        self.manager.send(&self.target, &message, wait)
     }
 
     /// As [`Sender::send`], for a task: it is woken when there may be room ([`Manager::register_waker`]), and the call is to be made

@@ -227,6 +227,28 @@ impl<H: Host> Interface<H> {
         self.granting.accepted.len()
     }
 
+    /// Stores a message in its place and announces it, if its place was granted, and nothing stands in its way.
+    #[inline(never)]
+    pub(super) fn send_placed_at_once(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Option<SendHandle> {
+        if self.is_asked() {
+            return None;
+        }
+        let outbound = self.outbound.own()?;
+        let length = message.data.len() as u64;
+        let start = target.ticket.place(message.offset, length).ok()?;
+        let place = start..start.saturating_add(length);
+        let store = |_: &_, pages: &ImportedRegion, at| pages.store(at, message.data).is_ok();
+        let placed = self
+            .granting
+            .post(outbound, terminus, target, message, place, store);
+        placed.ok()?
+    }
+
     /// Stores a message in its place and announces it, if its place was granted. `store` copies
     /// the data of the message to where they belong in the granted pages; false if they are not to be had.
     #[inline(always)]

@@ -31,7 +31,12 @@ impl<H: Host> Interface<H> {
     #[inline(always)]
     pub fn rcv(&mut self, queue: &mut Queue) -> Result<Option<Notification>, ReceiveError> {
         self.check()?;
-        Ok(self.next_notification(queue)?)
+        let next = self.next_notification(queue)?;
+        if self.sleepers.is_any() {
+            // It may be what a task that sleeps awaits.
+            self.wake_sleepers_if_active();
+        }
+        Ok(next)
     }
 
     /// Takes the messages that are there, at most so many, as [`Interface::rcv`] would one by one, but short ones
@@ -72,6 +77,7 @@ impl<H: Host> Interface<H> {
                 count += inbound.take_more(queue.id, most - count, &mut taken);
             }
         }
+        self.wake_sleepers_if_active();
         Ok(count)
     }
 

@@ -160,38 +160,38 @@ impl<H: Host> Interface<H> {
         Ok(sent)
     }
 
-    #[inline(always)]
     fn place_or_post(
         &mut self,
         terminus: TerminusId,
         target: &Target,
         message: &Message<'_>,
     ) -> Result<Option<SendHandle>, SendError> {
-        if self.granting.may_place(message.data.len() as u64) {
+        let length = message.data.len() as u64;
+        if self.granting.may_place(length) {
             self.drain_events_if_asked();
             let store = |_: &_, pages: &ImportedRegion, at| pages.store(at, message.data).is_ok();
-            let length = message.data.len() as u64;
             match self.send_placed(terminus, target, message, length, store)? {
                 Placing::Sent(handle) => return Ok(Some(handle)),
                 Placing::Full => return Ok(None),
                 Placing::NotGranted => {}
             }
-        } else if let Some(handle) = self.send_at_once(terminus, target, message) {
-            return Ok(Some(handle));
         }
         self.post_or_queue(terminus, target, message)
     }
 
-    /// Sends a message that is one packet of bytes, if nothing stands in its way: apart from
-    /// [`Interface::post_or_queue`], because that takes much less where nothing else can be.
+    /// Sends a message that is one packet of bytes, or that is stored in granted pages, if nothing stands in
+    /// its way: apart from the general path, because that takes much less where nothing else can be.
     #[inline(always)]
-    fn send_at_once(
+    pub(crate) fn send_at_once(
         &mut self,
         terminus: TerminusId,
         target: &Target,
         message: &Message<'_>,
     ) -> Option<SendHandle> {
         let data = message.data;
+        if self.granting.may_place(data.len() as u64) {
+            return self.send_placed_at_once(terminus, target, message);
+        }
         if self.is_asked() || !message.metadata.is_empty() {
             return None;
         }

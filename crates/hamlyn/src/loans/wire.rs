@@ -4,7 +4,6 @@
 //! A reader is given a *lane*: a slot for its greeting and its good-bye, and a *board*, where it gives samples back. It brings
 //! a slot of its own, its *list*, to which the publisher writes where messages lie; or, where it must have copies, a stream.
 
-
 use super::options::{DEPTH_MAX, PublisherOptions, pool_bytes};
 use crate::stream::{SEED_BYTES, StreamSeed};
 use crate::ticket::{TICKET_BYTES, Ticket};

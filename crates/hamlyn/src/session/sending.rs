@@ -72,7 +72,21 @@ impl<H: Host> Session<'_, H> {
     }
 
     #[inline(never)]
-    fn send_longer(
+    pub(crate) fn send_longer(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        match self.send_at_once(terminus, target, message) {
+            Some(handle) => Ok(handle),
+            None => self.send_waiting(terminus, target, message, wait),
+        }
+    }
+
+    #[inline(never)]
+    fn send_waiting(
         &mut self,
         terminus: TerminusId,
         target: &Target,
@@ -88,7 +102,7 @@ impl<H: Host> Session<'_, H> {
         })
     }
 
-    /// Sends a message that the fast path did not take. Nothing if the time was over before all of it was sent.
+    /// Sends a message in any case. Nothing if the time was over before all of it was sent.
     pub(crate) fn send_within(
         &mut self,
         terminus: TerminusId,
@@ -97,6 +111,9 @@ impl<H: Host> Session<'_, H> {
         sending: &mut Sending,
         wait: Wait,
     ) -> Result<Option<SendHandle>, SendError> {
+        if let Some(handle) = self.send_short(terminus, target, message) {
+            return Ok(Some(handle));
+        }
         if wait == Wait::Poll {
             return match self.send_general(terminus, target, message) {
                 Err(error) if error.is_too_long_to_queue() => Ok(None),

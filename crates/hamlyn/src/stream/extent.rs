@@ -12,6 +12,7 @@ use hamlyn_ring::area::HandoverReader;
 use super::control::Control;
 use super::wire::{self, ExtentNote, Kind, LIMIT_BYTES_MAX, StreamSeed};
 use crate::arrival::ClassId;
+use crate::core::Core;
 use crate::error::OpenError;
 use crate::one_shot::OneShotSlot;
 use crate::session::Session;
@@ -193,12 +194,12 @@ impl Extent {
     #[inline(always)]
     pub(crate) fn deliver_short<H: Host>(
         &mut self,
-        session: &mut Session<'_, H>,
+        core: &mut Core<H>,
     ) -> Result<Option<u32>, NotFastPath> {
         let Some(entry) = self.metadata.entry(self.awaited.to.metadata_index()) else {
             return Ok(None);
         };
-        let Some(short) = session.core.next_awaited(&self.awaited, entry) else {
+        let Some(short) = core.next_awaited(&self.awaited, entry) else {
             return Ok(None);
         };
         let length_bytes = short.length_bytes as u32;

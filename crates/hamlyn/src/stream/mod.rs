@@ -153,13 +153,17 @@ impl<H: Host> Receiver<H> {
     /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`] tells losses until then.
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Record<'_, H>>, ReceiveError> {
-        let mut session = self.manager.enter()?;
-        let is_delivered = self.end.deliver_short(&mut session)
-            || self.end.look_for_short(&mut session)
-            || receive_slowly(&mut self.end, &mut self.offering, &mut session, wait)?;
-        drop(session);
+        let is_delivered =
+            self.end.deliver_short(&mut self.manager.enter()?.core) || self.recv_slowly(wait)?;
         // Made only if there is one: its drop gives the record's memory back.
         Ok(is_delivered.then(|| Record { stream: self }))
+    }
+
+    #[inline(never)]
+    fn recv_slowly(&mut self, wait: Wait) -> Result<bool, ReceiveError> {
+        let (end, offering) = (&mut self.end, &mut self.offering);
+        let mut session = self.manager.enter()?;
+        Ok(end.look_for_short(&mut session) || receive_slowly(end, offering, &mut session, wait)?)
     }
 
     /// As [`Receiver::recv`], for a task: it is woken when there may be a record ([`Manager::register_waker`]). Does not
@@ -182,7 +186,7 @@ impl<H: Host> Receiver<H> {
     fn poll_delivered(&mut self, context: &Context<'_>) -> Poll<Result<(), ReceiveError>> {
         let (end, offering) = (&mut self.end, &mut self.offering);
         self.manager.poll_look(context, |session| {
-            let is_delivered = end.deliver_short(session)
+            let is_delivered = end.deliver_short(&mut session.core)
                 || end.look_for_short(session)
                 || receive_slowly(end, offering, session, Wait::Poll)?;
             Ok(is_delivered.then_some(()))
@@ -316,6 +320,14 @@ impl<H: Host> Sender<H> {
     /// when the wait was over: it is copied and goes later, as the link has room.
     #[inline(always)]
     pub fn send(&mut self, data: &[u8], wait: Wait) -> Result<(), SendError> {
+        if self.end.send_short(&mut self.manager.enter()?.core, data) {
+            return Ok(());
+        }
+        self.send_slowly(data, wait)
+    }
+
+    #[inline(never)]
+    fn send_slowly(&mut self, data: &[u8], wait: Wait) -> Result<(), SendError> {
         self.end.send(&mut self.manager.enter()?, data, wait)
     }
 

@@ -12,6 +12,7 @@ use super::extent::{Extent, NotFastPath};
 use super::keeping::{Delivered, Keeping, Kept};
 use super::options::StreamOptions;
 use super::wire::{CONTROL_ENTRIES, Credit, GrowRequest, StreamSeed};
+use crate::core::Core;
 use crate::error::{OpenError, ReceiveError};
 use crate::interface::Interface;
 use crate::manager::{Arrival, ClassId};
@@ -187,7 +188,7 @@ impl Receiver {
     #[inline(never)]
     pub(crate) fn look_for_short<H: Host>(&mut self, session: &mut Session<'_, H>) -> bool {
         self.reclaim(session);
-        session.look_again() && self.deliver_short(session)
+        session.look_again() && self.deliver_short(&mut session.core)
     }
 
     #[inline(never)]
@@ -203,14 +204,14 @@ impl Receiver {
 
     /// Delivers the next record, if it is a short one and what comes next at all.
     #[inline(always)]
-    pub(crate) fn deliver_short<H: Host>(&mut self, session: &mut Session<'_, H>) -> bool {
+    pub(crate) fn deliver_short<H: Host>(&mut self, core: &mut Core<H>) -> bool {
         if !self.is_plain {
             return false;
         }
         let Some(extent) = self.extents.first_mut() else {
             return false;
         };
-        match extent.deliver_short(session) {
+        match extent.deliver_short(core) {
             Ok(delivered) => {
                 self.latest_short_bytes = delivered;
                 delivered.is_some()
@@ -276,7 +277,7 @@ impl Receiver {
         // A record that comes while we wait should be seen soon, so the fast path is tried first.
         if std::mem::replace(&mut looks.is_repeated, true) {
             self.note_ways();
-            if self.deliver_short(session) || !self.is_plain && self.deliver_next()? {
+            if self.deliver_short(&mut session.core) || !self.is_plain && self.deliver_next()? {
                 return Ok(Some(()));
             }
         }

@@ -17,6 +17,7 @@ use super::wire::{
     CREDIT_PLACE_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, LIMIT_BYTES_MAX, StreamPosition,
     StreamSeed, packed_bytes, piece_word,
 };
+use crate::core::Core;
 use crate::error::{ConnectError, FenceError, OpenError, SendError};
 
 use crate::interface::Interface;
@@ -148,41 +149,30 @@ impl Sender {
         &self.control
     }
 
+    /// The common case: a small record, and a receiver that keeps up. Whether it was sent.
     #[inline(always)]
-    pub(crate) fn send<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        data: &[u8],
-        wait: Wait,
-    ) -> Result<(), SendError> {
-        // The common case: a small record, and a receiver that keeps up.
-        if data.len() <= self.small_bytes
-            && self.account.next < self.at_once
-            && !self.has_news(session)
+    pub(crate) fn send_short<H: Host>(&mut self, core: &mut Core<H>, data: &[u8]) -> bool {
+        if data.len() > self.small_bytes
+            || self.account.next >= self.at_once
+            || self.has_news(&core.interface)
         {
-            let metadata = piece_word(Kind::Whole, data.len() as u32).to_le_bytes();
-            let message = Message::new(data)
-                .at(self.next_offset())
-                .metadata(&metadata);
-            let terminus = session.terminus();
-            if session
-                .send_short(terminus, &self.target, &message)
-                .is_some()
-            {
-                self.filled();
-                return Ok(());
-            }
-            let sent = self.send_piece(session, Kind::Whole, data.len() as u32, data, wait);
-            if sent.is_err() {
-                self.note_way();
-            }
-            return sent;
+            return false;
         }
-        self.send_slowly(session, data, wait)
+        let metadata = piece_word(Kind::Whole, data.len() as u32).to_le_bytes();
+        let message = Message::new(data)
+            .at(self.next_offset())
+            .metadata(&metadata);
+        let terminus = core.terminus();
+        let sent = core.interface.send_short(terminus, &self.target, &message);
+        if sent.is_some() {
+            self.filled();
+        }
+        sent.is_some()
     }
 
+    /// Sends a record in any case.
     #[inline(never)]
-    fn send_slowly<H: Host>(
+    pub(crate) fn send<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         data: &[u8],
