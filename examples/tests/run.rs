@@ -57,6 +57,23 @@ fn board() {
 }
 
 #[test]
+fn echo() {
+    let program = env!("CARGO_BIN_EXE_echo");
+    let stage = Stage::new("echo");
+    let server = stage.start(program, &["serve", "1500"]);
+    let clients = [500_u64, 1000].map(|questions| {
+        let running = stage.start(program, &["ask", &questions.to_string()]);
+        (questions, running)
+    });
+    for (questions, client) in clients {
+        let sum = questions * (questions - 1) / 2;
+        let expected = format!("{questions} answers, their sum {sum}\n");
+        assert_eq!(client.end(), expected);
+    }
+    assert_eq!(server.end(), "1500 questions answered\n");
+}
+
+#[test]
 fn gather() {
     let program = env!("CARGO_BIN_EXE_gather");
     let stage = Stage::new("gather");

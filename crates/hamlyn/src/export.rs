@@ -3,7 +3,7 @@
 //!
 //! The owner allocates an area with [`Area::exportable`](crate::Area::exportable), opens a slot over all of it, exports that
 //! ([`Interface::export`](crate::Interface::export)) and sends the [`ExportTicket`] to its peers in messages. A peer that has a link
-//! to the owner takes it up with [`Interface::import`](crate::Interface::import). From then on the operations of initiators that it
+//! to the owner takes it up with [`Session::import`](crate::Session::import). From then on the operations of initiators that it
 //! opens on tickets of this slot are made in the memory itself, and [`Import::window`] is a handle for layers that want no more
 //! than a few instructions for each access. Other peers of the same slot send packets as before.
 //!

@@ -3,7 +3,7 @@
 //! A peer that holds a grant stores messages of [`PLACED_BYTES_MIN`] and more to that part of the slot into the owner's memory by itself,
 //! and sends only the header; nothing else changes for either side. The owner makes a [`Grant`]
 //! with [`crate::Interface::grant`] and sends its [`GrantTicket`] to the peer, which takes it up with
-//! [`crate::Interface::accept_grant`].
+//! [`crate::Session::accept_grant`].
 //!
 //! **What it costs in trust**: while a grant lasts, its holder may write those pages at any time, also
 //! those that were announced already. An owner that must not see bytes change copies them out before it looks at

@@ -239,7 +239,7 @@ impl<H: Host> Sender<H> {
     }
 
     /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
-    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`crate::Interface::fence`].
+    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`crate::Session::fence`].
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
         self.manager.enter()?.fence_to(&self.target, wait)
     }

@@ -71,7 +71,7 @@ const _: () = assert!(OPERATIONS_MAX <= 1 << 16);
 /// What an initiator is opened with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InitiatorOptions {
-    /// Bytes of memory into which [`Interface::begin_read`](crate::Interface::begin_read) reads: enough for all reads that are
+    /// Bytes of memory into which [`Session::begin_read`](crate::Session::begin_read) reads: enough for all reads that are
     /// outstanding at a time.
     pub landing_bytes: u64,
 }
@@ -98,8 +98,8 @@ pub struct Strided {
     pub pieces: u64,
 }
 
-/// An operation that was begun. It stays outstanding until [`Interface::finish`](crate::Interface::finish) or
-/// [`Interface::finish_all`](crate::Interface::finish_all) has told of it.
+/// An operation that was begun. It stays outstanding until [`Session::finish`](crate::Session::finish) or
+/// [`Session::finish_all`](crate::Session::finish_all) has told of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[must_use = "an operation that nobody finishes keeps its place"]
 pub struct Operation {

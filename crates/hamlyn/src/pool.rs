@@ -13,24 +13,24 @@
 //!
 //! // Another program, which makes a link to the owner by some ticket.
 //! let reader = hamlyn::open_unnamed()?;
-//! let area = owner.interface().allocate(64)?;
-//! let slot = owner.interface().open_slot(NewSlot::new(&area))?;
+//! let area = owner.session().allocate(64)?;
+//! let slot = owner.session().open_slot(NewSlot::new(&area))?;
 //! let ticket = slot.fast_ticket(0, 64)?;
-//! let target = reader.interface().target(&ticket, Wait::millis(5000))?;
+//! let target = reader.session().target(&ticket, Wait::millis(5000))?;
 //!
 //! // The number would travel in a message.
-//! owner.interface().poll();
-//! let (link, _) = owner.interface().peers().next().map(|(link, peer)| (link, peer.clone())).expect("it is linked");
-//! let number = owner.interface().show_pool(&pool, link)?;
+//! owner.session().poll();
+//! let (link, _) = owner.session().peers().next().map(|(link, peer)| (link, peer.clone())).expect("it is linked");
+//! let number = owner.session().show_pool(&pool, link)?;
 //! let owner_of = target.ticket().destination;
-//! let shared = reader.interface().fetch_pool(owner_of, number, Wait::millis(5000))?;
+//! let shared = reader.session().fetch_pool(owner_of, number, Wait::millis(5000))?;
 //! let mut frame = [0; 5];
 //! let view = shared.view(Chunks::offset_of(chunk.index(), 1000), 5).expect("it lies in the pool");
 //! view.read_at(0, &mut frame)?;
 //! assert_eq!(&frame, b"frame");
 //!
 //! // It is fetched once.
-//! assert!(reader.interface().fetch_pool(owner_of, number, Wait::Poll).is_err());
+//! assert!(reader.session().fetch_pool(owner_of, number, Wait::Poll).is_err());
 //! # Ok(())
 //! # }
 //! ```

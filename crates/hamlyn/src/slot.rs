@@ -79,7 +79,7 @@ impl NewSlot {
         self
     }
 
-    /// Counts what is stored into it ([`crate::Interface::store`]), apart for as many sources as have entries. Each source is
+    /// Counts what is stored into it ([`crate::Session::store`]), apart for as many sources as have entries. Each source is
     /// given a ticket with an entry of its own. Such a slot has no queue: a store is announced by its count alone.
     #[must_use]
     pub fn counting_stores(mut self, entries: usize) -> Self {

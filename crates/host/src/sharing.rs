@@ -82,7 +82,7 @@ impl Sharing for OneThread {
 #[track_caller]
 fn in_hand() -> ! {
     panic!(
-        "this manager is in use: drop what `Manager::interface` returned, and make no call of it \
+        "this manager is in use: drop what `Manager::session` returned, and make no call of it \
          from within a receiver class, before the next call of the manager or of its end points"
     )
 }

@@ -16,7 +16,7 @@ use crate::queue::Queue;
 
 impl<H: Host> Interface<H> {
     /// Has the end of an operation announced in `queue`, a queue of this interface: a notification with the initiator's slot
-    /// ([`Initiator::slot`]) and `word`. It comes when [`Interface::finish`] no longer waits, which tells whether the operation was
+    /// ([`Initiator::slot`]) and `word`. It comes when [`Session::finish`](crate::Session::finish) no longer waits, which tells whether the operation was
     /// carried out; until then it is outstanding. Of several that end at a time, the order is not said. A queue that is too short loses
     /// announcements, as it loses messages. The first such call of an initiator allocates.
     pub fn announce_completion(
@@ -39,7 +39,7 @@ impl<H: Host> Interface<H> {
     }
 
     /// Gives an operation to a counter: when it ends, the counter counts it, and its place is free. It cannot be
-    /// [finished](Interface::finish) any more, so this is for operations without a value: what reads have read lies in the landing memory.
+    /// [finished](crate::Session::finish) any more, so this is for operations without a value: what reads have read lies in the landing memory.
     /// If the initiator is dropped before, it counts as failed. The first such call of an initiator allocates.
     pub fn count_completion(
         &mut self,

@@ -67,7 +67,7 @@ impl Leg {
         &mut self,
         accepted: u64,
         outbound: &mut Outbound<T, S>,
-    ) -> Result<Option<crate::outbound::NewlyRefused>, Unsent> {
+    ) -> Result<Option<NewlyRefused>, Unsent> {
         let tx_links = &mut outbound.tx_links;
         let asked = match self.asked {
             Some(asked) => asked,

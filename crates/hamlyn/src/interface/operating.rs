@@ -33,7 +33,7 @@ const _: () = assert!(PACKET_PAYLOAD_MIN <= REQUEST_BYTES_MAX);
 
 impl<H: Host> Interface<H> {
     /// Opens access to what a ticket names, for reading, putting and changing it. The ticket must be one for fast mode. If this
-    /// interface has [imported](Interface::import) the slot, operations are made in its memory, and are complete when they have begun.
+    /// interface has [imported](crate::Session::import) the slot, operations are made in its memory, and are complete when they have begun.
     /// Allocates.
     pub fn open_initiator(
         &mut self,

@@ -149,7 +149,7 @@ impl<H: Host> Interface<H> {
 
     /// A packet that was sent and not delivered: its receiver refused it, or (between hosts) its link ended before it was
     /// acknowledged; then it may have been delivered. Each is told once, on one host and between hosts, at the latest when
-    /// a fence that follows it is answered ([`Interface::fence`]). Does not block. On one host a refusal alone does not wake
+    /// a fence that follows it is answered ([`Session::fence`](crate::Session::fence)). Does not block. On one host a refusal alone does not wake
     /// a sender that sleeps; a fence does when it is answered.
     ///
     /// Until the program fetches them, the newest of each link are kept, 1,024 between hosts and 63 on one host, and the others
