@@ -105,6 +105,10 @@ impl<H: Host> Interface<H> {
         deadline_ns: u64,
     ) -> Result<LinkId, ConnectError> {
         let told_by_ns = deadline_ns.min(self.host.now_ns().saturating_add(NEWS_NS));
+        // Once: it wakes us when it has looked, and would be woken by us again.
+        if let Some(processor) = &self.processor {
+            processor.exchange.wake();
+        }
         loop {
             self.drain_events();
             if let Some(destination) = self.links.by_token(token)
@@ -151,7 +155,6 @@ impl<H: Host> Interface<H> {
 
     fn await_news(&mut self, until_ns: u64) -> Result<(), HostError> {
         if let Some(processor) = &self.processor {
-            processor.exchange.wake();
             if self.sleepers.is_any() {
                 return self.sleep_beside_others(self.activity(), Some(until_ns));
             }
