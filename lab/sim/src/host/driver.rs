@@ -90,7 +90,7 @@ impl Driver for SimDriver {
     fn park(&mut self, span_ns: u64) {
         match span_ns {
             0 => super::relax(self.interface),
-            _ => task::wait(Some(clock::time_of(clock::clock_ns() + span_ns))),
+            _ => task::park(clock::time_of(clock::clock_ns() + span_ns)),
         }
     }
 }
