@@ -271,3 +271,37 @@ fn the_last_path_is_never_left() {
     assert!(paths.sender.is_idle() && paths.sender.close_reason().is_none());
     assert_eq!(paths.taken, paths.offered);
 }
+
+/// The last path that is used dies while another, which was left long ago, is well again: it is tried as soon as a timeout of the
+/// last one has passed, and not only when its next probe is due.
+#[test]
+fn a_path_that_is_well_again_is_tried_when_the_last_one_dies() {
+    let mut paths = Paths::new(two_paths());
+    paths.run(5_000_000, true);
+    paths.is_dead[0] = true;
+    // Until its probes are a second apart; the last one was just sent.
+    paths.run(3 * SECOND_NS, true);
+    assert!(paths.is_inactive(0));
+    paths.sent.clear();
+    while paths.sent.iter().all(|sent| sent.path != 0) {
+        paths.run(STEP_NS, true);
+    }
+    paths.run(4 * WAY_NS, true);
+    paths.is_dead = [false, true];
+    let (taken, died_ns) = (paths.taken, paths.now_ns);
+    paths.run(2 * WAY_NS, true);
+    let in_flight = paths.taken;
+    while paths.taken == in_flight {
+        paths.run(STEP_NS, true);
+        assert!(
+            paths.now_ns < died_ns + 2 * SECOND_NS,
+            "nothing comes after {taken}"
+        );
+    }
+    let took_ns = paths.now_ns - died_ns;
+    assert!(
+        took_ns < SECOND_NS / 5,
+        "it took {took_ns} ns to try the other"
+    );
+    assert!(!paths.is_inactive(0));
+}

@@ -77,6 +77,8 @@ struct Inbox {
     came: u64,
     /// The link over which it came.
     from: Option<LinkId>,
+    /// Nobody can tell any more whether its reply ticket is its sender's own.
+    hides_reply: bool,
 }
 
 /// A datagram in its receiver's buffer; no copy was made. It reads as its bytes. While it lives the receiver accepts no
@@ -92,8 +94,12 @@ impl<H: Host> Datagram<'_, H> {
         self.inbox.came as u32
     }
 
-    /// Where the sender awaits an answer: at the interface from which the datagram came.
+    /// Where the sender awaits an answer: at the interface from which the datagram came. Nothing also if the link over which
+    /// it came ended long ago: nobody awaits one then.
     pub fn reply_ticket(&self) -> Option<Ticket> {
+        if self.inbox.hides_reply {
+            return None;
+        }
         self.inbox.reply().ok().flatten()
     }
 
@@ -167,6 +173,7 @@ impl<H: Host> Receiver<H> {
                 buffer,
                 came: NOTHING,
                 from: None,
+                hides_reply: false,
             },
             bound: None,
             manager: manager.hold(),
@@ -384,11 +391,18 @@ impl Inbox {
         if !entry.has_landed(self.buffer.slot.key, offset, length_bytes) {
             return Err(OTHER_BYTES);
         }
-        // Otherwise its sender could have us write to somebody else in our name.
-        if let Some(reply) = self.reply()?
-            && from.and_then(|from| session.led_to(from, &reply.destination)) != Some(true)
-        {
-            return Err(malformed("its reply ticket is not its sender's own"));
+        self.hides_reply = false;
+        if let Some(reply) = self.reply()? {
+            let led_to = |from| session.led_to(from, &reply.destination);
+            match from.map(led_to) {
+                Some(Some(true)) => {}
+                // Its link is gone, and another has its place.
+                Some(None) => self.hides_reply = true,
+                // Its sender would have us write to somebody else in our name.
+                Some(Some(false)) | None => {
+                    return Err(malformed("its reply ticket is not its sender's own"));
+                }
+            }
         }
         self.came = word;
         self.from = from;

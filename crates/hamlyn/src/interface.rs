@@ -78,6 +78,8 @@ pub struct Interface<H: Host> {
     strategy: Strategy,
     /// See [`Interface::activity`]; without what the halves count themselves.
     other_activity: u64,
+    /// How often links had run out of room when this program announced that it sleeps; nothing while it is awake.
+    announced_credit_waits: Option<u64>,
     /// How many arrivals and departures [`Interface::next_event`] has told of.
     events_told: u64,
     /// When to look again whether memory can be given back.
@@ -129,6 +131,7 @@ impl<H: Host> Interface<H> {
             links: Links::new(host.identity().node),
             strategy,
             other_activity: 0,
+            announced_credit_waits: None,
             events_told: 0,
             spare_due_ns: None,
             granting: grants::Granting::default(),

@@ -420,7 +420,10 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
             // The application ends the link.
             exchange.attention.store(true, Ordering::Relaxed);
         }
-        exchange.note_activity(sent as u64);
+        // Of answers without room there is nothing to tell: program and network processor would keep each other awake.
+        if sent > 0 || has_broken {
+            exchange.note_activity(sent as u64 + u64::from(has_broken));
+        }
         sent > 0
     }
 
@@ -453,8 +456,11 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
 
     fn sleep(&mut self, exchange: &Exchange<<D::Link as Link>::Transmit>) -> Result<(), HostError> {
         let mut due_ns = None;
+        // Rings count from here on: some may be for the waits that are announced next.
+        self.driver.prepare_sleep();
         let owes_answers = self.inbound.lock_in_background().receiver.owes_answers();
         let waits_for_credit = self.drives_transmit() || owes_answers;
+        let mut credit_waits = 0;
         let awaited = self.outbound.as_ref().filter(|_| waits_for_credit);
         if let Some(outbound) = awaited {
             let mut outbound = outbound.lock_in_background();
@@ -463,12 +469,13 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
             }
             if outbound.tx_links.await_credit() {
                 drop(outbound);
+                self.driver.end_sleep();
                 exchange.posted.store(true, Ordering::Relaxed);
                 exchange.note_activity(1);
                 return Ok(());
             }
+            credit_waits = outbound.tx_links.credit_waits;
         }
-        self.driver.prepare_sleep();
         exchange.asleep.store(true, Ordering::Relaxed);
         let again_ns = self
             .inbound
@@ -483,13 +490,17 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
         // Rings that came while we were awake were taken; they may have been the application's. So may room be that this look
         // has brought, over a wire.
         exchange.waiter.wake();
-        let credit_came = self
-            .outbound
-            .as_ref()
-            .filter(|_| waits_for_credit)
-            .is_some_and(|outbound| outbound.lock_in_background().tx_links.credit_came());
+        // A link that ran out of room in this look was not told that somebody waits for it.
+        let has_more = match self.outbound.as_ref().filter(|_| waits_for_credit) {
+            Some(outbound) => {
+                let outbound = outbound.lock_in_background();
+                outbound.tx_links.credit_came() || outbound.tx_links.credit_waits != credit_waits
+            }
+            // Answers that the application left in this look are sent here, too.
+            None => !owes_answers && self.inbound.lock_in_background().receiver.owes_answers(),
+        };
         let result = if moved
-            || credit_came
+            || has_more
             || exchange.stop.load(Ordering::Acquire)
             || self.driver.attention().load(Ordering::Relaxed)
         {

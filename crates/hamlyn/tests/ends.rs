@@ -327,3 +327,38 @@ fn a_sender_that_is_dropped_by_a_panic_does_not_pass_for_closed() {
     let end = receiver.recv(LONG);
     assert_eq!(end.map(drop), Err(ReceiveError::Incomplete));
 }
+
+/// Its sender ended, and another peer has the place of its link, before the datagram is looked at: nobody can say any more whose
+/// reply ticket it brought. It comes without.
+#[test]
+fn a_datagram_outlives_its_sender_without_its_reply_ticket() {
+    let namespace = namespace();
+    let here = open(&namespace);
+    let mut receiver = datagram::Receiver::new(&here, 64).unwrap();
+    receiver.ready();
+    let links = |what, count| {
+        until(what, || {
+            here.session().poll();
+            (here.session().peers().count() == count).then_some(())
+        });
+    };
+    {
+        let there = open(&namespace);
+        let answers = datagram::Receiver::new(&there, 64).unwrap();
+        let sender = datagram::Sender::grow(&there, &receiver.ticket(), LONG).unwrap();
+        let reply = answers.ticket();
+        sender.send_to(0, b"question", Some(&reply), LONG).unwrap();
+        assert!(there.session().flush(LONG).unwrap());
+        links("the sender is linked", 1);
+    }
+    links("the sender's end is heard", 0);
+    let next = open(&namespace);
+    let other = datagram::Sender::grow(&next, &receiver.ticket(), LONG).unwrap();
+    links("another has its place", 1);
+    let datagram = receiver.recv(LONG).expect("it is no malformed one");
+    let datagram = datagram.expect("a datagram");
+    assert_eq!(&*datagram, b"question");
+    assert_eq!(datagram.reply_ticket(), None);
+    assert_eq!(datagram.sender(), None);
+    drop(other);
+}

@@ -112,7 +112,7 @@ pub struct UdpEndpoint<S = Socket> {
     /// Bytes of frames that all links keep until they are taken.
     queued_bytes: Arc<AtomicUsize>,
     batches: Mutex<Vec<Batch>>,
-    /// Called when an unassociated datagram waits, a link has ended, or a deadline has come that a sleeper does not know.
+    /// Called when an unassociated datagram waits, a link has ended, or something has come that a sleeper does not know of.
     notify: Box<dyn Fn() + Send + Sync>,
     clock: fn() -> u64,
     local: SocketAddr,
@@ -124,6 +124,10 @@ pub struct UdpEndpoint<S = Socket> {
     asleep: AtomicBool,
     /// A link has room again, or a packet came back, since the last poll.
     signalled: AtomicBool,
+    /// A thread is about to sleep at the socket, or does.
+    listens: AtomicBool,
+    /// Another thread has taken from the socket what that one may wait for.
+    untold: AtomicBool,
     /// How often the application polled.
     polls: AtomicU64,
     /// Bytes of frames that each link keeps at most until they are taken.
@@ -211,6 +215,8 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
             timers: Arc::default(),
             asleep: AtomicBool::new(false),
             signalled: AtomicBool::new(false),
+            listens: AtomicBool::new(false),
+            untold: AtomicBool::new(false),
             polls: AtomicU64::new(0),
             waiting_bytes_max: usize::MAX,
             ready_bits: OnceLock::new(),
@@ -338,7 +344,9 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
             return false;
         }
         self.polls.fetch_add(1, Ordering::Relaxed);
-        self.poll();
+        if self.poll() {
+            self.tell_listener();
+        }
         true
     }
 
@@ -366,6 +374,39 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
     /// A link has room again, or something came back over it.
     pub(crate) fn signal(&self) {
         self.signalled.store(true, Ordering::Relaxed);
+        self.tell_listener();
+    }
+
+    /// What a thread that sleeps at the socket may wait for is no longer there: it was taken here.
+    fn tell_listener(&self) {
+        if self.listens.load(Ordering::SeqCst)
+            && !self.untold.swap(true, Ordering::SeqCst)
+            && self.is_asleep()
+        {
+            (self.notify)();
+        }
+    }
+
+    /// A thread is about to sleep at the socket: what other threads take from there from now on, it is to be told of. To be called
+    /// before it looks for the last time.
+    pub fn listen(&self) {
+        self.untold.store(false, Ordering::SeqCst);
+        self.listens.store(true, Ordering::SeqCst);
+    }
+
+    /// That thread is awake.
+    pub fn end_listening(&self) {
+        self.listens.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether another thread has taken something since [`UdpEndpoint::listen`].
+    pub fn is_untold(&self) -> bool {
+        self.untold.load(Ordering::SeqCst)
+    }
+
+    /// The same, once: who asks tells the thread that sleeps.
+    pub fn take_untold(&self) -> bool {
+        self.is_untold() && self.untold.swap(false, Ordering::SeqCst)
     }
 
     /// Runs the timers of all links whose deadline has come; forgets links that have ended and that nobody has any more.

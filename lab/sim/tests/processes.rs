@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
+use hamlyn::engine::slot::Rights;
 use hamlyn::host::{Address, Supply};
+use hamlyn::one_sided::{InitiatorOptions, OperationError};
 use hamlyn::{ManagerOptions, Message, NewSlot, Strategy, Ticket, Wait};
 use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{self, Settings, Simulation};
@@ -119,4 +121,67 @@ fn a_killed_peer_is_reported_and_may_come_again() {
         nothing_failed(world);
         assert_eq!(*lives.lock().unwrap(), 2, "{strategy:?}");
     }
+}
+
+/// An operation of more requests than may be under way at a time, begun without a time limit: the end of its target ends it.
+#[test]
+fn a_long_operation_ends_with_its_target() {
+    let settings = Settings {
+        link_packets: 256,
+        ..Settings::default()
+    };
+    let mut world = Simulation::new(settings);
+    let node = world.node(2);
+    let bytes = 1 << 20;
+    let owner = world.process(node, "owner", move || {
+        let manager = hamlyn_sim::host::open(Some("owner"), ManagerOptions::default()).unwrap();
+        let area = manager.interface().allocate(bytes).unwrap();
+        let slot = NewSlot::new(&area).rights(Rights::ALL);
+        let ticket = manager.interface().open_slot(slot).unwrap();
+        let ticket = ticket.fast_ticket(0, bytes).unwrap();
+        manager
+            .interface()
+            .offer("ticket", Supply::Always, &ticket.to_bytes())
+            .unwrap();
+        world::compute(Span::from_us(10_000));
+    });
+    world.process(node, "asker", move || {
+        let manager = hamlyn_sim::host::open(Some("asker"), ManagerOptions::default()).unwrap();
+        let to = Address::Name("owner");
+        let ticket = manager
+            .interface()
+            .ask(to, "ticket", Wait::Forever)
+            .unwrap();
+        let ticket = Ticket::from_bytes(&ticket).unwrap();
+        let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
+        let options = InitiatorOptions {
+            landing_bytes: bytes,
+        };
+        let mut interface = manager.interface();
+        let mut asker = interface.open_initiator(target, options).unwrap();
+        let begun = interface.begin_read(&mut asker, 0, 0, bytes, Wait::Forever);
+        assert!(
+            matches!(begun, Err(OperationError::PeerLost(_))),
+            "{begun:?}"
+        );
+    });
+    world.at(Time::from_ns(5_000_000), move || world::kill(owner));
+    nothing_failed(world);
+}
+
+#[test]
+fn a_world_in_which_programs_wake_each_other_for_ever_fails() {
+    let mut world = Simulation::new(Settings::default());
+    let node = world.node(1);
+    world.process(node, "restless", || {
+        loop {
+            world::pause(Span::from_ns(100));
+        }
+    });
+    world.limit_events(1_000);
+    let failures = world.run(Time::NEVER).failures;
+    assert!(
+        failures[0].contains("more than 1000 events"),
+        "{failures:?}"
+    );
 }

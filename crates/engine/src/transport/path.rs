@@ -215,6 +215,13 @@ impl Path {
         self.inactive.map(|inactive| inactive.probe_ns)
     }
 
+    /// The next probe is due then, at the latest, if the path is inactive.
+    pub(super) fn probe_by(&mut self, at_ns: u64) {
+        if let Some(inactive) = &mut self.inactive {
+            inactive.probe_ns = inactive.probe_ns.min(at_ns);
+        }
+    }
+
     /// A probe was sent; the interval to the next one doubles.
     pub(super) fn probed(&mut self, now_ns: u64) {
         if let Some(inactive) = &mut self.inactive {

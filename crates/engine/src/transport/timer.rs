@@ -242,6 +242,7 @@ impl Association {
             self.lose(now_ns, path, channel, &entry, loss);
             if loss == Loss::TimedOut {
                 self.handle_timeout(now_ns, path);
+                self.try_left_paths(now_ns);
             }
         }
     }
@@ -275,6 +276,17 @@ impl Association {
             while let Some(channel) = self.send.first(ListId::in_flight(path)) {
                 self.send.enlist(channel, ListId::LOST);
             }
+        }
+    }
+
+    /// A timeout passed. If it was the last path's, those that were left are tried now: one of them may be well again, and its
+    /// own probe may be due much later.
+    fn try_left_paths(&mut self, now_ns: u64) {
+        let active = self.paths.iter().filter(|known| !known.is_inactive());
+        if active.count() == 1 {
+            self.paths
+                .iter_mut()
+                .for_each(|known| known.probe_by(now_ns));
         }
     }
 

@@ -66,7 +66,10 @@ impl<H: Host> Interface<H> {
             tx_links.hand_over();
             posted
         });
-        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
+        // A message that found no room gives a network processor nothing to do.
+        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor)
+            && !matches!(posted, Err(PostError::QueueFull))
+        {
             processor.exchange.post();
         }
         match posted {

@@ -266,7 +266,10 @@ impl<H: Host> Interface<H> {
         let placed = self
             .outbound
             .lock(|outbound| granting.post(outbound, terminus, target, message, place, store));
-        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor) {
+        // A message that found no room gives a network processor nothing to do.
+        if let (Half::Shared(_), Some(processor)) = (&self.outbound, &self.processor)
+            && !matches!(placed, Ok(None) | Err(PostError::QueueFull))
+        {
             processor.exchange.post();
         }
         match placed {

@@ -172,6 +172,10 @@ impl<H: Host> Interface<H> {
     ) -> Result<u64, Unsent> {
         let Target { link, ticket, .. } = &initiator.target;
         let (place, left_bytes) = pieces.at(asked_bytes);
+        let (outbound, terminus) = (&mut self.outbound, self.operating.terminus);
+        // The link first: a window that is full when it ends stays full for ever.
+        let payload_max = outbound.read(|outbound| outbound.tx_links.payload_max_bytes(*link));
+        let room = payload_max.ok_or(Unsent::Gone)?.min(REQUEST_BYTES_MAX);
         if *self.operating.window(*link) >= RESPONSES_PER_LINK as u32 {
             return Err(Unsent::Full);
         }
@@ -190,9 +194,6 @@ impl<H: Host> Interface<H> {
             flags: Flags::NONE,
             kind,
         };
-        let (outbound, terminus) = (&mut self.outbound, self.operating.terminus);
-        let payload_max = outbound.read(|outbound| outbound.tx_links.payload_max_bytes(*link));
-        let room = payload_max.ok_or(Unsent::Gone)?.min(REQUEST_BYTES_MAX);
         let bytes = left_bytes.min((room - usize::from(PUT_METADATA_BYTES)) as u64);
         // What follows at once may go with this.
         let is_last = asked_bytes + bytes == pieces.length_bytes;

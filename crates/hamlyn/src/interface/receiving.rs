@@ -231,7 +231,21 @@ impl<H: Host> Interface<H> {
         if self.is_forked() {
             return 0;
         }
-        self.poll_for(None).packets as usize
+        let packets = self.poll_for(None).packets as usize;
+        if self.announced_credit_waits.is_some() {
+            self.note_credit_waits();
+        }
+        packets
+    }
+
+    /// What ran out of room after a sleep was announced is told to nobody: the sleep ends, and is announced anew.
+    #[cold]
+    fn note_credit_waits(&mut self) {
+        let credit_waits = Some(self.credit_waits());
+        if self.announced_credit_waits != credit_waits {
+            self.announced_credit_waits = credit_waits;
+            self.other_activity += 1;
+        }
     }
 
     /// As [`Interface::poll`], but stops at the first packet that announces itself in `waiting`,
@@ -304,6 +318,9 @@ impl<H: Host> Interface<H> {
         }
         if self.sleepers.is_any() {
             self.wake_sleepers_if_active();
+            if !self.outbound.is_shared() {
+                self.wake_sleepers_for_credit();
+            }
         }
         polled
     }
@@ -464,25 +481,30 @@ impl<H: Host> Interface<H> {
         }
         let now_ns = self.host.now_ns();
         let is_own = !self.outbound.is_shared();
-        let has_room = self.outbound.lock(|outbound| {
+        // Rings count from here on: some may be for the waits that are announced next.
+        if let Some(driver) = &mut self.driver {
+            driver.prepare_sleep();
+        }
+        if let Some(processor) = &self.processor {
+            processor.exchange.waiter.prepare();
+        }
+        let (has_room, credit_waits) = self.outbound.lock(|outbound| {
             if is_own {
                 // Otherwise the network processor sees to it.
                 self.spare_due_ns = outbound.give_back_if_idle(now_ns);
             }
-            outbound.tx_links.await_credit()
+            let has_room = outbound.tx_links.await_credit();
+            (has_room, outbound.tx_links.credit_waits)
         });
         self.other_activity += u64::from(has_room);
+        self.announced_credit_waits = Some(credit_waits);
         if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
-            driver.prepare_sleep();
             let again_ns = inbound.announce_sleep(|| now_ns);
             self.spare_due_ns = self.spare_due_ns.into_iter().chain(again_ns).min();
             driver.pass_barrier();
             let until_ns = driver.sleep_until_ns();
             self.spare_due_ns = self.spare_due_ns.into_iter().chain(until_ns).min();
             inbound.poll_all_next();
-        }
-        if let Some(processor) = &self.processor {
-            processor.exchange.waiter.prepare();
         }
         let due_ns = self.spare_due_ns?;
         Some(Duration::from_nanos(due_ns.saturating_sub(now_ns)))
@@ -493,6 +515,7 @@ impl<H: Host> Interface<H> {
         if self.is_forked() {
             return;
         }
+        self.announced_credit_waits = None;
         if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
             driver.end_sleep();
             inbound.end_sleep();

@@ -348,16 +348,20 @@ impl<H: Host> Interface<H> {
         if is_left {
             H::passes(Point::HandedOver);
         }
-        let posted = self.outbound.lock(|outbound| {
+        let (posted, has_broken) = self.outbound.lock(|outbound| {
             let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            if is_left {
+            let posted = if is_left {
                 transmitter.post(terminus, posting, metadata, data, &mut Withheld(tx_links))
             } else {
                 transmitter.post(terminus, posting, metadata, data, tx_links)
-            }
+            };
+            (posted, tx_links.has_broken())
         });
-        // It sends what was queued, and sees to links that were found broken.
-        if let Some(processor) = &self.processor {
+        // It sends what was queued, and sees to links that were found broken. A message that found no room gives it nothing to do:
+        // it would look in vain, wake this thread, and be woken again.
+        if let Some(processor) = &self.processor
+            && (posted.is_ok() || has_broken)
+        {
             processor.exchange.post();
         }
         Ok(posted?.handle)

@@ -99,7 +99,7 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    fn credit_waits(&self) -> u64 {
+    pub(super) fn credit_waits(&self) -> u64 {
         self.outbound
             .read(|outbound| outbound.tx_links.credit_waits)
     }

@@ -88,6 +88,10 @@ impl EndpointDriver {
         let is_looking = core::mem::replace(&mut self.looks, looks) != looks;
         let now_ns = now_ns();
         let is_asking = endpoint.is_handshaking();
+        if endpoint.take_untold() {
+            // The application's other threads have taken what the sleeper waits for.
+            interior.registry.waker().wake();
+        }
         if self.is_driving {
             if is_looking && !is_asking {
                 self.watch(interior, endpoint, false);

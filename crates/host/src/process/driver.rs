@@ -78,6 +78,10 @@ impl ProcessDriver {
         }
         network.endpoint.note_asleep(true);
         self.is_at_endpoint = true;
+        if network.endpoint.is_untold() {
+            // Who took it found nobody asleep.
+            return Ok(Some(0));
+        }
         Ok(network.endpoint.deadline_ns())
     }
 
@@ -137,6 +141,9 @@ impl Driver for ProcessDriver {
             self.rung = false;
             let _ = self.drain_doorbells();
         }
+        if let Some(network) = &self.interior.network {
+            network.endpoint.listen();
+        }
         // The sleep is announced after this, so all rings for it change these.
         let registry = &self.interior.registry;
         self.wait_set.clear();
@@ -178,9 +185,13 @@ impl Driver for ProcessDriver {
 
     fn end_sleep(&mut self) {
         self.leave_endpoint();
+        if let Some(network) = &self.interior.network {
+            network.endpoint.end_listening();
+        }
         self.wait_set.clear();
         self.rung = true;
     }
+
     fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
         let interior = Arc::clone(&self.interior);
         Box::new(move || interior.registry.waker().wake())

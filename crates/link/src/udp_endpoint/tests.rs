@@ -130,6 +130,40 @@ fn room_that_somebody_finds_is_told() {
     assert!(!endpoints[0].poll(), "it is told once");
 }
 
+/// The receiving half of a link polls while another thread sleeps at the socket: the datagram that brings the room for which that
+/// one waits is gone then, so the host is called.
+#[test]
+fn room_that_a_receiving_half_finds_is_told() {
+    let at = || (Ipv4Addr::LOCALHOST, 0).into();
+    let calls = Arc::new(AtomicU64::new(0));
+    let called = Arc::clone(&calls);
+    let notify = Box::new(move || {
+        called.fetch_add(1, Ordering::Relaxed);
+    });
+    let open = |notify| UdpEndpoint::open(at(), &SocketSettings::default(), clock, notify).unwrap();
+    let endpoints = [Arc::new(open(notify)), Arc::new(open(Box::new(|| {})))];
+    let [(mut transmit, own), (_kept, mut receive)] = link(&endpoints).map(UdpLink::split);
+    let length = transmit.payload_max_bytes();
+    let data = vec![1; length];
+    while transmit
+        .try_send(&header(0, length), &[], &[Part::Bytes(&data)])
+        .is_ok()
+    {}
+    endpoints[0].listen();
+    endpoints[0].note_asleep(true);
+    let before = calls.load(Ordering::Relaxed);
+    let begun_ns = clock();
+    while !transmit.credit_came() {
+        assert!(clock() - begun_ns < TIMEOUT_NS, "there is no room again");
+        endpoints[1].poll();
+        while receive.receive(|_, _| ()).unwrap().is_some() {}
+        own.is_pending();
+    }
+    assert!(calls.load(Ordering::Relaxed) > before, "the host is called");
+    assert!(endpoints[0].take_untold(), "the sleeper is to be told");
+    assert!(!endpoints[0].take_untold(), "once");
+}
+
 /// Of many links most are polled seldom. What comes for one of them sets its bit in the interface's ready bitmap.
 #[test]
 fn what_comes_for_a_link_that_is_polled_seldom_is_announced() {

@@ -50,7 +50,10 @@ impl Driver for SimDriver {
 
     fn prepare_sleep(&mut self) {
         self.let_others();
-        kernel::with(|kernel| kernel.listen(self.interface));
+        kernel::with(|kernel| {
+            kernel.listen(self.interface);
+            kernel.note_listening(self.interface, true);
+        });
     }
 
     fn pass_barrier(&mut self) {
@@ -67,7 +70,9 @@ impl Driver for SimDriver {
         Ok(())
     }
 
-    fn end_sleep(&mut self) {}
+    fn end_sleep(&mut self) {
+        kernel::with(|kernel| kernel.note_listening(self.interface, false));
+    }
 
     fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
         let interface = self.interface;
@@ -85,7 +90,7 @@ impl Driver for SimDriver {
     fn park(&mut self, span_ns: u64) {
         match span_ns {
             0 => super::relax(self.interface),
-            _ => task::wait(Some(clock::time_of(clock::clock_ns() + span_ns))),
+            _ => task::park(clock::time_of(clock::clock_ns() + span_ns)),
         }
     }
 }

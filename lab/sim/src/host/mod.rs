@@ -123,6 +123,7 @@ impl SimConnector {
             return Err(late());
         }
         task::wait(Some(clock::time_of(deadline_ns)));
+        kernel::with(|kernel| kernel.expect_nothing());
         Ok(())
     }
 
@@ -435,8 +436,9 @@ impl Parker for TaskParker {
     fn sleep(&self, deadline_ns: Option<u64>) {
         self.set(kernel::with(|kernel| kernel.tasks.running()));
         task::wait(deadline_ns.map(clock::time_of));
-        kernel::pass(Point::Woken);
+        // Whoever wakes later finds nobody: that is to end no other wait of this task.
         self.set(None);
+        kernel::pass(Point::Woken);
     }
 
     fn wake(&self) {
@@ -451,7 +453,7 @@ struct TaskHandle(u32);
 
 impl ThreadHandle for TaskHandle {
     fn unpark(&self) {
-        kernel::with_if_any(|kernel| kernel.wake(self.0));
+        kernel::with_if_any(|kernel| kernel.unpark(self.0));
     }
 
     fn join(self: Box<Self>) {

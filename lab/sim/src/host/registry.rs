@@ -181,6 +181,13 @@ impl Kernel {
         self.registry.expectant.extend(self.tasks.running());
     }
 
+    /// The running task no longer waits for that, and nothing of it ends its next wait.
+    pub(crate) fn expect_nothing(&mut self) {
+        let running = self.tasks.running();
+        let expectant = &mut self.registry.expectant;
+        expectant.retain(|&task| Some(task) != running);
+    }
+
     /// A peer as the world vouches for it.
     fn peer(&self, interface: u32, token: u64) -> Option<Peer> {
         let known = self.registry.get(interface)?;

@@ -326,11 +326,23 @@ pub(crate) fn drive(interface: u32) {
     for connection in leaving {
         endpoint.close(&connection);
     }
-    let came = endpoint.poll();
+    let came = endpoint.poll() | endpoint.take_untold();
     kernel::with(|kernel| kernel.end_turn_of_driver(interface, came));
 }
 
 impl Kernel {
+    /// The thread that drives an interface is about to sleep, or is awake.
+    pub(crate) fn note_listening(&self, interface: u32, listens: bool) {
+        let frames = self.frames.as_ref();
+        let wire = frames.and_then(|frames| frames.wires.by_interface.get(&interface));
+        if let Some(wire) = wire {
+            match listens {
+                true => wire.endpoint.listen(),
+                false => wire.endpoint.end_listening(),
+            }
+        }
+    }
+
     /// The clock of an interface's node.
     fn clock_of(&self, interface: u32) -> Clock {
         let known = self.registry.get(interface);

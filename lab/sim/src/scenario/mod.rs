@@ -26,6 +26,8 @@ use plan::{Fault, TIMEOUT};
 const UNWINDS: Span = Span::from_us(10);
 /// No scenario is in flight for longer.
 const END: Time = Time::from_ns(4 * process::SETTLES_NS);
+/// Events for each message and process, of which a scenario has some hundreds. With more, something wakes in vain.
+const EVENTS_EACH_MAX: u64 = 50_000;
 /// Plans that are tried to make one smaller.
 const SHRINKS_MAX: u32 = 2_000;
 
@@ -125,6 +127,8 @@ pub fn run(plan: &Plan, records: bool) -> Outcome {
         let until = from + Span::from_us(cut.for_us.into());
         world.at(until, move || world::set_path(path, true));
     }
+    let sent: usize = plan.flows.iter().map(|flow| flow.items.len()).sum();
+    world.limit_events(EVENTS_EACH_MAX * (sent + plan.processes.len()) as u64);
     let outcome = world.run(END);
     let mut history = history.into_inner().unwrap_or_else(PoisonError::into_inner);
     for process in plan.killed() {

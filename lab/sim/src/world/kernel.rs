@@ -53,6 +53,8 @@ pub(crate) struct Kernel {
     now: Time,
     queue: EventQueue<What>,
     happened: u64,
+    /// More than that, and the world ends.
+    pub(crate) events_max: u64,
     /// How many of them at this instant.
     at_this_instant: u64,
     pub(crate) tasks: Tasks,
@@ -92,6 +94,7 @@ impl Kernel {
             now: Time::ZERO,
             queue: EventQueue::new(),
             happened: 0,
+            events_max: u64::MAX,
             at_this_instant: 0,
             tasks: Tasks::default(),
             pending_tasks: Vec::new(),
@@ -219,6 +222,14 @@ impl Kernel {
         }
         self.now = at;
         self.happened += 1;
+        if self.happened > self.events_max {
+            let names = self.tasks.unended().join(", ");
+            self.fail(format!(
+                "more than {} events: programs keep each other awake, among {names}",
+                self.events_max
+            ));
+            return None;
+        }
         Some(what)
     }
 
@@ -235,7 +246,14 @@ impl Kernel {
         self.wake_at(task, at);
     }
 
-    /// The same, then.
+    /// A task that parks goes on; one that waits for anything else does not, as a thread that sleeps elsewhere.
+    pub(crate) fn unpark(&mut self, task: u32) {
+        if self.tasks.unparked(task) {
+            self.wake(task);
+        }
+    }
+
+    /// A task goes on then, as soon as its node has a processor for it.
     pub(crate) fn wake_at(&mut self, task: u32, at: Time) {
         if let Some((epoch, not_before)) = self.tasks.woken(task) {
             self.schedule(at.max(not_before), What::Wake { task, epoch });

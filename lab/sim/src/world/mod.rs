@@ -208,6 +208,11 @@ impl<'a> Simulation<'a> {
         self.kernel.act_at(at, Box::new(act));
     }
 
+    /// Has the world end with a failure after so many events: programs that wake each other in vain may never end.
+    pub fn limit_events(&mut self, most: u64) {
+        self.kernel.events_max = most;
+    }
+
     /// Runs until every program has ended, nothing can happen any more, or that instant.
     ///
     /// Panics if another world runs on this thread.

@@ -40,6 +40,10 @@ struct Known {
     not_before: Time,
     /// Woken while it did not wait: the next wait ends at once.
     notified: bool,
+    /// It parks: an unpark ends the wait that is on.
+    is_parked: bool,
+    /// Unparked while it did not park: its next park ends at once.
+    was_unparked: bool,
     /// It waits for nothing but the time that a step of its call takes.
     is_in_call: bool,
     begun: bool,
@@ -71,6 +75,8 @@ impl Tasks {
             waits: true,
             not_before: Time::ZERO,
             notified: false,
+            is_parked: false,
+            was_unparked: false,
             is_in_call: false,
             begun: false,
             ended: false,
@@ -130,6 +136,15 @@ impl Tasks {
         None
     }
 
+    /// Notes that it was unparked: whether it parks, and is to be woken.
+    pub(crate) fn unparked(&mut self, task: u32) -> bool {
+        let Some(known) = self.known.get_mut(task as usize) else {
+            return false;
+        };
+        known.was_unparked = !known.is_parked;
+        known.is_parked
+    }
+
     /// The wait of a task whose process is killed, in whose middle or outside of a call: it ends now.
     pub(crate) fn interrupted(&self, task: u32) -> Option<u32> {
         let known = self.known.get(task as usize)?;
@@ -166,6 +181,7 @@ impl Tasks {
         if let Some(known) = self.known.get_mut(task as usize) {
             known.waits = false;
             known.is_in_call = false;
+            known.is_parked = false;
             known.begun = true;
         }
         self.running = Some(task);
@@ -267,15 +283,28 @@ pub(crate) fn message_of(payload: Box<dyn Any + Send>) -> Option<String> {
 /// The running task waits until it is woken, or until then; what it has done so far has taken its time by the end. May
 /// end early. Does nothing in a process that was killed, whose tasks are about to end.
 pub(crate) fn wait(until: Option<Time>) {
-    wait_as(until, false);
+    wait_as(until, Way::Waits);
+}
+
+/// The running task waits until it is unparked, or until then.
+pub(crate) fn park(until: Time) {
+    wait_as(Some(until), Way::Parks);
 }
 
 /// The running task lets others go on until what it has done so far has taken its time. Ends no earlier, and by nothing else.
 pub(crate) fn pay() {
-    wait_as(Some(Time::ZERO), true);
+    wait_as(Some(Time::ZERO), Way::Pays);
 }
 
-fn wait_as(until: Option<Time>, is_in_call: bool) {
+/// How a task waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Waits,
+    Parks,
+    Pays,
+}
+
+fn wait_as(until: Option<Time>, way: Way) {
     let waits = kernel::with(|kernel| {
         let task = kernel.tasks.running()?;
         let process = kernel.tasks.process_of(task)?;
@@ -287,8 +316,13 @@ fn wait_as(until: Option<Time>, is_in_call: bool) {
         known.epoch = known.epoch.wrapping_add(1);
         known.waits = true;
         known.not_before = local;
-        known.is_in_call = is_in_call;
-        let notified = !is_in_call && std::mem::take(&mut known.notified);
+        known.is_in_call = way == Way::Pays;
+        known.is_parked = way == Way::Parks;
+        let notified = match way {
+            Way::Waits => std::mem::take(&mut known.notified),
+            Way::Parks => std::mem::take(&mut known.was_unparked),
+            Way::Pays => false,
+        };
         let epoch = known.epoch;
         let until = if notified { Some(local) } else { until };
         if let Some(until) = until {
