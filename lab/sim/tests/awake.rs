@@ -23,7 +23,7 @@ fn open(name: &str, strategy: Strategy) -> Manager<SimHost> {
 
 /// Offers a ticket for so many bytes of new memory.
 fn offer(manager: &Manager<SimHost>, bytes: u64) {
-    let mut interface = manager.interface();
+    let mut interface = manager.session();
     let area = interface.allocate(bytes).unwrap();
     let slot = interface
         .open_slot(NewSlot::new(&area).rights(Rights::ALL))
@@ -36,11 +36,11 @@ fn offer(manager: &Manager<SimHost>, bytes: u64) {
 
 fn target(manager: &Manager<SimHost>, name: &str) -> Target {
     let bytes = manager
-        .interface()
+        .session()
         .ask(Address::Name(name), "ticket", Wait::Forever)
         .unwrap();
     let ticket = Ticket::from_bytes(&bytes).unwrap();
-    manager.interface().target(&ticket, Wait::Forever).unwrap()
+    manager.session().target(&ticket, Wait::Forever).unwrap()
 }
 
 fn run(mut world: Simulation<'_>) -> Outcome {
@@ -63,9 +63,9 @@ fn answers_without_room_keep_nobody_awake() {
         world.process(node, "owner", move || {
             let manager = open("owner", strategy);
             offer(&manager, 4096);
-            let mut queue = manager.interface().open_queue(16).unwrap();
+            let mut queue = manager.session().open_queue(16).unwrap();
             let came = manager
-                .interface()
+                .session()
                 .rcv_block(&mut queue, Wait::millis(30))
                 .unwrap();
             assert_eq!(came, None);
@@ -75,18 +75,18 @@ fn answers_without_room_keep_nobody_awake() {
             let manager = open("asker", Strategy::Proc);
             let target = target(&manager, "owner");
             let options = InitiatorOptions::default();
-            let mut asker = manager.interface().open_initiator(target, options).unwrap();
+            let mut asker = manager.session().open_initiator(target, options).unwrap();
             for turn in 0..24 {
                 let asked =
                     manager
-                        .interface()
+                        .session()
                         .begin_read(&mut asker, 0, 64 * turn, 64, Wait::millis(1));
                 if asked.is_err() {
                     break;
                 }
             }
             world::compute(COMPUTES);
-            let _ = manager.interface().finish_all(&mut asker, Wait::millis(5));
+            let _ = manager.session().finish_all(&mut asker, Wait::millis(5));
         });
         let events = run(world).events;
         assert!(events < QUIET_EVENTS, "{strategy:?}: {events} events");
@@ -116,7 +116,7 @@ fn messages_without_room_keep_nobody_awake() {
                 let message = Message::new(&data);
                 let terminus = manager.terminus();
                 let send = || {
-                    let mut interface = manager.interface();
+                    let mut interface = manager.session();
                     interface.send_msg(terminus, &target, &message, Wait::millis(15))
                 };
                 // As many as the queue holds, and the last waits in vain.
@@ -155,7 +155,7 @@ fn a_link_that_ended_before_it_was_told_of_keeps_nobody_awake() {
                 let manager = open("asker", strategy);
                 let _ = manager.connect_datagram("peer/none", Wait::millis(2));
                 let to = Address::Name("peer");
-                let _ = manager.interface().connect(to, Wait::millis(400));
+                let _ = manager.session().connect(to, Wait::millis(400));
             });
             world.at(at, move || world::kill(peer));
             let events = world.run(Time::NEVER).events;
