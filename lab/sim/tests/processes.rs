@@ -135,12 +135,12 @@ fn a_long_operation_ends_with_its_target() {
     let bytes = 1 << 20;
     let owner = world.process(node, "owner", move || {
         let manager = hamlyn_sim::host::open(Some("owner"), ManagerOptions::default()).unwrap();
-        let area = manager.interface().allocate(bytes).unwrap();
+        let area = manager.session().allocate(bytes).unwrap();
         let slot = NewSlot::new(&area).rights(Rights::ALL);
-        let ticket = manager.interface().open_slot(slot).unwrap();
+        let ticket = manager.session().open_slot(slot).unwrap();
         let ticket = ticket.fast_ticket(0, bytes).unwrap();
         manager
-            .interface()
+            .session()
             .offer("ticket", Supply::Always, &ticket.to_bytes())
             .unwrap();
         world::compute(Span::from_us(10_000));
@@ -148,16 +148,13 @@ fn a_long_operation_ends_with_its_target() {
     world.process(node, "asker", move || {
         let manager = hamlyn_sim::host::open(Some("asker"), ManagerOptions::default()).unwrap();
         let to = Address::Name("owner");
-        let ticket = manager
-            .interface()
-            .ask(to, "ticket", Wait::Forever)
-            .unwrap();
+        let ticket = manager.session().ask(to, "ticket", Wait::Forever).unwrap();
         let ticket = Ticket::from_bytes(&ticket).unwrap();
-        let target = manager.interface().target(&ticket, Wait::Forever).unwrap();
+        let target = manager.session().target(&ticket, Wait::Forever).unwrap();
         let options = InitiatorOptions {
             landing_bytes: bytes,
         };
-        let mut interface = manager.interface();
+        let mut interface = manager.session();
         let mut asker = interface.open_initiator(target, options).unwrap();
         let begun = interface.begin_read(&mut asker, 0, 0, bytes, Wait::Forever);
         assert!(
