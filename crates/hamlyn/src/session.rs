@@ -137,14 +137,23 @@ impl<'a, H: Host> Session<'a, H> {
         waiting: &mut Waiting,
         mut step: impl FnMut(&mut Self, &Waiting) -> Result<Option<T>, E>,
     ) -> Result<Option<T>, E> {
-        loop {
-            if let Some(found) = step(self, waiting)? {
-                return Ok(Some(found));
+        self.check().map_err(HostError::from)?;
+        let ended = loop {
+            match step(self, waiting) {
+                Ok(None) => {}
+                found => break found,
             }
-            if !self.pause(waiting)? {
-                return Ok(None);
+            match self.pause(waiting) {
+                Ok(true) => {}
+                Ok(false) => break Ok(None),
+                Err(error) => break Err(error.into()),
             }
+        };
+        if self.sleepers.is_any() {
+            // What was taken may be what a task of this thread awaits that sleeps.
+            self.wake_sleepers_if_active();
         }
+        ended
     }
 
     /// One pause of a wait: false when its time is over. Other threads may have used the manager meanwhile.

@@ -43,6 +43,7 @@ impl<H: Host> Interface<H> {
             match self.send_placed(terminus, target, message, length_bytes, store)? {
                 Placing::Sent(handle) => return Ok(handle),
                 Placing::Full => {
+                    self.poll();
                     return Err(SendError::WouldBlock {
                         peer: target.ticket.destination,
                     });

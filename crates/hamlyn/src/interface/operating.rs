@@ -294,6 +294,7 @@ impl<H: Host> Interface<H> {
         // Asked before the look, so that what came before the end of the link is seen.
         let is_gone = self.is_drained(link) && self.link_end(link).is_some();
         self.take_answers(initiator.slot, None);
+        self.wake_sleepers_if_active();
         !is_gone && has_given_up(self)
     }
 

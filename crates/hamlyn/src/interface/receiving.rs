@@ -64,12 +64,16 @@ impl<H: Host> Interface<H> {
                     continue;
                 }
             }
-            match self.rcv_slowly(queue)? {
-                Some(notification) => {
+            match self.rcv_slowly(queue) {
+                Ok(Some(notification)) => {
                     taken(notification);
                     count += 1;
                 }
-                None => break,
+                Ok(None) => break,
+                Err(overrun) => {
+                    self.wake_sleepers_if_active();
+                    return Err(overrun.into());
+                }
             }
             if let Half::Own(inbound) = &mut self.inbound
                 && queue.empty_at == inbound.receiver.announced()

@@ -5,7 +5,7 @@
 //! [`Interface::try_send`], and [`Interface::send_some`] for those too long for the work queue.
 
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
-use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::memory::{LinkId, TxLinks as _};
 use hamlyn_engine::packet::Short;
 use hamlyn_engine::point::Point;
 use hamlyn_engine::segment::Segmenter;
@@ -78,10 +78,15 @@ impl<H: Host> Interface<H> {
             };
             sending.0 = Some(begun);
         }
-        match &mut sending.0 {
-            Some(rest) => self.continue_streaming(terminus, target, message, rest),
-            None => Ok(None),
+        let Some(rest) = &mut sending.0 else {
+            return Ok(None);
+        };
+        let sent = self.continue_streaming(terminus, target, message, rest)?;
+        if sent.is_some() {
+            // For the next message.
+            sending.0 = None;
         }
+        Ok(sent)
     }
 
     /// The fast path: sends a message that is one short packet, if nothing stands in its way.
@@ -226,9 +231,20 @@ impl<H: Host> Interface<H> {
         match posted {
             Ok(handle) => Ok(Some(handle)),
             Err(PostError::QueueFull) => Ok(None),
+            // What is one packet goes as soon as the link has room.
+            Err(PostError::TooLongToQueue { .. }) if self.is_one_packet(target.link, message) => {
+                Ok(None)
+            }
             Err(PostError::LinkGone) => Err(self.lost(target).into()),
             Err(other) => Err(other.into()),
         }
+    }
+
+    fn is_one_packet(&self, link: LinkId, message: &Message<'_>) -> bool {
+        let payload_bytes = message.data.len() + message.metadata.len();
+        let payload_max = |outbound: &Outbound<_, _>| outbound.tx_links.payload_max_bytes(link);
+        let payload_max = self.outbound.read(payload_max);
+        payload_max.is_some_and(|payload_max| payload_bytes <= payload_max)
     }
 
     /// Sends a message that is one packet, if nothing stands in its way, by a transmit half that is lent.

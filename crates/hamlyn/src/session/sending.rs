@@ -116,7 +116,10 @@ impl<H: Host> Session<'_, H> {
         }
         if wait == Wait::Poll {
             return match self.send_general(terminus, target, message) {
-                Err(error) if error.is_too_long_to_queue() => Ok(None),
+                Err(error) if error.is_too_long_to_queue() => {
+                    self.poll();
+                    Ok(None)
+                }
                 sent => sent,
             };
         }

@@ -274,9 +274,17 @@ fn receive_first<H: Host>(
         if offering.is_due(session, end.sender().is_some()) && end.renew(session)? {
             offering.offer(session, &end.make_seed())?;
         }
-        Ok::<_, ReceiveError>(is_delivered.then_some(()))
+        let is_over = is_delivered || !offering.is_open();
+        Ok::<_, ReceiveError>(is_over.then_some(is_delivered))
     });
-    Ok(received?.is_some())
+    match received? {
+        // Its sender has come.
+        Some(false) => {
+            let left = session.left(&mut waiting);
+            end.receive_slowly(session, left)
+        }
+        received => Ok(received.is_some()),
+    }
 }
 
 /// The sending end. See the module.
