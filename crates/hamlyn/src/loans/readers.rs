@@ -426,7 +426,8 @@ impl<H: Host> Readers<H> {
             self.waiting.push(newcomer);
             return;
         }
-        // It would have us write to somebody else; or its link ended, and another has its place: then it broke no rule.
+        // It would have us write to somebody else; or its link ended, and another has its place:
+        // then it broke no rule.
         self.misbehaved += u64::from(led_there == Some(false));
         self.leaving.leave(newcomer.door.remains(None));
     }
