@@ -272,8 +272,8 @@ fn the_last_path_is_never_left() {
     assert_eq!(paths.taken, paths.offered);
 }
 
-/// The last path that is used dies while another, which was left long ago, is well again: it is tried as soon as a timeout of the
-/// last one has passed, and not only when its next probe is due.
+/// The last path that is used dies while another, which was left long ago, is well again: it is
+/// tried as soon as a timeout of the last one has passed, and not only when its next probe is due.
 #[test]
 fn a_path_that_is_well_again_is_tried_when_the_last_one_dies() {
     let mut paths = Paths::new(two_paths());

@@ -94,8 +94,8 @@ impl<H: Host> Datagram<'_, H> {
         self.inbox.came as u32
     }
 
-    /// Where the sender awaits an answer: at the interface from which the datagram came. Nothing also if the link over which
-    /// it came ended long ago: nobody awaits one then.
+    /// Where the sender awaits an answer: at the interface from which the datagram came. Nothing
+    /// also if the link over which it came ended long ago: nobody awaits one then.
     pub fn reply_ticket(&self) -> Option<Ticket> {
         if self.inbox.hides_reply {
             return None;

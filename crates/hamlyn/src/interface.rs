@@ -78,7 +78,8 @@ pub struct Interface<H: Host> {
     strategy: Strategy,
     /// See [`Interface::activity`]; without what the halves count themselves.
     other_activity: u64,
-    /// How often links had run out of room when this program announced that it sleeps; nothing while it is awake.
+    /// How often links had run out of room when this program announced that it sleeps; nothing
+    /// while it is awake.
     announced_credit_waits: Option<u64>,
     /// How many arrivals and departures [`Interface::next_event`] has told of.
     events_told: u64,

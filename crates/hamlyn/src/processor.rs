@@ -420,7 +420,8 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
             // The application ends the link.
             exchange.attention.store(true, Ordering::Relaxed);
         }
-        // Of answers without room there is nothing to tell: program and network processor would keep each other awake.
+        // Of answers without room there is nothing to tell: program and network processor would
+        // keep each other awake.
         if sent > 0 || has_broken {
             exchange.note_activity(sent as u64 + u64::from(has_broken));
         }

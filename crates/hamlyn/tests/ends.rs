@@ -328,8 +328,8 @@ fn a_sender_that_is_dropped_by_a_panic_does_not_pass_for_closed() {
     assert_eq!(end.map(drop), Err(ReceiveError::Incomplete));
 }
 
-/// Its sender ended, and another peer has the place of its link, before the datagram is looked at: nobody can say any more whose
-/// reply ticket it brought. It comes without.
+/// Its sender ended, and another peer has the place of its link, before the datagram is looked at:
+/// nobody can say any more whose reply ticket it brought. It comes without.
 #[test]
 fn a_datagram_outlives_its_sender_without_its_reply_ticket() {
     let namespace = namespace();

@@ -112,7 +112,8 @@ pub struct UdpEndpoint<S = Socket> {
     /// Bytes of frames that all links keep until they are taken.
     queued_bytes: Arc<AtomicUsize>,
     batches: Mutex<Vec<Batch>>,
-    /// Called when an unassociated datagram waits, a link has ended, or something has come that a sleeper does not know of.
+    /// Called when an unassociated datagram waits, a link has ended, or something has come that a
+    /// sleeper does not know of.
     notify: Box<dyn Fn() + Send + Sync>,
     clock: fn() -> u64,
     local: SocketAddr,
@@ -387,8 +388,8 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         }
     }
 
-    /// A thread is about to sleep at the socket: what other threads take from there from now on, it is to be told of. To be called
-    /// before it looks for the last time.
+    /// A thread is about to sleep at the socket: what other threads take from there from now on, it
+    /// is to be told of. To be called before it looks for the last time.
     pub fn listen(&self) {
         self.untold.store(false, Ordering::SeqCst);
         self.listens.store(true, Ordering::SeqCst);

@@ -9,7 +9,8 @@ use hamlyn_sim::host::SimHost;
 use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{self, Outcome, Settings, Simulation};
 
-/// Events of a wait in which nothing happens but its beginning and its end, and of what leads to it.
+/// Events of a wait in which nothing happens but its beginning and its end, and of what leads to
+/// it.
 const QUIET_EVENTS: u64 = 2_000;
 const COMPUTES: Span = Span::from_us(20_000);
 
@@ -50,7 +51,8 @@ fn run(mut world: Simulation<'_>) -> Outcome {
     outcome
 }
 
-/// The other asks for more than its link takes, and computes: answers wait for room, and their owner for a message.
+/// The other asks for more than its link takes, and computes: answers wait for room, and their
+/// owner for a message.
 #[test]
 fn answers_without_room_keep_nobody_awake() {
     for strategy in Strategy::ALL {
@@ -93,7 +95,8 @@ fn answers_without_room_keep_nobody_awake() {
     }
 }
 
-/// The receiver computes: the queue is full, or the message is too long for it, and its sender waits for room.
+/// The receiver computes: the queue is full, or the message is too long for it, and its sender
+/// waits for room.
 #[test]
 fn messages_without_room_keep_nobody_awake() {
     for strategy in Strategy::ALL {

@@ -123,7 +123,8 @@ fn a_killed_peer_is_reported_and_may_come_again() {
     }
 }
 
-/// An operation of more requests than may be under way at a time, begun without a time limit: the end of its target ends it.
+/// An operation of more requests than may be under way at a time, begun without a time limit: the
+/// end of its target ends it.
 #[test]
 fn a_long_operation_ends_with_its_target() {
     let settings = Settings {

@@ -279,8 +279,8 @@ impl Association {
         }
     }
 
-    /// A timeout passed. If it was the last path's, those that were left are tried now: one of them may be well again, and its
-    /// own probe may be due much later.
+    /// A timeout passed. If it was the last path's, those that were left are tried now: one of them
+    /// may be well again, and its own probe may be due much later.
     fn try_left_paths(&mut self, now_ns: u64) {
         let active = self.paths.iter().filter(|known| !known.is_inactive());
         if active.count() == 1 {

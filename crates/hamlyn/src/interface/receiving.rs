@@ -242,7 +242,8 @@ impl<H: Host> Interface<H> {
         packets
     }
 
-    /// What ran out of room after a sleep was announced is told to nobody: the sleep ends, and is announced anew.
+    /// What ran out of room after a sleep was announced is told to nobody: the sleep ends, and is
+    /// announced anew.
     #[cold]
     fn note_credit_waits(&mut self) {
         let credit_waits = Some(self.credit_waits());

@@ -373,8 +373,9 @@ impl<H: Host> Interface<H> {
             };
             (posted, tx_links.has_broken())
         });
-        // It sends what was queued, and sees to links that were found broken. A message that found no room gives it nothing to do:
-        // it would look in vain, wake this thread, and be woken again.
+        // It sends what was queued, and sees to links that were found broken. A message that found
+        // no room gives it nothing to do: it would look in vain, wake this thread, and be woken
+        // again.
         if let Some(processor) = &self.processor
             && (posted.is_ok() || has_broken)
         {

@@ -439,13 +439,15 @@ impl<H: Host> Readers<H> {
             from,
             greeting,
         };
-        // Otherwise it could have us write to somebody else.
-        if session.led_to(from, &newcomer.to()) != Some(true) {
-            self.misbehaved += 1;
-            self.leaving.leave(newcomer.door.remains(None));
+        let led_there = session.led_to(from, &newcomer.to());
+        if led_there == Some(true) {
+            self.waiting.push(newcomer);
             return;
         }
-        self.waiting.push(newcomer);
+        // It would have us write to somebody else; or its link ended, and another has its place:
+        // then it broke no rule.
+        self.misbehaved += u64::from(led_there == Some(false));
+        self.leaving.leave(newcomer.door.remains(None));
     }
 
     /// Takes in those that have presented themselves. Whoever finds a full link, or no room among what waits to be fetched, is

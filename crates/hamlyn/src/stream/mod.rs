@@ -325,8 +325,9 @@ impl<H: Host> Sender<H> {
     /// piece when the receiver is behind, until [`Sender::flush`] or a later send. With
     /// [`Wait::Poll`] it never blocks: what cannot go at once is copied, and
     /// if not even that is possible, nothing is sent. So it is with what is left of a record of which a part was sent
-    /// when the wait was over: it is copied and goes later, as the link has room. What was copied goes on with the next calls of
-    /// this sender, [`Sender::flush`] among them; the manager's polls alone do not move it.
+    /// when the wait was over: it is copied and goes later, as the link has room. What was copied
+    /// goes on with the next calls of this sender, [`Sender::flush`] among them; the manager's
+    /// polls alone do not move it.
     #[inline(always)]
     pub fn send(&mut self, data: &[u8], wait: Wait) -> Result<(), SendError> {
         if self.end.send_short(&mut self.manager.enter()?.core, data) {

@@ -79,6 +79,13 @@ impl Lower {
         told.refused("rcv", interface.rcv(queue));
         told.refused("receive_many", interface.receive_many(queue, 9, |_| ()));
         told.refused("rcv_block", interface.rcv_block(queue, Wait::millis(1)));
+        for wait in [Wait::Poll, Wait::millis(50), Wait::Forever] {
+            let step = |session: &mut Session<'_, H>| {
+                session.poll();
+                Ok::<Option<()>, hamlyn::host::HostError>(None)
+            };
+            told.refused("wait_for", interface.wait_for(wait, step));
+        }
         told.refused("open_queue", interface.open_queue(4));
         told.refused("new_key", interface.new_key());
         let mut slot = self.slot.take().unwrap();

@@ -130,8 +130,8 @@ fn room_that_somebody_finds_is_told() {
     assert!(!endpoints[0].poll(), "it is told once");
 }
 
-/// The receiving half of a link polls while another thread sleeps at the socket: the datagram that brings the room for which that
-/// one waits is gone then, so the host is called.
+/// The receiving half of a link polls while another thread sleeps at the socket: the datagram that
+/// brings the room for which that one waits is gone then, so the host is called.
 #[test]
 fn room_that_a_receiving_half_finds_is_told() {
     let at = || (Ipv4Addr::LOCALHOST, 0).into();

@@ -26,7 +26,8 @@ use plan::{Fault, TIMEOUT};
 const UNWINDS: Span = Span::from_us(10);
 /// No scenario is in flight for longer.
 const END: Time = Time::from_ns(4 * process::SETTLES_NS);
-/// Events for each message and process, of which a scenario has some hundreds. With more, something wakes in vain.
+/// Events for each message and process, of which a scenario has some hundreds. With more, something
+/// wakes in vain.
 const EVENTS_EACH_MAX: u64 = 50_000;
 /// Plans that are tried to make one smaller.
 const SHRINKS_MAX: u32 = 2_000;

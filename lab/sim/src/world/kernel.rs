@@ -246,7 +246,8 @@ impl Kernel {
         self.wake_at(task, at);
     }
 
-    /// A task that parks goes on; one that waits for anything else does not, as a thread that sleeps elsewhere.
+    /// A task that parks goes on; one that waits for anything else does not, as a thread that
+    /// sleeps elsewhere.
     pub(crate) fn unpark(&mut self, task: u32) {
         if self.tasks.unparked(task) {
             self.wake(task);

@@ -208,7 +208,8 @@ impl<'a> Simulation<'a> {
         self.kernel.act_at(at, Box::new(act));
     }
 
-    /// Has the world end with a failure after so many events: programs that wake each other in vain may never end.
+    /// Has the world end with a failure after so many events: programs that wake each other in vain
+    /// may never end.
     pub fn limit_events(&mut self, most: u64) {
         self.kernel.events_max = most;
     }
