@@ -3,15 +3,14 @@
 mod support;
 
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use hamlyn::engine::slot::Rights;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::one_sided::InitiatorOptions;
 use hamlyn::{
-    Manager, ManagerOptions, Message, NewSlot, ReceiveError, Sending, Session, Strategy, Wait,
-    tagged_write,
+    Manager, ManagerOptions, Message, NewSlot, ReceiveError, Sending, Strategy, Wait, tagged_write,
 };
-use rustix::event::{PollFd, PollFlags, Timespec};
 use support::{LONG, namespace, open};
 
 /// More messages than the deepest ring and the work queue hold.
@@ -119,56 +118,6 @@ fn a_sending_is_used_again() {
             .session()
             .between_packets(|| entry.reset_accumulator());
     }
-}
-
-/// A call that waits takes what a task of the same thread awaits that sleeps at the descriptor: it is woken.
-#[test]
-fn a_wait_wakes_tasks_of_its_thread_that_sleep() {
-    let namespace = namespace();
-    let (here, there) = (open(&namespace), open(&namespace));
-    let area = there.session().allocate(64).unwrap();
-    let slot = there.session().open_slot(NewSlot::new(&area)).unwrap();
-    let ticket = slot.fast_ticket(0, 64).unwrap();
-    let target = here.session().target(&ticket, LONG).unwrap();
-    there.session().poll();
-    let mut looper = here.clone();
-    let options = InitiatorOptions::default();
-    let mut initiator = here.session().open_initiator(target, options).unwrap();
-    let begin = |session: &mut Session<'_>, initiator: &mut _| {
-        session.begin_read_word(initiator, 0, LONG).unwrap()
-    };
-    let (first, second) = {
-        let mut session = here.session();
-        (
-            begin(&mut session, &mut initiator),
-            begin(&mut session, &mut initiator),
-        )
-    };
-    // Nothing is there yet, and the loop goes to sleep.
-    let sleep = loop {
-        if let Some(sleep) = looper.prepare_sleep(LONG).unwrap()
-            && sleep.timeout() != Some(Duration::ZERO)
-        {
-            break sleep;
-        }
-    };
-    // Both are answered at once.
-    while there.session().poll() == 0 {}
-    there.session().poll();
-    // Taken by a call of the same thread; what is awaited may be among it.
-    here.session().finish(&mut initiator, second, LONG).unwrap();
-    let descriptor = here.descriptor().unwrap();
-    let mut polled = [PollFd::new(descriptor, PollFlags::IN)];
-    let span = Timespec {
-        tv_sec: 20,
-        tv_nsec: 0,
-    };
-    assert_eq!(rustix::event::poll(&mut polled, Some(&span)), Ok(1));
-    assert_eq!(sleep.timeout(), Some(Duration::ZERO), "it has slept enough");
-    drop(sleep);
-    here.session()
-        .finish(&mut initiator, first, Wait::Poll)
-        .unwrap();
 }
 
 /// A step is called at once, again when something has happened, and once more when the time is over.
