@@ -5,9 +5,7 @@ mod support;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use hamlyn::engine::slot::Rights;
 use hamlyn::host::process::ProcessHost;
-use hamlyn::one_sided::InitiatorOptions;
 use hamlyn::{
     Manager, ManagerOptions, Message, NewSlot, ReceiveError, Sending, Strategy, Wait, tagged_write,
 };
