@@ -27,9 +27,11 @@ quick: tool-fmt tool-clippy
 	$(CARGO) run -q -p xtask --locked -- test $$packages
 QUICK_BASE ?= HEAD
 
-# Ten thousand random programs in random worlds, of seeds that nobody has tried. It prints them. Before a release.
-hunt: lab
-	seed=$$(date +%s)0000; echo "== seeds from $$seed"; target/release/hamlyn-lab simulate --scenarios 10000 --seed $$seed
+# Ten thousand random programs in random worlds, and a minute of troubles among five hosts, of seeds that nobody has tried.
+# It prints them. Before a release.
+hunt: lab tool-ip
+	seed=$$(date +%s)0000; echo "== seeds from $$seed"; \
+	  target/release/hamlyn-lab simulate --scenarios 10000 --seed $$seed; target/release/hamlyn-lab soak --for 60 --seed $$seed
 
 # Random programs, worlds and faults, until somebody stops it or something is found wrong.
 soak: lab
@@ -164,7 +166,8 @@ check-compare: tool-fmt tool-clippy
 	$(CARGO) clippy --workspace --all-targets --manifest-path lab/compare/Cargo.toml -- -D warnings
 	$(CARGO) test --workspace --manifest-path lab/compare/Cargo.toml
 
-test: fmt clippy docs bare papers check-links check-structure planted check-licences tests python
+test: BESIDE = --beside python
+test: fmt clippy docs bare papers check-links check-structure planted check-licences tool-venv tests
 	@echo "== all of it passed"
 
 # The Python package: formatted, linted, built as a wheel, installed into a virtual environment and tested there, for each interpreter of
@@ -174,24 +177,26 @@ test: fmt clippy docs bare papers check-links check-structure planted check-lice
 # interpreter's lock) run all of it there.
 PYTHONS ?= python3
 PYTEST ?=
+# `release` is built as it is shipped, in twice the time.
+WHEEL_PROFILE ?= tested
 PYTHON_TARGET = CARGO_TARGET_DIR="$(CURDIR)/target/python/cargo"
 python: tool-fmt tool-clippy tool-venv
 	@for python in $(PYTHONS); do \
 	  if ! version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null); then \
-	    echo "== no $$python: the Python package is not checked with it (install Python 3.9 or later)"; continue; fi; \
-	  case $$version in 2.*|3.[0-8]) echo "== $$python is Python $$version: 3.9 or later is needed, so it is skipped"; continue;; esac; \
+	    echo "== SKIPPED: no $$python: the Python package is not checked with it (install Python 3.9 or later)"; continue; fi; \
+	  case $$version in 2.*|3.[0-8]) echo "== SKIPPED: $$python is Python $$version: 3.9 or later is needed, so it is skipped"; continue;; esac; \
 	  version=$$version$$($$python -c 'import sys; print(sys.abiflags)'); \
-	  if [ $$version = 3.13t ]; then echo "== $$python has no interpreter's lock: that needs Python 3.14 or later (PyO3), so it is skipped"; continue; fi; \
+	  if [ $$version = 3.13t ]; then echo "== SKIPPED: $$python has no interpreter's lock: that needs Python 3.14 or later (PyO3), so it is skipped"; continue; fi; \
 	  room=target/python/$$version; \
 	  if ! $$python -m venv $$room || ! $$room/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.12,<2" mypy numpy pytest; then \
-	    echo "== $$python: no virtual environment, or no network to PyPI: the Python package is not checked with it"; continue; fi; \
+	    echo "== SKIPPED: $$python: no virtual environment, or no network to PyPI: the Python package is not checked with it"; continue; fi; \
 	  room=$$PWD/$$room; \
 	  echo "== the Python package with Python $$version: format and lints"; \
 	  $(CARGO) fmt --check --manifest-path faces/python/Cargo.toml; \
 	  $(PYTHON_TARGET) PYO3_PYTHON=$$room/bin/python $(CARGO) clippy --manifest-path faces/python/Cargo.toml --locked -- -D warnings; \
 	  echo "== the Python package with Python $$version: a wheel"; \
 	  rm -rf $$room/wheels; \
-	  (cd faces/python; $(PYTHON_TARGET) $$room/bin/maturin build --release --locked --quiet --interpreter $$room/bin/python --out $$room/wheels); \
+	  (cd faces/python; $(PYTHON_TARGET) $$room/bin/maturin build --profile $(WHEEL_PROFILE) --locked --quiet --interpreter $$room/bin/python --out $$room/wheels); \
 	  $$room/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $$room/wheels/*.whl; \
 	  $(CARGO) test --workspace --locked --quiet --no-run --test conformance --test languages; \
 	  echo "== the promises with parties in Python $$version, and with parties in both C and Python"; \
@@ -201,6 +206,7 @@ python: tool-fmt tool-clippy tool-venv
 	done
 
 # The Python package beside multiprocessing, shared_memory and ZeroMQ, in one run.
+bench-python: WHEEL_PROFILE = release
 bench-python: python
 	@room=target/python/$$($(firstword $(PYTHONS)) -c 'import sys; print("%d.%d%s" % (*sys.version_info[:2], sys.abiflags))'); \
 	  $$room/bin/python -m pip install --quiet --disable-pip-version-check pyzmq matplotlib || echo "== no network to PyPI: ZeroMQ and pictures are left out"; \
@@ -326,10 +332,10 @@ planted: tools
 mutations: tool-fmt
 	@echo "== a copy of the tree with all planted bugs, each of which must be found"
 	$(CARGO) run -q -p xtask --locked -- plant
+	@# In one call, so that what both use is built once.
 	cd target/planted; \
 	  rustfmt --check --edition 2024 crates/engine/tests/transport_mutations.rs lab/sim/tests/mutations.rs; \
-	  $(CARGO) test --locked --target-dir target -p hamlyn-engine --test transport_mutations; \
-	  $(CARGO) test --locked --target-dir target -p hamlyn-sim --test mutations
+	  $(CARGO) test --locked --target-dir target -p hamlyn-engine -p hamlyn-sim --test transport_mutations --test mutations
 
 # A sample of small changes of the product, of which tests and scenarios must notice 95 % (decision 0032): one build of a copy
 # that has them all, and hours of tests. `make mutants MUTANTS="--seed 7 --count 50"`.
@@ -340,4 +346,4 @@ mutants: tools
 
 tests: tools tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config
 	@echo "== tests"
-	$(CARGO) run -q -p xtask --locked -- test
+	$(CARGO) run -q -p xtask --locked -- test $(BESIDE)

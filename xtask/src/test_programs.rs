@@ -5,6 +5,11 @@
 //! start first. What a program printed is shown if it failed; lines with `SKIPPED` always are. A program that does not end
 //! within its time is killed, and has failed.
 //!
+//! `--beside python` runs `make python` as one of the programs: it waits for its processes most of the time.
+//!
+//! Each line says how long a program took, and how many seconds of a processor it and its processes used: much of the one and
+//! little of the other is a program that waits.
+//!
 //! A program that failed beside others runs once more by itself, if no more than two failed: some tests measure time, and a loaded
 //! machine has none to spare. If it passes then, the run passes, and says that the program failed before.
 
@@ -17,16 +22,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::param::clock_ticks_per_second;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde::Deserialize;
 use serde_json::Value;
 
-pub(crate) const USAGE: &str = "[CARGO TEST OPTIONS]";
+pub(crate) const USAGE: &str = "[--beside MAKE-TARGET] [CARGO TEST OPTIONS]";
 
 const SETTINGS: &str = "xtask/data/tests.toml";
 const LOGS: &str = "target/tests";
 /// How long a program may take.
-const TIME_MAX: Duration = Duration::from_secs(1_200);
+const TIME_MAX: Duration = Duration::from_secs(1_800);
+/// Begins the name of what the Makefile makes.
+const MAKE: &str = "make ";
 const LOOK: Duration = Duration::from_millis(20);
 /// Most programs that are run a second time.
 const REPEATED_MAX: usize = 2;
@@ -59,6 +67,8 @@ struct Running {
 struct Ended {
     program: Program,
     took: Duration,
+    /// Of a processor, by it and the processes for which it waited.
+    used: Duration,
     /// None if it passed.
     fault: Option<String>,
 }
@@ -69,16 +79,21 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> Result<bool> {
     let settings: Settings = toml::from_str(&text).context(SETTINGS)?;
     let logs = root.join(LOGS);
     std::fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
+    let (beside, options) = match options {
+        ["--beside", target, options @ ..] => (Some(*target), options),
+        _ => (None, options),
+    };
     let mut programs = build(root, &logs, options)?;
+    programs.extend(beside.map(|target| made(root, &logs, target)));
     if options.is_empty() {
+        programs.push(documents(root, &logs));
         let names: Vec<&str> = programs.iter().map(|it| it.name.as_str()).collect();
         for name in settings.alone.iter().chain(&settings.first) {
             ensure!(
-                names.contains(&name.as_str()),
+                names.contains(&name.as_str()) || name.starts_with(MAKE),
                 "{SETTINGS} names {name}, which is no program of tests"
             );
         }
-        programs.push(documents(root, &logs));
     }
     let place = |program: &Program| {
         let at = settings.first.iter().position(|name| *name == program.name);
@@ -164,6 +179,19 @@ fn documents(root: &Path, logs: &Path) -> Program {
     }
 }
 
+/// A target of the Makefile.
+fn made(root: &Path, logs: &Path, target: &str) -> Program {
+    let name = format!("{MAKE}{target}");
+    Program {
+        command: ["make", "--no-print-directory", target]
+            .map(str::to_owned)
+            .to_vec(),
+        directory: root.to_owned(),
+        log: log_of(logs, &name),
+        name,
+    }
+}
+
 fn log_of(logs: &Path, name: &str) -> PathBuf {
     logs.join(name.replace(['/', ' '], "-"))
         .with_extension("log")
@@ -191,11 +219,12 @@ fn run_beside(programs: Vec<Program>, jobs: usize, bar: &ProgressBar) -> Result<
         while at < running.len() {
             match fault_of(&mut running[at])? {
                 None => at += 1,
-                Some(fault) => {
+                Some((used, fault)) => {
                     let Running { program, start, .. } = running.swap_remove(at);
                     let one = Ended {
                         program,
                         took: start.elapsed(),
+                        used,
                         fault,
                     };
                     bar.suspend(|| one.show())?;
@@ -223,6 +252,10 @@ fn start(program: Program) -> Result<Running> {
         .stdout(log.try_clone()?)
         .stderr(log)
         .process_group(0);
+    if program.name.starts_with(MAKE) {
+        // Cargo has its tests find libraries that may be of an earlier build.
+        command.env_remove("LD_LIBRARY_PATH");
+    }
     let child = command
         .spawn()
         .with_context(|| format!("starting {}", program.name))?;
@@ -233,22 +266,36 @@ fn start(program: Program) -> Result<Running> {
     })
 }
 
-/// None while it runs, then its fault if it has one.
-fn fault_of(running: &mut Running) -> Result<Option<Option<String>>> {
-    if let Some(status) = running.child.try_wait()? {
-        return Ok(Some((!status.success()).then(|| status.to_string())));
+/// None while it runs, then what it used of a processor, and its fault if it has one.
+fn fault_of(running: &mut Running) -> Result<Option<(Duration, Option<String>)>> {
+    let id = Pid::from_child(&running.child);
+    // What it used can be read until it is waited for.
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    if waitid(WaitId::Pid(id), options)?.is_some() {
+        let used = used(id).unwrap_or_default();
+        let status = running.child.wait()?;
+        let fault = (!status.success()).then(|| status.to_string());
+        return Ok(Some((used, fault)));
     }
     if running.start.elapsed() < TIME_MAX {
         return Ok(None);
     }
-    let group = i32::try_from(running.child.id())?;
-    if let Some(group) = Pid::from_raw(group) {
-        // Gone already is as good.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+    // Gone already is as good.
+    let _ = kill_process_group(id, Signal::KILL);
     running.child.wait()?;
     let fault = format!("it did not end within {} s", TIME_MAX.as_secs());
-    Ok(Some(Some(fault)))
+    Ok(Some((TIME_MAX, Some(fault))))
+}
+
+/// What a process and the children for which it waited used of a processor: fields 14 to 17 of its state.
+fn used(id: Pid) -> Option<Duration> {
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", id.as_raw_nonzero())).ok()?;
+    // The name, in parentheses, may have spaces.
+    let fields = state.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let ticks: u64 = fields.take(4).filter_map(|it| it.parse::<u64>().ok()).sum();
+    Some(Duration::from_millis(
+        ticks * 1_000 / clock_ticks_per_second(),
+    ))
 }
 
 impl Ended {
@@ -257,11 +304,14 @@ impl Ended {
         let said = std::fs::read(&self.program.log)
             .with_context(|| self.program.log.display().to_string())?;
         let said = String::from_utf8_lossy(&said);
-        let seconds = self.took.as_secs_f64();
+        let (took, used) = (self.took.as_secs_f64(), self.used.as_secs_f64());
         match &self.fault {
-            None => println!("ok     {seconds:7.1} s  {}", self.program.name),
+            None => println!("ok     {took:7.1} s {used:7.1} s  {}", self.program.name),
             Some(fault) => {
-                println!("FAILED {seconds:7.1} s  {}: {fault}", self.program.name);
+                println!(
+                    "FAILED {took:7.1} s {used:7.1} s  {}: {fault}",
+                    self.program.name
+                );
                 println!("{said}");
             }
         }
@@ -283,21 +333,27 @@ fn bar(programs: usize) -> ProgressBar {
 /// Says how it went; runs again by themselves the few that failed.
 fn report(ended: Vec<Ended>, took: Duration) -> Result<bool> {
     let count = ended.len();
-    let mut slowest: Vec<(Duration, String)> = ended
+    let mut slowest: Vec<(Duration, Duration, String)> = ended
         .iter()
-        .map(|one| (one.took, one.program.name.clone()))
+        .map(|one| (one.took, one.used, one.program.name.clone()))
         .collect();
     slowest.sort();
-    println!("the slowest:");
-    for (took, name) in slowest.iter().rev().take(15) {
-        println!("       {:7.1} s  {name}", took.as_secs_f64());
+    println!("the slowest, and what they used of a processor:");
+    for (took, used, name) in slowest.iter().rev().take(15) {
+        let (took, used) = (took.as_secs_f64(), used.as_secs_f64());
+        println!("       {took:7.1} s {used:7.1} s  {name}");
     }
+    let used: Duration = ended.iter().map(|one| one.used).sum();
     let failed: Vec<Ended> = ended
         .into_iter()
         .filter(|one| one.fault.is_some())
         .collect();
     let names: Vec<String> = failed.iter().map(|one| one.program.name.clone()).collect();
-    let summary = format!("{count} test programs in {} s", took.as_secs());
+    let summary = format!(
+        "{count} test programs in {} s, {} s of a processor",
+        took.as_secs(),
+        used.as_secs()
+    );
     if failed.is_empty() {
         println!("{summary}: all passed");
         return Ok(true);
@@ -333,6 +389,20 @@ mod tests {
             log: log_of(&directory, &format!("xtask-{}-{name}", std::process::id())),
             directory,
         }
+    }
+
+    #[test]
+    fn what_a_program_used_of_a_processor_is_known() {
+        let busy = script("busy", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done");
+        let idle = script("idle", "sleep 0.4");
+        let logs = [busy.log.clone(), idle.log.clone()];
+        let mut ended = run_beside(vec![busy, idle], 2, &ProgressBar::hidden()).unwrap();
+        for log in logs {
+            std::fs::remove_file(log).unwrap();
+        }
+        ended.sort_by_key(|one| one.program.name.clone());
+        assert!(!ended[0].used.is_zero());
+        assert!(ended[1].used < Duration::from_millis(200) && ended[1].took > ended[1].used);
     }
 
     fn faults(programs: Vec<Program>, jobs: usize) -> Vec<(String, Option<String>)> {

@@ -1,8 +1,7 @@
 //! Packet counting (Hamlyn 2.5): a count is complete at its last packet and never
 //! before, however it is divided, delegated and interleaved.
 
-mod host;
-
+use crate::host::{PEER, Packet, VecArea, header};
 use hamlyn_engine::counting::{Counting, DivideError, Share, packets_needed};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::metadata::MetadataArea;
@@ -10,7 +9,6 @@ use hamlyn_engine::packet::Header;
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
-use host::{PEER, Packet, VecArea, header};
 use proptest::prelude::*;
 
 fn parts(share: Share, needed: &[u64]) -> Result<Vec<Share>, DivideError> {

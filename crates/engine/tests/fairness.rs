@@ -1,8 +1,7 @@
 //! Sharing the links (Hamlyn 2.3, 2.8): equal bandwidth, bounded waiting, priorities,
 //! and no terminus that holds up, or is held up by, one that uses another link.
 
-mod host;
-
+use crate::host::{PEER, Packet, VecArea, Wires, header, message, pattern};
 use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
@@ -12,7 +11,6 @@ use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusId, TerminusOptions};
 use hamlyn_engine::transmit::{Message, SendProgress, Transmitter};
-use host::{PEER, Packet, VecArea, Wires, header, message, pattern};
 
 const FLOOD_BYTES: usize = 64 * 400;
 

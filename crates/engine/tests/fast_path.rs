@@ -1,8 +1,8 @@
 //! The fast paths of short packets let in what the general path lets in, do the same, and
 //! leave no trace of anything else (`Receiver::receive_short`).
 
-mod host;
-
+use crate::host;
+use crate::host::{InPlace, Packet, VecArea};
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES_MAX};
@@ -11,7 +11,6 @@ use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::{Address, Short, SlotName, short_words};
 use hamlyn_engine::receive::{Awaited, Received, Receiver};
 use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
-use host::{InPlace, Packet, VecArea};
 use proptest::prelude::*;
 
 const SLOT_BYTES: u64 = 128;

@@ -1,9 +1,6 @@
 //! Grants and placed packets (decision 0006): what is refused, by name; and random histories
 //! beside a reference model.
 
-mod host;
-mod scene;
-
 use hamlyn_engine::grant::{GrantId, GrantRefused};
 use hamlyn_engine::limits::GRANTS_PER_SLOT_MAX;
 use hamlyn_engine::memory::LinkId;
@@ -13,8 +10,8 @@ use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
 use proptest::prelude::*;
 
-use host::{Packet, VecArea, header};
-use scene::{KEY, Scene};
+use crate::host::{Packet, VecArea, header};
+use crate::scene::{KEY, Scene};
 
 const ALICE: LinkId = link(1);
 const BOB: LinkId = link(2);

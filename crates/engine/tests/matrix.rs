@@ -4,10 +4,8 @@
 //!
 //! The model is deterministic. Each cell says which share of the path's rate must come out.
 
-mod matrix_path;
-
+use crate::matrix_path::{Measured, Path, Pipe};
 use hamlyn_engine::transport::Settings;
-use matrix_path::{Measured, Path, Pipe};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;

@@ -1,7 +1,6 @@
 //! Metadata entries and what the special modes make of them (Hamlyn 2.4, 2.7).
 
-mod host;
-
+use crate::host::{VecArea, header, options, pattern, ready, receive};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{METADATA_ENTRIES_MAX, METADATA_ENTRY_BYTES};
 use hamlyn_engine::metadata::{MetadataArea, MetadataEntry, Permission};
@@ -9,7 +8,6 @@ use hamlyn_engine::packet::{Flags, Header};
 use hamlyn_engine::receive::Received;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::Mode;
-use host::{VecArea, header, options, pattern, ready, receive};
 
 #[test]
 fn fast_mode_carries_its_word_in_the_notification() {

@@ -1,7 +1,6 @@
 //! One-sided operations (decision 0037): requests are checked, carried out and answered.
 
-mod host;
-
+use crate::host::{Packet, VecArea, Wires, header, options, pattern, ready};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES_WITH_WORD};
 use hamlyn_engine::memory::LinkId;
@@ -12,7 +11,6 @@ use hamlyn_engine::packet::{Address, Flags, Header, Kind, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, Rights, SlotOptions};
-use host::{Packet, VecArea, Wires, header, options, pattern, ready};
 use proptest::prelude::*;
 
 /// To where initiators want their answers.

@@ -1,11 +1,10 @@
 //! Each access that the engine makes for a packet is one point, and nothing else is: what a machine charges follows
 //! from the code.
 
-mod host;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::host::{PEER, Packet, VecArea, Wires, header, message, one, options, ready};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{Denied, LinkId, Part, Payload, TxLinks, Unsent};
@@ -16,7 +15,6 @@ use hamlyn_engine::point::Point::{self, *};
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::slot::Mode;
 use hamlyn_engine::terminus::GatherPiece;
-use host::{PEER, Packet, VecArea, Wires, header, message, one, options, ready};
 
 /// A packet that writes down the points it is told of.
 #[derive(Clone)]

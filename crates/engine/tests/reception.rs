@@ -2,10 +2,12 @@
 //! (Hamlyn 2.2 to 2.8): after every event the memory, the metadata entries, the
 //! counters and the notifications are what the model says, and nothing else.
 
-mod history;
-mod host;
-mod model;
-
+use crate::history::{
+    AREA_BYTES, Event, METADATA_ENTRIES, PAYLOADS, PERIOD_NS, QUEUE_ENTRIES, Send, event, forge,
+};
+use crate::host::{PEER, Packet, VecArea, Wires, header, pattern};
+use crate::model;
+use crate::model::{Model, ReceiveEnable};
 use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
@@ -17,11 +19,6 @@ use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusId};
 use hamlyn_engine::transmit::{Message, Transmitter};
-use history::{
-    AREA_BYTES, Event, METADATA_ENTRIES, PAYLOADS, PERIOD_NS, QUEUE_ENTRIES, Send, event, forge,
-};
-use host::{PEER, Packet, VecArea, Wires, header, pattern};
-use model::{Model, ReceiveEnable};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;

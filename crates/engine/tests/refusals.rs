@@ -1,9 +1,8 @@
 //! Every reason for which a packet is discarded, by itself; its counters; and the
 //! order of the checks (Hamlyn 2.2, 2.7; ARCHITECTURE.md).
 
-mod host;
-mod scene;
-
+use crate::host::{Packet, header};
+use crate::scene::{ENTRY_KEY, KEY, Scene};
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::metadata::Permission;
@@ -11,8 +10,6 @@ use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, Rights, SlotError, SlotOptions};
-use host::{Packet, header};
-use scene::{ENTRY_KEY, KEY, Scene};
 
 #[test]
 fn the_scene_lets_in_what_is_right() {

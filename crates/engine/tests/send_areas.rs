@@ -1,12 +1,10 @@
 //! Send-buffer areas and messages gathered from them (Hamlyn 2.3).
 
-mod host;
-mod model;
-
+use crate::host::{Packet, VecArea, Wires, message, numbered, one, pattern};
+use crate::model;
 use hamlyn_engine::limits::SEND_AREAS;
 use hamlyn_engine::packet::Header;
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusError, TerminusOptions};
-use host::{Packet, VecArea, Wires, message, numbered, one, pattern};
 use proptest::prelude::*;
 
 #[test]

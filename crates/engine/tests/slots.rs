@@ -1,7 +1,6 @@
 //! The life of slots, and the receive enable (Hamlyn 2.2, 2.8).
 
-mod host;
-
+use crate::host::{VecArea, header, options, ready, receive};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::SLOTS_MAX;
 use hamlyn_engine::metadata::MetadataArea;
@@ -9,7 +8,6 @@ use hamlyn_engine::packet::{Header, SlotName};
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, SlotError, SlotOptions};
-use host::{VecArea, header, options, ready, receive};
 
 #[test]
 fn slot_index_is_reused_only_under_a_new_generation() {

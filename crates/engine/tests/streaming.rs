@@ -1,13 +1,11 @@
 //! Messages sent from the bytes of their owner, without a place in the queue.
 
-mod host;
-mod model;
-
+use crate::host::{Packet, Wires, message, one, pattern};
+use crate::model;
 use hamlyn_engine::limits::STREAMING_BURST;
 use hamlyn_engine::packet::Header;
 use hamlyn_engine::terminus::{Completion, PostError};
 use hamlyn_engine::transmit::SendProgress;
-use host::{Packet, Wires, message, one, pattern};
 
 #[test]
 fn a_streaming_send_reads_the_callers_bytes_and_yields_after_a_burst() {

@@ -1,9 +1,8 @@
 //! Send termini (Hamlyn 2.3): work queues, one for each destination, completion, direct I/O, send-buffer
 //! areas, gather, streaming sends.
 
-mod host;
-mod model;
-
+use crate::host::{Packet, VecArea, Wires, message, numbered, one, pattern};
+use crate::model;
 use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{
@@ -15,7 +14,6 @@ use hamlyn_engine::terminus::{
     Completion, GatherPiece, PostError, SendHandle, TerminusError, TerminusOptions,
 };
 use hamlyn_engine::transmit::{Message, SendProgress, Transmitter};
-use host::{Packet, VecArea, Wires, message, numbered, one, pattern};
 
 #[test]
 fn sixty_three_entries_then_queue_full_and_nothing_lost() {

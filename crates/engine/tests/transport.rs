@@ -1,11 +1,9 @@
 //! The transport against a bad network (issue 5; `virtual-networks` 4.4): whatever is lost, doubled, late, cut, unloaded
 //! or restarted, each packet is delivered once or comes back once, and everything comes to an end.
 
-mod transport_world;
-
+use crate::transport_world::{Plan, World};
 use hamlyn_engine::transport::CloseReason;
 use proptest::prelude::*;
-use transport_world::{Plan, World};
 
 #[test]
 fn each_packet_is_delivered_or_returned_once_in_histories_of_fixed_seeds() {

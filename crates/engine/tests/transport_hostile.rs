@@ -1,14 +1,12 @@
 //! Whatever comes as a frame: no panic, bounded work and memory, and the honest rest goes on.
 
-mod transport_world;
-
+use crate::transport_world::directed::Solo;
+use crate::transport_world::quick;
+use crate::transport_world::random::Random;
 use hamlyn_engine::transport::{
     Association, CloseReason, Incoming, Packets, Settings, answer_not_resident,
 };
 use proptest::prelude::*;
-use transport_world::directed::Solo;
-use transport_world::quick;
-use transport_world::random::Random;
 
 fn settings() -> Settings {
     Settings {

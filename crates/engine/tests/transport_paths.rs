@@ -1,10 +1,8 @@
 //! An association over two paths of which one fails: what is sent over which, and when (`virtual-networks` 4.3).
 
-mod transport_world;
-
+use crate::transport_world::message::message;
+use crate::transport_world::quick;
 use hamlyn_engine::transport::{Association, Incoming, Outgoing, Settings};
-use transport_world::message::message;
-use transport_world::quick;
 
 /// A frame takes so long over either path.
 const WAY_NS: u64 = 20_000;

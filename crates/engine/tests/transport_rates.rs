@@ -1,10 +1,8 @@
 //! What the transport makes of a network (issue 5): full pipes, short queues, equal shares, little lost to loss, and
 //! few acknowledgements.
 
-mod transport_queue;
-
+use crate::transport_queue::{Model, Network, fairness};
 use hamlyn_engine::transport::Settings;
-use transport_queue::{Model, Network, fairness};
 
 const MILLISECOND_NS: u64 = 1_000_000;
 

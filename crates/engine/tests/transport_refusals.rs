@@ -1,16 +1,14 @@
 //! Packets that the interface refuses come back however many they are, and whatever of the answers is lost; and an answer that does not
 //! fit one frame takes a bounded number of frames.
 
-mod transport_world;
-
+use crate::transport_world::directed::Solo;
+use crate::transport_world::quick;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::FAST_INDEX;
 use hamlyn_engine::packet::{Address, Short, SlotName};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{Return, Settings};
 use proptest::prelude::*;
-use transport_world::directed::Solo;
-use transport_world::quick;
 
 /// Frames as of a path that carries much.
 fn long() -> Settings {

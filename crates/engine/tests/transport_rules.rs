@@ -1,15 +1,14 @@
 //! The rules of the transport one by one (`virtual-networks` 4.2 to 4.4), each with a history of its own in which that
 //! rule decides what happens.
 
-mod transport_world;
-
+use crate::transport_world;
+use crate::transport_world::checker::seen;
+use crate::transport_world::directed::{self, Solo};
+use crate::transport_world::message::{Message, message};
+use crate::transport_world::quick;
 use hamlyn_engine::transport::{
     Association, CloseReason, NackReason, Packets, Return, Settings, answer_not_resident,
 };
-use transport_world::checker::seen;
-use transport_world::directed::{self, Solo};
-use transport_world::message::{Message, message};
-use transport_world::quick;
 
 const START_NS: u64 = 5_000_000;
 

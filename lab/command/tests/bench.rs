@@ -21,7 +21,7 @@ fn measured(part: &[&str]) -> Option<Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_hamlyn-lab"))
         .arg("bench")
         .args(part)
-        .args(["--quick", "--json"])
+        .args(["--trial", "--json"])
         .stdin(Stdio::null())
         .output()
         .expect("the command starts");

@@ -43,7 +43,7 @@ fn bench_hears_every_message_of_many_senders() {
     if !has_two_processors() {
         return;
     }
-    let output = run(&["bench", "--senders", "--quick", "--json"]);
+    let output = run(&["bench", "--senders", "--trial", "--json"]);
     let measured = json(&output);
     assert!(output.status.success());
     let senders = measured["senders"].as_array().expect("by number");
@@ -63,7 +63,7 @@ fn bench_of_more_senders_than_descriptors_says_what_to_do() {
         return;
     }
     let output = Command::new("sh")
-        .args(["-c", "ulimit -n 200 && exec \"$0\" bench --senders --quick"])
+        .args(["-c", "ulimit -n 200 && exec \"$0\" bench --senders --trial"])
         .arg(env!("CARGO_BIN_EXE_hamlyn-lab"))
         .output()
         .expect("the shell starts");
@@ -74,7 +74,7 @@ fn bench_of_more_senders_than_descriptors_says_what_to_do() {
     let output = Command::new("sh")
         .args([
             "-c",
-            "ulimit -S -n 200 && exec \"$0\" bench --senders --quick --json",
+            "ulimit -S -n 200 && exec \"$0\" bench --senders --trial --json",
         ])
         .arg(env!("CARGO_BIN_EXE_hamlyn-lab"))
         .output()
@@ -87,7 +87,7 @@ fn bench_serves_every_pair_when_there_are_more_processes_than_processors() {
     if !has_two_processors() {
         return;
     }
-    let output = run(&["bench", "--oversubscribed", "--quick", "--json"]);
+    let output = run(&["bench", "--oversubscribed", "--trial", "--json"]);
     let measured = json(&output);
     assert!(output.status.success());
     let crowd = &measured["oversubscribed"];
@@ -109,7 +109,7 @@ fn bench_beside_a_stopped_peer_ends() {
     if !has_two_processors() {
         return;
     }
-    let output = run(&["bench", "--stopped-peer", "--quick", "--json"]);
+    let output = run(&["bench", "--stopped-peer", "--trial", "--json"]);
     let measured = json(&output);
     assert!(output.status.success());
     let rows = measured["beside_a_stopped_peer"].as_array().expect("rows");

@@ -10,7 +10,7 @@ fn the_benchmark_between_hosts_measures_all_that_it_names() {
         return;
     }
     let output = Command::new(env!("CARGO_BIN_EXE_hamlyn-lab"))
-        .args(["bench", "--network", "--quick", "--json"])
+        .args(["bench", "--network", "--trial", "--json"])
         .output()
         .expect("the command starts");
     assert!(

@@ -3,12 +3,6 @@
 //! told how long, as a kernel's stamps tell it.
 #![allow(unreachable_pub, reason = "one test includes it")]
 
-#[path = "../host/mod.rs"]
-mod host;
-#[allow(dead_code, reason = "other tests use more of it")]
-#[path = "../transport_world/random.rs"]
-mod random;
-
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -17,7 +11,8 @@ use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_engine::transport::{Association, Incoming, Packets, PathStatistics, Settings};
 
-use random::Random;
+use crate::host;
+use crate::transport_world::random::Random;
 
 /// Bytes of a datagram besides its frame, down to the Ethernet.
 const OUTSIDE_BYTES: u64 = 98;

@@ -6,9 +6,6 @@
     reason = "each test includes it and uses its part"
 )]
 
-#[path = "../transport_world/random.rs"]
-pub mod random;
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -18,10 +15,8 @@ use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, SlotName};
 use hamlyn_engine::transport::{Association, Incoming, Packets, Settings};
 
-use random::Random;
-
-#[path = "../host/mod.rs"]
-mod host;
+use crate::host;
+use crate::transport_world::random::Random;
 
 /// Bytes of a datagram besides its frame, down to the Ethernet.
 pub const OUTSIDE_BYTES: u64 = 98;

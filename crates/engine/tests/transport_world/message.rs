@@ -6,8 +6,8 @@ use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, SlotName};
 use hamlyn_engine::transport::Association;
 
-use super::host::VecArea;
 use super::random::Random;
+use crate::host::VecArea;
 
 /// A packet.
 #[derive(Clone, PartialEq, Eq, Debug)]

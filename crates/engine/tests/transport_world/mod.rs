@@ -10,9 +10,6 @@ pub mod directed;
 pub mod message;
 pub mod random;
 
-#[path = "../host/mod.rs"]
-pub mod host;
-
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 

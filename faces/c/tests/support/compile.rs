@@ -8,16 +8,20 @@ use std::process::Command;
 pub(crate) fn compile(headers: &Path, source: &Path, to: &str, compiler: &[&str]) -> PathBuf {
     let this = std::env::current_exe().unwrap();
     let libraries = this.parent().unwrap();
-    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(to);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    // Another process may compile the same, or run what is there.
+    let ours = folder.join(format!("{to}.{}", std::process::id()));
+    let to = folder.join(to);
     let mut command = Command::new(compiler[0]);
     command.args(&compiler[1..]);
     command.args(["-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
     command.arg("-I").arg(headers).arg(source);
-    command.arg("-o").arg(&to).arg("-L").arg(libraries);
+    command.arg("-o").arg(&ours).arg("-L").arg(libraries);
     command.arg(format!("-Wl,-rpath,{}", libraries.display()));
     command.args(["-lhamlyn_c", "-lpthread"]);
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {errors}", source.display());
+    std::fs::rename(&ours, &to).unwrap();
     to
 }

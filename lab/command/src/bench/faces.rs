@@ -94,11 +94,12 @@ fn faces(face: &Path, source: &Path, directory: &Path) -> Result<Vec<Face>> {
 }
 
 fn measure(faces: &[Face], effort: Effort, as_json: bool) -> Result<Vec<Row>> {
-    let steps = LENGTHS.len() * TURNS * faces.len();
+    let turns = effort.depth.pick(TURNS, TURNS, 1);
+    let steps = LENGTHS.len() * turns * faces.len();
     let bar = hamlyn_cli::terminal::steps_bar(steps as u64, "measuring", as_json);
     let rows = LENGTHS.into_iter().map(|length_bytes| {
         let mut batches = vec![Vec::new(); faces.len()];
-        for turn in 0..TURNS {
+        for turn in 0..turns {
             for (face, batches) in faces.iter().zip(&mut batches) {
                 let namespace = format!("faces-{}-{length_bytes}-{turn}", std::process::id());
                 // Batches of long records take as long as those of short ones.

@@ -40,7 +40,7 @@ pub(crate) fn measure(
 ) -> Result<()> {
     for length_bytes in LENGTHS_BYTES {
         for readers in READERS {
-            let runs: Result<Vec<_>> = (0..RUNS)
+            let runs: Result<Vec<_>> = (0..effort.depth.pick(RUNS, RUNS, 1))
                 .map(|_| published(pair, length_bytes, readers, effort))
                 .collect();
             report.loans.push(Figures {

@@ -43,6 +43,7 @@ use hamlyn::host::process::ProcessHost;
 use hamlyn::{Manager, ManagerOptions, Strategy};
 use hamlyn_cli::processors;
 pub(crate) use hamlyn_cli::processors::{median, pin};
+use serde::{Deserialize, Serialize};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -52,6 +53,9 @@ pub(crate) struct Arguments {
     /// Measure fewer and shorter batches.
     #[arg(long)]
     quick: bool,
+    /// Measure hardly anything: whether each figure comes, not what it is.
+    #[arg(long, hide = true, conflicts_with = "quick")]
+    trial: bool,
     /// Measure the latency of this protocol, by length, and nothing else.
     #[arg(long, value_enum, group = "part")]
     only: Option<latency::Protocol>,
@@ -140,13 +144,42 @@ pub(crate) struct Effort {
     pub(crate) interruptions: u64,
     /// How long messages are counted that are sent without a pause.
     pub(crate) window: Duration,
-    /// Whether as little as possible is measured.
-    pub(crate) is_quick: bool,
+    pub(crate) depth: Depth,
+}
+
+/// How well figures are to be known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Depth {
+    Full,
+    Quick,
+    /// That there is each, and no more: for tests.
+    Trial,
+}
+
+impl Depth {
+    pub(crate) fn pick<T>(self, full: T, quick: T, trial: T) -> T {
+        match self {
+            Self::Full => full,
+            Self::Quick => quick,
+            Self::Trial => trial,
+        }
+    }
 }
 
 impl Effort {
     fn of(arguments: &Arguments) -> Self {
-        if arguments.quick {
+        if arguments.trial {
+            Self {
+                round_trips: 100,
+                batches: 3,
+                messages: 20_000,
+                bytes_per_run: 1 << 20,
+                runs: 1,
+                interruptions: 16,
+                window: Duration::from_millis(40),
+                depth: Depth::Trial,
+            }
+        } else if arguments.quick {
             Self {
                 round_trips: 2_000,
                 batches: 15,
@@ -155,7 +188,7 @@ impl Effort {
                 runs: 5,
                 interruptions: 64,
                 window: Duration::from_millis(300),
-                is_quick: true,
+                depth: Depth::Quick,
             }
         } else {
             Self {
@@ -166,7 +199,7 @@ impl Effort {
                 runs: 15,
                 interruptions: 400,
                 window: Duration::from_millis(800),
-                is_quick: false,
+                depth: Depth::Full,
             }
         }
     }

@@ -19,7 +19,7 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use super::report::Report;
-use super::{Effort, descriptors, memory};
+use super::{Depth, Effort, descriptors, memory};
 use crate::Role;
 use hamlyn_cli::actor::{Actor, to_hex};
 use sender::Order;
@@ -123,7 +123,7 @@ pub(crate) fn steps(effort: Effort) -> u64 {
 fn numbers(effort: Effort) -> impl Iterator<Item = usize> {
     NUMBERS
         .into_iter()
-        .filter(move |&number| !effort.is_quick || number <= QUICK_MAX)
+        .filter(move |&number| effort.depth == Depth::Full || number <= QUICK_MAX)
 }
 
 /// Measures all numbers of senders. This thread stays on the first of these processors.

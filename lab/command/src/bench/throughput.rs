@@ -182,7 +182,7 @@ pub(crate) fn measure(
             self::flood(pair, messages, flood)
         };
         let (mut each, mut many, mut raw) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..RUNS {
+        for _ in 0..effort.depth.pick(RUNS, RUNS, 1) {
             raw.push(pair.raw_stream(messages)?);
             each.push(flood_by(pair, Calls::Each)?);
             many.push(flood_by(pair, Calls::Many)?);

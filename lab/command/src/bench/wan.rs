@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 use hamlyn_testbed::{LongPath, TestHost, Testbed};
 use serde_json::{Value, json};
 
-use super::{Effort, median, report};
+use super::{Depth, Effort, median, report};
 use hamlyn_cli::terminal;
 
 /// Base round trips, in microseconds.
@@ -48,9 +48,10 @@ pub(super) struct Figures {
 /// Measures all bases.
 pub(super) fn measure(effort: Effort, is_quiet: bool) -> Result<Figures> {
     let testbed = Testbed::new(2).context("long paths need network namespaces")?;
-    let (rounds, span) = match effort.is_quick {
-        true => (1, Duration::from_secs(3)),
-        false => (3, Duration::from_secs(6)),
+    let (rounds, span) = match effort.depth {
+        Depth::Full => (3, Duration::from_secs(6)),
+        Depth::Quick => (1, Duration::from_secs(3)),
+        Depth::Trial => (1, Duration::from_millis(300)),
     };
     let kernels = kernels();
     let steps = BASES_US.len() * rounds * (1 + kernels.len());

@@ -3,6 +3,7 @@
 //!
 //! It runs in the copy of the tree that has the planted bugs: `make mutations`.
 
+mod host;
 mod transport_world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

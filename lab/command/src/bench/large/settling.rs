@@ -19,13 +19,14 @@ pub(super) fn measure(
     effort: Effort,
     report: &mut Report,
 ) -> Result<()> {
+    let links = effort.depth.pick(LINKS, LINKS, 1);
     for size_bytes in SIZES_BYTES {
         let buffers = Buffers {
             size_bytes,
             fresh: false,
         };
         let mut ratios = Vec::new();
-        for _ in 0..LINKS {
+        for _ in 0..links {
             // New interfaces, so that the link is new.
             let mut pair = Pair::start(processor)?;
             let mut end = SendingEnd::open(&mut pair, buffers, Placement::Copied)?;
@@ -40,7 +41,7 @@ pub(super) fn measure(
             let soon = pour(TIMED_BYTES)?;
             pour(effort.bytes_per_run)?;
             let mut later = Vec::new();
-            for _ in 0..LINKS {
+            for _ in 0..links {
                 later.push(pour(TIMED_BYTES)?);
             }
             ratios.push(soon / median(later));

@@ -266,7 +266,7 @@ fn lossy(links: &mut [Link], effort: Effort, bar: &ProgressBar) -> Result<Vec<Lo
                 // The transport learns what the path is like now.
                 link.bytes_per_s(Traffic::Stream, bytes / 4)?;
                 let mut rates = Vec::new();
-                for _ in 0..LOSSY_RUNS {
+                for _ in 0..effort.depth.pick(LOSSY_RUNS, LOSSY_RUNS, 1) {
                     rates.push(link.bytes_per_s(Traffic::Stream, bytes)?);
                 }
                 all.push(Lossy {

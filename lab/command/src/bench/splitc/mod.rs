@@ -18,7 +18,7 @@ use comfy_table::{Table, presets};
 use serde::{Deserialize, Serialize};
 
 use super::pictures::{Curve, Picture, draw};
-use super::{Effort, median};
+use super::{Depth, Effort, median};
 use hamlyn_cli::actor::this_program;
 
 pub(crate) use processor::run as run_processor;
@@ -63,7 +63,7 @@ pub(crate) enum Part {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) part: Part,
-    pub(crate) is_quick: bool,
+    pub(crate) depth: Depth,
 }
 
 /// The variable that carries it.
@@ -113,7 +113,7 @@ pub(super) fn measure(effort: Effort, bar: &indicatif::ProgressBar) -> Result<Re
         for (part, procs) in JOBS {
             let order = Order {
                 part,
-                is_quick: effort.is_quick,
+                depth: effort.depth,
             };
             let figures = run_job(strategy, placement, procs, order)
                 .with_context(|| format!("measuring {name}, {part:?}"))?;

@@ -6,7 +6,7 @@ use hamlyn_splitc::{Error, GlobalPtr};
 
 use super::Figures;
 use super::processor::{LOCAL, Runtime, TARGET, at, served};
-use crate::bench::median;
+use crate::bench::{Depth, median};
 
 /// Batches of each figure; the median counts.
 const BATCHES: usize = 9;
@@ -56,8 +56,8 @@ impl Operation {
     }
 }
 
-fn count(is_quick: bool) -> u32 {
-    if is_quick { 2_000 } else { 20_000 }
+fn count(depth: Depth) -> u32 {
+    depth.pick(20_000, 2_000, 200)
 }
 
 /// The median of batches, each of `each` operations, in nanoseconds for one.
@@ -71,10 +71,10 @@ fn batches(each: u32, mut batch: impl FnMut() -> Result<Duration, Error>) -> Res
 
 pub(super) fn measure_pair(
     runtime: &mut Runtime,
-    is_quick: bool,
+    depth: Depth,
     figures: &mut Figures,
 ) -> Result<(), Error> {
-    let each = count(is_quick);
+    let each = count(depth);
     let word = GlobalPtr::<u64>::at(at(1, TARGET));
     let mut note = |name: &str, time: Option<f64>| {
         if let Some(time) = time {
@@ -135,7 +135,7 @@ pub(super) fn measure_pair(
         note(&format!("gap in exchange: {name}"), Some(time));
     }
     for size in SIZES_BYTES {
-        let times = (BATCH_BYTES / size).clamp(1, 4_000) / if is_quick { 4 } else { 1 };
+        let times = (BATCH_BYTES / size).clamp(1, 4_000) / depth.pick(1, 4, 40);
         let times = times.max(1);
         let moved = (times * size) as f64;
         let rate = served(runtime, |runtime| {
@@ -222,10 +222,10 @@ fn gap(
 
 pub(super) fn measure_three(
     runtime: &mut Runtime,
-    is_quick: bool,
+    depth: Depth,
     figures: &mut Figures,
 ) -> Result<(), Error> {
-    let each = count(is_quick);
+    let each = count(depth);
     for (operation, name) in OPERATIONS {
         let time = served(runtime, |runtime| {
             batches(each, || gap(runtime, operation, each, 1..3))

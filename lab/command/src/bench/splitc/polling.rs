@@ -7,7 +7,7 @@ use hamlyn_splitc::{Error, GlobalPtr};
 
 use super::Figures;
 use super::processor::{Runtime, TARGET, at};
-use crate::bench::median;
+use crate::bench::{Depth, median};
 
 /// What each processor computes in a turn.
 const WORK: Duration = Duration::from_micros(4_000);
@@ -16,10 +16,10 @@ const GRAINS_US: [usize; 6] = [1, 10, 50, 200, 1_000, 4_000];
 
 pub(super) fn measure(
     runtime: &mut Runtime,
-    is_quick: bool,
+    depth: Depth,
     figures: &mut Figures,
 ) -> Result<(), Error> {
-    let rounds = if is_quick { 3 } else { 15 };
+    let rounds = depth.pick(15, 3, 1);
     for grain in GRAINS_US {
         let time = time_of(runtime, Duration::from_micros(grain as u64), true, rounds)?;
         figures.polling_us.push((grain, time));

@@ -96,10 +96,10 @@ pub(crate) fn run() -> Result<()> {
     let mut runtime = Splitc::start(manager, setup)?;
     let mut figures = Figures::default();
     match order.part {
-        Part::Pair => operations::measure_pair(&mut runtime, order.is_quick, &mut figures)?,
-        Part::Three => operations::measure_three(&mut runtime, order.is_quick, &mut figures)?,
-        Part::Polling => polling::measure(&mut runtime, order.is_quick, &mut figures)?,
-        Part::Updates => updates::measure(&mut runtime, order.is_quick, &mut figures)?,
+        Part::Pair => operations::measure_pair(&mut runtime, order.depth, &mut figures)?,
+        Part::Three => operations::measure_three(&mut runtime, order.depth, &mut figures)?,
+        Part::Polling => polling::measure(&mut runtime, order.depth, &mut figures)?,
+        Part::Updates => updates::measure(&mut runtime, order.depth, &mut figures)?,
     }
     let proc = runtime.proc();
     runtime.finish()?;

@@ -12,7 +12,7 @@ use hamlyn_splitc::{Error, Placement};
 use serde::{Deserialize, Serialize};
 
 use super::processor::{Runtime, TARGET, at};
-use super::{Figures, median};
+use super::{Depth, Figures, median};
 
 /// Bytes of the whole table: what fits a second-level cache, what fits a third-level cache, and more.
 pub(super) const TABLES_BYTES: [u64; 3] = [64 << 10, 4 << 20, 64 << 20];
@@ -92,15 +92,13 @@ fn exclusive_or(operand: u64) -> Atomic {
 
 pub(super) fn measure(
     runtime: &mut Runtime,
-    is_quick: bool,
+    depth: Depth,
     figures: &mut Figures,
 ) -> Result<(), Error> {
     let is_direct = runtime.job().placement == Placement::Direct;
-    let count = match (is_direct, is_quick) {
-        (true, false) => 400_000,
-        (true, true) => 40_000,
-        (false, false) => 4_000,
-        (false, true) => 400,
+    let count = match is_direct {
+        true => depth.pick(400_000, 40_000, 4_000),
+        false => depth.pick(4_000, 400, 40),
     };
     for table_bytes in TABLES_BYTES {
         let mut windows = Vec::new();
