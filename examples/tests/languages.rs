@@ -1,6 +1,6 @@
-//! Examples that there are in several languages, each of which must do the same, and understand the others: every pair of languages is
-//! run, a server in one and its clients in the other. Those in Python are run, with each other and with these, by
-//! `faces/python/tests/test_examples.py`.
+//! Examples that there are in several languages, each of which must do the same, and understand the
+//! others: every pair of languages is run, a server in one and its clients in the other. Those in
+//! Python are run, with each other and with these, by `faces/python/tests/test_examples.py`.
 
 #[path = "../../faces/c/tests/support/compile.rs"]
 mod compilation;
@@ -56,7 +56,8 @@ fn compiled(name: &str, compiler: &Compiler, options: &[&str]) -> String {
     to.into_os_string().into_string().unwrap()
 }
 
-/// Runs a scene with every pair of the programs, which are one example in several languages: the first of a pair serves.
+/// Runs a scene with every pair of the programs, which are one example in several languages: the
+/// first of a pair serves.
 fn every_pair(
     name: &str,
     in_rust: &str,
@@ -129,7 +130,8 @@ fn log_tells_of_input_and_output_that_fail() {
         ("c", compiled("log", &C, &[])),
         ("cpp", compiled("log", &CPP, &[])),
     ];
-    // The first fits into what a library keeps before it writes; of the others much is written before the last line.
+    // The first fits into what a library keeps before it writes; of the others much is written
+    // before the last line.
     let inputs = ["one line\n".to_owned(), "line\n".repeat(5_000)];
     for (language, program) in &programs {
         let stage = Stage::new(&format!("log-{language}-unreadable"));

@@ -1,5 +1,5 @@
-//! Examples that there are in Rust alone: each is run as its first lines say, and says what it must. Those of several languages
-//! are run by `languages.rs`.
+//! Examples that there are in Rust alone: each is run as its first lines say, and says what it
+//! must. Those of several languages are run by `languages.rs`.
 
 mod support;
 

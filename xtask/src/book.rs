@@ -1,7 +1,8 @@
-//! `check-links` and `book`: the documents of the repository, and the source of a book made of them.
+//! `check-links` and `book`: the documents of the repository, and the source of a book made of
+//! them.
 //!
-//! The book's source is a copy: its pages, and what they link to, in the places that they have in the repository, so that all
-//! links hold. mdBook makes the book from it.
+//! The book's source is a copy: its pages, and what they link to, in the places that they have in
+//! the repository, so that all links hold. mdBook makes the book from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

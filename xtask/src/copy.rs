@@ -19,8 +19,8 @@ const COPIED: [&str; 8] = [
     "xtask",
 ];
 
-/// Makes the copy at `to`, or brings it up to date. `more` names directories whose files the copy has elsewhere as well;
-/// `files` are the texts that differ.
+/// Makes the copy at `to`, or brings it up to date. `more` names directories whose files the copy
+/// has elsewhere as well; `files` are the texts that differ.
 pub(crate) fn write(
     root: &Path,
     to: &Path,

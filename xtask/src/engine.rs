@@ -76,7 +76,8 @@ fn is_attribute(code: &str, at: usize) -> bool {
     before.ends_with(['[', '(', ',']) && after.starts_with('=') && !after.starts_with("==")
 }
 
-/// Names in the `[dependencies]` of a manifest, target-specific ones and tables of their own included.
+/// Names in the `[dependencies]` of a manifest, target-specific ones and tables of their own
+/// included.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut inside = false;

@@ -1,8 +1,10 @@
-//! `check-links`: what the documents of the repository link to exists: files, and headings of other documents. Each page of
-//! `docs` is in the book's summary, and so is each document that a page of the book links to.
+//! `check-links`: what the documents of the repository link to exists: files, and headings of other
+//! documents. Each page of `docs` is in the book's summary, and so is each document that a page of
+//! the book links to.
 //!
-//! Refused: links that leave the repository, and links to directories, which a book has not. Addresses of the web are not
-//! looked up: a check that needs a network fails for reasons that are not ours.
+//! Refused: links that leave the repository, and links to directories, which a book has not.
+//! Addresses of the web are not looked up: a check that needs a network fails for reasons that are
+//! not ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 

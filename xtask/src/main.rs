@@ -1,6 +1,8 @@
-//! Checks of the repository itself: `cargo run -p xtask -- check-papers | check-engine | check-planted | check-links |
-//! check-structure`; `test` runs all tests, `book` copies the documents to where a book is made of them, `plant` makes a copy
-//! of the tree with all planted bugs (decision 0016), `mutants` one with a sample of mutants, which it runs (decision 0032).
+//! Checks of the repository itself:
+//! `cargo run -p xtask -- check-papers | check-engine | check-planted | check-links | check-structure`;
+//! `test` runs all tests, `book` copies the documents to where a book is made of them, `plant`
+//! makes a copy of the tree with all planted bugs (decision 0016), `mutants` one with a sample of
+//! mutants, which it runs (decision 0032).
 //!
 //! Each check is a pure function of texts, so its tests can show that it fails.
 #![forbid(unsafe_code)]

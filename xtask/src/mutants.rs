@@ -1,8 +1,10 @@
-//! Mutants: a sample of small changes of the product, each of which a test or a scenario should notice (decision 0032).
+//! Mutants: a sample of small changes of the product, each of which a test or a scenario should
+//! notice (decision 0032).
 //!
-//! A seed draws them among all that [`find`] finds. One copy of the tree has all of the sample, each behind a switch that
-//! the environment sets, so one build is enough. A mutant that does not compile gives its place to another. Every mutant is
-//! run in the test programs that reach it, until one fails; and in the scenarios of the simulator by themselves.
+//! A seed draws them among all that [`find`] finds. One copy of the tree has all of the sample,
+//! each behind a switch that the environment sets, so one build is enough. A mutant that does not
+//! compile gives its place to another. Every mutant is run in the test programs that reach it,
+//! until one fails; and in the scenarios of the simulator by themselves.
 
 mod build;
 mod find;
@@ -25,7 +27,8 @@ pub(crate) const USAGE: &str = "[--seed N] [--count N] [--scenarios N] [--jobs N
 const COPY: &str = "target/mutants";
 /// Whose sources have mutants.
 const SOURCES: [&str; 4] = ["engine", "ring", "link", "hamlyn"];
-/// What the copy has besides: the logic of fuzz targets, which tests include, and the scenarios by themselves.
+/// What the copy has besides: the logic of fuzz targets, which tests include, and the scenarios by
+/// themselves.
 const MORE: [(&str, &str); 2] = [
     ("lab/fuzz", "lab/fuzz"),
     ("lab/planted/mutants/sim", "lab/sim/tests"),
@@ -35,7 +38,8 @@ const MODULE: (&str, &str) = (
     "crates/engine/src/mutant.rs",
 );
 const ROOT: &str = "crates/engine/src/lib.rs";
-/// Tests of what sources may say, which the switch breaks: they compile files of the engine by themselves, or read them.
+/// Tests of what sources may say, which the switch breaks: they compile files of the engine by
+/// themselves, or read them.
 const LEFT_OUT: [&str; 2] = [
     "crates/engine/tests/loom.rs",
     "crates/engine/tests/no_io.rs",

@@ -1,5 +1,6 @@
-//! `docs/papers/*.md`: every row of each paper's inventory is there once, every file, item and test that it names exists,
-//! and docs/papers.md says how many rows there are of each class. Of other texts: every test that they name exists.
+//! `docs/papers/*.md`: every row of each paper's inventory is there once, every file, item and test
+//! that it names exists, and docs/papers.md says how many rows there are of each class. Of other
+//! texts: every test that they name exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 

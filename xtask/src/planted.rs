@@ -1,8 +1,10 @@
-//! Planted bugs: edits of the product that only a copy of the tree has. They show that the tests can fail.
+//! Planted bugs: edits of the product that only a copy of the tree has. They show that the tests
+//! can fail.
 //!
-//! A bug is data in `lab/planted/*.toml`: its name, its level, its effect and its edits. An edit names a file, a text that
-//! occurs in this file exactly once, and the text that replaces it. Where the new text says `planted!(name)`, the copy
-//! asks a switch, so one build has all bugs and runs with one of them at a time.
+//! A bug is data in `lab/planted/*.toml`: its name, its level, its effect and its edits. An edit
+//! names a file, a text that occurs in this file exactly once, and the text that replaces it. Where
+//! the new text says `planted!(name)`, the copy asks a switch, so one build has all bugs and runs
+//! with one of them at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -69,7 +71,8 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Bug>> {
     Ok(file.bug)
 }
 
-/// Applies all edits; or says what is wrong with each that does not apply. `module` is the switch without the list of bugs.
+/// Applies all edits; or says what is wrong with each that does not apply. `module` is the switch
+/// without the list of bugs.
 pub(crate) fn plant(
     bugs: &[Bug],
     module: &str,
@@ -165,7 +168,8 @@ fn level(bug: &Bug) -> Option<&'static str> {
     Some(found.1)
 }
 
-/// The new text with the switch in place of each `planted!(name)`; and those names. The error is a name of no bug.
+/// The new text with the switch in place of each `planted!(name)`; and those names. The error is a
+/// name of no bug.
 fn expand<'a>(edit: &'a Edit, bugs: &[Bug]) -> Result<(String, Vec<&'a str>), &'a str> {
     const OPEN: &str = "planted!(";
     let module = if edit.file.starts_with("crates/engine/src/") {
@@ -209,7 +213,8 @@ fn with_list(module: &str, bugs: &[Bug]) -> String {
     text + "}\n"
 }
 
-/// Where the wanted text occurs; white space does not count, so an edit survives another indentation.
+/// Where the wanted text occurs; white space does not count, so an edit survives another
+/// indentation.
 fn find(text: &str, wanted: &str) -> Vec<Range<usize>> {
     let solid: Vec<(usize, char)> = text
         .char_indices()

@@ -1,8 +1,9 @@
-//! The shape of the tree (DESIGN: no arrow upward, no circle): which crate uses which, and which files of a crate use
-//! each other in a circle.
+//! The shape of the tree (DESIGN: no arrow upward, no circle): which crate uses which, and which
+//! files of a crate use each other in a circle.
 //!
-//! A crate uses only crates below it, and nothing outside `lab` uses `lab`; what only tests use is free. Circles of files
-//! that are there today are listed in `xtask/data/circles.txt`; the list may only become shorter.
+//! A crate uses only crates below it, and nothing outside `lab` uses `lab`; what only tests use is
+//! free. Circles of files that are there today are listed in `xtask/data/circles.txt`; the list may
+//! only become shorter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +13,8 @@ use syn::visit::{self, Visit};
 
 const CIRCLES: &str = "xtask/data/circles.txt";
 
-/// From the bottom to the top; a crate uses those of lines above its own. Folders of one line do not use each other.
+/// From the bottom to the top; a crate uses those of lines above its own. Folders of one line do
+/// not use each other.
 const ORDER: [&[&str]; 11] = [
     &["crates/engine", "crates/testbed"],
     &["crates/ring"],
@@ -203,7 +205,8 @@ fn uses_of(modules: &Modules) -> Result<Uses> {
     Ok(all)
 }
 
-/// The module to which a path leads that is written in that module; none if that is of another crate.
+/// The module to which a path leads that is written in that module; none if that is of another
+/// crate.
 fn resolve(module: &[String], path: &[String], modules: &Modules) -> Option<Vec<String>> {
     let (mut at, mut rest) = match path.first()?.as_str() {
         "crate" => (Vec::new(), &path[1..]),

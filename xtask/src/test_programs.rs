@@ -1,17 +1,19 @@
-//! Runs the test programs of the workspace side by side, as many as there are processors: `cargo test` runs one after the
-//! other, while all processors but one have nothing to do.
+//! Runs the test programs of the workspace side by side, as many as there are processors:
+//! `cargo test` runs one after the other, while all processors but one have nothing to do.
 //!
-//! `xtask/data/tests.toml` names programs that measure, which run while no other does, and those that take longest, which
-//! start first. What a program printed is shown if it failed; lines with `SKIPPED` always are. A program that does not end
-//! within its time is killed, and has failed.
+//! `xtask/data/tests.toml` names programs that measure, which run while no other does, and those
+//! that take longest, which start first. What a program printed is shown if it failed; lines with
+//! `SKIPPED` always are. A program that does not end within its time is killed, and has failed.
 //!
-//! `--beside python` runs `make python` as one of the programs: it waits for its processes most of the time.
+//! `--beside python` runs `make python` as one of the programs: it waits for its processes most of
+//! the time.
 //!
-//! Each line says how long a program took, and how many seconds of a processor it and its processes used: much of the one and
-//! little of the other is a program that waits.
+//! Each line says how long a program took, and how many seconds of a processor it and its processes
+//! used: much of the one and little of the other is a program that waits.
 //!
-//! A program that failed beside others runs once more by itself, if no more than two failed: some tests measure time, and a loaded
-//! machine has none to spare. If it passes then, the run passes, and says that the program failed before.
+//! A program that failed beside others runs once more by itself, if no more than two failed: some
+//! tests measure time, and a loaded machine has none to spare. If it passes then, the run passes,
+//! and says that the program failed before.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -287,7 +289,8 @@ fn fault_of(running: &mut Running) -> Result<Option<(Duration, Option<String>)>>
     Ok(Some((TIME_MAX, Some(fault))))
 }
 
-/// What a process and the children for which it waited used of a processor: fields 14 to 17 of its state.
+/// What a process and the children for which it waited used of a processor: fields 14 to 17 of its
+/// state.
 fn used(id: Pid) -> Option<Duration> {
     let state = std::fs::read_to_string(format!("/proc/{}/stat", id.as_raw_nonzero())).ok()?;
     // The name, in parentheses, may have spaces.

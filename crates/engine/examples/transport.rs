@@ -1,5 +1,6 @@
-//! What a short packet costs in the transport, both ends together: offered, put into a frame, taken out of it,
-//! acknowledged. No wire, no cipher. `cargo run --release -p hamlyn-engine --example transport`
+//! What a short packet costs in the transport, both ends together: offered, put into a frame, taken
+//! out of it, acknowledged. No wire, no cipher.
+//! `cargo run --release -p hamlyn-engine --example transport`
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,12 +1,14 @@
-//! A message that its receiver awaits (decision 0010): what it knows of the entry, so that it need not be looked up.
+//! A message that its receiver awaits (decision 0010): what it knows of the entry, so that it need
+//! not be looked up.
 
 use crate::key::Key;
 use crate::metadata::MetadataEntry;
 use crate::packet::Address;
 use crate::slot::Slot;
 
-/// A short message that an application awaits at a one-shot entry of its own: the permission of that
-/// entry. It must match the entry's current permission; otherwise packets are wrongly accepted or refused.
+/// A short message that an application awaits at a one-shot entry of its own: the permission of
+/// that entry. It must match the entry's current permission; otherwise packets are wrongly accepted
+/// or refused.
 #[derive(Clone, Copy, Debug)]
 pub struct Awaited {
     /// The address of the entry.
@@ -15,8 +17,8 @@ pub struct Awaited {
     pub key: Key,
     /// Its lower limit, as an offset in the slot.
     pub low: u64,
-    /// How many bytes may land from there on. All of them lie in one piece of the area, if it is in pieces
-    /// that change hands.
+    /// How many bytes may land from there on. All of them lie in one piece of the area, if it is in
+    /// pieces that change hands.
     pub length_bytes: u64,
 }
 

@@ -1,7 +1,8 @@
-//! What waits to be sent, apart for each link (`Hamlyn 2.3`): a FIFO queue for each terminus that has messages for it.
+//! What waits to be sent, apart for each link (`Hamlyn 2.3`): a FIFO queue for each terminus that
+//! has messages for it.
 //!
-//! A message never waits behind one for another link, and the queue of one link never uses up the entries of
-//! another. Termini that send to the same link take turns.
+//! A message never waits behind one for another link, and the queue of one link never uses up the
+//! entries of another. Termini that send to the same link take turns.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -319,7 +320,8 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// What became of a message that the terminus had accepted, if it was this lane's and is not simply sent.
+    /// What became of a message that the terminus had accepted, if it was this lane's and is not
+    /// simply sent.
     fn completion(&self, sequence: u64) -> Option<Completion> {
         if self.failed.binary_search(&sequence).is_ok() {
             return Some(Completion::Failed);
@@ -409,7 +411,8 @@ impl Backlog {
         self.waiting += 1;
     }
 
-    /// The index of the lane whose turn it is: the first that has a message, or that is `streaming_send`'s.
+    /// The index of the lane whose turn it is: the first that has a message, or that is
+    /// `streaming_send`'s.
     pub(crate) fn turn(&self, streaming_send: Option<TerminusId>) -> Option<usize> {
         self.lanes
             .iter()
@@ -420,7 +423,8 @@ impl Backlog {
         self.lanes.get(place)
     }
 
-    /// A packet of the first message of that lane is out; of a streaming send's, which is not in the queue, if `segment` is nothing.
+    /// A packet of the first message of that lane is out; of a streaming send's, which is not in
+    /// the queue, if `segment` is nothing.
     pub(crate) fn sent(&mut self, place: usize, segment: Option<&Segment>) {
         let Some(lane) = self.lanes.get_mut(place) else {
             return;

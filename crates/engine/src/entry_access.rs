@@ -1,4 +1,5 @@
-//! Accesses to a metadata entry, each of which is a point of the work on a packet ([`crate::point`]).
+//! Accesses to a metadata entry, each of which is a point of the work on a packet
+//! ([`crate::point`]).
 
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -8,7 +9,8 @@ use crate::memory::{Area, Payload};
 use crate::metadata::{MetadataEntry, Permission};
 use crate::point::Point;
 
-/// A metadata entry on behalf of a packet: each access is a point that the packet's payload is told of.
+/// A metadata entry on behalf of a packet: each access is a point that the packet's payload is told
+/// of.
 pub(crate) struct EntryAccess<'a, A, P> {
     pub(crate) entry: &'a MetadataEntry,
     payload: &'a P,

@@ -2,8 +2,8 @@
 //! decision 0006). The packet then brings only the header.
 //!
 //! Refused: grants on slots in the paranoid modes, whose promise is that nothing changes after
-//! notification; grants that overlap, since one could not be taken back without the other; and every
-//! placed packet that does not lie wholly within one grant of the peer that sent it.
+//! notification; grants that overlap, since one could not be taken back without the other; and
+//! every placed packet that does not lie wholly within one grant of the peer that sent it.
 
 use alloc::vec::Vec;
 use core::cell::Cell;

@@ -4,11 +4,11 @@
 //! unsafe code. It takes packets and gives packets, deposits and
 //! notifications; hosts lend it memory and links.
 //!
-//! The way of a message: a request enters a [`terminus`], is cut into packets
-//! by [`segment`] and sent by [`transmit`]; at the other end [`receive`] checks each
-//! packet against its [`slot`] and [`metadata`] entry, deposits it, adds up its
-//! delta ([`counting`]) and announces the message ([`notification`]). Between hosts, [`transport`] brings
-//! packets from the one to the other, each once.
+//! The way of a message: a request enters a [`terminus`], is cut into packets by [`segment`] and
+//! sent by [`transmit`]; at the other end [`receive`] checks each packet against its [`slot`] and
+//! [`metadata`] entry, deposits it, adds up its delta ([`counting`]) and announces the message
+//! ([`notification`]). Between hosts, [`transport`] brings packets from the one to the other, each
+//! once.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -22,14 +22,15 @@ pub const GATHER_PIECES_MAX: usize = 8;
 /// Bytes of data that a work-queue entry holds itself (direct I/O, `Hamlyn 2.3`);
 /// longer messages are pulled from a send-buffer area or a slice of the caller.
 pub const DIRECT_BYTES_MAX: usize = 128;
-/// Most bytes of data in a short packet, which takes the fast path, beside its word of metadata; and without one.
+/// Most bytes of data in a short packet, which takes the fast path, beside its word of metadata;
+/// and without one.
 pub const SHORT_BYTES_WITH_WORD: usize = 24;
 /// See [`SHORT_BYTES_WITH_WORD`].
 pub const SHORT_BYTES_MAX: usize = 8 * SHORT_WORDS;
 /// The same in words.
 pub const SHORT_WORDS: usize = 4;
-/// Packets of a streaming send that are sent before the caller may look at what came in: on Ethernet as many
-/// as one call of the system takes, and a few.
+/// Packets of a streaming send that are sent before the caller may look at what came in: on
+/// Ethernet as many as one call of the system takes, and a few.
 pub const STREAMING_BURST: usize = 48;
 /// Packets of queued messages that are sent to one link before the next link has its turn.
 pub const BACKLOG_BURST: usize = 16;
@@ -86,7 +87,8 @@ const _: () = {
     // All ones is no channel, and what a frame holds is counted in 16 bits.
     assert!(CHANNELS_MAX <= 1 << 15 && FRAME_BYTES_MAX < 1 << 16);
     assert!(CHANNELS_OPEN_FIRST > 0 && CHANNELS_OPEN_FIRST as usize <= CHANNELS_MAX);
-    // The smallest packet fits the smallest frame, with 75 bytes or less of the frame's and its own headers.
+    // The smallest packet fits the smallest frame, with 75 bytes or less of the frame's and its own
+    // headers.
     assert!(PACKET_PAYLOAD_MIN + 75 <= FRAME_BYTES_MIN);
     // A gathered message may take every one of its pieces from another area.
     assert!(GATHER_PIECES_MAX >= SEND_AREAS);

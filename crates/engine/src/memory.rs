@@ -35,8 +35,8 @@ pub trait Area: Clone {
     /// Copies `from` into the area.
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Denied>;
 
-    /// A window on a part of the area: an empty one if the range does not lie in the area, and for an area that decides
-    /// at each write whether it may be.
+    /// A window on a part of the area: an empty one if the range does not lie in the area, and for
+    /// an area that decides at each write whether it may be.
     fn window(&self, offset: u64, length_bytes: u64) -> Self::Window;
 
     /// Writes the first bytes of some words, lowest byte first.
@@ -47,8 +47,9 @@ pub trait Area: Clone {
         self.write(offset, bytes)
     }
 
-    /// Writes short data, with which a message is complete, and does [`Area::message_complete`]. False, and nothing was done,
-    /// if the data may not be written, or if the two steps do it as fast.
+    /// Writes short data, with which a message is complete, and does [`Area::message_complete`].
+    /// False, and nothing was done, if the data may not be written, or if the two steps do it as
+    /// fast.
     #[inline(always)]
     fn complete_with_short(
         &self,
@@ -64,8 +65,8 @@ pub trait Area: Clone {
     /// Copies out of the area.
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Denied>;
 
-    /// Changes a word, which lies at a multiple of its width, and returns what it was. An area that others access meanwhile
-    /// makes the change atomic.
+    /// Changes a word, which lies at a multiple of its width, and returns what it was. An area that
+    /// others access meanwhile makes the change atomic.
     fn change(&self, offset: u64, atomic: &Atomic) -> Result<u64, Denied> {
         let mut bytes = [0; 8];
         let width = atomic.width.bytes() as usize;
@@ -85,8 +86,8 @@ pub trait Area: Clone {
     }
 }
 
-/// A part of an area, or nothing, into which short data are written: a slot, as the fast path of reception
-/// sees it. The engine relies on its bounds.
+/// A part of an area, or nothing, into which short data are written: a slot, as the fast path of
+/// reception sees it. The engine relies on its bounds.
 pub trait Window: core::fmt::Debug {
     /// A window on nothing.
     fn empty() -> Self;
@@ -98,9 +99,11 @@ pub trait Window: core::fmt::Debug {
 
 /// Where the data of a short packet come from; each word is asked for once at most.
 pub trait ShortSource {
-    /// How many bytes, at most [`SHORT_BYTES_MAX`](crate::limits::SHORT_BYTES_MAX) if the sender follows the rules.
+    /// How many bytes, at most [`SHORT_BYTES_MAX`](crate::limits::SHORT_BYTES_MAX) if the sender
+    /// follows the rules.
     fn length_bytes(&self) -> usize;
-    /// The word of that number, below [`SHORT_WORDS`], lowest byte first; anything beyond the length.
+    /// The word of that number, below [`SHORT_WORDS`], lowest byte first; anything beyond the
+    /// length.
     fn data_word<const NUMBER: usize>(&self) -> u64;
 
     /// A copy of all of it.
@@ -173,7 +176,8 @@ pub trait Payload<A: Area> {
     /// Copies the packet's data, all of it, to its place.
     fn deposit(&self, area: &A, offset: u64) -> Result<(), Denied>;
 
-    /// The receiving half passes that point in its work on the packet. Nothing, unless somebody listens.
+    /// The receiving half passes that point in its work on the packet. Nothing, unless somebody
+    /// listens.
     #[inline(always)]
     fn passes(&self, point: Point) {
         let _ = point;
@@ -218,15 +222,16 @@ pub enum Unsent {
 
 /// Where outgoing packets go: the host's links.
 pub trait TxLinks<A: Area> {
-    /// Whether they ever take a packet. Otherwise messages are only queued, and nothing is done to send them.
+    /// Whether they ever take a packet. Otherwise messages are only queued, and nothing is done to
+    /// send them.
     const TAKES: bool = true;
 
     /// The largest payload (metadata and data together) of a packet for `link`,
     /// or nothing if there is no such link any more.
     fn payload_max_bytes(&self, link: LinkId) -> Option<usize>;
 
-    /// Whether a packet might be taken. No only if nothing has changed since the link was last found full; asked before
-    /// a packet is made, as making one takes longer.
+    /// Whether a packet might be taken. No only if nothing has changed since the link was last
+    /// found full; asked before a packet is made, as making one takes longer.
     fn may_take(&self, link: LinkId) -> bool {
         let _ = link;
         true
@@ -241,8 +246,8 @@ pub trait TxLinks<A: Area> {
         parts: &[Part<'_, A>],
     ) -> Result<(), Unsent>;
 
-    /// Offers a short packet, for which a link may have a fast path: makes it only when there is room for it.
-    /// Whether it was taken; why not, [`TxLinks::offer`] tells.
+    /// Offers a short packet, for which a link may have a fast path: makes it only when there is
+    /// room for it. Whether it was taken; why not, [`TxLinks::offer`] tells.
     #[inline]
     fn offer_short<M>(&mut self, link: LinkId, short: M) -> bool
     where
@@ -256,15 +261,17 @@ pub trait TxLinks<A: Area> {
             .is_ok()
     }
 
-    /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there
-    /// is none. How many were taken; none, where there is no fast path for them.
+    /// Offers short packets one after the other: asks for the `next` one only when there is room
+    /// for it, until there is none. How many were taken; none, where there is no fast path for
+    /// them.
     #[inline]
     fn offer_shorts(&mut self, link: LinkId, next: impl FnMut() -> Option<Short>) -> usize {
         let _ = (link, next);
         0
     }
 
-    /// The transmitting half passes that point in its work for these links. Nothing, unless somebody listens.
+    /// The transmitting half passes that point in its work for these links. Nothing, unless
+    /// somebody listens.
     #[inline(always)]
     fn passes(&self, point: Point) {
         let _ = point;

@@ -50,7 +50,8 @@ pub struct MetadataEntry {
     metadata_length: AtomicU32,
     /// Odd while the application changes key and limits.
     version: AtomicU32,
-    /// Where the one packet of the last one-shot message began; of several packets the sum of their [`cover`]s.
+    /// Where the one packet of the last one-shot message began; of several packets the sum of their
+    /// [`cover`]s.
     landed: AtomicU64,
     /// Bytes of that one packet; [`COUNTED`] if there were several.
     landed_bytes: AtomicU32,
@@ -131,8 +132,8 @@ impl MetadataEntry {
         self.admission(false).map(|(permission, _)| permission)
     }
 
-    /// The permission, and if `one_shot` whether the entry is armed. The two belong
-    /// together: a packet under an old permission must not use up the arming that followed a new one.
+    /// The permission, and if `one_shot` whether the entry is armed. The two belong together: a
+    /// packet under an old permission must not use up the arming that followed a new one.
     #[inline]
     pub(crate) fn admission(&self, one_shot: bool) -> Option<(Permission, bool)> {
         let version = self.version.load(Acquire);
@@ -146,8 +147,9 @@ impl MetadataEntry {
         (version & 1 == 0 && self.version.load(Relaxed) == version).then_some((permission, armed))
     }
 
-    /// What [`MetadataEntry::admission`] says of a packet under that key for those bytes, the shortest
-    /// way: the limits, if it is let in once. Otherwise nothing, and the other is to say why.
+    /// What [`MetadataEntry::admission`] says of a packet under that key for those bytes, the
+    /// shortest way: the limits, if it is let in once. Otherwise nothing, and the other is to say
+    /// why.
     #[inline(always)]
     pub(crate) fn admit_once(
         &self,
@@ -195,8 +197,8 @@ impl MetadataEntry {
         length
     }
 
-    /// The first eight bytes of metadata as one number, for protocols that need no more. Of bytes that
-    /// did not come nothing is said.
+    /// The first eight bytes of metadata as one number, for protocols that need no more. Of bytes
+    /// that did not come nothing is said.
     #[inline]
     pub fn metadata_word(&self) -> u64 {
         self.first.load(Relaxed)
@@ -219,9 +221,10 @@ impl MetadataEntry {
         self.accumulator.load(Acquire)
     }
 
-    /// Whether the message that spent this one-shot entry wrote exactly these bytes of its slot, each once.
-    /// `secret` is the slot's own key, which opens nothing in the paranoid modes and is not given away. Says
-    /// nothing of messages that were awaited: [`crate::receive::Receiver::receive_short`] tells where those landed.
+    /// Whether the message that spent this one-shot entry wrote exactly these bytes of its slot,
+    /// each once. `secret` is the slot's own key, which opens nothing in the paranoid modes and is
+    /// not given away. Says nothing of messages that were awaited:
+    /// [`crate::receive::Receiver::receive_short`] tells where those landed.
     pub fn has_landed(&self, secret: Key, offset: u64, length_bytes: u32) -> bool {
         let landed = self.landed.load(Relaxed);
         match self.landed_bytes.load(Relaxed) {
@@ -293,9 +296,10 @@ impl MetadataEntry {
     }
 }
 
-/// Stands for a range of bytes: a secret function of its end less the same of its beginning. Those of ranges that lie
-/// side by side sum to that of the whole, in whatever order they come; ranges that overlap or leave a gap do not, and
-/// a sender that does not know the secret cannot choose some that do.
+/// Stands for a range of bytes: a secret function of its end less the same of its beginning. Those
+/// of ranges that lie side by side sum to that of the whole, in whatever order they come; ranges
+/// that overlap or leave a gap do not, and a sender that does not know the secret cannot choose
+/// some that do.
 fn cover(secret: Key, offset: u64, length_bytes: u32) -> u64 {
     let at = |offset: u64| {
         let mut mixed = offset ^ secret.to_bits();
@@ -326,7 +330,8 @@ pub struct BadEntryCount {
 /// A vector of metadata entries (`Hamlyn 2.4`). Clones name the same entries.
 #[derive(Clone, Debug)]
 pub struct MetadataArea {
-    /// Padded to a power of two: an index that a peer chose is masked, so that not even speculation leaves them.
+    /// Padded to a power of two: an index that a peer chose is masked, so that not even speculation
+    /// leaves them.
     entries: Arc<[MetadataEntry]>,
     length: usize,
 }
@@ -359,8 +364,8 @@ impl MetadataArea {
         &self.entries[start..end]
     }
 
-    /// The entry of that index, if there is one. A few indices beyond [`MetadataArea::len`] may have one, too, which no
-    /// packet ever reaches.
+    /// The entry of that index, if there is one. A few indices beyond [`MetadataArea::len`] may
+    /// have one, too, which no packet ever reaches.
     #[inline]
     pub fn entry(&self, index: u16) -> Option<&MetadataEntry> {
         self.entries.get(usize::from(index))

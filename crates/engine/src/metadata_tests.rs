@@ -32,7 +32,8 @@ fn one_packet_landed_where_it_did_and_as_long_as_it_was() {
     }
 }
 
-/// All bits of the sum are compared: of a hundred thousand other places none passes for the right one.
+/// All bits of the sum are compared: of a hundred thousand other places none passes for the right
+/// one.
 #[test]
 fn pieces_landed_side_by_side_and_nowhere_else() {
     let entry = landed(SECRET, &[(20, 10), (10, 10), (30, 1)]);

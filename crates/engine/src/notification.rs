@@ -20,8 +20,8 @@ use crate::limits::{FAST_INDEX, NOTIFICATION_ENTRIES_MAX, QUEUES_MAX};
 use crate::memory::LinkId;
 use crate::packet::SlotName;
 
-/// Three words: generation, notification index and slot in the first; in the second
-/// the receive class of the metadata entry or, in fast mode, the word of metadata; in the third the link.
+/// Three words: generation, notification index and slot in the first; in the second the receive
+/// class of the metadata entry or, in fast mode, the word of metadata; in the third the link.
 #[repr(C, align(32))]
 struct Entry {
     head: AtomicU64,
@@ -110,7 +110,8 @@ const GENERATION_MASK: u16 = 0x7FFF;
 /// Set in a head while its entry is being written for the generation it names.
 const WRITING: u16 = 0x8000;
 
-/// The generation of the entry at `position`; the first generation is 1, as storage starts as zeros.
+/// The generation of the entry at `position`; the first generation is 1, as storage starts as
+/// zeros.
 #[inline]
 const fn generation(position: u64, generation_shift: u32) -> u16 {
     (position >> generation_shift).wrapping_add(1) as u16 & GENERATION_MASK

@@ -1,9 +1,10 @@
-//! One-sided operations: an initiator reads, puts and changes memory of a slot that grants it, and the target's engine
-//! answers (decision 0037; `Split-C 2`).
+//! One-sided operations: an initiator reads, puts and changes memory of a slot that grants it, and
+//! the target's engine answers (decision 0037; `Split-C 2`).
 //!
-//! A request is a packet in fast mode whose [`Kind`] says what is asked. It is checked as every packet is: slot, key, bounds, right.
-//! The answer is an ordinary [`Kind::WRITE`] in fast mode to a slot that the initiator keeps for this one target, so an answer
-//! can reach no other memory and needs no check of its own. Its word says which operation it answers and how it went.
+//! A request is a packet in fast mode whose [`Kind`] says what is asked. It is checked as every
+//! packet is: slot, key, bounds, right. The answer is an ordinary [`Kind::WRITE`] in fast mode to a
+//! slot that the initiator keeps for this one target, so an answer can reach no other memory and
+//! needs no check of its own. Its word says which operation it answers and how it went.
 //!
 //! | request | data | metadata | answer |
 //! |---|---|---|---|
@@ -11,10 +12,12 @@
 //! | put | the bytes | return key | no data |
 //! | atomic | return key, operand, and of compare-and-swap the value expected | none | the old value, at eight times the low 16 bits of the token |
 //!
-//! The header's word of a request holds the return slot in its upper half and the token in its lower half.
+//! The header's word of a request holds the return slot in its upper half and the token in its
+//! lower half.
 //!
-//! Refused: what names an entry, a width or an operation that there is not, a place that is not aligned to the width, and more requests
-//! of one link than [`RESPONSES_PER_LINK`] that have no answer yet. A refused request is answered, too, if it says where to.
+//! Refused: what names an entry, a width or an operation that there is not, a place that is not
+//! aligned to the width, and more requests of one link than [`RESPONSES_PER_LINK`] that have no
+//! answer yet. A refused request is answered, too, if it says where to.
 
 use crate::key::Key;
 use crate::packet::{Address, Flags, Header, Kind, SlotName};
@@ -41,7 +44,8 @@ impl Kind {
     pub const READ: Kind = Kind(1);
     /// Deposit the data, and say that they are in their place.
     pub const PUT: Kind = Kind(2);
-    /// Change a word of the slot atomically, and send back what it was: the lower five bits say how.
+    /// Change a word of the slot atomically, and send back what it was: the lower five bits say
+    /// how.
     const ATOMIC: u8 = 0x40;
     const ATOMIC_MASK: u8 = 0x1f;
 
@@ -153,7 +157,8 @@ impl Atomic {
         Kind(Kind::ATOMIC | (self.width as u8) << 4 | self.change as u8)
     }
 
-    /// What a packet of that kind with one operand asks for: nothing, if the operation needs more or there is none such.
+    /// What a packet of that kind with one operand asks for: nothing, if the operation needs more
+    /// or there is none such.
     #[inline]
     pub(crate) fn of_kind(kind: Kind, operand: u64) -> Option<Self> {
         if kind.0 & !Kind::ATOMIC_MASK != Kind::ATOMIC {
@@ -242,7 +247,8 @@ pub enum Request {
 }
 
 impl Request {
-    /// How many bytes an answer to a packet answers for in all, whether the request is carried out or not.
+    /// How many bytes an answer to a packet answers for in all, whether the request is carried out
+    /// or not.
     pub(crate) fn answered_bytes(header: &Header, words: [u64; REQUEST_WORDS]) -> u32 {
         match header.kind {
             Kind::READ => (words[1] >> 32) as u32,
@@ -251,8 +257,9 @@ impl Request {
         }
     }
 
-    /// What a packet asks for, and where its answer goes. `words` are the first of its data, `metadata_word` of its
-    /// metadata. Nothing as a return place, if the packet does not say enough to be answered.
+    /// What a packet asks for, and where its answer goes. `words` are the first of its data,
+    /// `metadata_word` of its metadata. Nothing as a return place, if the packet does not say
+    /// enough to be answered.
     pub(crate) fn decode(
         header: &Header,
         words: [u64; REQUEST_WORDS],
@@ -306,8 +313,8 @@ impl Request {
     }
 }
 
-/// A request whose data fit its cell: what the fast path looks at, as it came, or as it is to be sent. A read, or a change of a word
-/// with one operand.
+/// A request whose data fit its cell: what the fast path looks at, as it came, or as it is to be
+/// sent. A read, or a change of a word with one operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShortRequest {
     /// What is asked for.
@@ -320,7 +327,8 @@ pub struct ShortRequest {
     pub offset: u64,
     /// The return slot in the upper half, the token in the lower.
     pub word: u64,
-    /// The return key; then of a read where the bytes go and how many they are, of a change the operand.
+    /// The return key; then of a read where the bytes go and how many they are, of a change the
+    /// operand.
     pub data: [u64; 2],
 }
 
@@ -351,10 +359,12 @@ const _: () = assert!(READ_REQUEST_BYTES == ATOMIC_REQUEST_BYTES);
 pub struct AnswerWord {
     /// Which operation.
     pub token: u32,
-    /// How many bytes of the request this packet answers for: those that it brings, or that a put has put, or that will never come.
-    /// Those of all packets of an answer are together what was asked for.
+    /// How many bytes of the request this packet answers for: those that it brings, or that a put
+    /// has put, or that will never come. Those of all packets of an answer are together what was
+    /// asked for.
     pub bytes: u32,
-    /// Whether the request has no more packets of answer under way than there are on their way now: the last was sent.
+    /// Whether the request has no more packets of answer under way than there are on their way now:
+    /// the last was sent.
     pub is_last: bool,
     /// Why the request was refused, by the place of the reason in [`Refusal::ALL`].
     pub refused: Option<u8>,

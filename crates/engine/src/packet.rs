@@ -117,8 +117,8 @@ pub struct Header {
     pub key: Key,
     /// Where in the slot this packet's data begin.
     pub offset: u64,
-    /// Bytes of data in this packet, metadata not counted. Zero is legal. Of a placed packet, the bytes
-    /// that were stored.
+    /// Bytes of data in this packet, metadata not counted. Zero is legal. Of a placed packet, the
+    /// bytes that were stored.
     pub length_bytes: u32,
     /// The packet's delta (`Hamlyn 2.5`); in fast mode, which needs no delta, the
     /// one word of metadata (`Hamlyn 2.7`).
@@ -182,10 +182,11 @@ impl Address {
     }
 }
 
-/// A short packet: an announced message of at most [`SHORT_BYTES_WITH_WORD`](crate::limits::SHORT_BYTES_WITH_WORD), or in fast mode with
-/// a word of zero [`SHORT_BYTES_MAX`], all of it in this one packet. What a [`Header`] and
-/// its payload say, without what is the same in every such packet: the kind is
-/// [`Kind::WRITE`], there are no flags, and the delta is zero (`Hamlyn 2.5`).
+/// A short packet: an announced message of at most
+/// [`SHORT_BYTES_WITH_WORD`](crate::limits::SHORT_BYTES_WITH_WORD), or in fast mode with a word of
+/// zero [`SHORT_BYTES_MAX`], all of it in this one packet. What a [`Header`] and its payload say,
+/// without what is the same in every such packet: the kind is [`Kind::WRITE`], there are no flags,
+/// and the delta is zero (`Hamlyn 2.5`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Short {
     /// Where to.
@@ -204,8 +205,8 @@ pub struct Short {
     pub data: [u64; SHORT_WORDS],
 }
 
-/// A [`Short`] that lies where its sender can still write: each of its fields is asked for once at most, as
-/// a second look may find something else, and what was found at first is what counts.
+/// A [`Short`] that lies where its sender can still write: each of its fields is asked for once at
+/// most, as a second look may find something else, and what was found at first is what counts.
 pub trait ShortInPlace: ShortSource {
     /// Whether the word is metadata.
     const HAS_METADATA: bool;
@@ -234,7 +235,8 @@ pub trait ShortInPlace: ShortSource {
         }
     }
 
-    /// As [`Payload::passes`](crate::memory::Payload::passes), for a packet that came the fast path.
+    /// As [`Payload::passes`](crate::memory::Payload::passes), for a packet that came the fast
+    /// path.
     #[inline(always)]
     fn passes(&self, point: Point) {
         let _ = point;
@@ -291,9 +293,11 @@ pub(crate) fn short_bytes(words: [u64; SHORT_WORDS]) -> [u8; SHORT_BYTES_MAX] {
     bytes
 }
 
-/// Bytes as words, lowest first; zero beyond them. Nothing if there are more than [`SHORT_BYTES_MAX`].
+/// Bytes as words, lowest first; zero beyond them. Nothing if there are more than
+/// [`SHORT_BYTES_MAX`].
 ///
-/// The last word is loaded where the bytes end, and shifted: any length takes about as long as whole words, and none a loop.
+/// The last word is loaded where the bytes end, and shifted: any length takes about as long as
+/// whole words, and none a loop.
 #[inline(always)]
 pub fn short_words(bytes: &[u8]) -> Option<[u64; SHORT_WORDS]> {
     const WORD: usize = size_of::<u64>();

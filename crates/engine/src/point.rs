@@ -1,23 +1,26 @@
-//! Points: the steps in the work of an interface that take time on a machine, told to a listener as they are passed.
+//! Points: the steps in the work of an interface that take time on a machine, told to a listener as
+//! they are passed.
 //!
-//! The engine passes a point beside each access that it makes for a packet, so what a listener counts follows from the
-//! code: one more access is one more point. A payload and the links of a transmitting half listen
-//! ([`Payload::passes`](crate::memory::Payload::passes), [`TxLinks::passes`](crate::memory::TxLinks::passes)); both do nothing
-//! unless they are written to, and then nothing of it is in the compiled program. The simulator's machines charge time for
+//! The engine passes a point beside each access that it makes for a packet, so what a listener
+//! counts follows from the code: one more access is one more point. A payload and the links of a
+//! transmitting half listen ([`Payload::passes`](crate::memory::Payload::passes),
+//! [`TxLinks::passes`](crate::memory::TxLinks::passes)); both do nothing unless they are written
+//! to, and then nothing of it is in the compiled program. The simulator's machines charge time for
 //! points.
 //!
-//! A point says what was done, not what it costs, and not where. Work on a packet that a link then does not take, and on a
-//! message that a full queue then refuses, has been done all the same. A link's own fast path for short packets
+//! A point says what was done, not what it costs, and not where. Work on a packet that a link then
+//! does not take, and on a message that a full queue then refuses, has been done all the same. A
+//! link's own fast path for short packets
 //! ([`TxLinks::offer_short`](crate::memory::TxLinks::offer_short)) passes their points itself.
 //!
-//! Those of the transport are passed by the endpoint that sends its frames. The last ones are passed by those who drive the
-//! engine, between an application and its interface.
+//! Those of the transport are passed by the endpoint that sends its frames. The last ones are
+//! passed by those who drive the engine, between an application and its interface.
 
 /// A step in the work of an interface. Bytes are those of the packet or message at hand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Point {
-    /// The application put a message into the work queue: its header, so many pieces of a gather list, and so many bytes
-    /// of data that it wrote itself (direct I/O).
+    /// The application put a message into the work queue: its header, so many pieces of a gather
+    /// list, and so many bytes of data that it wrote itself (direct I/O).
     RequestWritten {
         /// Pieces of the gather list.
         pieces: u32,
@@ -54,8 +57,8 @@ pub enum Point {
     AccumulatorWritten,
     /// It has announced a message.
     Notified,
-    /// It has announced a packet of a slot that has no entries to look up, such as the answer to a one-sided operation; the fast
-    /// path does not tell the two apart.
+    /// It has announced a packet of a slot that has no entries to look up, such as the answer to a
+    /// one-sided operation; the fast path does not tell the two apart.
     Signalled,
     /// It has carried out a request to read so many bytes.
     ReadServed(u32),
@@ -67,7 +70,8 @@ pub enum Point {
     Answered,
     /// It has refused a packet.
     Refused,
-    /// The transport has made a frame that only answers the peer: frames with packets take answers along.
+    /// The transport has made a frame that only answers the peer: frames with packets take answers
+    /// along.
     AnswerMade,
     /// The transport has set the time at which it wants to be looked after.
     TimerSet,
@@ -81,7 +85,8 @@ pub enum Point {
     Asked,
     /// The request has gone.
     RequestOut,
-    /// The application has the receiving half, which it shares with its network processor, in order to look.
+    /// The application has the receiving half, which it shares with its network processor, in order
+    /// to look.
     HalfTaken,
     /// The application has left a request to another processor, which is to send it.
     HandedOver,

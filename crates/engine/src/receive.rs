@@ -37,7 +37,8 @@ enum ReceiveEnable {
 /// * For the owner: `open_slot`, `close_slot`, `rekey_slot`, `revoke_slot`,
 ///   `slot_info`, `open_queue`, `close_queue`, `refusals`, `grant`, `end_grant`, `end_grants_of`.
 /// * For the host: `set_up`, `handshake`, `tick`.
-/// * For the links: `receive`, and beside it the one fast path, `receive_short`; `answer`, `link_ended`.
+/// * For the links: `receive`, and beside it the one fast path, `receive_short`; `answer`,
+///   `link_ended`.
 ///
 /// `O` watches it; see [`crate::receive_observer`].
 #[derive(Debug)]
@@ -115,7 +116,8 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         self.handshake_ns = now_ns;
     }
 
-    /// The host is alive. Enables receiving again if it had lapsed; not before [`Receiver::set_up`].
+    /// The host is alive. Enables receiving again if it had lapsed; not before
+    /// [`Receiver::set_up`].
     pub fn handshake(&mut self, now_ns: u64) {
         self.handshake_ns = now_ns;
         if self.receive_enable == ReceiveEnable::Lapsed {
@@ -267,7 +269,8 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         self.announced
     }
 
-    /// Puts a notification that no packet brought into a queue: the end of something that the application began itself.
+    /// Puts a notification that no packet brought into a queue: the end of something that the
+    /// application began itself.
     pub fn announce(&mut self, queue: QueueId, notification: Notification) {
         if let Some(writer) = self.queues.get_mut(queue.name()) {
             writer.push(notification);
@@ -275,12 +278,12 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         }
     }
 
-    /// Takes one packet, which came over that link. `header` must be a private copy; `payload` may change
-    /// at any time. Nothing that a packet can say panics, blocks or writes
-    /// outside the bounds its key opens.
+    /// Takes one packet, which came over that link. `header` must be a private copy; `payload` may
+    /// change at any time. Nothing that a packet can say panics, blocks or writes outside the
+    /// bounds its key opens.
     ///
-    /// A caller who just found the queue `waiting` empty, and would take the notification out of it at once, has it
-    /// handed over without the detour.
+    /// A caller who just found the queue `waiting` empty, and would take the notification out of it
+    /// at once, has it handed over without the detour.
     #[inline(always)]
     pub fn receive<P: Payload<A> + Clone>(
         &mut self,
@@ -295,7 +298,8 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
                 Err(reason) => {
                     // Copies, so that on the way above neither need be in memory.
                     let (header, payload) = (*header, payload.clone());
-                    // Nothing but a reason comes back, so what is received need not be in memory either.
+                    // Nothing but a reason comes back, so what is received need not be in memory
+                    // either.
                     receiver
                         .turn_down(from, &header, &payload, reason)
                         .map(|()| Received::Asked)
@@ -304,8 +308,8 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         })
     }
 
-    /// The same, for links by which requests come more often than messages that are not short: the outcome is the same, sooner for
-    /// a request.
+    /// The same, for links by which requests come more often than messages that are not short: the
+    /// outcome is the same, sooner for a request.
     pub fn receive_from_line<P: Payload<A> + Clone>(
         &mut self,
         from: LinkId,
@@ -317,7 +321,8 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             return self.receive(from, header, payload, waiting);
         }
         self.telling(from, header, payload, waiting, |receiver| {
-            // For what it would be refused as a message does not matter: it is received as a request.
+            // For what it would be refused as a message does not matter: it is received as a
+            // request.
             let refused = receiver.turn_down(from, header, payload, Refusal::UnknownKind);
             refused.map(|()| Received::Asked)
         })
@@ -349,13 +354,14 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         reception
     }
 
-    /// The fast path, for a short packet that is announced in the empty queue `waiting`: in fast mode to a slot whose
-    /// key alone decides, or with a word of metadata to an entry of a `paranoid_one_shot` slot. Nothing for
-    /// any other packet, and for one that is refused: the call has had no effect, and
-    /// [`Receiver::receive`] must decide.
+    /// The fast path, for a short packet that is announced in the empty queue `waiting`: in fast
+    /// mode to a slot whose key alone decides, or with a word of metadata to an entry of a
+    /// `paranoid_one_shot` slot. Nothing for any other packet, and for one that is refused: the
+    /// call has had no effect, and [`Receiver::receive`] must decide.
     ///
-    /// An application that awaits a message to one entry, and knows what it has permitted there, gives that and
-    /// the entry as `awaited`; then only whether it is armed is looked up, and a packet to another entry is left.
+    /// An application that awaits a message to one entry, and knows what it has permitted there,
+    /// gives that and the entry as `awaited`; then only whether it is armed is looked up, and a
+    /// packet to another entry is left.
     #[inline(always)]
     pub fn receive_short<P: ShortInPlace>(
         &mut self,
@@ -411,8 +417,9 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         if slot.one_shot_queue != Some(waiting) {
             return None;
         }
-        // All limits of an awaited message lie in one piece of the area, so the piece of the data is all that changes hands.
-        // The slot fits its area and the data fit the slot, so nothing overflows.
+        // All limits of an awaited message lie in one piece of the area, so the piece of the data
+        // is all that changes hands. The slot fits its area and the data fit the slot, so nothing
+        // overflows.
         let at = slot.base.wrapping_add(offset);
         let (entry, low, high, word) = match awaited {
             Some((awaited, entry)) => {
@@ -603,7 +610,8 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             }
             word = entry.receive_class();
             if slot.mode == Mode::ParanoidOneShot {
-                // Spent last: from then on the application may give the place and the entry away again.
+                // Spent last: from then on the application may give the place and the entry away
+                // again.
                 slot.area
                     .message_complete(slot.base + limits.0, slot.base + limits.1);
                 entry.spend();

@@ -1,8 +1,9 @@
 //! Those who watch an interface receive: the receiving half tells them each thing it does.
 //!
-//! A half is watched from the time it is made, by a type. Nobody is the usual one: then no event is made, and the half is
-//! compiled as if this module were not there. A simulator has a model judge every packet this way (decision 0036). An observer
-//! changes nothing: it has no access to the half. [`crate::send_observer`] is the other half's.
+//! A half is watched from the time it is made, by a type. Nobody is the usual one: then no event is
+//! made, and the half is compiled as if this module were not there. A simulator has a model judge
+//! every packet this way (decision 0036). An observer changes nothing: it has no access to the
+//! half. [`crate::send_observer`] is the other half's.
 
 use core::fmt::Debug;
 use core::ops::Range;
@@ -16,8 +17,8 @@ use crate::receive::{Received, ShortReceived};
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::{QueueId, SlotOptions};
 
-/// What a receiving half does. Of a packet two events tell: it came, and what became of it; nothing but
-/// [`ReceiveEvent::Announced`] is between them.
+/// What a receiving half does. Of a packet two events tell: it came, and what became of it; nothing
+/// but [`ReceiveEvent::Announced`] is between them.
 pub enum ReceiveEvent<'a, A: Area> {
     /// Packets are let in from now on, or not.
     Enabled(bool),

@@ -1,6 +1,8 @@
-//! The receiving half checks and carries out one-sided operations (decision 0037), apart from the way of messages.
+//! The receiving half checks and carries out one-sided operations (decision 0037), apart from the
+//! way of messages.
 //!
-//! The order of the checks is that of messages: interface, slot, key, right, the request itself, place.
+//! The order of the checks is that of messages: interface, slot, key, right, the request itself,
+//! place.
 
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, SHORT_BYTES_WITH_WORD, SHORT_WORDS, USER_METADATA_BYTES};
@@ -17,7 +19,8 @@ use crate::responder::{Answer, Response};
 use crate::slot::{Mode, Rights, Slot};
 
 impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
-    /// A request came. It is answered in any case in which it says where to, and there is room for the answer.
+    /// A request came. It is answered in any case in which it says where to, and there is room for
+    /// the answer.
     #[cold]
     #[inline(never)]
     pub(crate) fn receive_request<P: Payload<A>>(
@@ -41,9 +44,9 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         done.map(drop)
     }
 
-    /// The fast path for a request that one short packet answers: that packet, if the request was carried out. Nothing for any
-    /// other request, for one that is refused, and while answers wait: then the call has had no effect, and [`Receiver::receive`] must
-    /// decide.
+    /// The fast path for a request that one short packet answers: that packet, if the request was
+    /// carried out. Nothing for any other request, for one that is refused, and while answers wait:
+    /// then the call has had no effect, and [`Receiver::receive`] must decide.
     #[inline(always)]
     pub fn serve_short(&mut self, request: &ShortRequest) -> Option<Short> {
         // An observer is shown what comes as a packet.
@@ -192,7 +195,8 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         self.responder.is_waiting()
     }
 
-    /// Sends answers to one-sided operations, as far as there is room, a turn for each link. How many packets went.
+    /// Sends answers to one-sided operations, as far as there is room, a turn for each link. How
+    /// many packets went.
     pub fn answer<L: TxLinks<A>>(&mut self, tx_links: &mut L) -> usize {
         let (slots, is_open) = (&self.slots, self.slots.is_receive_enabled());
         let bytes_of = |name: SlotName, offset: u64, length_bytes: u32| {

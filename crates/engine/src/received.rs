@@ -11,20 +11,23 @@ pub enum Received {
     Deposited,
     /// Deposited, and its message or group is complete; announced, if it was to be.
     Complete,
-    /// Complete, and the announcement is here instead of in the queue: see [`Receiver::receive`](crate::receive::Receiver::receive).
+    /// Complete, and the announcement is here instead of in the queue: see
+    /// [`Receiver::receive`](crate::receive::Receiver::receive).
     Handed(Notification),
     /// A one-sided operation was asked for, and its answer waits to be sent
     /// ([`Receiver::answer`](crate::receive::Receiver::answer)).
     Asked,
 }
 
-/// A short packet that came the fast path ([`Receiver::receive_short`](crate::receive::Receiver::receive_short)): deposited, complete, and to be announced.
+/// A short packet that came the fast path
+/// ([`Receiver::receive_short`](crate::receive::Receiver::receive_short)): deposited, complete, and
+/// to be announced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShortReceived {
     /// Its address.
     pub to: Address,
-    /// What its notification says: in fast mode its word, otherwise its entry's receive class. Zero if it was awaited:
-    /// then nothing is announced.
+    /// What its notification says: in fast mode its word, otherwise its entry's receive class. Zero
+    /// if it was awaited: then nothing is announced.
     pub word: u64,
     /// Its metadata, unless it is in fast mode.
     pub metadata: u64,

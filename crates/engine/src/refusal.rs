@@ -4,8 +4,8 @@ use core::fmt;
 
 macro_rules! refusals {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
-        /// Reason for which a packet was discarded (ARCHITECTURE.md gives their order). Every reason has
-        /// a counter that the owner of the interface can read.
+        /// Reason for which a packet was discarded (ARCHITECTURE.md gives their order). Every
+        /// reason has a counter that the owner of the interface can read.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]
         #[non_exhaustive]
@@ -59,7 +59,8 @@ refusals! {
     BadMetadata = "metadata too long or not allowed";
     /// The place is in the application's hands.
     PlaceInUse = "the place is in use";
-    /// The packet says that its data were placed, but its sender has no grant for all of that place.
+    /// The packet says that its data were placed, but its sender has no grant for all of that
+    /// place.
     NotGranted = "placed without a grant";
     /// A request whose data or metadata are not those of its kind.
     BadRequest = "malformed request";

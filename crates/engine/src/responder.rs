@@ -1,8 +1,8 @@
-//! Answers to one-sided operations that wait to be sent (decision 0037): a line for each link, no longer than
-//! [`RESPONSES_PER_LINK`].
+//! Answers to one-sided operations that wait to be sent (decision 0037): a line for each link, no
+//! longer than [`RESPONSES_PER_LINK`].
 //!
-//! A link that has no room holds up no other link. A line has memory from its link's first request on. An answer that waits alone
-//! is in no line: so is nearly every one.
+//! A link that has no room holds up no other link. A line has memory from its link's first request
+//! on. An answer that waits alone is in no line: so is nearly every one.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -31,7 +31,8 @@ pub(crate) enum Response {
     },
     /// So many bytes were put.
     Put(u32),
-    /// So many bytes of these words, lowest first: they were fetched when the request was carried out.
+    /// So many bytes of these words, lowest first: they were fetched when the request was carried
+    /// out.
     Fetched([u64; FETCHED_WORDS], u32),
     /// No, and so many bytes will not come.
     Refused(Refusal, u32),
@@ -121,9 +122,9 @@ impl Responder {
         self.is_waiting = self.alone.is_some() || !self.listed.is_empty();
     }
 
-    /// Sends what waits, as far as there is room: each line has one turn. How many packets went. `answered` is told of each answer that
-    /// is sent as a whole. `bytes_of` says where the bytes of a
-    /// slot lie, or why they may not be read any more.
+    /// Sends what waits, as far as there is room: each line has one turn. How many packets went.
+    /// `answered` is told of each answer that is sent as a whole. `bytes_of` says where the bytes
+    /// of a slot lie, or why they may not be read any more.
     pub(crate) fn pump<'a, A: Area + 'a, O: TxLinks<A>>(
         &mut self,
         tx_links: &mut O,
@@ -160,7 +161,8 @@ impl Responder {
                             answered(line.link);
                         }
                     }
-                    // A link that is not there may not be there yet; what waits for one that ended is dropped with it.
+                    // A link that is not there may not be there yet; what waits for one that ended
+                    // is dropped with it.
                     Err(Unsent::Full | Unsent::Gone) => break,
                 }
             }
@@ -189,7 +191,8 @@ fn send_one<'a, A: Area + 'a, O: TxLinks<A>>(
         } => {
             let payload_max = tx_links.payload_max_bytes(link).ok_or(Unsent::Gone)?;
             let now = length_bytes.min(payload_max as u32);
-            // Looked up anew for each packet: a slot that was closed or revoked meanwhile is not read.
+            // Looked up anew for each packet: a slot that was closed or revoked meanwhile is not
+            // read.
             let (area, at) = match bytes_of(slot, offset, now) {
                 Ok(found) => found,
                 Err(reason) => {

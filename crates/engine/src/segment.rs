@@ -96,8 +96,8 @@ impl Segmenter {
         self.counter = self.share.decrement(self.counter);
     }
 
-    /// Whether what is left can go in packets of that payload: a message in fast mode is one packet, whatever its
-    /// link has become since it was accepted.
+    /// Whether what is left can go in packets of that payload: a message in fast mode is one
+    /// packet, whatever its link has become since it was accepted.
     #[inline]
     pub fn fits(&self, payload_max_bytes: usize) -> bool {
         !self.template.is_fast()

@@ -8,8 +8,8 @@ use crate::receive_observer::Unobserved;
 use crate::terminus::{Completion, SendHandle, TerminusId};
 use crate::transmit::Message;
 
-/// What a transmitting half does. Packets that leave between [`SendEvent::Posting`] and [`SendEvent::Posted`] may be that
-/// message's.
+/// What a transmitting half does. Packets that leave between [`SendEvent::Posting`] and
+/// [`SendEvent::Posted`] may be that message's.
 pub enum SendEvent<'a, A: Area> {
     /// The owner opened a terminus.
     TerminusOpened {

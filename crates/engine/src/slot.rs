@@ -83,7 +83,8 @@ pub enum Mode {
 pub struct QueueId(NonZeroU64);
 
 impl QueueId {
-    /// The queue of that name, as one number: so it is compared at once, and nothing but a queue is zero.
+    /// The queue of that name, as one number: so it is compared at once, and nothing but a queue is
+    /// zero.
     pub(crate) const fn new(name: Name) -> Self {
         Self(NonZeroU64::MIN.saturating_add(name.to_bits()))
     }
@@ -190,7 +191,8 @@ pub(crate) struct Slot<A> {
     pub(crate) revoked: bool,
     pub(crate) metadata: Option<MetadataArea>,
     pub(crate) queue: Option<QueueId>,
-    /// The queue, if short packets to its entries may take the fast path: what [`SlotTable::update_fast_slot`] found.
+    /// The queue, if short packets to its entries may take the fast path: what
+    /// [`SlotTable::update_fast_slot`] found.
     pub(crate) one_shot_queue: Option<QueueId>,
     pub(crate) grants: Grants,
     refusals: Box<Refusals>,
@@ -208,8 +210,9 @@ impl<A> Slot<A> {
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct FastSlot<W> {
-    /// The address of those packets, or one that is never compared with this entry. So one comparison says that the
-    /// interface takes packets and the slot is open under that name, in normal mode, writable and not revoked.
+    /// The address of those packets, or one that is never compared with this entry. So one
+    /// comparison says that the interface takes packets and the slot is open under that name, in
+    /// normal mode, writable and not revoked.
     to: Address,
     pub(crate) key: Key,
     pub(crate) queue: Option<QueueId>,
@@ -229,8 +232,8 @@ impl<W: Window> FastSlot<W> {
     }
 }
 
-/// An address that leads to another place than that one, in a table of any size. So no number that a peer writes for an address
-/// is found to be equal to that of a closed entry.
+/// An address that leads to another place than that one, in a table of any size. So no number that
+/// a peer writes for an address is found to be equal to that of a closed entry.
 fn elsewhere(index: usize) -> Address {
     Address::from_bits(!(index as u64))
 }
@@ -240,8 +243,8 @@ pub(crate) struct SlotTable<A: Area> {
     slots: Table<Slot<A>, 16>,
     /// Of each place.
     fast_slots: Vec<FastSlot<A::Window>>,
-    /// What an address is masked with to find its entry: not even speculation leaves the table, and as the
-    /// whole address is compared, no more is needed.
+    /// What an address is masked with to find its entry: not even speculation leaves the table, and
+    /// as the whole address is compared, no more is needed.
     index_mask: u64,
     is_receive_enabled: bool,
 }
@@ -372,7 +375,8 @@ impl<A: Area> SlotTable<A> {
         self.slots.get_mut(place(name))
     }
 
-    /// What decides about short packets in fast mode with this address, if the fast path is open to them.
+    /// What decides about short packets in fast mode with this address, if the fast path is open to
+    /// them.
     #[inline(always)]
     pub(crate) fn fast_slot(&self, to: Address) -> Option<&FastSlot<A::Window>> {
         let fast_slot = self

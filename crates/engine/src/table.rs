@@ -1,8 +1,9 @@
-//! A table whose entries are used again under new names: slots, termini, notification queues, and whatever a host or
-//! library names by index and generation.
+//! A table whose entries are used again under new names: slots, termini, notification queues, and
+//! whatever a host or library names by index and generation.
 //!
-//! It refuses a name whose thing was removed, for ever: an entry whose generations are used up is never used again. An
-//! index may be a peer's: it is masked, so that not even speculation leaves the table, and the whole name is compared.
+//! It refuses a name whose thing was removed, for ever: an entry whose generations are used up is
+//! never used again. An index may be a peer's: it is masked, so that not even speculation leaves
+//! the table, and the whole name is compared.
 
 use alloc::vec::Vec;
 
@@ -58,7 +59,8 @@ pub struct Table<T, const INDEX_BITS: u32 = 32> {
 }
 
 impl<T, const INDEX_BITS: u32> Table<T, INDEX_BITS> {
-    /// An empty table of at most `entries_max` entries, whose generations go up to `generation_max`. Takes no memory.
+    /// An empty table of at most `entries_max` entries, whose generations go up to
+    /// `generation_max`. Takes no memory.
     pub const fn new(entries_max: usize, generation_max: u32) -> Self {
         Self {
             entries: Vec::new(),
@@ -126,8 +128,8 @@ impl<T, const INDEX_BITS: u32> Table<T, INDEX_BITS> {
         self.stamped(Self::stamp(name))
     }
 
-    /// The thing whose name is this number, which a peer may have chosen: it is masked before it is used, and
-    /// compared as a whole.
+    /// The thing whose name is this number, which a peer may have chosen: it is masked before it is
+    /// used, and compared as a whole.
     #[inline(always)]
     pub fn stamped(&self, stamp: u64) -> Option<&T> {
         let mask = self.entries.len().wrapping_sub(1);

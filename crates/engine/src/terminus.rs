@@ -1,5 +1,6 @@
-//! Send termini (`Hamlyn 2.3`): send-buffer areas named by tags, and the sequence of messages by which the
-//! application asks whether buffers are its own again. What waits to be sent is the `backlog` module's.
+//! Send termini (`Hamlyn 2.3`): send-buffer areas named by tags, and the sequence of messages by
+//! which the application asks whether buffers are its own again. What waits to be sent is the
+//! `backlog` module's.
 
 use crate::counting::ShareTooSmall;
 use crate::limits::{
@@ -36,9 +37,11 @@ pub struct SendTag(pub u8);
 /// What a terminus is opened with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TerminusOptions {
-    /// Messages that may be queued for each destination, 1 to 4,095; the paper's and the default: 63.
+    /// Messages that may be queued for each destination, 1 to 4,095; the paper's and the default:
+    /// 63.
     pub queue_entries: usize,
-    /// Packets sent per turn relative to other termini that send to the same destination, 1 to 255; default 1.
+    /// Packets sent per turn relative to other termini that send to the same destination, 1 to 255;
+    /// default 1.
     pub priority: u8,
 }
 
@@ -78,8 +81,8 @@ pub enum Completion {
     Pending,
     /// Handed to the link whole; its buffers are free.
     Sent,
-    /// Its link was lost before all of it was handed over, or became too narrow for a fast-mode message, which is
-    /// one packet; its buffers are free.
+    /// Its link was lost before all of it was handed over, or became too narrow for a fast-mode
+    /// message, which is one packet; its buffers are free.
     Failed,
 }
 

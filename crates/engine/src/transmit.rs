@@ -1,11 +1,11 @@
 //! The transmitting half of the interface: takes messages, gives packets, and
 //! shares each link fairly among termini (`Hamlyn 2.3`).
 //!
-//! It never waits: a packet that a link does not take stays where it is, and holds up nothing that goes to
-//! another link. It does not look at what comes in, so that reception cannot depend on it.
+//! It never waits: a packet that a link does not take stays where it is, and holds up nothing that
+//! goes to another link. It does not look at what comes in, so that reception cannot depend on it.
 //!
-//! Every message goes out by one decision, [`Transmitter::post`] and its likes for gathered and placed data; beside it
-//! stands [`Transmitter::post_short`], which sends or does nothing.
+//! Every message goes out by one decision, [`Transmitter::post`] and its likes for gathered and
+//! placed data; beside it stands [`Transmitter::post_short`], which sends or does nothing.
 
 mod offering;
 mod posting;
@@ -62,16 +62,17 @@ pub struct Pumped {
 
 /// The transmitting half. See the module for what it does.
 ///
-/// * For the application: `open_terminus`, `close_terminus`, `bind_area`, `unbind_area`,
-///   `post`, `post_placed`, `post_gather`, `begin_streaming`, `continue_streaming`, `finish_streaming`, `completion`.
+/// * For the application: `open_terminus`, `close_terminus`, `bind_area`, `unbind_area`, `post`,
+///   `post_placed`, `post_gather`, `begin_streaming`, `continue_streaming`, `finish_streaming`,
+///   `completion`.
 /// * For the host: `pump`, `link_ended`, `shrink`.
 ///
 /// `S` watches it; see [`crate::send_observer`].
 #[derive(Debug)]
 pub struct Transmitter<A, S = Unobserved> {
     termini: Table<Terminus<A>>,
-    /// The terminus that was used last, as long as it is open and no message waits for any link: then what is posted
-    /// there goes at once.
+    /// The terminus that was used last, as long as it is open and no message waits for any link:
+    /// then what is posted there goes at once.
     at_hand: TerminusId,
     /// Messages accepted so far: the sequence number of the last.
     accepted: u64,
@@ -175,8 +176,8 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         terminus.unbind(tag, is_used)
     }
 
-    /// What became of a message: whether its buffers may be used again. A failure is remembered until as many later
-    /// messages to the same destination failed as the queue holds.
+    /// What became of a message: whether its buffers may be used again. A failure is remembered
+    /// until as many later messages to the same destination failed as the queue holds.
     pub fn completion(&self, handle: SendHandle) -> Result<Completion, TerminusError> {
         let completion = self.found(handle)?;
         if S::LISTENS {
@@ -294,9 +295,10 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         is_open && !self.is_waiting_for(LinkId::from_bits(link_bits))
     }
 
-    /// As [`Transmitter::post`], for a message that is a short packet, which is made only when it can go: by a conversion, which
-    /// is part of the caller's code as a closure need not be. Nothing if it cannot go at once, for whatever reason;
-    /// [`Transmitter::post`] knows what to do then.
+    /// As [`Transmitter::post`], for a message that is a short packet, which is made only when it
+    /// can go: by a conversion, which is part of the caller's code as a closure need not be.
+    /// Nothing if it cannot go at once, for whatever reason; [`Transmitter::post`] knows what to do
+    /// then.
     #[inline(always)]
     pub fn post_short<O: TxLinks<A>, M>(
         &mut self,
@@ -344,8 +346,8 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         handle
     }
 
-    /// As [`Transmitter::post_short`], for one after the other, each asked for only when it can go at once. How
-    /// many went, and the handle of the last; nothing if none did.
+    /// As [`Transmitter::post_short`], for one after the other, each asked for only when it can go
+    /// at once. How many went, and the handle of the last; nothing if none did.
     #[inline(always)]
     pub fn post_shorts<O: TxLinks<A>>(
         &mut self,

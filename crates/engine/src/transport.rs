@@ -1,14 +1,16 @@
-//! The transport between the interfaces of two hosts (`virtual-networks` 4.1 to 4.4; decision 0012): packets go in on
-//! one side and come out on the other, each once, or come back with a reason.
+//! The transport between the interfaces of two hosts (`virtual-networks` 4.1 to 4.4; decision
+//! 0012): packets go in on one side and come out on the other, each once, or come back with a
+//! reason.
 //!
-//! No I/O, no clock, no keys: an [`Association`] is told the time and the frames that came, and gives frames to be sent
-//! and the next deadline. The carrier of the frames guarantees that they come from the peer unchanged; apart from that
-//! the peer may send anything, and harms only itself.
+//! No I/O, no clock, no keys: an [`Association`] is told the time and the frames that came, and
+//! gives frames to be sent and the next deadline. The carrier of the frames guarantees that they
+//! come from the peer unchanged; apart from that the peer may send anything, and harms only itself.
 //!
-//! A *frame* is what one datagram carries. It goes through a *channel*, of which there are many, each with one frame at a
-//! time that is not acknowledged (4.2.1). Channels are used in order, round after round, and the number of the round is
-//! the sequence number of its frames; so acknowledgements of neighbours are one run. A receiver remembers the number
-//! that each channel had last, and takes only what is newer.
+//! A *frame* is what one datagram carries. It goes through a *channel*, of which there are many,
+//! each with one frame at a time that is not acknowledged (4.2.1). Channels are used in order,
+//! round after round, and the number of the round is the sequence number of its frames; so
+//! acknowledgements of neighbours are one run. A receiver remembers the number that each channel
+//! had last, and takes only what is newer.
 //!
 //! # The bytes of a frame
 //!
@@ -26,17 +28,19 @@
 //! | 18 | 1 | number of NACKs |
 //! | 19 | 1 | format: 1 |
 //!
-//! Then each *run*, 8 bytes: first channel (2), number of channels (2), sequence (4). Of each of these channels, the frame
-//! of that number was taken, and all of its packets were welcome. Every channel is named once in a frame at most.
+//! Then each *run*, 8 bytes: first channel (2), number of channels (2), sequence (4). Of each of
+//! these channels, the frame of that number was taken, and all of its packets were welcome. Every
+//! channel is named once in a frame at most.
 //!
-//! Then each *NACK*, 11 bytes: channel (2), sequence (4), the timestamp of the frame that it answers (4), reason (1): 1 there
-//! is no room, or it waits to be taken, 2 the interface is not resident; then the frame was not taken, and is to be sent again. Reason 0: the frame
-//! was taken, but some of its packets were refused; then follow the number of runs of these (2), and the runs, 5 bytes each:
-//! index of the first packet (2), how many (2), why (1: the number of a [`Refusal`](crate::refusal::Refusal)). They are in order
-//! and do not overlap.
+//! Then each *NACK*, 11 bytes: channel (2), sequence (4), the timestamp of the frame that it
+//! answers (4), reason (1): 1 there is no room, or it waits to be taken, 2 the interface is not
+//! resident; then the frame was not taken, and is to be sent again. Reason 0: the frame was taken,
+//! but some of its packets were refused; then follow the number of runs of these (2), and the runs,
+//! 5 bytes each: index of the first packet (2), how many (2), why (1: the number of a
+//! [`Refusal`](crate::refusal::Refusal)). They are in order and do not overlap.
 //!
-//! Then the packets, up to the end of the frame, or up to a zero byte: that and all after it is padding. Each begins
-//! with a byte of bits:
+//! Then the packets, up to the end of the frame, or up to a zero byte: that and all after it is
+//! padding. Each begins with a byte of bits:
 //!
 //! | bits | |
 //! |---|---|
@@ -47,9 +51,10 @@
 //! | 2, 1 | word: 0 zero, 1 that of the packet before, 2 one more than that, 3 in 8 bytes |
 //! | 0 | of a short packet, 1: the word is 8 bytes of metadata, not the delta or the word of fast mode |
 //!
-//! The packet before the first of a frame is all zeros. Then, where they are not left out: slot (4), metadata index (2) and
-//! key (8); offset (4 or 8); word (8). A short packet ends with its 16 bytes of data. A general one goes on with kind (1),
-//! flags (1), bytes of metadata (1, at most 60), bytes of data (4), the metadata, and the data, which are left out if the flags say that
+//! The packet before the first of a frame is all zeros. Then, where they are not left out: slot
+//! (4), metadata index (2) and key (8); offset (4 or 8); word (8). A short packet ends with its 16
+//! bytes of data. A general one goes on with kind (1), flags (1), bytes of metadata (1, at most
+//! 60), bytes of data (4), the metadata, and the data, which are left out if the flags say that
 //! they were placed. A frame with a channel has at least one packet.
 
 mod association;

@@ -95,7 +95,8 @@ fn placed_packets_without_a_grant_are_refused_by_name() {
     assert_eq!(scene.receiver.refusals().count(Refusal::NotGranted), 7);
 }
 
-/// The grant that covered the last packet is asked first. What takes its place is no better for that.
+/// The grant that covered the last packet is asked first. What takes its place is no better for
+/// that.
 #[test]
 fn a_grant_that_covered_the_last_packet_is_asked_as_any_other() {
     let mut scene = Scene::new(Mode::Normal);

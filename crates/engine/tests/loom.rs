@@ -196,8 +196,8 @@ fn packet_is_checked_against_one_permission_and_never_a_mixture() {
     });
 }
 
-/// The same for the fast path, which looks up the permission the shortest way: a packet under the permission before is not let in by the
-/// arming that followed the next one.
+/// The same for the fast path, which looks up the permission the shortest way: a packet under the
+/// permission before is not let in by the arming that followed the next one.
 #[test]
 fn short_packet_is_let_in_by_one_permission_and_its_own_arming() {
     explore(|| {
@@ -299,8 +299,9 @@ fn header(slot: SlotName, permission: Permission, flags: Flags) -> Header {
     }
 }
 
-/// The application gives an entry to another sender while the former one still sends. The entry was spent, or it was armed:
-/// then the application changes it between two packets, as a network processor takes them.
+/// The application gives an entry to another sender while the former one still sends. The entry was
+/// spent, or it was armed: then the application changes it between two packets, as a network
+/// processor takes them.
 #[test]
 fn former_holder_of_an_entry_cannot_use_up_its_next_arming() {
     for was_armed in [false, true] {

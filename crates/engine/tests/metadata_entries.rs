@@ -78,7 +78,8 @@ fn metadata_of_every_length_arrive_exactly() {
         ),
         Err(Refusal::BadMetadata)
     );
-    // The neighbour has nothing of it; a message without metadata has none, and not those of the one before.
+    // The neighbour has nothing of it; a message without metadata has none, and not those of the
+    // one before.
     assert_eq!(metadata.entry(0).unwrap().metadata_length_bytes(), 0);
     receive(
         &mut receiver,

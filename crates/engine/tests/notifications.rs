@@ -176,7 +176,8 @@ proptest! {
 #[test]
 fn threads_never_tear_a_notification_and_lose_no_count() {
     let (mut writer, mut reader) = queue(8).unwrap();
-    // Fewer generations than the count of generations holds, as the reader may be descheduled all the while.
+    // Fewer generations than the count of generations holds, as the reader may be descheduled all
+    // the while.
     let total = 8 * ((1 << 15) - 2);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -17,7 +17,8 @@ use proptest::prelude::*;
 const BACK: SlotName = SlotName::new(7, 3);
 const BACK_KEY: u64 = 0x4241_434B;
 
-/// A target with a slot of 100 bytes from byte 8 of its area on, and a link with room for so many packets of 64 bytes.
+/// A target with a slot of 100 bytes from byte 8 of its area on, and a link with room for so many
+/// packets of 64 bytes.
 struct Target {
     receiver: Receiver<VecArea>,
     area: VecArea,
@@ -323,8 +324,9 @@ proptest! {
         prop_assert_eq!(AnswerWord::from_bits(word.to_bits()), word);
     }
 
-    /// What the fast path answers, the other way answers alike, and leaves the same memory. What it leaves alone, is as it was. It
-    /// leaves alone what is refused, what is longer than a short packet, and compare-and-swap, and nothing else.
+    /// What the fast path answers, the other way answers alike, and leaves the same memory. What it
+    /// leaves alone, is as it was. It leaves alone what is refused, what is longer than a short
+    /// packet, and compare-and-swap, and nothing else.
     #[test]
     fn the_fast_path_does_what_the_other_does(
         rights in prop::sample::select(vec![Rights::ALL, Rights::READ, Rights::ATOMIC, Rights::WRITE]),
@@ -381,7 +383,8 @@ proptest! {
         }
     }
 
-    /// Whatever comes, nothing outside the slot changes, and answers carry no more than was asked for.
+    /// Whatever comes, nothing outside the slot changes, and answers carry no more than was asked
+    /// for.
     #[test]
     fn no_request_reaches_outside_its_slot(
         requests in prop::collection::vec((any::<u8>(), 0..3_u8, prop_oneof![0..110_u64, any::<u64>()], prop::collection::vec(any::<u8>(), 0..40), 0..20_usize, any::<u64>()), 1..80),

@@ -1,5 +1,5 @@
-//! Each access that the engine makes for a packet is one point, and nothing else is: what a machine charges follows
-//! from the code.
+//! Each access that the engine makes for a packet is one point, and nothing else is: what a machine
+//! charges follows from the code.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,4 +1,5 @@
-//! The table against a small model: names that were given, and what was removed is never found again.
+//! The table against a small model: names that were given, and what was removed is never found
+//! again.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Send termini (Hamlyn 2.3): work queues, one for each destination, completion, direct I/O, send-buffer
-//! areas, gather, streaming sends.
+//! Send termini (Hamlyn 2.3): work queues, one for each destination, completion, direct I/O,
+//! send-buffer areas, gather, streaming sends.
 
 use crate::host::{Packet, VecArea, Wires, message, numbered, one, pattern};
 use crate::model;
@@ -211,7 +211,8 @@ fn a_pump_serves_those_with_room_beside_many_without() {
     assert_eq!(wires.drain(live).len(), 1);
 }
 
-/// Who is about to sleep pumps once more: a link that has room again must not hide behind those that have none.
+/// Who is about to sleep pumps once more: a link that has room again must not hide behind those
+/// that have none.
 #[test]
 fn one_pump_finds_the_link_that_has_room_behind_any_number_without() {
     let (mut transmitter, mut wires, links) = all_full(2_000);

@@ -1,5 +1,6 @@
-//! The transport against a bad network (issue 5; `virtual-networks` 4.4): whatever is lost, doubled, late, cut, unloaded
-//! or restarted, each packet is delivered once or comes back once, and everything comes to an end.
+//! The transport against a bad network (issue 5; `virtual-networks` 4.4): whatever is lost,
+//! doubled, late, cut, unloaded or restarted, each packet is delivered once or comes back once, and
+//! everything comes to an end.
 
 use crate::transport_world::{Plan, World};
 use hamlyn_engine::transport::CloseReason;

@@ -145,7 +145,8 @@ fn a_frame_of_runs_costs_one_table() {
     assert_eq!(end.statistics().baseless, u64::from(channels) + 254);
 }
 
-/// An acknowledgement of what was never sent frees nothing, neither of a frame that waits nor of one that will be.
+/// An acknowledgement of what was never sent frees nothing, neither of a frame that waits nor of
+/// one that will be.
 #[test]
 fn acknowledgements_of_what_was_not_sent_are_ignored() {
     let (mut sender, mut receiver) = (Solo::new(settings()), Solo::new(settings()));
@@ -174,7 +175,8 @@ fn acknowledgements_of_what_was_not_sent_are_ignored() {
     assert_eq!(taken, 40);
 }
 
-/// Timestamps from the future, and of long ago, leave the round trip what it was, or let it be measured anew.
+/// Timestamps from the future, and of long ago, leave the round trip what it was, or let it be
+/// measured anew.
 #[test]
 fn wild_timestamps_do_not_break_round_trips() {
     let mut end = Solo::new(settings());

@@ -1,4 +1,5 @@
-//! An association over two paths of which one fails: what is sent over which, and when (`virtual-networks` 4.3).
+//! An association over two paths of which one fails: what is sent over which, and when
+//! (`virtual-networks` 4.3).
 
 use crate::transport_world::message::message;
 use crate::transport_world::quick;
@@ -146,8 +147,8 @@ fn two_paths() -> Settings {
     }
 }
 
-/// A path that delivers nothing carries probes and no packets, and these ever more seldom, until one is answered; what was in flight on it is
-/// sent again over the other.
+/// A path that delivers nothing carries probes and no packets, and these ever more seldom, until
+/// one is answered; what was in flight on it is sent again over the other.
 #[test]
 fn a_path_that_was_left_carries_probes_alone() {
     let mut paths = Paths::new(two_paths());
@@ -223,7 +224,8 @@ fn what_a_path_lost_goes_over_the_other() {
     assert_eq!(paths.sender.statistics().retransmitted, 20);
 }
 
-/// A path on which an answer is late for once is not left for one that has delivered nothing for much longer.
+/// A path on which an answer is late for once is not left for one that has delivered nothing for
+/// much longer.
 #[test]
 fn a_slow_path_is_not_left_for_a_dead_one() {
     // Whichever timeout passes first.
@@ -234,7 +236,8 @@ fn a_slow_path_is_not_left_for_a_dead_one() {
         while !paths.is_inactive(0) {
             paths.run(STEP_NS, true);
         }
-        // Of the other one, nothing is heard any more either, so its timeouts grow: but the worst path is better than none.
+        // Of the other one, nothing is heard any more either, so its timeouts grow: but the worst
+        // path is better than none.
         paths.run(turn * 50_000, true);
         paths.is_dead[1] = true;
         paths.run(SECOND_NS / 4, true);

@@ -1,5 +1,5 @@
-//! What the transport makes of a network (issue 5): full pipes, short queues, equal shares, little lost to loss, and
-//! few acknowledgements.
+//! What the transport makes of a network (issue 5): full pipes, short queues, equal shares, little
+//! lost to loss, and few acknowledgements.
 
 use crate::transport_queue::{Model, Network, fairness};
 use hamlyn_engine::transport::Settings;
@@ -96,8 +96,9 @@ fn incast_of_64_keeps_the_queue_busy_short_and_fair() {
     assert!(share > 0.9, "{share}");
     assert!(fair > 0.9, "{fair}");
     assert_eq!(measured.dropped, 0);
-    // At first the initial windows, 64 times 16 frames, and what they grow by before the first delay is heard of. Then
-    // not twice the delay that is aimed at: 50 microseconds are 625,000 bytes.
+    // At first the initial windows, 64 times 16 frames, and what they grow by before the first
+    // delay is heard of. Then not twice the delay that is aimed at: 50 microseconds are 625,000
+    // bytes.
     assert!(first_max < 2_000_000, "{first_max}");
     assert!(measured.queue_bytes_max < 1_000_000, "{measured:?}");
 }
@@ -132,7 +133,8 @@ fn incast_below_one_frame_each_is_paced() {
     assert!(share > 0.9, "{share}");
     assert!(fair > 0.9, "{fair}");
     assert_eq!(measured.dropped, 0);
-    // Windows of a tenth of a frame aim at four times the target: 100 microseconds are 125,000 bytes.
+    // Windows of a tenth of a frame aim at four times the target: 100 microseconds are 125,000
+    // bytes.
     assert!(measured.queue_bytes_max < 125_000, "{measured:?}");
 }
 
@@ -203,7 +205,8 @@ fn a_dead_path_is_left_within_a_few_round_trips_and_tried_again() {
     );
 }
 
-/// A queue that is shorter than the target delay, as a socket's buffer may be: delay alone would not tell.
+/// A queue that is shorter than the target delay, as a socket's buffer may be: delay alone would
+/// not tell.
 #[test]
 fn a_short_queue_overflows_seldom() {
     let network = Network {

@@ -1,5 +1,5 @@
-//! Packets that the interface refuses come back however many they are, and whatever of the answers is lost; and an answer that does not
-//! fit one frame takes a bounded number of frames.
+//! Packets that the interface refuses come back however many they are, and whatever of the answers
+//! is lost; and an answer that does not fit one frame takes a bounded number of frames.
 
 use crate::transport_world::directed::Solo;
 use crate::transport_world::quick;
@@ -32,8 +32,9 @@ fn short() -> Short {
     }
 }
 
-/// Sends a frame of so many packets, of which every `stride`th is refused, each for another reason than the one before, over paths whose answers
-/// have so many bytes; `is_lost` says which answers are. Gives how many packets were refused and the reasons that came back, by packet.
+/// Sends a frame of so many packets, of which every `stride`th is refused, each for another reason
+/// than the one before, over paths whose answers have so many bytes; `is_lost` says which answers
+/// are. Gives how many packets were refused and the reasons that came back, by packet.
 fn told(
     packets: u64,
     stride: usize,

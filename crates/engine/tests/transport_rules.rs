@@ -1,5 +1,5 @@
-//! The rules of the transport one by one (`virtual-networks` 4.2 to 4.4), each with a history of its own in which that
-//! rule decides what happens.
+//! The rules of the transport one by one (`virtual-networks` 4.2 to 4.4), each with a history of
+//! its own in which that rule decides what happens.
 
 use crate::transport_world;
 use crate::transport_world::checker::seen;
@@ -113,7 +113,8 @@ fn an_acknowledgement_deletes_the_timer() {
     assert_eq!(sender.association.statistics().retransmitted, 0);
 }
 
-/// An answer to the frame that was in a channel before frees nothing of the frame that is in it now.
+/// An answer to the frame that was in a channel before frees nothing of the frame that is in it
+/// now.
 #[test]
 fn late_acknowledgements_and_nacks_leave_the_next_frame_of_their_channel_alone() {
     let settings = Settings {
@@ -156,7 +157,8 @@ fn a_lost_frame_stops_its_own_channel_and_no_other() {
     let (mut sender, mut receiver) = pair(settings);
     let lost = frames_of(&mut sender, 0..1, START_NS).remove(0);
     let mut now_ns = START_NS;
-    // The other channel is used again and again. The network drops the first packet, however often it is sent.
+    // The other channel is used again and again. The network drops the first packet, however often
+    // it is sent.
     for number in 1..20 {
         let offered = expected(number, &sender).offer(&mut sender.association, 0);
         assert!(offered.is_ok());
@@ -262,7 +264,8 @@ fn what_comes_back_is_what_was_kept_to_be_sent_again() {
     assert!(sender.association.next_return().is_none());
 }
 
-/// Answers that come late, to an association that was unloaded and loaded again, change nothing of what it sends now.
+/// Answers that come late, to an association that was unloaded and loaded again, change nothing of
+/// what it sends now.
 #[test]
 fn late_answers_to_a_suspended_association_do_no_harm() {
     let (mut sender, mut receiver) = pair(quick());

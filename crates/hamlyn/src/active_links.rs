@@ -1,7 +1,9 @@
-//! Which links a poll looks at, and whether their peers must announce what they send (decision 0005).
+//! Which links a poll looks at, and whether their peers must announce what they send (decision
+//! 0005).
 //!
-//! The order of turns is [`PollSet`]'s; here it is joined with the links themselves. A ready bit only makes a poll look at
-//! its link: the link is active again if it has something. Before sleeping every link is looked at, whatever the bits say.
+//! The order of turns is [`PollSet`]'s; here it is joined with the links themselves. A ready bit
+//! only makes a poll look at its link: the link is active again if it has something. Before
+//! sleeping every link is looked at, whatever the bits say.
 
 use hamlyn_link::ReceiveEnd;
 use hamlyn_ring::poll_set::PollSet;
@@ -165,8 +167,8 @@ impl ActiveLinks {
         }
     }
 
-    /// Tells all peers that this interface is about to sleep. The caller then passes a barrier and calls
-    /// [`ActiveLinks::poll_all_next`].
+    /// Tells all peers that this interface is about to sleep. The caller then passes a barrier and
+    /// calls [`ActiveLinks::poll_all_next`].
     pub(crate) fn announce_sleep<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>) {
         for index in 0..links.capacity() {
             if let Some(rx_link) = links.at(index) {
@@ -185,7 +187,8 @@ impl ActiveLinks {
         self.polls_all = true;
     }
 
-    /// The interface is awake: the peers of active links need not ring. The others still may, once each.
+    /// The interface is awake: the peers of active links need not ring. The others still may, once
+    /// each.
     pub(crate) fn end_sleep<R: ReceiveEnd>(&mut self, links: &mut RxLinks<R>) {
         for &index in self.poll_set.active() {
             if let Some(rx_link) = links.at(index as usize) {

@@ -24,8 +24,8 @@ where
 }
 
 /// The fast path for a request in the duplex line of the link whose turn it is, if one short packet
-/// answers it: takes it, and sends the answer. Nothing if there is none; and now and then when there is
-/// one ([`hamlyn_ring::duplex`]), so that other links have their turn.
+/// answers it: takes it, and sends the answer. Nothing if there is none; and now and then when
+/// there is one ([`hamlyn_ring::duplex`]), so that other links have their turn.
 #[inline(always)]
 pub(crate) fn serve_at_once<R: ReceiveEnd, T: TransmitEnd, O, S>(
     inbound: &mut Inbound<R, O>,

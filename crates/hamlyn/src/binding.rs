@@ -11,8 +11,8 @@ use crate::session::Session;
 use crate::wait::{Wait, Waiting};
 
 impl<H: Host> Core<H> {
-    /// Binds an end point to an item: `body` is what connects to it. With [`Supply::Once`] those who ask later are told that
-    /// others were first.
+    /// Binds an end point to an item: `body` is what connects to it. With [`Supply::Once`] those
+    /// who ask later are told that others were first.
     pub(crate) fn bind(
         &mut self,
         item: &str,
@@ -100,11 +100,14 @@ impl<H: Host> Core<H> {
 }
 
 impl<H: Host> Manager<H> {
-    /// Connects to an end point of that kind: `connect` does, to what is offered under the address `to`, in what is left of the wait.
+    /// Connects to an end point of that kind: `connect` does, to what is offered under the address
+    /// `to`, in what is left of the wait.
     ///
-    /// The offer may be for one peer alone. So if the attempt comes to nothing for want of time, or of something of ours, the next one has
-    /// the same offer. If the offer was kept, or the greeting left so late that the owner may have taken the offer back, the owner's
-    /// answer is waited for, and another offer is asked for if need be: nobody is connected to an end point that does not know of it.
+    /// The offer may be for one peer alone. So if the attempt comes to nothing for want of time, or
+    /// of something of ours, the next one has the same offer. If the offer was kept, or the
+    /// greeting left so late that the owner may have taken the offer back, the owner's answer is
+    /// waited for, and another offer is asked for if need be: nobody is connected to an end point
+    /// that does not know of it.
     pub(crate) fn connect_to<E: Greeted>(
         &self,
         to: &str,

@@ -1,5 +1,5 @@
-//! A table that keeps its last entry at hand: the entry that was used last is most likely used next, and is
-//! found without a look at the table.
+//! A table that keeps its last entry at hand: the entry that was used last is most likely used
+//! next, and is found without a look at the table.
 
 /// See the module. Places are numbered from 0 on, and may be vacant.
 pub(crate) struct CachedTable<T> {

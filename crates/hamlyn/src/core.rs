@@ -1,5 +1,5 @@
-//! What a manager consists of: an interface, its terminus, and the notification queue that its receivers share. Calls come
-//! through [`Session`](crate::Session).
+//! What a manager consists of: an interface, its terminus, and the notification queue that its
+//! receivers share. Calls come through [`Session`](crate::Session).
 
 use std::collections::{HashSet, VecDeque};
 
@@ -172,8 +172,8 @@ impl<H: Host> Core<H> {
         }
     }
 
-    /// Takes all notifications out of the queue: those of an end point that gives back its room must not be in the way of
-    /// others to whom it is given.
+    /// Takes all notifications out of the queue: those of an end point that gives back its room
+    /// must not be in the way of others to whom it is given.
     fn lead_all(&mut self) {
         for _ in 0..=self.queue.capacity() {
             match self.queue.reader.pop() {
@@ -305,7 +305,8 @@ impl<H: Host> Core<H> {
         }
     }
 
-    /// The message that is awaited, if no arrival waits and it is the next of all; otherwise nothing, and [`Core::next_arrival`] is to be asked.
+    /// The message that is awaited, if no arrival waits and it is the next of all; otherwise
+    /// nothing, and [`Core::next_arrival`] is to be asked.
     #[inline(always)]
     pub(crate) fn next_awaited(
         &mut self,

@@ -1,10 +1,11 @@
-//! The simple datagram protocol (`Hamlyn 3.3`): one message into one buffer, if the receiver is ready for it; one that comes
-//! while the receiver is not ready is refused, and counted there. A little metadata says where in the buffer the data lie and
-//! how the receiver may answer.
+//! The simple datagram protocol (`Hamlyn 3.3`): one message into one buffer, if the receiver is
+//! ready for it; one that comes while the receiver is not ready is refused, and counted there. A
+//! little metadata says where in the buffer the data lie and how the receiver may answer.
 //!
-//! A receiver has one metadata entry and no queue. It is ready from when it is bound until a datagram comes, and again when that
-//! datagram is dropped. Where several senders share a receiver, or one sends before it has an answer, refusals are to be
-//! expected; [`crate::service`] has a buffer for each client and each of its requests.
+//! A receiver has one metadata entry and no queue. It is ready from when it is bound until a
+//! datagram comes, and again when that datagram is dropped. Where several senders share a receiver,
+//! or one sends before it has an answer, refusals are to be expected; [`crate::service`] has a
+//! buffer for each client and each of its requests.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -42,7 +43,8 @@ const _: () = assert!(REPLY_BYTES <= USER_METADATA_BYTES);
 
 /// In [`Inbox::came`]: nothing yet, it waits for a datagram.
 const READY: u64 = u64::MAX;
-/// In [`Inbox::came`]: nothing, and it waits for nothing. Neither is the word of a datagram that fits a buffer.
+/// In [`Inbox::came`]: nothing, and it waits for nothing. Neither is the word of a datagram that
+/// fits a buffer.
 const NOTHING: u64 = READY - 1;
 
 /// The word of metadata of a datagram: its offset, and its length.
@@ -73,7 +75,8 @@ pub struct Receiver<H: Host = ProcessHost> {
 #[derive(Debug)]
 struct Inbox {
     buffer: ReceiveBuffer,
-    /// The word of the last datagram, once it was compared with what landed; or [`READY`] or [`NOTHING`].
+    /// The word of the last datagram, once it was compared with what landed; or [`READY`] or
+    /// [`NOTHING`].
     came: u64,
     /// The link over which it came.
     from: Option<LinkId>,
@@ -81,8 +84,9 @@ struct Inbox {
     hides_reply: bool,
 }
 
-/// A datagram in its receiver's buffer; no copy was made. It reads as its bytes. While it lives the receiver accepts no
-/// other; when it is dropped, the receiver is ready for the next one, which may lie over it.
+/// A datagram in its receiver's buffer; no copy was made. It reads as its bytes. While it lives the
+/// receiver accepts no other; when it is dropped, the receiver is ready for the next one, which may
+/// lie over it.
 pub struct Datagram<'a, H: Host = ProcessHost> {
     inbox: &'a mut Inbox,
     manager: &'a ManagerRef<H>,
@@ -103,16 +107,16 @@ impl<H: Host> Datagram<'_, H> {
         self.inbox.reply().ok().flatten()
     }
 
-    /// Who sent it, as the kernel or the handshake vouches; of a datagram of several packets, who sent the last of them: holders of
-    /// one ticket can send parts of one datagram. Nothing if the link over which it came ended long ago, or if
-    /// its sender had it come without notification.
+    /// Who sent it, as the kernel or the handshake vouches; of a datagram of several packets, who
+    /// sent the last of them: holders of one ticket can send parts of one datagram. Nothing if the
+    /// link over which it came ended long ago, or if its sender had it come without notification.
     pub fn sender(&self) -> Option<PeerIdentity> {
         let from = self.inbox.from?;
         self.manager.enter().ok()?.identity_of(from)
     }
 
-    /// Leaves the receiver as it is: it accepts nothing, and [`Receiver::latest`] shows this datagram, until
-    /// [`Receiver::ready`] is called.
+    /// Leaves the receiver as it is: it accepts nothing, and [`Receiver::latest`] shows this
+    /// datagram, until [`Receiver::ready`] is called.
     pub fn keep(self) {
         let _kept = ManuallyDrop::new(self);
     }
@@ -203,8 +207,8 @@ impl<H: Host> Receiver<H> {
         self.inbox.buffer.ticket()
     }
 
-    /// Makes the receiver ready for one datagram; the buffer is the sender's until it has come. A [`Datagram`] that is
-    /// dropped does the same.
+    /// Makes the receiver ready for one datagram; the buffer is the sender's until it has come. A
+    /// [`Datagram`] that is dropped does the same.
     #[inline]
     pub fn ready(&mut self) {
         self.inbox.ready();
@@ -215,9 +219,10 @@ impl<H: Host> Receiver<H> {
         self.inbox.came == READY
     }
 
-    /// Changes the key: tickets handed out before are worthless, and when this returns nothing sent with them
-    /// is being written any more. Makes no call of the operating system but for the random bits. A receiver with a name is
-    /// found with the new key by those who connect from now on.
+    /// Changes the key: tickets handed out before are worthless, and when this returns nothing sent
+    /// with them is being written any more. Makes no call of the operating system but for the
+    /// random bits. A receiver with a name is found with the new key by those who connect from now
+    /// on.
     pub fn revoke(&mut self) -> Result<(), ReceiveError> {
         let mut session = self.manager.enter()?;
         let key = session.new_key()?;
@@ -229,16 +234,18 @@ impl<H: Host> Receiver<H> {
         Ok(())
     }
 
-    /// Forgets a datagram that came only in part, because its sender died or gave up. If the receiver
-    /// is ready it stays so, and tickets stay good. Never needed after datagrams of one packet.
+    /// Forgets a datagram that came only in part, because its sender died or gave up. If the
+    /// receiver is ready it stays so, and tickets stay good. Never needed after datagrams of one
+    /// packet.
     pub fn reset(&mut self) {
         if let Ok(mut session) = self.manager.enter() {
             self.inbox.buffer.change(&mut session, None);
         }
     }
 
-    /// Waits for a datagram. Nothing if none came in time. The receiver is ready for the next one when what this returns is
-    /// dropped, and after [`ReceiveError::Malformed`]: a holder of its ticket broke the protocol. Does not allocate.
+    /// Waits for a datagram. Nothing if none came in time. The receiver is ready for the next one
+    /// when what this returns is dropped, and after [`ReceiveError::Malformed`]: a holder of its
+    /// ticket broke the protocol. Does not allocate.
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Datagram<'_, H>>, ReceiveError> {
         let inbox = &mut self.inbox;
@@ -258,8 +265,8 @@ impl<H: Host> Receiver<H> {
         }))
     }
 
-    /// As [`Receiver::recv`], for a task: it is woken when there may be a datagram ([`Manager::register_waker`]). Does not
-    /// block, nor allocate.
+    /// As [`Receiver::recv`], for a task: it is woken when there may be a datagram
+    /// ([`Manager::register_waker`]). Does not block, nor allocate.
     pub fn poll_recv(
         &mut self,
         context: &mut Context<'_>,
@@ -270,8 +277,8 @@ impl<H: Host> Receiver<H> {
         })
     }
 
-    /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). Dropping it loses
-    /// nothing.
+    /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager
+    /// ([`Manager::register_waker`]). Dropping it loses nothing.
     pub async fn recv_async(&mut self) -> Result<Datagram<'_, H>, ReceiveError> {
         poll_fn(|context| self.poll_came(context)).await?;
         Ok(Datagram {
@@ -291,7 +298,8 @@ impl<H: Host> Receiver<H> {
         })
     }
 
-    /// The bytes of the datagram that was kept ([`Datagram::keep`]), as long as the receiver was not made ready again.
+    /// The bytes of the datagram that was kept ([`Datagram::keep`]), as long as the receiver was
+    /// not made ready again.
     pub fn latest(&self) -> Option<&[u8]> {
         self.inbox.data()
     }
@@ -468,16 +476,17 @@ impl<H: Host> Sender<H> {
         })
     }
 
-    /// Sends `data` to the start of the buffer. `Ok` means accepted: if the receiver is not ready when the datagram comes, it is
-    /// refused there, which [`Sender::fence`] tells.
+    /// Sends `data` to the start of the buffer. `Ok` means accepted: if the receiver is not ready
+    /// when the datagram comes, it is refused there, which [`Sender::fence`] tells.
     #[inline(always)]
     pub fn send(&self, data: &[u8], wait: Wait) -> Result<SendHandle, SendError> {
         self.send_to(0, data, None, wait)
     }
 
-    /// As [`Sender::send`], as a future, for a datagram of any length. An event loop or a task must drive the manager
-    /// ([`Manager::register_waker`]). If it is dropped before it is done, the datagram is not sent, or
-    /// ([`SendError::Cut`]) the receiver has a part of it and its [`Receiver::reset`] is needed.
+    /// As [`Sender::send`], as a future, for a datagram of any length. An event loop or a task must
+    /// drive the manager ([`Manager::register_waker`]). If it is dropped before it is done, the
+    /// datagram is not sent, or ([`SendError::Cut`]) the receiver has a part of it and its
+    /// [`Receiver::reset`] is needed.
     pub async fn send_async(&mut self, data: &[u8]) -> Result<SendHandle, SendError> {
         let metadata = self.metadata(data);
         let message = Message::new(data).metadata(&metadata);
@@ -486,10 +495,11 @@ impl<H: Host> Sender<H> {
         poll_fn(|context| manager.poll_send(context, target, &message, &mut sending)).await
     }
 
-    /// As [`Sender::send_async`], for a task: it is woken when there may be room ([`Manager::register_waker`]), and the call is to be
-    /// made again with the same data until it is ready. The sender notes how much of a long datagram is sent. A call with data of
-    /// another length gives up the one before and begins anew: the receiver may have a part of that one, and its
-    /// [`Receiver::reset`] is needed. Does not block.
+    /// As [`Sender::send_async`], for a task: it is woken when there may be room
+    /// ([`Manager::register_waker`]), and the call is to be made again with the same data until it
+    /// is ready. The sender notes how much of a long datagram is sent. A call with data of another
+    /// length gives up the one before and begins anew: the receiver may have a part of that one,
+    /// and its [`Receiver::reset`] is needed. Does not block.
     pub fn poll_send(
         &mut self,
         context: &mut Context<'_>,
@@ -513,8 +523,8 @@ impl<H: Host> Sender<H> {
         word_of(self.target.ticket().base, data.len()).to_le_bytes()
     }
 
-    /// As [`Sender::send`], to `offset` in the buffer, with a ticket for the answer if one is wanted: a
-    /// [`Receiver::ticket`] of this manager.
+    /// As [`Sender::send`], to `offset` in the buffer, with a ticket for the answer if one is
+    /// wanted: a [`Receiver::ticket`] of this manager.
     #[inline(always)]
     pub fn send_to(
         &self,
@@ -523,7 +533,8 @@ impl<H: Host> Sender<H> {
         reply: Option<&Ticket>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        // As in `Ticket::place`: it wraps only if the ticket was made up, and then the place is wrong, no more.
+        // As in `Ticket::place`: it wraps only if the ticket was made up, and then the place is
+        // wrong, no more.
         let at = self.target.ticket().base.wrapping_add(u64::from(offset));
         let word = word_of(at, data.len());
         let mut message = Message::new(data).at(u64::from(offset));
@@ -543,14 +554,16 @@ impl<H: Host> Sender<H> {
         }
     }
 
-    /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
-    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`Session::fence`].
+    /// Waits until everything that was sent to the receiver's interface, by whichever sender of
+    /// this manager, is in its place there, or says what was refused since the fence before. Blocks
+    /// for as long as `wait` says. See [`Session::fence`].
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
         self.manager.enter()?.fence_to(&self.target, wait)
     }
 
-    /// As [`Sender::fence`], as a future, for what was sent before it was first polled. An event loop or a task must drive the
-    /// manager ([`Manager::register_waker`]). If it is dropped before it is done, the next fence tells what it would have told.
+    /// As [`Sender::fence`], as a future, for what was sent before it was first polled. An event
+    /// loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped before
+    /// it is done, the next fence tells what it would have told.
     pub async fn fence_async(&self) -> Result<(), FenceError> {
         self.manager.fence_async(&self.target).await
     }

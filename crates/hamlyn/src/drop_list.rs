@@ -1,5 +1,5 @@
-//! Handles that leave a note when they are dropped. Their owner reads the notes in its next call: a drop has no manager at hand,
-//! may happen in any thread, and must not wait.
+//! Handles that leave a note when they are dropped. Their owner reads the notes in its next call: a
+//! drop has no manager at hand, may happen in any thread, and must not wait.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,5 +1,5 @@
-//! What of the engine stands in the signatures of the lower layer, and in errors. The rest is not public: it may change with any
-//! version.
+//! What of the engine stands in the signatures of the lower layer, and in errors. The rest is not
+//! public: it may change with any version.
 
 /// Counts of packets, and their division among the members of a group.
 pub mod counting {

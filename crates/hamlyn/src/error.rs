@@ -16,8 +16,8 @@ use crate::ticket::{OutsideTicket, TicketError};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError {
-    /// Packets that were sent since the fence before were refused. Packets that were
-    /// sent to the same interfaces and not refused are in their place, unless the next fence says otherwise.
+    /// Packets that were sent since the fence before were refused. Packets that were sent to the
+    /// same interfaces and not refused are in their place, unless the next fence says otherwise.
     #[error("{count} of the packets that were sent were refused, the last: {last}")]
     Refused {
         /// How many packets. A message may have several.
@@ -201,7 +201,8 @@ pub enum ReceiveError {
     /// [`crate::Manager::next_event`].
     #[error(transparent)]
     PeerLost(#[from] PeerLost),
-    /// The sender closed the stream, or the publisher ended, and everything it sent has been received.
+    /// The sender closed the stream, or the publisher ended, and everything it sent has been
+    /// received.
     #[error("the sending end was closed: nothing more comes")]
     Closed,
     /// A sender that may write here wrote something that its protocol does not allow.
@@ -212,8 +213,9 @@ pub enum ReceiveError {
         /// What is wrong.
         what: &'static str,
     },
-    /// The sender of a stream ended, and some of what it had accepted was never sent: it was dropped while this receiver was
-    /// busy, or failed between two records. All that came before was received.
+    /// The sender of a stream ended, and some of what it had accepted was never sent: it was
+    /// dropped while this receiver was busy, or failed between two records. All that came before
+    /// was received.
     #[error(
         "the sender ended before all that it had accepted was sent: flush or close it before it ends"
     )]
@@ -229,7 +231,8 @@ pub enum ReceiveError {
     Host(#[from] HostError),
 }
 
-/// An end point could not be connected to: its address leads nowhere, or a ticket or seed could not be made usable here.
+/// An end point could not be connected to: its address leads nowhere, or a ticket or seed could not
+/// be made usable here.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -294,7 +297,8 @@ pub enum ConnectError {
         /// Ours.
         ours: u8,
     },
-    /// The end point is for one sender, or its members for one each, and all were connected to before.
+    /// The end point is for one sender, or its members for one each, and all were connected to
+    /// before.
     #[error(
         "{to} has been connected to already: it is for one sender; let its program bind another"
     )]

@@ -1,5 +1,6 @@
-//! What happens to an interface that no call is bound to: peers come and go, messages are refused, notifications are lost. A
-//! receive does not fail because of any of it; a program that cares asks here.
+//! What happens to an interface that no call is bound to: peers come and go, messages are refused,
+//! notifications are lost. A receive does not fail because of any of it; a program that cares asks
+//! here.
 
 use std::fmt;
 
@@ -21,11 +22,12 @@ pub enum Event {
         /// Why.
         end: LinkEnd,
     },
-    /// A packet of this interface was not delivered. The newest of each link are kept until the program asks for them. On one
-    /// host a refusal alone wakes no task that waits for events: see [`crate::Interface::next_undelivered`].
+    /// A packet of this interface was not delivered. The newest of each link are kept until the
+    /// program asks for them. On one host a refusal alone wakes no task that waits for events: see
+    /// [`crate::Interface::next_undelivered`].
     Refused(Undelivered),
-    /// Notifications were lost, because the manager's queue was full: receiver classes of the application's own
-    /// making take too little room ([`crate::Manager::register`]).
+    /// Notifications were lost, because the manager's queue was full: receiver classes of the
+    /// application's own making take too little room ([`crate::Manager::register`]).
     Overrun {
         /// How many.
         lost: u64,

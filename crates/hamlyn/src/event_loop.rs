@@ -1,6 +1,8 @@
-//! Event loops (decision 0021): a manager beside other things that a program waits for, in one `poll` or `epoll_wait`.
+//! Event loops (decision 0021): a manager beside other things that a program waits for, in one
+//! `poll` or `epoll_wait`.
 //!
-//! One call, [`Manager::prepare_sleep`], polls as a call that blocks would, and only then gives a [`Sleep`] to wait in:
+//! One call, [`Manager::prepare_sleep`], polls as a call that blocks would, and only then gives a
+//! [`Sleep`] to wait in:
 //!
 //! ```no_run
 //! # use std::os::fd::AsFd;
@@ -43,7 +45,8 @@ use crate::session::Session;
 use crate::tasks::Woken;
 use crate::wait::{Wait, WaitStep, Waiting};
 
-/// Times in a row that [`Manager::prepare_sleep`] may have news, before the program is to look at what else it waits for.
+/// Times in a row that [`Manager::prepare_sleep`] may have news, before the program is to look at
+/// what else it waits for.
 const NEWS_IN_A_ROW: u32 = 64;
 
 /// What a look brought: see [`Manager::look`].
@@ -58,28 +61,31 @@ pub enum Look<'a, H: Host = ProcessHost> {
 }
 
 impl<H: Host> Manager<H> {
-    /// The descriptor of this manager, for `poll`, `epoll` and their like; it stays the same. None in a simulator. It says
-    /// something only while there is a [`Sleep`].
+    /// The descriptor of this manager, for `poll`, `epoll` and their like; it stays the same. None
+    /// in a simulator. It says something only while there is a [`Sleep`].
     ///
-    /// It becomes readable when a peer sends or comes or goes, and stays so until the next sleep is prepared, which sees to
-    /// that: nothing is to be read from it. Both level and edge triggered waiting work.
+    /// It becomes readable when a peer sends or comes or goes, and stays so until the next sleep is
+    /// prepared, which sees to that: nothing is to be read from it. Both level and edge triggered
+    /// waiting work.
     pub fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
         self.descriptor.as_ref()
     }
 
-    /// Prepares to wait elsewhere, with [`Manager::descriptor`] among other things: polls for as long as a call
-    /// that blocks would, and returns nothing as soon as something has happened since this was last called for
-    /// this handle. Then each end point is to be asked until it has nothing. Otherwise it announces to all peers that this program
-    /// sleeps, until what it returns is dropped.
+    /// Prepares to wait elsewhere, with [`Manager::descriptor`] among other things: polls for as
+    /// long as a call that blocks would, and returns nothing as soon as something has happened
+    /// since this was last called for this handle. Then each end point is to be asked until it has
+    /// nothing. Otherwise it announces to all peers that this program sleeps, until what it returns
+    /// is dropped.
     ///
-    /// Blocks for as long as a call that blocks would poll (20 µs, unless set otherwise), and for `wait` at most. Does not allocate.
-    /// It moves packets meanwhile, and wakes the tasks that wait for this manager ([`Manager::register_waker`]).
+    /// Blocks for as long as a call that blocks would poll (20 µs, unless set otherwise), and for
+    /// `wait` at most. Does not allocate. It moves packets meanwhile, and wakes the tasks that wait
+    /// for this manager ([`Manager::register_waker`]).
     ///
-    /// If there always is something, one call of 64 returns a [`Sleep`] of no time at all, so that a program that calls
-    /// this in a loop looks at everything else that it waits for.
+    /// If there always is something, one call of 64 returns a [`Sleep`] of no time at all, so that
+    /// a program that calls this in a loop looks at everything else that it waits for.
     ///
-    /// Among threads each takes a handle of its own. Whatever other handles and end points do meanwhile, here or in other
-    /// threads, ends the sleep if it may matter.
+    /// Among threads each takes a handle of its own. Whatever other handles and end points do
+    /// meanwhile, here or in other threads, ends the sleep if it may matter.
     ///
     /// # Errors
     ///
@@ -113,8 +119,8 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// One step of [`Manager::prepare_sleep`], for runtimes that do something else between two looks. Does not
-    /// block.
+    /// One step of [`Manager::prepare_sleep`], for runtimes that do something else between two
+    /// looks. Does not block.
     pub fn look(&mut self, waiting: &mut Waiting) -> Result<Look<'_, H>, HostError> {
         Ok(match self.step_towards_sleep(waiting)? {
             Step::Again => Look::Again,
@@ -128,11 +134,13 @@ impl<H: Host> Manager<H> {
         })
     }
 
-    /// The task of that waker waits for this handle: it is woken when anything has happened, once, and then looks for itself. To
-    /// be called before each look at an end point, so that nothing is missed in between. One task for each handle: the last.
+    /// The task of that waker waits for this handle: it is woken when anything has happened, once,
+    /// and then looks for itself. To be called before each look at an end point, so that nothing is
+    /// missed in between. One task for each handle: the last.
     ///
-    /// An event loop, or a task of the runtime (`hamlyn-tokio`), must call [`Manager::prepare_sleep`] or [`Manager::look`]
-    /// meanwhile. Does not block, nor allocate but for more tasks than waited before.
+    /// An event loop, or a task of the runtime (`hamlyn-tokio`), must call
+    /// [`Manager::prepare_sleep`] or [`Manager::look`] meanwhile. Does not block, nor allocate but
+    /// for more tasks than waited before.
     ///
     /// # Errors
     ///
@@ -180,7 +188,8 @@ impl<H: Host> Manager<H> {
         waiting: &mut Waiting,
     ) -> Result<Step, HostError> {
         session.core.reap();
-        // What is at hand costs least if its end point takes it; only once, as it may be for none that is asked.
+        // What is at hand costs least if its end point takes it; only once, as it may be for none
+        // that is asked.
         let is_at_hand = !self.was_at_hand.load(Relaxed) && session.is_at_hand();
         self.was_at_hand.store(is_at_hand, Relaxed);
         if is_at_hand {
@@ -232,9 +241,9 @@ impl<S: Sharing> AsFd for Manager<ProcessHost<S>> {
     }
 }
 
-/// This program sleeps, or is about to: it waits for [`Manager::descriptor`] and for whatever else it likes, at most
-/// as long as [`Sleep::timeout`] says, and drops this as soon as it is awake. While it lives, peers ring, which costs
-/// them a system call.
+/// This program sleeps, or is about to: it waits for [`Manager::descriptor`] and for whatever else
+/// it likes, at most as long as [`Sleep::timeout`] says, and drops this as soon as it is awake.
+/// While it lives, peers ring, which costs them a system call.
 pub struct Sleep<'a, H: Host = ProcessHost> {
     manager: &'a Manager<H>,
     waiting: Waiting,
@@ -256,8 +265,9 @@ impl<'a, H: Host> Sleep<'a, H> {
         }
     }
 
-    /// For how long to wait at most; none if there is no limit. Zero, if something has happened since, or if the
-    /// time is over. A clock of coarser units must round up, or it is asked again and again.
+    /// For how long to wait at most; none if there is no limit. Zero, if something has happened
+    /// since, or if the time is over. A clock of coarser units must round up, or it is asked again
+    /// and again.
     pub fn timeout(&self) -> Option<Duration> {
         let Some(slept) = &self.slept else {
             return Some(Duration::ZERO);

@@ -1,20 +1,24 @@
-//! Exported memory (decision 0037): all of a slot, mapped by any number of peers, whose one-sided operations are then loads, stores
-//! and locked instructions.
+//! Exported memory (decision 0037): all of a slot, mapped by any number of peers, whose one-sided
+//! operations are then loads, stores and locked instructions.
 //!
-//! The owner allocates an area with [`Area::exportable`](crate::Area::exportable), opens a slot over all of it, exports that
-//! ([`Interface::export`](crate::Interface::export)) and sends the [`ExportTicket`] to its peers in messages. A peer that has a link
-//! to the owner takes it up with [`Session::import`](crate::Session::import). From then on the operations of initiators that it
-//! opens on tickets of this slot are made in the memory itself, and [`Import::window`] is a handle for layers that want no more
-//! than a few instructions for each access. Other peers of the same slot send packets as before.
+//! The owner allocates an area with [`Area::exportable`](crate::Area::exportable), opens a slot
+//! over all of it, exports that ([`Interface::export`](crate::Interface::export)) and sends the
+//! [`ExportTicket`] to its peers in messages. A peer that has a link to the owner takes it up with
+//! [`Session::import`](crate::Session::import). From then on the operations of initiators that it
+//! opens on tickets of this slot are made in the memory itself, and [`Import::window`] is a handle
+//! for layers that want no more than a few instructions for each access. Other peers of the same
+//! slot send packets as before.
 //!
-//! **What it costs in trust.** Importers see all of the area, now and later, and with the right to write they may write all of it at
-//! any time. What the kernel enforces is the difference between reading and writing: a slot with [`Rights::READ`] alone is
-//! mapped for reading only. So rights between these are not exported. Keys guard packets, not mappings: a slot that gets a
-//! new key keeps its importers, until [`Interface::revoke_export`](crate::Interface::revoke_export) has returned. From then on
-//! nothing that they do changes the area.
+//! **What it costs in trust.** Importers see all of the area, now and later, and with the right to
+//! write they may write all of it at any time. What the kernel enforces is the difference between
+//! reading and writing: a slot with [`Rights::READ`] alone is mapped for reading only. So rights
+//! between these are not exported. Keys guard packets, not mappings: a slot that gets a new key
+//! keeps its importers, until [`Interface::revoke_export`](crate::Interface::revoke_export) has
+//! returned. From then on nothing that they do changes the area.
 //!
-//! **What importers are told.** A word in a page that only the owner can write says whether the export lasts. Operations look at it
-//! and go as packets when it has ended. What was stored at that very moment may be lost.
+//! **What importers are told.** A word in a page that only the owner can write says whether the
+//! export lasts. Operations look at it and go as packets when it has ended. What was stored at that
+//! very moment may be lost.
 
 use std::sync::Arc;
 
@@ -38,8 +42,9 @@ const VERSION: u8 = 0x82;
 const SUM_AT: usize = EXPORT_TICKET_BYTES - 4;
 const SECRET_AT: usize = SUM_AT - 8;
 
-/// An export, in its owner's hands. It lasts until [`Interface::revoke_export`](crate::Interface::revoke_export), or until
-/// its slot is closed; dropping this ends nothing.
+/// An export, in its owner's hands. It lasts until
+/// [`Interface::revoke_export`](crate::Interface::revoke_export), or until its slot is closed;
+/// dropping this ends nothing.
 #[derive(Debug)]
 #[must_use = "without it the export cannot be revoked"]
 pub struct Export {
@@ -131,7 +136,8 @@ impl Import {
         &self.ticket
     }
 
-    /// Whether the export still lasts and there is a link to its owner, as far as this side was told.
+    /// Whether the export still lasts and there is a link to its owner, as far as this side was
+    /// told.
     pub fn lasts(&self) -> bool {
         self.area.lasts()
     }

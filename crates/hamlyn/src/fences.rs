@@ -13,22 +13,23 @@ use crate::session::Session;
 use crate::wait::Wait;
 
 impl<H: Host> Manager<H> {
-    /// Waits until everything that was accepted before is in its place at its receivers, or says what is not:
-    /// [`Session::fence`]. Other threads may use the manager meanwhile.
+    /// Waits until everything that was accepted before is in its place at its receivers, or says
+    /// what is not: [`Session::fence`]. Other threads may use the manager meanwhile.
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
         self.enter()?.fence(wait)
     }
 
-    /// As [`Manager::fence`], as a future, for what was accepted before it was first polled. An event loop or a task must
-    /// drive the manager ([`Manager::register_waker`]). If it is dropped before it is done, the next fence tells what it
-    /// would have told.
+    /// As [`Manager::fence`], as a future, for what was accepted before it was first polled. An
+    /// event loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped
+    /// before it is done, the next fence tells what it would have told.
     pub async fn fence_async(&self) -> Result<(), FenceError> {
         self.hold()
             .fenced(|session| Ok(session.begin_fence()))
             .await
     }
 
-    /// As [`Session::fence_link`], as a future like that of [`Manager::fence_async`], which has a handle of its own.
+    /// As [`Session::fence_link`], as a future like that of [`Manager::fence_async`], which has a
+    /// handle of its own.
     pub fn fence_link_async(
         &self,
         link: LinkId,

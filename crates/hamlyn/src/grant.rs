@@ -1,13 +1,14 @@
 //! Grants of pages to chosen peers (direct placement, decision 0006).
 //!
-//! A peer that holds a grant stores messages of [`PLACED_BYTES_MIN`] and more to that part of the slot into the owner's memory by itself,
-//! and sends only the header; nothing else changes for either side. The owner makes a [`Grant`]
-//! with [`crate::Interface::grant`] and sends its [`GrantTicket`] to the peer, which takes it up with
-//! [`crate::Session::accept_grant`].
+//! A peer that holds a grant stores messages of [`PLACED_BYTES_MIN`] and more to that part of the
+//! slot into the owner's memory by itself, and sends only the header; nothing else changes for
+//! either side. The owner makes a [`Grant`] with [`crate::Interface::grant`] and sends its
+//! [`GrantTicket`] to the peer, which takes it up with [`crate::Session::accept_grant`].
 //!
-//! **What it costs in trust**: while a grant lasts, its holder may write those pages at any time, also
-//! those that were announced already. An owner that must not see bytes change copies them out before it looks at
-//! them twice. After [`crate::Interface::revoke_grant`] has returned, the holder changes nothing any more.
+//! **What it costs in trust**: while a grant lasts, its holder may write those pages at any time,
+//! also those that were announced already. An owner that must not see bytes change copies them out
+//! before it looks at them twice. After [`crate::Interface::revoke_grant`] has returned, the holder
+//! changes nothing any more.
 
 use hamlyn_engine::grant::{GrantId, GrantRefused};
 use hamlyn_engine::packet::SlotName;
@@ -18,8 +19,8 @@ use crate::forks::from_forked;
 use crate::peer::LinkEnd;
 use crate::ticket::{TicketError, check_sum};
 
-/// Messages shorter than this go as copies, although their place was granted: what lies in a cell or beside one arrives
-/// with it, and what was placed is fetched only after it.
+/// Messages shorter than this go as copies, although their place was granted: what lies in a cell
+/// or beside one arrives with it, and what was placed is fetched only after it.
 pub const PLACED_BYTES_MIN: u64 = 512;
 /// Grants of one interface that were made and not taken back.
 pub const GRANTS_MAX: usize = 256;

@@ -95,9 +95,9 @@ impl<H: Host> Receiver<H> {
         Ok(receiver)
     }
 
-    /// Begins a round of a group that was bound to an item: divides its buffer into consecutive parts of the given lengths and
-    /// offers a member for each, to one asker each, in that order. Members of earlier rounds that no peer asked for are
-    /// withdrawn.
+    /// Begins a round of a group that was bound to an item: divides its buffer into consecutive
+    /// parts of the given lengths and offers a member for each, to one asker each, in that order.
+    /// Members of earlier rounds that no peer asked for are withdrawn.
     pub fn begin_shared(&mut self, lengths_bytes: &[u64]) -> Result<(), BeginError> {
         let members = self.begin()?.divide(lengths_bytes)?;
         let Some(bound) = &self.bound else {
@@ -113,14 +113,15 @@ impl<H: Host> Receiver<H> {
         Ok(())
     }
 
-    /// Begins a round: a fresh key, an empty count, and the whole of buffer and share as
-    /// one member, to be divided with [`Member::divide`] among the senders. Members of earlier rounds
+    /// Begins a round: a fresh key, an empty count, and the whole of buffer and share as one
+    /// member, to be divided with [`Member::divide`] among the senders. Members of earlier rounds
     /// are worthless, so late packets of theirs cannot disturb this one.
     pub fn begin(&mut self) -> Result<Member, ReceiveError> {
         let mut session = self.manager.enter()?;
         let key = session.new_key()?;
         let buffer = &mut self.buffer;
-        // A packet of an earlier round may be under way: it is all in when this begins, or is refused.
+        // A packet of an earlier round may be under way: it is all in when this begins, or is
+        // refused.
         session.between_packets(|| {
             if let Some(entry) = buffer.entry() {
                 entry.disarm();
@@ -137,8 +138,9 @@ impl<H: Host> Receiver<H> {
         })
     }
 
-    /// Waits until everything from all members has come, and returns it. Nothing if that was not so in
-    /// time. Which peers were lost, one of which may have been a member, tells [`crate::Manager::next_event`].
+    /// Waits until everything from all members has come, and returns it. Nothing if that was not so
+    /// in time. Which peers were lost, one of which may have been a member, tells
+    /// [`crate::Manager::next_event`].
     pub fn recv(&mut self, wait: Wait) -> Result<Option<&[u8]>, ReceiveError> {
         self.manager.check()?;
         if !self.open {
@@ -238,15 +240,17 @@ impl<H: Host> Sender<H> {
         Ok(handle)
     }
 
-    /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
-    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`crate::Session::fence`].
+    /// Waits until everything that was sent to the receiver's interface, by whichever sender of
+    /// this manager, is in its place there, or says what was refused since the fence before. Blocks
+    /// for as long as `wait` says. See [`crate::Session::fence`].
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
         self.manager.enter()?.fence_to(&self.target, wait)
     }
 
-    /// As [`Sender::fence`], as a future, for what was sent before it was first polled. An event loop or a task must drive the
-    /// manager ([`Manager::register_waker`]). If it is dropped before it is done, the next fence tells what it would have told. It
-    /// borrows nothing of the sender, which may send meanwhile.
+    /// As [`Sender::fence`], as a future, for what was sent before it was first polled. An event
+    /// loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped before
+    /// it is done, the next fence tells what it would have told. It borrows nothing of the sender,
+    /// which may send meanwhile.
     pub fn fence_async(&self) -> impl Future<Output = Result<(), FenceError>> + use<H> {
         let (manager, target) = (self.manager.clone(), self.target);
         async move { manager.fence_async(&target).await }

@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The transmit or the receive half. With a tag of its own, which is told in fewer instructions than a value
-/// that the half itself never has.
+/// The transmit or the receive half. With a tag of its own, which is told in fewer instructions
+/// than a value that the half itself never has.
 #[repr(u8)]
 pub(crate) enum Half<T> {
     /// The application's alone.
@@ -37,8 +37,8 @@ impl<T> Half<T> {
         }
     }
 
-    /// Uses the half, if it is the application's, lent or not. Not for the fast path: what is done is compiled twice, and so is
-    /// not made part of its caller.
+    /// Uses the half, if it is the application's, lent or not. Not for the fast path: what is done
+    /// is compiled twice, and so is not made part of its caller.
     pub(crate) fn with_own<R>(&mut self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         match self {
             Half::Own(half) => Some(act(half)),

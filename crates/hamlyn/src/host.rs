@@ -1,4 +1,5 @@
-//! What of the hosts programs need: how an interface is opened, who may be linked to it, and what can go wrong.
+//! What of the hosts programs need: how an interface is opened, who may be linked to it, and what
+//! can go wrong.
 
 pub use hamlyn_host::{
     Address, ConnectError, Destination, Errno, Host, HostError, LossCause, Peer, RefusedBecause,

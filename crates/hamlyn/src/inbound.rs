@@ -89,8 +89,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         }
     }
 
-    /// Differs when anything was taken since, or a link is looked at again that had been idle: so that those look once more who
-    /// sleep, or are about to.
+    /// Differs when anything was taken since, or a link is looked at again that had been idle: so
+    /// that those look once more who sleep, or are about to.
     #[inline]
     pub(crate) fn activity(&self) -> u64 {
         self.packets() + self.active_links.activations()
@@ -127,7 +127,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
             .map_or(0, |rx_link| rx_link.end.taken());
     }
 
-    /// Takes in a new link, and names it. Its peer need not ring, so the thread that drives this half must be awake, or be woken.
+    /// Takes in a new link, and names it. Its peer need not ring, so the thread that drives this
+    /// half must be awake, or be woken.
     pub(crate) fn insert(&mut self, token: u64, end: R) -> LinkId {
         self.end_turn();
         let id = self.rx_links.insert(token, end);
@@ -140,8 +141,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         id
     }
 
-    /// Notes that the peer with that token is lost: its link ends when it is empty. Nothing if that is
-    /// known, or there is none.
+    /// Notes that the peer with that token is lost: its link ends when it is empty. Nothing if that
+    /// is known, or there is none.
     pub(crate) fn lose(&mut self, token: u64, cause: LossCause) -> Option<LinkId> {
         let id = self.rx_links.lose(token, cause)?;
         // It has turns until all that it had sent is taken.
@@ -181,8 +182,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     }
 
     /// Returns all credit that is held back, and tells all peers that we are about to sleep. To be
-    /// followed by a barrier that they pass, too, and [`Inbound::poll_all_next`]. Returns when to wake at
-    /// the latest, because a peer could not be rung for; `now_ns` is asked only then.
+    /// followed by a barrier that they pass, too, and [`Inbound::poll_all_next`]. Returns when to
+    /// wake at the latest, because a peer could not be rung for; `now_ns` is asked only then.
     pub(crate) fn announce_sleep(&mut self, now_ns: impl FnOnce() -> u64) -> Option<u64> {
         let owes_rings = self.rx_links.return_credit();
         self.active_links.announce_sleep(&mut self.rx_links);
@@ -235,7 +236,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         count
     }
 
-    /// Packets of any kind, as long as this turn lasts: those that announce themselves in `queue`, which is empty, at most so many. How many of them.
+    /// Packets of any kind, as long as this turn lasts: those that announce themselves in `queue`,
+    /// which is empty, at most so many. How many of them.
     pub(crate) fn take_more(
         &mut self,
         queue: QueueId,
@@ -265,8 +267,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         Some(received.notification(from))
     }
 
-    /// The next packet of the link whose turn it is, of whatever kind, as long as the turn lasts: its notification, if it announces
-    /// itself in `queue`, which is empty.
+    /// The next packet of the link whose turn it is, of whatever kind, as long as the turn lasts:
+    /// its notification, if it announces itself in `queue`, which is empty.
     #[inline]
     pub(crate) fn take_next_handed(&mut self, queue: QueueId) -> Option<Notification> {
         if !self.is_at_hand() || self.turn_packets() >= BURST_PACKETS {
@@ -278,7 +280,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         }
     }
 
-    /// As [`Inbound::take_handed`], for a message that is awaited; its word of metadata and where it landed.
+    /// As [`Inbound::take_handed`], for a message that is awaited; its word of metadata and where
+    /// it landed.
     #[inline(always)]
     pub(crate) fn take_awaited(
         &mut self,
@@ -310,7 +313,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     }
 
     /// Whether the fast paths may have found nothing only because credit was due, and are worth
-    /// another try. At the end of a turn they are not, and the rest of the interface is looked after.
+    /// another try. At the end of a turn they are not, and the rest of the interface is looked
+    /// after.
     #[cold]
     #[inline(never)]
     pub(crate) fn continues_turn(&mut self) -> bool {
@@ -320,8 +324,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
             && self.turn_packets() < BURST_SHORT_PACKETS
     }
 
-    /// Whether there is one link only, and a poll would take nothing from it. If so, what a poll returns of room
-    /// is returned, and the interval between two looks passes.
+    /// Whether there is one link only, and a poll would take nothing from it. If so, what a poll
+    /// returns of room is returned, and the interval between two looks passes.
     #[inline]
     pub(crate) fn is_silent(&mut self) -> bool {
         if !self.active_links.is_one() {
@@ -339,8 +343,9 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         true
     }
 
-    /// Looks some times, pausing in between, at nothing but the link whose turn it is: whether something is there. Much
-    /// cheaper than a poll, so what comes next over the link that was last busy is seen sooner.
+    /// Looks some times, pausing in between, at nothing but the link whose turn it is: whether
+    /// something is there. Much cheaper than a poll, so what comes next over the link that was last
+    /// busy is seen sooner.
     #[inline]
     pub(crate) fn peek(&mut self) {
         let Some(rx_link) = self.rx_links.current() else {
@@ -436,13 +441,14 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         None
     }
 
-    /// Takes packets of the link whose turn it is until there is none, the turn is over, or one announces itself
-    /// in `waiting`.
+    /// Takes packets of the link whose turn it is until there is none, the turn is over, or one
+    /// announces itself in `waiting`.
     fn poll_link(&mut self, waiting: Option<QueueId>) -> Option<Notification> {
         while self.turn_packets() < BURST_PACKETS {
             match self.take_next(waiting) {
                 Reception::Handed(notification) => return Some(notification),
-                // Answers are sent when this poll is over, which need not take a long look at nothing first.
+                // Answers are sent when this poll is over, which need not take a long look at
+                // nothing first.
                 Reception::Taken
                     if self.receiver.owes_answers()
                         && self.rx_links.current().is_none_or(is_silent) =>
@@ -476,7 +482,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         let receiver = &mut self.receiver;
         let from = rx_link.id;
         let mut refused_key = None;
-        // Words come out of there, not a notification: what is stored in pieces and loaded as a whole takes long.
+        // Words come out of there, not a notification: what is stored in pieces and loaded as a
+        // whole takes long.
         let take = |header: &Header, payload: &R::Payload<'_>| {
             let received = match LINE {
                 // Most of what is not short there is a request.
@@ -539,7 +546,8 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     }
 }
 
-/// Whether there is nothing to take from a link, nor to do about it but to return room, which is done.
+/// Whether there is nothing to take from a link, nor to do about it but to return room, which is
+/// done.
 #[inline]
 fn is_silent<R: ReceiveEnd>(rx_link: &mut RxLink<R>) -> bool {
     if rx_link.lost.is_some() || rx_link.end.is_pending() {
@@ -549,7 +557,8 @@ fn is_silent<R: ReceiveEnd>(rx_link: &mut RxLink<R>) -> bool {
     true
 }
 
-/// The next packet of that link, if it is short and can take the fast path; see [`Receiver::receive_short`].
+/// The next packet of that link, if it is short and can take the fast path; see
+/// [`Receiver::receive_short`].
 #[inline(always)]
 fn take_short<R: ReceiveEnd, O: ReceiveObserver<Area>, const HAS_METADATA: bool>(
     rx_link: &mut RxLink<R>,

@@ -204,8 +204,8 @@ impl<H: Host> Interface<H> {
         &mut self.host
     }
 
-    /// How many different wrong keys a peer may present before it is cut off. A key that it presented lately does not
-    /// count again, and every 1,024 good packets make up for one.
+    /// How many different wrong keys a peer may present before it is cut off. A key that it
+    /// presented lately does not count again, and every 1,024 good packets make up for one.
     pub fn set_bad_keys_max(&mut self, packets: u32) {
         if !self.is_forked() {
             self.inbound.lock(|inbound| inbound.bad_keys_max = packets);
@@ -255,8 +255,8 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// Whether the queue was found empty and nothing was put into any since. With a network processor
-    /// that receives, whether it is empty.
+    /// Whether the queue was found empty and nothing was put into any since. With a network
+    /// processor that receives, whether it is empty.
     #[inline(always)]
     pub(crate) fn is_known_empty(&self, queue: &Queue) -> bool {
         match &self.inbound {
@@ -307,8 +307,9 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// Closes a slot. Its tickets are worthless from now on, and its grants and its export are revoked, which
-    /// takes as long as [`Interface::revoke_grant`] and [`Interface::revoke_export`].
+    /// Closes a slot. Its tickets are worthless from now on, and its grants and its export are
+    /// revoked, which takes as long as [`Interface::revoke_grant`] and
+    /// [`Interface::revoke_export`].
     pub fn close_slot(&mut self, slot: Slot) -> Result<(), SlotError> {
         self.check().map_err(|Forked| SlotError::Forked)?;
         self.close_slot_named(slot.name)
@@ -354,9 +355,10 @@ impl<H: Host> Interface<H> {
         Ok(())
     }
 
-    /// Makes a change while no packet is being received: what came before is all in, and what comes after finds the
-    /// change whole. With a strategy by which a network processor receives, metadata entries that are armed must be changed
-    /// so; an entry that is not armed may be permitted and armed at any time.
+    /// Makes a change while no packet is being received: what came before is all in, and what comes
+    /// after finds the change whole. With a strategy by which a network processor receives,
+    /// metadata entries that are armed must be changed so; an entry that is not armed may be
+    /// permitted and armed at any time.
     pub fn between_packets<R>(&mut self, change: impl FnOnce() -> R) -> R {
         match self.is_forked() {
             // No packet is received, and the lock may be a thread's that is not there.
@@ -379,7 +381,8 @@ impl<H: Host> Interface<H> {
             .read(|inbound| inbound.receiver.slot_info(slot.name))
     }
 
-    /// Number of slots open. Those of an end point that was dropped count until the interface's next call.
+    /// Number of slots open. Those of an end point that was dropped count until the interface's
+    /// next call.
     pub fn slots_open(&self) -> usize {
         match self.is_forked() {
             true => 0,

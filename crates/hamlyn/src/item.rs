@@ -1,10 +1,13 @@
-//! Items: the names under which end points are found (`Hamlyn 6.3`, first contact). An end point is bound to an item of its
-//! manager, and found as `name/item`, or `host/name/item` across hosts, by those who may be linked to the manager's interface.
+//! Items: the names under which end points are found (`Hamlyn 6.3`, first contact). An end point is
+//! bound to an item of its manager, and found as `name/item`, or `host/name/item` across hosts, by
+//! those who may be linked to the manager's interface.
 //!
-//! What is offered under an item begins with a header: the version of this form, the protocol, and the type of what is
-//! carried. So a program that asks for another protocol or type is told which there is, before anything is sent.
+//! What is offered under an item begins with a header: the version of this form, the protocol, and
+//! the type of what is carried. So a program that asks for another protocol or type is told which
+//! there is, before anything is sent.
 //!
-//! Refused: an address of another shape; an offer that is no end point; an item that is bound twice.
+//! Refused: an address of another shape; an offer that is no end point; an item that is bound
+//! twice.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -89,7 +92,8 @@ impl ItemHeader {
         }
     }
 
-    /// The header and what follows it. Without a body it says that whom the end point is for has been found.
+    /// The header and what follows it. Without a body it says that whom the end point is for has
+    /// been found.
     pub(crate) fn with(&self, body: &[u8]) -> Vec<u8> {
         let [m0, m1] = MARK;
         let mut bytes = vec![m0, m1, VERSION, self.protocol as u8];
@@ -104,7 +108,8 @@ impl ItemHeader {
         bytes
     }
 
-    /// What follows the header, if it is this one; `to` is the address that was asked. Total: any bytes give an answer.
+    /// What follows the header, if it is this one; `to` is the address that was asked. Total: any
+    /// bytes give an answer.
     pub(crate) fn body_of(&self, offered: &[u8], to: &str) -> Result<Vec<u8>, ConnectError> {
         let to = || to.to_owned();
         let not_bound = |what| ConnectError::NotBound { to: to(), what };
@@ -166,7 +171,8 @@ fn read_type(bytes: &[u8]) -> Option<(String, &[u8])> {
     Some((describe(&String::from_utf8_lossy(name), length_bytes), rest))
 }
 
-/// An item to which an end point is bound. When it is dropped, peers do not find the end point any more.
+/// An item to which an end point is bound. When it is dropped, peers do not find the end point any
+/// more.
 #[derive(Debug)]
 pub(crate) struct Bound {
     pub(crate) item: String,
@@ -183,7 +189,8 @@ impl Drop for Bound {
     }
 }
 
-/// One of the places under an item, which its asker has or will have. When it is dropped, the place is free.
+/// One of the places under an item, which its asker has or will have. When it is dropped, the place
+/// is free.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) item: String,
@@ -209,9 +216,9 @@ pub(crate) struct Found {
     pub(crate) asked_ns: u64,
 }
 
-/// How long an offer is good for: half of the time after which its owner takes it back from a peer that does not present itself.
-/// A peer whose greeting is in the link by then has presented itself in time, because the owner takes in what has come before it
-/// takes anything back.
+/// How long an offer is good for: half of the time after which its owner takes it back from a peer
+/// that does not present itself. A peer whose greeting is in the link by then has presented itself
+/// in time, because the owner takes in what has come before it takes anything back.
 const FOUND_NS_MAX: u64 = 5_000_000_000;
 
 impl Found {

@@ -25,20 +25,23 @@
 //! # }
 //! ```
 //!
-//! **Two layers** (`Hamlyn 3`). The upper one is [`Manager`] with its protocols: [`datagram`], [`stream`], [`tagged_write`],
-//! [`group`], [`service`], [`loans`]; [`typed`] end points carry values. The lower one is [`Interface`]: slots, termini, queues, `send_msg`
-//! and `rcv`, [`one_sided`] operations, and tickets, which may be handed to chosen peers.
+//! **Two layers** (`Hamlyn 3`). The upper one is [`Manager`] with its protocols: [`datagram`],
+//! [`stream`], [`tagged_write`], [`group`], [`service`], [`loans`]; [`typed`] end points carry
+//! values. The lower one is [`Interface`]: slots, termini, queues, `send_msg` and `rcv`,
+//! [`one_sided`] operations, and tickets, which may be handed to chosen peers.
 //!
-//! **Threads.** A manager and its end points stay in the thread that opened it, and cost no lock; open one for each thread that
-//! communicates. [`Manager::detach`] moves one that has no end points. Those that [`open_shared`] opens may be used by any thread,
-//! one at a time, for the price of a lock. Tickets and seeds may move freely.
+//! **Threads.** A manager and its end points stay in the thread that opened it, and cost no lock;
+//! open one for each thread that communicates. [`Manager::detach`] moves one that has no end
+//! points. Those that [`open_shared`] opens may be used by any thread, one at a time, for the price
+//! of a lock. Tickets and seeds may move freely.
 //!
-//! **Waiting.** Calls that may have to wait take a [`Wait`]: not at all, for so long, or for ever. They poll for a while, which
-//! they learn, and then sleep. Event loops wait with [`Manager::prepare_sleep`], tasks with `recv_async` and its like, which the
-//! crate `hamlyn-tokio` drives.
+//! **Waiting.** Calls that may have to wait take a [`Wait`]: not at all, for so long, or for ever.
+//! They poll for a while, which they learn, and then sleep. Event loops wait with
+//! [`Manager::prepare_sleep`], tasks with `recv_async` and its like, which the crate `hamlyn-tokio`
+//! drives.
 //!
-//! **Events.** Peers come and go, and packets are refused; [`Manager::next_event`] tells. A receive fails only if it can never
-//! succeed.
+//! **Events.** Peers come and go, and packets are refused; [`Manager::next_event`] tells. A receive
+//! fails only if it can never succeed.
 //!
 //! **Protection** is meant between users, containers and sandboxes. Processes of the same user can
 //! read each other's memory with the kernel's help whatever we do.

@@ -142,7 +142,8 @@ impl Links {
         Some(self.identity(id)?.interface)
     }
 
-    /// Whether both are the same interface. A destination may name this host by its number; without one, it is on this host.
+    /// Whether both are the same interface. A destination may name this host by its number; without
+    /// one, it is on this host.
     fn are_same(&self, one: &Destination, other: &Destination) -> bool {
         let plain = |node: u32| if node == self.here { 0 } else { node };
         let is_same_node = self.here == 0 || plain(one.node) == plain(other.node);
@@ -211,7 +212,8 @@ impl Links {
             .map(|(id, _)| id)
     }
 
-    /// Whether that link leads there, or led there before it ended; nothing if it ended so long ago that this is not known.
+    /// Whether that link leads there, or led there before it ended; nothing if it ended so long ago
+    /// that this is not known.
     pub(crate) fn led_to(&self, id: LinkId, destination: &Destination) -> Option<bool> {
         let to = self.destination(id)?;
         Some(self.are_same(&to, destination))

@@ -1,11 +1,12 @@
 //! How long a receiver that polls leaves a line alone between two looks at it.
 //!
-//! A look at a line that its sender is writing takes the line away from the sender, who must fetch it again for the next store.
-//! So an eager receiver slows down what it waits for. A receiver that looks again after about as long as the line takes to come
-//! sees the message hardly later, and lets it be written. How long that is differs by a factor of ten: between two threads of a
-//! core, two cores of a cache, and two caches; and a hypervisor moves processors. So it is learnt while waiting, from looks that
-//! find something: such a look takes as long as the line does. Half of that was best where it was measured
-//! (docs/performance.md, How often to look).
+//! A look at a line that its sender is writing takes the line away from the sender, who must fetch
+//! it again for the next store. So an eager receiver slows down what it waits for. A receiver that
+//! looks again after about as long as the line takes to come sees the message hardly later, and
+//! lets it be written. How long that is differs by a factor of ten: between two threads of a core,
+//! two cores of a cache, and two caches; and a hypervisor moves processors. So it is learnt while
+//! waiting, from looks that find something: such a look takes as long as the line does. Half of
+//! that was best where it was measured (docs/performance.md, How often to look).
 
 use std::hint::spin_loop;
 
@@ -27,7 +28,8 @@ pub(crate) struct LookInterval {
     pauses: u32,
     /// Waits until one is measured.
     unmeasured: u32,
-    /// How long a pause takes, in ticks, and how long the line took lately; zero as long as that is not known.
+    /// How long a pause takes, in ticks, and how long the line took lately; zero as long as that is
+    /// not known.
     pause_ticks: u64,
     line_ticks: u64,
 }

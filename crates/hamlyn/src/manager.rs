@@ -2,9 +2,9 @@
 //! each send terminus; it owns the notification queue that its receivers share
 //! and leads every arrival to the receiver it is for.
 //!
-//! A manager is a handle: its end points hold the same interface, which is closed with the last of them. Its host says
-//! whether they stay in one thread, which costs a flag, or may be used by any, for the price of a lock
-//! ([`hamlyn_host::sharing`]). Within one thread the compiler sees to it:
+//! A manager is a handle: its end points hold the same interface, which is closed with the last of
+//! them. Its host says whether they stay in one thread, which costs a flag, or may be used by any,
+//! for the price of a lock ([`hamlyn_host::sharing`]). Within one thread the compiler sees to it:
 //!
 //! ```compile_fail,E0277
 //! let here = hamlyn::open("alice").unwrap();
@@ -58,8 +58,8 @@ pub struct Manager<H: Host = ProcessHost> {
 /// The number of the next handle.
 static HANDLES: AtomicU64 = AtomicU64::new(0);
 
-/// A manager that an end point holds. When that is gone, what it leaves behind is seen to at once, if no call is under way; to be
-/// the last field, as the others leave it.
+/// A manager that an end point holds. When that is gone, what it leaves behind is seen to at once,
+/// if no call is under way; to be the last field, as the others leave it.
 #[derive(Debug)]
 pub(crate) struct ManagerRef<H: Host>(Manager<H>);
 
@@ -206,21 +206,22 @@ impl<H: Host> Manager<H> {
     ///
     /// # Panics
     ///
-    /// While another call of this manager is under way: while what this returned before is not dropped, or from within
-    /// a [`ReceiverClass`]. In a forked child, where the calls of what this returns fail, while
-    /// another thread of the parent had the manager.
+    /// While another call of this manager is under way: while what this returned before is not
+    /// dropped, or from within a [`ReceiverClass`]. In a forked child, where the calls of what this
+    /// returns fail, while another thread of the parent had the manager.
     #[inline]
     #[track_caller]
     pub fn session(&self) -> Session<'_, H> {
         self.enter_to_read()
     }
 
-    /// As [`Session::ask`], and other threads use the manager while this one waits. Blocks for as long as `wait`
-    /// says while no interface has the name or nothing is offered.
+    /// As [`Session::ask`], and other threads use the manager while this one waits. Blocks for as
+    /// long as `wait` says while no interface has the name or nothing is offered.
     ///
     /// # Errors
     ///
-    /// The address or the item cannot be used, nobody has the name, or nothing was offered before the time was over.
+    /// The address or the item cannot be used, nobody has the name, or nothing was offered before
+    /// the time was over.
     pub fn ask(&self, to: Address<'_>, item: &str, wait: Wait) -> Result<Vec<u8>, ConnectError> {
         Ok(self.enter()?.ask(to, item, wait)?)
     }
@@ -265,10 +266,10 @@ impl<H: Host> Manager<H> {
     }
 
     /// Waits until anything has happened since this was last called: a packet, a connection, a
-    /// loss; or until the time is over. For programs that serve several end points: ask
-    /// each until it has nothing, then wait. What one end point finds for another while it
-    /// is asked counts, so nothing is overlooked. Among threads each takes a handle of its own. [`Manager::prepare_sleep`] is for
-    /// programs that wait for something else as well.
+    /// loss; or until the time is over. For programs that serve several end points: ask each until
+    /// it has nothing, then wait. What one end point finds for another while it is asked counts, so
+    /// nothing is overlooked. Among threads each takes a handle of its own.
+    /// [`Manager::prepare_sleep`] is for programs that wait for something else as well.
     pub fn wait(&self, wait: Wait) -> Result<(), ReceiveError> {
         self.enter()?.wait_for(wait, |session| {
             session.core.reap();
@@ -297,8 +298,8 @@ impl<H: Host> Manager<H> {
         }
     }
 
-    /// The next event. Nothing if there was none in time. Packets are taken in meanwhile; to wait for messages and events at
-    /// once, there is [`Manager::wait`].
+    /// The next event. Nothing if there was none in time. Packets are taken in meanwhile; to wait
+    /// for messages and events at once, there is [`Manager::wait`].
     pub fn next_event(&self, wait: Wait) -> Result<Option<Event>, HostError> {
         self.enter()?.wait_for(wait, |session| {
             session.poll();
@@ -307,7 +308,8 @@ impl<H: Host> Manager<H> {
     }
 
     /// As [`Manager::next_event`], as a future. An event loop or a task must drive the manager
-    /// ([`Manager::register_waker`]), and the waiting task takes a handle of its own. Dropping it loses nothing.
+    /// ([`Manager::register_waker`]), and the waiting task takes a handle of its own. Dropping it
+    /// loses nothing.
     pub async fn next_event_async(&self) -> Result<Event, HostError> {
         poll_fn(|context| {
             self.poll_look(context, |session| {
@@ -318,8 +320,9 @@ impl<H: Host> Manager<H> {
         .await
     }
 
-    /// Waits until nothing is queued any more: every message that was accepted is handed over to its link, or has failed with
-    /// it. False if the time was over first. A peer that takes nothing keeps it from ending well.
+    /// Waits until nothing is queued any more: every message that was accepted is handed over to
+    /// its link, or has failed with it. False if the time was over first. A peer that takes nothing
+    /// keeps it from ending well.
     ///
     /// Here the application's own calls move its messages, so a program that sends and then does
     /// something else for long, or ends, calls this in between.

@@ -18,8 +18,8 @@ pub struct Target {
     pub(crate) ticket: Ticket,
     /// Where in that interface, as packets say it.
     to: Address,
-    /// At how many offsets in the ticket's place an empty short packet may begin: one without metadata, in fast mode, and one
-    /// with a word of metadata, to an entry. One of them is zero.
+    /// At how many offsets in the ticket's place an empty short packet may begin: one without
+    /// metadata, in fast mode, and one with a word of metadata, to an entry. One of them is zero.
     fast_starts: u64,
     entry_starts: u64,
 }
@@ -31,7 +31,8 @@ pub(crate) struct InlineForm {
     has_metadata: bool,
 }
 
-/// A message that is a short packet, and whither it goes: the packet is made where there is room for it.
+/// A message that is a short packet, and whither it goes: the packet is made where there is room
+/// for it.
 #[derive(Clone, Copy)]
 pub(crate) struct ShortTo<'a> {
     target: &'a Target,
@@ -99,13 +100,15 @@ impl Target {
             false => (self.fast_starts, message.word),
         };
         if length > SHORT_BYTES_WITH_WORD {
-            // Most are not: so this is not to be one test with that above, which would take more instructions.
+            // Most are not: so this is not to be one test with that above, which would take more
+            // instructions.
             black_box(());
             if length > SHORT_BYTES_MAX || has_metadata || word != 0 {
                 return None;
             }
         }
-        // A ticket's place ends far below the highest number, so this wraps only for an offset that is far outside.
+        // A ticket's place ends far below the highest number, so this wraps only for an offset that
+        // is far outside.
         let end = message.offset.wrapping_add(length as u64);
         (message.offset <= end && end < starts).then_some(InlineForm { word, has_metadata })
     }
@@ -250,12 +253,14 @@ pub(crate) fn compose_at(target: &Target, message: &Message<'_>, offset: u64) ->
     }
 }
 
-/// How far a message is that [`Interface::send_some`](crate::Interface::send_some) sends: nothing of it at first.
+/// How far a message is that [`Interface::send_some`](crate::Interface::send_some) sends: nothing
+/// of it at first.
 #[derive(Debug, Default)]
 pub struct Sending(pub(crate) Option<Segmenter>);
 
 impl Sending {
-    /// How many bytes of the message are sent; nothing if none of its packets is, and it may be given up.
+    /// How many bytes of the message are sent; nothing if none of its packets is, and it may be
+    /// given up.
     pub fn sent_bytes(&self) -> Option<u64> {
         let begun = self.0.as_ref().filter(|rest| rest.is_started());
         begun.map(Segmenter::sent_bytes)

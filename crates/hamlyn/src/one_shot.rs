@@ -1,5 +1,6 @@
-//! Slots whose metadata entries take one message each, under one key that no peer knows yet (`Hamlyn 2.6`, `2.7`). What lands is
-//! announced to one receiver. All end points but tagged writes stand on them.
+//! Slots whose metadata entries take one message each, under one key that no peer knows yet
+//! (`Hamlyn 2.6`, `2.7`). What lands is announced to one receiver. All end points but tagged writes
+//! stand on them.
 
 use std::ops::Range;
 
@@ -22,7 +23,8 @@ pub(crate) struct OneShotSlot {
 }
 
 impl OneShotSlot {
-    /// Opens it with at least one entry, none of which is armed or permits anything. The caller has reserved its notifications.
+    /// Opens it with at least one entry, none of which is armed or permits anything. The caller has
+    /// reserved its notifications.
     pub(crate) fn open<H: Host>(
         session: &mut Session<'_, H>,
         class: ClassId,

@@ -1,13 +1,17 @@
-//! One-sided operations (decision 0037; `Split-C 2`): a program reads, puts and changes memory of a slot whose owner grants it,
-//! and the owner's program does nothing.
+//! One-sided operations (decision 0037; `Split-C 2`): a program reads, puts and changes memory of a
+//! slot whose owner grants it, and the owner's program does nothing.
 //!
-//! An operation is carried out by whichever thread takes the packets of the target: with [`Strategy::Proc`](crate::Strategy::Proc) its
-//! program, in its calls; with the other strategies its network processor, while the program computes. In memory that the owner
-//! has [exported](crate::export), the initiator carries it out by itself, and it is complete when it has begun.
+//! An operation is carried out by whichever thread takes the packets of the target: with
+//! [`Strategy::Proc`](crate::Strategy::Proc) its program, in its calls; with the other strategies
+//! its network processor, while the program computes. In memory that the owner has
+//! [exported](crate::export), the initiator carries it out by itself, and it is complete when it
+//! has begun.
 //!
-//! An [`Initiator`] is a program's access to one ticket. Its operations complete in any order, also those to the same place:
-//! wait for one before another that depends on it. Each is carried out once, also between hosts. What the owner does not grant
-//! ([`NewSlot::rights`](crate::NewSlot::rights)) is refused, and so is what does not lie in the slot.
+//! An [`Initiator`] is a program's access to one ticket. Its operations complete in any order, also
+//! those to the same place: wait for one before another that depends on it. Each is carried out
+//! once, also between hosts. What the owner does not grant
+//! ([`NewSlot::rights`](crate::NewSlot::rights)) is refused, and so is what does not lie in the
+//! slot.
 //!
 //! ```
 //! use hamlyn::engine::slot::Rights;
@@ -54,13 +58,16 @@ use crate::remains::{Leaving, Remains};
 use crate::slot::Slot;
 use crate::ticket::OutsideTicket;
 
-/// Requests longer than this are made in several packets, so that long ones and short ones share a link.
+/// Requests longer than this are made in several packets, so that long ones and short ones share a
+/// link.
 pub(crate) const REQUEST_BYTES_MAX: usize = 8 * 1024;
 /// Where in an initiator's memory landing places begin; before them are the places of values.
 pub(crate) const LANDING_START: u64 = 8 * OPERATIONS_MAX as u64;
-/// Bytes that a blocking read asks for at a time. They land behind the memory for landing, in a place of their own.
+/// Bytes that a blocking read asks for at a time. They land behind the memory for landing, in a
+/// place of their own.
 pub(crate) const BLOCKING_READ_BYTES: usize = 64 * 1024;
-/// Answers that have come and were not looked at: those of all requests that may be under way, each in several packets.
+/// Answers that have come and were not looked at: those of all requests that may be under way, each
+/// in several packets.
 pub(crate) const ANSWERS_MAX: usize = 16 * RESPONSES_PER_LINK;
 
 const _: () =
@@ -71,8 +78,8 @@ const _: () = assert!(OPERATIONS_MAX <= 1 << 16);
 /// What an initiator is opened with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InitiatorOptions {
-    /// Bytes of memory into which [`Session::begin_read`](crate::Session::begin_read) reads: enough for all reads that are
-    /// outstanding at a time.
+    /// Bytes of memory into which [`Session::begin_read`](crate::Session::begin_read) reads: enough
+    /// for all reads that are outstanding at a time.
     pub landing_bytes: u64,
 }
 
@@ -98,7 +105,8 @@ pub struct Strided {
     pub pieces: u64,
 }
 
-/// An operation that was begun. It stays outstanding until [`Session::finish`](crate::Session::finish) or
+/// An operation that was begun. It stays outstanding until
+/// [`Session::finish`](crate::Session::finish) or
 /// [`Session::finish_all`](crate::Session::finish_all) has told of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[must_use = "an operation that nobody finishes keeps its place"]
@@ -112,7 +120,8 @@ impl Operation {
         self.token
     }
 
-    /// What [`Operation::to_bits`] gave. Any other number is an operation that is not outstanding, or another one.
+    /// What [`Operation::to_bits`] gave. Any other number is an operation that is not outstanding,
+    /// or another one.
     pub const fn from_bits(token: u32) -> Self {
         Self { token }
     }
@@ -208,7 +217,8 @@ impl Pending {
 }
 
 /// A program's access to the memory that a ticket names, opened by
-/// [`Interface::open_initiator`](crate::Interface::open_initiator). When it is dropped, answers that are under way reach nothing.
+/// [`Interface::open_initiator`](crate::Interface::open_initiator). When it is dropped, answers
+/// that are under way reach nothing.
 #[derive(Debug)]
 pub struct Initiator {
     pub(crate) target: Target,
@@ -304,7 +314,8 @@ impl Initiator {
     }
 }
 
-/// What the interface keeps for an initiator: its slot, the queue of answers, and the operations that are outstanding.
+/// What the interface keeps for an initiator: its slot, the queue of answers, and the operations
+/// that are outstanding.
 #[derive(Debug)]
 pub(crate) struct Operations {
     pub(crate) slot: Slot,
@@ -313,7 +324,8 @@ pub(crate) struct Operations {
     operations: Vec<Pending>,
     free: Vec<u16>,
     is_flooded: bool,
-    /// Its initiator is gone: it stays until all that was asked is answered, so that nothing is asked too often.
+    /// Its initiator is gone: it stays until all that was asked is answered, so that nothing is
+    /// asked too often.
     pub(crate) is_left: bool,
     completing: Completing,
 }
@@ -388,7 +400,8 @@ impl Operations {
         }
     }
 
-    /// Whether one request of it, the last, has no answer yet, none was refused, and its result will be fetched.
+    /// Whether one request of it, the last, has no answer yet, none was refused, and its result
+    /// will be fetched.
     #[inline]
     pub(crate) fn is_asked_at_once(&mut self, operation: Operation) -> bool {
         self.pending(operation).is_some_and(|pending| {
@@ -399,8 +412,9 @@ impl Operations {
         })
     }
 
-    /// After [`Operations::is_asked_at_once`]: if this answer, which has come, answers for all of it, it was carried out, and its place
-    /// is free. Otherwise nothing was done, and the answer is still to be taken in.
+    /// After [`Operations::is_asked_at_once`]: if this answer, which has come, answers for all of
+    /// it, it was carried out, and its place is free. Otherwise nothing was done, and the answer is
+    /// still to be taken in.
     #[inline]
     pub(crate) fn finish_at_once(&mut self, operation: Operation, word: u64) -> bool {
         let Some(pending) = self.pending(operation) else {
@@ -511,7 +525,8 @@ impl Operations {
         self.completing.next_ready()
     }
 
-    /// No answers come any more: what is to be told of is told, as failed unless it was done before.
+    /// No answers come any more: what is to be told of is told, as failed unless it was done
+    /// before.
     pub(crate) fn all_ended(&mut self) {
         let Self {
             operations, free, ..

@@ -20,7 +20,8 @@ use crate::cached_table::CachedTable;
 /// Packets of queued messages sent at a time.
 const BURST_PACKETS: usize = 64;
 /// How long nothing must have been sent before memory that was needed is given back. Much longer
-/// than the pauses of a conversation: to give memory back and to get it again takes as long as many messages.
+/// than the pauses of a conversation: to give memory back and to get it again takes as long as many
+/// messages.
 const SPARE_NS: u64 = 100_000_000;
 
 /// See the module.
@@ -56,8 +57,9 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
         self.transmitter.link_ended(id);
     }
 
-    /// Gives back memory that links and work queues do not need, if nothing was sent for a while. To be called
-    /// before sleeping; if there is something to give that is still too fresh, returns when to call again.
+    /// Gives back memory that links and work queues do not need, if nothing was sent for a while.
+    /// To be called before sleeping; if there is something to give that is still too fresh, returns
+    /// when to call again.
     pub(crate) fn give_back_if_idle(&mut self, now_ns: u64) -> Option<u64> {
         let has_spare = self.transmitter.has_spare();
         let due_ns = self.tx_links.give_back_if_idle(now_ns, has_spare);
@@ -105,13 +107,15 @@ pub(crate) struct TxRoutes<T> {
     routes: CachedTable<TxRoute<T>>,
     /// Links whose peer broke the rules, and that were not reported yet.
     broken: Vec<(LinkId, LinkFault)>,
-    /// How often a link ran out of room, or had an answer to be waited for: what a sleep that was announced before does not know.
+    /// How often a link ran out of room, or had an answer to be waited for: what a sleep that was
+    /// announced before does not know.
     pub(crate) credit_waits: u64,
     /// Packets sent over all links when that was last looked at.
     sent_seen: u64,
     /// Since when it was so.
     idle_since_ns: u64,
-    /// Packets that came back over links that have ended, and that the program has not asked for yet.
+    /// Packets that came back over links that have ended, and that the program has not asked for
+    /// yet.
     returned: VecDeque<(Option<Destination>, Header, Return)>,
     /// Packets that came back over links that are gone and were forgotten.
     forgotten: u64,
@@ -127,7 +131,8 @@ pub(crate) struct NewlyRefused {
     pub(crate) last: Option<(Header, Return)>,
 }
 
-/// What was refused since a fence told of it. Nothing while the peer overwrites its reports faster than they can be read.
+/// What was refused since a fence told of it. Nothing while the peer overwrites its reports faster
+/// than they can be read.
 fn newly_refused<T: TransmitEnd>(route: &mut TxRoute<T>) -> Option<NewlyRefused> {
     let refused = route.end.refused();
     let packets = refused.packets.saturating_sub(route.told);
@@ -193,7 +198,8 @@ impl Ended {
         (std::mem::take(&mut self.refused), self.last.take())
     }
 
-    /// An interface that was gone before it had taken all that was sent to it, and that no fence has told of.
+    /// An interface that was gone before it had taken all that was sent to it, and that no fence
+    /// has told of.
     pub(crate) fn unplaced(&self) -> Option<Destination> {
         self.unplaced.back().copied()
     }
@@ -204,7 +210,8 @@ impl Ended {
     }
 }
 
-/// Packets that came back over ended links and are kept; of more, the oldest are forgotten and counted.
+/// Packets that came back over ended links and are kept; of more, the oldest are forgotten and
+/// counted.
 const RETURNED_MAX: usize = 1_024;
 
 impl<T: TransmitEnd> TxRoutes<T> {
@@ -246,13 +253,15 @@ impl<T: TransmitEnd> TxRoutes<T> {
             .map(|route| LinkId::from_bits(route.link))
     }
 
-    /// Asks the peer of that link to say when it has taken what was sent so far ([`TransmitEnd::fence`]).
+    /// Asks the peer of that link to say when it has taken what was sent so far
+    /// ([`TransmitEnd::fence`]).
     pub(crate) fn fence(&mut self, link: LinkId) -> Result<u64, Unsent> {
         let route = self.reach(link).ok_or(Unsent::Gone)?;
         route.end.fence().map_err(|reason| self.not_sent(reason))
     }
 
-    /// Whether the peer has taken what was sent before that fence; if so, what it refused since a fence was answered last.
+    /// Whether the peer has taken what was sent before that fence; if so, what it refused since a
+    /// fence was answered last.
     pub(crate) fn answer(
         &mut self,
         link: LinkId,
@@ -400,8 +409,9 @@ impl<T: TransmitEnd> TxRoutes<T> {
         !self.broken.is_empty()
     }
 
-    /// Called before a sleep: links that had no room wake the sleeper when they have room, and links that owe
-    /// an answer when they give it. True if one has done so already: then there is something to do.
+    /// Called before a sleep: links that had no room wake the sleeper when they have room, and
+    /// links that owe an answer when they give it. True if one has done so already: then there is
+    /// something to do.
     pub(crate) fn await_credit(&mut self) -> bool {
         let mut came = false;
         let waited_for = |route: &&mut TxRoute<T>| route.needs_credit || route.fence.is_some();
@@ -470,7 +480,8 @@ impl<T: TransmitEnd> TxRoutes<T> {
                 Unsent::Gone => {
                     if let Some(fault) = route.end.fault() {
                         self.broken.push((link, fault));
-                        // What such a peer has reported is worth nothing, so it does not matter whither it led.
+                        // What such a peer has reported is worth nothing, so it does not matter
+                        // whither it led.
                         self.remove(link, None);
                     }
                 }
@@ -534,7 +545,8 @@ impl<T: TransmitEnd> TxLinks<Area> for TxRoutes<T> {
     }
 }
 
-/// The links as seen by an application that only queues. The network processor sends what is queued.
+/// The links as seen by an application that only queues. The network processor sends what is
+/// queued.
 pub(crate) struct Withheld<'a, T>(pub(crate) &'a TxRoutes<T>);
 
 impl<T: TransmitEnd> TxLinks<Area> for Withheld<'_, T> {

@@ -25,8 +25,8 @@ pub enum LinkEnd {
     ClosedHere,
 }
 
-/// The identity of the peer at the other end of a link, also after its end. The kernel vouches for it on one host, the
-/// handshake between hosts. The name that a peer gives itself is not in here.
+/// The identity of the peer at the other end of a link, also after its end. The kernel vouches for
+/// it on one host, the handshake between hosts. The name that a peer gives itself is not in here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PeerIdentity {
     /// The link over which it is reached; [`crate::Interface::disconnect`] ends it.
@@ -77,8 +77,8 @@ pub struct PeerLost {
     pub end: LinkEnd,
 }
 
-/// A packet that was refused by its receiver, or came back (`virtual-networks 3.1`: return to sender). A message of several
-/// packets may come back in several parts.
+/// A packet that was refused by its receiver, or came back (`virtual-networks 3.1`: return to
+/// sender). A message of several packets may come back in several parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{length_bytes} bytes for {slot} of {} came back: {reason}", to.map_or("an interface".to_owned(), |to| PeerName(to).to_string()))]
 pub struct Undelivered {

@@ -1,5 +1,6 @@
-//! Pools: memory in chunks that its owner writes in place, and that peers of the same host only read (decision 0024).
-//! [`loans`](crate::loans) are made of them; a program that lays its messages out in its own way shows a pool by itself.
+//! Pools: memory in chunks that its owner writes in place, and that peers of the same host only
+//! read (decision 0024). [`loans`](crate::loans) are made of them; a program that lays its messages
+//! out in its own way shows a pool by itself.
 //!
 //! ```
 //! use hamlyn::pool::{Chunks, Pool};

@@ -33,8 +33,8 @@ pub enum Strategy {
     #[default]
     Proc,
     /// A network processor, a thread of this process, drives both halves: attentive though the
-    /// application computes. What fits the work queue is sent by it; a longer message is handed over from
-    /// where it lies, by the caller.
+    /// application computes. What fits the work queue is sent by it; a longer message is handed
+    /// over from where it lies, by the caller.
     Np,
     /// The application's thread transmits, the network processor receives.
     Inject,
@@ -70,7 +70,8 @@ impl Strategy {
         }
     }
 
-    /// Which thread has the transmit half. Where the application has it, a network processor borrows it to answer.
+    /// Which thread has the transmit half. Where the application has it, a network processor
+    /// borrows it to answer.
     pub(crate) const fn transmit_holder(self) -> Holder {
         match self {
             Strategy::Proc => Holder::Application,
@@ -217,8 +218,8 @@ pub(crate) struct Processor<T> {
 }
 
 impl<T> Processor<T> {
-    /// The application calls this before it waits at the waiter: with [`Strategy::Receive`] the network
-    /// processor takes over at once.
+    /// The application calls this before it waits at the waiter: with [`Strategy::Receive`] the
+    /// network processor takes over at once.
     pub(crate) fn take_over(&self) {
         if let Some(thread) = &self.thread {
             thread.unpark();
@@ -289,7 +290,8 @@ pub(crate) fn start<H: Host>(
     })
 }
 
-/// Runs the network processor. If it panics, the application hears of it when it waits, instead of waiting for ever.
+/// Runs the network processor. If it panics, the application hears of it when it waits, instead of
+/// waiting for ever.
 fn supervise<T>(exchange: &Exchange<T>, run: impl FnOnce()) {
     let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else {
         return;
@@ -377,7 +379,8 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
         moved
     }
 
-    /// Takes the transmitting end of a new link, if it has that half: it answers before the application knows of the link.
+    /// Takes the transmitting end of a new link, if it has that half: it answers before the
+    /// application knows of the link.
     fn keep_end(
         &self,
         event: DriverEvent<<D::Link as Link>::Transmit>,
@@ -396,7 +399,8 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
         self.strategy.transmit_holder() == Holder::Processor
     }
 
-    /// Sends what others are to be answered. Whether anything went, or could go if the application were not at it.
+    /// Sends what others are to be answered. Whether anything went, or could go if the application
+    /// were not at it.
     fn answer(
         &self,
         inbound: &mut Inbound<<D::Link as Link>::Receive, O>,
@@ -488,8 +492,8 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
         self.inbound.lock_in_background().poll_all_next();
         // A peer or thread that saw us awake has sent, queued or stopped us by now: look once more.
         let moved = self.poll(exchange, 1);
-        // Rings that came while we were awake were taken; they may have been the application's. So may room be that this look
-        // has brought, over a wire.
+        // Rings that came while we were awake were taken; they may have been the application's. So
+        // may room be that this look has brought, over a wire.
         exchange.waiter.wake();
         // A link that ran out of room in this look was not told that somebody waits for it.
         let has_more = match self.outbound.as_ref().filter(|_| waits_for_credit) {

@@ -22,7 +22,8 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Each of its offers is for one peer, for as long as the end point lasts. Members of groups are not: the next round has others.
+    /// Each of its offers is for one peer, for as long as the end point lasts. Members of groups
+    /// are not: the next round has others.
     pub(crate) fn is_offered_to_one(self) -> bool {
         matches!(self, Self::Stream | Self::Service | Self::Loans)
     }

@@ -115,8 +115,8 @@ impl ReceiveBuffer {
             .unwrap_or_else(|_| unreachable!("the entry covers the slot"))
     }
 
-    /// Of a message that is awaited, forgets what came of it so far, and the key under which it may come if there is
-    /// another one. One that is complete stays.
+    /// Of a message that is awaited, forgets what came of it so far, and the key under which it may
+    /// come if there is another one. One that is complete stays.
     pub(crate) fn change<H: Host>(&mut self, session: &mut Session<'_, H>, key: Option<Key>) {
         session.between_packets(|| {
             if let Some(key) = key {
@@ -128,8 +128,8 @@ impl ReceiveBuffer {
         });
     }
 
-    /// Lets messages with that key in, anywhere in the buffer. The entry must not be armed, or no packet may be
-    /// received meanwhile.
+    /// Lets messages with that key in, anywhere in the buffer. The entry must not be armed, or no
+    /// packet may be received meanwhile.
     pub(crate) fn permit(&mut self, key: Key) {
         self.awaited.key = key;
         let high = self.slot.length_bytes();
@@ -138,7 +138,8 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Lets one message in; the entry must not be armed. The sender owns the buffer until the message has come.
+    /// Lets one message in; the entry must not be armed. The sender owns the buffer until the
+    /// message has come.
     #[inline]
     pub(crate) fn arm(&mut self) {
         self.reader.open_one(0);

@@ -1,5 +1,6 @@
-//! What end points leave behind. An end point that is closed or dropped writes down what is still to be done for it; its
-//! interface does that in its next call but those that take what lies ready. So closing and dropping are one thing.
+//! What end points leave behind. An end point that is closed or dropped writes down what is still
+//! to be done for it; its interface does that in its next call but those that take what lies ready.
+//! So closing and dropping are one thing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -46,7 +47,8 @@ pub(crate) struct LastWord {
     pub(crate) word: u64,
 }
 
-/// Last words that wait for room, those of each link in their order. A peer that takes nothing is in nobody else's way.
+/// Last words that wait for room, those of each link in their order. A peer that takes nothing is
+/// in nobody else's way.
 #[derive(Debug, Default)]
 pub(crate) struct LastWords(BTreeMap<LinkId, VecDeque<LastWord>>);
 

@@ -1,8 +1,10 @@
-//! Opening a manager in this process, with no daemon and no configuration, and rendezvous in one step: an end point is bound to
-//! an item of its manager, and others connect to it as `name/item`, or `host/name/item` across hosts (`Hamlyn 6.3`).
+//! Opening a manager in this process, with no daemon and no configuration, and rendezvous in one
+//! step: an end point is bound to an item of its manager, and others connect to it as `name/item`,
+//! or `host/name/item` across hosts (`Hamlyn 6.3`).
 //!
-//! Underneath, what a sender needs (a ticket, a seed) is offered under the item and asked for; [`Interface::offer`] and
-//! [`Manager::ask`] do that for programs that hand out more than one ticket, or to chosen peers only.
+//! Underneath, what a sender needs (a ticket, a seed) is offered under the item and asked for;
+//! [`Interface::offer`] and [`Manager::ask`] do that for programs that hand out more than one
+//! ticket, or to chosen peers only.
 //!
 //! [`Interface::offer`]: crate::Interface::offer
 
@@ -42,8 +44,8 @@ pub fn open_with(
     Manager::new(ProcessHost::open(host)?, manager)
 }
 
-/// As [`open_with`], for a manager and end points that several threads use, one at a time. Each call takes a lock; a call that
-/// waits lets others have it meanwhile.
+/// As [`open_with`], for a manager and end points that several threads use, one at a time. Each
+/// call takes a lock; a call that waits lets others have it meanwhile.
 pub fn open_shared(
     host: Options,
     manager: ManagerOptions,
@@ -53,12 +55,14 @@ pub fn open_shared(
 
 /// Binding end points, and connecting to them.
 ///
-/// An item has 1 to 64 letters, digits, dots, underscores and hyphens. An end point that is dropped is not found any more.
-/// Binding allocates and does not block. Connecting allocates, and blocks for as long as `wait` says while no interface has the
-/// name or nothing is bound to the item, so both programs may start in any order; [`Wait::Poll`] leaves others no time to answer.
-/// While a thread connects, the other threads of a shared manager use it.
+/// An item has 1 to 64 letters, digits, dots, underscores and hyphens. An end point that is dropped
+/// is not found any more. Binding allocates and does not block. Connecting allocates, and blocks
+/// for as long as `wait` says while no interface has the name or nothing is bound to the item, so
+/// both programs may start in any order; [`Wait::Poll`] leaves others no time to answer. While a
+/// thread connects, the other threads of a shared manager use it.
 impl<H: Host> Manager<H> {
-    /// A receiver for datagrams of up to `buffer_bytes`, 1 byte to 2 GiB, ready for the first. Any number of senders may connect.
+    /// A receiver for datagrams of up to `buffer_bytes`, 1 byte to 2 GiB, ready for the first. Any
+    /// number of senders may connect.
     pub fn bind_datagram(
         &self,
         item: &str,
@@ -76,7 +80,8 @@ impl<H: Host> Manager<H> {
         datagram::Sender::connect(self, to, DATAGRAM, wait)
     }
 
-    /// The receiving end of a stream, for the one sender that connects first; others get [`ConnectError::Taken`].
+    /// The receiving end of a stream, for the one sender that connects first; others get
+    /// [`ConnectError::Taken`].
     pub fn bind_stream(
         &self,
         item: &str,
@@ -85,12 +90,14 @@ impl<H: Host> Manager<H> {
         stream::Receiver::bind(self, item, options, STREAM)
     }
 
-    /// Connects to a stream, as its only sender. An attempt that had no time keeps the stream for the next one of this manager.
+    /// Connects to a stream, as its only sender. An attempt that had no time keeps the stream for
+    /// the next one of this manager.
     pub fn connect_stream(&self, to: &str, wait: Wait) -> Result<stream::Sender<H>, ConnectError> {
         stream::Sender::connect(self, to, STREAM, wait)
     }
 
-    /// An area of that many bytes which any number of senders write, and room for that many tags that have not been taken.
+    /// An area of that many bytes which any number of senders write, and room for that many tags
+    /// that have not been taken.
     pub fn bind_tagged_write(
         &self,
         item: &str,
@@ -109,8 +116,8 @@ impl<H: Host> Manager<H> {
         tagged_write::Sender::connect(self, to, wait)
     }
 
-    /// A group with a place of that size, 0 to 2 GiB. Its members are found when [`group::Receiver::begin_shared`] offers
-    /// them.
+    /// A group with a place of that size, 0 to 2 GiB. Its members are found when
+    /// [`group::Receiver::begin_shared`] offers them.
     pub fn bind_group(
         &self,
         item: &str,
@@ -147,7 +154,8 @@ impl<H: Host> Manager<H> {
         loans::Publisher::bind(self, item, options, LOANS)
     }
 
-    /// Connects to a publisher, as one of its readers. It gives the reader messages from its next call on.
+    /// Connects to a publisher, as one of its readers. It gives the reader messages from its next
+    /// call on.
     pub fn connect_subscriber(
         &self,
         to: &str,

@@ -20,9 +20,10 @@ pub(crate) struct RxLink<R> {
     guesses: Guesses,
 }
 
-/// Wrong keys that a peer has presented. One that it presented lately does not count again: it tells the peer nothing,
-/// and an honest writer repeats the key that it was given until it hears of a new one. Good packets make up for
-/// wrong keys, so a link that lives long does not use up its budget.
+/// Wrong keys that a peer has presented. One that it presented lately does not count again: it
+/// tells the peer nothing, and an honest writer repeats the key that it was given until it hears of
+/// a new one. Good packets make up for wrong keys, so a link that lives long does not use up its
+/// budget.
 #[derive(Default)]
 struct Guesses {
     counted: u32,
@@ -33,7 +34,8 @@ struct Guesses {
 
 /// Stale keys that a peer may go on presenting at a time.
 const KEYS_REMEMBERED: usize = 8;
-/// Packets that make up for one wrong key: few enough for an honest peer, so many that no peer guesses a key of 64 bits.
+/// Packets that make up for one wrong key: few enough for an honest peer, so many that no peer
+/// guesses a key of 64 bits.
 const PACKETS_PER_GUESS: u64 = 1024;
 
 impl<R: ReceiveEnd> RxLink<R> {
@@ -104,8 +106,8 @@ impl<R: ReceiveEnd> RxLinks<R> {
         self.table.current()
     }
 
-    /// Takes in a new link, and names it. The name stays its own until [`RxLinks::release`], so that nothing that is
-    /// still to be said of it can be taken for another's.
+    /// Takes in a new link, and names it. The name stays its own until [`RxLinks::release`], so
+    /// that nothing that is still to be said of it can be taken for another's.
     pub(crate) fn insert(&mut self, token: u64, end: R) -> LinkId {
         let Some(name) = self.names.insert(token) else {
             unreachable!("hosts allow far fewer links");
@@ -147,7 +149,8 @@ impl<R: ReceiveEnd> RxLinks<R> {
         self.table.get_mut(index)
     }
 
-    /// Notes that the peer with that token is lost. Nothing if that is known, or its link has ended or is still to come.
+    /// Notes that the peer with that token is lost. Nothing if that is known, or its link has ended
+    /// or is still to come.
     pub(crate) fn lose(&mut self, token: u64, cause: LossCause) -> Option<LinkId> {
         let Some((name, _)) = self.names.iter().find(|(_, of)| **of == token) else {
             // A program connects to one peer at a time, so one such loss is all that there can be.
@@ -173,7 +176,8 @@ impl<R: ReceiveEnd> RxLinks<R> {
         rx_link.is_some_and(|rx_link| rx_link.id == id)
     }
 
-    /// Returns all credit that is held back. True if a peer could not be rung for and this must be called again soon.
+    /// Returns all credit that is held back. True if a peer could not be rung for and this must be
+    /// called again soon.
     pub(crate) fn return_credit(&mut self) -> bool {
         let mut owes_rings = false;
         for rx_link in self.table.iter_mut() {

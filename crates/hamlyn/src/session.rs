@@ -44,9 +44,10 @@ use crate::interface::Interface;
 use crate::interface::sleepers::Joined;
 use crate::wait::{Wait, WaitStep, Waiting};
 
-/// A manager in the hands of one call, or of several ([`Manager::session`](crate::Manager::session)).
-/// It has the calls of an [`Interface`], which never wait, and those that wait: for as long as their
-/// [`Wait`] says, and they take in arriving packets meanwhile.
+/// A manager in the hands of one call, or of several
+/// ([`Manager::session`](crate::Manager::session)). It has the calls of an [`Interface`], which
+/// never wait, and those that wait: for as long as their [`Wait`] says, and they take in arriving
+/// packets meanwhile.
 ///
 /// While it lives, no other call of the manager or of its end points can be made in this thread.
 /// Other threads use a manager that is shared ([`open_shared`](crate::open_shared)) while a call of
@@ -73,8 +74,8 @@ impl<H: Host> DerefMut for Session<'_, H> {
 }
 
 impl<H: Host> Drop for Session<'_, H> {
-    /// What this call took may be what a thread that sleeps awaits. Within one thread, those that take
-    /// messages look after tasks that sleep.
+    /// What this call took may be what a thread that sleeps awaits. Within one thread, those that
+    /// take messages look after tasks that sleep.
     #[inline(always)]
     fn drop(&mut self) {
         if Self::AMONG_THREADS && self.sleepers.is_any() {
@@ -109,12 +110,12 @@ impl<'a, H: Host> Session<'a, H> {
         self.core.queue().id()
     }
 
-    /// Waits until `step` finds something. Nothing if it has not when the time is over; it was tried
-    /// once more then. Its error ends the wait.
+    /// Waits until `step` finds something. Nothing if it has not when the time is over; it was
+    /// tried once more then. Its error ends the wait.
     ///
-    /// The step is called at once, and again whenever anything may have happened to the interface: a
-    /// packet came, or room for one, a peer came or went, another thread or a network processor did
-    /// something. It must look at all that it waits for each time, and must not wait itself. It
+    /// The step is called at once, and again whenever anything may have happened to the interface:
+    /// a packet came, or room for one, a peer came or went, another thread or a network processor
+    /// did something. It must look at all that it waits for each time, and must not wait itself. It
     /// moves packets if it calls [`Interface::poll`] or receives from a queue; at least one of its
     /// looks in each wait must.
     ///
@@ -129,8 +130,8 @@ impl<'a, H: Host> Session<'a, H> {
         self.wait_within(&mut Waiting::new(wait), |session, _| step(session))
     }
 
-    /// As [`Session::wait_for`], for one of several waits that are to take no longer all together. The
-    /// step is shown how far the wait is.
+    /// As [`Session::wait_for`], for one of several waits that are to take no longer all together.
+    /// The step is shown how far the wait is.
     #[inline]
     pub(crate) fn wait_within<T, E: From<HostError>>(
         &mut self,
@@ -156,7 +157,8 @@ impl<'a, H: Host> Session<'a, H> {
         ended
     }
 
-    /// One pause of a wait: false when its time is over. Other threads may have used the manager meanwhile.
+    /// One pause of a wait: false when its time is over. Other threads may have used the manager
+    /// meanwhile.
     #[inline]
     pub(crate) fn pause(&mut self, waiting: &mut Waiting) -> Result<bool, HostError> {
         self.core.reap();
@@ -178,7 +180,8 @@ impl<'a, H: Host> Session<'a, H> {
         if waiting.is_news(activity) {
             return Ok(true);
         }
-        // Where others may use the interface meanwhile, its thread sleeps as theirs do: at the descriptor.
+        // Where others may use the interface meanwhile, its thread sleeps as theirs do: at the
+        // descriptor.
         let elsewhere = Self::AMONG_THREADS || self.sleepers.is_any();
         match self.join_sleepers(activity, deadline_ns, elsewhere)? {
             Joined::Ready => {}

@@ -79,8 +79,9 @@ impl NewSlot {
         self
     }
 
-    /// Counts what is stored into it ([`crate::Session::store`]), apart for as many sources as have entries. Each source is
-    /// given a ticket with an entry of its own. Such a slot has no queue: a store is announced by its count alone.
+    /// Counts what is stored into it ([`crate::Session::store`]), apart for as many sources as have
+    /// entries. Each source is given a ticket with an entry of its own. Such a slot has no queue: a
+    /// store is announced by its count alone.
     #[must_use]
     pub fn counting_stores(mut self, entries: usize) -> Self {
         self.entries = entries;
@@ -134,9 +135,10 @@ impl Slot {
         self.metadata.as_ref()
     }
 
-    /// How many bytes were stored here under that entry so far ([`NewSlot::counting_stores`]); nothing if there is no such entry. When
-    /// the count has reached the sum of all bytes that a source has stored, all of them are in their place. One load; whichever
-    /// thread receives keeps the count. The source says how many bytes a store has, so a count is as good as its word.
+    /// How many bytes were stored here under that entry so far ([`NewSlot::counting_stores`]);
+    /// nothing if there is no such entry. When the count has reached the sum of all bytes that a
+    /// source has stored, all of them are in their place. One load; whichever thread receives keeps
+    /// the count. The source says how many bytes a store has, so a count is as good as its word.
     #[inline]
     pub fn stored_bytes(&self, entry: u16) -> Option<u64> {
         let area = self.metadata.as_ref()?;
@@ -150,9 +152,9 @@ impl Slot {
             .narrow(offset, length_bytes)
     }
 
-    /// A ticket for the metadata entry of that index and the part of the slot at
-    /// `offset`. In the paranoid modes it carries the entry's key, and its bounds must lie within the
-    /// entry's limits.
+    /// A ticket for the metadata entry of that index and the part of the slot at `offset`. In the
+    /// paranoid modes it carries the entry's key, and its bounds must lie within the entry's
+    /// limits.
     pub fn ticket(
         &self,
         index: u16,

@@ -3,7 +3,8 @@
 //! packet; order is not guaranteed.
 //!
 //! Nothing bounds the number of tags but the sender's discipline; so each receiver has a
-//! notification queue of its own, where an overrun hurts no other receiver, is detected, and is counted.
+//! notification queue of its own, where an overrun hurts no other receiver, is detected, and is
+//! counted.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -140,8 +141,8 @@ impl<H: Host> Receiver<H> {
         self.tags.ticket()
     }
 
-    /// A ticket for a part of the area. Its holder's library keeps to the part; the
-    /// interface enforces the whole area only, since fast mode has no entry to hold narrower limits.
+    /// A ticket for a part of the area. Its holder's library keeps to the part; the interface
+    /// enforces the whole area only, since fast mode has no entry to hold narrower limits.
     pub fn ticket_for(&self, offset: u64, length_bytes: u64) -> Result<Ticket, OutsideTicket> {
         self.tags.slot.fast_ticket(offset, length_bytes)
     }
@@ -163,16 +164,16 @@ impl<H: Host> Receiver<H> {
         self.tags.await_tag(&mut self.manager.enter()?, wait)
     }
 
-    /// As [`Receiver::recv`], for a task: it is woken when there may be a tag ([`Manager::register_waker`]). Does not
-    /// block, nor allocate.
+    /// As [`Receiver::recv`], for a task: it is woken when there may be a tag
+    /// ([`Manager::register_waker`]). Does not block, nor allocate.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Tag, ReceiveError>> {
         let tags = &mut self.tags;
         self.manager
             .poll_look(context, |session| tags.await_tag(session, Wait::Poll))
     }
 
-    /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). Dropping it loses
-    /// nothing.
+    /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager
+    /// ([`Manager::register_waker`]). Dropping it loses nothing.
     pub async fn recv_async(&mut self) -> Result<Tag, ReceiveError> {
         poll_fn(|context| self.poll_recv(context)).await
     }
@@ -208,8 +209,8 @@ impl<H: Host> Receiver<H> {
         self.manager.enter().ok()?.identity_of(tag.from)
     }
 
-    /// Gives the area a fresh key: tickets handed out before are worthless. A receiver with a name is found with the new key
-    /// by those who connect from now on.
+    /// Gives the area a fresh key: tickets handed out before are worthless. A receiver with a name
+    /// is found with the new key by those who connect from now on.
     pub fn revoke(&mut self) -> Result<(), OpenError> {
         let mut session = self.manager.enter()?;
         session.rekey_slot(&mut self.tags.slot)?;
@@ -326,8 +327,8 @@ impl<H: Host> Sender<H> {
         self.manager.send(&self.target, &message, wait)
     }
 
-    /// As [`Sender::send`], for a task: it is woken when there may be room ([`Manager::register_waker`]), and the call is to be made
-    /// again. Does not block.
+    /// As [`Sender::send`], for a task: it is woken when there may be room
+    /// ([`Manager::register_waker`]), and the call is to be made again. Does not block.
     pub fn poll_send(
         &mut self,
         context: &mut Context<'_>,
@@ -342,8 +343,8 @@ impl<H: Host> Sender<H> {
         })
     }
 
-    /// As [`Sender::send`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped before it
-    /// is done, nothing is sent.
+    /// As [`Sender::send`], as a future. An event loop or a task must drive the manager
+    /// ([`Manager::register_waker`]). If it is dropped before it is done, nothing is sent.
     pub async fn send_async(
         &mut self,
         offset: u64,
@@ -353,14 +354,16 @@ impl<H: Host> Sender<H> {
         poll_fn(|context| self.poll_send(context, offset, data, tag)).await
     }
 
-    /// Waits until everything that was sent to the receiver's interface, by whichever sender of this manager, is in its place
-    /// there, or says what was refused since the fence before. Blocks for as long as `wait` says. See [`Session::fence`].
+    /// Waits until everything that was sent to the receiver's interface, by whichever sender of
+    /// this manager, is in its place there, or says what was refused since the fence before. Blocks
+    /// for as long as `wait` says. See [`Session::fence`].
     pub fn fence(&self, wait: Wait) -> Result<(), FenceError> {
         self.manager.enter()?.fence_to(&self.target, wait)
     }
 
-    /// As [`Sender::fence`], as a future, for what was sent before it was first polled. An event loop or a task must drive the
-    /// manager ([`Manager::register_waker`]). If it is dropped before it is done, the next fence tells what it would have told.
+    /// As [`Sender::fence`], as a future, for what was sent before it was first polled. An event
+    /// loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped before
+    /// it is done, the next fence tells what it would have told.
     pub async fn fence_async(&self) -> Result<(), FenceError> {
         self.manager.fence_async(&self.target).await
     }

@@ -1,4 +1,5 @@
-//! Tasks that wait for a manager: what an executor runs again when anything has happened (decision 0021).
+//! Tasks that wait for a manager: what an executor runs again when anything has happened (decision
+//! 0021).
 
 use std::task::Waker;
 
@@ -18,8 +19,8 @@ struct Task {
 #[derive(Default)]
 pub(crate) struct Tasks {
     waiting: Vec<Task>,
-    /// When all of them are to look, though nothing happens until then. It stays if they look before, so that a task that asks for
-    /// it at each look disturbs nobody.
+    /// When all of them are to look, though nothing happens until then. It stays if they look
+    /// before, so that a task that asks for it at each look disturbs nobody.
     due_ns: Option<u64>,
     /// Why nothing will happen any more.
     failure: Option<HostError>,
@@ -30,8 +31,8 @@ pub(crate) struct Tasks {
 pub(crate) struct Woken(Vec<Task>);
 
 impl Tasks {
-    /// A task waits with that handle, instead of the one before. `place` is what this returned last for the handle, and where
-    /// to look first. Nothing if there are too many.
+    /// A task waits with that handle, instead of the one before. `place` is what this returned last
+    /// for the handle, and where to look first. Nothing if there are too many.
     pub(crate) fn register(
         &mut self,
         handle: u64,
@@ -55,7 +56,8 @@ impl Tasks {
         Ok(Some(self.waiting.len() - 1))
     }
 
-    /// All that wait are to look then, though nothing happens until then. Whether that is sooner than they would have.
+    /// All that wait are to look then, though nothing happens until then. Whether that is sooner
+    /// than they would have.
     pub(crate) fn look_by(&mut self, due_ns: u64) -> bool {
         let is_sooner = self.due_ns.is_none_or(|known_ns| due_ns < known_ns);
         if is_sooner {

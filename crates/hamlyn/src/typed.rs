@@ -1,7 +1,8 @@
-//! End points that carry values of one type beside those that carry bytes. The type is named when an end point is bound and when
-//! it is connected to, so two programs that mean different types do not connect. A value lies where it landed: nothing is copied
-//! or decoded, which is why it must be a plain record ([`zerocopy`]), and little- or big-endian fields are its author's
-//! choice across hosts.
+//! End points that carry values of one type beside those that carry bytes. The type is named when
+//! an end point is bound and when it is connected to, so two programs that mean different types do
+//! not connect. A value lies where it landed: nothing is copied or decoded, which is why it must be
+//! a plain record ([`zerocopy`]), and little- or big-endian fields are its author's choice across
+//! hosts.
 //!
 //! Refused: a message of another length than the type's.
 
@@ -212,7 +213,8 @@ impl<T: Typed, H: Host> Of<T, stream::Receiver<H>> {
         of_type(self.end.recv_async().await?, "stream")
     }
 
-    /// Copies of all values, until the time between two of them is over or the stream has ended; an error is the last item.
+    /// Copies of all values, until the time between two of them is over or the stream has ended; an
+    /// error is the last item.
     pub fn values(&mut self, wait: Wait) -> impl Iterator<Item = Result<T, ReceiveError>>
     where
         T: Copy,
@@ -291,7 +293,8 @@ impl<Q: Typed, R: Typed, H: Host> Deref for TypedCall<'_, Q, R, H> {
 }
 
 impl<Q: Typed, R: Typed, H: Host> Of<(Q, R), Service<H>> {
-    /// As [`Service::next`]. A request of another length than the type's is dropped, and its client told so.
+    /// As [`Service::next`]. A request of another length than the type's is dropped, and its client
+    /// told so.
     pub fn next(&mut self, wait: Wait) -> Result<Option<TypedCall<'_, Q, R, H>>, ReceiveError> {
         let call = self.end.next_of(size_of::<Q>(), wait)?;
         Ok(call.map(TypedCall::new))

@@ -26,8 +26,8 @@ impl From<Duration> for Wait {
     }
 }
 
-/// A wait under way: first it polls for a while, then it sleeps. Its time begins with its first look at the
-/// clock, so that a call that need not wait reads none.
+/// A wait under way: first it polls for a while, then it sleeps. Its time begins with its first
+/// look at the clock, so that a call that need not wait reads none.
 #[derive(Debug)]
 pub struct Waiting {
     wait: Wait,
@@ -60,27 +60,27 @@ pub(crate) enum WaitStep {
     Sleep(Option<u64>),
 }
 
-/// Rounds of looking before the host is told to relax between them. Each is a poll and a few looks at the link that was last
-/// busy ([`crate::look_interval`]). So many there are before any sleep, and protocols count on them to ask for what they
-/// lack.
+/// Rounds of looking before the host is told to relax between them. Each is a poll and a few looks
+/// at the link that was last busy ([`crate::look_interval`]). So many there are before any sleep,
+/// and protocols count on them to ask for what they lack.
 pub(crate) const EAGER_LOOKS: u32 = 16;
 /// Rounds between two looks at the clock while polling: some microseconds.
 const PAUSES_PER_CLOCK: u32 = 8;
-/// Rounds before the processor is offered to others: so few that the peer soon has it if it needs this very
-/// one, and so many that a message that comes at once meets no offer.
+/// Rounds before the processor is offered to others: so few that the peer soon has it if it needs
+/// this very one, and so many that a message that comes at once meets no offer.
 const PAUSES_PER_YIELD_MIN: u32 = PAUSES_PER_CLOCK;
 /// The same where another thread computes that takes the processor when it is offered.
 const PAUSES_PER_YIELD_MAX: u32 = 8 * PAUSES_PER_CLOCK;
 /// A thread that keeps an offered processor for longer computes, or another thread beside it does.
 const OTHERS_COMPUTE_NS: u64 = 500_000;
 
-/// A wait that ended so long after the time that polling may take would have been ended by polling: to be
-/// woken takes about that long.
+/// A wait that ended so long after the time that polling may take would have been ended by polling:
+/// to be woken takes about that long.
 const WAKE_NS: u64 = 50_000;
 
-/// How long waits poll before they sleep, learnt from how the last ones ended: nothing where messages are
-/// rare, up to the limit where they come soon. A peer that is silent costs no processor. And whether it is
-/// worth while to offer the processor to others early.
+/// How long waits poll before they sleep, learnt from how the last ones ended: nothing where
+/// messages are rare, up to the limit where they come soon. A peer that is silent costs no
+/// processor. And whether it is worth while to offer the processor to others early.
 #[derive(Debug)]
 pub(crate) struct AdaptiveSpin {
     spin_ns: u64,
@@ -224,8 +224,8 @@ impl Waiting {
         WaitStep::Sleep((until_ns != u64::MAX).then_some(until_ns))
     }
 
-    /// After [`WaitStep::Yield`]: the processor is ours again. What others took of it to move messages is no time
-    /// that we have waited.
+    /// After [`WaitStep::Yield`]: the processor is ours again. What others took of it to move
+    /// messages is no time that we have waited.
     pub(crate) fn resumed(&mut self, adaptive_spin: &mut AdaptiveSpin, now_ns: u64) {
         let took_ns = now_ns.saturating_sub(self.offered_ns);
         if took_ns > OTHERS_COMPUTE_NS {

@@ -497,7 +497,8 @@ fn no_time_at_all_is_an_error_that_names_whom_was_looked_for() {
     }
 }
 
-/// All texts of up to five characters of two: an interface opens under none that no address leads to.
+/// All texts of up to five characters of two: an interface opens under none that no address leads
+/// to.
 #[test]
 fn a_name_that_can_be_published_can_be_reached() {
     let space = namespace();

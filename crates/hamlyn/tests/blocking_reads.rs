@@ -1,4 +1,5 @@
-//! Reads that a program waits for (decision 37): of every length, after one that was given up, and of one interface beside another.
+//! Reads that a program waits for (decision 37): of every length, after one that was given up, and
+//! of one interface beside another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,5 @@
-//! A target that ends before it has answered: operations that were to be counted count as failed, and those that were to be announced
-//! are announced (decision 0037).
+//! A target that ends before it has answered: operations that were to be counted count as failed,
+//! and those that were to be announced are announced (decision 0037).
 
 mod support;
 

@@ -47,7 +47,8 @@ fn a_thread_that_connects_lets_others_use_the_manager() {
     }
 }
 
-/// The same of a thread that asks: nothing is offered until another thread has used the manager that it asks with.
+/// The same of a thread that asks: nothing is offered until another thread has used the manager
+/// that it asks with.
 #[test]
 fn a_thread_that_asks_lets_others_use_the_manager() {
     for strategy in Strategy::ALL {

@@ -150,8 +150,8 @@ impl Ends {
         }
     }
 
-    /// The loss is told, every wait bound to that peer ends with it, and no other wait fails because of it. What was sent
-    /// before comes first.
+    /// The loss is told, every wait bound to that peer ends with it, and no other wait fails
+    /// because of it. What was sent before comes first.
     fn all_lose(&mut self, manager: &Manager<ProcessHost>) {
         const SOON: Wait = Wait::millis(1);
         let lost = support::next_loss(manager, LONG);
@@ -302,7 +302,8 @@ fn every_wait_ends_when_its_sender_is_killed_at_any_instant() {
     bystander.end(&survivor, &mut friend);
 }
 
-/// A fence that waits for a peer that is killed reports that, and nothing else; it waits for another peer as before.
+/// A fence that waits for a peer that is killed reports that, and nothing else; it waits for
+/// another peer as before.
 #[test]
 fn a_fence_ends_when_its_peer_is_killed() {
     let _alone = alone();
@@ -364,7 +365,8 @@ fn a_fence_ends_when_its_peer_is_killed() {
     }
 }
 
-/// What a peer had not taken when it died is told by the next fence, though its link has ended long ago.
+/// What a peer had not taken when it died is told by the next fence, though its link has ended long
+/// ago.
 #[test]
 fn a_fence_tells_of_peers_that_died_with_messages_under_way() {
     let _alone = alone();

@@ -1,5 +1,6 @@
-//! How end points end: waits that are over, closing while the peer is slow, and dropping instead of closing. Nothing that was
-//! accepted is lost unsaid, no room leaks, and no sender is let in any more.
+//! How end points end: waits that are over, closing while the peer is slow, and dropping instead of
+//! closing. Nothing that was accepted is lost unsaid, no room leaks, and no sender is let in any
+//! more.
 
 mod support;
 
@@ -29,7 +30,8 @@ fn take(receiver: &mut Receiver) -> Vec<u8> {
     record.expect("a record").to_vec()
 }
 
-/// Sends until the link and the work queue are full, as their receiver takes nothing; how many records were accepted.
+/// Sends until the link and the work queue are full, as their receiver takes nothing; how many
+/// records were accepted.
 fn fill<H: Host>(sender: &mut Sender<H>, length: usize) -> u64 {
     const SHORT: Wait = Wait::millis(20);
     let mut accepted = 0;

@@ -71,7 +71,8 @@ impl Loop {
     }
 }
 
-/// Both sides wait in an epoll for every message, and never poll before: a ring that is lost stops both.
+/// Both sides wait in an epoll for every message, and never poll before: a ring that is lost stops
+/// both.
 #[test]
 fn loops_that_answer_each_other_lose_no_ring() {
     const ROUNDS: u64 = 300;
@@ -159,7 +160,8 @@ fn a_loop_sleeps_as_long_as_it_is_told_and_costs_nothing_meanwhile() {
     assert_eq!(sleep.timeout(), None);
 }
 
-/// What an end point finds for another one, and what another thread's call takes, ends a sleep that was prepared before.
+/// What an end point finds for another one, and what another thread's call takes, ends a sleep that
+/// was prepared before.
 #[test]
 fn a_sleep_that_was_prepared_before_something_happened_has_no_time() {
     let namespace = namespace();
@@ -237,7 +239,8 @@ fn the_death_of_a_peer_ends_a_sleep() {
     });
 }
 
-/// Two loops, and two threads that block, over one manager; each has messages of its own, and any may take them off the link.
+/// Two loops, and two threads that block, over one manager; each has messages of its own, and any
+/// may take them off the link.
 #[test]
 fn loops_and_blocking_calls_of_several_threads_share_a_manager() {
     const TAGS: u64 = 400;
@@ -294,7 +297,8 @@ fn loops_and_blocking_calls_of_several_threads_share_a_manager() {
     }
 }
 
-/// While one sleeps, another looks so often and finds so little that links are looked at more seldom. Their peers ring all the same.
+/// While one sleeps, another looks so often and finds so little that links are looked at more
+/// seldom. Their peers ring all the same.
 #[test]
 fn looks_beside_a_sleep_leave_it_to_be_rung_for() {
     const PEERS: usize = 20;
@@ -362,7 +366,8 @@ fn a_sleep_that_is_kept_too_long_holds_up_no_other_thread() {
     assert_eq!(sleep.timeout(), Some(Duration::ZERO));
 }
 
-/// Room is rung for only if it was waited for when the sleep was announced, so a sender that finds none later ends it.
+/// Room is rung for only if it was waited for when the sleep was announced, so a sender that finds
+/// none later ends it.
 #[test]
 fn a_sender_that_finds_no_room_while_a_loop_sleeps_is_woken() {
     for (strategy, waits) in Strategy::ALL

@@ -1,5 +1,5 @@
-//! Exported memory (decision 0037) and those who abuse it: processes that guess numbers, owners that export no memory, importers
-//! that store at any time and are killed, owners that are gone.
+//! Exported memory (decision 0037) and those who abuse it: processes that guess numbers, owners
+//! that export no memory, importers that store at any time and are killed, owners that are gone.
 
 mod support;
 
@@ -565,8 +565,8 @@ fn exports_leave_no_descriptors_behind() {
         owner.session().revoke_export(&export).unwrap();
         peer.session().drop_import(&import);
     };
-    // Other tests of this process open and close some, too: so there is no number to compare with, but
-    // a thousand leaked ones would show.
+    // Other tests of this process open and close some, too: so there is no number to compare with,
+    // but a thousand leaked ones would show.
     let before = descriptors();
     for _ in 0..1_000 {
         round();

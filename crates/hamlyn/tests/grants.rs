@@ -430,7 +430,8 @@ fn lends_badly(lend: impl Fn(&OwnedFd) + Sync) -> AcceptError {
     })
 }
 
-/// What is placed is in the owner's memory as soon as it was sent; a copy is there once the owner looks.
+/// What is placed is in the owner's memory as soon as it was sent; a copy is there once the owner
+/// looks.
 #[test]
 fn only_messages_that_gain_by_it_are_placed() {
     let namespace = namespace();
@@ -624,8 +625,8 @@ fn grants_leave_no_descriptors_behind() {
         owner.session().revoke_grant(&grant).unwrap();
         assert!(peer.session().drop_grant(&grant.ticket()));
     };
-    // Other tests of this process open and close some, too: so there is no number to compare with, but
-    // a thousand leaked ones would show.
+    // Other tests of this process open and close some, too: so there is no number to compare with,
+    // but a thousand leaked ones would show.
     let before = descriptors();
     for _ in 0..1_000 {
         round();

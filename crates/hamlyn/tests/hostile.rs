@@ -86,7 +86,8 @@ fn a_peer_that_tries_keys_is_cut_off_and_others_are_not() {
     assert_eq!(receiver.get_tag(LONG), Ok(Some(7)));
 }
 
-/// A re-key is told to nobody on one host: an honest writer goes on with its old key for a while, at full rate.
+/// A re-key is told to nobody on one host: an honest writer goes on with its old key for a while,
+/// at full rate.
 #[test]
 fn a_writer_with_stale_keys_keeps_its_link_however_much_it_sends() {
     const BUDGET: u32 = 50;
@@ -535,7 +536,8 @@ fn short_lies_are_checked_as_others_are() {
     lie(1, 256 + 248, WHOLE | 16, &[9; 16]);
     refused(&receiver, &mut victim, 2, Refusal::OutOfLimits);
     assert!(receiver.recv(Wait::Poll).unwrap().is_none());
-    // Out of turn: delivered in turn. Not where a record begins: shown is what the piece holds there.
+    // Out of turn: delivered in turn. Not where a record begins: shown is what the piece holds
+    // there.
     lie(3, 768, WHOLE | 16, &[4; 16]);
     lie(2, 512, WHOLE | 16, &[3; 16]);
     assert!(receiver.recv(Wait::millis(1)).unwrap().is_none());

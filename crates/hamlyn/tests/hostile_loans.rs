@@ -1,4 +1,5 @@
-//! Readers and publishers of loaned messages that break the rules: what they can do harms themselves.
+//! Readers and publishers of loaned messages that break the rules: what they can do harms
+//! themselves.
 
 mod support;
 
@@ -254,7 +255,8 @@ fn greetings_that_are_none_and_second_ones_cost_the_lane() {
     all_come_back(&mut publisher);
 }
 
-/// Readers go, politely or not; what they lost stays counted, what they had comes back, and one in another's name is not let in.
+/// Readers go, politely or not; what they lost stays counted, what they had comes back, and one in
+/// another's name is not let in.
 #[test]
 fn readers_that_go_are_counted_as_they_went() {
     const FETCHED: u64 = 4;

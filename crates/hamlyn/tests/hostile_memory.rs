@@ -166,7 +166,8 @@ fn hostile(
     }
 }
 
-/// The test goes on until the hostile peers have connected more often than this, and something of theirs was refused.
+/// The test goes on until the hostile peers have connected more often than this, and something of
+/// theirs was refused.
 const LINKS: u64 = 20;
 
 /// Interface numbers of hostile peers begin here.
@@ -352,8 +353,8 @@ fn a_fault_of_the_ring_ends_that_link_and_is_told() {
     assert_eq!(victim.session().peers().count(), 0);
 }
 
-/// The interface looks at what a peer returned when there is no room; the call that finds the lie fails, and the loss is told of though
-/// nothing else is sent, with every strategy.
+/// The interface looks at what a peer returned when there is no room; the call that finds the lie
+/// fails, and the loss is told of though nothing else is sent, with every strategy.
 #[test]
 fn a_peer_that_returns_more_than_it_was_sent_is_lost_with_every_strategy() {
     for strategy in Strategy::ALL {
@@ -380,8 +381,8 @@ fn a_peer_that_returns_more_than_it_was_sent_is_lost_with_every_strategy() {
     }
 }
 
-/// A peer may say of itself that it refused, or took, whatever it was sent. What cannot be ends its link; fences to others are
-/// answered as before.
+/// A peer may say of itself that it refused, or took, whatever it was sent. What cannot be ends its
+/// link; fences to others are answered as before.
 #[test]
 fn a_peer_that_reports_what_cannot_be_is_lost_and_no_fence_but_its_own_fails() {
     for strategy in Strategy::ALL {
@@ -514,8 +515,8 @@ fn sleepy(namespace: &str, strategy: Strategy) -> Manager<ProcessHost<AnyThread>
     hamlyn::open_shared(options, manager).unwrap()
 }
 
-/// Whatever a peer does to the word at which its victim sleeps, and to the threads that wait there, an honest peer's
-/// messages wake the victim.
+/// Whatever a peer does to the word at which its victim sleeps, and to the threads that wait there,
+/// an honest peer's messages wake the victim.
 #[test]
 fn a_peer_that_misuses_its_word_silences_nobody_else() {
     const ROUND_TRIPS: u64 = 2_000;

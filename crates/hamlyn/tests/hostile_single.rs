@@ -1,5 +1,5 @@
-//! A peer that writes cells of single packets as it likes, with its own hands: the fast path of reception lets in
-//! what the general path lets in, and refuses by the same names.
+//! A peer that writes cells of single packets as it likes, with its own hands: the fast path of
+//! reception lets in what the general path lets in, and refuses by the same names.
 
 mod support;
 
@@ -269,7 +269,8 @@ fn a_peer_that_asks_and_takes_no_answer_keeps_nobody_waiting() {
     scene.store_bytes(&words);
     let before = scene.landed();
     let (read, refused) = (request(&scene, Kind::READ), Refusal::TooManyRequests);
-    // Answers fill the ring of the peer, which takes none, and then its line; what it asks beyond that is refused.
+    // Answers fill the ring of the peer, which takes none, and then its line; what it asks beyond
+    // that is refused.
     let mut asked = 0;
     while scene.victim.session().refusals().count(refused) == 0 {
         scene.write(&read, PLACE);

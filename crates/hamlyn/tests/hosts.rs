@@ -1,5 +1,6 @@
-//! Programs on hosts of their own: network namespaces joined by cables, which the test makes. Whatever happens to a peer, its
-//! host or the way to it is an error that says so, and never a wait without end. Needs root, and `ip`; otherwise it is skipped aloud.
+//! Programs on hosts of their own: network namespaces joined by cables, which the test makes.
+//! Whatever happens to a peer, its host or the way to it is an error that says so, and never a wait
+//! without end. Needs root, and `ip`; otherwise it is skipped aloud.
 
 mod support;
 
@@ -93,7 +94,8 @@ fn child() {
     }
 }
 
-/// Offers a stream, and says of each record that is asked for that it came, and in the end how the stream did.
+/// Offers a stream, and says of each record that is asked for that it came, and in the end how the
+/// stream did.
 fn receive(namespace: &str) {
     let options = Options::named("there").in_namespace(namespace);
     let manager = hamlyn::open_with(options, ManagerOptions::default()).unwrap();

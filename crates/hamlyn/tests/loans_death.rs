@@ -1,4 +1,5 @@
-//! Publishers and readers of loaned messages that are killed at any instant: what they had comes back, and nobody else notices.
+//! Publishers and readers of loaned messages that are killed at any instant: what they had comes
+//! back, and nobody else notices.
 
 mod support;
 
@@ -80,7 +81,8 @@ fn read_for_ever(namespace: &str) {
 /// Descriptors are counted, so the tests of this file take turns.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// How many descriptors were open after one of the first rounds, at most: what is opened once is open then.
+/// How many descriptors were open after one of the first rounds, at most: what is opened once is
+/// open then.
 #[derive(Default)]
 struct OpenDescriptors(usize);
 
@@ -113,7 +115,8 @@ fn readers_that_are_killed_at_any_instant_leave_nothing() {
         assert_eq!(publisher.await_readers(2, LONG), Ok(2));
         let last = published + random.below(400);
         let mut is_killed = false;
-        // It is killed in the middle, and the publisher goes on: those who are there get everything.
+        // It is killed in the middle, and the publisher goes on: those who are there get
+        // everything.
         let end = last + 50;
         while published < end {
             if published >= last && !is_killed {

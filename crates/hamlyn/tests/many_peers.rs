@@ -1,5 +1,5 @@
-//! Many peers at one receiver: those that are silent cost nothing, those that come back are heard, and
-//! whatever is written into the ready bitmap only delays (decision 0005).
+//! Many peers at one receiver: those that are silent cost nothing, those that come back are heard,
+//! and whatever is written into the ready bitmap only delays (decision 0005).
 
 mod support;
 

@@ -1,5 +1,6 @@
-//! One port both ways: a host whose network lets nothing pass but what goes to and comes from one port of it. Hosts are
-//! addresses of the loopback device; between them is a relay that is such a network, for both.
+//! One port both ways: a host whose network lets nothing pass but what goes to and comes from one
+//! port of it. Hosts are addresses of the loopback device; between them is a relay that is such a
+//! network, for both.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -50,7 +51,8 @@ fn open(
     hamlyn::open_shared(options, ManagerOptions::default()).unwrap()
 }
 
-/// Lets pass, in each direction, what comes from the port that its host has, to one of those that the other has.
+/// Lets pass, in each direction, what comes from the port that its host has, to one of those that
+/// the other has.
 struct Relay {
     /// For each host, the relay's sockets that stand for its ports.
     standing: [Vec<UdpSocket>; 2],

@@ -1,5 +1,5 @@
-//! What peers can do to the end points of the protocols, whichever thread drives the interface: nothing that lasts, and
-//! nothing that concerns another peer.
+//! What peers can do to the end points of the protocols, whichever thread drives the interface:
+//! nothing that lasts, and nothing that concerns another peer.
 
 mod support;
 
@@ -229,8 +229,8 @@ fn flood(namespace: &str, tickets: &mpsc::Receiver<Ticket>, stop: &AtomicBool) {
     }
 }
 
-/// With the key changed, what its holder sent is either all there or will never be: also if a network processor
-/// receives it at that moment.
+/// With the key changed, what its holder sent is either all there or will never be: also if a
+/// network processor receives it at that moment.
 #[test]
 fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
     const ROUNDS: u32 = 1_000;
@@ -277,7 +277,8 @@ fn a_revoked_ticket_writes_nothing_more_and_makes_nothing_malformed() {
     }
 }
 
-/// A peer cannot have us write to a third one in our name: what we are to answer to must be its own.
+/// A peer cannot have us write to a third one in our name: what we are to answer to must be its
+/// own.
 #[test]
 fn nobody_is_answered_in_the_name_of_another() {
     with_each_strategy(|strategy, here, liar| {

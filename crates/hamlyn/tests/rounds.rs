@@ -24,7 +24,8 @@ fn a_round_is_received_once() {
     }
 }
 
-/// A member that nobody asked for is withdrawn when the next round begins: a member that is asked for after that has a part of the new round.
+/// A member that nobody asked for is withdrawn when the next round begins: a member that is asked
+/// for after that has a part of the new round.
 #[test]
 fn who_asks_has_a_part_of_the_present_round() {
     let namespace = namespace();

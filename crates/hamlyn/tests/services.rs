@@ -218,7 +218,8 @@ fn a_client_that_breaks_the_protocol_loses_its_lane_and_others_are_served() {
         // A greeting that is none, or in another's name;
         (words, b"", b"hello"),
         (words, b"", &anothers),
-        // after its own: a word that is too short, a length that did not land, and a kind that there is not.
+        // after its own: a word that is too short, a length that did not land, and a kind that
+        // there is not.
         (0, b"four", b"word"),
         (0, b"four", &5_u64.to_le_bytes()),
         (0, b"four", &(0xF000_0004_u64).to_le_bytes()),
@@ -254,7 +255,8 @@ fn a_client_that_breaks_the_protocol_loses_its_lane_and_others_are_served() {
     assert_eq!(third.session().refusals().total(), 0);
 }
 
-/// In virtual time: somebody asks for all lanes that are offered, and never comes. Newcomers wait until they are taken back.
+/// In virtual time: somebody asks for all lanes that are offered, and never comes. Newcomers wait
+/// until they are taken back.
 #[test]
 fn lanes_that_nobody_uses_are_taken_back() {
     let mut world = Simulation::new(Settings::default());
@@ -324,8 +326,8 @@ fn a_request_of_another_length_than_its_type_is_dropped() {
     });
 }
 
-/// The keys of a lane in other hands: what comes over another link than the client's is none of its requests, before and after its
-/// greeting, and no good-bye of its.
+/// The keys of a lane in other hands: what comes over another link than the client's is none of its
+/// requests, before and after its greeting, and no good-bye of its.
 #[test]
 fn what_comes_over_another_link_costs_the_lane() {
     let namespace = namespace();

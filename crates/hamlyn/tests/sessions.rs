@@ -23,7 +23,8 @@ fn with_strategy(namespace: &str, strategy: Strategy) -> Manager<ProcessHost> {
     hamlyn::open_with(host, options).unwrap()
 }
 
-/// A message of one packet that is too long for the work queue waits for room in the link, as any other.
+/// A message of one packet that is too long for the work queue waits for room in the link, as any
+/// other.
 #[test]
 fn a_packet_that_finds_no_room_is_tried_again() {
     for strategy in Strategy::ALL {
@@ -118,7 +119,8 @@ fn a_sending_is_used_again() {
     }
 }
 
-/// A step is called at once, again when something has happened, and once more when the time is over.
+/// A step is called at once, again when something has happened, and once more when the time is
+/// over.
 #[test]
 fn a_wait_is_a_step_that_is_called_again() {
     let namespace = namespace();

@@ -257,7 +257,8 @@ fn connected<E>(count: usize, connect: impl Fn() -> Option<E>, mut drive: impl F
     ends
 }
 
-/// Services share the queue of their manager: whoever finds no room there is told that, and not that all places are taken.
+/// Services share the queue of their manager: whoever finds no room there is told that, and not
+/// that all places are taken.
 #[test]
 fn a_client_for_whom_the_queue_has_no_room_hears_so() {
     let namespace = namespace();
@@ -408,7 +409,8 @@ fn readers_that_fetch_late_all_hear() {
     assert_all_hear(&mut publisher, &bob, &mut readers);
 }
 
-/// A program that greets as a reader and fetches nothing keeps no other from what waits to be fetched.
+/// A program that greets as a reader and fetches nothing keeps no other from what waits to be
+/// fetched.
 #[test]
 fn readers_that_never_fetch_are_in_nobodys_way() {
     let namespace = namespace();

@@ -123,8 +123,8 @@ fn answers_are_not_slept_upon_when_a_network_processor_receives() {
     }
 }
 
-/// A program that waits at a fence falls asleep while its peer, which sleeps too, answers; and its peer's answer needs no other
-/// message.
+/// A program that waits at a fence falls asleep while its peer, which sleeps too, answers; and its
+/// peer's answer needs no other message.
 #[test]
 fn fences_are_not_slept_upon() {
     const ROUNDS: u64 = 5_000;

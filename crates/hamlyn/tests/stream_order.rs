@@ -1,4 +1,5 @@
-//! What a stream's sender says may arrive in any order, and long after the extent is gone of which it speaks.
+//! What a stream's sender says may arrive in any order, and long after the extent is gone of which
+//! it speaks.
 
 mod support;
 
@@ -117,7 +118,8 @@ fn a_demand_before_the_greeting_is_answered_after_it() {
     scene.sender.hello();
     scene.nothing();
     assert_eq!(scene.hear(), Heard::Extent(1, 16, 1));
-    // The first extent is gone; another grow request in it, as if it had crossed, is answered all the same.
+    // The first extent is gone; another grow request in it, as if it had crossed, is answered all
+    // the same.
     assert_eq!(scene.receiver.memory_bytes(), 16 * 64);
     scene.sender.request_growth(0, 0, LONG_RECORD);
     scene.nothing();
@@ -201,7 +203,8 @@ fn ends_and_demands_that_cannot_be_break_the_stream() {
 #[test]
 fn pieces_that_cannot_be_break_the_stream() {
     const BYTES: [u8; 64] = [1; 64];
-    // Kind, and length: of no kind, longer than their piece, first ones of records that are not, and a later one without a first.
+    // Kind, and length: of no kind, longer than their piece, first ones of records that are not,
+    // and a later one without a first.
     let lies = [
         (0, 5),
         (6, 5),
@@ -235,7 +238,8 @@ fn pieces_that_cannot_be_break_the_stream() {
     }
 }
 
-/// Of the largest that the limit allows, after any other, and with a queue that has no entry for each of its pieces.
+/// Of the largest that the limit allows, after any other, and with a queue that has no entry for
+/// each of its pieces.
 #[test]
 fn a_record_of_the_limit_passes_whatever_came_before() {
     const LIMIT: usize = 64 << 10;
@@ -305,7 +309,8 @@ fn a_record_of_the_limit_passes_whatever_came_before() {
     }
 }
 
-/// All of the first extent is given back before the stream moves on from it, and then nothing comes that would be released.
+/// All of the first extent is given back before the stream moves on from it, and then nothing comes
+/// that would be released.
 #[test]
 fn a_demand_is_answered_when_an_extent_was_given_back_early() {
     let mut scene = Scene::new();

@@ -118,7 +118,8 @@ fn all_to_all() {
     });
 }
 
-/// Threads that share a manager send and wait at fences at the same time; when a fence of one returns, what it sent is in its place.
+/// Threads that share a manager send and wait at fences at the same time; when a fence of one
+/// returns, what it sent is in its place.
 #[test]
 fn threads_wait_at_fences_side_by_side() {
     const THREADS: u64 = 3;
@@ -163,8 +164,8 @@ fn threads_wait_at_fences_side_by_side() {
     });
 }
 
-/// A thread that sends a message of many packets by the lower layer, for which there is no room, lets others use the manager: what makes
-/// room is done by one of them.
+/// A thread that sends a message of many packets by the lower layer, for which there is no room,
+/// lets others use the manager: what makes room is done by one of them.
 #[test]
 fn a_thread_that_waits_for_room_lets_others_use_the_manager() {
     const BYTES: usize = 4 << 20;
@@ -205,8 +206,8 @@ fn a_thread_that_waits_for_room_lets_others_use_the_manager() {
     ));
 }
 
-/// A thread that waits in a call of the lower layer waits for what another does with the same manager, or for a peer: none of them
-/// waits for the lock.
+/// A thread that waits in a call of the lower layer waits for what another does with the same
+/// manager, or for a peer: none of them waits for the lock.
 #[test]
 fn one_thread_waits_in_the_lower_layer_while_another_uses_the_manager() {
     const BYTES: u64 = 1 << 20;

@@ -1,4 +1,5 @@
-//! Links between hosts at their beginning and their end. Hosts are addresses of the loopback device here.
+//! Links between hosts at their beginning and their end. Hosts are addresses of the loopback device
+//! here.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -47,8 +48,8 @@ fn until<R>(what: &str, mut look: impl FnMut() -> Option<R>) -> R {
     }
 }
 
-/// A peer that asks for a link is given one, though the other end believes that there is one: the answer to an earlier request
-/// came when no call waited for it any more.
+/// A peer that asks for a link is given one, though the other end believes that there is one: the
+/// answer to an earlier request came when no call waited for it any more.
 #[test]
 fn a_link_whose_other_end_never_was_is_forsaken() {
     let asker = open(1, 0);
@@ -141,7 +142,8 @@ fn whither_it_went_is_known_though_another_link_has_the_place() {
     }
 }
 
-/// A host goes away while it is waited for at a fence: what it was sent may have been lost, and comes back.
+/// A host goes away while it is waited for at a fence: what it was sent may have been lost, and
+/// comes back.
 #[test]
 fn a_fence_ends_when_its_peer_leaves() {
     let sender = open(2, 0);

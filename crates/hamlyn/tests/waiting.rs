@@ -361,7 +361,8 @@ fn a_long_send_that_is_out_of_time_says_how_much_was_sent() {
     assert!(got.iter().all(|&byte| byte == 2));
 }
 
-/// An event loop is told for how long to wait at most: here until memory that a burst needed can be given back.
+/// An event loop is told for how long to wait at most: here until memory that a burst needed can be
+/// given back.
 #[test]
 fn an_event_loop_is_told_when_to_look_though_nothing_comes() {
     let namespace = namespace();

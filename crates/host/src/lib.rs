@@ -89,7 +89,8 @@ pub enum LossCause {
     /// The peer closed its interface.
     #[error("it closed its interface")]
     Closed,
-    /// It is on another host, and answered nothing, however often it was asked: it, its host or the way to it is gone.
+    /// It is on another host, and answered nothing, however often it was asked: it, its host or the
+    /// way to it is gone.
     #[error("neither it nor its host answers")]
     NoAnswer,
     /// It is on another host, and answered, but would take nothing for too long.
@@ -146,18 +147,19 @@ pub enum Supply {
     Afterwards,
 }
 
-/// Finds other interfaces and connects to them, in a thread of its own if need be: while it waits, everything else of its host can
-/// be used.
+/// Finds other interfaces and connects to them, in a thread of its own if need be: while it waits,
+/// everything else of its host can be used.
 pub trait Connector: Send + 'static {
     /// As [`Host::ask`].
     fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Given, ConnectError>;
 
-    /// As [`Host::connect`], but the interface is told of a new link as of one that others make ([`Event::Linked`]). Returns
-    /// [`Peer::token`].
+    /// As [`Host::connect`], but the interface is told of a new link as of one that others make
+    /// ([`Event::Linked`]). Returns [`Peer::token`].
     fn connect(&self, to: Address<'_>, deadline_ns: u64) -> Result<u64, ConnectError>;
 
-    /// Fetches pages that another interface lent to this one; `adopt` maps a file of which that interface says how many bytes
-    /// it has, if the kernel confirms what must hold of it. Blocks until `deadline_ns`.
+    /// Fetches pages that another interface lent to this one; `adopt` maps a file of which that
+    /// interface says how many bytes it has, if the kernel confirms what must hold of it. Blocks
+    /// until `deadline_ns`.
     fn borrow<R>(
         &self,
         from: Destination,
@@ -166,8 +168,8 @@ pub trait Connector: Send + 'static {
         deadline_ns: u64,
     ) -> Result<R, ConnectError>;
 
-    /// Fetches an area that another interface exports, and maps it if the kernel confirms what must hold of it. Blocks until
-    /// `deadline_ns`.
+    /// Fetches an area that another interface exports, and maps it if the kernel confirms what must
+    /// hold of it. Blocks until `deadline_ns`.
     fn import(
         &self,
         from: Destination,
@@ -201,9 +203,10 @@ pub trait Host: std::fmt::Debug + 'static {
     /// Who watches it send.
     type SendObserver: SendObserver<Area> + Send + 'static;
 
-    /// How a thread waits for what another of its interface holds. None: as the system has it. In the simulator, where all
-    /// programs are one thread's, a call that lets the others go on. It does nothing in a thread that unwinds, as a killed process
-    /// does: such a thread waits for no other, which may have been killed with it, and have ended with what it held.
+    /// How a thread waits for what another of its interface holds. None: as the system has it. In
+    /// the simulator, where all programs are one thread's, a call that lets the others go on. It
+    /// does nothing in a thread that unwinds, as a killed process does: such a thread waits for no
+    /// other, which may have been killed with it, and have ended with what it held.
     const LETS_OTHERS: Option<fn()> = None;
 
     /// What connects for this host.
@@ -236,27 +239,29 @@ pub trait Host: std::fmt::Debug + 'static {
     /// Lent pages cannot be fetched any more. Peers that have fetched them keep them.
     fn withdraw_lent(&mut self, secret: u64);
 
-    /// Holds an exported area ready for all peers that are linked to this interface, which fetch it with the number that is
-    /// returned, which is random, until it is withdrawn.
+    /// Holds an exported area ready for all peers that are linked to this interface, which fetch it
+    /// with the number that is returned, which is random, until it is withdrawn.
     fn export(&mut self, files: ExportFiles, length_bytes: u64) -> Result<u64, HostError>;
 
     /// An exported area cannot be fetched any more. Peers that have fetched it keep it.
     fn withdraw_export(&mut self, secret: u64);
 
-    /// Connects to another interface, or to itself. Blocks until `deadline_ns` (by [`Host::now_ns`]).
+    /// Connects to another interface, or to itself. Blocks until `deadline_ns` (by
+    /// [`Host::now_ns`]).
     fn connect(
         &mut self,
         to: Address<'_>,
         deadline_ns: u64,
     ) -> Result<Connected<Self::Link>, ConnectError>;
 
-    /// Offers 1 to 1024 bytes, for example a ticket or a seed, to each peer that asks for `item` (1 to 64
-    /// letters, digits, dots, underscores, hyphens and slashes) and may be linked to this interface.
+    /// Offers 1 to 1024 bytes, for example a ticket or a seed, to each peer that asks for `item` (1
+    /// to 64 letters, digits, dots, underscores, hyphens and slashes) and may be linked to this
+    /// interface.
     ///
-    /// What is offered once queues up, and goes to one asker each in that
-    /// order, before what is always offered under the same name. What is
-    /// always offered takes the place of all that was offered under the name before; what is offered afterwards, only of
-    /// what was offered so before.
+    /// What is offered once queues up, and goes to one asker each in that order, before what is
+    /// always offered under the same name. What is always offered takes the place of all that was
+    /// offered under the name before; what is offered afterwards, only of what was offered so
+    /// before.
     ///
     /// An offer of [`Supply::Once`] is given to one asker only. It stays offered if an
     /// asker ends or gives up before it is sent; it is lost with an asker that
@@ -265,16 +270,19 @@ pub trait Host: std::fmt::Debug + 'static {
     /// Offers are private memory of this interface, and end with it. There may be 4096 of them.
     fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError>;
 
-    /// Offers one of `most` places under `item`, as [`Supply::Once`] does, and returns its number. The place counts as taken by
-    /// its asker until it is returned. A program other than this one gets places as long as it has less than
-    /// twice of what it leaves to others, and another user, or another host, as long as it has less than what is left.
-    /// An asker in vain is told whether all are taken, or its share is.
+    /// Offers one of `most` places under `item`, as [`Supply::Once`] does, and returns its number.
+    /// The place counts as taken by its asker until it is returned. A program other than this one
+    /// gets places as long as it has less than twice of what it leaves to others, and another user,
+    /// or another host, as long as it has less than what is left. An asker in vain is told whether
+    /// all are taken, or its share is.
     fn offer_place(&mut self, item: &str, most: u32, bytes: &[u8]) -> Result<u64, HostError>;
 
-    /// A place under `item` is free again, or is taken back. [`Host::withdraw`] does that for all of them.
+    /// A place under `item` is free again, or is taken back. [`Host::withdraw`] does that for all
+    /// of them.
     fn return_place(&mut self, item: &str, place: u64);
 
-    /// There is no memory for another place under `item`: whoever asks in vain is told, until one is offered.
+    /// There is no memory for another place under `item`: whoever asks in vain is told, until one
+    /// is offered.
     fn run_short(&mut self, item: &str);
 
     /// How many offers under `item` no asker was given yet.
@@ -298,9 +306,9 @@ pub trait Host: std::fmt::Debug + 'static {
         Ok(given.bytes)
     }
 
-    /// Ends a link from this side. The link itself must be dropped by the caller.
-    /// Events of the link that were not yet fetched are dropped. Called for each link once the application knows that it
-    /// ended, after [`Event::Lost`] too: until then it counts against the limit of links.
+    /// Ends a link from this side. The link itself must be dropped by the caller. Events of the
+    /// link that were not yet fetched are dropped. Called for each link once the application knows
+    /// that it ended, after [`Event::Lost`] too: until then it counts against the limit of links.
     fn disconnect(&mut self, token: u64);
 
     /// The driver of the interface. Only the first call returns it.
@@ -316,21 +324,23 @@ pub trait Host: std::fmt::Debug + 'static {
         body: Box<dyn FnOnce() + Send>,
     ) -> Result<Box<dyn ThreadHandle>, HostError>;
 
-    /// The ready bitmap of the interface; to be taken once. Without it, links that are looked at seldom
-    /// are found only by looking.
+    /// The ready bitmap of the interface; to be taken once. Without it, links that are looked at
+    /// seldom are found only by looking.
     fn ready_bitmap(&mut self) -> Option<ReadyBitmap>;
 
-    /// Called in loops that wait without sleeping: pauses the processor, or with `yields` lets others have it, if
-    /// there are any. In the simulator it lets time pass.
+    /// Called in loops that wait without sleeping: pauses the processor, or with `yields` lets
+    /// others have it, if there are any. In the simulator it lets time pass.
     fn relax(&mut self, yields: bool);
 
-    /// Called at the beginning of each look at the links that is not the shortest, and of each attempt to send that is
-    /// not. Nothing; but in the simulator, where time passes only while programs wait, one that looks again and again
-    /// without a call that blocks waits a moment here.
+    /// Called at the beginning of each look at the links that is not the shortest, and of each
+    /// attempt to send that is not. Nothing; but in the simulator, where time passes only while
+    /// programs wait, one that looks again and again without a call that blocks waits a moment
+    /// here.
     #[inline(always)]
     fn looks(&mut self) {}
 
-    /// The library passes that point of an application's work with its interface. Nothing, unless somebody listens.
+    /// The library passes that point of an application's work with its interface. Nothing, unless
+    /// somebody listens.
     #[inline(always)]
     fn passes(point: Point) {
         let _ = point;
@@ -352,26 +362,30 @@ pub trait Driver {
     /// The next event, if any. Does not block.
     fn next_event(&mut self) -> Option<Event<Self::Link>>;
 
-    /// Begins a sleep: a wake after this ends the sleep, or prevents it. To be called before the sleep
-    /// is announced on the links ([`hamlyn_link::ReceiveEnd::announce_sleep`]), since a peer wakes once for each
-    /// announcement, and at any time after it. In order: this; the announcements; [`Driver::pass_barrier`]; one more look
-    /// at the links and at [`Driver::attention`]; [`Driver::sleep`], only if there is nothing; [`Driver::end_sleep`], in
-    /// any case.
+    /// Begins a sleep: a wake after this ends the sleep, or prevents it. To be called before the
+    /// sleep is announced on the links ([`hamlyn_link::ReceiveEnd::announce_sleep`]), since a peer
+    /// wakes once for each announcement, and at any time after it. In order: this; the
+    /// announcements; [`Driver::pass_barrier`]; one more look at the links and at
+    /// [`Driver::attention`]; [`Driver::sleep`], only if there is nothing; [`Driver::end_sleep`],
+    /// in any case.
     fn prepare_sleep(&mut self);
 
     /// All peers see what was announced before this, or what they sent is seen here after it.
     fn pass_barrier(&mut self);
 
-    /// When to wake at the latest, after [`Driver::pass_barrier`], because a peer may not see what was announced.
+    /// When to wake at the latest, after [`Driver::pass_barrier`], because a peer may not see what
+    /// was announced.
     fn sleep_until_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Sleeps until a peer wakes it, an event comes, the waker is called, or `deadline_ns` passes. May wake early.
+    /// Sleeps until a peer wakes it, an event comes, the waker is called, or `deadline_ns` passes.
+    /// May wake early.
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError>;
 
-    /// The program is about to sleep at [`Driver::descriptor`], instead of in [`Driver::sleep`]: sees to it that all that would end such
-    /// a sleep makes the descriptor readable. When to wake at the latest.
+    /// The program is about to sleep at [`Driver::descriptor`], instead of in [`Driver::sleep`]:
+    /// sees to it that all that would end such a sleep makes the descriptor readable. When to wake
+    /// at the latest.
     fn sleep_elsewhere(&mut self) -> Option<u64> {
         None
     }
@@ -389,8 +403,9 @@ pub trait Driver {
     /// [`Driver::prepare_sleep`], and stays so until that is called again. None in a simulator.
     fn descriptor(&self) -> Option<&Arc<OwnedFd>>;
 
-    /// Called by a [`ThreadHandle`] that drives: leaves everything alone for so long, or until [`ThreadHandle::unpark`]. For
-    /// no time at all, between looks that find nothing, only the simulator's time passes.
+    /// Called by a [`ThreadHandle`] that drives: leaves everything alone for so long, or until
+    /// [`ThreadHandle::unpark`]. For no time at all, between looks that find nothing, only the
+    /// simulator's time passes.
     fn park(&mut self, span_ns: u64);
 }
 

@@ -190,9 +190,9 @@ impl Offers {
         }
     }
 
-    /// Gives the offer under `item`, if there is one for that asker. An offer that was given once is
-    /// gone; what could not be given stays, in its place. `give` must not block, since
-    /// nobody else is served meanwhile.
+    /// Gives the offer under `item`, if there is one for that asker. An offer that was given once
+    /// is gone; what could not be given stays, in its place. `give` must not block, since nobody
+    /// else is served meanwhile.
     pub fn hand_over<T, E>(
         &self,
         item: &Name,

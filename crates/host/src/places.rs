@@ -1,5 +1,6 @@
-//! Places: a number of things of one kind that peers ask for and give back, and of which nobody gets all. Whoever has more than
-//! others gets less of what is left, as buffers of a switch are shared by a threshold that moves with what is free.
+//! Places: a number of things of one kind that peers ask for and give back, and of which nobody
+//! gets all. Whoever has more than others gets less of what is left, as buffers of a switch are
+//! shared by a threshold that moves with what is free.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,7 +17,8 @@ pub enum Asker {
         /// Its number.
         process: u32,
     },
-    /// A program of another host. That host may claim any user, so all of its programs count as one.
+    /// A program of another host. That host may claim any user, so all of its programs count as
+    /// one.
     Host(IpAddr),
 }
 
@@ -74,8 +76,9 @@ impl Places {
         self.given.is_empty() && self.by_asker.is_empty() && self.by_party.is_empty()
     }
 
-    /// An asker gets a place as long as it has less than twice of what it would leave to all others, and as long as its
-    /// user, unless that is ours, or its host has less than what is left. So one program ends with two thirds, and another user with half.
+    /// An asker gets a place as long as it has less than twice of what it would leave to all
+    /// others, and as long as its user, unless that is ours, or its host has less than what is
+    /// left. So one program ends with two thirds, and another user with half.
     pub(crate) fn has_share(&self, asker: Asker, own_user: u32) -> bool {
         let count = |of: Option<&u32>| of.copied().unwrap_or(0);
         let left = self.left();

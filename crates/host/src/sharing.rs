@@ -1,5 +1,6 @@
-//! How the end points of one manager share it: within one thread, where that costs a flag, or among several, where
-//! it costs a lock. A host says which, so a program decides once, by the type of host that it opens.
+//! How the end points of one manager share it: within one thread, where that costs a flag, or among
+//! several, where it costs a lock. A host says which, so a program decides once, by the type of
+//! host that it opens.
 
 use std::cell::{RefCell, RefMut};
 use std::ops::DerefMut;
@@ -47,15 +48,16 @@ pub trait Shared<T: 'static>: Clone + 'static {
     /// Lets others have the value while `act` runs, if there can be any.
     fn let_others<R>(guard: &mut Self::Guard<'_>, act: impl FnOnce() -> R) -> R;
 
-    /// Lets others have the value until one of them calls [`Shared::notify`], or until the time is over.
+    /// Lets others have the value until one of them calls [`Shared::notify`], or until the time is
+    /// over.
     fn await_others(&self, guard: &mut Self::Guard<'_>, span: Option<Duration>);
 
     /// Ends all [`Shared::await_others`].
     fn notify(&self);
 }
 
-/// Waits until something can be read from the descriptor, or until the time is over. May end early. Whether something can be
-/// read.
+/// Waits until something can be read from the descriptor, or until the time is over. May end early.
+/// Whether something can be read.
 pub fn await_readable(
     descriptor: BorrowedFd<'_>,
     span: Option<Duration>,
@@ -124,7 +126,8 @@ impl<T: 'static> Shared<T> for Rc<RefCell<T>> {
     fn notify(&self) {}
 }
 
-/// Among threads: a manager and its end points may be used by any thread, one at a time, for the price of a lock.
+/// Among threads: a manager and its end points may be used by any thread, one at a time, for the
+/// price of a lock.
 #[derive(Debug)]
 pub enum AnyThread {}
 

@@ -1,10 +1,11 @@
 //! A waiter: one thread of a process waits, another wakes it.
 //!
-//! The waiting side announces itself, looks once more at what it waits for, and only then
-//! sleeps; the waking side changes that first and then looks whether anybody waits. Both pass a full barrier
-//! in between, so at least one of them sees the other.
+//! The waiting side announces itself, looks once more at what it waits for, and only then sleeps;
+//! the waking side changes that first and then looks whether anybody waits. Both pass a full
+//! barrier in between, so at least one of them sees the other.
 //!
-//! A thread sleeps at a futex, or at a descriptor. Where there are no threads, the host says how one sleeps ([`Parker`]).
+//! A thread sleeps at a futex, or at a descriptor. Where there are no threads, the host says how
+//! one sleeps ([`Parker`]).
 
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
@@ -34,7 +35,8 @@ pub trait Parker: Send + Sync {
 
 /// Where the waiting side sleeps.
 enum Backend {
-    /// At the state, which is a futex; or at this descriptor. Only in the process with that identifier.
+    /// At the state, which is a futex; or at this descriptor. Only in the process with that
+    /// identifier.
     Futex(EventFd, u32),
     Parker(Box<dyn Parker>),
 }
@@ -43,7 +45,8 @@ enum Backend {
 pub struct Waiter {
     state: AtomicU32,
     backend: Backend,
-    /// The last wait ended at the futex, so the descriptor was not signalled. Only the waiting side uses this.
+    /// The last wait ended at the futex, so the descriptor was not signalled. Only the waiting side
+    /// uses this.
     woken: AtomicBool,
 }
 
@@ -118,7 +121,8 @@ impl Waiter {
         }
     }
 
-    /// Wakes the other side if it waits, or is about to. To be called after what it waits for was changed.
+    /// Wakes the other side if it waits, or is about to. To be called after what it waits for was
+    /// changed.
     #[inline]
     pub fn wake(&self) {
         fence(Ordering::SeqCst);

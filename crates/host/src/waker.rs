@@ -1,8 +1,8 @@
-//! A waker: one thread of a process wakes another with it, wherever that sleeps: at a word of this process,
-//! or at a descriptor.
+//! A waker: one thread of a process wakes another with it, wherever that sleeps: at a word of this
+//! process, or at a descriptor.
 //!
-//! As with the words of links ([`hamlyn_ring::wake`]), the waker does not know which: it signals the descriptor if nobody was woken
-//! at the word.
+//! As with the words of links ([`hamlyn_ring::wake`]), the waker does not know which: it signals
+//! the descriptor if nobody was woken at the word.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;

@@ -486,7 +486,8 @@ fn descriptors_that_cannot_be_closed_hold_up_nobody() {
         let client = Raw::connect(&namespace, victim.identity().interface);
         client.greeted();
         assert!(client.send(&hello, &[stream.as_fd(), memory.ready_bitmap.as_fd()]));
-        // From now on the victim's is the last, unless it was quicker; then ours takes as long to close.
+        // From now on the victim's is the last, unless it was quicker; then ours takes as long to
+        // close.
         std::thread::spawn(move || drop(stream));
         assert_eq!(RefusedBecause(client.refusal()), RefusedBecause::INVALID);
         is_well(&mut victim, &namespace);

@@ -1,4 +1,5 @@
-//! `docs/protocol.md` is true of handshake payloads and of the numbers of hosts: its vectors are read from the file itself.
+//! `docs/protocol.md` is true of handshake payloads and of the numbers of hosts: its vectors are
+//! read from the file itself.
 
 #[path = "../../link/tests/vectors/mod.rs"]
 mod vectors;

@@ -1,5 +1,6 @@
-//! What a peer can do with the descriptor of our ring, once it has mapped it: nothing more. And peers that never map it. That
-//! a sealed ring cannot be mapped anew is seen in `hamlyn_ring::memfd`.
+//! What a peer can do with the descriptor of our ring, once it has mapped it: nothing more. And
+//! peers that never map it. That a sealed ring cannot be mapped anew is seen in
+//! `hamlyn_ring::memfd`.
 
 mod support;
 

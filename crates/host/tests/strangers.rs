@@ -208,7 +208,8 @@ fn a_doorkeeper_that_is_behind_wants_proofs_and_serves_who_has_them() {
     let door = SocketAddr::from((place.address, NAME_SERVICE_PORT));
     let (mut room, mut proofs, mut answers) = ([0; 2048], 0, 0);
     let begun = std::time::Instant::now();
-    // It is behind as soon as the machine gives it less time than us; a first round may find it quick.
+    // It is behind as soon as the machine gives it less time than us; a first round may find it
+    // quick.
     while proofs == 0 {
         assert!(
             begun.elapsed() < TIMEOUT,
@@ -310,8 +311,8 @@ fn what_is_offered_once_is_given_again_to_who_lost_the_answer() {
     assert_eq!(ask(3), Answer::Refused { reason });
 }
 
-/// A host that is not ours, at two addresses: asked at one, it answers from the other. Gives what it was asked for tickets, and answers these
-/// from the second on.
+/// A host that is not ours, at two addresses: asked at one, it answers from the other. Gives what
+/// it was asked for tickets, and answers these from the second on.
 fn two_homed(place: &Place, requests: usize) -> (SocketAddr, std::thread::JoinHandle<Vec<u64>>) {
     const INTERFACE: u64 = 77;
     let [a, b, c, d] = place.address.octets();
@@ -438,7 +439,8 @@ fn who_is_stopped_keeps_nobody_else_waiting() {
     let _stopped = RawListener::named(&place.namespace, "stopped");
     let door = SocketAddr::from((place.address, NAME_SERVICE_PORT));
     place.located("shop");
-    // If the machine gives us no time for so long that the answer is there, another round may be quicker.
+    // If the machine gives us no time for so long that the answer is there, another round may be
+    // quicker.
     let is_overtaken = (0..ROUNDS).any(|_| {
         let socket = place.socket();
         socket.connect(door).unwrap();
@@ -462,7 +464,8 @@ fn who_is_stopped_keeps_nobody_else_waiting() {
     assert!(is_overtaken, "a look for other hosts waits, too");
 }
 
-/// A process that is stopped may have the port that all processes share: a repeated request reaches another process.
+/// A process that is stopped may have the port that all processes share: a repeated request reaches
+/// another process.
 #[test]
 fn who_is_stopped_and_keeps_the_door_is_passed_by() {
     let place = Place::new(9);
@@ -486,7 +489,8 @@ fn who_is_stopped_and_keeps_the_door_is_passed_by() {
         .hosts
         .insert(HostName::new("here").unwrap(), door)
         .unwrap();
-    // Some are led to the one that is stopped, by the port from which they ask, and all are answered.
+    // Some are led to the one that is stopped, by the port from which they ask, and all are
+    // answered.
     let is_passed_by = (0..64).any(|_| {
         let mut asker = Owner::open(options.clone()).unwrap();
         let deadline_ns = after_ns(&asker, TIMEOUT_NS);

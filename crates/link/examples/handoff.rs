@@ -140,7 +140,8 @@ impl Line {
     }
 }
 
-/// Runs `there` on one processor and `here` on the other; the time of `here` per round trip, halved.
+/// Runs `there` on one processor and `here` on the other; the time of `here` per round trip,
+/// halved.
 fn half_round_trip(there: impl FnOnce() + Send, here: impl FnOnce()) -> f64 {
     std::thread::scope(|scope| {
         scope.spawn(|| {

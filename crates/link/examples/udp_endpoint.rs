@@ -1,8 +1,9 @@
-//! The wire beside plain sockets, on one wire, in one run: one-way times and streams, clear and sealed.
+//! The wire beside plain sockets, on one wire, in one run: one-way times and streams, clear and
+//! sealed.
 //!
-//! `udp_wire` runs over the loopback; `udp_wire FROM TO` between these two addresses, each of which may be `NAMESPACE/ADDRESS`: then
-//! its sockets are made in that network namespace.
-//! Medians of five runs, with the least and the greatest.
+//! `udp_wire` runs over the loopback; `udp_wire FROM TO` between these two addresses, each of which
+//! may be `NAMESPACE/ADDRESS`: then its sockets are made in that network namespace. Medians of five
+//! runs, with the least and the greatest.
 
 use std::fs::File;
 use std::net::{SocketAddr, UdpSocket};
@@ -128,7 +129,8 @@ fn raw_ping(one: &Place, other: &Place) -> f64 {
     one_way
 }
 
-/// Half the median of round trips, in nanoseconds: a processor that is taken away now and then does not show.
+/// Half the median of round trips, in nanoseconds: a processor that is taken away now and then does
+/// not show.
 fn median_half(mut round: impl FnMut()) -> f64 {
     let mut times = Vec::with_capacity(ROUNDS + WARM);
     for _ in 0..ROUNDS + WARM {
@@ -303,7 +305,8 @@ impl Source {
     }
 }
 
-/// Gigabytes of frames, and millions of datagrams, that arrive in a second. Without a key: of plain bytes.
+/// Gigabytes of frames, and millions of datagrams, that arrive in a second. Without a key: of plain
+/// bytes.
 fn stream(one: &Place, other: &Place, bytes: usize, key: Option<&Key>) -> (f64, f64) {
     let (mut a, b) = sockets(one, other);
     let stop = Arc::new(AtomicBool::new(false));

@@ -31,7 +31,8 @@ use crate::copy_policy::CopyPolicy;
 use crate::short_cell::{self, ShortInCell};
 use crate::{LinkError, LinkFault, Refused, report};
 
-/// Cells that go before the line is tried again, where traffic does not alternate: at first, and if it never does.
+/// Cells that go before the line is tried again, where traffic does not alternate: at first, and if
+/// it never does.
 const LINE_PAUSE_MIN_CELLS: u64 = 16;
 const LINE_PAUSE_MAX_CELLS: u64 = 4096;
 
@@ -58,8 +59,9 @@ pub(crate) struct Outgoing {
     line: DuplexSender<SharedLine>,
     /// The number of the last message that was taken from the line.
     line_taken: Arc<AtomicU64>,
-    /// Whether the line is left alone for a while when it is not ours. One end that pauses is enough: the other writes it only
-    /// when this one did. Two that pause miss each other's turns for ever.
+    /// Whether the line is left alone for a while when it is not ours. One end that pauses is
+    /// enough: the other writes it only when this one did. Two that pause miss each other's turns
+    /// for ever.
     line_pauses: bool,
     /// After so many cells the line is tried.
     line_due: u64,
@@ -72,7 +74,8 @@ pub(crate) struct Outgoing {
     payload_max: usize,
     copy_policy: CopyPolicy,
     reports: ReportReader<SharedReports>,
-    /// How many cells were sent when a fence was the last of them, and how many messages over the line before it.
+    /// How many cells were sent when a fence was the last of them, and how many messages over the
+    /// line before it.
     fenced: (u64, u64),
     /// What the peer did wrong.
     fault: Option<LinkFault>,
@@ -126,8 +129,8 @@ impl Outgoing {
         is_closed.then(|| self.fault.unwrap_or(LinkFault::Credit))
     }
 
-    /// Sends a fence, unless nothing was sent since the last one, or all is known to be taken. Its number: how many cells
-    /// must be returned until it is answered; and whether it was sent.
+    /// Sends a fence, unless nothing was sent since the last one, or all is known to be taken. Its
+    /// number: how many cells must be returned until it is answered; and whether it was sent.
     pub(crate) fn fence(&mut self) -> Result<(u64, bool), Unsent> {
         let sent = (self.producer.sent(), self.line.sent());
         if sent == self.fenced || self.is_all_taken()? {
@@ -207,7 +210,8 @@ impl Outgoing {
         self.producer.sent() + self.line.sent()
     }
 
-    /// Sends a short packet: over the line if that is due and we may write there, else in a cell of the ring.
+    /// Sends a short packet: over the line if that is due and we may write there, else in a cell of
+    /// the ring.
     #[inline(always)]
     pub(crate) fn try_send_short<M>(&mut self, short: M) -> Result<(), Unsent>
     where
@@ -261,7 +265,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Two packets go without an answer in between: this is no traffic for the line, so it is tried again only after a while.
+    /// Two packets go without an answer in between: this is no traffic for the line, so it is tried
+    /// again only after a while.
     #[cold]
     fn postpone_line(&mut self) {
         self.line_due = self.producer.sent() + self.line_pause_cells;
@@ -398,8 +403,8 @@ fn unsent(reason: NoRoom) -> Unsent {
     }
 }
 
-/// Lines of the payload arena are claimed for messages up to this length: longer ones are copied by instructions that
-/// have enough lines under way.
+/// Lines of the payload arena are claimed for messages up to this length: longer ones are copied by
+/// instructions that have enough lines under way.
 const CLAIMED_BYTES_MAX: usize = 256;
 /// So far ahead of the place that is written.
 const CLAIM_AHEAD_BYTES: usize = 512;
@@ -587,7 +592,8 @@ impl Incoming {
         self.consumer.next_epoch();
     }
 
-    /// Does what is due before the next packet. If there was something, whether the sender must be rung for.
+    /// Does what is due before the next packet. If there was something, whether the sender must be
+    /// rung for.
     #[inline]
     pub(crate) fn return_due_credit(&mut self) -> Option<bool> {
         self.consumer.return_due_credit()
@@ -605,8 +611,8 @@ impl Incoming {
         self.consumer.taken() + self.line.taken()
     }
 
-    /// The next packet of the ring, if there is one. It is to be [taken](Incoming::take). If there is none, there may be one
-    /// in the [line](Incoming::take_from_line).
+    /// The next packet of the ring, if there is one. It is to be [taken](Incoming::take). If there
+    /// is none, there may be one in the [line](Incoming::take_from_line).
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<Option<Found>, Stopped> {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
@@ -637,8 +643,9 @@ impl Incoming {
         }
     }
 
-    /// What `take` made of that packet; and whether the sender must be rung for, because it waits for the room. `refusal_of` says
-    /// whether the interface would not have it; then the sender is told.
+    /// What `take` made of that packet; and whether the sender must be rung for, because it waits
+    /// for the room. `refusal_of` says whether the interface would not have it; then the sender is
+    /// told.
     #[inline(always)]
     pub(crate) fn take<R>(
         &mut self,
@@ -657,7 +664,8 @@ impl Incoming {
         (result, rings)
     }
 
-    /// As [`Incoming::next`] and [`Incoming::take`], for the line, where every packet has its data in its cell.
+    /// As [`Incoming::next`] and [`Incoming::take`], for the line, where every packet has its data
+    /// in its cell.
     #[inline]
     pub(crate) fn take_from_line<R>(
         &mut self,
@@ -678,8 +686,8 @@ impl Incoming {
         Ok(Some(result))
     }
 
-    /// A packet of the line that is not short: a request. What lies in the payload arena does not come this way, as it is counted
-    /// with the cells of the ring.
+    /// A packet of the line that is not short: a request. What lies in the payload arena does not
+    /// come this way, as it is counted with the cells of the ring.
     fn decode_from_line(&self, cell: &Cell) -> Result<(Header, Placement), LinkFault> {
         let (header, placement) = cell::decode(cell, self.arena_bytes, self.payload_max)?;
         match placement {
@@ -732,7 +740,8 @@ impl Incoming {
         self.consumer.return_credit()
     }
 
-    /// As for [`Incoming::return_credit`], but nothing is returned unless packets held payload in the arena.
+    /// As for [`Incoming::return_credit`], but nothing is returned unless packets held payload in
+    /// the arena.
     #[inline(always)]
     pub(crate) fn return_arena_credit(&mut self) -> bool {
         self.consumer.return_arena_credit()

@@ -10,10 +10,12 @@
 //! | 5 | the word; or metadata |
 //! | 6, 7 | up to 16 bytes of data |
 //!
-//! The placement of such a packet has bit 8; without it, it is a short one, whose cell is another ([`crate::short_cell`]).
+//! The placement of such a packet has bit 8; without it, it is a short one, whose cell is another
+//! ([`crate::short_cell`]).
 //!
-//! A cell whose placement is 4, and which says nothing else, is no packet but a *fence*: the receiving end returns the room
-//! of all cells before it, so that the sender knows that they were taken (decision 0020).
+//! A cell whose placement is 4, and which says nothing else, is no packet but a *fence*: the
+//! receiving end returns the room of all cells before it, so that the sender knows that they were
+//! taken (decision 0020).
 //!
 //! [`decode`] is a parser of foreign bytes: it is total, reads nothing but its
 //! arguments, and refuses whatever would lead outside the payload arena or beyond what was
@@ -144,12 +146,14 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
     ]
 }
 
-/// The first word of a request that has its data in its cell, but for its kind and what belongs to the ring.
+/// The first word of a request that has its data in its cell, but for its kind and what belongs to
+/// the ring.
 pub(crate) const REQUEST_FIRST: u64 = (GENERAL as u64) << 56;
 /// The greatest kind that may stand there.
 pub(crate) const KIND_MAX: u64 = u8::MAX as u64;
 
-/// The request of that kind in a cell whose first word is [`REQUEST_FIRST`] besides, if it is one that has so many data.
+/// The request of that kind in a cell whose first word is [`REQUEST_FIRST`] besides, if it is one
+/// that has so many data.
 #[inline(always)]
 pub(crate) fn decode_request(kind: u64, cell: &impl CellInPlace) -> Option<ShortRequest> {
     let kind = Kind(kind as u8);

@@ -1,11 +1,12 @@
-//! The copy policy: whether payloads are stored into the payload arena with temporal or non-temporal stores.
+//! The copy policy: whether payloads are stored into the payload arena with temporal or
+//! non-temporal stores.
 //!
 //! Two processors that have a cache together hand bytes over in it. Two that have none together
 //! fetch every line from the other's cache, which is several times slower than memory; then it is
-//! better to use non-temporal stores. Which it is depends on where the two threads happen to run, it
-//! may change at any time, and nobody tells. But a sender that waits for lines notices: its copies
-//! take several times longer. So the sender times some of them, tries the other way now and then,
-//! for a short while, and keeps to what was clearly faster.
+//! better to use non-temporal stores. Which it is depends on where the two threads happen to run,
+//! it may change at any time, and nobody tells. But a sender that waits for lines notices: its
+//! copies take several times longer. So the sender times some of them, tries the other way now and
+//! then, for a short while, and keeps to what was clearly faster.
 //!
 //! Nothing that the peer says is used. A wrong choice costs time and nothing else.
 
@@ -17,8 +18,9 @@ const WATCHED_MIN_BYTES: usize = 4 << 10;
 const SPARSE: u32 = 16;
 /// Timed copies that are enough for a judgement.
 const SAMPLES: u32 = 32;
-/// Copies of a trial that are not received: what lies in the payload arena is still from the other way. With temporal stores it is slow
-/// as long as that is so: then all of the window must have been gone through.
+/// Copies of a trial that are not received: what lies in the payload arena is still from the other
+/// way. With temporal stores it is slow as long as that is so: then all of the window must have
+/// been gone through.
 const TRIAL_SETTLING: u32 = 16;
 /// Copies after which a trial that is going badly ends early.
 const TRIAL_LEAST: u32 = 4;
@@ -90,8 +92,8 @@ impl CopyPolicy {
         }
     }
 
-    /// Carries out a copy of that many bytes, in the way that `copy` is told. The copies before it went to
-    /// a window of `window_bytes` that is gone round.
+    /// Carries out a copy of that many bytes, in the way that `copy` is told. The copies before it
+    /// went to a window of `window_bytes` that is gone round.
     #[inline(always)]
     pub(crate) fn carry<R>(
         &mut self,

@@ -1,8 +1,9 @@
 //! A link of the embedded host: to an interface of this host, or over the wire to one of another.
 //!
-//! Which it is, is asked at each call: a comparison that the processor foresees. Over the wire nothing goes the shortest
-//! ways, which are those of a ring: there a message is worth some instructions more, and on one host the other arm
-//! holds nothing that would keep registers or make values lie in memory.
+//! Which it is, is asked at each call: a comparison that the processor foresees. Over the wire
+//! nothing goes the shortest ways, which are those of a ring: there a message is worth some
+//! instructions more, and on one host the other arm holds nothing that would keep registers or make
+//! values lie in memory.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};

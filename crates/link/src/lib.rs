@@ -114,8 +114,9 @@ pub trait TransmitEnd {
         parts: &[Part<'_, Area>],
     ) -> Result<(), Unsent>;
 
-    /// Offers a short packet by the fast path, and makes it only when it can be sent so. Whether it was sent; if not,
-    /// [`TransmitEnd::try_send`] may send it, or tells why nothing can. Otherwise as that.
+    /// Offers a short packet by the fast path, and makes it only when it can be sent so. Whether it
+    /// was sent; if not, [`TransmitEnd::try_send`] may send it, or tells why nothing can. Otherwise
+    /// as that.
     fn try_send_short<M>(&mut self, short: M) -> bool
     where
         Short: From<M>;
@@ -131,8 +132,8 @@ pub trait TransmitEnd {
         true
     }
 
-    /// Offers short packets one after the other: asks for the `next` one only when there is room for it, until there
-    /// is none; how many. The peer is woken once, after the last.
+    /// Offers short packets one after the other: asks for the `next` one only when there is room
+    /// for it, until there is none; how many. The peer is woken once, after the last.
     fn try_send_shorts(&mut self, next: impl FnMut() -> Option<Short>) -> usize;
 
     /// Whether packets that were taken wait for others that would go with them.
@@ -147,9 +148,10 @@ pub trait TransmitEnd {
     /// What the peer did wrong, if that is why a packet was [`Unsent::Gone`].
     fn fault(&self) -> Option<LinkFault>;
 
-    /// Announces that the caller is about to sleep until a packet that was [`Unsent::Full`] can be sent, if that
-    /// `is_needed`, or until that `fence` is answered. The caller must pass a full barrier, ask
-    /// [`TransmitEnd::credit_came`] or [`TransmitEnd::may_be_answered`], and sleep only if that says no.
+    /// Announces that the caller is about to sleep until a packet that was [`Unsent::Full`] can be
+    /// sent, if that `is_needed`, or until that `fence` is answered. The caller must pass a full
+    /// barrier, ask [`TransmitEnd::credit_came`] or [`TransmitEnd::may_be_answered`], and sleep
+    /// only if that says no.
     fn await_credit(&mut self, is_needed: bool, fence: Option<u64>);
 
     /// Whether there may be more room than when a packet was last [`Unsent::Full`].
@@ -166,12 +168,13 @@ pub trait TransmitEnd {
     /// How many packets were sent.
     fn sent(&self) -> u64;
 
-    /// Asks the peer to say when it has taken everything that was sent so far; the number of this fence, for
-    /// [`TransmitEnd::is_answered`]. [`Unsent::Full`] if there is no room for the question. Does not block.
+    /// Asks the peer to say when it has taken everything that was sent so far; the number of this
+    /// fence, for [`TransmitEnd::is_answered`]. [`Unsent::Full`] if there is no room for the
+    /// question. Does not block.
     fn fence(&mut self) -> Result<u64, Unsent>;
 
-    /// Whether the peer has taken everything that was sent before that fence: each packet was deposited, or refused and
-    /// counted in [`TransmitEnd::refused`]. Does not block.
+    /// Whether the peer has taken everything that was sent before that fence: each packet was
+    /// deposited, or refused and counted in [`TransmitEnd::refused`]. Does not block.
     fn is_answered(&mut self, fence: u64) -> Result<bool, Unsent>;
 
     /// Whether [`TransmitEnd::is_answered`] is worth asking.
@@ -183,8 +186,8 @@ pub trait TransmitEnd {
     /// What the peer has refused so far.
     fn refused(&mut self) -> Refused;
 
-    /// A packet that was sent and refused, or came back, each once: its header, and why. On one host key, flags and metadata
-    /// are not told.
+    /// A packet that was sent and refused, or came back, each once: its header, and why. On one
+    /// host key, flags and metadata are not told.
     fn next_returned(&mut self) -> Option<(Header, Return)>;
 
     /// How many of those were not fetched in time, and forgotten.
@@ -195,7 +198,8 @@ pub trait TransmitEnd {
         None
     }
 
-    /// The transmitting half passes that point in its work for this kind of link. Nothing, unless somebody listens.
+    /// The transmitting half passes that point in its work for this kind of link. Nothing, unless
+    /// somebody listens.
     #[inline(always)]
     fn passes(point: Point)
     where
@@ -232,15 +236,16 @@ pub trait ReceiveEnd {
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> R,
     ) -> Result<Option<R>, LinkFault>;
 
-    /// As [`ReceiveEnd::receive`], for a caller that may refuse the packet: the link tells its sender. Overlooks the duplex line
-    /// of the link ([`hamlyn_ring::duplex`]); see [`ReceiveEnd::receive_from_line`].
+    /// As [`ReceiveEnd::receive`], for a caller that may refuse the packet: the link tells its
+    /// sender. Overlooks the duplex line of the link ([`hamlyn_ring::duplex`]); see
+    /// [`ReceiveEnd::receive_from_line`].
     fn receive_or_refuse<R>(
         &mut self,
         take: impl FnOnce(&Header, &Self::Payload<'_>) -> Result<R, Refusal>,
     ) -> Result<Option<Result<R, Refusal>>, LinkFault>;
 
-    /// As [`ReceiveEnd::receive_or_refuse`], for a packet in the duplex line. To be called when that finds nothing. Apart, as
-    /// together each takes more instructions.
+    /// As [`ReceiveEnd::receive_or_refuse`], for a packet in the duplex line. To be called when
+    /// that finds nothing. Apart, as together each takes more instructions.
     fn receive_from_line<R>(
         &mut self,
         _take: impl FnOnce(&Header, &Self::Payload<'_>) -> Result<R, Refusal>,
@@ -258,8 +263,8 @@ pub trait ReceiveEnd {
     /// comes: if packets held payload in the arena. To be called when a poll found nothing.
     fn return_arena_credit(&mut self);
 
-    /// Whether the peer waits to be rung for, but the system did not let us: the caller must return credit again soon, also
-    /// if nothing more is sent.
+    /// Whether the peer waits to be rung for, but the system did not let us: the caller must return
+    /// credit again soon, also if nothing more is sent.
     fn owes_ring(&self) -> bool {
         false
     }
@@ -268,12 +273,12 @@ pub trait ReceiveEnd {
     /// (`hamlyn_ring::ready_bitmap`). A number beyond the bitmap is none.
     fn ready_bit(&self) -> u32;
 
-    /// This end polls the link often from now on: the peer need not set its ready bit, nor ring. The caller must look once
-    /// for what the peer sent before it saw this.
+    /// This end polls the link often from now on: the peer need not set its ready bit, nor ring.
+    /// The caller must look once for what the peer sent before it saw this.
     fn suppress_events(&mut self);
 
-    /// This end polls the link seldom from now on: the peer is to set its ready bit. False if it cannot be told, and
-    /// the link must be polled as often as before.
+    /// This end polls the link seldom from now on: the peer is to set its ready bit. False if it
+    /// cannot be told, and the link must be polled as often as before.
     fn enable_events(&mut self) -> bool;
 
     /// We are about to sleep: the peer is to ring. The caller must pass a barrier that the peer
@@ -288,22 +293,22 @@ pub trait Shortcut {
     where
         Self: 'a;
 
-    /// The next packet, if there is one and it is short, and has a word of metadata, or none. It stays
-    /// the next one until [`Shortcut::short_done`]. May overlook a packet that the end itself finds,
-    /// and does as long as [`ReceiveEnd::return_due_credit`] has something to do. Looks where the packet before was: in the ring,
-    /// or in the duplex line ([`hamlyn_ring::duplex`]).
+    /// The next packet, if there is one and it is short, and has a word of metadata, or none. It
+    /// stays the next one until [`Shortcut::short_done`]. May overlook a packet that the end itself
+    /// finds, and does as long as [`ReceiveEnd::return_due_credit`] has something to do. Looks
+    /// where the packet before was: in the ring, or in the duplex line ([`hamlyn_ring::duplex`]).
     fn peek_short<const HAS_METADATA: bool>(&self) -> Option<Self::InCell<'_, HAS_METADATA>>;
 
-    /// Whether [`Shortcut::peek_short`] overlooks whatever is there: until [`ReceiveEnd::return_due_credit`] has been called, or
-    /// for good.
+    /// Whether [`Shortcut::peek_short`] overlooks whatever is there: until
+    /// [`ReceiveEnd::return_due_credit`] has been called, or for good.
     fn is_blind(&self) -> bool;
 
     /// The packet that was last shown is taken.
     fn short_done(&mut self);
 
-    /// A copy of the next packet, if it lies in the duplex line and is a request that has its data in its cell. It stays the next one
-    /// until [`Shortcut::request_done`]. May overlook a packet that the end itself finds, and does unless the packet before was in the
-    /// line.
+    /// A copy of the next packet, if it lies in the duplex line and is a request that has its data
+    /// in its cell. It stays the next one until [`Shortcut::request_done`]. May overlook a packet
+    /// that the end itself finds, and does unless the packet before was in the line.
     #[inline(always)]
     fn peek_request(&self) -> Option<ShortRequest> {
         None

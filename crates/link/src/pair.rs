@@ -45,7 +45,8 @@ pub struct PairParts {
     pub send_file: OwnedFd,
     /// Its layout.
     pub send_geometry: Geometry,
-    /// When this end writes the duplex line, which lies in the memory of the end that does so first.
+    /// When this end writes the duplex line, which lies in the memory of the end that does so
+    /// first.
     pub order: LineOrder,
     /// The ready bitmap of the peer.
     pub peer_bitmap: Mapping,
@@ -124,8 +125,9 @@ impl PairLink {
         })
     }
 
-    /// A link over new memory whose other end is the same interface. `event_fd` is an eventfd that ends the
-    /// sleep of the thread that drives it, which need not be the sending thread, unless it waits at the link's word.
+    /// A link over new memory whose other end is the same interface. `event_fd` is an eventfd that
+    /// ends the sleep of the thread that drives it, which need not be the sending thread, unless it
+    /// waits at the link's word.
     pub fn to_itself(
         geometry: Geometry,
         payload_max_bytes: usize,
@@ -222,12 +224,13 @@ impl Doorbell {
         }
     }
 
-    /// Rings. False if that failed; then the receiving end tries again whenever it returns credit: at each look at the link
-    /// that finds nothing, and before a sleep.
+    /// Rings. False if that failed; then the receiving end tries again whenever it returns credit:
+    /// at each look at the link that finds nothing, and before a sleep.
     #[cold]
     #[inline(never)]
     fn ring(&self) -> bool {
-        // Before ringing: the other half, in another thread, may find that its own ring fails meanwhile.
+        // Before ringing: the other half, in another thread, may find that its own ring fails
+        // meanwhile.
         self.is_owed.swap(false, Ordering::AcqRel);
         let is_rung = self.try_ring();
         if !is_rung {
@@ -436,7 +439,8 @@ impl PairReceive {
         Ok(Some(result))
     }
 
-    /// What came was no packet. An error if it broke the rules; two fences in a row do, so this ends.
+    /// What came was no packet. An error if it broke the rules; two fences in a row do, so this
+    /// ends.
     #[cold]
     #[inline(never)]
     fn go_on(&mut self, stopped: Stopped) -> Result<(), LinkFault> {

@@ -1,4 +1,5 @@
-//! What the receiving end of a pair link says of a packet that its interface refused (decision 0020).
+//! What the receiving end of a pair link says of a packet that its interface refused (decision
+//! 0020).
 //!
 //! | word | bits |
 //! |---|---|
@@ -7,7 +8,8 @@
 //! | 2 | data length 32, unused 32 |
 //! | 3 | the word |
 //!
-//! The key is left out: the packet's sender knows it. [`decode`] is total: whatever the words say, they are a report.
+//! The key is left out: the packet's sender knows it. [`decode`] is total: whatever the words say,
+//! they are a report.
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};

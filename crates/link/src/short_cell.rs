@@ -23,7 +23,8 @@ const LENGTH_SHIFT: u32 = FLAG_MASK.count_ones();
 
 const _: () = assert!(Kind::WRITE.0 == 0 && Flags::NONE.0 == 0);
 
-/// The first word of a short packet's cell, but for what belongs to the ring, with a word of metadata or without.
+/// The first word of a short packet's cell, but for what belongs to the ring, with a word of
+/// metadata or without.
 #[inline(always)]
 pub const fn first_word(has_metadata: bool) -> u64 {
     if has_metadata {
@@ -50,7 +51,8 @@ pub struct ShortInCell<C, const HAS_METADATA: bool> {
     cell: C,
 }
 
-/// The short packet in a cell whose first word is [`first_word`], and that length, which was found there.
+/// The short packet in a cell whose first word is [`first_word`], and that length, which was found
+/// there.
 #[inline(always)]
 pub fn decode_short<C: CellInPlace, const HAS_METADATA: bool>(
     length_bytes: u64,
@@ -103,7 +105,8 @@ impl<C: CellInPlace, const HAS_METADATA: bool> ShortSource for ShortInCell<C, HA
     }
 }
 
-/// Whether a packet with that header, so many metadata and so many data that travel can have the cell of a short one.
+/// Whether a packet with that header, so many metadata and so many data that travel can have the
+/// cell of a short one.
 #[inline(always)]
 pub fn fits(header: &Header, metadata_length: usize, length: usize) -> bool {
     let fits_word = match metadata_length {
@@ -137,7 +140,8 @@ pub fn encode_short(short: &Short) -> Cell {
     ]
 }
 
-/// As [`crate::cell::decode`], if the cell is that of a short packet; `said` is its first word without what belongs to the ring.
+/// As [`crate::cell::decode`], if the cell is that of a short packet; `said` is its first word
+/// without what belongs to the ring.
 #[inline(always)]
 pub(crate) fn decode_copy(
     said: u64,

@@ -1,11 +1,14 @@
-//! The trace: writes the frames of this process' links to other hosts, in the clear, into a pcap-ng file (decision 13).
+//! The trace: writes the frames of this process' links to other hosts, in the clear, into a pcap-ng
+//! file (decision 13).
 //!
-//! A reader of the file reads all messages, so only its owner can open it. Several processes may write one file: each
-//! packet is one call of the system that appends, so nothing is torn apart, and nothing is lost when a process is killed. What
-//! cannot be written ends the trace of this process, and nothing else.
+//! A reader of the file reads all messages, so only its owner can open it. Several processes may
+//! write one file: each packet is one call of the system that appends, so nothing is torn apart,
+//! and nothing is lost when a process is killed. What cannot be written ends the trace of this
+//! process, and nothing else.
 //!
-//! A packet is an exported PDU of Wireshark (link type 252): tags that name the dissector and the two addresses,
-//! then a record of [`RECORD_BYTES`] and the frame. The bytes of the record are in `docs/protocol.md`.
+//! A packet is an exported PDU of Wireshark (link type 252): tags that name the dissector and the
+//! two addresses, then a record of [`RECORD_BYTES`] and the frame. The bytes of the record are in
+//! `docs/protocol.md`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -79,8 +82,8 @@ fn invalid(what: &str) -> io::Error {
 }
 
 impl Trace {
-    /// Goes on with the trace in that file, or begins it: then the file is made for its owner alone. An error if it is
-    /// something else, or cannot be written.
+    /// Goes on with the trace in that file, or begins it: then the file is made for its owner
+    /// alone. An error if it is something else, or cannot be written.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::CREATE | OFlags::APPEND | OFlags::RDWR;
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;

@@ -1,14 +1,16 @@
-//! The UDP endpoint of a process: its links to interfaces of other hosts, over one port (decision 12).
+//! The UDP endpoint of a process: its links to interfaces of other hosts, over one port (decision
+//! 12).
 //!
-//! One socket receives for all links, so a poll costs one system call however many peers there are. Each link is a connection: an
-//! [`Association`](hamlyn_engine::transport::Association) with its packet protection, behind a lock that its two halves and the
-//! host's control thread share. The lock is seldom contended, since one thread drives at a time. Datagrams of no link
+//! One socket receives for all links, so a poll costs one system call however many peers there are.
+//! Each link is a connection: an [`Association`](hamlyn_engine::transport::Association) with its
+//! packet protection, behind a lock that its two halves and the host's control thread share. The
+//! lock is seldom contended, since one thread drives at a time. Datagrams of no link
 //! ([`UdpEndpoint::next_unassociated`]) belong to the host: they are handshakes.
 //!
 //! An unassociated datagram causes no allocation, no blocking and no answer here.
 //!
-//! The sockets are a parameter ([`DatagramSocket`]) and the clock is given, so that a simulation runs the same endpoint over a network and
-//! a time of its own (decision 0033).
+//! The sockets are a parameter ([`DatagramSocket`]) and the clock is given, so that a simulation
+//! runs the same endpoint over a network and a time of its own (decision 0033).
 
 mod announcer;
 mod connection;
@@ -44,8 +46,8 @@ const UNASSOCIATED_MAX: usize = 64;
 const BATCHES_PER_POLL: usize = 4;
 /// Error reports of the system read in one poll at most.
 const REPORTS_PER_POLL: usize = 4;
-/// A frame may have waited in this host for so long before that counts as delay of the network: so a host that receives less than its peers
-/// send slows them down before its socket is full.
+/// A frame may have waited in this host for so long before that counts as delay of the network: so
+/// a host that receives less than its peers send slows them down before its socket is full.
 const LATE_MAX_NS: u64 = 1_000_000;
 /// What came was not there so long ago or less: then it counts from when it was read, and the
 /// system is not asked when it came.
@@ -53,7 +55,8 @@ const JUST_NOW_NS: u64 = 20_000;
 /// Batches that are kept for the next.
 const BATCHES_MAX: usize = 8;
 
-/// A handshake that the host has begun: peer, number, and channel for the answers. No answer in the channel means that nobody listens there, which is a hint.
+/// A handshake that the host has begun: peer, number, and channel for the answers. No answer in the
+/// channel means that nobody listens there, which is a hint.
 struct PendingHandshake {
     to: SocketAddr,
     number: u32,
@@ -87,7 +90,8 @@ const ELSEWHERE_MAX: usize = 8;
 /// All that waits for one handshake at most.
 const PASSED_ON_MAX: usize = ANSWERS_MAX + REPORTS_MAX + ELSEWHERE_MAX;
 
-/// Unassociated datagrams (messages of handshakes) that wait for the host, in memory allocated at the beginning.
+/// Unassociated datagrams (messages of handshakes) that wait for the host, in memory allocated at
+/// the beginning.
 struct Unassociated {
     waiting: VecDeque<(SocketAddr, Vec<u8>)>,
     spare: Vec<Vec<u8>>,
@@ -182,7 +186,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bits of a link's number that say its place; the others are random, so that a late frame does not find another link.
+/// Bits of a link's number that say its place; the others are random, so that a late frame does not
+/// find another link.
 const PLACE_BITS: u32 = 16;
 
 fn place_of(number: u32) -> usize {
@@ -190,8 +195,9 @@ fn place_of(number: u32) -> usize {
 }
 
 impl<S: DatagramSocket> UdpEndpoint<S> {
-    /// An endpoint that receives from this socket, which is not connected. `clock` gives nanoseconds; `notify` is called, by
-    /// any thread, when an unassociated datagram waits or a link has ended; it must not call back.
+    /// An endpoint that receives from this socket, which is not connected. `clock` gives
+    /// nanoseconds; `notify` is called, by any thread, when an unassociated datagram waits or a
+    /// link has ended; it must not call back.
     pub fn over(socket: S, clock: fn() -> u64, notify: Box<dyn Fn() + Send + Sync>) -> Self {
         Self {
             local: socket.local(),
@@ -226,13 +232,15 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         }
     }
 
-    /// No link keeps more bytes of frames than that until they are taken; for more the sender is told that there is no room.
+    /// No link keeps more bytes of frames than that until they are taken; for more the sender is
+    /// told that there is no room.
     pub fn limit_waiting(&mut self, bytes: usize) {
         self.waiting_bytes_max = bytes;
     }
 
-    /// Sets one of these bits for each link that is polled seldom and for which something has come: those of the interface's own
-    /// ready bitmap. Without, such a link is found by sweeping. To be called before there is a link.
+    /// Sets one of these bits for each link that is polled seldom and for which something has come:
+    /// those of the interface's own ready bitmap. Without, such a link is found by sweeping. To be
+    /// called before there is a link.
     pub fn mark_ready(&self, bits: ReadyBits) {
         let _ = self.ready_bits.set(bits);
     }
@@ -251,8 +259,8 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         (self.clock)()
     }
 
-    /// A number for a link to be, of which these are random bits. Must be followed by [`UdpEndpoint::link`] or [`UdpEndpoint::release`].
-    /// Nothing if there are too many links.
+    /// A number for a link to be, of which these are random bits. Must be followed by
+    /// [`UdpEndpoint::link`] or [`UdpEndpoint::release`]. Nothing if there are too many links.
     pub fn reserve(&self, bits: u32) -> Option<u32> {
         let mut connections = lock(&self.connections);
         let is_free = |place: &usize| {
@@ -356,8 +364,9 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         self.polls.load(Ordering::Relaxed)
     }
 
-    /// Receives datagrams, unless another thread is doing that, and sends the frames that are due. Returns whether there is
-    /// something that a sleeping thread may wait for: packets to be taken, room, packets that came back.
+    /// Receives datagrams, unless another thread is doing that, and sends the frames that are due.
+    /// Returns whether there is something that a sleeping thread may wait for: packets to be taken,
+    /// room, packets that came back.
     pub fn poll(&self) -> bool {
         let Ok(mut reception) = self.reception.try_lock() else {
             return false;
@@ -410,7 +419,8 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         self.is_untold() && self.untold.swap(false, Ordering::SeqCst)
     }
 
-    /// Runs the timers of all links whose deadline has come; forgets links that have ended and that nobody has any more.
+    /// Runs the timers of all links whose deadline has come; forgets links that have ended and that
+    /// nobody has any more.
     fn run_timers(&self) {
         let now_ns = self.now_ns();
         let mut connections = lock(&self.connections);
@@ -486,7 +496,8 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         Some(from)
     }
 
-    /// A socket to that peer from the endpoint's own port; nothing if the system would send from another address.
+    /// A socket to that peer from the endpoint's own port; nothing if the system would send from
+    /// another address.
     pub fn socket_to(
         &self,
         peer: SocketAddr,
@@ -495,8 +506,8 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         lock(&self.reception).socket.beside(peer, settings)
     }
 
-    /// The host begins a handshake with that address, by that number. The polling thread passes answers on until
-    /// [`UdpEndpoint::end_handshake`] with that number. Several threads may ask.
+    /// The host begins a handshake with that address, by that number. The polling thread passes
+    /// answers on until [`UdpEndpoint::end_handshake`] with that number. Several threads may ask.
     pub fn begin_handshake(&self, to: SocketAddr, number: u32) -> Receiver<Option<Vec<u8>>> {
         let (notify, answers) = mpsc::sync_channel(PASSED_ON_MAX);
         lock(&self.pending).push(PendingHandshake {
@@ -521,7 +532,8 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         lock(&self.pending).retain(|pending| pending.number != number);
     }
 
-    /// Passes a message, or a report, on to the pending handshakes to which it belongs; whether there are any.
+    /// Passes a message, or a report, on to the pending handshakes to which it belongs; whether
+    /// there are any.
     fn pass_on(
         &self,
         concerns: impl Fn(&PendingHandshake) -> bool,
@@ -579,7 +591,8 @@ impl<S: DatagramSocket> UdpEndpoint<S> {
         self.asleep.load(Ordering::SeqCst)
     }
 
-    /// Notes that the polling thread is about to sleep at the socket, before it asks for the deadline; or that it is awake.
+    /// Notes that the polling thread is about to sleep at the socket, before it asks for the
+    /// deadline; or that it is awake.
     pub fn note_asleep(&self, asleep: bool) {
         self.asleep.store(asleep, Ordering::SeqCst);
     }
@@ -613,7 +626,8 @@ impl<S: DatagramSocket> Reception<S> {
         }
     }
 
-    /// Receives datagrams, and stops once packets wait to be taken, as the polling thread will be back. Returns whether some wait.
+    /// Receives datagrams, and stops once packets wait to be taken, as the polling thread will be
+    /// back. Returns whether some wait.
     fn take_in(&mut self, endpoint: &UdpEndpoint<S>, polled_ns: u64) -> bool {
         let mut came = false;
         // So that the socket knows how long datagrams may be before it tells them apart.

@@ -1,5 +1,6 @@
-//! The dissector for Wireshark, by tshark: what `docs/protocol.md` says of its vectors is what is shown, and of damaged frames
-//! exactly those are marked that the transport counts as malformed. Skipped aloud where there is no tshark.
+//! The dissector for Wireshark, by tshark: what `docs/protocol.md` says of its vectors is what is
+//! shown, and of damaged frames exactly those are marked that the transport counts as malformed.
+//! Skipped aloud where there is no tshark.
 
 #[allow(dead_code, reason = "shared with tests that use the rest")]
 mod vectors;
@@ -202,7 +203,8 @@ fn the_answers_of_the_vectors_come_out_right() {
     assert_eq!(shown, expected);
 }
 
-/// Whether the transport finds it malformed; nothing if that depends on what no reader of a trace knows.
+/// Whether the transport finds it malformed; nothing if that depends on what no reader of a trace
+/// knows.
 fn is_malformed(frame: &[u8]) -> Option<bool> {
     let mut association = Association::new(Settings::default()).expect("settings");
     let channels = association.settings().channels;

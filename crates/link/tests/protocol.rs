@@ -1,5 +1,6 @@
-//! `docs/protocol.md` is true: its vectors of the wire are read from the file and compared with what the library does, and what
-//! it says about keys and codes with a second way to compute them, written here from its words alone.
+//! `docs/protocol.md` is true: its vectors of the wire are read from the file and compared with
+//! what the library does, and what it says about keys and codes with a second way to compute them,
+//! written here from its words alone.
 
 mod vectors;
 
@@ -429,8 +430,8 @@ fn further(asking: &mut Initiator, datagram: &[u8]) -> Vec<u8> {
     asking.poll(0).unwrap().to_vec()
 }
 
-/// Checks what the file says about the messages of a mode: lengths, heads and codes. Gives the numbers with which checksums
-/// begin, there and back, if there are any.
+/// Checks what the file says about the messages of a mode: lengths, heads and codes. Gives the
+/// numbers with which checksums begin, there and back, if there are any.
 fn messages(
     vector: &Vector,
     verdicts: &mut Verdicts,
@@ -586,7 +587,8 @@ fn the_pre_shared_key_is_derived_as_it_is_said_to_be() {
         let secret = vector.bytes("secret");
         let psk = mac(&secret, &[b"hamlyn 1 psk"]);
         verdicts.bytes(&vector, "psk", &psk);
-        // A responder that is made with it by the words of the file alone reads what the library asks.
+        // A responder that is made with it by the words of the file alone reads what the library
+        // asks.
         let (_, first) = ask(&cluster(&secret));
         let psk: [u8; 32] = psk.try_into().unwrap();
         let prologue = [&first[..24], &ASKED.to_le_bytes()].concat();

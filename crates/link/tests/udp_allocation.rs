@@ -1,4 +1,5 @@
-//! Nothing is allocated for a datagram, on its whole way: sealed, batched, sent, received, opened; nor for garbage.
+//! Nothing is allocated for a datagram, on its whole way: sealed, batched, sent, received, opened;
+//! nor for garbage.
 
 use std::net::UdpSocket;
 

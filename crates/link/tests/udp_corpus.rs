@@ -1,4 +1,5 @@
-//! Replays the committed corpora of the wire's fuzz targets, and as much again of damaged seeds, in plain `cargo test`.
+//! Replays the committed corpora of the wire's fuzz targets, and as much again of damaged seeds, in
+//! plain `cargo test`.
 
 #[path = "../../../lab/fuzz/src/packet_protection.rs"]
 #[allow(
@@ -28,8 +29,8 @@ fn corpus(target: &str) -> PathBuf {
         .join(target)
 }
 
-/// The files are the seeds made here, so that they follow when the format changes. With `HAMLYN_WRITE_CORPUS` set, writes
-/// them instead of comparing them.
+/// The files are the seeds made here, so that they follow when the format changes. With
+/// `HAMLYN_WRITE_CORPUS` set, writes them instead of comparing them.
 fn fresh(target: &str, name: &str, bytes: &[u8]) {
     let path = corpus(target).join(name);
     if std::env::var_os("HAMLYN_WRITE_CORPUS").is_some() {

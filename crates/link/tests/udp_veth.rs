@@ -1,5 +1,5 @@
-//! Flows between two hosts in network namespaces, which the test makes, and which go with it. Needs root, and `ip`;
-//! otherwise it is skipped aloud.
+//! Flows between two hosts in network namespaces, which the test makes, and which go with it. Needs
+//! root, and `ip`; otherwise it is skipped aloud.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -98,7 +98,8 @@ fn sealed_runs_cross_a_wire_of_any_width() {
     }
 }
 
-/// Sends what the search wants, and answers what comes, until it is settled. Time passes as it must.
+/// Sends what the search wants, and answers what comes, until it is settled. Time passes as it
+/// must.
 fn settle(
     mtu: &mut PathMtu,
     now_ns: &mut u64,

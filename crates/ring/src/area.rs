@@ -58,8 +58,8 @@ impl Area {
         })
     }
 
-    /// An area of whole pages, as many as hold `len` bytes, page aligned, zeroed and reserved, parts
-    /// of which may be lent to others ([`crate::lending`]).
+    /// An area of whole pages, as many as hold `len` bytes, page aligned, zeroed and reserved,
+    /// parts of which may be lent to others ([`crate::lending`]).
     pub fn lendable(len: u64) -> Result<Self, Errno> {
         let len = len
             .checked_next_multiple_of(PAGE_BYTES as u64)
@@ -140,8 +140,8 @@ impl Area {
             .store_u64(self.write_token.as_ref(), place(offset)?, value)
     }
 
-    /// Changes the word at `offset`, which must be a multiple of its width, and returns what it was; nobody sees a part of
-    /// the change, and changes of others are not lost.
+    /// Changes the word at `offset`, which must be a multiple of its width, and returns what it
+    /// was; nobody sees a part of the change, and changes of others are not lost.
     pub fn change_at(&self, offset: u64, atomic: &Atomic) -> Result<u64, Denied> {
         self.memory
             .change(self.write_token.as_ref(), place(offset)?, atomic)
@@ -309,7 +309,8 @@ impl HandoverReader {
         self.memory.pieces().count()
     }
 
-    /// The numbers of the pieces that have a byte in the range; nothing unless all of it lies in the area.
+    /// The numbers of the pieces that have a byte in the range; nothing unless all of it lies in
+    /// the area.
     pub fn pieces_of(&self, offset: u64, len: usize) -> Option<Range<u32>> {
         let end = offset.checked_add(len as u64)?;
         if end > u64::from(self.pieces()) * u64::from(self.piece_bytes()) {

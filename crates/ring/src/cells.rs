@@ -4,9 +4,9 @@
 //! the model checker can run the very same logic on its own atomics.
 //! [`SharedCells`] is the memory they have in earnest.
 //!
-//! The producer goes round the cells in *generations*, each from the first cell to the last. The flag of a cell
-//! is the number of the generation that wrote it, and the *epoch*: one bit, which changes with each message that the producer
-//! sends over the duplex line ([`crate::duplex`]).
+//! The producer goes round the cells in *generations*, each from the first cell to the last. The
+//! flag of a cell is the number of the generation that wrote it, and the *epoch*: one bit, which
+//! changes with each message that the producer sends over the duplex line ([`crate::duplex`]).
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::Arc;
@@ -29,22 +29,24 @@ const GENERATION_MASK: u64 = FLAG_MASK & !EPOCH;
 /// The distance between two cells, in the unit of places.
 pub(crate) const STEP_BYTES: u64 = LINE_BYTES as u64;
 
-/// The flag of the cell of that number in a ring of `1 << shift` cells, which are numbered from 0 on as they are sent. A cell that
-/// was never written has a flag of zero: that of the generation before the first. This is in the first epoch.
+/// The flag of the cell of that number in a ring of `1 << shift` cells, which are numbered from 0
+/// on as they are sent. A cell that was never written has a flag of zero: that of the generation
+/// before the first. This is in the first epoch.
 #[inline(always)]
 pub(crate) const fn flag_of(number: u64, shift: u32) -> u64 {
     (number >> shift).wrapping_add(1) & GENERATION_MASK
 }
 
-/// Whether a cell with this first word is not yet the one of that flag: it is of the generation before, or was sent after a
-/// message over the duplex line that is to be taken first.
+/// Whether a cell with this first word is not yet the one of that flag: it is of the generation
+/// before, or was sent after a message over the duplex line that is to be taken first.
 #[inline(always)]
 pub(crate) const fn is_before(first: u64, flag: u64) -> bool {
     let generation_before = flag.wrapping_sub(1) & GENERATION_MASK;
     first & GENERATION_MASK == generation_before || first & FLAG_MASK == flag ^ EPOCH
 }
 
-/// The number, up to `most`, that a first word has above its flag and `first` has not, if that is the only difference.
+/// The number, up to `most`, that a first word has above its flag and `first` has not, if that is
+/// the only difference.
 #[inline(always)]
 pub fn number_in(word: u64, first: u64, most: u64) -> Option<u64> {
     let number = (word ^ first).rotate_right(FLAG_MASK.count_ones());
@@ -76,7 +78,8 @@ impl CellInPlace for SharedCell<'_> {
     }
 }
 
-/// Where one cell lies that both ends of a link write ([`crate::duplex`]), and the count that its receiver gives back.
+/// Where one cell lies that both ends of a link write ([`crate::duplex`]), and the count that its
+/// receiver gives back.
 pub trait LineMemory {
     /// The cell in place.
     type InPlace<'a>: CellInPlace
@@ -107,8 +110,8 @@ pub trait CellMemory {
     where
         Self: 'a;
 
-    /// Loads the first word of a cell with acquire; the cell, if that word is `first` and has a number up to `most` besides
-    /// ([`number_in`]), and that number.
+    /// Loads the first word of a cell with acquire; the cell, if that word is `first` and has a
+    /// number up to `most` besides ([`number_in`]), and that number.
     fn look(&self, at_bytes: u64, first: u64, most: u64) -> Option<(u64, Self::InPlace<'_>)>;
     /// Loads the first word of a cell with acquire, and if its flag is `expected`, the other
     /// words too; else only the first word is returned. Each word is loaded once.
@@ -119,7 +122,8 @@ pub trait CellMemory {
     fn prefetch(&self, _at_bytes: u64) {}
     /// Stores a cell, its first word last and with release.
     fn store(&self, at_bytes: u64, cell: &Cell);
-    /// Has the line of a cell fetched that will be stored soon. A hint, which does nothing where it is not known how.
+    /// Has the line of a cell fetched that will be stored soon. A hint, which does nothing where it
+    /// is not known how.
     fn claim(&self, _at_bytes: u64) {}
     /// Loads the consumer's count with acquire.
     fn load_consumed(&self) -> u64;
@@ -283,7 +287,8 @@ pub struct SharedLine {
 pub type Laid<'a> = (&'a Arc<Mapping>, Geometry);
 
 impl SharedLine {
-    /// The line in the first memory, for the direction of the second one: there its receiver's count is.
+    /// The line in the first memory, for the direction of the second one: there its receiver's
+    /// count is.
     pub fn new(line_in: Laid<'_>, direction: Laid<'_>) -> Result<Self, OutOfRange> {
         let ((line_in, line_geometry), (direction, geometry)) = (line_in, direction);
         Ok(Self {

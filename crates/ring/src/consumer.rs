@@ -1,8 +1,9 @@
 //! The receiving end of one direction.
 //!
-//! A cell is there when its flag says the generation that is due, and the epoch. The flag of the generation before means that the
-//! ring is empty, and the other epoch that a message of the duplex line is to be taken first. Any other can only be written by a peer that breaks the rules, and ends this direction. A cell's words are copied out
-//! once, and only the copy is used.
+//! A cell is there when its flag says the generation that is due, and the epoch. The flag of the
+//! generation before means that the ring is empty, and the other epoch that a message of the duplex
+//! line is to be taken first. Any other can only be written by a peer that breaks the rules, and
+//! ends this direction. A cell's words are copied out once, and only the copy is used.
 //!
 //! The count of cells that are done with is published rarely: it is the only
 //! line that the producer must fetch from here.
@@ -35,10 +36,11 @@ pub struct Consumer<M> {
     expected: u64,
     /// Its epoch.
     epoch: u64,
-    /// From this place on there is more to do before the next cell: the generation has ended, or credit is due.
+    /// From this place on there is more to do before the next cell: the generation has ended, or
+    /// credit is due.
     due_bytes: u64,
-    /// How far ahead of the next cell cells are fetched: nothing while the producer may not have written them, as that would
-    /// take them from it.
+    /// How far ahead of the next cell cells are fetched: nothing while the producer may not have
+    /// written them, as that would take them from it.
     ahead_bytes: u64,
     published: u64,
     /// What the producer waited for when it was last rung for.
@@ -70,7 +72,8 @@ impl<M: CellMemory> Consumer<M> {
         }
     }
 
-    /// A copy of the next cell, if it is there. The same cell is shown until it is [`Consumer::done`].
+    /// A copy of the next cell, if it is there. The same cell is shown until it is
+    /// [`Consumer::done`].
     #[inline(always)]
     pub fn peek(&mut self) -> Result<Option<Cell>, Corrupt> {
         debug_assert!(!self.is_step_due(), "credit is due first");
@@ -87,10 +90,10 @@ impl<M: CellMemory> Consumer<M> {
         self.expected != NEVER && is_before(first, self.expected)
     }
 
-    /// The next cell in place, if it is there and its first word is `first`, which has no flag, but for a number up to `most`
-    /// ([`number_in`](crate::cells::number_in)), and that number: the fast path, which overlooks errors, and sees
-    /// nothing while [`Consumer::return_due_credit`] has something to do. To be followed by
-    /// [`Consumer::took`], or nothing.
+    /// The next cell in place, if it is there and its first word is `first`, which has no flag, but
+    /// for a number up to `most` ([`number_in`](crate::cells::number_in)), and that number: the
+    /// fast path, which overlooks errors, and sees nothing while [`Consumer::return_due_credit`]
+    /// has something to do. To be followed by [`Consumer::took`], or nothing.
     #[inline(always)]
     pub fn look(&self, first: u64, most: u64) -> Option<(u64, M::InPlace<'_>)> {
         if self.is_blind() {
@@ -106,7 +109,8 @@ impl<M: CellMemory> Consumer<M> {
         self.memory.prefetch(self.at_bytes + self.ahead_bytes);
     }
 
-    /// Whether [`Consumer::look`] sees nothing, whatever is there: credit is due, or the end is closed.
+    /// Whether [`Consumer::look`] sees nothing, whatever is there: credit is due, or the end is
+    /// closed.
     #[inline(always)]
     pub fn is_blind(&self) -> bool {
         self.at_bytes >= self.due_bytes
@@ -118,8 +122,8 @@ impl<M: CellMemory> Consumer<M> {
         self.is_blind() && self.expected != NEVER
     }
 
-    /// Does what keeps [`Consumer::look`] from seeing a cell, if that is all: returns credit that is due, or begins a
-    /// generation. If so, true in it as for [`Consumer::done`].
+    /// Does what keeps [`Consumer::look`] from seeing a cell, if that is all: returns credit that
+    /// is due, or begins a generation. If so, true in it as for [`Consumer::done`].
     #[inline]
     #[must_use]
     pub fn return_due_credit(&mut self) -> Option<bool> {
@@ -158,7 +162,8 @@ impl<M: CellMemory> Consumer<M> {
         self.give_back()
     }
 
-    /// Fetches cells in advance until credit is due again, if all that may be fetched are there already.
+    /// Fetches cells in advance until credit is due again, if all that may be fetched are there
+    /// already.
     fn look_ahead(&mut self) {
         let furthest = self.batch + AHEAD_CELLS;
         let flag = flag_of(self.taken() + furthest, self.shift) | self.epoch;
@@ -212,8 +217,8 @@ impl<M: CellMemory> Consumer<M> {
         self.published != self.taken() && self.give_back()
     }
 
-    /// Gives back everything that is held back if packets held payload in the arena: what the producer may
-    /// wait for though nothing more comes. True as for [`Consumer::done`].
+    /// Gives back everything that is held back if packets held payload in the arena: what the
+    /// producer may wait for though nothing more comes. True as for [`Consumer::done`].
     #[inline(always)]
     #[must_use]
     pub fn return_arena_credit(&mut self) -> bool {

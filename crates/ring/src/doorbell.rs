@@ -1,20 +1,21 @@
 //! Event suppression, and waking only receivers that sleep (decision 0005).
 //!
 //! For every link its receiver keeps one word, in the memory of that link, and its sender loads it
-//! after each message. As long as the receiver polls the link often, it suppresses events: the sender does nothing
-//! more. If not, the sender also sets its bit in the ready bitmap ([`crate::ready_bitmap`]), and if the receiver sleeps,
-//! the sender rings.
+//! after each message. As long as the receiver polls the link often, it suppresses events: the
+//! sender does nothing more. If not, the sender also sets its bit in the ready bitmap
+//! ([`crate::ready_bitmap`]), and if the receiver sleeps, the sender rings.
 //!
-//! A ready bit may be lost or forged, so it may only hasten what happens anyway. A ring may not: a receiver that is about to
-//! sleep begins to listen, announces it on every link, and then makes sure that every sender sees it or is seen: either the
-//! sender's next look finds the announcement, or the sleeper's last look at its rings finds
-//! what was sent. For that there must be a full barrier on both sides between the
-//! store and the look. The sleeper's barrier may stand in for the senders' (`membarrier`); then a
-//! sender pays one plain load ([`Fence::Light`]).
+//! A ready bit may be lost or forged, so it may only hasten what happens anyway. A ring may not: a
+//! receiver that is about to sleep begins to listen, announces it on every link, and then makes
+//! sure that every sender sees it or is seen: either the sender's next look finds the announcement,
+//! or the sleeper's last look at its rings finds what was sent. For that there must be a full
+//! barrier on both sides between the store and the look. The sleeper's barrier may stand in for the
+//! senders' (`membarrier`); then a sender pays one plain load ([`Fence::Light`]).
 //!
-//! The word lies where the sender can write, too. It can spoil only its own wake-up there; no other peer
-//! sees that memory, and the receiver never reads it. So no peer can suppress, forge or use up another's
-//! wake-up: each sender rings on a line of its own, at most once for every announcement that it sees.
+//! The word lies where the sender can write, too. It can spoil only its own wake-up there; no other
+//! peer sees that memory, and the receiver never reads it. So no peer can suppress, forge or use up
+//! another's wake-up: each sender rings on a line of its own, at most once for every announcement
+//! that it sees.
 
 use core::sync::atomic::{Ordering, compiler_fence, fence};
 use std::sync::Arc;
@@ -94,26 +95,27 @@ impl<M: BellMemory> Attention<M> {
         Self { memory, value: 0 }
     }
 
-    /// The receiver polls this link often from now on. It must look once for what was sent before the sender sees
-    /// this.
+    /// The receiver polls this link often from now on. It must look once for what was sent before
+    /// the sender sees this.
     #[inline]
     pub fn suppress_events(&mut self) {
         self.put(self.value & !(ASLEEP | EVENTS));
     }
 
-    /// The receiver polls this link seldom from now on. For what was sent before the sender sees this, no ready bit is
-    /// set. An announcement of sleep stands: the look that follows it, or another thread's, may find the link silent for
-    /// long enough.
+    /// The receiver polls this link seldom from now on. For what was sent before the sender sees
+    /// this, no ready bit is set. An announcement of sleep stands: the look that follows it, or
+    /// another thread's, may find the link silent for long enough.
     #[cold]
     pub fn enable_events(&mut self) {
         self.put(self.value | EVENTS);
     }
 
-    /// We are about to sleep, whatever was announced before. The caller must have begun to listen: the sender rings
-    /// once for this, and that may be at once, and for something that was taken long ago, since between sending and
-    /// looking here it may have been held up. The caller must then pass a full barrier, and one that
-    /// senders pass too if they use [`Fence::Light`], look once more at everything that can be
-    /// sent to, and only then sleep, unless it was rung for since it listens.
+    /// We are about to sleep, whatever was announced before. The caller must have begun to listen:
+    /// the sender rings once for this, and that may be at once, and for something that was taken
+    /// long ago, since between sending and looking here it may have been held up. The caller must
+    /// then pass a full barrier, and one that senders pass too if they use [`Fence::Light`], look
+    /// once more at everything that can be sent to, and only then sleep, unless it was rung for
+    /// since it listens.
     #[cold]
     pub fn sleep(&mut self) {
         self.put((self.value | ASLEEP | EVENTS).wrapping_add(SLEEP));
@@ -139,8 +141,9 @@ impl<M: BellMemory> Attention<M> {
 
 /// The sender's side of the word of one link.
 pub struct Waker<M = Word, N = ReadyMarker> {
-    /// Looked at after each message: the receiver's word. Where the sender pays for the barrier, a word of the sender's own
-    /// that always calls for it, so that the others have no question to ask.
+    /// Looked at after each message: the receiver's word. Where the sender pays for the barrier, a
+    /// word of the sender's own that always calls for it, so that the others have no question to
+    /// ask.
     looked_at: M,
     /// The receiver's word, where the sender pays for the barrier before it looks there.
     behind_barrier: Option<M>,
@@ -184,8 +187,8 @@ impl<M: BellMemory, N: MarkReady> Waker<M, N> {
         }
     }
 
-    /// Looks at a word after a barrier each time; `own` is the sender's. A receiver that spoils that word, as it can, may miss
-    /// its own wake-up.
+    /// Looks at a word after a barrier each time; `own` is the sender's. A receiver that spoils
+    /// that word, as it can, may miss its own wake-up.
     pub fn over_behind_barrier(memory: M, own: M, marker: N) -> Self {
         own.store(ASLEEP);
         Self {
@@ -196,8 +199,8 @@ impl<M: BellMemory, N: MarkReady> Waker<M, N> {
         }
     }
 
-    /// To be called after something was sent: whether the receiver must be rung for. Sets the ready bit if
-    /// the receiver does not suppress events.
+    /// To be called after something was sent: whether the receiver must be rung for. Sets the ready
+    /// bit if the receiver does not suppress events.
     #[inline(always)]
     pub fn must_ring(&mut self) -> bool {
         self.looked_at.fence(Fence::Light);

@@ -1,23 +1,28 @@
 //! The duplex line of a link: one cell that both ends write, in turn.
 //!
-//! Over a ring for each direction a message costs two transfers of a line: its sender fetches the cell that the receiver polls,
-//! and the receiver fetches it back. The end that has just read a message from the duplex line has that line at hand, so its
-//! answer costs one (docs/decisions/0028-duplex-line.md).
+//! Over a ring for each direction a message costs two transfers of a line: its sender fetches the
+//! cell that the receiver polls, and the receiver fetches it back. The end that has just read a
+//! message from the duplex line has that line at hand, so its answer costs one
+//! (docs/decisions/0028-duplex-line.md).
 //!
-//! The messages of both directions are numbered together: the first end sends the odd numbers, the other end the even ones. An
-//! end may write the line when it has taken the message before, so at any time one end at most may write. What it
-//! may not write there goes over its ring. Order between line and ring is kept by two marks:
+//! The messages of both directions are numbered together: the first end sends the odd numbers, the
+//! other end the even ones. An end may write the line when it has taken the message before, so at
+//! any time one end at most may write. What it may not write there goes over its ring. Order
+//! between line and ring is kept by two marks:
 //!
-//! * The flag of a message in the line says how many cells its sender had sent before it. It is not there before they are taken.
-//! * Cells that are sent after it have the other *epoch* ([`crate::cells::EPOCH`]). They are not there before it is taken.
+//! * The flag of a message in the line says how many cells its sender had sent before it. It is not
+//!   there before they are taken.
+//! * Cells that are sent after it have the other *epoch* ([`crate::cells::EPOCH`]). They are not
+//!   there before it is taken.
 //!
 //! | bits of the flag | |
 //! |---|---|
 //! | 0 to 7 | number of the message, modulo 256; 0 at first |
 //! | 8 to 31 | cells that were sent before it, modulo 2^24 |
 //!
-//! A peer that writes anything else here, or out of turn, silences its own line, spoils what is on its way to itself, or has its
-//! messages taken out of order. Each message is checked as one from a ring.
+//! A peer that writes anything else here, or out of turn, silences its own line, spoils what is on
+//! its way to itself, or has its messages taken out of order. Each message is checked as one from a
+//! ring.
 
 use crate::cells::{Cell, FLAG_MASK, LineMemory};
 use crate::geometry::CELLS_MAX;
@@ -26,7 +31,8 @@ const NUMBER_BITS: u32 = 8;
 const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;
 /// What is expected when nothing is to be seen: no number of a message.
 const NEVER: u64 = u64::MAX;
-/// Messages after which the receiver looks after other things, at the latest: so many in a row may come while others wait.
+/// Messages after which the receiver looks after other things, at the latest: so many in a row may
+/// come while others wait.
 const MESSAGES_IN_A_ROW: u64 = 64;
 
 // Cells that are not taken yet are told apart by their count.
@@ -95,8 +101,8 @@ impl<M: LineMemory> DuplexSender<M> {
         taken == self.before
     }
 
-    /// Sends a message after so many cells; we [must be allowed to](DuplexSender::is_ours). What is a flag in the first word is
-    /// overwritten.
+    /// Sends a message after so many cells; we [must be allowed to](DuplexSender::is_ours). What is
+    /// a flag in the first word is overwritten.
     #[inline(always)]
     pub fn publish(&mut self, mut cell: Cell, cells_sent: u64) {
         cell[0] = cell[0] & !FLAG_MASK | flag(self.before + 1, cells_sent);
@@ -110,8 +116,8 @@ impl<M: LineMemory> DuplexSender<M> {
         count_before(self.before.wrapping_add(1))
     }
 
-    /// Whether the peer is known to have taken all of them, if `taken` is the number of its message that was taken last: it says
-    /// so with that, or when it has nothing else to do.
+    /// Whether the peer is known to have taken all of them, if `taken` is the number of its message
+    /// that was taken last: it says so with that, or when it has nothing else to do.
     pub fn is_all_taken(&self, taken: u64) -> bool {
         self.sent() == 0 || self.is_ours(taken) || self.memory.load_taken() == self.sent()
     }
@@ -149,8 +155,9 @@ impl<M: LineMemory> DuplexReceiver<M> {
         (self.expected != NEVER).then(|| flag(self.expected, cells_taken))
     }
 
-    /// The next message in place, as [`Consumer::look`](crate::consumer::Consumer::look), if it is there and as many cells were
-    /// taken as were sent before it. Nothing while [`DuplexReceiver::begin_row`] has something to do. To be followed by
+    /// The next message in place, as [`Consumer::look`](crate::consumer::Consumer::look), if it is
+    /// there and as many cells were taken as were sent before it. Nothing while
+    /// [`DuplexReceiver::begin_row`] has something to do. To be followed by
     /// [`DuplexReceiver::took`], or nothing.
     #[inline(always)]
     pub fn look(&self, first: u64, most: u64, cells_taken: u64) -> Option<(u64, M::InPlace<'_>)> {
@@ -172,7 +179,8 @@ impl<M: LineMemory> DuplexReceiver<M> {
         }
     }
 
-    /// The message that was last shown is done with. Its number, which the sending half is to be told.
+    /// The message that was last shown is done with. Its number, which the sending half is to be
+    /// told.
     #[inline(always)]
     pub fn took(&mut self) -> u64 {
         let number = self.next;

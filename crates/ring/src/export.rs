@@ -1,18 +1,22 @@
 //! Areas that any number of peers map (exported areas, decision 0037).
 //!
-//! Pages that are granted to one peer are exchanged for a file first ([`crate::lending`]). An exportable area lies in a memory file
-//! from the beginning, so that it can be large and sparse: pages appear when they are touched, none is reserved. When it is
-//! exported, the file gets all of its seals, and each peer that is given it maps it: for reading only, if that is all that
-//! was granted, which the kernel enforces. When the export is taken back, a fresh file that nobody else knows takes its
-//! place.
+//! Pages that are granted to one peer are exchanged for a file first ([`crate::lending`]). An
+//! exportable area lies in a memory file from the beginning, so that it can be large and sparse:
+//! pages appear when they are touched, none is reserved. When it is exported, the file gets all of
+//! its seals, and each peer that is given it maps it: for reading only, if that is all that was
+//! granted, which the kernel enforces. When the export is taken back, a fresh file that nobody else
+//! knows takes its place.
 //!
-//! Beside that file goes another one, of one page, that only the owner can write. Its first word says whether the export lasts: a
-//! hint for those who imported it, who then go back to packets. Importers can not change what others are told.
+//! Beside that file goes another one, of one page, that only the owner can write. Its first word
+//! says whether the export lasts: a hint for those who imported it, who then go back to packets.
+//! Importers can not change what others are told.
 //!
-//! Refused: areas that were not made for this, areas that are exported already, lengths that are impossible.
+//! Refused: areas that were not made for this, areas that are exported already, lengths that are
+//! impossible.
 //!
-//! What the owner has to know: pages that importers touch first, and holes that they punch, are memory that nobody has
-//! reserved. A machine without memory for them ends a process, as it does for memory of the process itself.
+//! What the owner has to know: pages that importers touch first, and holes that they punch, are
+//! memory that nobody has reserved. A machine without memory for them ends a process, as it does
+//! for memory of the process itself.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -91,7 +95,8 @@ pub enum ExportError {
 }
 
 impl Area {
-    /// An area that can be exported to any number of peers. It is zeroed, and sparse: its pages appear when they are touched.
+    /// An area that can be exported to any number of peers. It is zeroed, and sparse: its pages
+    /// appear when they are touched.
     pub fn exportable(options: ExportableOptions) -> Result<Self, ExportableError> {
         let impossible = ExportableError::Length(options.length_bytes);
         let len = options
@@ -117,8 +122,8 @@ impl Area {
         Ok(Self::of_memory(Memory::in_file(mapping, file)))
     }
 
-    /// A window on a part of the area, for accesses of a few instructions; nothing if the range does not lie in the area, and on a
-    /// handover area.
+    /// A window on a part of the area, for accesses of a few instructions; nothing if the range
+    /// does not lie in the area, and on a handover area.
     pub fn direct_window(&self, range: Range<u64>) -> Option<DirectWindow> {
         let length_bytes = range.end.checked_sub(range.start)?;
         DirectWindow::on_own(
@@ -138,8 +143,8 @@ pub struct ExportFiles {
     pub state: OwnedFd,
 }
 
-/// An exported area, in its owner's hands. Dropping this takes it back, if anybody still has the area and there is memory for
-/// that.
+/// An exported area, in its owner's hands. Dropping this takes it back, if anybody still has the
+/// area and there is memory for that.
 pub struct ExportedArea {
     memory: Arc<Memory>,
     is_out: bool,
@@ -148,8 +153,8 @@ pub struct ExportedArea {
 }
 
 impl ExportedArea {
-    /// Exports all of an area, and returns what peers are to be handed. With [`Access::ReadOnly`] the kernel lets nobody write the
-    /// memory but through the mapping of its owner.
+    /// Exports all of an area, and returns what peers are to be handed. With [`Access::ReadOnly`]
+    /// the kernel lets nobody write the memory but through the mapping of its owner.
     pub fn export(area: &Area, access: Access) -> Result<(Self, ExportFiles), ExportError> {
         let memory = area.memory();
         let (state_file, state) = Memfd::create_for_readers("hamlyn-export", PAGE_BYTES)?;
@@ -173,9 +178,10 @@ impl ExportedArea {
         self.say(ENDED);
     }
 
-    /// Puts fresh pages with the same contents into the place of the exported ones. When this returns, nothing that an importer does
-    /// changes the area any more. Only pages that are there are copied. Whatever is stored meanwhile may be lost. May be
-    /// called again if there was no memory for it.
+    /// Puts fresh pages with the same contents into the place of the exported ones. When this
+    /// returns, nothing that an importer does changes the area any more. Only pages that are there
+    /// are copied. Whatever is stored meanwhile may be lost. May be called again if there was no
+    /// memory for it.
     pub fn take_back(&mut self) -> Result<(), ExportError> {
         if self.is_out {
             self.mark_ended();

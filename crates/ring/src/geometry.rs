@@ -1,11 +1,11 @@
 //! How the memory of one direction is laid out.
 //!
-//! A control page (the consumer's counts and its reports, and what either end waits for), then cells of one line, then
-//! payload bytes. The receiver makes the memory; both sides compute the same
-//! layout from the two numbers of [`Geometry`] and trust nothing else about it.
+//! A control page (the consumer's counts and its reports, and what either end waits for), then
+//! cells of one line, then payload bytes. The receiver makes the memory; both sides compute the
+//! same layout from the two numbers of [`Geometry`] and trust nothing else about it.
 //!
-//! Most of the payload arena is address space only. What is [`Geometry::reserved`] is there from the beginning; the sender reserves
-//! the rest when it needs it.
+//! Most of the payload arena is address space only. What is [`Geometry::reserved`] is there from
+//! the beginning; the sender reserves the rest when it needs it.
 
 use core::ops::Range;
 
@@ -17,8 +17,8 @@ use crate::shared::{LINE_BYTES, PAGE_BYTES};
 pub const CELLS_MIN: u32 = 2;
 /// Most cells of a ring.
 pub const CELLS_MAX: u32 = 1 << 16;
-/// Cells of a ring that was not told otherwise: so many, of both directions, stay in the caches nearest to a
-/// processor. Twice as many are half as fast on some (docs/performance.md).
+/// Cells of a ring that was not told otherwise: so many, of both directions, stay in the caches
+/// nearest to a processor. Twice as many are half as fast on some (docs/performance.md).
 pub const CELLS_DEFAULT: u32 = 256;
 /// The smallest payload arena of a ring, in bytes.
 pub const ARENA_MIN_BYTES: u32 = 128 << 10;
@@ -29,7 +29,8 @@ pub const ARENA_MAX_BYTES: u32 = 64 << 20;
 pub const FIRST_WINDOW_BYTES: usize = 2 * PAGE_BYTES;
 
 const _: () = {
-    // The largest payload, with its metadata in a line of their own, fits into the smallest payload arena.
+    // The largest payload, with its metadata in a line of their own, fits into the smallest payload
+    // arena.
     assert!(PACKET_PAYLOAD_MAX + USER_METADATA_BYTES + LINE_BYTES <= ARENA_MIN_BYTES as usize);
     // The whole layout fits into 32 bits.
     assert!((CELLS_MAX as u64) * 64 + (ARENA_MAX_BYTES as u64) + 4096 < 1 << 32);
@@ -97,12 +98,14 @@ impl Geometry {
         0
     }
 
-    /// Where the consumer's count of reports lies: beside its other count, as the same end writes both.
+    /// Where the consumer's count of reports lies: beside its other count, as the same end writes
+    /// both.
     pub const fn refused_offset(self) -> usize {
         self.consumed_offset() + 8
     }
 
-    /// Where the consumer says how many messages it has taken from the duplex line: beside its other counts.
+    /// Where the consumer says how many messages it has taken from the duplex line: beside its
+    /// other counts.
     pub const fn line_taken_offset(self) -> usize {
         self.refused_offset() + 8
     }
@@ -113,8 +116,8 @@ impl Geometry {
         2 * LINE_BYTES
     }
 
-    /// Where a producer that pays for the barrier before it looks at the consumer's word keeps a word that says so
-    /// ([`crate::doorbell::Waker`]): beside what it waits for.
+    /// Where a producer that pays for the barrier before it looks at the consumer's word keeps a
+    /// word that says so ([`crate::doorbell::Waker`]): beside what it waits for.
     pub const fn barrier_offset(self) -> usize {
         self.awaited_offset() + 8
     }
@@ -131,7 +134,8 @@ impl Geometry {
         6 * LINE_BYTES
     }
 
-    /// Where the line lies that both ends write ([`crate::duplex`]). A link has two memories, and uses it in one of them.
+    /// Where the line lies that both ends write ([`crate::duplex`]). A link has two memories, and
+    /// uses it in one of them.
     pub const fn duplex_offset(self) -> usize {
         8 * LINE_BYTES
     }
@@ -157,8 +161,8 @@ impl Geometry {
         self.arena_offset() + self.arena_bytes as usize
     }
 
-    /// Bytes of payload arena that are present and used at first: room for one largest payload, with its metadata
-    /// apart from it, but [`FIRST_WINDOW_BYTES`] at most.
+    /// Bytes of payload arena that are present and used at first: room for one largest payload,
+    /// with its metadata apart from it, but [`FIRST_WINDOW_BYTES`] at most.
     pub const fn window_bytes(self, payload_max_bytes: usize) -> usize {
         let window = payload_max_bytes.saturating_add(LINE_BYTES);
         if window < FIRST_WINDOW_BYTES {
@@ -168,7 +172,8 @@ impl Geometry {
         }
     }
 
-    /// What the receiver must reserve when it makes the memory: control page, cells, and the first window of payload arena.
+    /// What the receiver must reserve when it makes the memory: control page, cells, and the first
+    /// window of payload arena.
     pub const fn reserved(self, payload_max_bytes: usize) -> [Range<usize>; 2] {
         let cells_end = self.cells_offset() + self.cells as usize * LINE_BYTES;
         let arena = self.arena_offset();

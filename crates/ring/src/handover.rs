@@ -54,8 +54,8 @@ pub(crate) struct ReleaseToken(());
 /// [`Pieces`]. Not `Sync`: its holder is one thread at a time.
 pub(crate) struct WriteToken(PhantomData<Cell<()>>);
 
-/// An open piece in which all lies that a message may touch. It stays open as long as this lives, as
-/// only the holder of the write token could change that.
+/// An open piece in which all lies that a message may touch. It stays open as long as this lives,
+/// as only the holder of the write token could change that.
 pub(crate) struct OpenPiece<'a, W> {
     state: &'a W,
     _write_token: &'a WriteToken,
@@ -125,8 +125,8 @@ impl<W: StateWord> Pieces<W> {
         self.states.get(piece)
     }
 
-    /// Runs `write`, which writes only in the given range, if all of it is
-    /// open. It stays open until `write` returns, as only the holder of the write token could change that.
+    /// Runs `write`, which writes only in the given range, if all of it is open. It stays open
+    /// until `write` returns, as only the holder of the write token could change that.
     #[inline]
     pub(crate) fn while_open<R>(
         &self,
@@ -151,8 +151,8 @@ impl<W: StateWord> Pieces<W> {
         }
     }
 
-    /// The piece, if it is open and the only one in which the two ranges have a byte, neither of which is
-    /// empty.
+    /// The piece, if it is open and the only one in which the two ranges have a byte, neither of
+    /// which is empty.
     #[inline(always)]
     pub(crate) fn only_open<'a>(
         &'a self,
@@ -162,8 +162,8 @@ impl<W: StateWord> Pieces<W> {
         low: usize,
         high: usize,
     ) -> Option<OpenPiece<'a, W>> {
-        // Where two differ in no bit above those of a piece, they are in the same. What wraps around
-        // here is longer than any piece.
+        // Where two differ in no bit above those of a piece, they are in the same. What wraps
+        // around here is longer than any piece.
         let last = |end: usize| end.wrapping_sub(1);
         let spread =
             (offset ^ last(offset.wrapping_add(len))) | (offset ^ low) | (offset ^ last(high));

@@ -1,14 +1,15 @@
 //! Pages of an area that a peer stores into by itself (direct placement, decision 0006).
 //!
-//! A memory file shows all of its pages to every holder, for ever. So what is lent is a file of its own
-//! for every grant, with exactly the pages that are granted; it takes their place in the owner's area as
-//! long as the grant lasts, and fresh pages that nobody else knows take its place when it ends.
+//! A memory file shows all of its pages to every holder, for ever. So what is lent is a file of its
+//! own for every grant, with exactly the pages that are granted; it takes their place in the
+//! owner's area as long as the grant lasts, and fresh pages that nobody else knows take its place
+//! when it ends.
 //!
-//! Refused: areas that were not made for this ([`Area::lendable`]), handover areas among them, whose
-//! pieces are seen by reference; and ranges that are not whole pages.
+//! Refused: areas that were not made for this ([`Area::lendable`]), handover areas among them,
+//! whose pieces are seen by reference; and ranges that are not whole pages.
 //!
-//! The last page of such a file is no part of the area. Its first word says whether the grant lasts: a
-//! hint for the borrower, who then goes back to sending copies. It decides nothing.
+//! The last page of such a file is no part of the area. Its first word says whether the grant
+//! lasts: a hint for the borrower, who then goes back to sending copies. It decides nothing.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -107,8 +108,8 @@ impl ExportedRegion {
     }
 
     /// Puts fresh pages with the same contents into the place of the lent ones. When this returns,
-    /// nothing that the borrower does changes the area any more. Whatever is stored there meanwhile may be
-    /// lost. May be called again if there was no memory for it.
+    /// nothing that the borrower does changes the area any more. Whatever is stored there meanwhile
+    /// may be lost. May be called again if there was no memory for it.
     pub fn take_back(&mut self) -> Result<(), LendError> {
         if !self.is_out {
             return Ok(());

@@ -4,8 +4,9 @@
 //! moment; so [`Memfd`] is proof that it cannot: either we made and sealed it, or
 //! [`Memfd::adopt`] has asked the kernel. Only a `Memfd` can be mapped.
 //!
-//! A process that may write a file may also punch holes into it, unless [`Memfd::seal_ring`] has forbidden both. The pages come
-//! back as zeros, which is one more hostile value, and are charged to the process that touches them next.
+//! A process that may write a file may also punch holes into it, unless [`Memfd::seal_ring`] has
+//! forbidden both. The pages come back as zeros, which is one more hostile value, and are charged
+//! to the process that touches them next.
 
 use core::ops::Range;
 
@@ -87,8 +88,8 @@ impl Memfd {
         Ok(file)
     }
 
-    /// A file of `len` bytes, all present, and a mapping of it through which alone it can be written: every other holder
-    /// reads. Nobody can punch holes into it.
+    /// A file of `len` bytes, all present, and a mapping of it through which alone it can be
+    /// written: every other holder reads. Nobody can punch holes into it.
     pub(crate) fn create_for_readers(
         name: &str,
         len: usize,
@@ -108,16 +109,16 @@ impl Memfd {
         Ok((file, mapping))
     }
 
-    /// A file of `len` bytes, none of them present, that keeps its size and is known to nobody yet. [`Memfd::seal_exported`] is due
-    /// before that changes.
+    /// A file of `len` bytes, none of them present, that keeps its size and is known to nobody yet.
+    /// [`Memfd::seal_exported`] is due before that changes.
     pub(crate) fn create_exportable(len: usize) -> Result<Self, MemfdError> {
         let file = Self::unsealed("hamlyn-area", len, 0)?;
         file.seal(SealFlags::SHRINK | SealFlags::GROW)?;
         Ok(file)
     }
 
-    /// Nobody can change the seals any more. With [`Access::ReadOnly`], nobody can write it but through mappings that there are,
-    /// nor punch holes into it.
+    /// Nobody can change the seals any more. With [`Access::ReadOnly`], nobody can write it but
+    /// through mappings that there are, nor punch holes into it.
     pub(crate) fn seal_exported(&self, access: Access) -> Result<(), MemfdError> {
         match access {
             Access::Writable => self.seal(SealFlags::SEAL),
@@ -161,8 +162,8 @@ impl Memfd {
         Ok((begin < end).then_some(begin..end))
     }
 
-    /// The memory of one direction, of which what [`Geometry::reserved`] names is present. Once its peer has mapped it,
-    /// [`Memfd::seal_ring`] is due.
+    /// The memory of one direction, of which what [`Geometry::reserved`] names is present. Once its
+    /// peer has mapped it, [`Memfd::seal_ring`] is due.
     pub fn create_ring(
         name: &str,
         geometry: Geometry,
@@ -175,9 +176,10 @@ impl Memfd {
         Ok(file)
     }
 
-    /// From now on nobody gets another mapping through which it can be written, writes it by a descriptor, or punches holes
-    /// into it. Mappings that there are stay as they are, and memory can still be reserved. What is [`Geometry::reserved`] is
-    /// present, also if a holder has punched holes there before. An error if a holder has forbidden further seals.
+    /// From now on nobody gets another mapping through which it can be written, writes it by a
+    /// descriptor, or punches holes into it. Mappings that there are stay as they are, and memory
+    /// can still be reserved. What is [`Geometry::reserved`] is present, also if a holder has
+    /// punched holes there before. An error if a holder has forbidden further seals.
     pub fn seal_ring(
         &self,
         geometry: Geometry,
@@ -226,8 +228,8 @@ impl Memfd {
         })
     }
 
-    /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, can be written, and
-    /// has that size. Never blocks.
+    /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, can be
+    /// written, and has that size. Never blocks.
     pub fn adopt(fd: OwnedFd, expected_len: usize) -> Result<Self, Unsuitable> {
         Self::check(fd.as_fd(), expected_len)?;
         Ok(Self {
@@ -245,8 +247,8 @@ impl Memfd {
         Self::check_size(fd, expected_len)
     }
 
-    /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, cannot be written through this
-    /// descriptor, has that size, and has all of its pages. Never blocks.
+    /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, cannot be
+    /// written through this descriptor, has that size, and has all of its pages. Never blocks.
     pub(crate) fn adopt_for_reading(fd: OwnedFd, expected_len: usize) -> Result<Self, Unsuitable> {
         let seals = Self::seals_of(fd.as_fd())?;
         // These also forbid holes, whose pages would be charged to whoever reads them first.
@@ -260,8 +262,8 @@ impl Memfd {
         }
     }
 
-    /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, has that size, and can be mapped for
-    /// that. Pages may be missing. Never blocks.
+    /// Takes a descriptor that a peer sent, if it is a file that cannot shrink or grow, has that
+    /// size, and can be mapped for that. Pages may be missing. Never blocks.
     pub(crate) fn adopt_sparse(
         fd: OwnedFd,
         expected_len: usize,
@@ -309,8 +311,9 @@ impl Memfd {
         Mapping::of_file(self.fd.as_fd(), self.len, access)
     }
 
-    /// Whether all of its pages are there and were written: pages that are only reserved count as a hole, and so an owner
-    /// who reserved pages behind the end, which a truncation frees again, gains nothing.
+    /// Whether all of its pages are there and were written: pages that are only reserved count as a
+    /// hole, and so an owner who reserved pages behind the end, which a truncation frees again,
+    /// gains nothing.
     pub(crate) fn is_present(&self) -> bool {
         seek(&self.fd, SeekFrom::Hole(0)).is_ok_and(|hole| hole >= self.len as u64)
     }

@@ -4,9 +4,10 @@
 //! that a cell names, and gives back cells, never bytes. Places are contiguous,
 //! begin on a line, and become free in the order of their cells.
 //!
-//! Only a *window* at the beginning of the payload arena is used. It starts with two pages, and doubles when it was found full or
-//! was gone through in a short time; so a link that carries little touches little memory. It never becomes narrower: nobody can
-//! punch holes into a sealed file.
+//! Only a *window* at the beginning of the payload arena is used. It starts with two pages, and
+//! doubles when it was found full or was gone through in a short time; so a link that carries
+//! little touches little memory. It never becomes narrower: nobody can punch holes into a sealed
+//! file.
 
 use std::collections::VecDeque;
 
@@ -143,8 +144,8 @@ impl PayloadArena {
         self.widen && self.window < self.window_max
     }
 
-    /// Notes that the window was gone through, or that no place was found at once, at that tick. If that
-    /// happens for some time within a short time of each other, the window is to be widened.
+    /// Notes that the window was gone through, or that no place was found at once, at that tick. If
+    /// that happens for some time within a short time of each other, the window is to be widened.
     #[cold]
     pub(crate) fn note(&mut self, now: u64) {
         let took = now.wrapping_sub(self.gone_through);

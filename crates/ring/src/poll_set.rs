@@ -1,10 +1,11 @@
 //! Which of many links a poll looks at (decision 0005).
 //!
-//! Links that had something lately are *active*: they have turns, one after the other, and each poll
-//! gives a bounded number of turns. An active link that stays silent for long becomes *idle*, if more than a few links
-//! are active. The sender of an idle link sets a bit in the ready bitmap for each message. Besides, polls sweep one
-//! idle link now and then, so a bit that is lost or cleared only delays a message. So the cost of a poll does not
-//! depend on how many links are silent, and busy links have equal turns.
+//! Links that had something lately are *active*: they have turns, one after the other, and each
+//! poll gives a bounded number of turns. An active link that stays silent for long becomes *idle*,
+//! if more than a few links are active. The sender of an idle link sets a bit in the ready bitmap
+//! for each message. Besides, polls sweep one idle link now and then, so a bit that is lost or
+//! cleared only delays a message. So the cost of a poll does not depend on how many links are
+//! silent, and busy links have equal turns.
 //!
 //! Pure: it knows indices and numbers of links, and neither their memory nor the ready bitmap.
 
@@ -164,8 +165,8 @@ impl PollSet {
         }
     }
 
-    /// Makes the link at this index active again: its turn comes after the current one. False if it is active already,
-    /// or there is none.
+    /// Makes the link at this index active again: its turn comes after the current one. False if it
+    /// is active already, or there is none.
     #[cold]
     pub fn activate(&mut self, index: usize) -> bool {
         let Some(&State::Idle(at)) = self.states.get(index) else {

@@ -1,8 +1,9 @@
 //! Memory that its owner writes in place and that others only read (loans, decision 0024).
 //!
-//! The owner makes the file, pays for all of its pages, maps it, and seals it: from then on nobody, not even the owner, gets
-//! another mapping that can be written, and nobody can punch holes into it. Readers ask the kernel for just these seals, so no
-//! load of theirs can fault or cost them memory, whatever the owner does.
+//! The owner makes the file, pays for all of its pages, maps it, and seals it: from then on nobody,
+//! not even the owner, gets another mapping that can be written, and nobody can punch holes into
+//! it. Readers ask the kernel for just these seals, so no load of theirs can fault or cost them
+//! memory, whatever the owner does.
 
 use core::sync::atomic::{Ordering, fence};
 use std::sync::Arc;
@@ -178,7 +179,8 @@ pub struct SharedPool {
 }
 
 impl SharedPool {
-    /// Maps a file that a peer says is a pool of that many bytes, if the kernel confirms that it is sealed and all there.
+    /// Maps a file that a peer says is a pool of that many bytes, if the kernel confirms that it is
+    /// sealed and all there.
     pub fn adopt(file: OwnedFd, length_bytes: u64) -> Result<Self, BorrowError> {
         let page = PAGE_BYTES as u64;
         if length_bytes == 0 || length_bytes > LENT_BYTES_MAX || !length_bytes.is_multiple_of(page)

@@ -1,8 +1,9 @@
 //! The sending end of one direction.
 //!
-//! Its counts, its credit and the places of its payloads are private. All that it ever reads of the shared memory is the
-//! consumer's count, when what it knows says that there is no room; a count that goes back, or ahead of what was sent, is
-//! refused as corrupt, and that is the end of this direction.
+//! Its counts, its credit and the places of its payloads are private. All that it ever reads of the
+//! shared memory is the consumer's count, when what it knows says that there is no room; a count
+//! that goes back, or ahead of what was sent, is refused as corrupt, and that is the end of this
+//! direction.
 
 use crate::cells::{Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, flag_of};
 use crate::geometry::Geometry;
@@ -20,8 +21,9 @@ pub enum NoRoom {
     Corrupt,
 }
 
-/// So far ahead of the cell that is stored the lines of cells are claimed: the consumer's processor has them, and the stores of
-/// few messages fit into a processor's queue while one line comes from a far one.
+/// So far ahead of the cell that is stored the lines of cells are claimed: the consumer's processor
+/// has them, and the stores of few messages fit into a processor's queue while one line comes from
+/// a far one.
 const AHEAD_CELLS: u64 = 8;
 
 /// The sending end.
@@ -29,7 +31,8 @@ pub struct Producer<M> {
     memory: M,
     /// The place of the next cell. It never wraps: 2^58 cells take decades.
     at_bytes: u64,
-    /// The place at which something must be decided: the ring may be full, a generation begins, or the end is closed.
+    /// The place at which something must be decided: the ring may be full, a generation begins, or
+    /// the end is closed.
     limit_bytes: u64,
     /// The flag of the next cell.
     flag: u64,
@@ -90,7 +93,8 @@ impl<M: CellMemory> Producer<M> {
         Ok(())
     }
 
-    /// A message went over the duplex line: cells that are sent from now on are to be taken after it.
+    /// A message went over the duplex line: cells that are sent from now on are to be taken after
+    /// it.
     #[inline(always)]
     pub fn next_epoch(&mut self) {
         self.flag ^= EPOCH;
@@ -108,10 +112,11 @@ impl<M: CellMemory> Producer<M> {
         Ok(())
     }
 
-    /// Announces that we are about to sleep until there is more room, if that `is_needed`: until half of what is out has
-    /// come back, so that a sleep is worth it, and there is still something to take when we wake; or until so many cells
-    /// were `returned`. The caller must then pass a full barrier, ask [`Producer::credit_came`] or
-    /// [`Producer::may_have_returned`], and sleep only if that says no.
+    /// Announces that we are about to sleep until there is more room, if that `is_needed`: until
+    /// half of what is out has come back, so that a sleep is worth it, and there is still something
+    /// to take when we wake; or until so many cells were `returned`. The caller must then pass a
+    /// full barrier, ask [`Producer::credit_came`] or [`Producer::may_have_returned`], and sleep
+    /// only if that says no.
     #[cold]
     pub fn await_credit(&self, is_needed: bool, returned: Option<u64>) {
         let outstanding = self.sent() - self.known;
@@ -120,7 +125,8 @@ impl<M: CellMemory> Producer<M> {
         self.memory.store_awaited(awaited.unwrap_or(0));
     }
 
-    /// Whether the consumer has returned the first `count` cells. What it has done before that is done.
+    /// Whether the consumer has returned the first `count` cells. What it has done before that is
+    /// done.
     pub fn has_returned(&mut self, count: u64) -> Result<bool, NoRoom> {
         if self.is_closed {
             return Err(NoRoom::Corrupt);
@@ -136,8 +142,8 @@ impl<M: CellMemory> Producer<M> {
         self.is_closed || self.memory.load_consumed() >= count
     }
 
-    /// Whether the consumer returned anything since there was no room the last time, whichever call has read its count
-    /// since.
+    /// Whether the consumer returned anything since there was no room the last time, whichever call
+    /// has read its count since.
     pub fn credit_came(&self) -> bool {
         self.is_closed || self.memory.load_consumed() != self.known_when_full
     }

@@ -1,7 +1,8 @@
 //! The ready bitmap: senders mark the links that have packets (decision 0005).
 //!
-//! One page per receiver, which all its peers can write: a bit for each link, and a summary of 64 bits,
-//! one for each word of them. So a receiver learns with one load whether any link is ready, and with few more which.
+//! One page per receiver, which all its peers can write: a bit for each link, and a summary of 64
+//! bits, one for each word of them. So a receiver learns with one load whether any link is ready,
+//! and with few more which.
 //!
 //! Any peer may set, clear or overwrite any bit. So a bit is a hint: it can make the receiver poll
 //! a link for nothing, a bounded number of times per poll, and its absence can delay the poll;
@@ -77,8 +78,9 @@ impl SharedBitmap {
 impl BitmapMemory for SharedBitmap {
     fn set(&self, word: u32, bits: u64) {
         self.word(word).fetch_or(bits, Ordering::SeqCst);
-        // Where this is a load and a store, the look at the summary that follows may pass the store: the summary would be
-        // seen as it was before the receiver took it, and not be set for this bit.
+        // Where this is a load and a store, the look at the summary that follows may pass the
+        // store: the summary would be seen as it was before the receiver took it, and not be set
+        // for this bit.
         #[cfg(not(target_arch = "x86_64"))]
         fence(Ordering::SeqCst);
     }
@@ -129,11 +131,12 @@ impl<M: BitmapMemory> MarkReady for ReadyMarker<M> {
             return;
         };
         let word = self.number / u64::BITS;
-        // All peers share these lines, so they are written only if need be. A bit that is seen after this barrier is
-        // taken later, and the look that follows finds what was sent before it.
+        // All peers share these lines, so they are written only if need be. A bit that is seen
+        // after this barrier is taken later, and the look that follows finds what was sent before
+        // it.
         memory.fence();
-        // The bit first: a receiver that finds the summary finds it, too. The summary even if other bits are set:
-        // their senders may not have set it yet.
+        // The bit first: a receiver that finds the summary finds it, too. The summary even if other
+        // bits are set: their senders may not have set it yet.
         let bit = 1 << (self.number % u64::BITS);
         if memory.load(word + 1) & bit == 0 {
             memory.set(word + 1, bit);

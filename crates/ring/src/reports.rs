@@ -1,11 +1,13 @@
-//! Reports from the receiving end of a direction to its sending end: what it refused, and why (decision 0020).
+//! Reports from the receiving end of a direction to its sending end: what it refused, and why
+//! (decision 0020).
 //!
-//! The receiving end writes reports into a few fixed lines of its control page and counts them; it never waits and never
-//! allocates. If the sending end does not fetch them, the oldest are overwritten, and the count says how many it
-//! missed. What a report means is the link's affair; here it is four words.
+//! The receiving end writes reports into a few fixed lines of its control page and counts them; it
+//! never waits and never allocates. If the sending end does not fetch them, the oldest are
+//! overwritten, and the count says how many it missed. What a report means is the link's affair;
+//! here it is four words.
 //!
-//! Refused here: a count that goes back, or ahead of what was sent. A report that was overwritten while it was read is
-//! never shown.
+//! Refused here: a count that goes back, or ahead of what was sent. A report that was overwritten
+//! while it was read is never shown.
 
 use core::sync::atomic::{Ordering, fence};
 use std::sync::Arc;
@@ -25,13 +27,14 @@ pub const REPORTS_KEPT: u64 = REPORTS - 1;
 /// Lines that they take.
 pub const REPORT_LINES: usize = REPORTS as usize * REPORT_WORDS / LINE_WORDS;
 
-/// Reads of one report before the reader lets the writer go on: only a writer that overwrites all of them in the
-/// meantime, again and again, makes it try so often.
+/// Reads of one report before the reader lets the writer go on: only a writer that overwrites all
+/// of them in the meantime, again and again, makes it try so often.
 const TRIES: u32 = 4;
 
 /// Where reports lie.
 pub trait ReportMemory {
-    /// Stores a report at the place of that number, modulo their number; after whatever was stored before.
+    /// Stores a report at the place of that number, modulo their number; after whatever was stored
+    /// before.
     fn store(&self, number: u64, report: &Report);
     /// Loads the report at the place of that number, before whatever is loaded afterwards.
     fn load(&self, number: u64) -> Report;
@@ -103,8 +106,8 @@ impl<M: ReportMemory> Reporter<M> {
         Self { memory, count: 0 }
     }
 
-    /// Adds a report; the oldest is overwritten. To be called before the credit of what it is about is returned, so that
-    /// who sees the credit sees the report.
+    /// Adds a report; the oldest is overwritten. To be called before the credit of what it is about
+    /// is returned, so that who sees the credit sees the report.
     pub fn add(&mut self, report: &Report) {
         self.memory.store(self.count, report);
         self.count += 1;

@@ -1,6 +1,6 @@
-//! Memory that somebody else may write at any moment: the only module of this
-//! crate with `unsafe` in it. Mappings are here, the memory of areas is in
-//! `memory` and `window`, single loads and stores are in `instructions` (x86-64), `instructions_aarch64` or `atomics`.
+//! Memory that somebody else may write at any moment: the only module of this crate with `unsafe`
+//! in it. Mappings are here, the memory of areas is in `memory` and `window`, single loads and
+//! stores are in `instructions` (x86-64), `instructions_aarch64` or `atomics`.
 //!
 //! Whatever lies in a [`Mapping`] may change between any two instructions. So
 //! there is never a reference into it except to atomics, and bytes are copied
@@ -136,8 +136,8 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
-/// How bytes are stored: with temporal storess, or past them where the processor can, for bytes that would have left them
-/// before they are looked at.
+/// How bytes are stored: with temporal storess, or past them where the processor can, for bytes
+/// that would have left them before they are looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StoreKind {
     /// With temporal storess.
@@ -204,8 +204,8 @@ impl Mapping {
     }
 
     /// The first `len` bytes of a memory file, shared with every process that maps it.
-    /// [`crate::memfd::Memfd`] proves that the file cannot shrink beneath us.
-    /// Forked children get the mapping, too: without it, what they do here would hit whatever takes its place.
+    /// [`crate::memfd::Memfd`] proves that the file cannot shrink beneath us. Forked children get
+    /// the mapping, too: without it, what they do here would hit whatever takes its place.
     pub(crate) fn of_file(fd: BorrowedFd<'_>, len: usize, access: Access) -> Result<Self, Errno> {
         let protection = match access {
             Access::Writable => ProtFlags::READ | ProtFlags::WRITE,
@@ -225,9 +225,9 @@ impl Mapping {
         Self::from_raw(base.cast(), len, access)
     }
 
-    /// Puts the first `len` bytes of a file into the place of a range of whole pages, after copying there
-    /// what is in the range. `file_mapping` shows the file. The addresses stay; what
-    /// others store into the range between copy and exchange is lost. If it fails, nothing has changed.
+    /// Puts the first `len` bytes of a file into the place of a range of whole pages, after copying
+    /// there what is in the range. `file_mapping` shows the file. The addresses stay; what others
+    /// store into the range between copy and exchange is lost. If it fails, nothing has changed.
     fn exchange(
         &self,
         offset: usize,
@@ -244,7 +244,8 @@ impl Mapping {
         Ok(())
     }
 
-    /// Keeps a range from being paged out, as far as this process may. Where it may not, it is as before.
+    /// Keeps a range from being paged out, as far as this process may. Where it may not, it is as
+    /// before.
     fn lock(&self, offset: usize, len: usize) {
         if let Ok(at) = self.writable(offset, len) {
             // SAFETY: the range is our mapping; its contents and addresses stay.
@@ -264,7 +265,8 @@ impl Mapping {
         }
     }
 
-    /// Has all pages mapped for reading, so that no load faults. A kernel that does not know this is no error.
+    /// Has all pages mapped for reading, so that no load faults. A kernel that does not know this
+    /// is no error.
     pub(crate) fn populate_for_loads(&self) {
         let (at, len) = (self.base.as_ptr().cast(), self.len);
         // SAFETY: the range is this mapping; its contents stay as they are.
@@ -343,8 +345,8 @@ impl Mapping {
         Ok(unsafe { AtomicU32::from_ptr(at) })
     }
 
-    /// Has the lines fetched that will soon be stored to, as far as they lie in the mapping. A hint, which does nothing where
-    /// it is not known how.
+    /// Has the lines fetched that will soon be stored to, as far as they lie in the mapping. A
+    /// hint, which does nothing where it is not known how.
     #[inline]
     pub fn claim(&self, offset: usize, length_bytes: usize) {
         if let Ok(first) = self.writable(offset, length_bytes) {
@@ -473,13 +475,15 @@ impl core::fmt::Debug for Mapping {
     }
 }
 
-/// Fetches a line that will soon be stored to, where the processor can be told so. A hint: it faults at no address.
+/// Fetches a line that will soon be stored to, where the processor can be told so. A hint: it
+/// faults at no address.
 #[inline(always)]
 pub(crate) fn claim(line: *const u8) {
     raw::claim(line);
 }
 
-/// Fetches a line into the nearest cache, where the processor can be told to. A hint: it faults at no address.
+/// Fetches a line into the nearest cache, where the processor can be told to. A hint: it faults at
+/// no address.
 #[inline(always)]
 pub(crate) fn prefetch(line: *const u8) {
     raw::prefetch(line);
@@ -492,7 +496,8 @@ pub fn ticks() -> u64 {
     raw::ticks()
 }
 
-/// As [`ticks`], once all loads before it are done: how long a load takes is the difference of two of these.
+/// As [`ticks`], once all loads before it are done: how long a load takes is the difference of two
+/// of these.
 #[inline]
 pub fn ticks_after_loads() -> u64 {
     raw::ticks_after_loads()
@@ -539,8 +544,8 @@ impl Lines {
     /// modulo the length of them all.
     #[inline(always)]
     pub fn line(&self, at_bytes: u64) -> &[AtomicU64; LINE_WORDS] {
-        // SAFETY: the number of lines is a power of two, so what the mask leaves is the beginning of
-        // one of them; `new` has checked range, alignment and writability for all of them, and
+        // SAFETY: the number of lines is a power of two, so what the mask leaves is the beginning
+        // of one of them; `new` has checked range, alignment and writability for all of them, and
         // the mapping lives with us.
         unsafe {
             &self

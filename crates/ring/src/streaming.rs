@@ -2,9 +2,9 @@
 //!
 //! Deposits that go on and on through memory push out of the cache what was there, themselves
 //! included: a later reader of the first of them fetches them from memory anyway. Such bytes are
-//! better stored with non-temporal stores, which spares fetching the lines that they overwrite. Deposits that
-//! come back to where they were are better kept in it. All that is known of a deposit is its place;
-//! so the places are watched.
+//! better stored with non-temporal stores, which spares fetching the lines that they overwrite.
+//! Deposits that come back to where they were are better kept in it. All that is known of a deposit
+//! is its place; so the places are watched.
 //!
 //! A wrong guess costs time and nothing else. This refuses to know whose memory it is.
 

@@ -1,17 +1,19 @@
 //! Words at which a sleeper waits, and by which its peers wake it (decision 0009).
 //!
-//! Each link has one, in the memory in which the sleeper receives: a count of rings, which is also a
-//! futex. A ringing peer counts up and then wakes; the sleeper notes the counts, looks at everything that
-//! can be sent to, and has the kernel put it to sleep only if no count has changed since. So a ring that
-//! comes at any moment after the note ends the sleep, or keeps it from beginning.
+//! Each link has one, in the memory in which the sleeper receives: a count of rings, which is also
+//! a futex. A ringing peer counts up and then wakes; the sleeper notes the counts, looks at
+//! everything that can be sent to, and has the kernel put it to sleep only if no count has changed
+//! since. So a ring that comes at any moment after the note ends the sleep, or keeps it from
+//! beginning.
 //!
-//! A sleeper need not wait here: it may wait at a descriptor, for want of `futex_waitv` or because it waits for
-//! other things as well. It does not say which. The kernel tells the ringing peer how many threads it has woken, and if it
-//! woke none, the ring goes to the descriptor, too.
+//! A sleeper need not wait here: it may wait at a descriptor, for want of `futex_waitv` or because
+//! it waits for other things as well. It does not say which. The kernel tells the ringing peer how
+//! many threads it has woken, and if it woke none, the ring goes to the descriptor, too.
 //!
-//! The peer may store anything into the word, at any time, and wake or requeue the threads that wait at it. That can end a
-//! sleep early, once for each time that the peer does something, or spoil the peer's own rings; the sleeper waits at all other
-//! words as before. What is loaded from a word is compared with itself later, and used for nothing else.
+//! The peer may store anything into the word, at any time, and wake or requeue the threads that
+//! wait at it. That can end a sleep early, once for each time that the peer does something, or
+//! spoil the peer's own rings; the sleeper waits at all other words as before. What is loaded from
+//! a word is compared with itself later, and used for nothing else.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
@@ -24,8 +26,8 @@ use crate::Errno;
 use crate::geometry::Geometry;
 use crate::shared::{Mapping, OutOfRange};
 
-/// Most words of links at which somebody waits at a time. The kernel looks each of them up for every sleep;
-/// with more than about so many, a descriptor for all of them is faster.
+/// Most words of links at which somebody waits at a time. The kernel looks each of them up for
+/// every sleep; with more than about so many, a descriptor for all of them is faster.
 pub const WORDS_MAX: usize = 32;
 
 const _: () = {
@@ -96,8 +98,8 @@ impl<M: WakeMemory> WakeWord<M> {
         Self { memory }
     }
 
-    /// Rings: to be called after what the sleeper is to find was stored. False if nobody waits at the
-    /// word; then the sleeper, if there is one, may wait elsewhere. A system call.
+    /// Rings: to be called after what the sleeper is to find was stored. False if nobody waits at
+    /// the word; then the sleeper, if there is one, may wait elsewhere. A system call.
     pub fn ring(&self) -> bool {
         self.memory.count();
         self.memory.wake()
@@ -129,8 +131,8 @@ impl WaitSet {
         self.words.clear();
     }
 
-    /// Notes the count of one more word. The caller must afterwards look at what is rung for. False if there are
-    /// [`WORDS_MAX`] already.
+    /// Notes the count of one more word. The caller must afterwards look at what is rung for. False
+    /// if there are [`WORDS_MAX`] already.
     pub fn add(&mut self, word: WakeWord) -> bool {
         if self.words.len() == WORDS_MAX {
             return false;
@@ -140,11 +142,12 @@ impl WaitSet {
         true
     }
 
-    /// Sleeps until one of the words is rung for, or `own`, a word of this process that was `own_rings`,
-    /// or until that instant of the monotonic clock. Does not sleep if one of them has changed, and may wake early.
+    /// Sleeps until one of the words is rung for, or `own`, a word of this process that was
+    /// `own_rings`, or until that instant of the monotonic clock. Does not sleep if one of them has
+    /// changed, and may wake early.
     ///
-    /// An error says that it did not sleep, and never will if the kernel has no `futex_waitv` (Linux 5.16) or a
-    /// sandbox forbids it.
+    /// An error says that it did not sleep, and never will if the kernel has no `futex_waitv`
+    /// (Linux 5.16) or a sandbox forbids it.
     pub fn sleep(
         &self,
         own: &AtomicU32,

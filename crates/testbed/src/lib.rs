@@ -54,7 +54,8 @@ pub enum TestbedError {
         /// What it printed.
         said: String,
     },
-    /// Namespaces can be made here, but not entered: in a chroot, `ip` cannot give them mounts of their own.
+    /// Namespaces can be made here, but not entered: in a chroot, `ip` cannot give them mounts of
+    /// their own.
     #[error("network namespaces cannot be entered here: `ip {arguments}` said {said:?}")]
     NotEntered {
         /// What was asked of `ip`.
@@ -100,8 +101,8 @@ impl TestbedError {
     }
 }
 
-/// Hosts joined by cables. They go when this goes, also after a panic; what a killed process left is
-/// swept away by the next one.
+/// Hosts joined by cables. They go when this goes, also after a panic; what a killed process left
+/// is swept away by the next one.
 #[derive(Debug)]
 pub struct Testbed {
     /// Of the switch, if there are more than two hosts.
@@ -190,8 +191,9 @@ impl Testbed {
         &self.hosts
     }
 
-    /// A script for the shell that takes the place of `ssh`: its first argument names a host, on which it runs what `runs` says for
-    /// that host; `"$@"` stands for the other arguments. A host that is not there is status 9.
+    /// A script for the shell that takes the place of `ssh`: its first argument names a host, on
+    /// which it runs what `runs` says for that host; `"$@"` stands for the other arguments. A host
+    /// that is not there is status 9.
     pub fn remote_shell(&self, runs: impl Fn(&TestHost) -> String) -> String {
         let mut script = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
         for host in &self.hosts {
@@ -201,8 +203,9 @@ impl Testbed {
         script + "esac\nexit 9\n"
     }
 
-    /// Pulls the cable of this host (an index into [`Testbed::hosts`]): its network interface and addresses stay,
-    /// and everything sent or meant for it is lost. Of two hosts the other one loses its interface meanwhile.
+    /// Pulls the cable of this host (an index into [`Testbed::hosts`]): its network interface and
+    /// addresses stay, and everything sent or meant for it is lost. Of two hosts the other one
+    /// loses its interface meanwhile.
     ///
     /// # Errors
     ///
@@ -242,12 +245,14 @@ impl Testbed {
         Ok(())
     }
 
-    /// Has the network carry less to and from that host (an index into [`Testbed::hosts`]) than its own end of the cable lets it believe: longer
-    /// frames are lost without a word. There must be a switch.
+    /// Has the network carry less to and from that host (an index into [`Testbed::hosts`]) than its
+    /// own end of the cable lets it believe: longer frames are lost without a word. There must be a
+    /// switch.
     ///
     /// # Errors
     ///
-    /// [`TestbedError::OutOfBounds`], also if there are only two hosts, and [`TestbedError::Failed`].
+    /// [`TestbedError::OutOfBounds`], also if there are only two hosts, and
+    /// [`TestbedError::Failed`].
     pub fn narrow(&self, host: usize, mtu_bytes: u32) -> Result<(), TestbedError> {
         within_mtu(mtu_bytes)?;
         let Some(switch) = &self.switch else {
@@ -262,7 +267,8 @@ impl Testbed {
         ip(&["-n", switch, "link", "set", &port, "mtu", &mtu])
     }
 
-    /// The first thing done within the hosts: whether that can be done at all is known only by doing it.
+    /// The first thing done within the hosts: whether that can be done at all is known only by
+    /// doing it.
     fn enter(&self) -> Result<(), TestbedError> {
         self.hosts.iter().try_for_each(|host| {
             ip(&["-n", &host.namespace, "link", "set", "lo", "up"]).map_err(|error| match error {
@@ -337,8 +343,8 @@ impl TestHost {
         Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, self.number.into())
     }
 
-    /// What runs this program on this host, with the environment of the caller. The child that comes of it is
-    /// the program itself.
+    /// What runs this program on this host, with the environment of the caller. The child that
+    /// comes of it is the program itself.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("ip");
         command
@@ -347,7 +353,8 @@ impl TestHost {
         command
     }
 
-    /// Does that on this host, in a thread of its own: sockets that it opens belong to the host, wherever they are used.
+    /// Does that on this host, in a thread of its own: sockets that it opens belong to the host,
+    /// wherever they are used.
     ///
     /// # Errors
     ///

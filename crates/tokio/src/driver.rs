@@ -44,7 +44,8 @@ impl Drop for Driven {
     }
 }
 
-/// Drives a manager in a task of the runtime in which this is called, until what this returns is dropped.
+/// Drives a manager in a task of the runtime in which this is called, until what this returns is
+/// dropped.
 ///
 /// # Errors
 ///
@@ -72,7 +73,8 @@ pub fn spawn_local<S: Sharing>(manager: &Manager<ProcessHost<S>>) -> Result<Driv
     Ok(Driven(tokio::task::spawn_local(running)))
 }
 
-/// Drives a manager for as long as it is polled, for programs that do not want a task for it. Returns only if it cannot go on.
+/// Drives a manager for as long as it is polled, for programs that do not want a task for it.
+/// Returns only if it cannot go on.
 ///
 /// # Errors
 ///
@@ -127,7 +129,8 @@ async fn rest<S: Sharing>(sleep: Sleep<'_, ProcessHost<S>>, descriptor: &Watched
         return;
     };
     let rung = async {
-        // Nothing is read from it: the next sleep sees to that, and what comes after is a new event.
+        // Nothing is read from it: the next sleep sees to that, and what comes after is a new
+        // event.
         if let Ok(mut rung) = descriptor.readable().await {
             rung.clear_ready();
         }

@@ -1,8 +1,9 @@
 //! Drives Hamlyn's managers in a tokio runtime (decision 0021).
 //!
-//! One task drives a manager; [`spawn_local`] or [`spawn`] starts it. It polls for as long as a call that blocks would, with
-//! a turn for every other task between two looks, and then sleeps at the manager's descriptor. Other tasks wait with
-//! `recv_async`, `send_async` and their like, which end points have, or with [`until`]; as many tasks as there are end points.
+//! One task drives a manager; [`spawn_local`] or [`spawn`] starts it. It polls for as long as a
+//! call that blocks would, with a turn for every other task between two looks, and then sleeps at
+//! the manager's descriptor. Other tasks wait with `recv_async`, `send_async` and their like, which
+//! end points have, or with [`until`]; as many tasks as there are end points.
 //!
 //! ```
 //! use hamlyn::Wait;
@@ -26,11 +27,12 @@
 //! # }
 //! ```
 //!
-//! A manager that [`hamlyn::open`] opens stays in its thread: a runtime of one thread, or a `LocalSet`. One that
-//! [`hamlyn::open_shared`] opens may be used by any task of any runtime.
+//! A manager that [`hamlyn::open`] opens stays in its thread: a runtime of one thread, or a
+//! `LocalSet`. One that [`hamlyn::open_shared`] opens may be used by any task of any runtime.
 //!
-//! No call of this crate blocks. Calls of end points do, unless they are made with [`hamlyn::Wait::Poll`] or are futures
-//! themselves (`recv_async` and its like). To connect blocks, too; [`connect`] does it beside the runtime's tasks.
+//! No call of this crate blocks. Calls of end points do, unless they are made with
+//! [`hamlyn::Wait::Poll`] or are futures themselves (`recv_async` and its like). To connect blocks,
+//! too; [`connect`] does it beside the runtime's tasks.
 #![forbid(unsafe_code)]
 
 mod driver;
@@ -45,7 +47,8 @@ use hamlyn::{ConnectError, Manager};
 
 pub use driver::{DriveError, Driven, drive, spawn, spawn_local};
 
-/// Connects end points in a thread that the runtime has for calls that block. Tasks use the manager meanwhile.
+/// Connects end points in a thread that the runtime has for calls that block. Tasks use the manager
+/// meanwhile.
 ///
 /// ```
 /// use hamlyn::host::process::Options;
@@ -75,8 +78,8 @@ pub use driver::{DriveError, Driven, drive, spawn, spawn_local};
 /// # }
 /// ```
 ///
-/// If the future is dropped, the thread goes on until it has connected or its wait is over, and the end of the runtime waits for it;
-/// what it connected is then dropped.
+/// If the future is dropped, the thread goes on until it has connected or its wait is over, and the
+/// end of the runtime waits for it; what it connected is then dropped.
 ///
 /// # Errors
 ///
@@ -100,12 +103,12 @@ pub async fn connect<T: Send + 'static>(
     }
 }
 
-/// Waits until `look` finds something: asks now, and again whenever anything has happened at the manager. For calls that do
-/// not block: with [`hamlyn::Wait::Poll`]. Dropping the future loses nothing: what `look` finds is returned at
-/// once. Does not allocate.
+/// Waits until `look` finds something: asks now, and again whenever anything has happened at the
+/// manager. For calls that do not block: with [`hamlyn::Wait::Poll`]. Dropping the future loses
+/// nothing: what `look` finds is returned at once. Does not allocate.
 ///
-/// The manager must be driven ([`spawn`], [`spawn_local`]). One task at a time waits with a handle, so each takes one of its
-/// own: `manager.clone()`.
+/// The manager must be driven ([`spawn`], [`spawn_local`]). One task at a time waits with a handle,
+/// so each takes one of its own: `manager.clone()`.
 ///
 /// # Errors
 ///

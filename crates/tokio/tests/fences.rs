@@ -11,7 +11,8 @@ use support::{LONG, in_every_strategy, join};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// When a fence is over, what its task sent before is in its place. Many are under way at a time, and some are given up.
+/// When a fence is over, what its task sent before is in its place. Many are under way at a time,
+/// and some are given up.
 #[test]
 fn what_was_sent_before_a_fence_is_in_its_place_after_it() {
     const TASKS: u64 = 6;
@@ -45,7 +46,8 @@ fn what_was_sent_before_a_fence_is_in_its_place_after_it() {
     });
 }
 
-/// A refusal is told once, whether by a fence of its sender or by one to all, and whatever was given up before.
+/// A refusal is told once, whether by a fence of its sender or by one to all, and whatever was
+/// given up before.
 #[test]
 fn a_refusal_is_told_by_the_fence_that_is_not_given_up() {
     const ROUNDS: usize = 50;

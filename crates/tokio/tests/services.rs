@@ -17,7 +17,8 @@ async fn connect(manager: &Shared) -> Client<ProcessHost<AnyThread>> {
     hamlyn_tokio::connect(manager, connect).await.unwrap()
 }
 
-/// Clients connect while the manager that they share is in use; there are more of them than lanes are offered at a time.
+/// Clients connect while the manager that they share is in use; there are more of them than lanes
+/// are offered at a time.
 #[test]
 fn a_service_answers_calls_of_many_tasks() {
     const CLIENTS: u32 = 6;

@@ -22,7 +22,8 @@ fn options() -> Options {
     Options::default().in_namespace(&format!("tokio{}-{number}", id()))
 }
 
-/// How long managers poll before they sleep: not at all, as long as usual, and for longer than any test waits.
+/// How long managers poll before they sleep: not at all, as long as usual, and for longer than any
+/// test waits.
 const SPINS_NS: [u64; 3] = [0, 20_000, 2_000_000];
 
 fn worlds() -> impl Iterator<Item = (Options, ManagerOptions)> {

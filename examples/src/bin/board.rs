@@ -1,5 +1,5 @@
-//! Tagged remote writes: many writers fill one table in the memory of its owner. Each writes its own rows, without a lock, a copy
-//! or a call of the kernel; a tag says which row is new.
+//! Tagged remote writes: many writers fill one table in the memory of its owner. Each writes its
+//! own rows, without a lock, a copy or a call of the kernel; a tag says which row is new.
 //!
 //! ```text
 //! board show 4             # ends after four scores

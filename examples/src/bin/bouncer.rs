@@ -1,5 +1,5 @@
-//! Revocation: a service that dismisses a client which asks for what it must not. Its key is worthless from then on; others are
-//! served as before.
+//! Revocation: a service that dismisses a client which asks for what it must not. Its key is
+//! worthless from then on; others are served as before.
 //!
 //! ```text
 //! bouncer serve 2               # ends after two good calls

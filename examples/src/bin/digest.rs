@@ -1,5 +1,6 @@
-//! A file digested in parallel: each worker is told a part of the file, and sends its SHA-256. A group makes one message of all
-//! digests, so the owner is woken once, whichever worker is the last.
+//! A file digested in parallel: each worker is told a part of the file, and sends its SHA-256. A
+//! group makes one message of all digests, so the owner is woken once, whichever worker is the
+//! last.
 //!
 //! ```text
 //! digest gather FILE 3     # prints the SHA-256 of the digests of three parts

@@ -1,5 +1,5 @@
-//! A layer of one's own: active messages of one word. Each names a handler, which runs at the receiver
-//! and may answer. The layer stands on sessions, and writes no loop that waits.
+//! A layer of one's own: active messages of one word. Each names a handler, which runs at the
+//! receiver and may answer. The layer stands on sessions, and writes no loop that waits.
 //!
 //! ```text
 //! echo serve 1000          # answers so many questions, and ends
@@ -75,7 +75,8 @@ impl<'h> Endpoint<'h> {
         found.ok_or_else(|| "nothing came in time".into())
     }
 
-    /// Runs the handlers of all messages that have come. Does not wait but for the ticket of a new peer.
+    /// Runs the handlers of all messages that have come. Does not wait but for the ticket of a new
+    /// peer.
     fn run(&mut self, session: &mut Session<'_>) -> Outcome {
         while let Some(&(to, answer)) = self.unsent.front() {
             if try_send(session, &to, answer)?.is_none() {

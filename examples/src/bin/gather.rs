@@ -1,5 +1,5 @@
-//! A group: one notification when all parts of a picture have come, from any painter. A painter may give a half of its part
-//! to a delegate, of which the owner of the picture need not know.
+//! A group: one notification when all parts of a picture have come, from any painter. A painter may
+//! give a half of its part to a delegate, of which the owner of the picture need not know.
 //!
 //! ```text
 //! gather own               # waits for two painters

@@ -1,5 +1,5 @@
-//! Two hosts: the same calls, with `host/name/item` for an address. What the network is, the environment says; without it the
-//! program stays on its host.
+//! Two hosts: the same calls, with `host/name/item` for an address. What the network is, the
+//! environment says; without it the program stays on its host.
 //!
 //! ```text
 //! export HAMLYN_SECRET=cluster.secret HAMLYN_HOSTS=hosts   # on both; see docs/hosts.md

@@ -1,4 +1,5 @@
-//! A stream of records: lines of standard input at one end, standard output at the other, read where they landed.
+//! A stream of records: lines of standard input at one end, standard output at the other, read
+//! where they landed.
 //!
 //! ```text
 //! log collect > all.log

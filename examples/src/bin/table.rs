@@ -1,6 +1,7 @@
-//! A key-value table in the memory of its owner that many writers fill by tagged writes, without a lock or a call of the kernel.
-//! Each writer is told rows of its own; the tag of a write says which row is new. Writers must not disturb each other: they are
-//! trusted with the whole table. For others there are slots in paranoid mode (docs/security.md).
+//! A key-value table in the memory of its owner that many writers fill by tagged writes, without a
+//! lock or a call of the kernel. Each writer is told rows of its own; the tag of a write says which
+//! row is new. Writers must not disturb each other: they are trusted with the whole table. For
+//! others there are slots in paranoid mode (docs/security.md).
 //!
 //! ```text
 //! table own 3              # prints the table when three pairs have come

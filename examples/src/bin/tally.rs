@@ -33,7 +33,8 @@ fn serve(votes: usize) -> Outcome {
             call.reply(count.to_string().as_bytes())?;
         }
     }
-    // The last reply is at its client's before this program ends; or the client is gone, and nobody waits for it.
+    // The last reply is at its client's before this program ends; or the client is gone, and nobody
+    // waits for it.
     match here.fence(Wait::millis(5_000)) {
         Ok(()) | Err(hamlyn::FenceError::PeerLost(_)) => Ok(()),
         Err(error) => Err(error.into()),

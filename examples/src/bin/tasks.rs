@@ -1,4 +1,5 @@
-//! Tasks of tokio: one manager, several end points, each with a task that waits for it; nobody blocks the runtime.
+//! Tasks of tokio: one manager, several end points, each with a task that waits for it; nobody
+//! blocks the runtime.
 //!
 //! ```text
 //! tasks listen 3           # ends after three messages, whichever way they come

@@ -1,5 +1,5 @@
-//! Two users who do not trust each other (as root, who may become anybody). The receiver lets one user in; the kernel says who
-//! sends, whatever the sender says.
+//! Two users who do not trust each other (as root, who may become anybody). The receiver lets one
+//! user in; the kernel says who sends, whatever the sender says.
 //!
 //! ```text
 //! users receive 65534      # lets that user in, and ends after one message

@@ -23,7 +23,8 @@ impl Stage {
         command
             .args(arguments)
             .env("HAMLYN_NAMESPACE", &self.namespace)
-            // It names a folder where a library of an earlier build may lie, which programs in C would take.
+            // It names a folder where a library of an earlier build may lie, which programs in C
+            // would take.
             .env_remove("LD_LIBRARY_PATH")
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())

@@ -1,8 +1,10 @@
-//! What `count.c` does, in Rust: the program whose instructions `hamlyn-lab bench --c` sets beside those of a program in C.
+//! What `count.c` does, in Rust: the program whose instructions `hamlyn-lab bench --c` sets beside
+//! those of a program in C.
 //!
 //! count PROTOCOL BATCHES NAMESPACE
 //!
-//! Each call is a function of its own that is not inlined, with bytes of which the compiler knows nothing, as a call through C is.
+//! Each call is a function of its own that is not inlined, with bytes of which the compiler knows
+//! nothing, as a call through C is.
 
 use std::error::Error;
 use std::hint::black_box;

@@ -1,8 +1,10 @@
-//! A program that was compiled before still runs: what it depends on is listed in `abi/listing.txt`, and programs of each version in `abi` are
-//! compiled with its header, linked with a library that has nothing but its symbols, and run with the library of now.
+//! A program that was compiled before still runs: what it depends on is listed in
+//! `abi/listing.txt`, and programs of each version in `abi` are compiled with its header, linked
+//! with a library that has nothing but its symbols, and run with the library of now.
 //!
-//! What is added is entered by `HAMLYN_WRITE_ABI=1 cargo test -p hamlyn-c --test compatibility`. What is gone or different breaks programs:
-//! it is refused until the number in the soname is raised, the major one of the version.
+//! What is added is entered by `HAMLYN_WRITE_ABI=1 cargo test -p hamlyn-c --test compatibility`.
+//! What is gone or different breaks programs: it is refused until the number in the soname is
+//! raised, the major one of the version.
 
 #[path = "support/listing.rs"]
 mod listing;
@@ -109,7 +111,8 @@ fn what_programs_depend_on_is_still_there() {
     );
 }
 
-/// A library with the symbols of a version, and nothing behind them: programs are linked with it as they were then.
+/// A library with the symbols of a version, and nothing behind them: programs are linked with it as
+/// they were then.
 fn library_before(version: &str) -> PathBuf {
     let header = here().join(format!("abi/{version}/hamlyn.h"));
     let functions = declared(&std::fs::read_to_string(header).unwrap()).functions;

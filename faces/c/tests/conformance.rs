@@ -1,9 +1,11 @@
-//! The promises of the library, kept by parties that are programs in C: protocols, refusals, revocation, peers that do what they may not,
-//! that stop, and that are killed.
+//! The promises of the library, kept by parties that are programs in C: protocols, refusals,
+//! revocation, peers that do what they may not, that stop, and that are killed.
 //!
-//! A party reads lines and does one call for each (`programs/party.c`). The promises name no language: a party in another one is a
-//! program that understands the same lines. The environment variable HAMLYN_PARTY names such a program. The promises are then kept by
-//! parties of that language, and between it and C in both directions; `make python` does so with `faces/python/tests/party.py`.
+//! A party reads lines and does one call for each (`programs/party.c`). The promises name no
+//! language: a party in another one is a program that understands the same lines. The environment
+//! variable HAMLYN_PARTY names such a program. The promises are then kept by parties of that
+//! language, and between it and C in both directions; `make python` does so with
+//! `faces/python/tests/party.py`.
 
 mod support;
 
@@ -137,7 +139,8 @@ impl Party {
         assert!(rest.contains(said), "{line}: {rest}");
     }
 
-    /// What another answers to what it began, while this one moves packets: with some strategies nobody else moves its own.
+    /// What another answers to what it began, while this one moves packets: with some strategies
+    /// nobody else moves its own.
     fn drives(&mut self, other: &mut Party) -> (i32, String) {
         std::thread::scope(|scope| {
             let answer = scope.spawn(|| other.ended());

@@ -1,5 +1,5 @@
-//! What `packaging/install.sh` installs: names and versions of the shared library, and programs that find it by pkg-config
-//! and by CMake, or take the archive.
+//! What `packaging/install.sh` installs: names and versions of the shared library, and programs
+//! that find it by pkg-config and by CMake, or take the archive.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

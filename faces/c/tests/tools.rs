@@ -1,5 +1,6 @@
-//! The programs under tools that watch them: sanitizers of addresses, of undefined behaviour and of threads, and valgrind. What the
-//! library writes to the memory of programs is watched, too; its own code is not compiled with the sanitizers.
+//! The programs under tools that watch them: sanitizers of addresses, of undefined behaviour and of
+//! threads, and valgrind. What the library writes to the memory of programs is watched, too; its
+//! own code is not compiled with the sanitizers.
 
 mod support;
 
@@ -9,7 +10,8 @@ use std::process::{Command, Stdio};
 
 use support::{OF_C, all_passed_with, compiled, passed_with, start_under};
 
-/// Said where nobody keeps it from being read: the harness keeps what a test that passes prints by its macros.
+/// Said where nobody keeps it from being read: the harness keeps what a test that passes prints by
+/// its macros.
 fn skipped(why: &str) {
     let said = format!("SKIPPED: {why}\n");
     std::io::stderr().write_all(said.as_bytes()).unwrap();
@@ -62,7 +64,8 @@ fn address_and_undefined_behaviour_sanitizers_find_nothing() {
     }
 }
 
-/// Races between threads of the programs: over what they share, and over handles that pass from one to the other.
+/// Races between threads of the programs: over what they share, and over handles that pass from one
+/// to the other.
 #[test]
 fn the_thread_sanitizer_finds_nothing() {
     let probe = Path::new(env!("CARGO_TARGET_TMPDIR")).join("probe");

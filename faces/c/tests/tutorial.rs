@@ -1,4 +1,5 @@
-//! The programs of `docs/tutorial-c.md` and `docs/tutorial-cpp.md` compile, and do on one host and on two what it says there.
+//! The programs of `docs/tutorial-c.md` and `docs/tutorial-cpp.md` compile, and do on one host and
+//! on two what it says there.
 
 mod support;
 

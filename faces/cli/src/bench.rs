@@ -1,8 +1,9 @@
-//! `hamlyn bench`: in some seconds, how fast this machine hands a cache line from one processor to another, and
-//! how fast messages travel between two processes on these processors. `hamlyn-lab bench` measures all the rest.
+//! `hamlyn bench`: in some seconds, how fast this machine hands a cache line from one processor to
+//! another, and how fast messages travel between two processes on these processors.
+//! `hamlyn-lab bench` measures all the rest.
 //!
-//! Each figure is the median of several rounds, and each round of a message stands beside a round of the raw hand-off, so that
-//! a machine that was disturbed disturbs both.
+//! Each figure is the median of several rounds, and each round of a message stands beside a round
+//! of the raw hand-off, so that a machine that was disturbed disturbs both.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
@@ -172,7 +173,8 @@ struct Line(AtomicU64);
 /// Nobody is there yet.
 const ABSENT: u64 = u64::MAX;
 
-/// What a cache line takes from one processor to the other now, in nanoseconds. Both write the same line in turn.
+/// What a cache line takes from one processor to the other now, in nanoseconds. Both write the same
+/// line in turn.
 fn raw_hand_off_ns(here: usize, there: usize) -> Result<f64> {
     let line = &Line(AtomicU64::new(ABSENT));
     std::thread::scope(|scope| {

@@ -1,7 +1,8 @@
 //! `hamlyn keygen`: makes the key of a host, or the secret of a cluster.
 //!
-//! A file is made anew, readable by its owner alone; one that exists is never overwritten, since a secret that is lost
-//! takes all hosts off the network that still have it. Nothing secret is printed.
+//! A file is made anew, readable by its owner alone; one that exists is never overwritten, since a
+//! secret that is lost takes all hosts off the network that still have it. Nothing secret is
+//! printed.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -24,8 +25,8 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// The key of a host: keep the file there (HAMLYN_KEY, --key), and put the line that is printed into the list of hosts of all (HAMLYN_KNOWN,
-    /// --known). Each host speaks for itself only.
+    /// The key of a host: keep the file there (HAMLYN_KEY, --key), and put the line that is printed
+    /// into the list of hosts of all (HAMLYN_KNOWN, --known). Each host speaks for itself only.
     Host {
         /// The file to be made.
         file: PathBuf,
@@ -33,8 +34,9 @@ enum What {
         #[arg(long)]
         name: Option<String>,
     },
-    /// The secret of a cluster: copy the file to all its hosts, and name it there (HAMLYN_SECRET, --secret). Simpler than keys of hosts, for
-    /// hosts that trust each other: each can pretend to be any other.
+    /// The secret of a cluster: copy the file to all its hosts, and name it there (HAMLYN_SECRET,
+    /// --secret). Simpler than keys of hosts, for hosts that trust each other: each can pretend to
+    /// be any other.
     Secret {
         /// The file to be made.
         file: PathBuf,

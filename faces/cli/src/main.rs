@@ -42,7 +42,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show it working: messages, streams, groups, refusals and a killed peer, between real processes; and, as root, between hosts.
+    /// Show it working: messages, streams, groups, refusals and a killed peer, between real
+    /// processes; and, as root, between hosts.
     Demo(demo::Arguments),
     /// Carry standard input to standard output between two processes.
     Pipe(pipe::Arguments),

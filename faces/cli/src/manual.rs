@@ -1,7 +1,9 @@
-//! `hamlyn completions` and `hamlyn manual`: what shells and `man` want to know of the command, made of the same
-//! description of its arguments that reads them, so that neither can fall behind. Packages are made with these two.
+//! `hamlyn completions` and `hamlyn manual`: what shells and `man` want to know of the command,
+//! made of the same description of its arguments that reads them, so that neither can fall behind.
+//! Packages are made with these two.
 //!
-//! Pages of the same name are overwritten; the directory must exist, so that a slip of the pen makes none.
+//! Pages of the same name are overwritten; the directory must exist, so that a slip of the pen
+//! makes none.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +15,8 @@ const NAME: &str = "hamlyn";
 
 #[derive(clap::Args)]
 pub(crate) struct Completions {
-    /// The shell. Its manual says where the text belongs: for bash, in a file `hamlyn` in ~/.local/share/bash-completion/completions.
+    /// The shell. Its manual says where the text belongs: for bash, in a file `hamlyn` in
+    /// ~/.local/share/bash-completion/completions.
     shell: Shell,
 }
 

@@ -8,8 +8,8 @@ use hamlyn::host::network::hosts::{HostName, Hosts, address_of};
 use hamlyn::host::network::{NetworkOptions, Security};
 use hamlyn::host::process::NetworkUse;
 
-/// Settings that are not given here come from the environment: HAMLYN_HOST, HAMLYN_HOSTS, HAMLYN_LISTEN, HAMLYN_SECRET, HAMLYN_KEY and
-/// HAMLYN_KNOWN, HAMLYN_INSECURE.
+/// Settings that are not given here come from the environment: HAMLYN_HOST, HAMLYN_HOSTS,
+/// HAMLYN_LISTEN, HAMLYN_SECRET, HAMLYN_KEY and HAMLYN_KNOWN, HAMLYN_INSECURE.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkArguments {

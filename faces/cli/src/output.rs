@@ -1,5 +1,5 @@
-//! Standard output. When nobody reads it any more, as behind `head`, the command ends quietly: it unwinds, so that what
-//! it opened is closed.
+//! Standard output. When nobody reads it any more, as behind `head`, the command ends quietly: it
+//! unwinds, so that what it opened is closed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-//! With whom a command of two sides may meet: in which namespace, as which users, and over which network.
+//! With whom a command of two sides may meet: in which namespace, as which users, and over which
+//! network.
 
 use anyhow::Result;
 use hamlyn::host::process::{Access, Options, ProcessHost};

@@ -1,7 +1,8 @@
-//! `hamlyn trace`: runs a program, and writes what its interfaces say to other hosts and hear from them, in the clear.
+//! `hamlyn trace`: runs a program, and writes what its interfaces say to other hosts and hear from
+//! them, in the clear.
 //!
-//! The program is not changed: the library in it looks at HAMLYN_TRACE when it goes on the network. So what it starts is traced
-//! too, into the same file.
+//! The program is not changed: the library in it looks at HAMLYN_TRACE when it goes on the network.
+//! So what it starts is traced too, into the same file.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -21,7 +22,8 @@ const DISSECTOR: &str = include_str!("../wireshark/hamlyn.lua");
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Where to write the packets (pcap-ng). A trace that is there is begun anew; anything else is left alone.
+    /// Where to write the packets (pcap-ng). A trace that is there is begun anew; anything else is
+    /// left alone.
     #[arg(
         long,
         short,
@@ -54,7 +56,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let file = begin(file, arguments.append)?;
     let before_bytes = fs::metadata(&file)?.len();
-    // An interrupt at a terminal reaches the program, too; this process waits for the program's end.
+    // An interrupt at a terminal reaches the program, too; this process waits for the program's
+    // end.
     for signal in [SIGINT, SIGQUIT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
             .context("watching for signals")?;

@@ -211,7 +211,8 @@ fn unread() -> std::io::PipeWriter {
     std::io::pipe().expect("a pipe").1
 }
 
-/// What a process ends with that wrote to such a pipe, as a shell says it: 128 and the number of SIGPIPE.
+/// What a process ends with that wrote to such a pipe, as a shell says it: 128 and the number of
+/// SIGPIPE.
 const NOBODY_READS: i32 = 141;
 
 #[test]

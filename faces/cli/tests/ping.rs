@@ -1,4 +1,5 @@
-//! `hamlyn ping`: figures of what was measured, and nothing else; losses and ends with their causes; no hang.
+//! `hamlyn ping`: figures of what was measured, and nothing else; losses and ends with their
+//! causes; no hang.
 
 mod support;
 

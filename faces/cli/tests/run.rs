@@ -1,5 +1,5 @@
-//! `hamlyn run`: streams, signals, statuses, and that nothing is left behind. What the processes are to each other is tested with the
-//! runtime of Split-C.
+//! `hamlyn run`: streams, signals, statuses, and that nothing is left behind. What the processes
+//! are to each other is tested with the runtime of Split-C.
 
 mod support;
 
@@ -69,7 +69,8 @@ fn the_first_that_fails_gives_the_status_and_ends_the_others() {
         ("kill -9 $$", 137, "was killed by signal 9 (SIGKILL)"),
         ("kill -SEGV $$", 139, "SIGSEGV"),
     ] {
-        // The others would take for ever, and so would what they have started, and what ignores being told.
+        // The others would take for ever, and so would what they have started, and what ignores
+        // being told.
         let script = format!(
             "if [ $HAMLYN_RANK = 1 ]; then {what}; fi; trap '' TERM; sleep 1000 & wait; wait"
         );

@@ -128,7 +128,8 @@ fn ending_the_trace_ends_the_program() {
     assert_eq!(tracing.ends().status.code(), Some(143));
 }
 
-/// A trace that cannot be written is an error of the program that was to be traced, before it says anything to anybody.
+/// A trace that cannot be written is an error of the program that was to be traced, before it says
+/// anything to anybody.
 #[test]
 fn a_program_that_cannot_be_traced_says_so() {
     const TEST: &str = "trace-refused";

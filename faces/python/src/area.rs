@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn::export::ExportableOptions;
-use hamlyn::{Session, NewSlot};
+use hamlyn::{NewSlot, Session};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

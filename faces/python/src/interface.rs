@@ -190,10 +190,7 @@ impl Interface {
     fn rekey_slot(&self, slot: &Slot) -> PyResult<()> {
         let manager = self.manager.enter()?;
         let slot = of_same(&self.manager, &slot.slot)?;
-        Ok(manager
-            .session()
-            .rekey_slot(slot)
-            .map_err(Failure::from)?)
+        Ok(manager.session().rekey_slot(slot).map_err(Failure::from)?)
     }
 
     /// Refuses everything that is sent to a slot until it is given a fresh key.

@@ -96,11 +96,7 @@ impl Access {
         if let Some(manager) = unsafe { self.manager.behind() }
             && let Ok(initiator) = of_same(&self.manager, &self.initiator)
         {
-            begun.leave(
-                &mut manager.session(),
-                initiator,
-                &mut lock(&self.landing),
-            );
+            begun.leave(&mut manager.session(), initiator, &mut lock(&self.landing));
         }
     }
 

@@ -121,9 +121,7 @@ pub(crate) fn gather_metadata<'py>(
         length_bytes,
     };
     let mut metadata = [0; USER_METADATA_BYTES];
-    let gathered = entered
-        .session()
-        .gather_metadata(id, &piece, &mut metadata);
+    let gathered = entered.session().gather_metadata(id, &piece, &mut metadata);
     let length_bytes = gathered.map_err(|error| match error {
         PostError::MetadataTooLong { .. } => Failure::of(Kind::TooLong, &error),
         other => SendError::from(other).into(),

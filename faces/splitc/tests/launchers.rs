@@ -1,5 +1,5 @@
-//! The same programs under launchers of others: `mpirun` of Open MPI and `srun` of Slurm, where they are. A machine without them skips
-//! these tests, and says so.
+//! The same programs under launchers of others: `mpirun` of Open MPI and `srun` of Slurm, where
+//! they are. A machine without them skips these tests, and says so.
 
 mod support;
 
@@ -18,11 +18,12 @@ fn answer(program: &str, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Its part that binds processes shares what it knows of the machine at an address that it guesses to be free, and dies now and then
-/// when that is where its own stack grows.
+/// Its part that binds processes shares what it knows of the machine at an address that it guesses
+/// to be free, and dies now and then when that is where its own stack grows.
 const UNBOUND: [&str; 3] = ["--mca", "rtc", "^hwloc"];
 
-/// `mpirun` of so many processes, more than there are cores if need be, with a directory for its files.
+/// `mpirun` of so many processes, more than there are cores if need be, with a directory for its
+/// files.
 fn mpirun(procs: usize, directory: &Path) -> Command {
     let mut command = Command::new("mpirun");
     command.args(UNBOUND);
@@ -34,7 +35,8 @@ fn mpirun(procs: usize, directory: &Path) -> Command {
     command
 }
 
-/// A directory of the test, empty, for what launchers write; none if there is no `mpirun` of Open MPI.
+/// A directory of the test, empty, for what launchers write; none if there is no `mpirun` of Open
+/// MPI.
 fn open_mpi(test: &str) -> Option<PathBuf> {
     // Its sockets have long names.
     let directory = std::env::temp_dir().join(format!("splitc-{}-{test}", std::process::id()));
@@ -58,7 +60,8 @@ fn passed(outcome: &Outcome, procs: usize) {
     }
 }
 
-/// Of all that the launcher and the programs wrote, nothing is left but directories of the launcher.
+/// Of all that the launcher and the programs wrote, nothing is left but directories of the
+/// launcher.
 fn nothing_is_left_in(directory: PathBuf) {
     let mut left: Vec<PathBuf> = vec![directory.clone()];
     while let Some(next) = left.pop() {
@@ -156,7 +159,8 @@ fn a_job_of_mpirun_over_hosts_asks_for_their_names() {
     nothing_is_left_in(directory);
 }
 
-/// Two hosts that `mpirun` reaches by a remote shell: it is told the names of hosts, and we are told where the processes are.
+/// Two hosts that `mpirun` reaches by a remote shell: it is told the names of hosts, and we are
+/// told where the processes are.
 #[test]
 fn mpirun_starts_a_job_over_two_hosts() {
     let Some(testbed) = hamlyn_testbed::Testbed::or_skip(2) else {

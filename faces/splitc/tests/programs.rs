@@ -1,5 +1,5 @@
-//! Programs in C and C++, run as jobs by `hamlyn run`: with every strategy and placement they do what they should, and what is wrong
-//! ends all processes with a message that names it.
+//! Programs in C and C++, run as jobs by `hamlyn run`: with every strategy and placement they do
+//! what they should, and what is wrong ends all processes with a message that names it.
 
 mod support;
 

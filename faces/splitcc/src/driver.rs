@@ -1,8 +1,9 @@
 //! The command: preprocesses, translates, compiles and links as a C compiler does (Split-C 3).
 //!
-//! Its options are those of C compilers (`-Idir`, `-O2`, `-save-temps`), which libraries for options cannot express; so it
-//! reads them itself. What it does not know it hands to the C compiler if it begins with `-f`, `-m`, `-W` or `-g`, and
-//! refuses otherwise. Nothing is left behind in the directory for temporary files.
+//! Its options are those of C compilers (`-Idir`, `-O2`, `-save-temps`), which libraries for
+//! options cannot express; so it reads them itself. What it does not know it hands to the C
+//! compiler if it begins with `-f`, `-m`, `-W` or `-g`, and refuses otherwise. Nothing is left
+//! behind in the directory for temporary files.
 
 use crate::{Settings, Translation, manual, translate};
 use std::ffi::{OsStr, OsString};
@@ -262,7 +263,8 @@ impl Home {
 }
 
 impl Home {
-    /// Cargo puts a library beside the program, or into `deps` if it was built for another package: the newer counts.
+    /// Cargo puts a library beside the program, or into `deps` if it was built for another package:
+    /// the newer counts.
     fn newest_library(directory: &Path) -> PathBuf {
         let built = |directory: &Path| {
             let file = std::fs::metadata(directory.join("libsplitc.so")).ok()?;
@@ -339,7 +341,8 @@ fn cannot_start(command: &Command, error: &std::io::Error) -> String {
 /// The dialect: GNU's C17, with `inline` as it was when programs were written.
 const DIALECT: [&str; 2] = ["-std=gnu17", "-fgnu89-inline"];
 
-/// What makes old C pass: common variables in headers, types that pun, warnings where newer compilers have errors.
+/// What makes old C pass: common variables in headers, types that pun, warnings where newer
+/// compilers have errors.
 const OLD_C: [&str; 9] = [
     "-fcommon",
     "-fno-strict-aliasing",
@@ -487,7 +490,8 @@ fn compile(
         write(&with_extension(".splitc.i"), &c_text)?;
     }
     let c_file = scratch.0.join(format!("{number}.i"));
-    // By its first line a C compiler knows the name of the source, which it writes into the table of lines.
+    // By its first line a C compiler knows the name of the source, which it writes into the table
+    // of lines.
     write(
         &c_file,
         &format!("# 1 {:?}\n{c_text}", source.display().to_string()),

@@ -1,8 +1,9 @@
 //! The lexer: preprocessed text to tokens.
 //!
-//! Line markers (`# 12 "file.c" 2`) set the position of what follows. Pragmas are kept as text before the token that
-//! follows them. The tokens of Split-C that C does not have (`:=`, `:-`, `::`) are left as two tokens that touch:
-//! `a ? b :-1` is good C, so only the parser can tell them apart (Split-C 2.2).
+//! Line markers (`# 12 "file.c" 2`) set the position of what follows. Pragmas are kept as text
+//! before the token that follows them. The tokens of Split-C that C does not have (`:=`, `:-`,
+//! `::`) are left as two tokens that touch: `a ? b :-1` is good C, so only the parser can tell them
+//! apart (Split-C 2.2).
 
 use crate::source::{Diagnostics, Files, Position};
 use std::rc::Rc;

@@ -1,17 +1,21 @@
 //! The Split-C compiler: reads Split-C, writes C (decision 0038; Split-C 2.2, 3).
 //!
-//! It refuses what is wrong in Split-C, with place and remedy. What is wrong in plain C it leaves to the C compiler, which
-//! sees the user's lines. It keeps no state between runs and never computes sizes or offsets: the C compiler does.
+//! It refuses what is wrong in Split-C, with place and remedy. What is wrong in plain C it leaves
+//! to the C compiler, which sees the user's lines. It keeps no state between runs and never
+//! computes sizes or offsets: the C compiler does.
 //!
 //! # How a file goes through
 //!
-//! 1. [`driver`] runs `cc -E` with `split-c/compiler.h` included first; [`old_strings`] helps with literals over several lines.
+//! 1. [`driver`] runs `cc -E` with `split-c/compiler.h` included first; [`old_strings`] helps with
+//!    literals over several lines.
 //! 2. [`lex`] cuts the text into tokens with positions ([`source`]).
-//! 3. [`syntax`] reads them into a tree. It keeps the names ([`scope`]), and gives each expression its type ([`types`]) by
+//! 3. [`syntax`] reads them into a tree. It keeps the names ([`scope`]), and gives each expression
+//!    its type ([`types`]) by
 //!    the rules of [`check`]. A node knows its tokens, whether it denotes a place behind a global address, and whether it
 //!    or a part of it must be written anew.
 //! 4. [`split_phase`] finds, with optimisation, accesses that may be under way at the same time.
-//! 5. [`emit`] copies what is plain C token by token, on its line and column, and writes the rest anew: accesses become
+//! 5. [`emit`] copies what is plain C token by token, on its line and column, and writes the rest
+//!    anew: accesses become
 //!    inline functions of the runtime, global types become `splitc_global`.
 //! 6. [`driver`] runs `cc` on the result, and links.
 //!
@@ -31,8 +35,9 @@
 //! | `malloc` and others | `splitc_malloc`: memory that other processors may read |
 //! | operations of `split-c.h` | what its attributes say, with the place of the call |
 //!
-//! `extern inline` has its old meaning, "for inlining only": such functions are made static, so that they work without
-//! optimisation. `register` is not written, because split-phase operations take addresses.
+//! `extern inline` has its old meaning, "for inlining only": such functions are made static, so
+//! that they work without optimisation. `register` is not written, because split-phase operations
+//! take addresses.
 
 #![forbid(unsafe_code)]
 
@@ -70,7 +75,8 @@ pub struct Settings {
     pub warnings: bool,
 }
 
-/// The stack of the thread that reads and writes: nesting is bounded, and this holds the bound many times.
+/// The stack of the thread that reads and writes: nesting is bounded, and this holds the bound many
+/// times.
 const STACK_BYTES: usize = 1 << 30;
 
 /// Translates preprocessed Split-C into C.

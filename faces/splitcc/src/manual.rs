@@ -1,8 +1,10 @@
-//! What `splitcc --help` and the manual page say: one description for both, so that neither can fall behind.
+//! What `splitcc --help` and the manual page say: one description for both, so that neither can
+//! fall behind.
 
 use std::fmt::Write as _;
 
-/// An option, or several that belong together: what is typed, with the value in capitals, and what it does.
+/// An option, or several that belong together: what is typed, with the value in capitals, and what
+/// it does.
 type Described = (&'static str, &'static str);
 
 const NAME: &str = "splitcc";
@@ -140,8 +142,8 @@ pub fn page() -> String {
     page
 }
 
-/// Text of which the formatter takes nothing for an instruction: backslashes, hyphens that are typed, and dots and quotes at the
-/// beginning of a line.
+/// Text of which the formatter takes nothing for an instruction: backslashes, hyphens that are
+/// typed, and dots and quotes at the beginning of a line.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     match text.starts_with(['.', '\'']) {

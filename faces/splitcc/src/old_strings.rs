@@ -1,7 +1,8 @@
 //! String literals that go on over the end of a line, as compilers of the 1990s took them.
 //!
-//! The preprocessor of today refuses them. The driver asks for this only when a file could not be read as it is: it ends
-//! each line within a literal by `\n\`, so that the literal means the same and all lines keep their numbers.
+//! The preprocessor of today refuses them. The driver asks for this only when a file could not be
+//! read as it is: it ends each line within a literal by `\n\`, so that the literal means the same
+//! and all lines keep their numbers.
 
 /// The source with its literals closed line by line; `None` if there is no literal to close.
 pub fn continued(source: &str) -> Option<String> {

@@ -1,8 +1,9 @@
 //! Source positions and diagnostics.
 //!
-//! A position names a file and a line as the preprocessor's line markers give them, and a column of the preprocessed
-//! text. Diagnostics have the form of a C compiler's: `file:line:column: error: message`, the source line and a caret.
-//! At most [`ERROR_LIMIT`] errors are kept; the front end stops after that.
+//! A position names a file and a line as the preprocessor's line markers give them, and a column of
+//! the preprocessed text. Diagnostics have the form of a C compiler's:
+//! `file:line:column: error: message`, the source line and a caret. At most [`ERROR_LIMIT`] errors
+//! are kept; the front end stops after that.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

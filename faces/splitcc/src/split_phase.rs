@@ -2,17 +2,18 @@
 //!
 //! Three forms are taken; everything else stays as it is written.
 //!
-//! * **Reads of one assignment.** C leaves the order of operands open, so all reads of a statement `x = *p + q->f;` may be
-//!   begun before the first is needed. Not those behind `?`, `&&` and `||`, nor any in a statement with a call or another side
-//!   effect. A read whose address needs another read waits for that one.
-//! * **A loop that reads into an array**: `for (...) a[i] = p[i];`. The array is a variable of the function that nothing else can
-//!   point to, so nobody sees its elements before the end of the loop; the head of the loop and the address use neither the
-//!   array nor a global place.
-//! * **A loop that writes through one global pointer**: `for (...) p[i] = a[i];`. All elements are on one processor, and the
-//!   values are from this one.
+//! * **Reads of one assignment.** C leaves the order of operands open, so all reads of a statement
+//!   `x = *p + q->f;` may be begun before the first is needed. Not those behind `?`, `&&` and `||`,
+//!   nor any in a statement with a call or another side effect. A read whose address needs another
+//!   read waits for that one.
+//! * **A loop that reads into an array**: `for (...) a[i] = p[i];`. The array is a variable of the
+//!   function that nothing else can point to, so nobody sees its elements before the end of the
+//!   loop; the head of the loop and the address use neither the array nor a global place.
+//! * **A loop that writes through one global pointer**: `for (...) p[i] = a[i];`. All elements are
+//!   on one processor, and the values are from this one.
 //!
-//! Each form ends with one wait for all of it, before the next statement. Accesses of volatile objects and functions that ask
-//! for atomic procedures without waiting are left alone.
+//! Each form ends with one wait for all of it, before the next statement. Accesses of volatile
+//! objects and functions that ask for atomic procedures without waiting are left alone.
 
 use crate::check::{bare, is_bit_field, value_type};
 use crate::syntax::tree::{
@@ -96,7 +97,8 @@ impl Variables {
                 self.escaped.insert(name.clone(), ());
             }
             ExprKind::Index(base, index, _) => {
-                // `a[i]` uses the array without telling its address, unless the element is an array itself.
+                // `a[i]` uses the array without telling its address, unless the element is an array
+                // itself.
                 let is_element = !matches!(expr.ty.kind, Kind::Array(..));
                 if !(is_element && matches!(bare(base).kind, ExprKind::Name(..))) {
                     self.expression(base);
@@ -218,7 +220,8 @@ fn is_object(expr: &Expr) -> bool {
     expr.place == Place::Global && is_value && !expr.ty.is_volatile && !is_bit_field(expr)
 }
 
-/// Whether evaluating the expression does nothing but give a value; `&&`, `||` and `?:` evaluate parts only sometimes.
+/// Whether evaluating the expression does nothing but give a value; `&&`, `||` and `?:` evaluate
+/// parts only sometimes.
 fn is_pure(expr: &Expr) -> bool {
     let mut pure = match &expr.kind {
         ExprKind::Name(_, role) => matches!(role, NameRole::Object(_)),

@@ -1,7 +1,9 @@
-//! Types of C, and the three that Split-C adds: global pointers, spread pointers and spread arrays (Split-C 2.2).
+//! Types of C, and the three that Split-C adds: global pointers, spread pointers and spread arrays
+//! (Split-C 2.2).
 //!
-//! The front end needs types to find each access through a global address, and to name the type of what is accessed.
-//! It never computes a size: sizes and offsets are left to the C compiler, as text.
+//! The front end needs types to find each access through a global address, and to name the type of
+//! what is accessed. It never computes a size: sizes and offsets are left to the C compiler, as
+//! text.
 
 use crate::syntax::tree::Expr;
 use std::rc::Rc;
@@ -291,8 +293,8 @@ pub fn common(left: &Ty, right: &Ty) -> Ty {
     }
 }
 
-/// Whether two types are the same as far as a pointer to one may stand for a pointer to the other without a word.
-/// Unknown types are the same as all.
+/// Whether two types are the same as far as a pointer to one may stand for a pointer to the other
+/// without a word. Unknown types are the same as all.
 pub fn same(left: &Ty, right: &Ty) -> bool {
     match (&left.kind, &right.kind) {
         (Kind::Unknown, _) | (_, Kind::Unknown) => true,

@@ -26,7 +26,8 @@ fn messages(output: &Output) -> String {
 
 const HELLO: &str = "#include <stdio.h>\n#include <split-c/split-c.h>\nsplitc_main()\n{\n    on_one printf(\"hello\\n\");\n}\n";
 
-/// As programs of the time are built: a header with inline functions and variables that several files include.
+/// As programs of the time are built: a header with inline functions and variables that several
+/// files include.
 const HEADER: &str = "
 #ifndef GRID_H
 #define GRID_H
@@ -428,7 +429,8 @@ int splitc_main(int argc, char **argv)
     }
 }
 
-/// The page is there without a runtime or a C compiler, and the formatter, if there is one, finds nothing wrong in it.
+/// The page is there without a runtime or a C compiler, and the formatter, if there is one, finds
+/// nothing wrong in it.
 #[test]
 fn the_manual_page_is_sound() {
     let output = splitcc()

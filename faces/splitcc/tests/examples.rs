@@ -1,4 +1,5 @@
-//! Runs the programs of the paper's Table 2, em3d and the polling granularity of 5.3, at small sizes (Split-C 5.3, 5.4).
+//! Runs the programs of the paper's Table 2, em3d and the polling granularity of 5.3, at small
+//! sizes (Split-C 5.3, 5.4).
 //!
 //! Each program compares its result with a serial run and says so.
 

@@ -1,5 +1,6 @@
-//! Programs of the paper's Table 2 with their processors on two hosts, under each of the four strategies (Split-C 3, 5.4): the hosts
-//! are network namespaces, which need root. Without it the test is skipped, and says so.
+//! Programs of the paper's Table 2 with their processors on two hosts, under each of the four
+//! strategies (Split-C 3, 5.4): the hosts are network namespaces, which need root. Without it the
+//! test is skipped, and says so.
 
 mod running;
 
@@ -11,7 +12,8 @@ use running::{Directory, Program, launcher};
 
 const STRATEGIES: [&str; 4] = ["proc", "np", "inject", "receive"];
 
-/// Every kind of access is in one of them: stores, bulk stores, atomic procedures, gets, reads, and long computation between accesses.
+/// Every kind of access is in one of them: stores, bulk stores, atomic procedures, gets, reads, and
+/// long computation between accesses.
 const RUNS: &[(&str, &[&str])] = &[
     ("radix", &["-n", "1024"]),
     ("radixb", &["-n", "4096"]),

@@ -1,8 +1,10 @@
-//! Runs the programs of `tests/programs`: each shows one construct of the language, or one error (Split-C 2.2).
+//! Runs the programs of `tests/programs`: each shows one construct of the language, or one error
+//! (Split-C 2.2).
 //!
-//! A valid program begins with a comment that says with how many processors it is run (`procs: 1 2`), with what options it
-//! is compiled beside `-O0` and `-O2`, and what lines it writes, in any order. In a program whose name begins with `wrong_`,
-//! each line with an error says so in a comment, and no other line may have one.
+//! A valid program begins with a comment that says with how many processors it is run
+//! (`procs: 1 2`), with what options it is compiled beside `-O0` and `-O2`, and what lines it
+//! writes, in any order. In a program whose name begins with `wrong_`, each line with an error says
+//! so in a comment, and no other line may have one.
 
 mod running;
 

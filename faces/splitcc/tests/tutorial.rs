@@ -1,5 +1,6 @@
-//! The programs of `docs/tutorial-split-c.md` compile, and print what it says: alone, on four processors, and on two hosts,
-//! which are network namespaces and need root; without it that is skipped, and says so.
+//! The programs of `docs/tutorial-split-c.md` compile, and print what it says: alone, on four
+//! processors, and on two hosts, which are network namespaces and need root; without it that is
+//! skipped, and says so.
 
 mod running;
 

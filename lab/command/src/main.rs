@@ -1,6 +1,6 @@
-//! The `hamlyn-lab` command, for engineers of Hamlyn: it measures, hunts for faults, and carries out the papers'
-//! measurements. Output is for people, or for programs with `--json`; errors go to standard error, with an exit status
-//! that is not 0.
+//! The `hamlyn-lab` command, for engineers of Hamlyn: it measures, hunts for faults, and carries
+//! out the papers' measurements. Output is for people, or for programs with `--json`; errors go to
+//! standard error, with an exit status that is not 0.
 #![forbid(unsafe_code)]
 
 #[macro_use]
@@ -32,7 +32,8 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Hunt for faults: random programs in random worlds, in virtual time.
     Simulate(simulate::Arguments),
-    /// Keep several hosts busy while processes are killed and cables pulled, and see that nothing is lost.
+    /// Keep several hosts busy while processes are killed and cables pulled, and see that nothing
+    /// is lost.
     Soak(soak::Arguments),
     /// Like `hamlyn run`, which `bench` measures with.
     #[command(hide = true)]

@@ -1,4 +1,5 @@
-//! `hamlyn-lab reproduce`: a paper's measurements, on the simulator's model of the paper's machine, and what lies beyond them.
+//! `hamlyn-lab reproduce`: a paper's measurements, on the simulator's model of the paper's machine,
+//! and what lies beyond them.
 
 mod beyond;
 pub(crate) mod plot;
@@ -36,13 +37,15 @@ pub(crate) struct Arguments {
 enum What {
     /// The paper: An implementation of the Hamlyn sender-managed interface architecture, 1996.
     Hamlyn,
-    /// The paper: Evaluation of architectural support for global address-based communication, 1996: Table 1 on its five
-    /// machines, polling granularity and the programs of Table 2 on two of them, and what its text concludes.
+    /// The paper: Evaluation of architectural support for global address-based communication, 1996:
+    /// Table 1 on its five machines, polling granularity and the programs of Table 2 on two of
+    /// them, and what its text concludes.
     Splitc,
-    /// One experiment on each of the machines of the papers whose layers are to come: the round trip of virtual networks, a null
-    /// message of two-case delivery by polling and by interrupt.
+    /// One experiment on each of the machines of the papers whose layers are to come: the round
+    /// trip of virtual networks, a null message of two-case delivery by polling and by interrupt.
     FirstLook,
-    /// The same experiments on an assumed host pair of today, and the saturation of networks with 8, 64 and 1,024 hosts.
+    /// The same experiments on an assumed host pair of today, and the saturation of networks with
+    /// 8, 64 and 1,024 hosts.
     Beyond,
 }
 
@@ -138,7 +141,8 @@ fn show_claims(report: &Report) {
     println!("{rest}\n");
 }
 
-/// Table 1: a column for each version, the paper's number beside ours; what the text concludes; what it all comes to.
+/// Table 1: a column for each version, the paper's number beside ours; what the text concludes;
+/// what it all comes to.
 fn show_split_c(report: &Report) {
     let columns = split_c::VERSIONS.iter().map(|version| version.name);
     let mut shown = table(

@@ -1,7 +1,8 @@
-//! `hamlyn-lab simulate`: random programs in random worlds with random faults, checked by a reference model.
+//! `hamlyn-lab simulate`: random programs in random worlds with random faults, checked by a
+//! reference model.
 //!
-//! A seed decides a scenario. One in which something is wrong is made as small as it goes, and shown with what happened
-//! last; its plan can be saved and run again.
+//! A seed decides a scenario. One in which something is wrong is made as small as it goes, and
+//! shown with what happened last; its plan can be saved and run again.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,7 +29,8 @@ pub(crate) struct Arguments {
     /// How many.
     #[arg(long, default_value_t = 1_000, value_name = "N")]
     scenarios: u64,
-    /// Scenarios of so many hosts each, with a program each, that are not made smaller if they fail.
+    /// Scenarios of so many hosts each, with a program each, that are not made smaller if they
+    /// fail.
     #[arg(long, value_name = "N", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     hosts: Option<u32>,
     /// Go on until one fails or somebody stops it, however many that are.
@@ -46,13 +48,15 @@ pub(crate) struct Arguments {
     /// Show a scenario that fails as it is.
     #[arg(long)]
     no_shrink: bool,
-    /// How many of the scenarios that fail are made smaller and shown; of the others, what is wrong is said as soon as it is found.
+    /// How many of the scenarios that fail are made smaller and shown; of the others, what is wrong
+    /// is said as soon as it is found.
     #[arg(long, value_name = "N", default_value_t = 3)]
     explained: usize,
     /// Scenarios at the same time; as many as there are processors, unless told otherwise.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// A scenario that takes longer than that has something that never ends: it is named, and the run ends.
+    /// A scenario that takes longer than that has something that never ends: it is named, and the
+    /// run ends.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     stuck_after: u64,
     /// Print one JSON object.
@@ -201,7 +205,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     })
 }
 
-/// Runs the scenarios of all these seeds, several at a time; those that fail. A soak ends with the first of them.
+/// Runs the scenarios of all these seeds, several at a time; those that fail. A soak ends with the
+/// first of them.
 fn hunt(
     arguments: &Arguments,
     first: u64,
@@ -254,8 +259,8 @@ fn hunt(
         .unwrap_or_else(|error| error.into_inner())
 }
 
-/// Until all threads are done: ends the run if a scenario never does. What computes without a call of its world cannot be
-/// interrupted from within.
+/// Until all threads are done: ends the run if a scenario never does. What computes without a call
+/// of its world cannot be interrupted from within.
 fn watch(
     arguments: &Arguments,
     running: &Running,

@@ -1,5 +1,5 @@
-//! `hamlyn-lab bench --json` has a row for each figure that it promises, and each is a number. How large the numbers are says the
-//! machine, not a test.
+//! `hamlyn-lab bench --json` has a row for each figure that it promises, and each is a number. How
+//! large the numbers are says the machine, not a test.
 
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};

@@ -4,17 +4,20 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What is counted, and the most instructions that a send and a receive may take (of 16 bytes, where no length is said): what was
-/// counted when the figure was committed, and half an instruction. Lower them when the code got better: two
-/// instructions of each are the question whether a link stays on this host; of the end points' calls five more are
-/// the flag that their manager is in use (decision 0019). A copy of 4 KiB takes some 440 (decision 0025).
-/// The duplex line took 4 to 9 of each send and up to 10 of each receive of a short message, 47 of a longer one (decision
-/// 0028). Claiming lines takes 6 of a send, and 44 of one through the payload arena; fetching cells ahead takes 7 to 9 of a
-/// receive (decision 0031). One-sided operations took 24 of a receive by the general path, which looks for requests and for what
-/// others are to be answered, 5 of one that lies in place, and 3 of a stream's record (decision 0037). Answering requests sooner took
-/// 3 more of a receive by the general path, and 7 of one that lies in place. To compare the count of forks takes 3 of each call (decision
-/// 42); a datagram and a record take two calls to receive. 11 more of a record's receive are not explained yet. Copies have one
-/// more to spare, as the C library copies differently on different processors.
+/// What is counted, and the most instructions that a send and a receive may take (of 16 bytes,
+/// where no length is said): what was counted when the figure was committed, and half an
+/// instruction. Lower them when the code got better: two instructions of each are the question
+/// whether a link stays on this host; of the end points' calls five more are the flag that their
+/// manager is in use (decision 0019). A copy of 4 KiB takes some 440 (decision 0025). The duplex
+/// line took 4 to 9 of each send and up to 10 of each receive of a short message, 47 of a longer
+/// one (decision 0028). Claiming lines takes 6 of a send, and 44 of one through the payload arena;
+/// fetching cells ahead takes 7 to 9 of a receive (decision 0031). One-sided operations took 24 of
+/// a receive by the general path, which looks for requests and for what others are to be answered,
+/// 5 of one that lies in place, and 3 of a stream's record (decision 0037). Answering requests
+/// sooner took 3 more of a receive by the general path, and 7 of one that lies in place. To compare
+/// the count of forks takes 3 of each call (decision 42); a datagram and a record take two calls to
+/// receive. 11 more of a record's receive are not explained yet. Copies have one more to spare, as
+/// the C library copies differently on different processors.
 const MOST: [(&str, f64, f64); 7] = [
     ("fast_mode", 63.8, 85.6),
     ("tagged_write", 71.8, 92.8),
@@ -25,10 +28,11 @@ const MOST: [(&str, f64, f64); 7] = [
     ("direct_4096", 794.8, 441.8),
 ];
 
-/// What a call through C takes more than the same call of Rust: what was counted when the figure was committed, and two instructions,
-/// as both counts move a little with what else a program has. A datagram and a record take two calls to receive, the second of
-/// which gives the memory back. Decision 39 says where the instructions go. The count of forks is compared by the handle and by the
-/// manager beneath it, which takes 3 more of each call (decision 42).
+/// What a call through C takes more than the same call of Rust: what was counted when the figure
+/// was committed, and two instructions, as both counts move a little with what else a program has.
+/// A datagram and a record take two calls to receive, the second of which gives the memory back.
+/// Decision 39 says where the instructions go. The count of forks is compared by the handle and by
+/// the manager beneath it, which takes 3 more of each call (decision 42).
 const MOST_THROUGH_C: [(&str, f64, f64); 4] = [
     ("fast_mode", 46.1, 46.1),
     ("tagged_write", 34.0, 35.2),

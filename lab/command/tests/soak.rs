@@ -1,4 +1,5 @@
-//! Some seconds of the soak of several hosts. `make hunt` takes a minute, `make soak-hosts` an hour.
+//! Some seconds of the soak of several hosts. `make hunt` takes a minute, `make soak-hosts` an
+//! hour.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,5 @@
-//! The catalogue of peers, and how each is started. Why each is run that way is in `lab/compare/README.md`.
+//! The catalogue of peers, and how each is started. Why each is run that way is in
+//! `lab/compare/README.md`.
 
 mod libraries;
 
@@ -108,7 +109,8 @@ pub(crate) struct WarmUp {
     pub(crate) messages: u64,
 }
 
-/// What a process does while it waits for a message. Peers of one kind are measured beside ours of the same kind.
+/// What a process does while it waits for a message. Peers of one kind are measured beside ours of
+/// the same kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Waits {
     /// It looks again and again, and occupies a processor.
@@ -230,7 +232,8 @@ impl Peer {
         }
     }
 
-    /// Whether it is one of those that others are compared with, and so measured beside each of them.
+    /// Whether it is one of those that others are compared with, and so measured beside each of
+    /// them.
     pub(crate) fn is_reference(&self) -> bool {
         [REFERENCE, SLEEPING, LOANS].contains(&self.name)
     }

@@ -130,8 +130,8 @@ impl Figure {
         }
     }
 
-    /// How long a measurement lasts, where most last so long. A rate takes a while to settle: it is another one once
-    /// the sender has run ahead of the receiver.
+    /// How long a measurement lasts, where most last so long. A rate takes a while to settle: it is
+    /// another one once the sender has run ahead of the receiver.
     pub(crate) fn lasts(self, most: Duration) -> Duration {
         match self {
             Figure::Senders { .. } => most * 3,
@@ -140,7 +140,8 @@ impl Figure {
         }
     }
 
-    /// Messages that do not count, before `count` that do: a tenth, and of long ones as many as use all buffers once.
+    /// Messages that do not count, before `count` that do: a tenth, and of long ones as many as use
+    /// all buffers once.
     pub(crate) fn warm_up_count(self, count: u64) -> u64 {
         (count / 10).max(self.first_count().min(4))
     }

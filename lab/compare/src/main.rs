@@ -1,8 +1,10 @@
-//! Hamlyn beside other ways to exchange messages on one host, measured in one run on the same two cores.
+//! Hamlyn beside other ways to exchange messages on one host, measured in one run on the same two
+//! cores.
 //!
 //! The driver installs and builds the peers (`prepare`), starts their processes (`session`,
-//! `perftest`), measures each in turn with ours (`run`), keeps what came of it (`record`), reads that back (`reading`)
-//! and shows it (`table`, `plot`, `short_table`). How each peer is run, and why so, is in `lab/compare/README.md`.
+//! `perftest`), measures each in turn with ours (`run`), keeps what came of it (`record`), reads
+//! that back (`reading`) and shows it (`table`, `plot`, `short_table`). How each peer is run, and
+//! why so, is in `lab/compare/README.md`.
 
 mod catalogue;
 mod figure;
@@ -60,8 +62,8 @@ struct Arguments {
     /// More rounds: an hour at most, instead of half an hour.
     #[arg(long, conflicts_with = "quick")]
     thorough: bool,
-    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, mpi_put, mpich, iceoryx2, aeron, zeromq, nng,
-    /// kernel, python. Ours is always there.
+    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, mpi_put, mpich,
+    /// iceoryx2, aeron, zeromq, nng, kernel, python. Ours is always there.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Two cores, separated by a comma: the receiver's and the sender's. By default the first two
@@ -71,8 +73,8 @@ struct Arguments {
     /// Rounds. By default 5, with --quick 2, with --thorough 11.
     #[arg(long)]
     rounds: Option<usize>,
-    /// Where results go. By default `lab/compare/results`, and the short table to docs/comparison.md; with --quick or
-    /// --only beside what is built.
+    /// Where results go. By default `lab/compare/results`, and the short table to
+    /// docs/comparison.md; with --quick or --only beside what is built.
     #[arg(long)]
     output: Option<PathBuf>,
     /// Install nothing; use what is there.
@@ -82,7 +84,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Makes the tables, the pictures and docs/comparison.md's table anew from `lab/compare/results/raw.jsonl`. Measures nothing.
+    /// Makes the tables, the pictures and docs/comparison.md's table anew from
+    /// `lab/compare/results/raw.jsonl`. Measures nothing.
     Show {
         /// Change nothing; fail if a table does not say what the raw data say.
         #[arg(long)]
@@ -90,7 +93,8 @@ enum Command {
     },
     /// Measures between two hosts instead: network namespaces joined by a veth pair. Needs root.
     Network(Network),
-    /// Measures one-sided operations instead: reads, writes, streams of writes and additions to one word, beside MPI and OpenSHMEM.
+    /// Measures one-sided operations instead: reads, writes, streams of writes and additions to one
+    /// word, beside MPI and OpenSHMEM.
     OneSided(OneSided),
 }
 
@@ -102,13 +106,15 @@ struct OneSided {
     /// Fewer and shorter rounds.
     #[arg(long)]
     quick: bool,
-    /// Only these libraries, separated by commas: splitc, mpi_one_sided, shmem. Ours and the machine are always there.
+    /// Only these libraries, separated by commas: splitc, mpi_one_sided, shmem. Ours and the
+    /// machine are always there.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Rounds. By default 5, with --quick 2.
     #[arg(long)]
     rounds: Option<usize>,
-    /// Where results go. By default `lab/compare/results`; with --quick or --only beside what is built.
+    /// Where results go. By default `lab/compare/results`; with --quick or --only beside what is
+    /// built.
     #[arg(long)]
     output: Option<PathBuf>,
     /// Install nothing; use what is there.
@@ -124,8 +130,8 @@ struct Network {
     /// Fewer and shorter rounds.
     #[arg(long)]
     quick: bool,
-    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, zeromq, aeron, quic. Ours is
-    /// always there.
+    /// Only these libraries, separated by commas: ucx, libfabric, openmpi, zeromq, aeron, quic.
+    /// Ours is always there.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Two cores, separated by a comma: the receiver's and the sender's.
@@ -134,7 +140,8 @@ struct Network {
     /// Rounds. By default 5, with --quick 2.
     #[arg(long)]
     rounds: Option<usize>,
-    /// Where results go. By default `lab/compare/results`; with --quick or --only beside what is built.
+    /// Where results go. By default `lab/compare/results`; with --quick or --only beside what is
+    /// built.
     #[arg(long)]
     output: Option<PathBuf>,
     /// Install nothing; use what is there.

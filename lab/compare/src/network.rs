@@ -1,7 +1,8 @@
 //! Between two hosts: the same orders to programs in two network namespaces, joined by a veth pair.
 //!
-//! Ours in the clear is measured after each peer, figure by figure, and the peer's figure is compared with that of its own round. There is no
-//! hand-off of a cache line to judge the cores by; the spread of the rounds is shown instead. Why each peer is run that way is in
+//! Ours in the clear is measured after each peer, figure by figure, and the peer's figure is
+//! compared with that of its own round. There is no hand-off of a cache line to judge the cores by;
+//! the spread of the rounds is shown instead. Why each peer is run that way is in
 //! `lab/compare/README.md`.
 
 pub(crate) mod hosts;

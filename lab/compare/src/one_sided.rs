@@ -1,8 +1,9 @@
-//! One-sided operations beside each other: reads, writes, streams of writes, additions of several processes to one word, and programs that
-//! are made of them, on one host.
+//! One-sided operations beside each other: reads, writes, streams of writes, additions of several
+//! processes to one word, and programs that are made of them, on one host.
 //!
-//! Each program measures all of its figures in one go and prints them (`peers/harness/one_sided.h` says how). The programs take turns, round by
-//! round, and all of a round are compared with ours of the same round. Processes are not bound: with two there is a core for each.
+//! Each program measures all of its figures in one go and prints them (`peers/harness/one_sided.h`
+//! says how). The programs take turns, round by round, and all of a round are compared with ours of
+//! the same round. Processes are not bound: with two there is a core for each.
 
 mod report;
 

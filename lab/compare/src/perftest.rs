@@ -15,8 +15,8 @@ use crate::pin::{Cores, Place};
 use crate::session::{Outcome, end};
 
 const RUN_MAX: Duration = Duration::from_secs(45);
-/// Polled messages from this length on may go by one copy of the kernel, from memory to memory; shorter ones it would hold up,
-/// and those of a peer that sleeps.
+/// Polled messages from this length on may go by one copy of the kernel, from memory to memory;
+/// shorter ones it would hold up, and those of a peer that sleeps.
 const CMA_MIN_BYTES: usize = 64 << 10;
 /// Columns of its output in comma-separated form.
 const TIME_COLUMN: &str = "overall_lat";
@@ -209,8 +209,8 @@ fn start_client(
     start(Place::Sender, cores, transports, arguments, hosts)
 }
 
-/// Whether a socket listens at an address that ends so; asked of the kernel, since a trial connection
-/// would be taken for the client.
+/// Whether a socket listens at an address that ends so; asked of the kernel, since a trial
+/// connection would be taken for the client.
 fn listens(wanted: &str, table: &str) -> Result<bool> {
     const LISTEN: &str = "0A";
     let tables = ["tcp", "tcp6"].map(|name| std::fs::read_to_string(format!("{table}/{name}")));

@@ -327,7 +327,8 @@ fn is_reference(peer: &Peer) -> bool {
     peer.name == peer.waits.reference()
 }
 
-/// Ours is red, and thick where it is what the others are compared with; each library has one colour.
+/// Ours is red, and thick where it is what the others are compared with; each library has one
+/// colour.
 fn style_of(peer: &Peer) -> ShapeStyle {
     if peer.is_ours() {
         let is_reference = is_reference(peer);

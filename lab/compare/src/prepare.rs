@@ -13,7 +13,8 @@ use crate::record::Circumstances;
 /// How programs in C are compiled.
 const OF_C: [&str; 5] = ["-std=gnu11", "-O3", "-march=native", "-Wall", "-Wextra"];
 
-/// Prepares those of the libraries that are chosen, and notes of each its version, or why it is left out.
+/// Prepares those of the libraries that are chosen, and notes of each its version, or why it is
+/// left out.
 pub(crate) fn all(
     libraries: &[Library],
     only: &[String],
@@ -189,7 +190,8 @@ fn version(library: &Library, compare: &Path) -> Result<String> {
     Ok(version.to_owned())
 }
 
-/// Those of the libraries that were asked for; without a list, all. The machine and ours are always there.
+/// Those of the libraries that were asked for; without a list, all. The machine and ours are always
+/// there.
 fn chosen(libraries: &[Library], only: &[String]) -> Result<Vec<Library>> {
     for name in only {
         if !libraries.iter().any(|library| library.name == name) {

@@ -1,5 +1,5 @@
-//! Whether the figures of a run may replace those that are committed: only of code that has a commit, and of a machine that
-//! does nothing else.
+//! Whether the figures of a run may replace those that are committed: only of code that has a
+//! commit, and of a machine that does nothing else.
 
 use std::path::Path;
 use std::process::Command;
@@ -33,7 +33,8 @@ pub(crate) fn permit(checkout: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The commit that is checked out, and whether the tree differs from it; nothing where git does not know.
+/// The commit that is checked out, and whether the tree differs from it; nothing where git does not
+/// know.
 pub(crate) fn commit(checkout: &Path) -> Option<String> {
     let output = Command::new("git")
         .arg("-C")

@@ -1,4 +1,5 @@
-//! Reads what was kept of a run (`record`). What is not as it was written is an error that names its line.
+//! Reads what was kept of a run (`record`). What is not as it was written is an error that names
+//! its line.
 
 use std::path::Path;
 
@@ -60,7 +61,8 @@ impl Line {
     }
 }
 
-/// The report of that run. `all` are the peers that there are; it has those whose libraries the run names.
+/// The report of that run. `all` are the peers that there are; it has those whose libraries the run
+/// names.
 pub(crate) fn read(text: &str, all: &[Peer]) -> Result<Report> {
     let mut circumstances = None;
     let mut measured = Measured::default();

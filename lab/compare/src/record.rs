@@ -1,5 +1,5 @@
-//! What is kept of a run, for programs: one JSON object a line. It is written first and read back (`reading`), and
-//! tables and pictures are made of what was read; so they say what it says.
+//! What is kept of a run, for programs: one JSON object a line. It is written first and read back
+//! (`reading`), and tables and pictures are made of what was read; so they say what it says.
 
 use std::collections::BTreeMap;
 use std::fs::File;

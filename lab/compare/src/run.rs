@@ -1,8 +1,8 @@
 //! The rounds: a peer and ours, one after the other, figure by figure.
 //!
-//! A figure is kept only if the raw hand-off of a cache line, measured before, between and after, kept
-//! still; otherwise it is measured again, a few times at most. A peer with few rounds in the state in which the
-//! cores were most of the time gets more at the end.
+//! A figure is kept only if the raw hand-off of a cache line, measured before, between and after,
+//! kept still; otherwise it is measured again, a few times at most. A peer with few rounds in the
+//! state in which the cores were most of the time gets more at the end.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -25,7 +25,8 @@ const REPEATS_MAX: usize = 4;
 /// Round trips of a measurement of the raw hand-off.
 const RAW_ROUND_TRIPS: u64 = 5_000;
 const RAW_FIGURE: Figure = Figure::OneWay { size_bytes: 16 };
-/// Rounds beyond those asked for, for figures of which too few were in the usual state of the cores.
+/// Rounds beyond those asked for, for figures of which too few were in the usual state of the
+/// cores.
 const MORE_ROUNDS_MAX: usize = 3;
 /// Failures to start after which a peer is not tried again.
 const FAILURES_MAX: usize = 3;
@@ -83,8 +84,8 @@ impl Results {
         self.failures += 1;
     }
 
-    /// Whether more rounds would make the figure better: there are some, but fewer than half of those asked for were in
-    /// that state.
+    /// Whether more rounds would make the figure better: there are some, but fewer than half of
+    /// those asked for were in that state.
     fn lacks(&self, rounds: usize, state: State) -> bool {
         let there = self
             .rounds
@@ -380,7 +381,8 @@ struct OfPeer<'a> {
 }
 
 impl OfPeer<'_> {
-    /// Measures each figure once. A figure that fails is noted, and the rest is tried in a new session.
+    /// Measures each figure once. A figure that fails is noted, and the rest is tried in a new
+    /// session.
     fn round(
         &mut self,
         figures: &[Figure],

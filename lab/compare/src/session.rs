@@ -1,8 +1,8 @@
 //! The processes of one peer: started, given orders, read, and ended in any case.
 //!
 //! Orders and answers are lines in FIFOs of a directory of the session; the format is in
-//! `lab/compare/README.md`. Between orders the processes sleep, so they do not disturb what is measured
-//! meanwhile.
+//! `lab/compare/README.md`. Between orders the processes sleep, so they do not disturb what is
+//! measured meanwhile.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -319,7 +319,8 @@ impl Drop for Session {
     }
 }
 
-/// Lets children end by themselves for a while, then tells their process groups to, then kills them.
+/// Lets children end by themselves for a while, then tells their process groups to, then kills
+/// them.
 pub(crate) fn end(children: &mut [Child], timeout: Duration) {
     for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
         let deadline = Instant::now() + timeout;

@@ -1,5 +1,5 @@
-//! The short table in docs/comparison.md: the best of each peer. It stands between two markers, and is made of the results in
-//! `lab/compare/results` alone.
+//! The short table in docs/comparison.md: the best of each peer. It stands between two markers, and
+//! is made of the results in `lab/compare/results` alone.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -34,8 +34,9 @@ pub(crate) fn quartiles(values: &[f64]) -> [f64; 2] {
     })
 }
 
-/// How far the two cores are from each other, by the raw hand-off of a cache line. A hypervisor may move
-/// them during a run, and then everything takes other times; so figures of different states are not mixed.
+/// How far the two cores are from each other, by the raw hand-off of a cache line. A hypervisor may
+/// move them during a run, and then everything takes other times; so figures of different states
+/// are not mixed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
@@ -132,8 +133,8 @@ pub(crate) struct Summary {
     pub(crate) steady: bool,
 }
 
-/// Sums up the steady rounds; if there are none, all. Of these, it takes the ones in the wanted state, or if there
-/// are none, in the one in which most are.
+/// Sums up the steady rounds; if there are none, all. Of these, it takes the ones in the wanted
+/// state, or if there are none, in the one in which most are.
 pub(crate) fn summarize(
     figure: Figure,
     rounds: &[Round],

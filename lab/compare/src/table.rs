@@ -1,5 +1,5 @@
-//! Tables: on the terminal, and as Markdown. A figure in which a peer is ahead of ours is marked, and so is one that was
-//! measured while the cores were in another state than for the rest.
+//! Tables: on the terminal, and as Markdown. A figure in which a peer is ahead of ours is marked,
+//! and so is one that was measured while the cores were in another state than for the rest.
 
 use std::fmt::Write;
 
@@ -176,7 +176,8 @@ pub(crate) fn marked(report: &Report, peer: &Peer, figure: Figure, summary: &Sum
     }
 }
 
-/// The state in which a row was measured, and the raw hand-off meanwhile. Figures in another state say so themselves.
+/// The state in which a row was measured, and the raw hand-off meanwhile. Figures in another state
+/// say so themselves.
 fn hand_off(report: &Report, cells: &[Cell]) -> String {
     let of = |wanted: &dyn Fn(&Summary) -> bool| -> Vec<f64> {
         let measured = cells.iter().filter_map(|cell| match cell {

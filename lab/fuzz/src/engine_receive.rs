@@ -295,7 +295,8 @@ fn packet(
         flags: Flags(input.byte()? & if wild { 0xFF } else { 1 }),
         kind: Kind(if wild { input.byte()? } else { 0 }),
     };
-    // A link makes sure of as many bytes as the header says; longer ones than the area is do not fit anyway.
+    // A link makes sure of as many bytes as the header says; longer ones than the area is do not
+    // fit anyway.
     let data = vec![choice | 1; (header.length_bytes as usize).min(AREA_BYTES + 1)];
     let mut expected = world.memory.0.borrow().clone();
     let refused = world.receiver.refusals().total();

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as a datagram of an association. For any bytes: no panic; what is not authentic leaves
-//! no trace, and what is opened is opened once.
+//! Arbitrary bytes as a datagram of an association. For any bytes: no panic; what is not authentic
+//! leaves no trace, and what is opened is opened once.
 
 use hamlyn_link::udp::packet_header::{Kind, PACKET_HEADER_BYTES, PacketHeader};
 use hamlyn_link::udp::protection::{Key, RxProtection, TxProtection, UnprotectError};
@@ -16,7 +16,8 @@ pub fn key(choice: u8) -> Key {
     }
 }
 
-/// What the first byte chooses, and then a datagram. Nothing if there is no first byte. How long the frame is, if it was opened.
+/// What the first byte chooses, and then a datagram. Nothing if there is no first byte. How long
+/// the frame is, if it was opened.
 pub fn run(bytes: &[u8]) -> Option<Result<usize, UnprotectError>> {
     let (&choice, bytes) = bytes.split_first()?;
     let key = key(choice);

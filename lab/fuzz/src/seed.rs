@@ -1,4 +1,5 @@
-//! Arbitrary bytes as the seed of a stream. For any bytes: no panic, and what is accepted has one form.
+//! Arbitrary bytes as the seed of a stream. For any bytes: no panic, and what is accepted has one
+//! form.
 
 use hamlyn::ConnectError;
 use hamlyn::stream::{SEED_BYTES, StreamSeed};

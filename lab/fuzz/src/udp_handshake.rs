@@ -1,5 +1,6 @@
-//! A handshake whose messages are damaged, or replaced, by arbitrary bytes. For any bytes: no panic, nothing is
-//! accepted but what was really sent, and after all of it the handshake still succeeds.
+//! A handshake whose messages are damaged, or replaced, by arbitrary bytes. For any bytes: no
+//! panic, nothing is accepted but what was really sent, and after all of it the handshake still
+//! succeeds.
 
 use hamlyn_link::udp::handshake::{Credentials, Heard, Initiator, Responder, Taken};
 use hamlyn_link::udp::key_file::{ClusterSecret, HostKey};
@@ -33,8 +34,8 @@ fn credentials(choice: u8) -> [Credentials; 2] {
     }
 }
 
-/// A message with damage: at each position of two bytes, the third is added. Or, if `replaces`, the bytes as they are, as long as the
-/// message.
+/// A message with damage: at each position of two bytes, the third is added. Or, if `replaces`, the
+/// bytes as they are, as long as the message.
 fn damaged(message: &[u8], damage: &[u8], replaces: bool) -> Vec<u8> {
     let mut damaged = message.to_vec();
     if replaces {
@@ -53,8 +54,8 @@ fn damaged(message: &[u8], damage: &[u8], replaces: bool) -> Vec<u8> {
     damaged
 }
 
-/// What the first byte chooses (credentials, load, how to damage), and then the damage. Nothing if there is no first byte. Otherwise
-/// whether it was damage.
+/// What the first byte chooses (credentials, load, how to damage), and then the damage. Nothing if
+/// there is no first byte. Otherwise whether it was damage.
 pub fn run(bytes: &[u8]) -> Option<bool> {
     let (&choice, damage) = bytes.split_first()?;
     let [ours, theirs] = credentials(choice);
@@ -77,7 +78,8 @@ pub fn run(bytes: &[u8]) -> Option<bool> {
         attempt.len() != asks.len() || attempt[..asks.len() - 32] != asks[..asks.len() - 32];
     if is_seen {
         let heard = responder.take(0, WALL_MS, source, &attempt, loaded);
-        // Without credentials any message with a valid code is accepted, but none with another's code.
+        // Without credentials any message with a valid code is accepted, but none with another's
+        // code.
         assert!(heard.is_err(), "{heard:?}");
     }
     if loaded {

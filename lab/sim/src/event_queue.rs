@@ -1,4 +1,5 @@
-//! The event queue: entries by time; entries of one instant by their turns, and in the order in which they were made.
+//! The event queue: entries by time; entries of one instant by their turns, and in the order in
+//! which they were made.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +21,8 @@ pub(crate) struct EventQueue<T> {
 #[derive(Clone, Debug)]
 struct Entry<T> {
     at: Time,
-    /// Among the entries of its instant: a turn in the upper bits, and when it was made in the lower.
+    /// Among the entries of its instant: a turn in the upper bits, and when it was made in the
+    /// lower.
     order: u64,
     what: T,
 }

@@ -1,7 +1,8 @@
 //! The simulator: a world in virtual time, in which programs that use the library run unchanged.
 //!
-//! It is the third host, never shipped in a product (decision 0011). One seed is one history: nothing here reads a
-//! clock, starts a thread, or asks the system for anything random, and nothing depends on the order of a hash table.
+//! It is the third host, never shipped in a product (decision 0011). One seed is one history:
+//! nothing here reads a clock, starts a thread, or asks the system for anything random, and nothing
+//! depends on the order of a hash table.
 //!
 //! ```
 //! use hamlyn::{Host, Manager, ManagerOptions, Wait};

@@ -1,14 +1,16 @@
 //! The simulated network: pure state machines in virtual time (decision 0011).
 //!
-//! Nothing here reads a clock, waits, or does I/O. A [`Network`] is told the time; it answers with what happens and
-//! when it is to be asked again. It carries frames and knows nothing of what is in them.
+//! Nothing here reads a clock, waits, or does I/O. A [`Network`] is told the time; it answers with
+//! what happens and when it is to be asked again. It carries frames and knows nothing of what is in
+//! them.
 //!
-//! From small to large: an [`impairment`] does one thing to frames, an [`impairment_chain`] is a row of impairments, a [`mesh`] has a chain for
-//! each pair of hosts, and a [`fabric`] has switches and cables after a [`topology`] and sends frames by [`routing`].
-//! [`saturation`] loads a fabric until it takes no more (Hamlyn 1 and 6.1: what adaptive routing gains).
+//! From small to large: an [`impairment`] does one thing to frames, an [`impairment_chain`] is a
+//! row of impairments, a [`mesh`] has a chain for each pair of hosts, and a [`fabric`] has switches
+//! and cables after a [`topology`] and sends frames by [`routing`]. [`saturation`] loads a fabric
+//! until it takes no more (Hamlyn 1 and 6.1: what adaptive routing gains).
 //!
-//! Refuses: frames from or to hosts that do not exist, frames without a way, and frames for which there is no
-//! room at the moment; the sender hears when there is room again.
+//! Refuses: frames from or to hosts that do not exist, frames without a way, and frames for which
+//! there is no room at the moment; the sender hears when there is room again.
 
 use serde::{Deserialize, Serialize};
 
@@ -179,9 +181,9 @@ impl<P> Event<P> {
 
 /// What carries frames between hosts.
 ///
-/// To drive it: [`Network::send`], then [`Network::advance`] to the instant that [`Network::next`] names, again and
-/// again. Time never goes back, and never beyond `next` without an `advance`; a caller that breaks this
-/// gets late events, not wrong ones.
+/// To drive it: [`Network::send`], then [`Network::advance`] to the instant that [`Network::next`]
+/// names, again and again. Time never goes back, and never beyond `next` without an `advance`; a
+/// caller that breaks this gets late events, not wrong ones.
 pub trait Network<P> {
     /// How many hosts there are.
     fn hosts(&self) -> usize;
@@ -199,14 +201,16 @@ pub trait Network<P> {
         }
     }
 
-    /// Nothing happens before this instant, if nothing more is sent; nothing at all if there is none.
+    /// Nothing happens before this instant, if nothing more is sent; nothing at all if there is
+    /// none.
     fn next(&self) -> Option<Time>;
 
     /// Time is now `now`; what has happened until then is told in its order.
     fn advance(&mut self, now: Time, tell: &mut dyn FnMut(Event<P>));
 
-    /// A host stops or starts to take frames. What is for it waits in the network, and holds up what is behind it
-    /// (Hamlyn 2.8); frames whose first byte was on the last cable still come. All hosts take frames at the beginning.
+    /// A host stops or starts to take frames. What is for it waits in the network, and holds up
+    /// what is behind it (Hamlyn 2.8); frames whose first byte was on the last cable still come.
+    /// All hosts take frames at the beginning.
     fn set_receiving(&mut self, now: Time, host: HostId, is_receiving: bool);
 }
 

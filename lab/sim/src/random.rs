@@ -13,8 +13,8 @@ impl Random {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    /// A stream of its own for one part of the world, so that what one part draws changes nothing for
-    /// the others.
+    /// A stream of its own for one part of the world, so that what one part draws changes nothing
+    /// for the others.
     pub fn fork(&mut self) -> Self {
         Self::new(self.bits())
     }

@@ -1,5 +1,5 @@
-//! A hostile interface in the world: it has no library, only a link, and sends whatever packets it likes beside an honest
-//! program. It may end its own link, and do nothing else.
+//! A hostile interface in the world: it has no library, only a link, and sends whatever packets it
+//! likes beside an honest program. It may end its own link, and do nothing else.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -28,7 +28,8 @@ fn ticket(name: &str, host: &mut SimHost) -> Ticket {
     Ticket::from_bytes(&bytes).unwrap()
 }
 
-/// A packet that is nearly right, or not at all, but never opens anything: its key is not one of the slots'.
+/// A packet that is nearly right, or not at all, but never opens anything: its key is not one of
+/// the slots'.
 fn wild_header(random: &mut Random, known: &Ticket, keys: &[Key]) -> Header {
     let near = |random: &mut Random, value: u64| match random.below(4) {
         0 => value,
@@ -86,7 +87,8 @@ fn attack(seed: u64) {
     world::pause(Span::from_us(2_000));
 }
 
-/// Honest messages beside the attack. Bad keys are a reason to cut the attacker off, or not, by their budget.
+/// Honest messages beside the attack. Bad keys are a reason to cut the attacker off, or not, by
+/// their budget.
 fn victim(strategy: Strategy, bad_keys_max: u32, heard: &Mutex<u64>) {
     let options = ManagerOptions {
         strategy,

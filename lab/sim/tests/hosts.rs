@@ -1,4 +1,5 @@
-//! Programs on different hosts of a bad network: what was sent comes, or its sender is told why not.
+//! Programs on different hosts of a bad network: what was sent comes, or its sender is told why
+//! not.
 
 use std::sync::Mutex;
 
@@ -38,8 +39,8 @@ struct Seen {
     at: u64,
 }
 
-/// A program that sends so many words to one of another host; `inject` injects faults into them, `wrong` a word that is sent
-/// with a wrong key.
+/// A program that sends so many words to one of another host; `inject` injects faults into them,
+/// `wrong` a word that is sent with a wrong key.
 fn send_words(
     parts: &[Impairment],
     words: u64,

@@ -1,4 +1,5 @@
-//! Programs of the library on machines: the points that the library's code passes take the time that a machine's file says.
+//! Programs of the library on machines: the points that the library's code passes take the time
+//! that a machine's file says.
 
 use hamlyn::Strategy;
 use hamlyn_sim::machine::{Machine, PointName};
@@ -20,8 +21,8 @@ fn within(percent: f64, ours: Span, paper_us: f64) {
     assert!(off <= percent, "{ours:?} instead of {paper_us} µs");
 }
 
-/// Where the engine works on the board, as in the paper, a program's message takes what Table 4 has: the engine alone on the
-/// machine and the library on it agree.
+/// Where the engine works on the board, as in the paper, a program's message takes what Table 4
+/// has: the engine alone on the machine and the library on it agree.
 #[test]
 fn programs_with_a_network_processor_take_what_table_4_says() {
     let ours = one_way(&Machine::hamlyn(), Strategy::Np, 16);
@@ -85,8 +86,9 @@ fn what_the_transport_does_takes_time() {
     }
 }
 
-/// A server with many clients over a network serves them by turns, so each waits for one service of all others. A client whose
-/// link was polled seldom, as nothing came over it for a while, once waited for many.
+/// A server with many clients over a network serves them by turns, so each waits for one service of
+/// all others. A client whose link was polled seldom, as nothing came over it for a while, once
+/// waited for many.
 #[test]
 fn a_server_over_a_network_serves_all_its_clients_alike() {
     let machine = Machine::named("now-virtual-networks").unwrap();

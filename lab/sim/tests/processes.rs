@@ -1,4 +1,5 @@
-//! What befalls the processes of a world: they share processors, are stopped, killed, begun again; and peers hear of it.
+//! What befalls the processes of a world: they share processors, are stopped, killed, begun again;
+//! and peers hear of it.
 
 use std::sync::Mutex;
 
@@ -55,8 +56,8 @@ fn a_stopped_process_does_nothing_until_it_may_go_on() {
     assert_eq!(ticks[3..5], [300, 310]);
 }
 
-/// Two programs that exchange messages for as long as both live, with any strategy; the second one is killed, and begun
-/// again under its name.
+/// Two programs that exchange messages for as long as both live, with any strategy; the second one
+/// is killed, and begun again under its name.
 #[test]
 fn a_killed_peer_is_reported_and_may_come_again() {
     for strategy in Strategy::ALL {

@@ -1,4 +1,5 @@
-//! Programs written for the library run in the world as they are, and a seed decides all that happens.
+//! Programs written for the library run in the world as they are, and a seed decides all that
+//! happens.
 
 use std::sync::Mutex;
 
@@ -199,8 +200,8 @@ fn a_panic_outside_of_programs_ends_its_world_only() {
     assert_eq!(world.run(Time::NEVER).failures, Vec::<String>::new());
 }
 
-/// A sender that floods a receiver on another node over a network of these parts: how many messages came, how the
-/// sender's last call ended, and the outcome.
+/// A sender that floods a receiver on another node over a network of these parts: how many messages
+/// came, how the sender's last call ended, and the outcome.
 fn flood(parts: &[Impairment], seed: u64) -> (u64, Result<(), SendError>, Outcome) {
     let (came, ended) = (Mutex::new(0), Mutex::new(Ok(())));
     let settings = Settings {
@@ -370,7 +371,8 @@ fn thousands_of_interfaces_live_in_one_world() {
     assert_eq!(heard.into_inner().unwrap().len() as u64, SENDERS);
 }
 
-/// Every process sends messages of many packets to every other, over crossbars with wormhole switching.
+/// Every process sends messages of many packets to every other, over crossbars with wormhole
+/// switching.
 fn all_to_all(routing: Routing) -> Outcome {
     const PROCESSES: usize = 8;
     const LENGTH: usize = 5_000;

@@ -1,5 +1,5 @@
-//! Random programs in random worlds: nothing goes wrong, a seed is one history, and a plan in which something goes
-//! wrong is made smaller.
+//! Random programs in random worlds: nothing goes wrong, a seed is one history, and a plan in which
+//! something goes wrong is made smaller.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -13,7 +13,8 @@ use hamlyn_sim::time::Time;
 const SEEDS: u64 = 300;
 const THREADS: usize = 2;
 
-/// What some hundreds of scenarios must have seen: reasons of refusals, states and ends of links, limits of sockets.
+/// What some hundreds of scenarios must have seen: reasons of refusals, states and ends of links,
+/// limits of sockets.
 const SEEN: [&str; 46] = [
     "a call of a terminus judged",
     "a datagram lost with its path",
@@ -111,8 +112,8 @@ fn nothing_goes_wrong_in_some_hundreds() {
     assert!(unseen.is_empty(), "{unseen:?} of {seen:#?}");
 }
 
-/// At many of the first points, whatever drives the interface: nobody waits for what a killed process held, and what a stopped
-/// one has begun goes on.
+/// At many of the first points, whatever drives the interface: nobody waits for what a killed
+/// process held, and what a stopped one has begun goes on.
 #[test]
 fn a_process_is_killed_or_stopped_at_any_point_of_its_calls() {
     const POINTS: u32 = 60;

@@ -1,4 +1,5 @@
-//! Nobody sleeps beside a message. That a lost wake-up is found is shown by a planted bug (decisions 0009 and 0016).
+//! Nobody sleeps beside a message. That a lost wake-up is found is shown by a planted bug
+//! (decisions 0009 and 0016).
 
 mod sleepers;
 

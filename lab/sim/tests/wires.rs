@@ -1,4 +1,5 @@
-//! The product's UDP endpoint in the world: what its sockets, paths and keys are like changes nothing of what comes.
+//! The product's UDP endpoint in the world: what its sockets, paths and keys are like changes
+//! nothing of what comes.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -27,8 +28,9 @@ fn contents(number: u64) -> Vec<u8> {
     (0..MESSAGE_BYTES).map(byte).collect()
 }
 
-/// One host sends another long messages over such a wire, for `span` altogether, with such a timeout, and each must come as it was sent, once. How the world ended, and
-/// the sender's link at its end.
+/// One host sends another long messages over such a wire, for `span` altogether, with such a
+/// timeout, and each must come as it was sent, once. How the world ended, and the sender's link at
+/// its end.
 fn carry(
     seed: u64,
     wire: WireSettings,
@@ -101,8 +103,8 @@ fn bad_network() -> [Impairment; 5] {
     ]
 }
 
-/// What is damaged, doubled, late or lost on the way is not what comes, sealed or in the clear; and a seed is one history, handshake and
-/// sealed bytes included, as each datagram counts in the sum.
+/// What is damaged, doubled, late or lost on the way is not what comes, sealed or in the clear; and
+/// a seed is one history, handshake and sealed bytes included, as each datagram counts in the sum.
 #[test]
 fn a_bad_network_is_not_noticed_sealed_or_in_the_clear() {
     for is_encrypted in [false, true] {
@@ -125,7 +127,8 @@ fn a_bad_network_is_not_noticed_sealed_or_in_the_clear() {
     }
 }
 
-/// Frames become as long as the way carries, though nobody says how long that is; and short again when it becomes narrower in silence.
+/// Frames become as long as the way carries, though nobody says how long that is; and short again
+/// when it becomes narrower in silence.
 #[test]
 fn frames_are_as_long_as_the_way_carries() {
     const OUT_BYTES: usize = 8_952;

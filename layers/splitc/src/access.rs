@@ -1,4 +1,5 @@
-//! Blocking access to global memory (`Split-C 2.1`): read and write, of any length, and atomic changes of a word.
+//! Blocking access to global memory (`Split-C 2.1`): read and write, of any length, and atomic
+//! changes of a word.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use crate::peer::READ_BYTES;
 use crate::runtime::{Program, Splitc};
 use crate::waiting::Awaited;
 
-/// How long an operation is waited for before anything else is attended to: longer than an attentive processor takes.
+/// How long an operation is waited for before anything else is attended to: longer than an
+/// attentive processor takes.
 const ATTENTIVE: Wait = Wait::For(Duration::from_micros(20));
 /// How long room for an operation is waited for before anything else is attended to.
 pub(crate) const ROOM: Wait = Wait::millis(10);
@@ -156,7 +158,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         }
     }
 
-    /// Changes a word at once and for all, and returns what it was before. The address must be a multiple of the width.
+    /// Changes a word at once and for all, and returns what it was before. The address must be a
+    /// multiple of the width.
     pub fn change(&mut self, address: GlobalAddress, atomic: Atomic) -> Result<u64, Error> {
         const WHAT: &str = "an atomic change";
         let width_bytes = atomic.width.bytes();

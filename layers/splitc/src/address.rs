@@ -1,7 +1,7 @@
 //! Global addresses (`Split-C 2`): a processor, and a place in its memory, in one word.
 //!
-//! The upper 16 bits name the processor, the lower 48 the place. Zero is null. A global pointer's arithmetic stays on its processor;
-//! a spread pointer's steps from processor to processor.
+//! The upper 16 bits name the processor, the lower 48 the place. Zero is null. A global pointer's
+//! arithmetic stays on its processor; a spread pointer's steps from processor to processor.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,7 +19,8 @@ impl GlobalAddress {
     /// No place.
     pub const NULL: Self = Self(0);
 
-    /// That place of that processor. The upper 16 bits of the place do not count; place 0 is null on every processor.
+    /// That place of that processor. The upper 16 bits of the place do not count; place 0 is null
+    /// on every processor.
     pub const fn new(proc: u32, place: u64) -> Self {
         match place & PLACE_MASK {
             0 => Self::NULL,
@@ -91,8 +92,8 @@ pub struct GlobalPtr<T> {
     of: PhantomData<fn() -> T>,
 }
 
-/// A pointer into an array that is spread over the processors: the next element lies on the next processor, and after the last
-/// processor follows the next row on the first.
+/// A pointer into an array that is spread over the processors: the next element lies on the next
+/// processor, and after the last processor follows the next row on the first.
 pub struct SpreadPtr<T> {
     address: GlobalAddress,
     procs: u32,

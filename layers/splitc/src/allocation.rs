@@ -21,14 +21,15 @@ pub(crate) fn heaps(places: &Range<u64>) -> (SymmetricHeap, SymmetricHeap) {
 }
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
-    /// Bytes on each processor of so many elements that are spread cyclically. Nothing if they are too many for any memory.
+    /// Bytes on each processor of so many elements that are spread cyclically. Nothing if they are
+    /// too many for any memory.
     fn bytes_each(&self, count: u64, element_bytes: u64) -> u64 {
         let rows = count.div_ceil(u64::from(self.job.procs));
         rows.saturating_mul(element_bytes)
     }
 
-    /// Memory for `count` elements, spread cyclically over the processors; the address of the first, on processor 0. All
-    /// processors call this with the same numbers. Collective.
+    /// Memory for `count` elements, spread cyclically over the processors; the address of the
+    /// first, on processor 0. All processors call this with the same numbers. Collective.
     pub fn all_spread_allocate(
         &mut self,
         count: u64,
@@ -36,7 +37,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     ) -> Result<GlobalAddress, Error> {
         self.enter("all_spread_malloc")?;
         let length_bytes = self.bytes_each(count, element_bytes);
-        // Processors that allocate different amounts would have different places from now on, and corrupt each other.
+        // Processors that allocate different amounts would have different places from now on, and
+        // corrupt each other.
         let theirs = self.spread_from(Kind::Allocation, 0, length_bytes)?;
         let differs = u64::from(theirs != length_bytes) * u64::from(self.job.proc);
         let last = self.reduce_to_first(Kind::Allocation, differs, &u64::max)?;

@@ -1,5 +1,6 @@
-//! Operations of all processors together: barriers, and values that travel along trees (`Split-C 2.4`). They are made of stores to
-//! words of another processor's control area and of looking at one's own, whatever the strategy is.
+//! Operations of all processors together: barriers, and values that travel along trees
+//! (`Split-C 2.4`). They are made of stores to words of another processor's control area and of
+//! looking at one's own, whatever the strategy is.
 
 use hamlyn::Host;
 
@@ -9,7 +10,8 @@ use crate::runtime::{Program, Splitc};
 use crate::waiting::Awaited;
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
-    /// Returns when all processors have called this. Says nothing of gets, puts and stores that are under way.
+    /// Returns when all processors have called this. Says nothing of gets, puts and stores that are
+    /// under way.
     pub fn barrier(&mut self) -> Result<(), Error> {
         self.enter("barrier")?;
         self.barrier_rounds("the barrier")
@@ -24,8 +26,9 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         started
     }
 
-    /// In each round a processor tells one that is twice as far away that it, and all of whom it has heard, are here. A word says
-    /// how many barriers have come so far, so one that comes early is not lost.
+    /// In each round a processor tells one that is twice as far away that it, and all of whom it
+    /// has heard, are here. A word says how many barriers have come so far, so one that comes early
+    /// is not lost.
     pub(crate) fn barrier_rounds(&mut self, what: &'static str) -> Result<(), Error> {
         self.barriers += 1;
         self.rounds(what, Layout::barrier, self.barriers)
@@ -105,8 +108,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         Ok(value)
     }
 
-    /// Combines a value of each processor, in the order of their numbers, on processor 0; the others have a part of it. Along a
-    /// binomial tree.
+    /// Combines a value of each processor, in the order of their numbers, on processor 0; the
+    /// others have a part of it. Along a binomial tree.
     pub(crate) fn reduce_to_first(
         &mut self,
         kind: Kind,

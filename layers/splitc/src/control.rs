@@ -1,11 +1,12 @@
-//! The control area of a processor: words that other processors store, and that it looks at. It is no part of the memory that
-//! programs share, so that no pointer of a program leads there.
+//! The control area of a processor: words that other processors store, and that it looks at. It is
+//! no part of the memory that programs share, so that no pointer of a program leads there.
 //!
-//! A value of a collective operation travels in a *cell* of two words. Each holds half of the value and a mark, so that the reader
-//! sees of each word whether it is there, in whatever order the words come.
+//! A value of a collective operation travels in a *cell* of two words. Each holds half of the value
+//! and a mark, so that the reader sees of each word whether it is there, in whatever order the
+//! words come.
 //!
-//! Where processors reach each other's memory directly, the control area also has a ring of requests for each of the others
-//! ([`crate::direct_procedure`]).
+//! Where processors reach each other's memory directly, the control area also has a ring of
+//! requests for each of the others ([`crate::direct_procedure`]).
 
 use hamlyn::Area;
 
@@ -22,7 +23,8 @@ const _: () = assert!(CELLS * CELL_BYTES <= LINE_BYTES);
 
 /// How many collective operations this processor has entered.
 pub(crate) const ENTERED: u64 = 0;
-/// What is asked of this processor: a bit for the rings of requests of some processors ([`called_by`]), [`CALLED`] and [`ASLEEP`].
+/// What is asked of this processor: a bit for the rings of requests of some processors
+/// ([`called_by`]), [`CALLED`] and [`ASLEEP`].
 pub(crate) const ATTENTION: u64 = LINE_BYTES;
 /// Another processor has asked for an atomic procedure by a call of the service.
 pub(crate) const CALLED: u64 = 1 << 31;
@@ -32,7 +34,8 @@ pub(crate) const ASKED: u64 = u32::MAX as u64;
 pub(crate) const ASLEEP: u64 = 1 << 63;
 /// Bits of the word of attention that stand for rings.
 pub(crate) const RING_BITS: u32 = 31;
-/// Not 0: this processor's program has come to its end, which is the collective operation of that number.
+/// Not 0: this processor's program has come to its end, which is the collective operation of that
+/// number.
 pub(crate) const ENDING: u64 = 2 * LINE_BYTES;
 /// Where the messages land that wake this processor.
 pub(crate) const WOKEN: u64 = 3 * LINE_BYTES;
@@ -47,7 +50,8 @@ const MAILBOX_LINES: u64 = 3;
 pub(crate) const REQUESTS: u64 = 64;
 /// Bytes that say why an atomic procedure failed, with their number.
 pub(crate) const FAILURE_BYTES: u64 = 4 * LINE_BYTES;
-/// A ring, a line that says how far it was served, and why the last request of it that failed did so.
+/// A ring, a line that says how far it was served, and why the last request of it that failed did
+/// so.
 const RING_BYTES: u64 = (REQUESTS + 1) * LINE_BYTES + FAILURE_BYTES;
 
 /// The bit of the word of attention for the ring of that processor.
@@ -104,7 +108,8 @@ impl Layout {
         self.ring(from) + number % REQUESTS * LINE_BYTES
     }
 
-    /// How many requests of that processor were served, and behind it the number of the last one without a result that failed.
+    /// How many requests of that processor were served, and behind it the number of the last one
+    /// without a result that failed.
     pub(crate) fn served(self, from: u32) -> u64 {
         self.ring(from) + REQUESTS * LINE_BYTES
     }
@@ -134,7 +139,8 @@ pub(crate) fn cell_words(mark: u64, value: u64) -> [u64; 2] {
     [mark << 32 | value & 0xFFFF_FFFF, mark << 32 | value >> 32]
 }
 
-/// The value in a cell, and by which operation it was sent; nothing as long as that number is not there.
+/// The value in a cell, and by which operation it was sent; nothing as long as that number is not
+/// there.
 pub(crate) fn cell_value(words: [u64; 2], number: u64) -> Option<(u8, u64)> {
     let number = number & NUMBER_MASK;
     let is_there = |word: u64| word >> (32 + KIND_BITS) == number && (word >> 32) as u8 != 0;

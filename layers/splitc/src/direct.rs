@@ -1,5 +1,5 @@
-//! What faces in other languages need in order to reach memory of other processors without a call: windows, and the places of
-//! words of the control areas.
+//! What faces in other languages need in order to reach memory of other processors without a call:
+//! windows, and the places of words of the control areas.
 
 use hamlyn::{DirectWindow, Host};
 
@@ -14,13 +14,14 @@ pub struct DirectMemory {
     pub segments: Vec<(u64, DirectWindow)>,
     /// Its control area.
     pub control: DirectWindow,
-    /// Where in it the word is that counts the bytes which this processor has stored there. Only this processor writes it, after
-    /// the bytes.
+    /// Where in it the word is that counts the bytes which this processor has stored there. Only
+    /// this processor writes it, after the bytes.
     pub stored_offset: u64,
 }
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
-    /// What is mapped of a processor, this one included; nothing if its memory is reached by operations.
+    /// What is mapped of a processor, this one included; nothing if its memory is reached by
+    /// operations.
     pub fn direct_memory(&mut self, proc: u32) -> Result<Option<DirectMemory>, Error> {
         let stored_offset = self.layout.stored(self.job.proc);
         if proc == self.job.proc {
@@ -55,13 +56,15 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         }))
     }
 
-    /// Whether a processor was connected to, which this one always is. Large jobs connect as needed.
+    /// Whether a processor was connected to, which this one always is. Large jobs connect as
+    /// needed.
     pub fn is_connected(&self, proc: u32) -> bool {
         let is_there = |peer: &Option<_>| peer.is_some();
         proc == self.job.proc || self.peers.get(proc as usize).is_some_and(is_there)
     }
 
-    /// The word that is not 0 when another processor has asked for an atomic procedure directly; nothing if nobody does so.
+    /// The word that is not 0 when another processor has asked for an atomic procedure directly;
+    /// nothing if nobody does so.
     pub fn attention_word(&self) -> Option<DirectWindow> {
         match self.is_direct {
             true => self.control.direct_window(ATTENTION..ATTENTION + 8),

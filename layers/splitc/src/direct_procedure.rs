@@ -1,13 +1,16 @@
-//! Atomic procedures through memory (`Split-C 2.3`, `4.2.1`): where processors reach each other's memory directly, a request is a
-//! line in a ring at its owner, one ring for each processor that asks, and its result comes back in the same line. So a request
-//! takes the hand-over of a line and some instructions, and as many may be under way as the ring has lines.
+//! Atomic procedures through memory (`Split-C 2.3`, `4.2.1`): where processors reach each other's
+//! memory directly, a request is a line in a ring at its owner, one ring for each processor that
+//! asks, and its result comes back in the same line. So a request takes the hand-over of a line and
+//! some instructions, and as many may be under way as the ring has lines.
 //!
-//! A bit in the owner's word of attention says that a ring has something. The owner looks at that word at its accesses, at its own
-//! requests and while it waits, and serves rings in turn, one request after the other. Requests without a result are counted when
-//! they are served; a processor looks at the count when its ring is full, and at its next sync.
+//! A bit in the owner's word of attention says that a ring has something. The owner looks at that
+//! word at its accesses, at its own requests and while it waits, and serves rings in turn, one
+//! request after the other. Requests without a result are counted when they are served; a processor
+//! looks at the count when its ring is full, and at its next sync.
 //!
-//! Requests with more bytes than fit the line are calls of the owner's service ([`crate::procedure`]), in order with the others.
-//! Refused by the owner: a request with impossible lengths, which is answered as one that failed.
+//! Requests with more bytes than fit the line are calls of the owner's service
+//! ([`crate::procedure`]), in order with the others. Refused by the owner: a request with
+//! impossible lengths, which is answered as one that failed.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -34,8 +37,8 @@ const WAKES_WITHIN: Wait = Wait::millis(10);
 const _: () = assert!(ARGUMENTS_AT as usize + LINE_ARGUMENT_BYTES == 64);
 const _: () = assert!(LINE_ARGUMENT_BYTES.is_multiple_of(8) && LINE_ARGUMENT_BYTES <= 0xFF);
 
-/// The first word of a request's line. It is written last, and says which request lies there; the owner writes it again when the
-/// request has a result.
+/// The first word of a request's line. It is written last, and says which request lies there; the
+/// owner writes it again when the request has a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Header(u64);
 
@@ -101,7 +104,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let Some(window) = self.control_window(proc) else {
             return Err(self.gone(proc));
         };
-        // Words appear in order, so the header says that the others are there. The places of the layout lie in the area.
+        // Words appear in order, so the header says that the others are there. The places of the
+        // layout lie in the area.
         let _ = window.store_u64(line + 8, procedure);
         let _ = window.store_u64(line + 16, place);
         for (index, bytes) in arguments.chunks(8).enumerate() {
@@ -144,7 +148,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         })
     }
 
-    /// Whether all requests of this processor to that one up to that number were served; an error if one failed.
+    /// Whether all requests of this processor to that one up to that number were served; an error
+    /// if one failed.
     fn is_served(&mut self, proc: u32, number: u64) -> Result<bool, Error> {
         let served = self.layout.served(self.job.proc);
         let Some(peer) = &mut self.peers[proc as usize] else {
@@ -209,7 +214,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let Some(window) = self.control_window(proc) else {
             return;
         };
-        // Between the request and the look at the word: its owner clears the bit before it looks at the ring.
+        // Between the request and the look at the word: its owner clears the bit before it looks at
+        // the ring.
         fence(Ordering::SeqCst);
         let word = window.load_u64(ATTENTION).unwrap_or_default();
         if word & bit != 0 && word & ASLEEP == 0 {
@@ -227,7 +233,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let Some(window) = self.control_window(proc) else {
             return;
         };
-        // Between what was stored and the look: a processor says that it sleeps before it looks for the last time.
+        // Between what was stored and the look: a processor says that it sleeps before it looks for
+        // the last time.
         fence(Ordering::SeqCst);
         if window.load_u64(ATTENTION).unwrap_or_default() & ASLEEP != 0 {
             self.wake(proc);
@@ -251,12 +258,13 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let message = Message::new(&[1; 8]).at(WOKEN);
         let terminus = self.manager.terminus();
         let mut interface = self.manager.session();
-        // One that was not sent costs time and nothing else: the processor looks again by itself after a while. That it is gone is
-        // found where it is waited for.
+        // One that was not sent costs time and nothing else: the processor looks again by itself
+        // after a while. That it is gone is found where it is waited for.
         let _ = interface.send_msg(terminus, &target, &message, WAKES_WITHIN);
     }
 
-    /// Wakes all processors that sleep: they may wait for what this one has stored, which nothing else tells them.
+    /// Wakes all processors that sleep: they may wait for what this one has stored, which nothing
+    /// else tells them.
     pub(crate) fn wake_sleepers(&mut self) {
         // As in `wake_if_asleep`, once for all.
         fence(Ordering::SeqCst);
@@ -284,7 +292,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             .change_at(ATTENTION, &change(Change::And, !ASLEEP));
     }
 
-    /// Carries out what others have called attention to through memory. A load, if there is nothing.
+    /// Carries out what others have called attention to through memory. A load, if there is
+    /// nothing.
     #[inline]
     pub(crate) fn attend_called(&mut self) -> Result<(), Error> {
         if self.is_direct && !self.is_in_procedure && self.own_word(ATTENTION) & ASKED != 0 {
@@ -301,7 +310,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             self.attend_calls()?;
         }
         let rings = asked & !CALLED;
-        // The bits stay as long as something comes, so that a processor that asks again and again finds its bit set.
+        // The bits stay as long as something comes, so that a processor that asks again and again
+        // finds its bit set.
         if rings != 0 && !self.serve_all(rings) {
             self.clear_attention(rings);
             // What came before they were cleared is not announced again.
@@ -331,7 +341,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         is_any
     }
 
-    /// Serves the requests of one processor, as many as its ring has lines at most; whether there were any.
+    /// Serves the requests of one processor, as many as its ring has lines at most; whether there
+    /// were any.
     fn serve(&mut self, from: u32) -> bool {
         let first = self.rings_served[from as usize];
         let mut number = first;

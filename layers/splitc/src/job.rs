@@ -1,7 +1,9 @@
-//! The description of a job: which processor this process is, of how many, and how the others are found.
+//! The description of a job: which processor this process is, of how many, and how the others are
+//! found.
 //!
-//! The launcher (`hamlyn run`) describes it in the environment. Without it, the description is taken from `mpirun`, `srun`, or any
-//! launcher that sets the variables of PMI (`launcher`). A program that is started alone is a job of one processor.
+//! The launcher (`hamlyn run`) describes it in the environment. Without it, the description is
+//! taken from `mpirun`, `srun`, or any launcher that sets the variables of PMI (`launcher`). A
+//! program that is started alone is a job of one processor.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -24,7 +26,8 @@ mod launcher;
 
 use launcher::{Get, Membership, check_name};
 
-/// Bytes of a segment unless something else is asked for: virtual memory, of which pages that are not touched cost nothing.
+/// Bytes of a segment unless something else is asked for: virtual memory, of which pages that are
+/// not touched cost nothing.
 pub const MEMORY_BYTES_DEFAULT: u64 = 4 << 30;
 /// The least: it holds the stack, the heap and spread arrays.
 pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
@@ -62,7 +65,8 @@ pub struct Job {
     pub barrier_timeout: Option<Duration>,
     /// How long to wait for them at the start.
     pub start_timeout: Duration,
-    /// Whether a launcher that is not `hamlyn run` started this process. It takes the first process that fails for the cause.
+    /// Whether a launcher that is not `hamlyn run` started this process. It takes the first process
+    /// that fails for the cause.
     pub is_of_foreign_launcher: bool,
 }
 

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use hamlyn::export::EXPORT_TICKET_BYTES;
 use hamlyn::{Area, ExportTicket, Slot, Ticket};
 
-/// A stretch of memory that a processor gives to the job: an area, and at which place of the processor's memory it begins. Rust
-/// programs choose the place; in C it is the address.
+/// A stretch of memory that a processor gives to the job: an area, and at which place of the
+/// processor's memory it begins. Rust programs choose the place; in C it is the address.
 #[derive(Debug)]
 pub struct SharedMemory {
     /// The place of its first byte.

@@ -28,8 +28,8 @@ pub(crate) struct Peer<H: Host> {
     pub(crate) client: Option<Client<H>>,
     /// Atomic procedures without a result.
     pub(crate) calls: VecDeque<Pending>,
-    /// Atomic procedures that were asked for through memory; how many were served, as far as was seen; and the last of which was
-    /// told that it failed.
+    /// Atomic procedures that were asked for through memory; how many were served, as far as was
+    /// seen; and the last of which was told that it failed.
     pub(crate) requests: u64,
     pub(crate) requests_served: u64,
     pub(crate) requests_failed: u64,

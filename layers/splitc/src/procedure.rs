@@ -1,8 +1,10 @@
-//! Atomic procedures (`Split-C 2.3`, `4.2.1`): a processor asks the owner of a place to run a procedure on it. The owner's program
-//! runs it when it polls or waits in the runtime, one at a time, whatever the strategy is.
+//! Atomic procedures (`Split-C 2.3`, `4.2.1`): a processor asks the owner of a place to run a
+//! procedure on it. The owner's program runs it when it polls or waits in the runtime, one at a
+//! time, whatever the strategy is.
 //!
-//! Between processors that reach each other's memory directly, short requests go through it ([`crate::direct_procedure`]). Any other
-//! request, and its answer, are a call of the owner's service, so a processor that is asked too much is asked no more until it answers.
+//! Between processors that reach each other's memory directly, short requests go through it
+//! ([`crate::direct_procedure`]). Any other request, and its answer, are a call of the owner's
+//! service, so a processor that is asked too much is asked no more until it answers.
 
 use hamlyn::service::{CallError, Client};
 use hamlyn::{Host, Wait};
@@ -32,8 +34,8 @@ pub(crate) const ALLOCATE: u64 = u64::MAX;
 pub(crate) const FREE: u64 = u64::MAX - 1;
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
-    /// Has the owner of `place` run a procedure there, and waits until it has run if it has a result. Otherwise it has run after the
-    /// next [`Splitc::sync`].
+    /// Has the owner of `place` run a procedure there, and waits until it has run if it has a
+    /// result. Otherwise it has run after the next [`Splitc::sync`].
     pub fn atomic(
         &mut self,
         place: GlobalAddress,
@@ -154,7 +156,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         Ok(())
     }
 
-    /// Takes the answers that have come to procedures without a result; whether all were carried out.
+    /// Takes the answers that have come to procedures without a result; whether all were carried
+    /// out.
     pub(crate) fn advance_calls(&mut self, proc: u32) -> Result<bool, Error> {
         if !self.is_all_served(proc)? {
             return Ok(false);

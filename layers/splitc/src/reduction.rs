@@ -1,4 +1,5 @@
-//! Reductions, scans and broadcasts of numbers (`all_reduce_to_one_add`, `all_scan_max`, `all_bcast` and their families).
+//! Reductions, scans and broadcasts of numbers (`all_reduce_to_one_add`, `all_scan_max`,
+//! `all_bcast` and their families).
 
 use hamlyn::Host;
 
@@ -97,8 +98,8 @@ integer!(i32, u32, i64, u64);
 float!(f32, f64);
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
-    /// Combines a value of each processor, in the order of their numbers. The result is on processor 0; others get their own value
-    /// back. Collective.
+    /// Combines a value of each processor, in the order of their numbers. The result is on
+    /// processor 0; others get their own value back. Collective.
     pub fn reduce_to_one<T: Number>(&mut self, reduction: Reduction, value: T) -> Result<T, Error> {
         let combine = combination::<T>(reduction)?;
         self.enter("a reduction")?;

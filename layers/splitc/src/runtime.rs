@@ -20,18 +20,21 @@ use crate::waiting::Spins;
 pub(crate) const DESCRIPTION_ITEM: &str = "splitc";
 /// Atomic procedures that a processor may have asked another for without an answer.
 pub(crate) const CALLS_MAX: u16 = 8;
-/// Of so many polls, one looks for packets where all memory is reached directly: they bring the losses of processors.
+/// Of so many polls, one looks for packets where all memory is reached directly: they bring the
+/// losses of processors.
 const DIRECT_POLLS_PER_LOOK: u32 = 64;
 /// Jobs of so many processors connect all of them at the start, larger ones as needed.
 const CONNECTED_AT_START_MAX: u32 = 64;
 
 /// What the runtime asks of its program.
 pub trait Program<H: Host>: Sized {
-    /// Stores the bytes of a completed get at that place of the program's own memory, which the get named.
+    /// Stores the bytes of a completed get at that place of the program's own memory, which the get
+    /// named.
     fn deliver(&mut self, to: u64, bytes: &[u8]);
 
-    /// Carries out an atomic procedure on the value at `place` of this processor, and fills `result`. May read, write, put and
-    /// store; nothing that waits for others. An error is told to the processor that asked.
+    /// Carries out an atomic procedure on the value at `place` of this processor, and fills
+    /// `result`. May read, write, put and store; nothing that waits for others. An error is told to
+    /// the processor that asked.
     fn procedure(
         runtime: &mut Splitc<H, Self>,
         procedure: u64,
@@ -122,8 +125,8 @@ impl Job {
 }
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
-    /// Starts this processor, whose manager was opened with [`Job::manager_options`] and the name [`Job::interface_name`] says.
-    /// Returns when all processors have started.
+    /// Starts this processor, whose manager was opened with [`Job::manager_options`] and the name
+    /// [`Job::interface_name`] says. Returns when all processors have started.
     pub fn start(manager: Manager<H>, setup: Setup<P>) -> Result<Self, Error> {
         let Setup {
             job,
@@ -216,7 +219,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         Ok(runtime)
     }
 
-    /// Tells the others what this processor shares. Only now do they find it, when everything is ready.
+    /// Tells the others what this processor shares. Only now do they find it, when everything is
+    /// ready.
     fn publish(&mut self) -> Result<(), Error> {
         let mut interface = self.manager.session();
         let is_direct = self.is_direct;
@@ -243,14 +247,15 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         Ok(())
     }
 
-    /// Ends this processor's part, when all others have come to their end, and closes its interface.
+    /// Ends this processor's part, when all others have come to their end, and closes its
+    /// interface.
     pub fn finish(mut self) -> Result<P, Error> {
         self.end()?;
         Ok(self.program)
     }
 
-    /// The same, but leaves everything open: for programs whose stack lies in the memory that they share. Nothing else may be called
-    /// afterwards.
+    /// The same, but leaves everything open: for programs whose stack lies in the memory that they
+    /// share. Nothing else may be called afterwards.
     pub fn end(&mut self) -> Result<(), Error> {
         self.sync()?;
         self.end_barrier()?;
@@ -293,19 +298,21 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         self.manager.session().host().now_ns()
     }
 
-    /// Takes what has come, and carries out the atomic procedures that others asked for. Does not block.
+    /// Takes what has come, and carries out the atomic procedures that others asked for. Does not
+    /// block.
     pub fn poll(&mut self) -> Result<(), Error> {
         self.polls = self.polls.wrapping_add(1);
         if self.is_all_direct && !self.polls.is_multiple_of(DIRECT_POLLS_PER_LOOK) {
-            // Others call attention to what they ask for. Packets bring nothing else that a program polls for.
+            // Others call attention to what they ask for. Packets bring nothing else that a program
+            // polls for.
             return self.attend_called();
         }
         self.manager.session().poll();
         self.attend()
     }
 
-    /// Carries out the atomic procedures that others ask for through memory, which the word of attention tells of. False if nobody
-    /// asks that way, and this processor must poll.
+    /// Carries out the atomic procedures that others ask for through memory, which the word of
+    /// attention tells of. False if nobody asks that way, and this processor must poll.
     #[inline]
     pub fn poll_called(&mut self) -> Result<bool, Error> {
         self.attend_called()?;

@@ -1,4 +1,5 @@
-//! Split-phase access (`Split-C 2.2`): gets and puts, which a sync completes, and signaling stores, which their target counts.
+//! Split-phase access (`Split-C 2.2`): gets and puts, which a sync completes, and signaling stores,
+//! which their target counts.
 
 use hamlyn::one_sided::OperationError;
 use hamlyn::{Host, SendError, Wait};
@@ -13,7 +14,8 @@ use crate::waiting::Awaited;
 
 /// Bytes of one operation of a long get, put or store: several of them are under way at a time.
 const PIECE_BYTES: usize = 32 * 1024;
-/// Stores of so many bytes are sent as a whole or not at all; gets of so many are delivered in one piece.
+/// Stores of so many bytes are sent as a whole or not at all; gets of so many are delivered in one
+/// piece.
 const SHORT_BYTES: usize = 128;
 
 const _: () = assert!(PIECE_BYTES as u64 <= (LANDING_BYTES - READ_BYTES) / 4);
@@ -44,8 +46,8 @@ fn deliver<H: Host, P: Program<H>>(
 }
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
-    /// Begins to read `length_bytes` bytes to the place `to` of the program's own memory ([`Program::deliver`]). They are there after
-    /// the next [`Splitc::sync`].
+    /// Begins to read `length_bytes` bytes to the place `to` of the program's own memory
+    /// ([`Program::deliver`]). They are there after the next [`Splitc::sync`].
     pub fn get_bytes(
         &mut self,
         to: u64,
@@ -105,7 +107,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         }
     }
 
-    /// Begins to write bytes, which are copied when this returns. They are in their place after the next [`Splitc::sync`].
+    /// Begins to write bytes, which are copied when this returns. They are in their place after the
+    /// next [`Splitc::sync`].
     pub fn put_bytes(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Error> {
         const WHAT: &str = "a put";
         match self.locate(WHAT, to, bytes.len() as u64)? {
@@ -141,7 +144,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         }
     }
 
-    /// Stores bytes, which are copied when this returns. Their owner counts them: see [`Splitc::store_sync`].
+    /// Stores bytes, which are copied when this returns. Their owner counts them: see
+    /// [`Splitc::store_sync`].
     pub fn store_bytes(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Error> {
         const WHAT: &str = "a store";
         let length_bytes = bytes.len() as u64;
@@ -163,7 +167,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 }
                 let target = self.peer(to.proc())?.segments[segment].stores;
                 let terminus = self.manager.terminus();
-                // One that was sent in part cannot be sent again, so it is waited for; its target takes packets whenever it waits.
+                // One that was sent in part cannot be sent again, so it is waited for; its target
+                // takes packets whenever it waits.
                 let wait = match bytes.len() > SHORT_BYTES {
                     true => Wait::Forever,
                     false => ROOM,
@@ -191,7 +196,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         }
     }
 
-    /// Counts bytes that were stored directly at another processor. Only this one writes that word; it appears after the bytes.
+    /// Counts bytes that were stored directly at another processor. Only this one writes that word;
+    /// it appears after the bytes.
     fn count_direct(&mut self, proc: u32, length_bytes: u64) {
         let counter = self.layout.stored(self.job.proc);
         let peer = self.peers[proc as usize].as_mut();
@@ -379,8 +385,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         counts.fold(0, u64::wrapping_add)
     }
 
-    /// Waits until `bytes` more bytes were stored here than waits before have accounted for (`store_sync`). For ever, if nobody
-    /// stores them.
+    /// Waits until `bytes` more bytes were stored here than waits before have accounted for
+    /// (`store_sync`). For ever, if nobody stores them.
     pub fn store_sync(&mut self, bytes: u64) -> Result<(), Error> {
         if self.is_in_procedure {
             return Err(Error::InProcedure { what: "store_sync" });
@@ -400,8 +406,9 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         Ok(())
     }
 
-    /// Forgets what was stored here so far: the next `store_sync` counts from zero (`reset_store_sync` of the CM-5's library). Stores
-    /// that are still on their way count when they come.
+    /// Forgets what was stored here so far: the next `store_sync` counts from zero
+    /// (`reset_store_sync` of the CM-5's library). Stores that are still on their way count when
+    /// they come.
     pub fn reset_store_sync(&mut self) -> Result<(), Error> {
         if self.is_in_procedure {
             return Err(Error::InProcedure {
@@ -432,7 +439,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             }
             self.poll()?;
         }
-        // Counted before anybody is let go: what the first to leave stores then belongs to a later wait.
+        // Counted before anybody is let go: what the first to leave stores then belongs to a later
+        // wait.
         self.stores_consumed_bytes = self.stored_bytes();
         self.barrier_rounds(WHAT)
     }

@@ -1,7 +1,9 @@
-//! The allocator of spread arrays. Every processor has one over the same range of places, and makes the same calls in the same
-//! order, so that an array has the same place everywhere without a word between processors.
+//! The allocator of spread arrays. Every processor has one over the same range of places, and makes
+//! the same calls in the same order, so that an array has the same place everywhere without a word
+//! between processors.
 //!
-//! Its records lie in private memory: a program that writes past the end of an array cannot damage them.
+//! Its records lie in private memory: a program that writes past the end of an array cannot damage
+//! them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,7 +31,8 @@ impl SymmetricHeap {
         }
     }
 
-    /// The place of `length_bytes` bytes: the lowest that has room, and the highest with `is_last`. None if no piece is long enough.
+    /// The place of `length_bytes` bytes: the lowest that has room, and the highest with `is_last`.
+    /// None if no piece is long enough.
     pub(crate) fn allocate(&mut self, length_bytes: u64, is_last: bool) -> Option<u64> {
         let length_bytes = length_bytes
             .max(1)

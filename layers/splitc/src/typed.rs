@@ -24,7 +24,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         self.write_bytes(to.address(), value.as_bytes())
     }
 
-    /// Begins to read a value to a place of the program's own memory; it is there after the next [`Splitc::sync`].
+    /// Begins to read a value to a place of the program's own memory; it is there after the next
+    /// [`Splitc::sync`].
     pub fn get<T: FromBytes>(&mut self, to: u64, from: GlobalPtr<T>) -> Result<(), Error> {
         self.get_bytes(to, from.address(), size_of::<T>() as u64)
     }

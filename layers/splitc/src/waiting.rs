@@ -1,11 +1,12 @@
-//! A processor waits (`Split-C 4.2`): for packets, or for words that others change in memory. Meanwhile it takes what has come and
-//! carries out the atomic procedures that it is asked for.
+//! A processor waits (`Split-C 4.2`): for packets, or for words that others change in memory.
+//! Meanwhile it takes what has come and carries out the atomic procedures that it is asked for.
 //!
-//! Where memory is reached directly, a wait looks at words, offers the processor to others now and then, and then sleeps. It says so
-//! in its word of attention; another processor that changes what may be waited for looks there, and sends a message to a sleeper
-//! ([`crate::direct_procedure`]).
+//! Where memory is reached directly, a wait looks at words, offers the processor to others now and
+//! then, and then sleeps. It says so in its word of attention; another processor that changes what
+//! may be waited for looks there, and sends a message to a sleeper ([`crate::direct_procedure`]).
 //!
-//! Refused: to wait for a processor that is gone, that has come to its end, or for longer than the job allows.
+//! Refused: to wait for a processor that is gone, that has come to its end, or for longer than the
+//! job allows.
 
 use std::time::Duration;
 
@@ -19,20 +20,24 @@ use crate::runtime::{Program, Splitc};
 
 /// How long one sleep lasts at most: what no packet announces is seen after it.
 const SLICE: Duration = Duration::from_millis(100);
-/// Where memory is reached directly: looks at words before the first sleep, and those after which the processor is offered to others.
+/// Where memory is reached directly: looks at words before the first sleep, and those after which
+/// the processor is offered to others.
 const SPINS: Spins = Spins {
     most: 4096,
     per_yield: 64,
 };
-/// The same where there are more processors of the job on a host than it has: the one that is waited for may need this very one.
+/// The same where there are more processors of the job on a host than it has: the one that is
+/// waited for may need this very one.
 const SPINS_CROWDED: Spins = Spins {
     most: 64,
     per_yield: 8,
 };
-/// How long sleeps are where nobody announces what is waited for, each twice as long as the one before.
+/// How long sleeps are where nobody announces what is waited for, each twice as long as the one
+/// before.
 const SLEEP_MIN: Duration = Duration::from_micros(50);
 const SLEEP_MAX: Duration = Duration::from_millis(2);
-/// Waits for all see whether a processor has come to its end: after so long, and again each time after twice as long.
+/// Waits for all see whether a processor has come to its end: after so long, and again each time
+/// after twice as long.
 const ENDING_MIN_NS: u64 = 20_000_000;
 const ENDING_MAX_NS: u64 = 1_000_000_000;
 /// Looks that follow the loss of a processor: what it had sent before is taken in by then.
@@ -96,7 +101,8 @@ impl Awaited {
 }
 
 impl Spins {
-    /// For that job: whether its host has as many processors as the job has there, as far as this process may use them.
+    /// For that job: whether its host has as many processors as the job has there, as far as this
+    /// process may use them.
     pub(crate) fn of(job: &Job) -> Self {
         let near = (0..job.procs).filter(|&proc| job.is_near(proc)).count();
         let is_crowded = std::thread::available_parallelism().is_ok_and(|there| there.get() < near);
@@ -108,7 +114,8 @@ impl Spins {
 }
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
-    /// Waits until `look` finds what it looks for. Meanwhile packets are taken, and atomic procedures carried out.
+    /// Waits until `look` finds what it looks for. Meanwhile packets are taken, and atomic
+    /// procedures carried out.
     #[inline]
     pub(crate) fn wait_for<T>(
         &mut self,
@@ -141,7 +148,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
                 self.attend_called()?;
                 let yields = pauses.spins.is_multiple_of(self.spins.per_yield);
                 if pauses.spins == self.spins.per_yield {
-                    // A wait that lasts may be for a processor that waits for what this one has stored.
+                    // A wait that lasts may be for a processor that waits for what this one has
+                    // stored.
                     self.wake_sleepers();
                 }
                 self.manager.session().host_mut().relax(yields);
@@ -195,8 +203,9 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
             return Ok(());
         }
         if self.own_word(ATTENTION) & ASLEEP == 0 {
-            // What was stored before others could know of it is seen by one more look. Nothing else clears the bit but another
-            // processor that wakes this one, and waits in atomic procedures that ran meanwhile.
+            // What was stored before others could know of it is seen by one more look. Nothing else
+            // clears the bit but another processor that wakes this one, and waits in atomic
+            // procedures that ran meanwhile.
             pauses.is_asleep = true;
             self.announce_sleep();
             return Ok(());
@@ -232,7 +241,8 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
     }
 
     fn relevant_loss(&self, awaited: &Awaited) -> Option<(u32, String)> {
-        // At the end of the job a processor goes when it has all that it needs; others may still wait for each other.
+        // At the end of the job a processor goes when it has all that it needs; others may still
+        // wait for each other.
         let is_any = awaited.is_collective && !self.is_finishing;
         let mut lost = self.lost.iter();
         let found = lost.find(|(proc, _)| is_any || awaited.of == Some(*proc));
@@ -256,8 +266,9 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         Ok(())
     }
 
-    /// Fails if a processor has come to its end in place of the operation in which this one waits for all. One that took part in
-    /// that operation, and has come to its end since, is no failure: the others may still hear of its part.
+    /// Fails if a processor has come to its end in place of the operation in which this one waits
+    /// for all. One that took part in that operation, and has come to its end since, is no failure:
+    /// the others may still hear of its part.
     fn see_who_has_ended(&mut self, what: &'static str) -> Result<(), Error> {
         for proc in 0..self.job.procs {
             if proc == self.job.proc {

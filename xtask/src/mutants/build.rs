@@ -22,7 +22,8 @@ pub(super) struct Program {
     pub(super) directory: PathBuf,
 }
 
-/// Programs that are not run: scenarios are run by themselves, and the machine and the simulator have no mutants.
+/// Programs that are not run: scenarios are run by themselves, and the machine and the simulator
+/// have no mutants.
 const LEFT_OUT: [&str; 3] = ["sim scenarios", "sim machine", "sim hamlyn_sim"];
 
 /// What cargo says, and whether it was content.

@@ -1,8 +1,10 @@
-//! Finds the places of a source file where a mutant can be, and says how each is written behind its switch.
+//! Finds the places of a source file where a mutant can be, and says how each is written behind its
+//! switch.
 //!
-//! A mutant is one small change of an expression, a statement that is left out, or a function that returns at once. What
-//! the compiler evaluates itself (constants, patterns, types) has none, for no switch can be read there. Macros have none,
-//! nor has code of tests, nor what only formats text.
+//! A mutant is one small change of an expression, a statement that is left out, or a function that
+//! returns at once. What the compiler evaluates itself (constants, patterns, types) has none, for
+//! no switch can be read there. Macros have none, nor has code of tests, nor what only formats
+//! text.
 
 use std::ops::Range;
 
@@ -141,7 +143,8 @@ impl Finder<'_> {
         self.replace(whole, change, vec![text(&more)]);
     }
 
-    /// The condition of `if` and `while`, unless a comparison or a negation has a mutant of its own.
+    /// The condition of `if` and `while`, unless a comparison or a negation has a mutant of its
+    /// own.
     fn add_condition(&mut self, condition: &Expr) {
         let has_own = match condition {
             Expr::Binary(binary) => other_operator(&binary.op).is_some(),

@@ -1,5 +1,5 @@
-//! Runs the mutants of the copy: first all programs with no mutant on, noting which mutants each reaches, then each mutant
-//! in the programs that reach it, the quickest first, until one fails.
+//! Runs the mutants of the copy: first all programs with no mutant on, noting which mutants each
+//! reaches, then each mutant in the programs that reach it, the quickest first, until one fails.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -234,7 +234,8 @@ fn end(command: &mut Command, longest: Duration) -> Result<End> {
     let mut has_ended = false;
     while !has_ended && Instant::now() < deadline {
         std::thread::sleep(LOOK);
-        // Not taken yet: its identifier, and so its group's, stays its own until the group is ended.
+        // Not taken yet: its identifier, and so its group's, stays its own until the group is
+        // ended.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         has_ended = waitid(WaitId::Pid(group), options)?.is_some();
     }

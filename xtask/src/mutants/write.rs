@@ -5,13 +5,15 @@ use std::ops::Range;
 
 use super::find::{Mutant, Piece};
 
-/// A file with its mutants, and where each of them lies in the new text; one may lie there more than once.
+/// A file with its mutants, and where each of them lies in the new text; one may lie there more
+/// than once.
 pub(super) struct Written {
     pub(super) text: String,
     pub(super) places: Vec<(usize, Range<usize>)>,
 }
 
-/// `mutants` are those of this file with their numbers; `switch` is the function that tells whether one is on.
+/// `mutants` are those of this file with their numbers; `switch` is the function that tells whether
+/// one is on.
 pub(super) fn write(source: &str, mutants: &[(usize, &Mutant)], switch: &str) -> Written {
     let mut sorted: Vec<(usize, &Mutant)> = mutants.to_vec();
     // What is outside comes before what is inside; what is only added before what begins there.

@@ -1,6 +1,7 @@
 use super::*;
 
-/// Whatever a peer writes for an address: it finds the entry by some of its bits, and a closed entry differs in those.
+/// Whatever a peer writes for an address: it finds the entry by some of its bits, and a closed
+/// entry differs in those.
 #[test]
 fn no_address_opens_a_closed_entry() {
     let mut table = Table::<(), 16>::new(SLOTS_MAX, u16::MAX as u32);

@@ -11,8 +11,8 @@ use super::posting::segmenter;
 use super::{Message, Transmitter};
 
 impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
-    /// Offers the link a message that is one packet, if it may go at once; whatever else it may be is left to
-    /// [`Transmitter::dispatch_rest`].
+    /// Offers the link a message that is one packet, if it may go at once; whatever else it may be
+    /// is left to [`Transmitter::dispatch_rest`].
     #[inline(always)]
     pub(super) fn offer_bytes<O: TxLinks<A>>(
         &mut self,

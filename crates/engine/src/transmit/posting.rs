@@ -12,9 +12,9 @@ use crate::terminus::{GatherPiece, PostError, SendHandle, TerminusId};
 use super::{Message, Posted, Transmitter, posted};
 
 impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
-    /// Sends a message of bytes at hand (direct I/O). If the link has no room, or messages wait for it,
-    /// up to [`DIRECT_BYTES_MAX`](crate::limits::DIRECT_BYTES_MAX) bytes are copied into the work queue; longer
-    /// ones are refused. Never blocks; allocates only as a queue grows.
+    /// Sends a message of bytes at hand (direct I/O). If the link has no room, or messages wait for
+    /// it, up to [`DIRECT_BYTES_MAX`](crate::limits::DIRECT_BYTES_MAX) bytes are copied into the
+    /// work queue; longer ones are refused. Never blocks; allocates only as a queue grows.
     #[inline]
     pub fn post<O: TxLinks<A>>(
         &mut self,
@@ -27,7 +27,8 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         self.post_made(id, || *message, metadata, data, tx_links)
     }
 
-    /// As [`Transmitter::post`], of a message that is made when it is looked at, and so need not lie in memory.
+    /// As [`Transmitter::post`], of a message that is made when it is looked at, and so need not
+    /// lie in memory.
     #[inline(always)]
     pub fn post_made<O: TxLinks<A>>(
         &mut self,
@@ -40,8 +41,9 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         self.dispatch(id, message, metadata, Source::Bytes(data), tx_links)
     }
 
-    /// As [`Transmitter::post`], for a message without metadata that is too long for a short packet, if it can go at once
-    /// and as one packet. Otherwise nothing was sent, and [`Transmitter::post`] must decide.
+    /// As [`Transmitter::post`], for a message without metadata that is too long for a short
+    /// packet, if it can go at once and as one packet. Otherwise nothing was sent, and
+    /// [`Transmitter::post`] must decide.
     #[inline(always)]
     pub fn post_at_once<O: TxLinks<A>>(
         &mut self,
@@ -69,8 +71,8 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         Some(posted(id, sequence?, true).handle)
     }
 
-    /// Sends a message whose data, and metadata if wanted, are gathered from
-    /// send-buffer areas. What the link does not take waits. Never blocks; allocates only as a queue grows.
+    /// Sends a message whose data, and metadata if wanted, are gathered from send-buffer areas.
+    /// What the link does not take waits. Never blocks; allocates only as a queue grows.
     pub fn post_gather<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
@@ -82,9 +84,9 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         self.dispatch(id, || *message, metadata, Source::Pieces(pieces), tx_links)
     }
 
-    /// Announces a message of `data_bytes` bytes that are in their place already, by a grant of
-    /// the receiver (decision 0006): one packet without data. It waits if it cannot go at
-    /// once. The stores to the place must come before. Never blocks; allocates only as a queue grows.
+    /// Announces a message of `data_bytes` bytes that are in their place already, by a grant of the
+    /// receiver (decision 0006): one packet without data. It waits if it cannot go at once. The
+    /// stores to the place must come before. Never blocks; allocates only as a queue grows.
     #[inline(always)]
     pub fn post_placed<O: TxLinks<A>>(
         &mut self,
@@ -102,7 +104,8 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         self.dispatch(id, placed, metadata, Source::Placed(data_bytes), tx_links)
     }
 
-    /// The one way of a message: refused, sent as far as its link takes it, and what is left of it queued.
+    /// The one way of a message: refused, sent as far as its link takes it, and what is left of it
+    /// queued.
     #[inline(always)]
     fn dispatch<O: TxLinks<A>>(
         &mut self,
@@ -176,7 +179,8 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         }
     }
 
-    /// As [`Transmitter::dispatch`], for a message that did not go at once; if it was `offered`, there was no room for it.
+    /// As [`Transmitter::dispatch`], for a message that did not go at once; if it was `offered`,
+    /// there was no room for it.
     #[inline(never)]
     fn dispatch_rest<O: TxLinks<A>>(
         &mut self,
@@ -204,7 +208,8 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
                 return Err(PostError::QueueFull);
             }
         } else if !source.can_wait() {
-            // If the link filled up half-way, the rest would have to wait in a buffer that is not ours.
+            // If the link filled up half-way, the rest would have to wait in a buffer that is not
+            // ours.
             return Err(PostError::TooLongToQueue {
                 length_bytes: data_bytes,
             });

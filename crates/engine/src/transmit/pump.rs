@@ -9,10 +9,11 @@ use super::streaming::{SendProgress, StreamingSend};
 use super::{Pumped, Transmitter};
 
 impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
-    /// Offers queued packets to the links, at most `packets_max`. Links take turns, of [`BACKLOG_BURST`] packets; on each,
-    /// termini take turns, each of as many packets as its priority says: so a message waits at most for one
-    /// turn of every other terminus that sends to its link, and never for what is sent to another. Each
-    /// link that may have room is served; of those that turn out to have none, a few are offered a packet.
+    /// Offers queued packets to the links, at most `packets_max`. Links take turns, of
+    /// [`BACKLOG_BURST`] packets; on each, termini take turns, each of as many packets as its
+    /// priority says: so a message waits at most for one turn of every other terminus that sends to
+    /// its link, and never for what is sent to another. Each link that may have room is served; of
+    /// those that turn out to have none, a few are offered a packet.
     pub fn pump<O: TxLinks<A>>(&mut self, tx_links: &mut O, packets_max: usize) -> Pumped {
         self.pumps = self.pumps.wrapping_add(1);
         let mut packets = 0;
@@ -54,8 +55,8 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         }
     }
 
-    /// Whether nothing has changed since that link was found full. Now and then a packet is offered all the same: want of
-    /// room may have had another cause.
+    /// Whether nothing has changed since that link was found full. Now and then a packet is offered
+    /// all the same: want of room may have had another cause.
     fn rests<O: TxLinks<A>>(&self, index: u32, tx_links: &O) -> bool {
         let backlog = self.backlogs.get(index as usize);
         !self.pumps.is_multiple_of(PUMPS_PER_TRIAL)

@@ -1,4 +1,5 @@
-//! Messages that are sent from where they lie, as far as their link takes them, in the turns of their terminus.
+//! Messages that are sent from where they lie, as far as their link takes them, in the turns of
+//! their terminus.
 
 use crate::backlog::{Offered, Source};
 use crate::limits::STREAMING_BURST;
@@ -69,9 +70,9 @@ impl StreamingSend<'_> {
 }
 
 impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
-    /// Begins a message whose bytes stay the caller's and are sent from where
-    /// they are, by calls of [`Transmitter::continue_streaming`]. Nothing of the terminus may wait for
-    /// the same link, as their order is kept.
+    /// Begins a message whose bytes stay the caller's and are sent from where they are, by calls of
+    /// [`Transmitter::continue_streaming`]. Nothing of the terminus may wait for the same link, as
+    /// their order is kept.
     pub fn begin_streaming<O: TxLinks<A>>(
         &mut self,
         id: TerminusId,
@@ -98,8 +99,8 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         Ok(segmenter)
     }
 
-    /// Sends as many packets of a streaming send as the link takes, at most
-    /// [`STREAMING_BURST`]. Other termini whose messages wait for the link have their turns meanwhile. When it is all
+    /// Sends as many packets of a streaming send as the link takes, at most [`STREAMING_BURST`].
+    /// Other termini whose messages wait for the link have their turns meanwhile. When it is all
     /// sent, the caller reports it with [`Transmitter::finish_streaming`].
     pub fn continue_streaming<O: TxLinks<A>>(
         &mut self,

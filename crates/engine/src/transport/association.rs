@@ -74,16 +74,18 @@ pub(super) struct KeepAlive {
     pub(super) times: u32,
 }
 
-/// One interface's end of an association with an interface of another host. A pure state machine: see
-/// [`crate::transport`].
+/// One interface's end of an association with an interface of another host. A pure state machine:
+/// see [`crate::transport`].
 ///
-/// * *From the application*: [`offer`](Self::offer), [`offer_short`](Self::offer_short), [`flush`](Self::flush),
-///   [`close`](Self::close); what comes back: [`next_return`](Self::next_return).
+/// * *From the application*: [`offer`](Self::offer), [`offer_short`](Self::offer_short),
+///   [`flush`](Self::flush), [`close`](Self::close); what comes back:
+///   [`next_return`](Self::next_return).
 /// * *To and from the wire*: [`next_frame`](Self::next_frame) until there is none,
 ///   [`take_frame`](Self::take_frame), [`deadline_ns`](Self::deadline_ns), [`fail`](Self::fail).
-/// * *To the interface*: what `take_frame` gave out ends with [`taken`](Self::taken) or [`nack`](Self::nack);
-///   single packets with [`refused`](Self::refused).
-/// * *State*: [`close_reason`](Self::close_reason), [`is_idle`](Self::is_idle), [`statistics`](Self::statistics).
+/// * *To the interface*: what `take_frame` gave out ends with [`taken`](Self::taken) or
+///   [`nack`](Self::nack); single packets with [`refused`](Self::refused).
+/// * *State*: [`close_reason`](Self::close_reason), [`is_idle`](Self::is_idle),
+///   [`statistics`](Self::statistics).
 #[derive(Debug)]
 pub struct Association {
     pub(super) settings: Settings,
@@ -100,7 +102,8 @@ pub struct Association {
     pub(super) asked_ns: u64,
     /// Path of the last answer.
     pub(super) answered: u8,
-    /// Consecutive rounds of NACKs without an acknowledgement. While there are any, frames are sent one by one.
+    /// Consecutive rounds of NACKs without an acknowledgement. While there are any, frames are sent
+    /// one by one.
     pub(super) backoff_rounds: u8,
     /// When the receiver-not-ready backoff ends, and when this round of it began.
     pub(super) retry_at_ns: u64,
@@ -115,7 +118,8 @@ pub struct Association {
     /// At which time it was looked last for what is lost; not since a frame came.
     pub(super) expired_ns: Option<u64>,
     pub(super) returns: VecDeque<ReturnedFrame>,
-    /// Of frames that are not acknowledged: which packets were refused, as far as the peer has told.
+    /// Of frames that are not acknowledged: which packets were refused, as far as the peer has
+    /// told.
     pub(super) in_part: BTreeMap<u16, Vec<RefusedRun>>,
     pub(super) close_reason: Option<CloseReason>,
     /// Paths, as bits, over which the peer is still to be told that this side has closed.
@@ -125,15 +129,16 @@ pub struct Association {
 }
 
 impl Association {
-    /// A new one: nothing was sent or taken. Both sides begin so, after the handshake of their carrier. Allocates
-    /// its tables, and no buffers.
+    /// A new one: nothing was sent or taken. Both sides begin so, after the handshake of their
+    /// carrier. Allocates its tables, and no buffers.
     pub fn new(settings: Settings) -> Result<Self, BadSettings> {
         settings.check()?;
         Ok(Self::with_checked(settings))
     }
 
-    /// As [`Association::new`], but the first frame of each channel has that number, which must be the same on both sides: for
-    /// tests of what happens when numbers begin anew. Otherwise it is 1.
+    /// As [`Association::new`], but the first frame of each channel has that number, which must be
+    /// the same on both sides: for tests of what happens when numbers begin anew. Otherwise it is
+    /// 1.
     pub fn beginning_at(settings: Settings, first_sequence: u32) -> Result<Self, BadSettings> {
         let mut association = Self::new(settings)?;
         let before = first_sequence.wrapping_sub(1);
@@ -190,27 +195,30 @@ impl Association {
         payload_max_bytes(self.frame_bytes)
     }
 
-    /// Frames that are filled from now on have so many bytes at most; [`FRAME_BYTES_MIN`], and what the settings say, bound it.
-    /// What is already in a longer one, or in flight, stays so.
+    /// Frames that are filled from now on have so many bytes at most; [`FRAME_BYTES_MIN`], and what
+    /// the settings say, bound it. What is already in a longer one, or in flight, stays so.
     pub fn limit_frames(&mut self, frame_bytes: usize) {
         self.frame_bytes = frame_bytes.clamp(FRAME_BYTES_MIN, self.settings.frame_bytes);
     }
 
-    /// How many bytes the longest frame has that was not acknowledged, without acknowledgements that ride along. Looks at every channel.
+    /// How many bytes the longest frame has that was not acknowledged, without acknowledgements
+    /// that ride along. Looks at every channel.
     pub fn longest_frame_bytes(&self) -> usize {
         HEADER_BYTES + self.send.longest()
     }
 
-    /// How many frames of that path were given up on since one was acknowledged that was no shorter than the shortest of them,
-    /// and how many bytes of packets that one has. A path that has become narrower shows so.
+    /// How many frames of that path were given up on since one was acknowledged that was no shorter
+    /// than the shortest of them, and how many bytes of packets that one has. A path that has
+    /// become narrower shows so.
     pub fn losses(&self, path: u8) -> (u32, usize) {
         let path = self.paths.get(usize::from(path));
         path.map_or((0, usize::MAX), |path| path.losses)
     }
 
-    /// Accepts a packet, and copies it. `metadata` and `parts` have the lengths that the header says.
-    /// [`Unsent::Full`] if no channel or buffer is free, too many frames wait to be sent, or the packet is larger than
-    /// [`payload_max_bytes`](Self::payload_max_bytes); [`Unsent::Gone`] after the association has ended. Allocates a buffer at times.
+    /// Accepts a packet, and copies it. `metadata` and `parts` have the lengths that the header
+    /// says. [`Unsent::Full`] if no channel or buffer is free, too many frames wait to be sent, or
+    /// the packet is larger than [`payload_max_bytes`](Self::payload_max_bytes); [`Unsent::Gone`]
+    /// after the association has ended. Allocates a buffer at times.
     pub fn offer<A: Area>(
         &mut self,
         header: &Header,
@@ -236,8 +244,8 @@ impl Association {
         self.fill(|previous, into, at, end| previous.write(header, metadata, parts, into, at, end))
     }
 
-    /// Accepts a short packet of 16 bytes, for which it has a form of its own; otherwise as [`Association::offer`], which all others
-    /// are for.
+    /// Accepts a short packet of 16 bytes, for which it has a form of its own; otherwise as
+    /// [`Association::offer`], which all others are for.
     #[inline]
     pub fn offer_short(&mut self, short: &Short) -> Result<(), Unsent> {
         debug_assert_eq!(usize::from(short.length_bytes), COMPACT_BYTES);
@@ -331,8 +339,8 @@ impl Association {
         self.complete_frame();
     }
 
-    /// A mark behind everything that was accepted so far, for [`Association::is_settled`]. What waits to fill a frame need
-    /// not wait any longer.
+    /// A mark behind everything that was accepted so far, for [`Association::is_settled`]. What
+    /// waits to fill a frame need not wait any longer.
     pub fn mark(&mut self) -> u64 {
         self.complete_frame();
         self.drop_empty_frame();
@@ -340,8 +348,8 @@ impl Association {
         u64::from(round) << 16 | u64::from(next_channel)
     }
 
-    /// Whether everything that was accepted before that mark is acknowledged, which the peer does after its interface has
-    /// taken or refused it, or has come back. Looks at every channel.
+    /// Whether everything that was accepted before that mark is acknowledged, which the peer does
+    /// after its interface has taken or refused it, or has come back. Looks at every channel.
     pub fn is_settled(&self, mark: u64) -> bool {
         self.send.is_free_before((mark >> 16) as u32, mark as u16)
     }
@@ -381,8 +389,8 @@ impl Association {
         self.close_reason
     }
 
-    /// The carrier knows that nothing will come or go any more: the association ends, and what was not acknowledged
-    /// comes back. Nothing happens if it has ended already.
+    /// The carrier knows that nothing will come or go any more: the association ends, and what was
+    /// not acknowledged comes back. Nothing happens if it has ended already.
     pub fn fail(&mut self, why: CloseReason) {
         if self.close_reason.is_some() {
             return;
@@ -408,8 +416,8 @@ impl Association {
         }
     }
 
-    /// Ends the association, and lets the peer know with the next frames, which need not arrive. What was not
-    /// acknowledged comes back; to lose nothing, wait until [`Association::is_idle`].
+    /// Ends the association, and lets the peer know with the next frames, which need not arrive.
+    /// What was not acknowledged comes back; to lose nothing, wait until [`Association::is_idle`].
     pub fn close(&mut self) {
         if self.close_reason.is_none() {
             self.fail(CloseReason::Closed);
@@ -432,7 +440,8 @@ impl Association {
         returned_frame.current(self.buffers.peek(returned_frame.buffer()))
     }
 
-    /// Gives the memory of buffers back, if none is in use. They are allocated again when they are needed.
+    /// Gives the memory of buffers back, if none is in use. They are allocated again when they are
+    /// needed.
     pub fn give_back(&mut self) {
         self.drop_empty_frame();
         self.buffers.give_back();

@@ -67,8 +67,8 @@ pub enum Return {
     Refused(Refusal),
     /// The same, for a reason of that number, which this version does not know.
     RefusedOtherwise(u8),
-    /// The association ended before the packet was acknowledged. It may have been delivered, unless it was
-    /// never sent; the sender cannot know.
+    /// The association ended before the packet was acknowledged. It may have been delivered, unless
+    /// it was never sent; the sender cannot know.
     Ended(CloseReason),
 }
 
@@ -92,7 +92,8 @@ impl fmt::Display for Return {
     }
 }
 
-/// A packet that was not delivered, with the copy that was kept of it (4.4: return to sender needs no other).
+/// A packet that was not delivered, with the copy that was kept of it (4.4: return to sender needs
+/// no other).
 #[derive(Clone, Copy, Debug)]
 pub struct Returned<'a> {
     /// Its header.
@@ -102,8 +103,8 @@ pub struct Returned<'a> {
     pub data: &'a [u8],
     /// Why.
     pub reason: Return,
-    /// Whether it was never given to the wire, so that it is certain that it was not delivered. Refused packets
-    /// were.
+    /// Whether it was never given to the wire, so that it is certain that it was not delivered.
+    /// Refused packets were.
     pub was_never_sent: bool,
 }
 

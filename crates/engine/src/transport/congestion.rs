@@ -27,7 +27,8 @@ use far::Far;
 
 /// A frame.
 const ONE: u64 = 1 << 20;
-/// Frames that the window grows by in a round trip; large ones by this part, so that they do not take hundreds.
+/// Frames that the window grows by in a round trip; large ones by this part, so that they do not
+/// take hundreds.
 const GROWTH: u64 = ONE;
 const GROWTH_SHIFT: u32 = 6;
 /// One hundredth of a frame: then one is sent in a hundred round trips.
@@ -36,7 +37,8 @@ const LEAST: u64 = ONE / 100;
 const SHRINKAGE_MAX: u64 = ONE / 2;
 /// The part of the excess over the target delay by which the window shrinks: four fifths.
 const SHRINKAGE: u64 = ONE * 4 / 5;
-/// Part of the frames that may be lost while no queue shows: one sixth; and if one does: one thirty-second.
+/// Part of the frames that may be lost while no queue shows: one sixth; and if one does: one
+/// thirty-second.
 const LOSS_CLEAR: u32 = 6;
 const LOSS_QUEUED: u32 = 32;
 /// Lost frames are counted among so many at least: while no queue shows, among several calls full
@@ -194,7 +196,8 @@ impl Window {
             true => self.target_ns,
             false => self.target_ns.max(base_ns + base_ns / ROOM_PART + ROOM_NS),
         };
-        // 1/sqrt(window), in 1/1024, less what it is for the largest that is scaled; 3.16 is 1/sqrt(0.1).
+        // 1/sqrt(window), in 1/1024, less what it is for the largest that is scaled; 3.16 is
+        // 1/sqrt(0.1).
         let inverse = ONE / self.size.isqrt().max(1);
         let scale = inverse.clamp(1024 / SCALED_MAX_ROOT, 3_238) - 1024 / SCALED_MAX_ROOT;
         own_ns + self.target_ns * scale / 1024
@@ -226,7 +229,8 @@ impl Window {
             } else if self.size >= ONE {
                 frames * GROWTH.max(self.size >> GROWTH_SHIFT) * ONE / self.size
             } else {
-                // A window of less than a frame gets as much in a round trip, however rarely it sends.
+                // A window of less than a frame gets as much in a round trip, however rarely it
+                // sends.
                 GROWTH / 4
             };
             self.size = self.size.min(self.near_max);
@@ -331,7 +335,8 @@ impl Window {
         true
     }
 
-    /// Nothing came back for long: one frame at a time, until something does; then quickly up to half of before.
+    /// Nothing came back for long: one frame at a time, until something does; then quickly up to
+    /// half of before.
     pub(super) fn collapse(&mut self) {
         if self.size > ONE {
             self.before = Some((self.size, self.start_until));

@@ -290,9 +290,10 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Answers a frame for an interface that is not resident (4.4.4), without any state: its timestamp comes back, and if it
-/// brought packets, a NACK. Gives the bytes of the answer, or nothing if there is nothing to answer, or `into`
-/// is shorter than 31 bytes. The answer goes back on the same path.
+/// Answers a frame for an interface that is not resident (4.4.4), without any state: its timestamp
+/// comes back, and if it brought packets, a NACK. Gives the bytes of the answer, or nothing if
+/// there is nothing to answer, or `into` is shorter than 31 bytes. The answer goes back on the same
+/// path.
 pub fn answer_not_resident(now_ns: u64, plain: &[u8], into: &mut [u8]) -> Option<usize> {
     let frame = Frame::read(plain)?;
     let header = frame.header;

@@ -1,7 +1,9 @@
-//! Packets as they lie in a frame, one after the other. The bytes are in the documentation of [`crate::transport`].
+//! Packets as they lie in a frame, one after the other. The bytes are in the documentation of
+//! [`crate::transport`].
 //!
-//! A packet carries only the parts of its address, key, offset and word that differ from the packet before it, so that a
-//! short one takes from 17 bytes on. The decoder reads foreign bytes and is total; it checks no kinds, slots or keys.
+//! A packet carries only the parts of its address, key, offset and word that differ from the packet
+//! before it, so that a short one takes from 17 bytes on. The decoder reads foreign bytes and is
+//! total; it checks no kinds, slots or keys.
 
 use crate::key::Key;
 use crate::limits::{SHORT_BYTES_MAX, USER_METADATA_BYTES};
@@ -41,7 +43,8 @@ pub(super) const COMPACT_BYTES: usize = 16;
 const COMPACT_BYTES_MAX: usize = 1 + ADDRESS_BYTES + 8 + 8 + COMPACT_BYTES;
 /// Bytes of any short packet at most.
 pub(super) const SHORT_PACKET_BYTES_MAX: usize = GENERAL_BYTES_MAX + 8 + SHORT_BYTES_MAX;
-/// Bytes behind the end of what may be filled, so that a short packet is written without asking for each field.
+/// Bytes behind the end of what may be filled, so that a short packet is written without asking for
+/// each field.
 pub(super) const SLACK_BYTES: usize = 48;
 const _: () = assert!(COMPACT_BYTES_MAX <= SLACK_BYTES && GENERAL_BYTES_MAX <= SLACK_BYTES);
 
@@ -76,7 +79,8 @@ static FRONT_BYTES: [u8; 64] = {
     table
 };
 
-/// What the next packet may refer to: the fields of the one before; zeros at the beginning of a frame.
+/// What the next packet may refer to: the fields of the one before; zeros at the beginning of a
+/// frame.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct PreviousPacket {
     to: u64,
@@ -97,8 +101,8 @@ pub(super) enum WriteError {
 }
 
 impl PreviousPacket {
-    /// Writes a packet's bytes before its data, all but the first. Gives that, how many they are, and what
-    /// the packet after it may refer to.
+    /// Writes a packet's bytes before its data, all but the first. Gives that, how many they are,
+    /// and what the packet after it may refer to.
     #[inline(always)]
     fn front(
         &self,
@@ -146,8 +150,8 @@ impl PreviousPacket {
         (form, at, after)
     }
 
-    /// Writes a short packet at `at` of `into`, of which bytes below `end` may be filled, and [`SLACK_BYTES`] after them
-    /// exist. Gives where the next one goes.
+    /// Writes a short packet at `at` of `into`, of which bytes below `end` may be filled, and
+    /// [`SLACK_BYTES`] after them exist. Gives where the next one goes.
     #[inline]
     pub(super) fn write_short(
         &mut self,
@@ -245,7 +249,8 @@ const fn travelling_bytes(flags: Flags, length_bytes: u32) -> u64 {
     }
 }
 
-/// Whether a packet with that header is [`Short`], with 16 bytes of data: then it travels in fewer bytes.
+/// Whether a packet with that header is [`Short`], with 16 bytes of data: then it travels in fewer
+/// bytes.
 pub(super) fn is_compact(header: &Header) -> bool {
     header.length_bytes as usize == COMPACT_BYTES
         && header.kind == Kind::WRITE
@@ -283,7 +288,8 @@ impl Packet<'_> {
     }
 }
 
-/// How many packets there are, if each is well made: all that a frame has behind its NACKs. Reads lengths only.
+/// How many packets there are, if each is well made: all that a frame has behind its NACKs. Reads
+/// lengths only.
 pub(super) fn count(bytes: &[u8]) -> Option<u16> {
     let (mut at, mut packets) = (0, 0_u16);
     loop {
@@ -336,7 +342,8 @@ impl Cursor {
 }
 
 impl<'a> Packets<'a> {
-    /// The packets in these bytes of a frame: the range that [`ReceiveToken`](super::ReceiveToken) names.
+    /// The packets in these bytes of a frame: the range that [`ReceiveToken`](super::ReceiveToken)
+    /// names.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,

@@ -1,4 +1,5 @@
-//! One path of an association: its sequence numbers, round-trip estimate and window, and whether frames are sent over it.
+//! One path of an association: its sequence numbers, round-trip estimate and window, and whether
+//! frames are sent over it.
 
 use super::congestion::Window;
 use super::frame::{HOLD_UNKNOWN, is_after};
@@ -68,7 +69,8 @@ pub(super) struct Path {
     reordering: u32,
     widened_ns: u64,
     lost_in_a_row: u32,
-    /// The same, but that acknowledged frames count only if they are no shorter than the shortest lost one; and its bytes.
+    /// The same, but that acknowledged frames count only if they are no shorter than the shortest
+    /// lost one; and its bytes.
     pub(super) losses: (u32, usize),
     /// The newest timestamp that came, and when.
     newest_stamp: Option<(u32, u64)>,
@@ -173,7 +175,8 @@ impl Path {
         self.round_trip.answered();
     }
 
-    /// A frame that was sent over it is lost. Returns whether the path should be deactivated if another path delivers.
+    /// A frame that was sent over it is lost. Returns whether the path should be deactivated if
+    /// another path delivers.
     pub(super) fn lost(&mut self, now_ns: u64, length_bytes: u16) -> bool {
         let (count, least_bytes) = self.losses;
         self.losses = (

@@ -1,5 +1,5 @@
-//! The receiver's channels (4.2.1, Figure 4): for each the number of the frame that was taken last, and what its sender
-//! is still to be told.
+//! The receiver's channels (4.2.1, Figure 4): for each the number of the frame that was taken last,
+//! and what its sender is still to be told.
 //!
 //! Duplicates end here, before a key is looked at or anything is counted. What was taken is told
 //! twice without being asked, as one run in two frames costs little and a lost acknowledgement
@@ -18,7 +18,8 @@ use super::frame::{
 use crate::limits::CHANNELS_OPEN_FIRST;
 use crate::refusal::Refusal;
 
-/// NACKs of whole frames that wait to be sent. Further ones are dropped; the peer sends those frames again.
+/// NACKs of whole frames that wait to be sent. Further ones are dropped; the peer sends those
+/// frames again.
 const NACKS_MAX: usize = 64;
 
 /// Runs of refused packets that are kept; beyond, those that were told are forgotten, and no frame
@@ -144,7 +145,8 @@ impl ReceiveTable {
             self.open(channel, sequence);
         }
         self.delivering.insert(channel);
-        // That the channel is used again shows that its sender knows what became of the frame before.
+        // That the channel is used again shows that its sender knows what became of the frame
+        // before.
         if !self.refused.is_empty() && self.forget_refused(channel) {
             self.partly.remove(channel);
         }
@@ -210,7 +212,8 @@ impl ReceiveTable {
         self.delivering.count()
     }
 
-    /// A packet of the frame that is being taken is not welcome. Indices of one frame do not go down.
+    /// A packet of the frame that is being taken is not welcome. Indices of one frame do not go
+    /// down.
     pub(super) fn refuse(
         &mut self,
         channel: u16,
@@ -420,7 +423,8 @@ impl ReceiveTable {
         }
     }
 
-    /// The run that begins at a marked channel and ends before that one; its marks go from one set to the other, or out.
+    /// The run that begins at a marked channel and ends before that one; its marks go from one set
+    /// to the other, or out.
     fn run_from(&mut self, first: u16, before: u16) -> Run {
         let sequence = self.taken[usize::from(first)];
         let mut end = first;

@@ -1,7 +1,7 @@
 //! What an association does with frames that come, and with what becomes of their packets.
 //!
-//! A frame is looked through before anything of it is believed: one that is malformed anywhere changes nothing. Work
-//! is bounded by its bytes, and by the table of channels once.
+//! A frame is looked through before anything of it is believed: one that is malformed anywhere
+//! changes nothing. Work is bounded by its bytes, and by the table of channels once.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -28,8 +28,9 @@ pub enum Incoming {
     Packets(ReceiveToken),
 }
 
-/// A frame that was given out. It is not given out again before [`Association::taken`] or [`Association::nack`] was
-/// told what became of it; if it is dropped, its channel is blocked for ever.
+/// A frame that was given out. It is not given out again before [`Association::taken`] or
+/// [`Association::nack`] was told what became of it; if it is dropped, its channel is blocked for
+/// ever.
 #[derive(PartialEq, Eq, Debug)]
 #[must_use = "packets that were given out must be taken, or put off"]
 pub struct ReceiveToken {
@@ -146,7 +147,8 @@ impl Association {
             }
             Standing::Delivering => {
                 self.statistics.stale += 1;
-                // The receiving application may be stopped, or computing. The sender gets an answer; otherwise it would give up.
+                // The receiving application may be stopped, or computing. The sender gets an
+                // answer; otherwise it would give up.
                 if header.flags & ASK != 0 {
                     let (channel, sequence) = (header.channel, header.sequence);
                     let full = NackReason::NoRoom;
@@ -169,8 +171,9 @@ impl Association {
         self.receive.take(now_ns, token.channel, token.sequence);
     }
 
-    /// The interface would not have that packet of the frame, the how manieth from 0. In the order of the packets. It
-    /// comes back to its sender when the frame is [`taken`](Self::taken). Allocates.
+    /// The interface would not have that packet of the frame, the how manieth from 0. In the order
+    /// of the packets. It comes back to its sender when the frame is [`taken`](Self::taken).
+    /// Allocates.
     pub fn refused(&mut self, token: &ReceiveToken, index: u16, reason: Refusal) {
         if index < token.count {
             self.receive
@@ -178,8 +181,8 @@ impl Association {
         }
     }
 
-    /// No packet of the frame was given to the interface, nor can be at present. Its sender is told, and will send it
-    /// again.
+    /// No packet of the frame was given to the interface, nor can be at present. Its sender is
+    /// told, and will send it again.
     pub fn nack(&mut self, now_ns: u64, token: ReceiveToken, why: NackReason) {
         self.receive
             .nack(now_ns, token.channel, token.sequence, token.stamp, why);
@@ -313,7 +316,8 @@ impl Association {
         if nack.has_runs() {
             let mut runs = self.refused_in_part(nack.channel);
             let is_whole = self.add_sane_runs(&entry, &mut runs, refused);
-            // Without the frames that came before it, the rest says nothing: the frame is sent again, and all is told again.
+            // Without the frames that came before it, the rest says nothing: the frame is sent
+            // again, and all is told again.
             if nack.reason == TAKEN_IN_PART || !is_whole {
                 self.paths[usize::from(entry.path)].round_trip.answered();
                 self.send.entry(nack.channel).unanswered_ns = now_ns;
@@ -331,7 +335,8 @@ impl Association {
         self.statistics.receiver_not_ready += 1;
         let is_latest = nack.stamp == entry.stamp;
         let this = self.send.entry(nack.channel);
-        // 4.4.4: there was an answer, so retries are counted anew; it is sent again when its time comes.
+        // 4.4.4: there was an answer, so retries are counted anew; it is sent again when its time
+        // comes.
         this.retries = 0;
         this.unanswered_ns = now_ns;
         self.paths[usize::from(entry.path)].round_trip.answered();
@@ -355,7 +360,8 @@ impl Association {
         }
     }
 
-    /// Adds runs of refused packets that are in the frame, in order, and each packet in one at most. Whether none is missing before them.
+    /// Adds runs of refused packets that are in the frame, in order, and each packet in one at
+    /// most. Whether none is missing before them.
     fn add_sane_runs(
         &mut self,
         entry: &Entry,

@@ -1,5 +1,5 @@
-//! Frames of which packets come back to their sender (4.4). The buffer that was kept for sending again is what they come
-//! back in.
+//! Frames of which packets come back to their sender (4.4). The buffer that was kept for sending
+//! again is what they come back in.
 
 use alloc::vec::Vec;
 

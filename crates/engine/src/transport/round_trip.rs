@@ -1,5 +1,5 @@
-//! The round-trip estimator of a path: round trips from echoed timestamps, and the retransmission timeout:
-//! the time after which an unacknowledged frame is sent again.
+//! The round-trip estimator of a path: round trips from echoed timestamps, and the retransmission
+//! timeout: the time after which an unacknowledged frame is sent again.
 
 /// How long the smallest round trip is remembered, at least; at most twice as long.
 const MEMORY_NS: u64 = 10_000_000_000;

@@ -1,9 +1,10 @@
-//! The sender's channels (4.2.1, Figure 4): for each the number of its frame, the time and count of its transmissions,
-//! and the frame itself until it is acknowledged.
+//! The sender's channels (4.2.1, Figure 4): for each the number of its frame, the time and count of
+//! its transmissions, and the frame itself until it is acknowledged.
 //!
-//! Every frame stands in one list: ready to be sent, in flight on a path, lost, or refused by a receiver that was not ready. Lists are
-//! linked through the entries, so that to schedule, to delete and to find the first takes the same time always
-//! (4.3). What is in flight on a path stands in the order of sending.
+//! Every frame stands in one list: ready to be sent, in flight on a path, lost, or refused by a
+//! receiver that was not ready. Lists are linked through the entries, so that to schedule, to
+//! delete and to find the first takes the same time always (4.3). What is in flight on a path
+//! stands in the order of sending.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -48,7 +49,8 @@ struct List {
 /// A channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// When it was sent last; of a frame whose receiver was not ready, the time of that transmission.
+    /// When it was sent last; of a frame whose receiver was not ready, the time of that
+    /// transmission.
     pub(super) sent_ns: u64,
     /// Since when there was no answer.
     pub(super) unanswered_ns: u64,
@@ -181,8 +183,8 @@ impl SendTable {
         &mut self.entries[usize::from(channel)]
     }
 
-    /// The next free channel, for a frame in that buffer. As each is used once in a round at most, and has the
-    /// number of the round, its numbers only grow.
+    /// The next free channel, for a frame in that buffer. As each is used once in a round at most,
+    /// and has the number of the round, its numbers only grow.
     pub(super) fn begin(&mut self, buffer: u16) -> Option<u16> {
         if self.free.count() == 0 {
             self.open(0);
@@ -340,14 +342,16 @@ impl SendTable {
     }
 }
 
-/// Bytes before the packets in a buffer: for the headers that the carrier puts before a frame, and for the frame's header and acknowledgements.
+/// Bytes before the packets in a buffer: for the headers that the carrier puts before a frame, and
+/// for the frame's header and acknowledgements.
 pub(super) const FRONT_BYTES: usize = 128;
 const _: () = assert!(
     FRONT_BYTES >= CARRIER_HEAD_BYTES + HEADER_BYTES + ACKNOWLEDGE_ROOM_BYTES
         && SLACK_BYTES >= CARRIER_TAIL_BYTES
 );
 
-/// Buffers of frames: made when they are needed first, used again in the order in which caches like it.
+/// Buffers of frames: made when they are needed first, used again in the order in which caches like
+/// it.
 #[derive(Debug)]
 pub(super) struct Buffers {
     all: Vec<Box<[u8]>>,

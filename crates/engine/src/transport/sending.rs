@@ -1,8 +1,8 @@
 //! Sending: one function, [`Association::next_frame`], decides what an association sends, and when.
 //!
 //! First frames that concern one of several paths: a requested acknowledgement, or a probe. Then
-//! lost frames, frames whose receiver was not ready, new frames; each of them carries acknowledgements. If none of them may go,
-//! acknowledgements go alone when they are due.
+//! lost frames, frames whose receiver was not ready, new frames; each of them carries
+//! acknowledgements. If none of them may go, acknowledgements go alone when they are due.
 
 use super::association::Association;
 use super::close_reason::CloseReason;
@@ -16,8 +16,8 @@ use crate::limits::{CARRIER_HEAD_BYTES, CARRIER_TAIL_BYTES};
 /// Doublings of the receiver-not-ready backoff, at most.
 const BACKOFF_DOUBLINGS: u8 = 6;
 
-/// A frame with packets, in the buffer that holds it until it is acknowledged. It can be read there until the association is told
-/// of a frame that came, or asked for what comes back.
+/// A frame with packets, in the buffer that holds it until it is acknowledged. It can be read there
+/// until the association is told of a frame that came, or asked for what comes back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InFlightFrame {
     buffer: u16,
@@ -46,9 +46,9 @@ pub struct Outgoing {
 }
 
 impl Association {
-    /// The next frame to be sent at this time, written into `into`, which must have as many bytes as a frame may have;
-    /// otherwise there is none. Call it until there is none: after offering, after taking frames, and at
-    /// the deadline.
+    /// The next frame to be sent at this time, written into `into`, which must have as many bytes
+    /// as a frame may have; otherwise there is none. Call it until there is none: after offering,
+    /// after taking frames, and at the deadline.
     pub fn next_frame(&mut self, now_ns: u64, into: &mut [u8]) -> Option<Outgoing> {
         let (next, kept) = self.next_in_place(now_ns, into)?;
         if let Some(kept) = kept {
@@ -58,8 +58,8 @@ impl Association {
         Some(next)
     }
 
-    /// As [`Association::next_frame`], but a frame with packets stays where it is kept: nothing is copied, and `into` is for
-    /// those without.
+    /// As [`Association::next_frame`], but a frame with packets stays where it is kept: nothing is
+    /// copied, and `into` is for those without.
     pub fn next_in_place(
         &mut self,
         now_ns: u64,
@@ -72,7 +72,8 @@ impl Association {
         if self.close_reason.is_some() {
             return self.send_close(now_ns, into).map(|next| (next, None));
         }
-        // What concerns one path alone does not wait until data happen to take it, or until there are none.
+        // What concerns one path alone does not wait until data happen to take it, or until there
+        // are none.
         if self.paths.len() > 1
             && let Some((path, flags)) = self.path_answer(now_ns)
         {
@@ -105,8 +106,8 @@ impl Association {
         &bytes[kept.start - head_bytes..kept.end + tail_bytes]
     }
 
-    /// The same, for a carrier that wants to write before and behind it: [`CARRIER_HEAD_BYTES`] and [`CARRIER_TAIL_BYTES`] at most.
-    /// The frame itself must stay as it is.
+    /// The same, for a carrier that wants to write before and behind it: [`CARRIER_HEAD_BYTES`] and
+    /// [`CARRIER_TAIL_BYTES`] at most. The frame itself must stay as it is.
     #[inline]
     pub fn frame_with_margins_mut(
         &mut self,
@@ -118,7 +119,8 @@ impl Association {
         &mut bytes[kept.start - head_bytes..kept.end + tail_bytes]
     }
 
-    /// Fills a frame up to that length with zeros, which is padding, if it is shorter and no frame would be too long then.
+    /// Fills a frame up to that length with zeros, which is padding, if it is shorter and no frame
+    /// would be too long then.
     pub fn pad(&mut self, kept: &mut InFlightFrame, frame_bytes: usize) {
         let end = kept.start + frame_bytes;
         let bytes = self.buffers.whole_mut(kept.buffer);
@@ -129,7 +131,8 @@ impl Association {
         }
     }
 
-    /// Whether there is a fresh frame for the window: full ones that are ready, or few enough in flight that one need not be full.
+    /// Whether there is a fresh frame for the window: full ones that are ready, or few enough in
+    /// flight that one need not be full.
     pub(super) fn can_send_fresh(&self) -> bool {
         self.send.count(ListId::READY) > 0
             || self.has_open() && self.in_flight() < usize::from(self.settings.eager_frames)
@@ -140,8 +143,8 @@ impl Association {
         self.can_send_fresh() && self.best_path(u64::MAX, None).is_some()
     }
 
-    /// Of the paths that have room the one with the least in flight, but for `avoided` if there is another: so each has
-    /// a share, and the slower one a smaller.
+    /// Of the paths that have room the one with the least in flight, but for `avoided` if there is
+    /// another: so each has a share, and the slower one a smaller.
     fn best_path(&self, now_ns: u64, avoided: Option<u8>) -> Option<u8> {
         let in_flight = |path: u8| self.send.count(ListId::in_flight(path));
         let has_room = |path: u8| {
@@ -184,9 +187,10 @@ impl Association {
         Some((self.send.first(ListId::READY)?, path))
     }
 
-    /// Whether a frame was sent again in vain for long enough (4.4.2: so many retries without an answer). A path that was slow before it fell
-    /// silent has a window of less than a frame, which spreads the retries over minutes: then a few of them, and silence for as
-    /// long as all of them take otherwise, are enough.
+    /// Whether a frame was sent again in vain for long enough (4.4.2: so many retries without an
+    /// answer). A path that was slow before it fell silent has a window of less than a frame, which
+    /// spreads the retries over minutes: then a few of them, and silence for as long as all of them
+    /// take otherwise, are enough.
     fn is_unanswered(&self, now_ns: u64, entry: &Entry) -> bool {
         let Settings {
             retries_max,
@@ -371,7 +375,8 @@ impl Association {
         }
     }
 
-    /// When an answer that was asked for is due. What is just being taken is part of it, if that does not take long.
+    /// When an answer that was asked for is due. What is just being taken is part of it, if that
+    /// does not take long.
     pub(super) fn answer_ns(&self) -> Option<u64> {
         let wait_ns = match self.receive.delivering_count() {
             0 => 0,
@@ -380,7 +385,8 @@ impl Association {
         (self.asked != 0).then_some(wait_ns)
     }
 
-    /// A path on which the peer asked for an answer, or that was left and is to be tried; and the flags for it.
+    /// A path on which the peer asked for an answer, or that was left and is to be tried; and the
+    /// flags for it.
     fn path_answer(&mut self, now_ns: u64) -> Option<(u8, u8)> {
         if self.answer_ns().is_some_and(|at_ns| now_ns >= at_ns) {
             return Some((self.asked.trailing_zeros() as u8, 0));
@@ -394,8 +400,8 @@ impl Association {
         Some((at as u8, ASK))
     }
 
-    /// Answers go over one path after the other: over those that brought something, or if all of them were left,
-    /// over any that is not.
+    /// Answers go over one path after the other: over those that brought something, or if all of
+    /// them were left, over any that is not.
     fn next_answer_path(&self) -> u8 {
         let paths = self.settings.paths;
         let in_turn = || (1..=paths).map(|step| (self.answered % paths + step) % paths);

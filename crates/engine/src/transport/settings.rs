@@ -5,29 +5,33 @@ use super::packets::GENERAL_BYTES_MAX;
 use super::send_table::buffer_bytes;
 use crate::limits::{CHANNELS_MAX, FRAME_BYTES_MAX, FRAME_BYTES_MIN, PATHS_MAX};
 
-/// What an association is made with. Both ends must have the same `channels` and `frame_bytes`; the handshake of
-/// the carrier sees to it.
+/// What an association is made with. Both ends must have the same `channels` and `frame_bytes`; the
+/// handshake of the carrier sees to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Frames that may be without acknowledgement at a time, 1 to [`CHANNELS_MAX`].
     pub channels: u16,
-    /// The largest frame: what one datagram carries besides the wire's own, [`FRAME_BYTES_MIN`] to [`FRAME_BYTES_MAX`].
+    /// The largest frame: what one datagram carries besides the wire's own, [`FRAME_BYTES_MIN`] to
+    /// [`FRAME_BYTES_MAX`].
     pub frame_bytes: usize,
     /// Flows that frames are sprayed over, 1 to [`PATHS_MAX`].
     pub paths: u8,
-    /// Bytes of buffers at most; at least two of [`Settings::one_buffer_bytes`]. They are allocated when they are needed first.
+    /// Bytes of buffers at most; at least two of [`Settings::one_buffer_bytes`]. They are allocated
+    /// when they are needed first.
     pub buffer_bytes_max: usize,
-    /// Full frames that may wait to be sent; more are not accepted, so that termini are served in turn. At least 1.
+    /// Full frames that may wait to be sent; more are not accepted, so that termini are served in
+    /// turn. At least 1.
     pub ready_frames_max: u16,
     /// A frame that is not full goes at once while fewer than so many are in flight; at least 1.
     pub eager_frames: u16,
     /// Retries of a frame without an answer (4.4.2: 255).
     pub retries_max: u8,
-    /// How long a frame goes without an answer before the association ends, however many retries there were.
+    /// How long a frame goes without an answer before the association ends, however many retries
+    /// there were.
     pub no_answer_ns: u64,
-    /// With nothing in flight, how long the peer may be silent before a frame is asked of it, and then again and again, after
-    /// an eighth of that; zero: it is never asked. Without an answer to that the association ends as above. A carrier that
-    /// knows of deaths by itself need not ask.
+    /// With nothing in flight, how long the peer may be silent before a frame is asked of it, and
+    /// then again and again, after an eighth of that; zero: it is never asked. Without an answer to
+    /// that the association ends as above. A carrier that knows of deaths by itself need not ask.
     pub keep_alive_ns: u64,
     /// How long nothing is acknowledged before the association ends, though the peer answers.
     pub no_progress_ns: u64,
@@ -37,7 +41,8 @@ pub struct Settings {
     pub resend_min_ns: u64,
     /// Up to where the time doubles after which a frame is sent again.
     pub resend_max_ns: u64,
-    /// After a NACK a frame is sent again after this, and after twice as long each time, up to 64 times.
+    /// After a NACK a frame is sent again after this, and after twice as long each time, up to 64
+    /// times.
     pub not_ready_backoff_ns: u64,
     /// Frames that came, after which an acknowledgement is sent; at least 1.
     pub acknowledge_frames: u16,
@@ -50,7 +55,8 @@ pub struct Settings {
     pub delay_target_ns: u64,
     /// Window of a path at first, in frames; at least 1.
     pub window_initial_frames: u16,
-    /// Window of a path at most, in frames; at least the initial one. No more than the peer's socket can hold.
+    /// Window of a path at most, in frames; at least the initial one. No more than the peer's
+    /// socket can hold.
     pub window_max_frames: u16,
 }
 

@@ -1,8 +1,8 @@
 //! Suspending an association and resuming it while traffic is in flight (4.4.4).
 //!
-//! An association can be suspended when each frame that it sent has its acknowledgement, or the NACK of its *latest* transmission:
-//! no frame that is still in flight can then change its state. While it is suspended,
-//! [`answer_not_resident`](super::answer_not_resident) answers the peer.
+//! An association can be suspended when each frame that it sent has its acknowledgement, or the
+//! NACK of its *latest* transmission: no frame that is still in flight can then change its state.
+//! While it is suspended, [`answer_not_resident`](super::answer_not_resident) answers the peer.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -35,8 +35,8 @@ pub struct Suspended {
 }
 
 impl Association {
-    /// Stops new frames and frames whose receiver was not ready, so that the association can soon be suspended. Lost frames are
-    /// sent again.
+    /// Stops new frames and frames whose receiver was not ready, so that the association can soon
+    /// be suspended. Lost frames are sent again.
     pub fn prepare_suspend(&mut self) {
         self.is_suspending = true;
     }
@@ -46,8 +46,9 @@ impl Association {
         self.is_suspending = false;
     }
 
-    /// Whether the association can be suspended: each frame that was sent was acknowledged, or got the NACK of its latest
-    /// transmission; nothing is being taken; and whatever came back was fetched.
+    /// Whether the association can be suspended: each frame that was sent was acknowledged, or got
+    /// the NACK of its latest transmission; nothing is being taken; and whatever came back was
+    /// fetched.
     pub fn can_suspend(&self) -> bool {
         self.close_reason.is_none()
             && self.in_flight() == 0
@@ -56,7 +57,8 @@ impl Association {
             && self.returns.is_empty()
     }
 
-    /// Suspends the association, if it [`can_suspend`](Self::can_suspend); otherwise it comes back as it is. Allocates.
+    /// Suspends the association, if it [`can_suspend`](Self::can_suspend); otherwise it comes back
+    /// as it is. Allocates.
     pub fn suspend(mut self) -> Result<Suspended, Box<Association>> {
         if !self.can_suspend() {
             return Err(Box::new(self));
@@ -90,8 +92,8 @@ impl Association {
         })
     }
 
-    /// Resumes a suspended association. Frames whose receiver was not ready are sent again at once; windows and round trips are
-    /// learned anew.
+    /// Resumes a suspended association. Frames whose receiver was not ready are sent again at once;
+    /// windows and round trips are learned anew.
     pub fn resume(suspended: Suspended, now_ns: u64) -> Association {
         let settings = suspended.settings;
         let mut this = Self::with_checked(settings);

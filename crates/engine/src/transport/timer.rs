@@ -1,10 +1,12 @@
-//! Timers (4.3): retransmission timeouts of frames in flight, the end of the association, keep-alive, delayed acknowledgements.
+//! Timers (4.3): retransmission timeouts of frames in flight, the end of the association,
+//! keep-alive, delayed acknowledgements.
 //!
-//! The frames in flight on a path are in the order of sending, so only the first is looked at. The work is proportional to
-//! the number of paths and of lost frames.
+//! The frames in flight on a path are in the order of sending, so only the first is looked at. The
+//! work is proportional to the number of paths and of lost frames.
 //!
-//! With nothing in flight no timeout can pass, and the death of a silent peer would go unnoticed. For a carrier that does not
-//! hear of deaths the association sends keep-alive frames (not in the paper, whose hosts keep no state of idle peers).
+//! With nothing in flight no timeout can pass, and the death of a silent peer would go unnoticed.
+//! For a carrier that does not hear of deaths the association sends keep-alive frames (not in the
+//! paper, whose hosts keep no state of idle peers).
 
 use super::association::{Association, KeepAlive};
 use super::close_reason::CloseReason;
@@ -30,8 +32,8 @@ enum Loss {
 }
 
 impl Association {
-    /// When [`next_frame`](Self::next_frame) is to be called though nothing happens. Nothing if there is nothing to wait
-    /// for. May lie in the past.
+    /// When [`next_frame`](Self::next_frame) is to be called though nothing happens. Nothing if
+    /// there is nothing to wait for. May lie in the past.
     pub fn deadline_ns(&self) -> Option<u64> {
         if self.close_reason.is_some() {
             return (self.closing != 0).then_some(0);
@@ -91,7 +93,8 @@ impl Association {
         first
     }
 
-    /// When the peer is to be told what was taken, at the latest; part of [`deadline_ns`](Self::deadline_ns).
+    /// When the peer is to be told what was taken, at the latest; part of
+    /// [`deadline_ns`](Self::deadline_ns).
     #[inline]
     pub fn acknowledgement_due_ns(&self) -> Option<u64> {
         let is_full = self.receive.waiting() >= u32::from(self.settings.acknowledge_frames);
@@ -179,8 +182,8 @@ impl Association {
         ahead != 0 && ahead < 1 << 31
     }
 
-    /// When a frame is lost as frames of other paths were acknowledged that were sent later by more than a round trip of
-    /// the slowest: as soon as its own acknowledgement should be here.
+    /// When a frame is lost as frames of other paths were acknowledged that were sent later by more
+    /// than a round trip of the slowest: as soon as its own acknowledgement should be here.
     fn later_on_other_path_ns(&self, path: u8, entry: &Entry) -> Option<u64> {
         if self.paths.len() == 1 {
             return None;
@@ -247,9 +250,11 @@ impl Association {
         }
     }
 
-    /// The frame is given up on, and perhaps its path, if another one is active: the worst path is better than none.
+    /// The frame is given up on, and perhaps its path, if another one is active: the worst path is
+    /// better than none.
     fn lose(&mut self, now_ns: u64, path: u8, channel: u16, entry: &Entry, loss: Loss) {
-        // What was sent again already comes first, so that its retries run out before those of others begin.
+        // What was sent again already comes first, so that its retries run out before those of
+        // others begin.
         if entry.is_retransmitted {
             self.send.enlist_first(channel, ListId::LOST);
         } else {
@@ -264,7 +269,8 @@ impl Association {
         let this = &self.paths[usize::from(path)];
         let has_timed_out = loss == Loss::TimedOut && !this.is_inactive();
         let lost_in_a_row = this.lost_in_a_row();
-        // A path that has lost more since it last delivered is no better, though it may be late to say so.
+        // A path that has lost more since it last delivered is no better, though it may be late to
+        // say so.
         let is_better = |(at, known): (usize, &Path)| {
             at != usize::from(path)
                 && !known.is_inactive()

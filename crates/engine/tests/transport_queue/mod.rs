@@ -1,5 +1,5 @@
-//! A small model of a network, for rates and not for faults: senders with links of their own, one queue that all of them
-//! share, receivers behind it, and answers that come back without a queue.
+//! A small model of a network, for rates and not for faults: senders with links of their own, one
+//! queue that all of them share, receivers behind it, and answers that come back without a queue.
 #![allow(
     dead_code,
     unreachable_pub,

@@ -1,5 +1,5 @@
-//! What was promised: each packet that was offered is delivered once or comes back once. Both only if the association ended
-//! meanwhile and the packet had been sent: then nobody can know.
+//! What was promised: each packet that was offered is delivered once or comes back once. Both only
+//! if the association ended meanwhile and the packet had been sent: then nobody can know.
 
 use std::collections::BTreeMap;
 

@@ -74,7 +74,8 @@ impl Solo {
     }
 }
 
-/// 4.4.4: a NACK of an earlier transmission is an answer, but unloading waits for that of the latest.
+/// 4.4.4: a NACK of an earlier transmission is an answer, but unloading waits for that of the
+/// latest.
 pub fn suspension_waits_for_the_nack_of_the_latest_transmission() -> Checked {
     let (mut sender, mut receiver) = (Solo::new(quick()), Solo::new(quick()));
     let mut now_ns = 5_000_000;
@@ -120,7 +121,8 @@ pub fn suspension_waits_for_the_nack_of_the_latest_transmission() -> Checked {
     check(sender.is_idle(), "it is acknowledged")
 }
 
-/// The receiver of a frame may be stopped: as long as its host answers, it is not dead. It takes the frame in the end, once.
+/// The receiver of a frame may be stopped: as long as its host answers, it is not dead. It takes
+/// the frame in the end, once.
 pub fn a_frame_that_waits_to_be_taken_is_answered() -> Checked {
     let settings = Settings {
         no_answer_ns: 1_000_000,

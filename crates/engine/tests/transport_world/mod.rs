@@ -1,4 +1,5 @@
-//! Two associations and a bad network between them, in virtual time, and a checker that knows what was offered.
+//! Two associations and a bad network between them, in virtual time, and a checker that knows what
+//! was offered.
 #![allow(
     dead_code,
     unreachable_pub,

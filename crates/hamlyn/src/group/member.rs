@@ -30,8 +30,8 @@ pub enum MemberError {
     Ticket(#[from] TicketError),
 }
 
-/// A part of a group: a range of its buffer and a share of the count. A capability, like a ticket; to be used by one
-/// holder, once.
+/// A part of a group: a range of its buffer and a share of the count. A capability, like a ticket;
+/// to be used by one holder, once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Member {
     /// The range of the buffer.

@@ -1,4 +1,5 @@
-//! An interface takes the answers to the requests of its initiators, closes those that were dropped, and answers the requests of others.
+//! An interface takes the answers to the requests of its initiators, closes those that were
+//! dropped, and answers the requests of others.
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
@@ -10,7 +11,8 @@ use crate::half::Half;
 use crate::one_sided::{ANSWERS_MAX, Operation, Operations};
 
 impl<H: Host> Interface<H> {
-    /// Takes the answers that have come for an initiator, as far as that of an operation that is awaited, and moves packets.
+    /// Takes the answers that have come for an initiator, as far as that of an operation that is
+    /// awaited, and moves packets.
     pub(super) fn take_answers(&mut self, slot: SlotName, awaited: Option<Operation>) {
         let place = usize::from(slot.index());
         let taken = self.operating.initiators.get_mut(place);
@@ -62,8 +64,8 @@ impl<H: Host> Interface<H> {
         self.operating.left += 1;
     }
 
-    /// Closes the slots of initiators that were dropped, and of which all that they asked is answered; and tells the ends of
-    /// operations of others.
+    /// Closes the slots of initiators that were dropped, and of which all that they asked is
+    /// answered; and tells the ends of operations of others.
     #[inline]
     pub(super) fn close_left_initiators(&mut self) {
         if self.operating.left > 0 {

@@ -1,5 +1,6 @@
-//! The fast paths of one-sided operations: a request that fits the duplex line, and an answer that is the next message of all. What neither
-//! is takes the general way of [`operating`](super::operating), which refuses what is to be refused.
+//! The fast paths of one-sided operations: a request that fits the duplex line, and an answer that
+//! is the next message of all. What neither is takes the general way of
+//! [`operating`](super::operating), which refuses what is to be refused.
 
 use hamlyn_engine::limits::FAST_INDEX;
 use hamlyn_engine::operation::{RESPONSES_PER_LINK, ShortRequest};
@@ -16,7 +17,8 @@ use crate::message::Target;
 use crate::one_sided::{Initiator, Operation};
 
 impl<H: Host> Interface<H> {
-    /// The fast path for an operation of one request that fits the duplex line, if that is due; whether it was sent.
+    /// The fast path for an operation of one request that fits the duplex line, if that is due;
+    /// whether it was sent.
     #[inline(always)]
     pub(super) fn ask_at_once(
         &mut self,
@@ -70,8 +72,8 @@ impl<H: Host> Interface<H> {
         is_sent
     }
 
-    /// The fast path for an operation that was asked for in one request: whether the next message of all answers it as a whole, and
-    /// no end of an operation is to be told of.
+    /// The fast path for an operation that was asked for in one request: whether the next message
+    /// of all answers it as a whole, and no end of an operation is to be told of.
     #[inline(always)]
     pub(super) fn finish_at_hand(&mut self, initiator: &Initiator, operation: Operation) -> bool {
         let place = usize::from(initiator.slot.index());

@@ -1,8 +1,8 @@
-//! An interface tells the ends of one-sided operations by counters and notifications of the initiator
-//! ([`CompletionCounter`], decision 0037).
+//! An interface tells the ends of one-sided operations by counters and notifications of the
+//! initiator ([`CompletionCounter`], decision 0037).
 //!
-//! A poll takes the answers of operations whose ends are to be told. It only looks at answers that lie in their queues already, so
-//! it takes no other packets because of it.
+//! A poll takes the answers of operations whose ends are to be told. It only looks at answers that
+//! lie in their queues already, so it takes no other packets because of it.
 
 use hamlyn_engine::limits::FAST_INDEX;
 use hamlyn_engine::notification::Notification;
@@ -15,10 +15,12 @@ use crate::one_sided::{
 use crate::queue::Queue;
 
 impl<H: Host> Interface<H> {
-    /// Has the end of an operation announced in `queue`, a queue of this interface: a notification with the initiator's slot
-    /// ([`Initiator::slot`]) and `word`. It comes when [`Session::finish`](crate::Session::finish) no longer waits, which tells whether the operation was
-    /// carried out; until then it is outstanding. Of several that end at a time, the order is not said. A queue that is too short loses
-    /// announcements, as it loses messages. The first such call of an initiator allocates.
+    /// Has the end of an operation announced in `queue`, a queue of this interface: a notification
+    /// with the initiator's slot ([`Initiator::slot`]) and `word`. It comes when
+    /// [`Session::finish`](crate::Session::finish) no longer waits, which tells whether the
+    /// operation was carried out; until then it is outstanding. Of several that end at a time, the
+    /// order is not said. A queue that is too short loses announcements, as it loses messages. The
+    /// first such call of an initiator allocates.
     pub fn announce_completion(
         &mut self,
         initiator: &mut Initiator,
@@ -38,9 +40,10 @@ impl<H: Host> Interface<H> {
         Ok(())
     }
 
-    /// Gives an operation to a counter: when it ends, the counter counts it, and its place is free. It cannot be
-    /// [finished](crate::Session::finish) any more, so this is for operations without a value: what reads have read lies in the landing memory.
-    /// If the initiator is dropped before, it counts as failed. The first such call of an initiator allocates.
+    /// Gives an operation to a counter: when it ends, the counter counts it, and its place is free.
+    /// It cannot be [finished](crate::Session::finish) any more, so this is for operations without
+    /// a value: what reads have read lies in the landing memory. If the initiator is dropped
+    /// before, it counts as failed. The first such call of an initiator allocates.
     pub fn count_completion(
         &mut self,
         initiator: &mut Initiator,
@@ -58,7 +61,8 @@ impl<H: Host> Interface<H> {
     pub(super) fn tell_completions(&mut self) {
         let mut is_any = false;
         for index in 0..self.operating.initiators.len() {
-            // Taken out so that the interface can be called meanwhile; nothing that is called takes packets.
+            // Taken out so that the interface can be called meanwhile; nothing that is called takes
+            // packets.
             let is_it = |operations: &mut Box<Operations>| operations.is_completing();
             let taken = self.operating.initiators[index].take_if(is_it);
             let Some(mut operations) = taken else {

@@ -1,5 +1,6 @@
-//! One-sided operations in memory that the owner has exported to this interface ([`crate::export`], decision 0037): loads, stores
-//! and locked instructions of this process. Bounds and rights are those of the ticket and of the export.
+//! One-sided operations in memory that the owner has exported to this interface ([`crate::export`],
+//! decision 0037): loads, stores and locked instructions of this process. Bounds and rights are
+//! those of the ticket and of the export.
 
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_host::Host;
@@ -11,7 +12,8 @@ use super::initiators::Asking;
 use super::pieces::Pieces;
 use crate::one_sided::{Atomic, Initiator, OperationError};
 
-/// What a target says of an operation that does not fit its bounds, its rights or the alignment of words.
+/// What a target says of an operation that does not fit its bounds, its rights or the alignment of
+/// words.
 fn refusal(window: &DirectWindow, writes: bool, offset: u64, length_bytes: u64) -> Refusal {
     let end = offset.checked_add(length_bytes);
     if end.is_none_or(|end| end > window.length_bytes()) {
@@ -82,7 +84,8 @@ impl<H: Host> Interface<H> {
         self.direct(initiator)?.change(offset, atomic).ok()
     }
 
-    /// Reads bytes at `offset` of the ticket's place to where the caller wants them, if that can be done in memory; whether it could.
+    /// Reads bytes at `offset` of the ticket's place to where the caller wants them, if that can be
+    /// done in memory; whether it could.
     #[inline]
     pub(crate) fn read_direct(
         &mut self,

@@ -1,4 +1,5 @@
-//! An interface exports slots to peers, and imports those of others ([`crate::export`], decision 0037).
+//! An interface exports slots to peers, and imports those of others ([`crate::export`], decision
+//! 0037).
 
 use std::sync::Arc;
 
@@ -24,15 +25,15 @@ fn access(rights: Rights) -> Option<Access> {
     }
 }
 
-/// How what a ticket names is mapped. It was read from bytes or made by a slot, so its rights are of those;
-/// made up otherwise, they are the least.
+/// How what a ticket names is mapped. It was read from bytes or made by a slot, so its rights are
+/// of those; made up otherwise, they are the least.
 pub(crate) fn import_access(ticket: &ExportTicket) -> Access {
     access(ticket.rights).unwrap_or(Access::ReadOnly)
 }
 
 impl<H: Host> Interface<H> {
-    /// Lets peers map the memory of a slot, which must be over all of an [exportable area](crate::Area::exportable); see
-    /// [`crate::export`]. Allocates.
+    /// Lets peers map the memory of a slot, which must be over all of an [exportable
+    /// area](crate::Area::exportable); see [`crate::export`]. Allocates.
     pub fn export(&mut self, slot: &Slot) -> Result<Export, ExportError> {
         self.check()?;
         self.drain_events_if_asked();
@@ -64,12 +65,13 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// Ends an export. When this has returned, nothing that importers do changes the area any more; their operations go as
-    /// packets, which are judged as all others.
+    /// Ends an export. When this has returned, nothing that importers do changes the area any more;
+    /// their operations go as packets, which are judged as all others.
     ///
-    /// Copies the pages that are there, and allocates as much. What is stored into them meanwhile, by other threads or by
-    /// importers, may be lost. If there is no memory for that, nobody can take the export up any more, but those who have may still
-    /// write: free some memory and call this again.
+    /// Copies the pages that are there, and allocates as much. What is stored into them meanwhile,
+    /// by other threads or by importers, may be lost. If there is no memory for that, nobody can
+    /// take the export up any more, but those who have may still write: free some memory and call
+    /// this again.
     pub fn revoke_export(&mut self, export: &Export) -> Result<(), ExportError> {
         self.check()?;
         let secret = export.ticket.secret;
@@ -132,7 +134,8 @@ impl<H: Host> Interface<H> {
         Ok(import)
     }
 
-    /// The link to the owner of an export, if there is one, and room for one more import; or the import, if it is there already.
+    /// The link to the owner of an export, if there is one, and room for one more import; or the
+    /// import, if it is there already.
     pub(crate) fn way_to_import(
         &mut self,
         ticket: &ExportTicket,
@@ -154,8 +157,8 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Lets go of an import: operations go as packets again. Windows on it stay mapped as long as they live, and say that it does not
-    /// [last](crate::export::DirectWindow::lasts).
+    /// Lets go of an import: operations go as packets again. Windows on it stay mapped as long as
+    /// they live, and say that it does not [last](crate::export::DirectWindow::lasts).
     pub fn drop_import(&mut self, import: &Import) {
         if self.is_forked() {
             return;

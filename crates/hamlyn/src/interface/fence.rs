@@ -1,8 +1,9 @@
-//! Fences: completion at the receiver (decision 0020; `Hamlyn 6.2` has completion at the sender only).
+//! Fences: completion at the receiver (decision 0020; `Hamlyn 6.2` has completion at the sender
+//! only).
 //!
-//! A fence first waits until what was queued is handed to the links, then asks each peer to say when it has taken all
-//! that was sent, and waits for the answers. Peers answer apart: one that does not keeps the fence from ending well,
-//! and holds up nothing else.
+//! A fence first waits until what was queued is handed to the links, then asks each peer to say
+//! when it has taken all that was sent, and waits for the answers. Peers answer apart: one that
+//! does not keeps the fence from ending well, and holds up nothing else.
 
 use hamlyn_engine::memory::{LinkId, Unsent};
 use hamlyn_engine::send_observer::SendObserver;

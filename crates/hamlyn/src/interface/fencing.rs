@@ -40,8 +40,8 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Whether the last packet that came back from the peer of a target was for the target's slot, which the peer has closed. For
-    /// those that wait for an answer: nobody is there to give it.
+    /// Whether the last packet that came back from the peer of a target was for the target's slot,
+    /// which the peer has closed. For those that wait for an answer: nobody is there to give it.
     #[cold]
     #[inline(never)]
     pub(crate) fn is_closed_there(&mut self, target: &Target) -> bool {
@@ -126,7 +126,8 @@ impl<H: Host> Interface<H> {
                     let (link, to) = (leg.link, leg.to);
                     fence.refusals.push(Refusals { link, to, refused });
                 }
-                // Others may wait for this answer, or for a later one, and are not rung for any more.
+                // Others may wait for this answer, or for a later one, and are not rung for any
+                // more.
                 self.other_activity += 1;
                 Step::Answered
             }

@@ -18,9 +18,10 @@ use crate::message::{Message, Target, compose};
 use crate::outbound::Withheld;
 
 impl<H: Host> Interface<H> {
-    /// Sends a message gathered from send-buffer areas (`Hamlyn 2.3`): pulled by
-    /// the interface, packet by packet, as the link has room. The buffers must stay as they are until its
-    /// [`Completion`](hamlyn_engine::terminus::Completion). `message.data` is not used. Never blocks.
+    /// Sends a message gathered from send-buffer areas (`Hamlyn 2.3`): pulled by the interface,
+    /// packet by packet, as the link has room. The buffers must stay as they are until its
+    /// [`Completion`](hamlyn_engine::terminus::Completion). `message.data` is not used. Never
+    /// blocks.
     pub fn send_gather(
         &mut self,
         terminus: TerminusId,

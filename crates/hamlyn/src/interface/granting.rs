@@ -34,8 +34,8 @@ impl<H: Host> Interface<H> {
         Area::lendable(length_bytes).map_err(HostError::memory(length_bytes))
     }
 
-    /// Lets a peer store into these pages of the slot by itself; see [`crate::grant`]. The range
-    /// is relative to the slot, and must be whole pages of the area. Copies the pages, so it takes as
+    /// Lets a peer store into these pages of the slot by itself; see [`crate::grant`]. The range is
+    /// relative to the slot, and must be whole pages of the area. Copies the pages, so it takes as
     /// long as that, and allocates as much. What is stored into them meanwhile, by other threads or
     /// other interfaces, may be lost.
     pub fn grant(
@@ -103,12 +103,13 @@ impl<H: Host> Interface<H> {
         Ok((lent, secret))
     }
 
-    /// Ends a grant. When this has returned, nothing that the peer does changes the area any more; what it
-    /// placed and announced, but was not yet received here, is refused and counted
-    /// (`Refusal::NotGranted`). A peer that is still sending learns of it by itself and sends copies.
+    /// Ends a grant. When this has returned, nothing that the peer does changes the area any more;
+    /// what it placed and announced, but was not yet received here, is refused and counted
+    /// (`Refusal::NotGranted`). A peer that is still sending learns of it by itself and sends
+    /// copies.
     ///
-    /// Copies the pages, and allocates as much. If there is no memory for that, packets are refused from
-    /// now on, but the peer can still write the pages: free some memory and call this again.
+    /// Copies the pages, and allocates as much. If there is no memory for that, packets are refused
+    /// from now on, but the peer can still write the pages: free some memory and call this again.
     pub fn revoke_grant(&mut self, grant: &Grant) -> Result<(), GrantError> {
         self.check()?;
         let at = self
@@ -208,7 +209,8 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Lets go of a grant that was taken up: messages go as copies again. False if it was not there (any more).
+    /// Lets go of a grant that was taken up: messages go as copies again. False if it was not there
+    /// (any more).
     pub fn drop_grant(&mut self, ticket: &GrantTicket) -> bool {
         if self.is_forked() {
             return false;
@@ -227,7 +229,8 @@ impl<H: Host> Interface<H> {
         self.granting.accepted.len()
     }
 
-    /// Stores a message in its place and announces it, if its place was granted, and nothing stands in its way.
+    /// Stores a message in its place and announces it, if its place was granted, and nothing stands
+    /// in its way.
     #[inline(never)]
     pub(super) fn send_placed_at_once(
         &mut self,
@@ -249,8 +252,9 @@ impl<H: Host> Interface<H> {
         placed.ok()?
     }
 
-    /// Stores a message in its place and announces it, if its place was granted. `store` copies
-    /// the data of the message to where they belong in the granted pages; false if they are not to be had.
+    /// Stores a message in its place and announces it, if its place was granted. `store` copies the
+    /// data of the message to where they belong in the granted pages; false if they are not to be
+    /// had.
     #[inline(always)]
     pub(super) fn send_placed(
         &mut self,

@@ -51,7 +51,8 @@ impl Accepted {
 pub(super) struct Granting {
     pub(super) made: Vec<Made>,
     pub(super) accepted: Vec<Accepted>,
-    /// The place of the accepted grant into which the last message was stored: most likely the next one goes there.
+    /// The place of the accepted grant into which the last message was stored: most likely the next
+    /// one goes there.
     pub(super) at_hand: usize,
 }
 
@@ -103,8 +104,8 @@ impl Granting {
         self.accepted.swap_remove(self.at_hand);
     }
 
-    /// Has a message stored in its place, if that was granted, and announces it. Nothing if not, or if `store` says that it
-    /// was not stored.
+    /// Has a message stored in its place, if that was granted, and announces it. Nothing if not, or
+    /// if `store` says that it was not stored.
     #[inline(always)]
     pub(super) fn post<T: TransmitEnd, S: SendObserver<Area>>(
         &mut self,

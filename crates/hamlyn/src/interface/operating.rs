@@ -32,9 +32,9 @@ pub(super) const ONE_REQUEST_BYTES: u64 = (PACKET_PAYLOAD_MIN - PUT_METADATA_BYT
 const _: () = assert!(PACKET_PAYLOAD_MIN <= REQUEST_BYTES_MAX);
 
 impl<H: Host> Interface<H> {
-    /// Opens access to what a ticket names, for reading, putting and changing it. The ticket must be one for fast mode. If this
-    /// interface has [imported](crate::Session::import) the slot, operations are made in its memory, and are complete when they have begun.
-    /// Allocates.
+    /// Opens access to what a ticket names, for reading, putting and changing it. The ticket must
+    /// be one for fast mode. If this interface has [imported](crate::Session::import) the slot,
+    /// operations are made in its memory, and are complete when they have begun. Allocates.
     pub fn open_initiator(
         &mut self,
         target: Target,
@@ -81,8 +81,8 @@ impl<H: Host> Interface<H> {
         Ok(initiator)
     }
 
-    /// Begins an operation on pieces that lie in the ticket's place. One that can be carried out in memory
-    /// is, and one that is a request of the fast path is asked for; others are with
+    /// Begins an operation on pieces that lie in the ticket's place. One that can be carried out in
+    /// memory is, and one that is a request of the fast path is asked for; others are with
     /// [`Interface::ask_some`].
     #[inline]
     pub(crate) fn begin_operation<'a>(
@@ -119,8 +119,8 @@ impl<H: Host> Interface<H> {
         Ok(Begun::ToBeAsked(operation, asking))
     }
 
-    /// Sends requests of an operation, after those for the first `asked_bytes`, as far as there is room.
-    /// Nothing if that was not all; answers are taken in then, which make room.
+    /// Sends requests of an operation, after those for the first `asked_bytes`, as far as there is
+    /// room. Nothing if that was not all; answers are taken in then, which make room.
     pub(crate) fn ask_some(
         &mut self,
         initiator: &Initiator,
@@ -234,7 +234,8 @@ impl<H: Host> Interface<H> {
         Ok(bytes)
     }
 
-    /// Fetches the result of an operation, if it is complete. Its place is free then. Takes in what has come.
+    /// Fetches the result of an operation, if it is complete. Its place is free then. Takes in what
+    /// has come.
     pub(crate) fn try_finish(
         &mut self,
         initiator: &Initiator,
@@ -276,9 +277,9 @@ impl<H: Host> Interface<H> {
         Ok(self.operating.of(initiator)?.any())
     }
 
-    /// Whether something of operations is under way whose results nobody fetches: those that were given to
-    /// a counter, or begun in part only. What they read may still land, so its place must not be used again
-    /// before. Does not block.
+    /// Whether something of operations is under way whose results nobody fetches: those that were
+    /// given to a counter, or begun in part only. What they read may still land, so its place must
+    /// not be used again before. Does not block.
     pub fn awaits_given_up(&mut self, initiator: &Initiator) -> bool {
         if self.is_forked() {
             return false;
@@ -318,7 +319,8 @@ struct RequestWay {
 }
 
 impl RequestWay {
-    /// Offers a request to its link, or leaves it to the network processor that has the transmit half, if it may wait there.
+    /// Offers a request to its link, or leaves it to the network processor that has the transmit
+    /// half, if it may wait there.
     fn offer<H: Host>(
         &self,
         outbound: &mut OutboundOf<H>,

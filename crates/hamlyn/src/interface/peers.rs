@@ -13,18 +13,21 @@ use crate::peer::{LinkEnd, PeerIdentity};
 use crate::peer::{PeerLost, Undelivered};
 use crate::processor::{DriverEvent, take_event};
 
-/// Looks for the end of a lost link before another is given up on for want of room. One takes several if much came over it.
+/// Looks for the end of a lost link before another is given up on for want of room. One takes
+/// several if much came over it.
 const CLEARING_LOOKS: u32 = 64;
 
 impl<H: Host> Interface<H> {
-    /// Whether that link leads there, or led there before it ended; nothing if it ended so long ago that this is not known.
+    /// Whether that link leads there, or led there before it ended; nothing if it ended so long ago
+    /// that this is not known.
     pub(crate) fn led_to(&mut self, link: LinkId, destination: &Destination) -> Option<bool> {
         // A network processor may know of a link whose application does not.
         self.drain_events_if_asked();
         self.links.led_to(link, destination)
     }
 
-    /// The peer at the other end of a link; also after its end, as long as no other link has its place.
+    /// The peer at the other end of a link; also after its end, as long as no other link has its
+    /// place.
     pub fn identity_of(&mut self, link: LinkId) -> Option<PeerIdentity> {
         if self.is_forked() {
             return None;
@@ -90,8 +93,9 @@ impl<H: Host> Interface<H> {
         self.links.iter()
     }
 
-    /// How a link to another host is, and what its transport did: addresses, round trips, losses. Nothing if the link is gone, or
-    /// leads to an interface of this host. Allocates; not for the path of a message.
+    /// How a link to another host is, and what its transport did: addresses, round trips, losses.
+    /// Nothing if the link is gone, or leads to an interface of this host. Allocates; not for the
+    /// path of a message.
     pub fn connection_state(&self, link: LinkId) -> Option<ConnectionState> {
         if self.is_forked() {
             return None;
@@ -115,7 +119,8 @@ impl<H: Host> Interface<H> {
         self.links.recent_loss(peer)
     }
 
-    /// The next event, if there is one. Does not block. Losses of notifications are the queue's that lost them, and not told here.
+    /// The next event, if there is one. Does not block. Losses of notifications are the queue's
+    /// that lost them, and not told here.
     pub fn next_event(&mut self) -> Option<Event> {
         if self.is_forked() {
             return None;
@@ -147,14 +152,16 @@ impl<H: Host> Interface<H> {
         LossCause::of(end).map(LinkEnd::Lost)
     }
 
-    /// A packet that was sent and not delivered: its receiver refused it, or (between hosts) its link ended before it was
-    /// acknowledged; then it may have been delivered. Each is told once, on one host and between hosts, at the latest when
-    /// a fence that follows it is answered ([`Session::fence`](crate::Session::fence)). Does not block. On one host a refusal alone does not wake
-    /// a sender that sleeps; a fence does when it is answered.
+    /// A packet that was sent and not delivered: its receiver refused it, or (between hosts) its
+    /// link ended before it was acknowledged; then it may have been delivered. Each is told once,
+    /// on one host and between hosts, at the latest when a fence that follows it is answered
+    /// ([`Session::fence`](crate::Session::fence)). Does not block. On one host a refusal alone
+    /// does not wake a sender that sleeps; a fence does when it is answered.
     ///
-    /// Until the program fetches them, the newest of each link are kept, 1,024 between hosts and 63 on one host, and the others
-    /// counted ([`Interface::undelivered_forgotten`]). On one host the receiver itself reports what it refused; a receiver that
-    /// lies can hide or invent refusals of what was sent to it, and nothing else.
+    /// Until the program fetches them, the newest of each link are kept, 1,024 between hosts and 63
+    /// on one host, and the others counted ([`Interface::undelivered_forgotten`]). On one host the
+    /// receiver itself reports what it refused; a receiver that lies can hide or invent refusals of
+    /// what was sent to it, and nothing else.
     pub fn next_undelivered(&mut self) -> Option<Undelivered> {
         if self.is_forked() {
             return None;
@@ -172,8 +179,8 @@ impl<H: Host> Interface<H> {
         Some(Undelivered::new(to, &header, reason))
     }
 
-    /// How many packets were not delivered, were not fetched by [`Interface::next_undelivered`], and were forgotten because there were too many. Allocates; not for the path of
-    /// a message.
+    /// How many packets were not delivered, were not fetched by [`Interface::next_undelivered`],
+    /// and were forgotten because there were too many. Allocates; not for the path of a message.
     pub fn undelivered_forgotten(&self) -> u64 {
         if self.is_forked() {
             return 0;
@@ -181,13 +188,13 @@ impl<H: Host> Interface<H> {
         self.outbound.read(|outbound| outbound.tx_links.forgotten())
     }
 
-    /// Offers 1 to 1024 bytes, the ticket of a well-known slot or a seed say, to any peer that asks for
-    /// `item`, so that a program that knows only a name can make contact (`Hamlyn 6.3`).
+    /// Offers 1 to 1024 bytes, the ticket of a well-known slot or a seed say, to any peer that asks
+    /// for `item`, so that a program that knows only a name can make contact (`Hamlyn 6.3`).
     ///
-    /// With [`Supply::Once`] one asker gets the bytes, and several offers of the same name queue up; offer so a ticket that
-    /// only one peer should have. With [`Supply::Always`] every asker
-    /// gets them, and they replace all that was offered under the name before.
-    /// Every peer that may be linked to this interface may ask. The control thread answers while this program computes.
+    /// With [`Supply::Once`] one asker gets the bytes, and several offers of the same name queue
+    /// up; offer so a ticket that only one peer should have. With [`Supply::Always`] every asker
+    /// gets them, and they replace all that was offered under the name before. Every peer that may
+    /// be linked to this interface may ask. The control thread answers while this program computes.
     pub fn offer(&mut self, item: &str, supply: Supply, bytes: &[u8]) -> Result<(), HostError> {
         self.check()?;
         self.host.offer(item, supply, bytes)

@@ -69,7 +69,8 @@ impl<'a> Pieces<'a> {
         for &offset in offsets {
             ticket.place(offset, piece_bytes)?;
         }
-        // Each piece lies in the ticket, so with one piece or more the sum of a slice's length is the only product at stake.
+        // Each piece lies in the ticket, so with one piece or more the sum of a slice's length is
+        // the only product at stake.
         let length_bytes = (offsets.len() as u64).checked_mul(piece_bytes);
         Ok(Self {
             places: Places::Indexed(offsets),
@@ -82,7 +83,8 @@ impl<'a> Pieces<'a> {
         })
     }
 
-    /// Where the byte of that number lies, in the ticket's place, and how many follow it in its piece.
+    /// Where the byte of that number lies, in the ticket's place, and how many follow it in its
+    /// piece.
     #[inline]
     pub(crate) fn at(&self, position: u64) -> (u64, u64) {
         let (piece, within) = match position < self.piece_bytes {

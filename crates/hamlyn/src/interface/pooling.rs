@@ -9,9 +9,10 @@ use crate::grant::GrantError;
 use crate::peer::LinkEnd;
 
 impl<H: Host> Interface<H> {
-    /// Lets a peer of this host fetch a pool, once, with the number that this returns: [`crate::Session::fetch_pool`]. The peer maps
-    /// it read-only and keeps the mapping for as long as it likes: what a pool holds, now or later, is not secret from anybody
-    /// to whom it was shown. At most 256 files may wait to be fetched.
+    /// Lets a peer of this host fetch a pool, once, with the number that this returns:
+    /// [`crate::Session::fetch_pool`]. The peer maps it read-only and keeps the mapping for as long
+    /// as it likes: what a pool holds, now or later, is not secret from anybody to whom it was
+    /// shown. At most 256 files may wait to be fetched.
     pub fn show_pool(&mut self, pool: &Pool, peer: LinkId) -> Result<u64, GrantError> {
         self.check()?;
         self.drain_events_if_asked();

@@ -26,8 +26,9 @@ use crate::queue::Queue;
 use crate::wait::{Wait, WaitStep, Waiting};
 
 impl<H: Host> Interface<H> {
-    /// Looks for a message (`h_rcv`, `Hamlyn 3.2`). Does not block. If there is none, and one link only, the processor
-    /// pauses once, some tens of nanoseconds: those who look in a loop would disturb the sender otherwise.
+    /// Looks for a message (`h_rcv`, `Hamlyn 3.2`). Does not block. If there is none, and one link
+    /// only, the processor pauses once, some tens of nanoseconds: those who look in a loop would
+    /// disturb the sender otherwise.
     #[inline(always)]
     pub fn rcv(&mut self, queue: &mut Queue) -> Result<Option<Notification>, ReceiveError> {
         self.check()?;
@@ -39,9 +40,10 @@ impl<H: Host> Interface<H> {
         Ok(next)
     }
 
-    /// Takes the messages that are there, at most so many, as [`Interface::rcv`] would one by one, but short ones
-    /// for less. How many: fewer than `most` only if there were no more. Does not block. If notifications were lost,
-    /// that is an error as soon as it is found; those before it have been shown to `each`.
+    /// Takes the messages that are there, at most so many, as [`Interface::rcv`] would one by one,
+    /// but short ones for less. How many: fewer than `most` only if there were no more. Does not
+    /// block. If notifications were lost, that is an error as soon as it is found; those before it
+    /// have been shown to `each`.
     #[inline]
     pub fn receive_many(
         &mut self,
@@ -97,15 +99,16 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// The next message of all, if it is a short one in fast mode for that queue. The queue is known to be empty, which only a
-    /// packet can change, so what is announced there need not go through it.
+    /// The next message of all, if it is a short one in fast mode for that queue. The queue is
+    /// known to be empty, which only a packet can change, so what is announced there need not go
+    /// through it.
     #[inline(always)]
     pub(crate) fn take_at_hand(&mut self, queue: &Queue) -> Option<Notification> {
         Self::taken(at_hand(&mut self.inbound, queue))
     }
 
-    /// As [`Interface::next_notification`], for the answers to one-sided operations: it says which of them was answered, and the
-    /// program has no message to take.
+    /// As [`Interface::next_notification`], for the answers to one-sided operations: it says which
+    /// of them was answered, and the program has no message to take.
     #[inline(always)]
     pub(super) fn next_answer(
         &mut self,
@@ -135,8 +138,8 @@ impl<H: Host> Interface<H> {
         found
     }
 
-    /// As [`Interface::next_notification`], the fast path for messages to one-shot entries. Written out
-    /// beside its twin: with the way as an argument, a message took 39 instructions more.
+    /// As [`Interface::next_notification`], the fast path for messages to one-shot entries. Written
+    /// out beside its twin: with the way as an argument, a message took 39 instructions more.
     #[inline(always)]
     pub(crate) fn next_one_shot(
         &mut self,
@@ -152,7 +155,8 @@ impl<H: Host> Interface<H> {
         self.next_slowly(queue)
     }
 
-    /// The message that is awaited, if it is the next thing to be received at all and can take the fast path. It is not announced in the queue, which its slot names.
+    /// The message that is awaited, if it is the next thing to be received at all and can take the
+    /// fast path. It is not announced in the queue, which its slot names.
     #[inline(always)]
     pub(crate) fn next_awaited(
         &mut self,
@@ -177,11 +181,13 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// As [`Interface::rcv`], after a message that was not at hand. The caller passes [`Point::Taken`].
+    /// As [`Interface::rcv`], after a message that was not at hand. The caller passes
+    /// [`Point::Taken`].
     #[inline(never)]
     fn rcv_slowly(&mut self, queue: &mut Queue) -> Result<Option<Notification>, Overrun> {
         self.host.looks();
-        // Still empty, so what is next may be handed over. First, as it need not be asked then whether there is nothing.
+        // Still empty, so what is next may be handed over. First, as it need not be asked then
+        // whether there is nothing.
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
             && let Some(notification) = inbound.take_next_handed(queue.id)
@@ -212,8 +218,8 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Whether a poll would do nothing, told in a few instructions where there is but one link: a caller that waits for
-    /// that link looks all the more often.
+    /// Whether a poll would do nothing, told in a few instructions where there is but one link: a
+    /// caller that waits for that link looks all the more often.
     fn is_silent(&mut self, queue: &Queue) -> bool {
         if self.is_asked() {
             return false;
@@ -228,9 +234,9 @@ impl<H: Host> Interface<H> {
             && !outbound.tx_links.has_broken()
     }
 
-    /// Moves packets: takes what has come, sends what is queued, learns of
-    /// connections and losses. Returns the number of packets taken here. Does not block, but for a poll of the
-    /// network processor, if there is one.
+    /// Moves packets: takes what has come, sends what is queued, learns of connections and losses.
+    /// Returns the number of packets taken here. Does not block, but for a poll of the network
+    /// processor, if there is one.
     pub fn poll(&mut self) -> usize {
         if self.is_forked() {
             return 0;
@@ -259,7 +265,8 @@ impl<H: Host> Interface<H> {
         self.poll_with(waiting, waiting.is_none())
     }
 
-    /// As [`Interface::poll`], but leaves to the network processor what it has in hand: for those who look again and again.
+    /// As [`Interface::poll`], but leaves to the network processor what it has in hand: for those
+    /// who look again and again.
     pub(crate) fn poll_beside_processor(&mut self) {
         self.poll_with(None, false);
     }
@@ -300,8 +307,8 @@ impl<H: Host> Interface<H> {
                 });
                 if polled.packets > 0 {
                     self.other_activity += polled.packets;
-                    // If it sleeps, these packets may have been what it was to be woken for, and the next ones
-                    // are sent by peers that have rung already.
+                    // If it sleeps, these packets may have been what it was to be woken for, and
+                    // the next ones are sent by peers that have rung already.
                     processor.exchange.wake();
                 }
                 polled
@@ -382,9 +389,9 @@ impl<H: Host> Interface<H> {
         waiting.resumed(&mut self.adaptive_spin, self.host.now_ns());
     }
 
-    /// Begins a sleep if nothing has happened since the activity was `before`, which was before the caller last
-    /// looked at what it waits for: the network processor may have filled a queue since. Until when to sleep; nothing
-    /// if there is something to look at.
+    /// Begins a sleep if nothing has happened since the activity was `before`, which was before the
+    /// caller last looked at what it waits for: the network processor may have filled a queue
+    /// since. Until when to sleep; nothing if there is something to look at.
     #[cold]
     pub(crate) fn begin_sleep(
         &mut self,
@@ -392,8 +399,8 @@ impl<H: Host> Interface<H> {
         deadline_ns: Option<u64>,
     ) -> Option<Option<u64>> {
         self.prepare_wait();
-        // All that was sent while we were awake can be seen by now: look once more. What that look changes,
-        // the caller has not seen yet.
+        // All that was sent while we were awake can be seen by now: look once more. What that look
+        // changes, the caller has not seen yet.
         self.poll();
         let deadline_ns = match (deadline_ns, self.spare_due_ns) {
             (Some(deadline_ns), Some(due_ns)) => Some(deadline_ns.min(due_ns)),
@@ -475,11 +482,12 @@ impl<H: Host> Interface<H> {
         self.other_activity + packets
     }
 
-    /// For event loops over an interface that has no manager; [`crate::Manager::prepare_sleep`] is one call for all of
-    /// this, and polls before. Announces that this program is about to wait on [`Interface::descriptor`]. In order: note [`Interface::activity`]; look at your queues and
+    /// For event loops over an interface that has no manager; [`crate::Manager::prepare_sleep`] is
+    /// one call for all of this, and polls before. Announces that this program is about to wait on
+    /// [`Interface::descriptor`]. In order: note [`Interface::activity`]; look at your queues and
     /// end points; call this; [`Interface::poll`]; wait only if the activity is still the same; and
-    /// call [`Interface::end_wait`] in any case. Returns for how long to wait at most: then memory can be given back, or a peer that
-    /// could not be woken can be tried again.
+    /// call [`Interface::end_wait`] in any case. Returns for how long to wait at most: then memory
+    /// can be given back, or a peer that could not be woken can be tried again.
     pub fn prepare_wait(&mut self) -> Option<Duration> {
         if self.is_forked() {
             return None;

@@ -27,17 +27,17 @@ const SHORT_TRIES: u32 = 128;
 const SHORTS_MAX: u32 = 4096;
 
 impl<H: Host> Interface<H> {
-    /// Sends a message that need not wait (`h_send_msg`, `Hamlyn 3.2`), or queues it if the link has no
-    /// room at present. Nothing if there is room neither in the link nor in the queue; packets were moved
-    /// then ([`Interface::poll`]), and it is to be tried again. Does not block.
+    /// Sends a message that need not wait (`h_send_msg`, `Hamlyn 3.2`), or queues it if the link
+    /// has no room at present. Nothing if there is room neither in the link nor in the queue;
+    /// packets were moved then ([`Interface::poll`]), and it is to be tried again. Does not block.
     ///
-    /// If the place was granted ([`Session::accept_grant`]), the message is stored there at once, and only
-    /// its header is sent or queued.
+    /// If the place was granted ([`Session::accept_grant`]), the message is stored there at once,
+    /// and only its header is sent or queued.
     ///
     /// # Errors
     ///
-    /// [`PostError::TooLongToQueue`] for a message that is longer than both a packet of the link and the
-    /// 128 bytes that the work queue holds: [`Interface::send_some`] sends that, and
+    /// [`PostError::TooLongToQueue`] for a message that is longer than both a packet of the link
+    /// and the 128 bytes that the work queue holds: [`Interface::send_some`] sends that, and
     /// [`Interface::send_gather`].
     ///
     /// [`Session::accept_grant`]: crate::Session::accept_grant
@@ -55,10 +55,10 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Sends a message of any length, as far as there is room; nothing if that was not all of it. Then
-    /// this is to be called again with the same message, until all is sent, or the message is given up:
-    /// if a part of it was sent ([`Sending::sent_bytes`]), the receiver has that part, and its place is
-    /// not free. Does not block.
+    /// Sends a message of any length, as far as there is room; nothing if that was not all of it.
+    /// Then this is to be called again with the same message, until all is sent, or the message is
+    /// given up: if a part of it was sent ([`Sending::sent_bytes`]), the receiver has that part,
+    /// and its place is not free. Does not block.
     pub fn send_some(
         &mut self,
         terminus: TerminusId,
@@ -104,8 +104,8 @@ impl<H: Host> Interface<H> {
         self.post_short(terminus, target, message, form)
     }
 
-    /// Sends messages as long as they are short and nothing stands in their way. One that is not short is
-    /// left in `other`.
+    /// Sends messages as long as they are short and nothing stands in their way. One that is not
+    /// short is left in `other`.
     #[inline(always)]
     pub(crate) fn send_shorts<'m>(
         &mut self,
@@ -149,8 +149,8 @@ impl<H: Host> Interface<H> {
             .post_short(terminus, target.link, short, &mut outbound.tx_links)
     }
 
-    /// The general path, for a message that the fast one did not take. If there is no room, it moves
-    /// packets once, so that a program which only tries again and again gets on.
+    /// The general path, for a message that the fast one did not take. If there is no room, it
+    /// moves packets once, so that a program which only tries again and again gets on.
     #[inline(never)]
     pub(crate) fn send_general(
         &mut self,
@@ -184,8 +184,9 @@ impl<H: Host> Interface<H> {
         self.post_or_queue(terminus, target, message)
     }
 
-    /// Sends a message that is one packet of bytes, or that is stored in granted pages, if nothing stands in
-    /// its way: apart from the general path, because that takes much less where nothing else can be.
+    /// Sends a message that is one packet of bytes, or that is stored in granted pages, if nothing
+    /// stands in its way: apart from the general path, because that takes much less where nothing
+    /// else can be.
     #[inline(always)]
     pub(crate) fn send_at_once(
         &mut self,
@@ -247,7 +248,8 @@ impl<H: Host> Interface<H> {
         payload_max.is_some_and(|payload_max| payload_bytes <= payload_max)
     }
 
-    /// Sends a message that is one packet, if nothing stands in its way, by a transmit half that is lent.
+    /// Sends a message that is one packet, if nothing stands in its way, by a transmit half that is
+    /// lent.
     #[inline(never)]
     fn send_lent(
         &mut self,
@@ -277,9 +279,9 @@ impl<H: Host> Interface<H> {
         transmitter.post_at_once(terminus, posting, message.data, tx_links)
     }
 
-    /// Sends a short message that found no room, or others before it, if room comes soon: a program that
-    /// sends faster than its peer receives would else queue each of its messages, which costs more than
-    /// to send it. Tries a fixed number of times, and takes in packets in between.
+    /// Sends a short message that found no room, or others before it, if room comes soon: a program
+    /// that sends faster than its peer receives would else queue each of its messages, which costs
+    /// more than to send it. Tries a fixed number of times, and takes in packets in between.
     pub(crate) fn send_short_soon(
         &mut self,
         terminus: TerminusId,

@@ -1,10 +1,10 @@
-//! Threads and event loops that sleep at an interface's descriptor while the interface is used, by other threads or by other
-//! tasks of the same one.
+//! Threads and event loops that sleep at an interface's descriptor while the interface is used, by
+//! other threads or by other tasks of the same one.
 //!
-//! The first of them announces the sleep to the peers; others that come while the announcement stands join it, and the last
-//! to leave ends it. A peer rings once for an announcement, and the descriptor stays readable until the next one. So there is
-//! no next one before all have returned that slept by the last: a ring that one of them has not seen yet is never
-//! taken away.
+//! The first of them announces the sleep to the peers; others that come while the announcement
+//! stands join it, and the last to leave ends it. A peer rings once for an announcement, and the
+//! descriptor stays readable until the next one. So there is no next one before all have returned
+//! that slept by the last: a ring that one of them has not seen yet is never taken away.
 
 /// See the module.
 #[derive(Default)]

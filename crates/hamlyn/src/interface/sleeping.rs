@@ -12,10 +12,10 @@ use super::sleepers::Joined;
 const NAP: Duration = Duration::from_millis(1);
 
 impl<H: Host> Interface<H> {
-    /// A thread is about to sleep, if nothing has happened since the activity was `before`, which was
-    /// before it last looked at what it waits for: at the descriptor if it sleeps `elsewhere`, and in
-    /// [`Interface::sleep_here`] otherwise, which only a thread may that has the interface to itself.
-    /// If it is told to sleep, it calls [`Interface::leave_sleepers`] when it wakes.
+    /// A thread is about to sleep, if nothing has happened since the activity was `before`, which
+    /// was before it last looked at what it waits for: at the descriptor if it sleeps `elsewhere`,
+    /// and in [`Interface::sleep_here`] otherwise, which only a thread may that has the interface
+    /// to itself. If it is told to sleep, it calls [`Interface::leave_sleepers`] when it wakes.
     #[cold]
     pub(crate) fn join_sleepers(
         &mut self,
@@ -76,8 +76,8 @@ impl<H: Host> Interface<H> {
         matches!(rung, Some(Ok(true)))
     }
 
-    /// Wakes those that sleep at the descriptor, if anything has happened since they went to sleep: it may have happened for
-    /// one of them.
+    /// Wakes those that sleep at the descriptor, if anything has happened since they went to sleep:
+    /// it may have happened for one of them.
     #[cold]
     #[inline(never)]
     pub(crate) fn wake_sleepers_if_active(&mut self) {
@@ -86,8 +86,8 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Wakes them if a link ran out of room since they went to sleep, or is to answer a fence: peers ring only those that said that
-    /// they wait for it.
+    /// Wakes them if a link ran out of room since they went to sleep, or is to answer a fence:
+    /// peers ring only those that said that they wait for it.
     #[cold]
     #[inline(never)]
     pub(crate) fn wake_sleepers_for_credit(&mut self) {

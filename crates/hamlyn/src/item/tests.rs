@@ -55,7 +55,8 @@ proptest! {
     }
 }
 
-/// Its owner takes it back from a peer that does not come, so one that is old leads to what is gone.
+/// Its owner takes it back from a peer that does not come, so one that is old leads to what is
+/// gone.
 #[test]
 fn an_offer_is_kept_for_a_while() {
     let header = ItemHeader::new(Protocol::Stream, TypeName::BYTES);

@@ -124,8 +124,8 @@ impl List {
         })
     }
 
-    /// The next message, or the newest; it waits for one as long as `wait` says. `told` was taken from the
-    /// queue already. What ended the list goes to `over` if there is a message before it.
+    /// The next message, or the newest; it waits for one as long as `wait` says. `told` was taken
+    /// from the queue already. What ended the list goes to `over` if there is a message before it.
     #[inline(never)]
     pub(super) fn next_message<H: Host>(
         &mut self,
@@ -138,7 +138,8 @@ impl List {
     ) -> Result<Option<Came>, ReceiveError> {
         let mut waiting = Waiting::new(wait);
         if self.lane.is_latest() && self.next == 0 {
-            // What was published before it presented itself is shown by the head, and announced to nobody.
+            // What was published before it presented itself is shown by the head, and announced to
+            // nobody.
             waiting = waiting.look_every(LOOK_WAIT);
         }
         let mut told = told;

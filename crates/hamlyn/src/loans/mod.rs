@@ -1,10 +1,10 @@
-//! Loaned messages: a publisher writes a message in place, and its readers read it there (decision 0024). Nothing is copied, so a
-//! message takes the same time whatever its length. Readers on other hosts, and a reader that shares the publisher's interface, get
-//! copies through the same calls.
+//! Loaned messages: a publisher writes a message in place, and its readers read it there (decision
+//! 0024). Nothing is copied, so a message takes the same time whatever its length. Readers on other
+//! hosts, and a reader that shares the publisher's interface, get copies through the same calls.
 //!
-//! The publisher has a pool of chunks. [`Publisher::loan`] takes a free one, [`Loan::publish`] announces it to all readers, and the
-//! chunk is free again when the last of them has dropped its [`Sample`], or is gone. Who reads slowly is treated as
-//! [`PublisherOptions::slow_readers`] says.
+//! The publisher has a pool of chunks. [`Publisher::loan`] takes a free one, [`Loan::publish`]
+//! announces it to all readers, and the chunk is free again when the last of them has dropped its
+//! [`Sample`], or is gone. Who reads slowly is treated as [`PublisherOptions::slow_readers`] says.
 //!
 //! ```no_run
 //! use hamlyn::Wait;
@@ -27,11 +27,13 @@
 //! # }
 //! ```
 //!
-//! **What readers see.** Readers map the pool read-only; the kernel vouches that the publisher can neither shrink it nor take its
-//! pages away. The publisher may write it at any time: one that breaks the rules changes a message while it is read. So a sample is
-//! read by copies of what is wanted of it, and each copy is checked, not the place. A plain slice is an `unsafe` choice
-//! ([`Sample::view`], [`View::as_slice`](crate::View::as_slice)) of readers that trust their publisher. Whoever may read one message
-//! may read the whole pool: all that is, was, or will be in it.
+//! **What readers see.** Readers map the pool read-only; the kernel vouches that the publisher can
+//! neither shrink it nor take its pages away. The publisher may write it at any time: one that
+//! breaks the rules changes a message while it is read. So a sample is read by copies of what is
+//! wanted of it, and each copy is checked, not the place. A plain slice is an `unsafe` choice
+//! ([`Sample::view`], [`View::as_slice`](crate::View::as_slice)) of readers that trust their
+//! publisher. Whoever may read one message may read the whole pool: all that is, was, or will be in
+//! it.
 
 mod list;
 mod options;

@@ -31,8 +31,8 @@ pub enum SlowReaders {
 pub struct PublisherOptions {
     /// Bytes of the longest message, 1 byte to less than 4 GiB. Default 1 MiB.
     pub message_bytes: u32,
-    /// How many messages there may be at a time, those that are loaned and those that readers have. Default 16. The pool, less
-    /// than 4 GiB, is present in full, and paid for by the publisher.
+    /// How many messages there may be at a time, those that are loaned and those that readers have.
+    /// Default 16. The pool, less than 4 GiB, is present in full, and paid for by the publisher.
     pub chunks: u32,
     /// How many samples a reader may have that it has not given back, 1 to 1,024. Default 4.
     pub depth: u16,

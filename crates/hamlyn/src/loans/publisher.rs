@@ -89,8 +89,9 @@ impl<H: Host> Publisher<H> {
         })
     }
 
-    /// A message of `len` bytes, to be written in place. Its bytes are those of some message before, or zeros. Does not
-    /// allocate, and takes the same time whatever the length. Blocks for as long as `wait` says while all chunks are in use.
+    /// A message of `len` bytes, to be written in place. Its bytes are those of some message
+    /// before, or zeros. Does not allocate, and takes the same time whatever the length. Blocks for
+    /// as long as `wait` says while all chunks are in use.
     #[inline]
     pub fn loan(&mut self, len: usize, wait: Wait) -> Result<Loan<'_, H>, LoanError> {
         // Its chunks are the parent's, and the parent's readers see them.
@@ -120,8 +121,9 @@ impl<H: Host> Publisher<H> {
         })
     }
 
-    /// Takes in what readers have said: who came, who left, what was given back; and sends what is kept for those that have room
-    /// again. Other calls do the same when they need it. Does not block.
+    /// Takes in what readers have said: who came, who left, what was given back; and sends what is
+    /// kept for those that have room again. Other calls do the same when they need it. Does not
+    /// block.
     pub fn poll(&mut self) {
         self.look();
     }
@@ -143,8 +145,8 @@ impl<H: Host> Publisher<H> {
         Ok(self.readers())
     }
 
-    /// Waits until every reader has room for a message; false if the time was over. The room stays until the next message is
-    /// published.
+    /// Waits until every reader has room for a message; false if the time was over. The room stays
+    /// until the next message is published.
     pub fn await_room(&mut self, wait: Wait) -> Result<bool, HostError> {
         self.manager.check()?;
         if self.readers.full().is_none() {
@@ -154,16 +156,17 @@ impl<H: Host> Publisher<H> {
         Ok(self.wait_for(wait, has_room)?.is_some())
     }
 
-    /// Waits until all that was published is handed over: every reader has the pool, and every copy is sent; false if the time was
-    /// over. To be called before a publisher is dropped whose last messages matter: what a reader has not got by then, it
-    /// loses. A reader fetches the pool in its first receive.
+    /// Waits until all that was published is handed over: every reader has the pool, and every copy
+    /// is sent; false if the time was over. To be called before a publisher is dropped whose last
+    /// messages matter: what a reader has not got by then, it loses. A reader fetches the pool in
+    /// its first receive.
     pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
         let is_flushed = |publisher: &mut Self| publisher.readers.is_flushed().then_some(());
         Ok(self.wait_for(wait, is_flushed)?.is_some())
     }
 
-    /// Waits until `is_there` finds something, or the time is over. What was given back is taken in at once, all else before the
-    /// wait sleeps.
+    /// Waits until `is_there` finds something, or the time is over. What was given back is taken in
+    /// at once, all else before the wait sleeps.
     fn wait_for<R>(
         &mut self,
         wait: Wait,
@@ -202,7 +205,8 @@ impl<H: Host> Publisher<H> {
         self.readers.misbehaved()
     }
 
-    /// Chunks that are neither loaned nor with readers, as far as is known: [`Publisher::poll`] takes in what was given back.
+    /// Chunks that are neither loaned nor with readers, as far as is known: [`Publisher::poll`]
+    /// takes in what was given back.
     pub fn chunks_free(&self) -> usize {
         // The chunk of the newest message is not one of those.
         self.held.free().min(self.options.chunks as usize)
@@ -273,7 +277,8 @@ impl<H: Host> fmt::Debug for Publisher<H> {
     }
 }
 
-/// A message to be written in place. It reads and writes as its bytes. One that is dropped is not published.
+/// A message to be written in place. It reads and writes as its bytes. One that is dropped is not
+/// published.
 pub struct Loan<'a, H: Host = ProcessHost> {
     publisher: &'a mut Publisher<H>,
     /// There until it is published.
@@ -281,11 +286,12 @@ pub struct Loan<'a, H: Host = ProcessHost> {
 }
 
 impl<H: Host> Loan<'_, H> {
-    /// Announces the message to all readers. Nobody should write it any more, and nobody can by this library. Does not allocate,
-    /// and takes the same time whatever the length, but for readers that get copies. With [`SlowReaders::Block`] it blocks for
-    /// as long as `wait` says while a reader has no room; if the time is over, the message is given up, and nobody gets it
-    /// ([`Publisher::await_room`] waits before). Once it is announced, a copy that is not handed over when the time is over is
-    /// sent by later calls. It never blocks otherwise.
+    /// Announces the message to all readers. Nobody should write it any more, and nobody can by
+    /// this library. Does not allocate, and takes the same time whatever the length, but for
+    /// readers that get copies. With [`SlowReaders::Block`] it blocks for as long as `wait` says
+    /// while a reader has no room; if the time is over, the message is given up, and nobody gets it
+    /// ([`Publisher::await_room`] waits before). Once it is announced, a copy that is not handed
+    /// over when the time is over is sent by later calls. It never blocks otherwise.
     #[inline]
     pub fn publish(mut self, wait: Wait) -> Result<Published, SendError> {
         match self.chunk.take() {

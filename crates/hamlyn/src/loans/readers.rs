@@ -1,5 +1,6 @@
-//! The readers of a publisher: the lanes that are offered to those who come, what each reader has, and what is held for them.
-//! Everything that is counted is counted here; nothing that a reader can write is believed but that it gives back its own.
+//! The readers of a publisher: the lanes that are offered to those who come, what each reader has,
+//! and what is held for them. Everything that is counted is counted here; nothing that a reader can
+//! write is believed but that it gives back its own.
 
 use std::collections::VecDeque;
 
@@ -45,7 +46,8 @@ const OFFERED_AHEAD: usize = 16;
 const GREETING_NS: u64 = 10_000_000_000;
 /// Looks after which the offered lanes are counted, if nothing has made that necessary before.
 const LOOKS_BETWEEN_COUNTS: u32 = 64;
-/// Notifications of a lane that may wait. Of a reader that sends more the oldest are lost, and it with them.
+/// Notifications of a lane that may wait. Of a reader that sends more the oldest are lost, and it
+/// with them.
 const DOOR_ENTRIES: usize = 4;
 
 /// Our end of a lane.
@@ -178,7 +180,8 @@ impl Newcomer {
         self.door.remains(Some(last_word))
     }
 
-    /// Shows it the pool, if that is not shown to all, or grows its stream; nothing if there is no room for that at present.
+    /// Shows it the pool, if that is not shown to all, or grows its stream; nothing if there is no
+    /// room for that at present.
     fn route<H: Host>(
         &self,
         manager: &ManagerRef<H>,
@@ -265,7 +268,8 @@ impl<H: Host> Readers<H> {
         self.copied > 0
     }
 
-    /// A reader that has no room. If none may lose a message, one that has not been sent all before has none either.
+    /// A reader that has no room. If none may lose a message, one that has not been sent all before
+    /// has none either.
     #[inline]
     pub(super) fn full(&self) -> Option<Destination> {
         let blocks = self.options.slow_readers == SlowReaders::Block;
@@ -276,7 +280,8 @@ impl<H: Host> Readers<H> {
         full.map(|reader| reader.to)
     }
 
-    /// Whether all that was published is handed over to all readers, whatever becomes of the publisher.
+    /// Whether all that was published is handed over to all readers, whatever becomes of the
+    /// publisher.
     pub(super) fn is_flushed(&self) -> bool {
         self.readers.iter().all(|reader| {
             // The head shows the newest even when the publisher is gone.
@@ -450,8 +455,8 @@ impl<H: Host> Readers<H> {
         self.leaving.leave(newcomer.door.remains(None));
     }
 
-    /// Takes in those that have presented themselves. Whoever finds a full link, or no room among what waits to be fetched, is
-    /// tried again at the next look.
+    /// Takes in those that have presented themselves. Whoever finds a full link, or no room among
+    /// what waits to be fetched, is tried again at the next look.
     fn take_in(&mut self, manager: &ManagerRef<H>, held: &mut Held) {
         for mut newcomer in std::mem::take(&mut self.waiting) {
             // It says good-bye already, or something else.

@@ -15,8 +15,8 @@ use crate::drop_list::DropList;
 use crate::error::ReceiveError;
 use crate::wait::Wait;
 
-/// A message that was published, to be read in place or as a copy. It is given back when it is dropped. Its subscriber receives no
-/// other meanwhile, unless it is kept.
+/// A message that was published, to be read in place or as a copy. It is given back when it is
+/// dropped. Its subscriber receives no other meanwhile, unless it is kept.
 pub struct Sample<'a, H: Host = ProcessHost> {
     subscriber: &'a mut Subscriber<H>,
     came: Came,
@@ -25,12 +25,14 @@ pub struct Sample<'a, H: Host = ProcessHost> {
 }
 
 impl<H: Host> Subscriber<H> {
-    /// The next message. Nothing if none came in time. [`ReceiveError::Closed`] when the publisher has ended and
-    /// [`ReceiveError::PeerLost`] when it is gone, after all that it had announced; [`ReceiveError::Incomplete`] if it ended before all copies
-    /// for this reader were sent; what it had announced is lost if it was gone
-    /// before the first receive ([`Publisher::flush`](super::Publisher::flush)). Does not allocate, but for the first message,
-    /// and for copies. Blocks for as long as `wait` says; the first call that finds the publisher's answer fetches its pool, which
-    /// takes 2 seconds more if the publisher's process does not hand it over.
+    /// The next message. Nothing if none came in time. [`ReceiveError::Closed`] when the publisher
+    /// has ended and [`ReceiveError::PeerLost`] when it is gone, after all that it had announced;
+    /// [`ReceiveError::Incomplete`] if it ended before all copies for this reader were sent; what
+    /// it had announced is lost if it was gone before the first receive
+    /// ([`Publisher::flush`](super::Publisher::flush)). Does not allocate, but for the first
+    /// message, and for copies. Blocks for as long as `wait` says; the first call that finds the
+    /// publisher's answer fetches its pool, which takes 2 seconds more if the publisher's process
+    /// does not hand it over.
     #[inline]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Sample<'_, H>>, ReceiveError> {
         let came = self.next_message(wait)?;
@@ -63,8 +65,8 @@ impl<H: Host> Sample<'_, H> {
         self.len() == 0
     }
 
-    /// Copies bytes out, from `offset` on. The publisher may change the message at any time: check what was copied, and copy it
-    /// once. Does not allocate.
+    /// Copies bytes out, from `offset` on. The publisher may change the message at any time: check
+    /// what was copied, and copy it once. Does not allocate.
     #[inline]
     pub fn read_at(&self, offset: usize, into: &mut [u8]) -> Result<(), OutOfRange> {
         match self.view() {
@@ -103,9 +105,10 @@ impl<H: Host> Sample<'_, H> {
         }
     }
 
-    /// Keeps the message beyond the next one. Samples may be given back in any order, but the place of a message in the
-    /// reader's list is taken by the one that comes [`Subscriber::depth`] messages later: as long as it is kept, its reader
-    /// gets no more than those in between. Allocates.
+    /// Keeps the message beyond the next one. Samples may be given back in any order, but the place
+    /// of a message in the reader's list is taken by the one that comes [`Subscriber::depth`]
+    /// messages later: as long as it is kept, its reader gets no more than those in between.
+    /// Allocates.
     pub fn keep(mut self) -> Kept {
         let body = match (self.came, &self.subscriber.route) {
             (
@@ -118,7 +121,8 @@ impl<H: Host> Sample<'_, H> {
             ) => list.pool.clone().map(|pool| (pool, place, position)),
             _ => None,
         };
-        // What is copied to here needs nothing of the publisher's any more, and is given back at once.
+        // What is copied to here needs nothing of the publisher's any more, and is given back at
+        // once.
         let body = match body {
             Some((pool, place, position)) => {
                 self.is_kept = true;
@@ -166,8 +170,9 @@ impl<H: Host> fmt::Debug for Sample<'_, H> {
     }
 }
 
-/// A message that is kept. It is given back at the subscriber's next call after this is dropped. It stays in its thread, so that
-/// the subscriber does not wait asleep for a publisher that waits for this message.
+/// A message that is kept. It is given back at the subscriber's next call after this is dropped. It
+/// stays in its thread, so that the subscriber does not wait asleep for a publisher that waits for
+/// this message.
 pub struct Kept {
     number: u64,
     body: KeptBody,

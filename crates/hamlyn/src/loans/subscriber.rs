@@ -183,7 +183,8 @@ impl<H: Host> Subscriber<H> {
         Ok(Some(came))
     }
 
-    /// Messages that this reader did not get, between the first and the last that it got: gaps in their numbers.
+    /// Messages that this reader did not get, between the first and the last that it got: gaps in
+    /// their numbers.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -211,8 +212,8 @@ impl<H: Host> Subscriber<H> {
         self.manager.enter().ok()?.identity_of(link)
     }
 
-    /// Gives back samples that were kept and are dropped, as the next [`Subscriber::recv`] would: for a program that makes none
-    /// for long.
+    /// Gives back samples that were kept and are dropped, as the next [`Subscriber::recv`] would:
+    /// for a program that makes none for long.
     pub fn reclaim(&mut self) {
         if let Ok(mut session) = self.manager.enter() {
             self.returns.give_back_released(&mut session);
@@ -248,8 +249,8 @@ impl<H: Host> fmt::Debug for Subscriber<H> {
     }
 }
 
-/// Room for as many copies as the reader may have samples: the publisher sends no more. A record lies in one stretch, so that what
-/// is left at the end of the memory may stay free.
+/// Room for as many copies as the reader may have samples: the publisher sends no more. A record
+/// lies in one stretch, so that what is left at the end of the memory may stay free.
 fn stream_options(lane: &Lane) -> StreamOptions {
     let record_bytes = u64::from(lane.message_bytes) + NUMBER_BYTES as u64;
     let records = u64::from(lane.depth) + 2;

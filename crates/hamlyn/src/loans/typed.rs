@@ -77,7 +77,8 @@ impl<T: Typed, H: Host> Of<T, Subscriber<H>> {
 }
 
 impl<H: Host> Sample<'_, H> {
-    /// Copies out a value that lies at `offset`, wherever that is. Nothing if it would not lie in the message. Does not allocate.
+    /// Copies out a value that lies at `offset`, wherever that is. Nothing if it would not lie in
+    /// the message. Does not allocate.
     pub fn read<T: Typed>(&self, offset: usize) -> Option<T> {
         let mut value = T::new_zeroed();
         self.read_at(offset, value.as_mut_bytes()).ok()?;

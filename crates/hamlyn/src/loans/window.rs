@@ -241,8 +241,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
-        /// Against a map of who holds what: whatever readers write on their boards, a chunk is free when nobody holds it, and not
-        /// before; a reader frees only what is with it.
+        /// Against a map of who holds what: whatever readers write on their boards, a chunk is free
+        /// when nobody holds it, and not before; a reader frees only what is with it.
         #[test]
         fn chunks_are_free_when_nobody_holds_them(
             steps in prop::collection::vec((0u8..4, 0..READERS, 0u64..30, 0u64..40), 1..200)

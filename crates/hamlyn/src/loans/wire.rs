@@ -1,8 +1,9 @@
-//! What publishers and readers say to each other. What is read here comes from a peer that is not trusted: any bytes give a value
-//! or nothing.
+//! What publishers and readers say to each other. What is read here comes from a peer that is not
+//! trusted: any bytes give a value or nothing.
 //!
-//! A reader is given a *lane*: a slot for its greeting and its good-bye, and a *board*, where it gives samples back. It brings
-//! a slot of its own, its *list*, to which the publisher writes where messages lie; or, where it must have copies, a stream.
+//! A reader is given a *lane*: a slot for its greeting and its good-bye, and a *board*, where it
+//! gives samples back. It brings a slot of its own, its *list*, to which the publisher writes where
+//! messages lie; or, where it must have copies, a stream.
 
 use super::options::{DEPTH_MAX, PublisherOptions, pool_bytes};
 use crate::stream::{SEED_BYTES, StreamSeed};
@@ -74,7 +75,8 @@ pub(super) fn pair(first: u64, second: u64) -> [u8; PAIR_BYTES] {
     data
 }
 
-/// Where a message lies: its chunk and its length, as the first word of an entry. The second is its number.
+/// Where a message lies: its chunk and its length, as the first word of an entry. The second is its
+/// number.
 #[inline]
 pub(super) fn place(chunk: u32, length_bytes: usize) -> u64 {
     u64::from(chunk) | (length_bytes as u64) << 32

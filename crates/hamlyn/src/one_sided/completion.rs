@@ -1,17 +1,19 @@
-//! How an initiator hears of completions without asking for each: counters, and notifications in a queue of its own
-//! (decision 0037). It holds no lock and reads no clock.
+//! How an initiator hears of completions without asking for each: counters, and notifications in a
+//! queue of its own (decision 0037). It holds no lock and reads no clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hamlyn_engine::slot::QueueId;
 
-/// Operations that an initiator may have outstanding: those that were begun, and whose result was not fetched.
+/// Operations that an initiator may have outstanding: those that were begun, and whose result was
+/// not fetched.
 pub const OPERATIONS_MAX: usize = 64;
 
 /// Counts completions of the operations that were given to it by
-/// [`Interface::count_completion`](crate::Interface::count_completion), of one initiator or several. Clones are the same counter, which
-/// any thread may read. It only grows: wait for what it was before, and as many as were begun since.
+/// [`Interface::count_completion`](crate::Interface::count_completion), of one initiator or
+/// several. Clones are the same counter, which any thread may read. It only grows: wait for what it
+/// was before, and as many as were begun since.
 #[derive(Clone, Debug, Default)]
 pub struct CompletionCounter {
     counts: Arc<Counts>,
@@ -138,7 +140,8 @@ impl Completing {
         }
     }
 
-    /// No more answers come: every operation whose end is to be told has failed. `each` is given their indices.
+    /// No more answers come: every operation whose end is to be told has failed. `each` is given
+    /// their indices.
     pub(super) fn all_failed(&mut self, mut each: impl FnMut(usize)) {
         for index in 0..self.reports.len() {
             if !matches!(self.reports[index], Report::None) {

@@ -1,5 +1,6 @@
-//! Buffers for messages of one peer: each a piece of memory with a one-shot entry, so that several may be on their way and none
-//! lies over another; and two entries more, for words without data: a greeting, and a good-bye.
+//! Buffers for messages of one peer: each a piece of memory with a one-shot entry, so that several
+//! may be on their way and none lies over another; and two entries more, for words without data: a
+//! greeting, and a good-bye.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::packet::SlotName;
@@ -42,7 +43,8 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// So many buffers of that length, none of which accepts anything yet, and the entries for words, which accept one each.
+    /// So many buffers of that length, none of which accepts anything yet, and the entries for
+    /// words, which accept one each.
     pub(super) fn open<H: Host>(
         session: &mut Session<'_, H>,
         class: ClassId,
@@ -147,8 +149,8 @@ impl Remote {
         target
     }
 
-    /// Sends to a buffer without waiting: what cannot go at once is copied, and goes as the link has room.
-    /// [`SendError::WouldBlock`] only if the work queue is full. Allocates if it copies.
+    /// Sends to a buffer without waiting: what cannot go at once is copied, and goes as the link
+    /// has room. [`SendError::WouldBlock`] only if the work queue is full. Allocates if it copies.
     pub(super) fn post<H: Host>(
         &self,
         session: &mut Session<'_, H>,

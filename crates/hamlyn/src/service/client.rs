@@ -38,13 +38,15 @@ pub enum CallError {
         /// The longest.
         limit_bytes: u32,
     },
-    /// The time was over. If the call had been sent, it is cancelled; the server may have carried it out.
+    /// The time was over. If the call had been sent, it is cancelled; the server may have carried
+    /// it out.
     #[error("{to} did not answer in time: wait for longer, or ask again")]
     TimedOut {
         /// The service.
         to: String,
     },
-    /// As many calls as may be outstanding are, and none of their replies came in time to make room for another.
+    /// As many calls as may be outstanding are, and none of their replies came in time to make room
+    /// for another.
     #[error(
         "{outstanding} calls of {to} are outstanding, which is as many as may be: take a reply, drop a call, or wait for longer"
     )]
@@ -161,8 +163,8 @@ pub struct Client<H: Host = ProcessHost> {
     manager: ManagerRef<H>,
 }
 
-/// A call whose reply has not been taken. If this is dropped, the call is cancelled; its server learns of that at the client's
-/// next call.
+/// A call whose reply has not been taken. If this is dropped, the call is cancelled; its server
+/// learns of that at the client's next call.
 #[derive(Debug)]
 pub struct Pending {
     index: u16,
@@ -176,7 +178,8 @@ impl Drop for Pending {
     }
 }
 
-/// A reply, where it landed. It reads as its bytes, which lie from a multiple of 64 on, also if there are none.
+/// A reply, where it landed. It reads as its bytes, which lie from a multiple of 64 on, also if
+/// there are none.
 pub struct Reply<'a, H: Host = ProcessHost> {
     client: &'a mut Client<H>,
     index: u16,
@@ -184,7 +187,8 @@ pub struct Reply<'a, H: Host = ProcessHost> {
 }
 
 impl<H: Host> Reply<'_, H> {
-    /// Keeps it beyond the next call. Until that is dropped, the client may have one call less outstanding.
+    /// Keeps it beyond the next call. Until that is dropped, the client may have one call less
+    /// outstanding.
     pub fn keep(self) -> Kept {
         let (index, length_bytes) = (self.index, self.length_bytes);
         let calls = &mut self.client.calls;
@@ -201,8 +205,9 @@ impl<H: Host> Reply<'_, H> {
     }
 }
 
-/// A reply that is kept ([`Reply::keep`]); [`Client::view`] shows it. When this is dropped, its buffer is free for another call at the
-/// client's next call. It stays in its thread, so that the client does not wait asleep for that buffer.
+/// A reply that is kept ([`Reply::keep`]); [`Client::view`] shows it. When this is dropped, its
+/// buffer is free for another call at the client's next call. It stays in its thread, so that the
+/// client does not wait asleep for that buffer.
 #[derive(Debug)]
 pub struct Kept {
     index: u16,
@@ -300,7 +305,8 @@ impl<H: Host> Client<H> {
         Ok(client)
     }
 
-    /// Sends a request, and waits for the reply. Blocks for as long as `wait` says; the call is cancelled when the time is over.
+    /// Sends a request, and waits for the reply. Blocks for as long as `wait` says; the call is
+    /// cancelled when the time is over.
     pub fn call(&mut self, request: &[u8], wait: Wait) -> Result<Reply<'_, H>, CallError> {
         let mut waiting = Waiting::new(wait);
         // From now on, not from the first look that finds nothing.
@@ -317,8 +323,9 @@ impl<H: Host> Client<H> {
         }
     }
 
-    /// Sends a request without waiting for the reply. Blocks, for as long as `wait` says, only if as many calls are outstanding as
-    /// may be, or if there is no room to send. Allocates if the link has no room, or to copy what is longer than a packet.
+    /// Sends a request without waiting for the reply. Blocks, for as long as `wait` says, only if
+    /// as many calls are outstanding as may be, or if there is no room to send. Allocates if the
+    /// link has no room, or to copy what is longer than a packet.
     pub fn start(&mut self, request: &[u8], wait: Wait) -> Result<Pending, CallError> {
         self.manager.check()?;
         let calls = &mut self.calls;
@@ -330,7 +337,8 @@ impl<H: Host> Client<H> {
         started?.ok_or_else(|| calls.no_room())
     }
 
-    /// Waits for the reply to a call. Nothing if it did not come in time; the call goes on, until it is dropped.
+    /// Waits for the reply to a call. Nothing if it did not come in time; the call goes on, until
+    /// it is dropped.
     pub fn reply(&mut self, call: &Pending, wait: Wait) -> Result<Option<Reply<'_, H>>, CallError> {
         let awaited = self.await_reply(call, wait)?;
         Ok(awaited.map(|word| Reply {
@@ -346,14 +354,16 @@ impl<H: Host> Client<H> {
         session.wait_for(wait, |session| calls.look_for_reply(session, call))
     }
 
-    /// As [`Client::call`], as a future; the manager must be driven ([`Manager::register_waker`]). If it is dropped before it
-    /// is done, the call is cancelled, of which its server learns at the client's next call.
+    /// As [`Client::call`], as a future; the manager must be driven ([`Manager::register_waker`]).
+    /// If it is dropped before it is done, the call is cancelled, of which its server learns at the
+    /// client's next call.
     pub async fn call_async(&mut self, request: &[u8]) -> Result<Reply<'_, H>, CallError> {
         let call = self.start_async(request).await?;
         self.reply_async(&call).await
     }
 
-    /// As [`Client::start`], as a future; the manager must be driven. If it is dropped before it is done, nothing is sent.
+    /// As [`Client::start`], as a future; the manager must be driven. If it is dropped before it is
+    /// done, nothing is sent.
     pub async fn start_async(&mut self, request: &[u8]) -> Result<Pending, CallError> {
         self.manager.check()?;
         let calls = &mut self.calls;
@@ -362,7 +372,8 @@ impl<H: Host> Client<H> {
         poll_fn(|context| self.manager.poll_look(context, &mut start)).await
     }
 
-    /// As [`Client::reply`], as a future; the manager must be driven. If it is dropped, the call goes on until `call` is dropped.
+    /// As [`Client::reply`], as a future; the manager must be driven. If it is dropped, the call
+    /// goes on until `call` is dropped.
     pub async fn reply_async(&mut self, call: &Pending) -> Result<Reply<'_, H>, CallError> {
         let calls = &mut self.calls;
         let mut look = |session: &mut Session<'_, H>| calls.look_for_reply(session, call);
@@ -501,7 +512,8 @@ impl Calls {
         number.copied().unwrap_or_default()
     }
 
-    /// Tells the server of calls that were given up, as far as there is room, and takes back buffers of replies that were kept.
+    /// Tells the server of calls that were given up, as far as there is room, and takes back
+    /// buffers of replies that were kept.
     fn heed_notes<H: Host>(&mut self, session: &mut Session<'_, H>) {
         let notes = self.notes.clone();
         notes.retain(|&mut note| {

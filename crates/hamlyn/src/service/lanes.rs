@@ -506,7 +506,8 @@ impl Lanes {
         self.is_untidy || session.peers_happened() != self.peers_happened
     }
 
-    /// Closes the lanes of clients that are gone, and takes back those whose askers did not present themselves in time.
+    /// Closes the lanes of clients that are gone, and takes back those whose askers did not present
+    /// themselves in time.
     pub(super) fn tidy<H: Host>(&mut self, session: &mut Session<'_, H>, bound: &Bound) {
         let was_untidy = std::mem::take(&mut self.is_untidy);
         let happened = session.peers_happened();
@@ -532,7 +533,8 @@ impl Lanes {
         let asked = match self.asked {
             0 => Vec::new(),
             _ => {
-                // Greetings that have come count, however long nobody looked. At most so many: a flood ends.
+                // Greetings that have come count, however long nobody looked. At most so many: a
+                // flood ends.
                 let most = self.count * (usize::from(self.options.outstanding) + WORDS);
                 for _ in 0..=most {
                     let Some(arrival) = session.core.next_arrival(self.class) else {

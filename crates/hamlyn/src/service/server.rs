@@ -58,17 +58,17 @@ pub enum ReplyError {
     Host(#[from] HostError),
 }
 
-/// A call of a client. It reads as the bytes of the request, which lie where the client placed them, from a multiple of 64 on, also if
-/// there are none. If it is dropped without a
-/// reply, the client is told so.
+/// A call of a client. It reads as the bytes of the request, which lie where the client placed
+/// them, from a multiple of 64 on, also if there are none. If it is dropped without a reply, the
+/// client is told so.
 pub struct Call<'a, H: Host = ProcessHost> {
     service: &'a mut Service<H>,
     call_id: CallId,
     is_done: bool,
 }
 
-/// A call that is answered later, in any order ([`Call::defer`]). If it is dropped without a reply, the client is told so at
-/// the next call of the service.
+/// A call that is answered later, in any order ([`Call::defer`]). If it is dropped without a reply,
+/// the client is told so at the next call of the service.
 #[derive(Debug)]
 pub struct Deferred {
     call_id: CallId,
@@ -107,15 +107,15 @@ impl<H: Host> Service<H> {
         })
     }
 
-    /// The next call. Nothing if none came in time. Fails only if the host does: clients that come, vanish or misbehave are no
-    /// error. Allocates when a client comes.
+    /// The next call. Nothing if none came in time. Fails only if the host does: clients that come,
+    /// vanish or misbehave are no error. Allocates when a client comes.
     pub fn next(&mut self, wait: Wait) -> Result<Option<Call<'_, H>>, ReceiveError> {
         let call_id = self.next_call_id(wait)?;
         Ok(call_id.map(|call_id| self.call(call_id)))
     }
 
-    /// As [`Service::next`], for a task: it is woken when there may be a call ([`Manager::register_waker`]). Does not block.
-    /// Allocates when a client comes.
+    /// As [`Service::next`], for a task: it is woken when there may be a call
+    /// ([`Manager::register_waker`]). Does not block. Allocates when a client comes.
     pub fn poll_next(
         &mut self,
         context: &mut Context<'_>,
@@ -124,8 +124,8 @@ impl<H: Host> Service<H> {
         call_id.map_ok(|call_id| self.call(call_id))
     }
 
-    /// As [`Service::next`], as a future; the manager must be driven ([`Manager::register_waker`]). If it is dropped, no call is
-    /// lost.
+    /// As [`Service::next`], as a future; the manager must be driven ([`Manager::register_waker`]).
+    /// If it is dropped, no call is lost.
     pub async fn next_async(&mut self) -> Result<Call<'_, H>, ReceiveError> {
         let call_id = poll_fn(|context| self.poll_call(context)).await?;
         Ok(self.call(call_id))
@@ -147,7 +147,8 @@ impl<H: Host> Service<H> {
         await_call(lanes, bound, dropped, &mut self.manager.enter()?, wait)
     }
 
-    /// As [`Service::next`], for requests of one length; clients whose requests have another are told that they were dropped.
+    /// As [`Service::next`], for requests of one length; clients whose requests have another are
+    /// told that they were dropped.
     pub(crate) fn next_of(
         &mut self,
         length_bytes: usize,
@@ -212,8 +213,9 @@ impl<H: Host> Service<H> {
         self.answer(call.call_id, bytes)
     }
 
-    /// Takes a client's lane away, with all that it has outstanding: its calls fail, and those it makes from now on. To keep it from
-    /// connecting again, end its link ([`crate::Interface::disconnect`]) and name it in the access list no more. Whether there was
+    /// Takes a client's lane away, with all that it has outstanding: its calls fail, and those it
+    /// makes from now on. To keep it from connecting again, end its link
+    /// ([`crate::Interface::disconnect`]) and name it in the access list no more. Whether there was
     /// one.
     pub fn dismiss(&mut self, client: LinkId) -> bool {
         let Ok(mut session) = self.manager.enter() else {
@@ -305,7 +307,8 @@ fn look_for_call<H: Host>(
         if let Some(call_id) = next_call(lanes, session) {
             return Ok(Some(call_id));
         }
-        // Also for a good-bye that was among the arrivals: a task looks no more before something else happens.
+        // Also for a good-bye that was among the arrivals: a task looks no more before something
+        // else happens.
         if *is_tidy && !lanes.is_untidy(session) {
             return Ok(None);
         }
@@ -314,7 +317,8 @@ fn look_for_call<H: Host>(
     }
 }
 
-/// The next call that has come, if it is among so many arrivals: who sends what is no call does not keep others waiting.
+/// The next call that has come, if it is among so many arrivals: who sends what is no call does not
+/// keep others waiting.
 fn next_call<H: Host>(lanes: &mut Lanes, session: &mut Session<'_, H>) -> Option<CallId> {
     for _ in 0..FRUITLESS_MAX {
         if let Some(call_id) = lanes.next_ready(session) {
@@ -348,8 +352,8 @@ impl<H: Host> Call<'_, H> {
         self.service.lanes.is_cancelled(self.call_id)
     }
 
-    /// Answers with these bytes. Does not block: if there is no room, they are copied, and go when there is, while the service is
-    /// asked for calls or its manager waits.
+    /// Answers with these bytes. Does not block: if there is no room, they are copied, and go when
+    /// there is, while the service is asked for calls or its manager waits.
     pub fn reply(mut self, bytes: &[u8]) -> Result<Answered, ReplyError> {
         self.service.manager.check()?;
         self.service.check_length(bytes)?;

@@ -1,5 +1,5 @@
-//! What clients and servers of a service say to each other. What is read here comes from a peer that is not trusted: any bytes
-//! give a value or nothing.
+//! What clients and servers of a service say to each other. What is read here comes from a peer
+//! that is not trusted: any bytes give a value or nothing.
 
 use crate::ticket::{TICKET_BYTES, Ticket};
 
@@ -72,7 +72,8 @@ impl Word {
     }
 }
 
-/// What a server gives to a client: buffers for its requests, a board on which it cancels calls, and the limits.
+/// What a server gives to a client: buffers for its requests, a board on which it cancels calls,
+/// and the limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LaneSeed {
     pub(super) requests: Ticket,

@@ -1,4 +1,5 @@
-//! A session connects: other threads use the manager while one waits for a peer to be found, or to answer.
+//! A session connects: other threads use the manager while one waits for a peer to be found, or to
+//! answer.
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Address, ConnectError, Connector, Given, Host, HostError};
@@ -9,12 +10,13 @@ use crate::peer::PeerName;
 use crate::ticket::Ticket;
 use crate::wait::{Wait, Waiting};
 
-/// How long a network processor has to tell of a link that the host has, in nanoseconds; it takes some microseconds.
+/// How long a network processor has to tell of a link that the host has, in nanoseconds; it takes
+/// some microseconds.
 const NEWS_NS: u64 = 500_000_000;
 
 impl<H: Host> Session<'_, H> {
-    /// Asks another interface, or this one, for what it offers under `item`. Needs no link
-    /// and makes none. Blocks for as long as `wait` says while no interface has the name or nothing is
+    /// Asks another interface, or this one, for what it offers under `item`. Needs no link and
+    /// makes none. Blocks for as long as `wait` says while no interface has the name or nothing is
     /// offered; nothing is received meanwhile. [`Wait::Poll`] leaves no time for others to answer.
     pub fn ask(
         &mut self,
@@ -49,8 +51,8 @@ impl<H: Host> Session<'_, H> {
         Ok(Target::new(link, *ticket))
     }
 
-    /// Connects to another interface by name, or to this one. Blocks for as long as `wait` says; nothing
-    /// is received meanwhile.
+    /// Connects to another interface by name, or to this one. Blocks for as long as `wait` says;
+    /// nothing is received meanwhile.
     pub fn connect(&mut self, to: Address<'_>, wait: Wait) -> Result<LinkId, ConnectError> {
         self.check()?;
         // Peers that left count until it is heard that they did.

@@ -10,14 +10,16 @@ use crate::message::Target;
 use crate::wait::Wait;
 
 impl<H: Host> Session<'_, H> {
-    /// Waits until everything that was accepted before is in its place at all its receivers: each packet was
-    /// deposited and counted there, or refused. An error names the packets that were refused since the fence
-    /// before, or the peer that did not answer in time, or the peer that was gone before it had taken
-    /// everything; if several of these happened, the error names the first, and the next fence the others.
-    /// Bytes that were stored into granted pages are in their place when their announcement is.
+    /// Waits until everything that was accepted before is in its place at all its receivers: each
+    /// packet was deposited and counted there, or refused. An error names the packets that were
+    /// refused since the fence before, or the peer that did not answer in time, or the peer that
+    /// was gone before it had taken everything; if several of these happened, the error names the
+    /// first, and the next fence the others. Bytes that were stored into granted pages are in their
+    /// place when their announcement is.
     ///
-    /// Blocks for as long as `wait` says; arriving packets are taken in meanwhile. A receiver answers when
-    /// its interface takes packets: in its program's calls, or whenever with a network processor. Allocates.
+    /// Blocks for as long as `wait` says; arriving packets are taken in meanwhile. A receiver
+    /// answers when its interface takes packets: in its program's calls, or whenever with a network
+    /// processor. Allocates.
     pub fn fence(&mut self, wait: Wait) -> Result<(), FenceError> {
         self.check()?;
         self.core.reap();
@@ -25,8 +27,8 @@ impl<H: Host> Session<'_, H> {
         self.await_fence(fence, wait)
     }
 
-    /// As [`Session::fence`], for what was sent to that link. Refusals are told whichever sender of this
-    /// interface sent to that link.
+    /// As [`Session::fence`], for what was sent to that link. Refusals are told whichever sender of
+    /// this interface sent to that link.
     pub fn fence_link(&mut self, link: LinkId, wait: Wait) -> Result<(), FenceError> {
         self.check()?;
         let fence = self.begin_fence_of(link)?;

@@ -1,5 +1,5 @@
-//! A session fetches memory that a peer lends: granted pages, exported areas, pools. Other threads use
-//! the manager meanwhile.
+//! A session fetches memory that a peer lends: granted pages, exported areas, pools. Other threads
+//! use the manager meanwhile.
 
 use hamlyn_host::{ConnectError, Connector, Destination, Host};
 use hamlyn_ring::lending::ImportedRegion;
@@ -12,11 +12,11 @@ use crate::interface::exporting::import_access;
 use crate::wait::Wait;
 
 impl<H: Host> Session<'_, H> {
-    /// Takes up a grant: from now on, messages of [`PLACED_BYTES_MIN`] and more to that part of the slot are
-    /// stored in place, in the order in which they are sent. What was sent there before, a shorter message,
-    /// and one that lies only partly in the granted pages, goes as a copy, and may land after what is stored
-    /// later. Blocks for as long as `wait` says while the pages are fetched; nothing is received meanwhile.
-    /// There must be a link to its owner.
+    /// Takes up a grant: from now on, messages of [`PLACED_BYTES_MIN`] and more to that part of the
+    /// slot are stored in place, in the order in which they are sent. What was sent there before, a
+    /// shorter message, and one that lies only partly in the granted pages, goes as a copy, and may
+    /// land after what is stored later. Blocks for as long as `wait` says while the pages are
+    /// fetched; nothing is received meanwhile. There must be a link to its owner.
     ///
     /// [`PLACED_BYTES_MIN`]: crate::grant::PLACED_BYTES_MIN
     pub fn accept_grant(&mut self, ticket: &GrantTicket, wait: Wait) -> Result<(), AcceptError> {
@@ -29,12 +29,12 @@ impl<H: Host> Session<'_, H> {
         self.take_up_grant(ticket, pages)
     }
 
-    /// Maps the memory of a slot that a peer exports, if the kernel confirms what must hold of it. There must
-    /// be a link to the peer ([`Session::target`] makes one). Initiators that are opened from now on with
-    /// tickets of that slot use it. An export that was taken up already is given once more. A page that nobody
-    /// has touched is made by whoever touches it first, and counts as that program's memory: an importer pays
-    /// for what it reads, as the owner pays for what is written. Allocates. Blocks for as long as `wait` says;
-    /// nothing is received meanwhile.
+    /// Maps the memory of a slot that a peer exports, if the kernel confirms what must hold of it.
+    /// There must be a link to the peer ([`Session::target`] makes one). Initiators that are opened
+    /// from now on with tickets of that slot use it. An export that was taken up already is given
+    /// once more. A page that nobody has touched is made by whoever touches it first, and counts as
+    /// that program's memory: an importer pays for what it reads, as the owner pays for what is
+    /// written. Allocates. Blocks for as long as `wait` says; nothing is received meanwhile.
     pub fn import(&mut self, ticket: &ExportTicket, wait: Wait) -> Result<Import, ImportError> {
         self.check()?;
         if let Err(import) = self.way_to_import(ticket)? {
@@ -47,9 +47,9 @@ impl<H: Host> Session<'_, H> {
         self.take_up_export(ticket, area)
     }
 
-    /// Fetches a pool that a linked peer of this host shows, if the kernel confirms its seals, its size, and
-    /// that all of its pages are there. Allocates. Blocks for as long as `wait` says; nothing is received
-    /// meanwhile.
+    /// Fetches a pool that a linked peer of this host shows, if the kernel confirms its seals, its
+    /// size, and that all of its pages are there. Allocates. Blocks for as long as `wait` says;
+    /// nothing is received meanwhile.
     pub fn fetch_pool(
         &mut self,
         from: Destination,

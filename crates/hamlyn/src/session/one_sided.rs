@@ -1,5 +1,5 @@
-//! One-sided operations that a session waits for (decision 37): for room when they begin, and for their
-//! answers when they are finished; or both in one call. In exported memory without either.
+//! One-sided operations that a session waits for (decision 37): for room when they begin, and for
+//! their answers when they are finished; or both in one call. In exported memory without either.
 
 use hamlyn_engine::operation::ReturnPlace;
 use hamlyn_host::Host;
@@ -14,9 +14,9 @@ use crate::one_sided::{
 use crate::wait::{Wait, Waiting};
 
 impl<H: Host> Session<'_, H> {
-    /// Begins to read `length_bytes` bytes at `offset` of the ticket's place, into the initiator's landing
-    /// memory ([`Initiator::landed`]). Waits for room as long as `wait` says, and takes in arriving packets
-    /// meanwhile. Nothing is asked if the length is zero.
+    /// Begins to read `length_bytes` bytes at `offset` of the ticket's place, into the initiator's
+    /// landing memory ([`Initiator::landed`]). Waits for room as long as `wait` says, and takes in
+    /// arriving packets meanwhile. Nothing is asked if the length is zero.
     #[inline]
     pub fn begin_read(
         &mut self,
@@ -31,9 +31,9 @@ impl<H: Host> Session<'_, H> {
         self.begin(initiator, offset, length_bytes, |_| Asking::Read(to), wait)
     }
 
-    /// Begins to put `bytes` to `offset` of the ticket's place. When this returns, the bytes were copied; when
-    /// the operation is complete, all of them are in their place. They appear there in any order. Waits as
-    /// [`Session::begin_read`] does.
+    /// Begins to put `bytes` to `offset` of the ticket's place. When this returns, the bytes were
+    /// copied; when the operation is complete, all of them are in their place. They appear there in
+    /// any order. Waits as [`Session::begin_read`] does.
     #[inline]
     pub fn begin_put(
         &mut self,
@@ -53,9 +53,9 @@ impl<H: Host> Session<'_, H> {
         )
     }
 
-    /// Begins to change the word at `offset` of the ticket's place, which must lie at a multiple of its width in
-    /// the owner's area. [`Session::finish_word`] tells what the word was before. Waits as
-    /// [`Session::begin_read`] does.
+    /// Begins to change the word at `offset` of the ticket's place, which must lie at a multiple of
+    /// its width in the owner's area. [`Session::finish_word`] tells what the word was before.
+    /// Waits as [`Session::begin_read`] does.
     #[inline]
     pub fn begin_atomic(
         &mut self,
@@ -75,7 +75,8 @@ impl<H: Host> Session<'_, H> {
         )
     }
 
-    /// Begins to read the eight bytes at `offset` of the ticket's place, for [`Session::finish_word`].
+    /// Begins to read the eight bytes at `offset` of the ticket's place, for
+    /// [`Session::finish_word`].
     #[inline]
     pub fn begin_read_word(
         &mut self,
@@ -134,7 +135,8 @@ impl<H: Host> Session<'_, H> {
         finished?.ok_or(OperationError::TimedOut)
     }
 
-    /// As [`Session::finish`], for an operation with a word: what it was before the change, or what was read.
+    /// As [`Session::finish`], for an operation with a word: what it was before the change, or what
+    /// was read.
     pub fn finish_word(
         &mut self,
         initiator: &mut Initiator,
@@ -148,8 +150,8 @@ impl<H: Host> Session<'_, H> {
         loaded.map_err(|_| OperationError::NotOutstanding)
     }
 
-    /// Waits until all operations that are outstanding are complete. Of several that failed, one is told of, also
-    /// if the wait was over before others were. Values of words are not kept.
+    /// Waits until all operations that are outstanding are complete. Of several that failed, one is
+    /// told of, also if the wait was over before others were. Values of words are not kept.
     pub fn finish_all(
         &mut self,
         initiator: &mut Initiator,
@@ -170,9 +172,9 @@ impl<H: Host> Session<'_, H> {
         failed.and(finished.ok_or(OperationError::TimedOut))
     }
 
-    /// Waits until `ended` operations that were given to the counter have come to their end, since it was made.
-    /// Fails with [`OperationError::TimedOut`] if they have not in that time. Whether all were carried out says
-    /// [`CompletionCounter::failed`].
+    /// Waits until `ended` operations that were given to the counter have come to their end, since
+    /// it was made. Fails with [`OperationError::TimedOut`] if they have not in that time. Whether
+    /// all were carried out says [`CompletionCounter::failed`].
     pub fn await_completions(
         &mut self,
         counter: &CompletionCounter,
@@ -205,9 +207,10 @@ impl<H: Host> Session<'_, H> {
         self.finish_or_give_up(initiator, operation, wait)
     }
 
-    /// Reads `into.len()` bytes at `offset` of the ticket's place, as many as the ticket has. Blocks as long as
-    /// `wait` says. What does not come in exported memory comes in rounds of 64 KiB, and is copied once more.
-    /// After an error `into` may hold a part of it. Does not allocate.
+    /// Reads `into.len()` bytes at `offset` of the ticket's place, as many as the ticket has.
+    /// Blocks as long as `wait` says. What does not come in exported memory comes in rounds of 64
+    /// KiB, and is copied once more. After an error `into` may hold a part of it. Does not
+    /// allocate.
     pub fn read(
         &mut self,
         initiator: &mut Initiator,
@@ -250,7 +253,8 @@ impl<H: Host> Session<'_, H> {
         Ok(())
     }
 
-    /// Waits until nothing of operations that were given up is under way: it would land where the next read does.
+    /// Waits until nothing of operations that were given up is under way: it would land where the
+    /// next read does.
     #[cold]
     fn await_given_up(
         &mut self,
@@ -266,9 +270,9 @@ impl<H: Host> Session<'_, H> {
         Ok(())
     }
 
-    /// Changes the eight bytes at `offset` of the ticket's place, and returns what they were. Blocks as long as
-    /// `wait` says; if that was too short, the change may be made later. [`Change::CompareSwap`] needs what is
-    /// expected, and so [`Session::begin_atomic`].
+    /// Changes the eight bytes at `offset` of the ticket's place, and returns what they were.
+    /// Blocks as long as `wait` says; if that was too short, the change may be made later.
+    /// [`Change::CompareSwap`] needs what is expected, and so [`Session::begin_atomic`].
     pub fn change(
         &mut self,
         initiator: &mut Initiator,
@@ -286,7 +290,8 @@ impl<H: Host> Session<'_, H> {
         self.finish_or_give_up(initiator, operation, wait)
     }
 
-    /// Puts `bytes` to `offset` of the ticket's place, and waits until they are there, as long as `wait` says.
+    /// Puts `bytes` to `offset` of the ticket's place, and waits until they are there, as long as
+    /// `wait` says.
     pub fn put(
         &mut self,
         initiator: &mut Initiator,

@@ -1,10 +1,10 @@
-//! One-sided operations on many pieces of memory in one call, complete as one (decision 37): strided and
-//! indexed reads and puts. Each piece is asked for as an operation on one would be, and at most 64 requests
-//! are under way at a time: an operation of more takes in answers while it begins, so with [`Wait::Poll`]
-//! it cannot begin.
+//! One-sided operations on many pieces of memory in one call, complete as one (decision 37):
+//! strided and indexed reads and puts. Each piece is asked for as an operation on one would be, and
+//! at most 64 requests are under way at a time: an operation of more takes in answers while it
+//! begins, so with [`Wait::Poll`] it cannot begin.
 //!
-//! Refused: pieces that do not all lie in the ticket's place, before anything is asked; and bytes that are
-//! not as many as the pieces have.
+//! Refused: pieces that do not all lie in the ticket's place, before anything is asked; and bytes
+//! that are not as many as the pieces have.
 
 use hamlyn_host::Host;
 
@@ -15,8 +15,8 @@ use crate::one_sided::{Initiator, Operation, OperationError, Strided};
 use crate::wait::Wait;
 
 impl<H: Host> Session<'_, H> {
-    /// Begins to read pieces at equal distances, one behind the other into the initiator's landing memory, as
-    /// [`Session::begin_read`] reads one. The operation is complete when all are there.
+    /// Begins to read pieces at equal distances, one behind the other into the initiator's landing
+    /// memory, as [`Session::begin_read`] reads one. The operation is complete when all are there.
     pub fn begin_read_strided(
         &mut self,
         initiator: &mut Initiator,
@@ -30,8 +30,8 @@ impl<H: Host> Session<'_, H> {
         self.begin_pieces(initiator, pieces, |_| Asking::Read(to), wait)
     }
 
-    /// Begins to put `bytes` to pieces at equal distances, as [`Session::begin_put`] puts one. The operation is
-    /// complete when all are in their places.
+    /// Begins to put `bytes` to pieces at equal distances, as [`Session::begin_put`] puts one. The
+    /// operation is complete when all are in their places.
     pub fn begin_put_strided(
         &mut self,
         initiator: &mut Initiator,
@@ -45,8 +45,9 @@ impl<H: Host> Session<'_, H> {
         self.begin_pieces(initiator, pieces, |_| Asking::Put(bytes), wait)
     }
 
-    /// Begins to read pieces of `piece_bytes` bytes at these offsets of the ticket's place, one behind the other
-    /// into the initiator's landing memory. The operation is complete when all are there.
+    /// Begins to read pieces of `piece_bytes` bytes at these offsets of the ticket's place, one
+    /// behind the other into the initiator's landing memory. The operation is complete when all are
+    /// there.
     pub fn begin_read_indexed(
         &mut self,
         initiator: &mut Initiator,
@@ -61,8 +62,9 @@ impl<H: Host> Session<'_, H> {
         self.begin_pieces(initiator, pieces, |_| Asking::Read(to), wait)
     }
 
-    /// Begins to put `bytes`, in pieces of `piece_bytes`, to these offsets of the ticket's place. The operation is
-    /// complete when all are in their places; where pieces overlap, either is there.
+    /// Begins to put `bytes`, in pieces of `piece_bytes`, to these offsets of the ticket's place.
+    /// The operation is complete when all are in their places; where pieces overlap, either is
+    /// there.
     pub fn begin_put_indexed(
         &mut self,
         initiator: &mut Initiator,

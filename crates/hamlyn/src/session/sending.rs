@@ -22,14 +22,15 @@ pub struct Sent {
 }
 
 impl<H: Host> Session<'_, H> {
-    /// Sends a message (`h_send_msg`, `Hamlyn 3.2`). Short ones are queued if the link has no room; longer
-    /// ones are sent from where they are, so the call lasts until all of it is handed to the link.
-    /// Meanwhile arriving packets are taken in. Blocks for as long as `wait` says; with [`Wait::Poll`] it
-    /// sends nothing rather than wait, and so never a message that is longer than both a packet of the
-    /// link and the 128 bytes that the work queue holds ([`Interface::send_gather`] does that).
+    /// Sends a message (`h_send_msg`, `Hamlyn 3.2`). Short ones are queued if the link has no room;
+    /// longer ones are sent from where they are, so the call lasts until all of it is handed to the
+    /// link. Meanwhile arriving packets are taken in. Blocks for as long as `wait` says; with
+    /// [`Wait::Poll`] it sends nothing rather than wait, and so never a message that is longer than
+    /// both a packet of the link and the 128 bytes that the work queue holds
+    /// ([`Interface::send_gather`] does that).
     ///
-    /// If the place was granted ([`Session::accept_grant`]), the message is stored there at once, and only
-    /// its header is sent or queued, so that never blocks for its length.
+    /// If the place was granted ([`Session::accept_grant`]), the message is stored there at once,
+    /// and only its header is sent or queued, so that never blocks for its length.
     ///
     /// [`Interface::send_gather`]: crate::Interface::send_gather
     #[inline(always)]
@@ -44,7 +45,8 @@ impl<H: Host> Session<'_, H> {
         self.send_here(terminus, target, message, wait)
     }
 
-    /// As [`Session::send_msg`], over the manager's terminus, for a caller that has asked whether this is a forked child.
+    /// As [`Session::send_msg`], over the manager's terminus, for a caller that has asked whether
+    /// this is a forked child.
     #[inline(always)]
     pub(crate) fn send(
         &mut self,
@@ -132,12 +134,12 @@ impl<H: Host> Session<'_, H> {
         })
     }
 
-    /// Sends messages in order, as [`Session::send_msg`] would one by one, but short ones that need not
-    /// wait for less: what one call has to look at once is looked at once for many, and a peer that sleeps
-    /// is woken after the last. Blocks and waits as that does.
+    /// Sends messages in order, as [`Session::send_msg`] would one by one, but short ones that need
+    /// not wait for less: what one call has to look at once is looked at once for many, and a peer
+    /// that sleeps is woken after the last. Blocks and waits as that does.
     ///
-    /// The first message that cannot be sent ends the call. If it is the very first, its error is returned;
-    /// else how many went, and its error with that.
+    /// The first message that cannot be sent ends the call. If it is the very first, its error is
+    /// returned; else how many went, and its error with that.
     #[inline]
     pub fn send_many<'m>(
         &mut self,
@@ -184,8 +186,8 @@ impl<H: Host> Session<'_, H> {
         }
     }
 
-    /// Waits until that message, and so all that was sent before it to the same destination, is handed to its link.
-    /// Messages to other destinations are not waited for.
+    /// Waits until that message, and so all that was sent before it to the same destination, is
+    /// handed to its link. Messages to other destinations are not waited for.
     pub fn drain(&mut self, handle: SendHandle, wait: Wait) -> Result<Completion, SendError> {
         self.check()?;
         let drained = self.wait_for(wait, |session| {
@@ -200,8 +202,9 @@ impl<H: Host> Session<'_, H> {
         Ok(drained?.unwrap_or(Completion::Pending))
     }
 
-    /// Waits until nothing is queued any more for that link: every message to it that was accepted is handed over, or has
-    /// failed with it. False if the time was over first. What waits for other links is not waited for.
+    /// Waits until nothing is queued any more for that link: every message to it that was accepted
+    /// is handed over, or has failed with it. False if the time was over first. What waits for
+    /// other links is not waited for.
     pub fn flush_link(&mut self, link: LinkId, wait: Wait) -> Result<bool, HostError> {
         self.check()?;
         let flushed = self.wait_for(wait, |session| {
@@ -212,10 +215,12 @@ impl<H: Host> Session<'_, H> {
         Ok(flushed?.is_some())
     }
 
-    /// As [`Session::flush_link`], for all links: a peer that takes nothing keeps it from ending well.
+    /// As [`Session::flush_link`], for all links: a peer that takes nothing keeps it from ending
+    /// well.
     ///
-    /// With [`Strategy::Proc`](crate::Strategy::Proc) the application's own calls move its messages, so a
-    /// program that sends and then does something else for long, or ends, calls this in between.
+    /// With [`Strategy::Proc`](crate::Strategy::Proc) the application's own calls move its
+    /// messages, so a program that sends and then does something else for long, or ends, calls this
+    /// in between.
     pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
         self.check()?;
         let flushed = self.wait_for(wait, |session| {

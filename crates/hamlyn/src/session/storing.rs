@@ -1,6 +1,6 @@
-//! Signaling stores (decision 37; `Split-C 2`): bytes are put into the memory of a target, which is told how
-//! many came, and their sender is not. They are messages with a metadata entry, in whose accumulator each
-//! counts as many as it has bytes.
+//! Signaling stores (decision 37; `Split-C 2`): bytes are put into the memory of a target, which is
+//! told how many came, and their sender is not. They are messages with a metadata entry, in whose
+//! accumulator each counts as many as it has bytes.
 
 use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::limits::FAST_INDEX;
@@ -14,11 +14,11 @@ use crate::wait::Wait;
 
 impl<H: Host> Session<'_, H> {
     /// Stores `bytes` at `offset` of the ticket's place. The target counts them
-    /// ([`Slot::stored_bytes`](crate::Slot::stored_bytes)) under the entry that the ticket names, all of them
-    /// by the time when all are there; nothing comes back. The ticket must be one of a slot
-    /// [that counts stores](crate::NewSlot::counting_stores). Waits for room as [`Session::send_msg`] does.
-    /// Stores of several packets may land in any order; a fence ([`crate::Manager::fence`]) tells when all
-    /// that was stored is there.
+    /// ([`Slot::stored_bytes`](crate::Slot::stored_bytes)) under the entry that the ticket names,
+    /// all of them by the time when all are there; nothing comes back. The ticket must be one of a
+    /// slot [that counts stores](crate::NewSlot::counting_stores). Waits for room as
+    /// [`Session::send_msg`] does. Stores of several packets may land in any order; a fence
+    /// ([`crate::Manager::fence`]) tells when all that was stored is there.
     #[inline]
     pub fn store(
         &mut self,

@@ -1,5 +1,6 @@
-//! Where a stream's sender speaks beside its records: one slot with an entry for each thing that it may say, open as
-//! long as the receiver. Extents come and go meanwhile, and what was said to one that is gone would not be heard.
+//! Where a stream's sender speaks beside its records: one slot with an entry for each thing that it
+//! may say, open as long as the receiver. Extents come and go meanwhile, and what was said to one
+//! that is gone would not be heard.
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;

@@ -31,8 +31,8 @@ pub(crate) struct Extent {
     arrived: Box<[bool]>,
     /// and how many.
     arrivals_held: u32,
-    /// Pieces that were passed over and hold nothing; they go back with those before them. And how many
-    /// have not gone back.
+    /// Pieces that were passed over and hold nothing; they go back with those before them. And how
+    /// many have not gone back.
     skipped: Box<[bool]>,
     skips_held: u32,
     /// Next piece to deliver.
@@ -42,8 +42,8 @@ pub(crate) struct Extent {
     awaited: Awaited,
     /// Pieces that the application is done with.
     pub(crate) released: u64,
-    /// Pieces opened to the interface again: not one by one, but all that were released when the sender
-    /// is told of it.
+    /// Pieces opened to the interface again: not one by one, but all that were released when the
+    /// sender is told of it.
     opened: u64,
     opened_index: u32,
     /// Nothing comes here from this position on.

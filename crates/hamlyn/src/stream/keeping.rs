@@ -1,5 +1,6 @@
-//! Records that their application keeps, beyond the next one, and gives back in any order. The sender is told of memory in order,
-//! so a record that is kept holds back the memory of all that came after it.
+//! Records that their application keeps, beyond the next one, and gives back in any order. The
+//! sender is told of memory in order, so a record that is kept holds back the memory of all that
+//! came after it.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -20,9 +21,9 @@ pub(crate) struct Delivered {
     pub(super) release: u64,
 }
 
-/// A record that is kept ([`crate::stream::Record::keep`]). Its memory goes back when this is dropped and all records before it
-/// have gone back, at the next call of the stream. It stays in its thread, so that the stream does not wait
-/// asleep for a sender that waits for this memory.
+/// A record that is kept ([`crate::stream::Record::keep`]). Its memory goes back when this is
+/// dropped and all records before it have gone back, at the next call of the stream. It stays in
+/// its thread, so that the stream does not wait asleep for a sender that waits for this memory.
 #[derive(Debug)]
 pub struct Kept {
     pub(super) delivered: Delivered,

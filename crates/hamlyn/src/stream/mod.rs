@@ -1,12 +1,12 @@
 //! The stream protocol (`Hamlyn 3.3`): records, one way, from one sender to one
 //! receiver, in order, without a copy at the receiver.
 //!
-//! The receiver's memory is an *extent*: pieces of equal size, a one-shot
-//! metadata entry for each. The sender fills pieces in order, so it knows every ticket it will
-//! ever use, and all that comes back is a count of pieces released. A record
-//! that is longer than a piece takes several that lie side by side; several small ones may share a piece.
-//! When the receiver holds on to all pieces, or a record is longer than the
-//! extent, the stream moves to a larger extent, up to the receiver's limit.
+//! The receiver's memory is an *extent*: pieces of equal size, a one-shot metadata entry for each.
+//! The sender fills pieces in order, so it knows every ticket it will ever use, and all that comes
+//! back is a count of pieces released. A record that is longer than a piece takes several that lie
+//! side by side; several small ones may share a piece. When the receiver holds on to all pieces, or
+//! a record is longer than the extent, the stream moves to a larger extent, up to the receiver's
+//! limit.
 //!
 //! What the sender writes is hostile to the receiver and the other way round: positions, kinds
 //! and lengths are checked, and a peer that breaks the protocol breaks only this stream.
@@ -55,8 +55,8 @@ pub struct Receiver<H: Host = ProcessHost> {
     manager: ManagerRef<H>,
 }
 
-/// A record, where it landed. It reads as its bytes, and gives their memory back when it is dropped. Its stream delivers no other
-/// meanwhile.
+/// A record, where it landed. It reads as its bytes, and gives their memory back when it is
+/// dropped. Its stream delivers no other meanwhile.
 pub struct Record<'a, H: Host = ProcessHost> {
     stream: &'a mut Receiver<H>,
 }
@@ -67,9 +67,9 @@ impl<H: Host> Record<'_, H> {
         self.stream.sender()
     }
 
-    /// Keeps the record beyond the next one. Read it with [`Receiver::view`]. Records may be given back in any order, but their
-    /// sender is told of memory in order: it has to wait, or the stream has to grow, as long as an old record is kept. Allocates
-    /// now and then.
+    /// Keeps the record beyond the next one. Read it with [`Receiver::view`]. Records may be given
+    /// back in any order, but their sender is told of memory in order: it has to wait, or the
+    /// stream has to grow, as long as an old record is kept. Allocates now and then.
     pub fn keep(self) -> Kept {
         let mut record = ManuallyDrop::new(self);
         record.stream.end.keep()
@@ -148,9 +148,10 @@ impl<H: Host> Receiver<H> {
         self.end.make_seed()
     }
 
-    /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
-    /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before a
-    /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`] tells losses until then.
+    /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the sender has
+    /// closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before a
+    /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`]
+    /// tells losses until then.
     #[inline(always)]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Record<'_, H>>, ReceiveError> {
         let is_delivered =
@@ -166,8 +167,8 @@ impl<H: Host> Receiver<H> {
         Ok(end.look_for_short(&mut session) || receive_slowly(end, offering, &mut session, wait)?)
     }
 
-    /// As [`Receiver::recv`], for a task: it is woken when there may be a record ([`Manager::register_waker`]). Does not
-    /// block, nor allocate.
+    /// As [`Receiver::recv`], for a task: it is woken when there may be a record
+    /// ([`Manager::register_waker`]). Does not block, nor allocate.
     pub fn poll_recv(
         &mut self,
         context: &mut Context<'_>,
@@ -176,8 +177,8 @@ impl<H: Host> Receiver<H> {
             .map_ok(|()| Record { stream: self })
     }
 
-    /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). Dropping it loses
-    /// nothing.
+    /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager
+    /// ([`Manager::register_waker`]). Dropping it loses nothing.
     pub async fn recv_async(&mut self) -> Result<Record<'_, H>, ReceiveError> {
         poll_fn(|context| self.poll_delivered(context)).await?;
         Ok(Record { stream: self })
@@ -198,16 +199,16 @@ impl<H: Host> Receiver<H> {
         self.end.kept(kept)
     }
 
-    /// Gives back the memory of kept records that were dropped, as the next [`Receiver::recv`] would: for a program that makes
-    /// none for long.
+    /// Gives back the memory of kept records that were dropped, as the next [`Receiver::recv`]
+    /// would: for a program that makes none for long.
     pub fn reclaim(&mut self) {
         if let Ok(mut session) = self.manager.enter() {
             self.end.reclaim(&mut session);
         }
     }
 
-    /// Shows each record to `each`, until it breaks, the time between two records is over, or the stream has ended. What it broke
-    /// with; nothing otherwise.
+    /// Shows each record to `each`, until it breaks, the time between two records is over, or the
+    /// stream has ended. What it broke with; nothing otherwise.
     pub fn for_each<B>(
         &mut self,
         wait: Wait,
@@ -226,9 +227,10 @@ impl<H: Host> Receiver<H> {
         }
     }
 
-    /// The sender's identity, for which the kernel or the handshake vouches, once it has presented itself; also after it is gone,
-    /// as long as no other link has its place. The keys of a stream are for one holder: a peer that
-    /// was given them before, and passed them on, may have sent records, too.
+    /// The sender's identity, for which the kernel or the handshake vouches, once it has presented
+    /// itself; also after it is gone, as long as no other link has its place. The keys of a stream
+    /// are for one holder: a peer that was given them before, and passed them on, may have sent
+    /// records, too.
     pub fn sender(&self) -> Option<PeerIdentity> {
         let link = self.end.sender_link()?;
         self.manager.enter().ok()?.identity_of(link)
@@ -320,14 +322,14 @@ impl<H: Host> Sender<H> {
         })
     }
 
-    /// Sends a record of any length up to the receiver's limit. Large ones go out of `data`
-    /// itself and the call lasts until they are handed over; small ones may be held back to share a
-    /// piece when the receiver is behind, until [`Sender::flush`] or a later send. With
-    /// [`Wait::Poll`] it never blocks: what cannot go at once is copied, and
-    /// if not even that is possible, nothing is sent. So it is with what is left of a record of which a part was sent
-    /// when the wait was over: it is copied and goes later, as the link has room. What was copied
-    /// goes on with the next calls of this sender, [`Sender::flush`] among them; the manager's
-    /// polls alone do not move it.
+    /// Sends a record of any length up to the receiver's limit. Large ones go out of `data` itself
+    /// and the call lasts until they are handed over; small ones may be held back to share a piece
+    /// when the receiver is behind, until [`Sender::flush`] or a later send. With [`Wait::Poll`] it
+    /// never blocks: what cannot go at once is copied, and if not even that is possible, nothing is
+    /// sent. So it is with what is left of a record of which a part was sent when the wait was
+    /// over: it is copied and goes later, as the link has room. What was copied goes on with the
+    /// next calls of this sender, [`Sender::flush`] among them; the manager's polls alone do not
+    /// move it.
     #[inline(always)]
     pub fn send(&mut self, data: &[u8], wait: Wait) -> Result<(), SendError> {
         if self.end.send_short(&mut self.manager.enter()?.core, data) {
@@ -341,8 +343,8 @@ impl<H: Host> Sender<H> {
         self.end.send(&mut self.manager.enter()?, data, wait)
     }
 
-    /// As [`Sender::send`], for a task: it is woken when there may be room ([`Manager::register_waker`]), and the call is to be made
-    /// again. Does not block.
+    /// As [`Sender::send`], for a task: it is woken when there may be room
+    /// ([`Manager::register_waker`]), and the call is to be made again. Does not block.
     pub fn poll_send(
         &mut self,
         context: &mut Context<'_>,
@@ -354,13 +356,14 @@ impl<H: Host> Sender<H> {
         })
     }
 
-    /// As [`Sender::send`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped before it
-    /// is done, the record is not sent.
+    /// As [`Sender::send`], as a future. An event loop or a task must drive the manager
+    /// ([`Manager::register_waker`]). If it is dropped before it is done, the record is not sent.
     pub async fn send_async(&mut self, data: &[u8]) -> Result<(), SendError> {
         poll_fn(|context| self.poll_send(context, data)).await
     }
 
-    /// As [`Sender::close`], as a future. If it is dropped before it is done, it may be called again.
+    /// As [`Sender::close`], as a future. If it is dropped before it is done, it may be called
+    /// again.
     pub async fn close_async(&mut self) -> Result<(), SendError> {
         let end = &mut self.end;
         let mut close =
@@ -373,15 +376,15 @@ impl<H: Host> Sender<H> {
         self.end.flush(&mut self.manager.enter()?, wait)
     }
 
-    /// Sends what was held back, and waits until every record that was accepted is in its place at the receiver's interface,
-    /// whether its program has taken it or not; or says what was refused since the fence before. Blocks for as long as `wait`
-    /// says. See [`Session::fence`].
+    /// Sends what was held back, and waits until every record that was accepted is in its place at
+    /// the receiver's interface, whether its program has taken it or not; or says what was refused
+    /// since the fence before. Blocks for as long as `wait` says. See [`Session::fence`].
     pub fn fence(&mut self, wait: Wait) -> Result<(), FenceError> {
         self.end.fence(&mut self.manager.enter()?, wait)
     }
 
-    /// As [`Sender::flush`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped
-    /// before it is done, it may be called again.
+    /// As [`Sender::flush`], as a future. An event loop or a task must drive the manager
+    /// ([`Manager::register_waker`]). If it is dropped before it is done, it may be called again.
     pub async fn flush_async(&mut self) -> Result<(), SendError> {
         let end = &mut self.end;
         let mut flush =
@@ -389,24 +392,26 @@ impl<H: Host> Sender<H> {
         poll_fn(|context| self.manager.poll_look(context, &mut flush)).await
     }
 
-    /// As [`Sender::fence`], as a future. An event loop or a task must drive the manager ([`Manager::register_waker`]). If it is dropped
-    /// before it is done, the next fence tells what it would have told.
+    /// As [`Sender::fence`], as a future. An event loop or a task must drive the manager
+    /// ([`Manager::register_waker`]). If it is dropped before it is done, the next fence tells what
+    /// it would have told.
     pub async fn fence_async(&mut self) -> Result<(), FenceError> {
         self.flush_async().await.map_err(fence_error)?;
         self.fence_sent_async().await
     }
 
-    /// As [`Sender::fence_async`], for records that have left before it was first polled: it sends nothing that is held back. It
-    /// borrows nothing of the sender, which may send meanwhile.
+    /// As [`Sender::fence_async`], for records that have left before it was first polled: it sends
+    /// nothing that is held back. It borrows nothing of the sender, which may send meanwhile.
     pub fn fence_sent_async(&self) -> impl Future<Output = Result<(), FenceError>> + use<H> {
         let (manager, target) = (self.manager.clone(), *self.end.target());
         async move { manager.fence_async(&target).await }
     }
 
     /// Flushes and closes. The receiver learns of it after the last record. When the call returns,
-    /// all is handed over, so the program may end. With [`SendError::WouldBlock`] nothing that was accepted is lost, and
-    /// the call may be repeated; with any other error the sender is closed as well. One that is dropped before it is closed
-    /// sends nothing more, and its receiver is told whether that was all.
+    /// all is handed over, so the program may end. With [`SendError::WouldBlock`] nothing that was
+    /// accepted is lost, and the call may be repeated; with any other error the sender is closed as
+    /// well. One that is dropped before it is closed sends nothing more, and its receiver is told
+    /// whether that was all.
     pub fn close(&mut self, wait: Wait) -> Result<(), SendError> {
         self.end.close(&mut self.manager.enter()?, wait)
     }

@@ -1,5 +1,6 @@
-//! The offer of a stream that is bound to an item. It is for one sender. If a peer asks for it and does not present itself
-//! in time, because it ended or lost interest, the stream gets new keys and is offered again.
+//! The offer of a stream that is bound to an item. It is for one sender. If a peer asks for it and
+//! does not present itself in time, because it ended or lost interest, the stream gets new keys and
+//! is offered again.
 
 use std::time::Duration;
 
@@ -12,9 +13,11 @@ use crate::session::Session;
 
 /// How long a peer that asked for the seed has to present itself.
 const GREETING_NS: u64 = 10_000_000_000;
-/// How long a receiver without a sender waits before it looks at its offer: nobody wakes it when a peer asks.
+/// How long a receiver without a sender waits before it looks at its offer: nobody wakes it when a
+/// peer asks.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Of the offers under a stream's item, the one for those who ask when the seed is given out: it says so, and stays.
+/// Of the offers under a stream's item, the one for those who ask when the seed is given out: it
+/// says so, and stays.
 const LATER: usize = 1;
 
 /// See the module.
@@ -41,7 +44,8 @@ impl Offering {
         !self.is_over
     }
 
-    /// Whether the stream is to get new keys and to be offered again. To be called when everything that came was taken in.
+    /// Whether the stream is to get new keys and to be offered again. To be called when everything
+    /// that came was taken in.
     pub(super) fn is_due<H: Host>(&mut self, session: &Session<'_, H>, has_sender: bool) -> bool {
         if has_sender {
             self.is_over = true;

@@ -74,7 +74,8 @@ pub(super) struct Receiver {
     reported: u64,
     /// Serial number of the newest extent that the sender was told of.
     announced: u64,
-    /// A grow request that is not answered: the sender has not presented itself yet, or what is still held is in its way.
+    /// A grow request that is not answered: the sender has not presented itself yet, or what is
+    /// still held is in its way.
     grow_request: Option<GrowRequest>,
     /// Grow requests answered, modulo 2^16, and how many of the answers the sender was told of.
     answers: u16,
@@ -89,7 +90,8 @@ pub(super) struct Receiver {
     /// What the sender had accepted was not all sent when it ended.
     is_given_up: bool,
     broken: Option<&'static str>,
-    /// Whether there is one extent and it awaits its next piece, no record is kept, and nothing else is to be done before that.
+    /// Whether there is one extent and it awaits its next piece, no record is kept, and nothing
+    /// else is to be done before that.
     is_plain: bool,
     keeping: Keeping,
     /// Pieces released in the first extent from which on more is to be done than to count them.
@@ -181,10 +183,11 @@ impl Receiver {
         }
     }
 
-    /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the
-    /// sender has closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before a
-    /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`] tells losses until then.
-    /// Gives back what was kept, and delivers the next record, if it is a short one that another look finds.
+    /// The next record. Nothing if none came in time. [`ReceiveError::Closed`] when the sender has
+    /// closed and all is received, and [`ReceiveError::PeerLost`] when the sender is gone. Before a
+    /// sender has presented itself, none is bound to the stream; [`crate::Manager::next_event`]
+    /// tells losses until then. Gives back what was kept, and delivers the next record, if it is a
+    /// short one that another look finds.
     #[inline(never)]
     pub(crate) fn look_for_short<H: Host>(&mut self, session: &mut Session<'_, H>) -> bool {
         self.reclaim(session);
@@ -224,8 +227,8 @@ impl Receiver {
         }
     }
 
-    /// Gives all that a sender may write to new keys: the seed that was given out is worth nothing any more. False if there is no
-    /// memory for that.
+    /// Gives all that a sender may write to new keys: the seed that was given out is worth nothing
+    /// any more. False if there is no memory for that.
     pub(crate) fn renew<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
@@ -266,8 +269,8 @@ impl Receiver {
         Ok(delivered.is_some())
     }
 
-    /// The step of a wait for a record: delivers it, if it has come. Tells the sender what it is to know,
-    /// at every look if the wait `sleeps` between them.
+    /// The step of a wait for a record: delivers it, if it has come. Tells the sender what it is to
+    /// know, at every look if the wait `sleeps` between them.
     fn look<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
@@ -340,8 +343,8 @@ impl Receiver {
         extent.view(record.offset, record.length_bytes)
     }
 
-    /// Gives back the memory of the record that was delivered last. True if that is all there is to be done; otherwise
-    /// [`Receiver::release_slowly`] is.
+    /// Gives back the memory of the record that was delivered last. True if that is all there is to
+    /// be done; otherwise [`Receiver::release_slowly`] is.
     #[inline(always)]
     pub(crate) fn release_at_once(&mut self) -> bool {
         if self.latest_short_bytes.is_some()

@@ -30,8 +30,8 @@ use crate::slot::{NewSlot, Slot};
 use crate::ticket::Ticket;
 use crate::wait::{Wait, Waiting};
 
-/// Notifications that may wait at a sender. When a slow sender is overrun, the newest word says all that
-/// the lost ones said.
+/// Notifications that may wait at a sender. When a slow sender is overrun, the newest word says all
+/// that the lost ones said.
 const CREDIT_ENTRIES: usize = 64;
 /// Fruitless looks for credit before the receiver is asked for it.
 const LOOKS_BEFORE_ASKING: u32 = 12;
@@ -47,7 +47,8 @@ pub(super) struct Sender {
     target: Target,
     /// To the control entries.
     control: Target,
-    /// Bytes of a piece of the extent that is filled, and of the smallest that there may be: packs fit each.
+    /// Bytes of a piece of the extent that is filled, and of the smallest that there may be: packs
+    /// fit each.
     piece_bytes: usize,
     pack_bytes: usize,
     /// The longest record.
@@ -282,7 +283,8 @@ impl Sender {
         self.staged.is_some() || self.cut.is_some()
     }
 
-    /// Sets how far small records may go at once; to be called when anything changed but the next piece.
+    /// Sets how far small records may go at once; to be called when anything changed but the next
+    /// piece.
     fn note_way(&mut self) {
         self.at_once = match self.is_free() {
             true => self.account.released + self.account.pieces.div_ceil(2),
@@ -314,7 +316,8 @@ impl Sender {
 
     /// Takes in all that the receiver reported.
     fn absorb<H: Host>(&mut self, session: &mut Session<'_, H>) {
-        // No more than can wait at once: a receiver that sends them without end must not keep us here.
+        // No more than can wait at once: a receiver that sends them without end must not keep us
+        // here.
         for _ in 0..2 * CREDIT_ENTRIES {
             if !self.absorb_next(session) {
                 return;
@@ -438,8 +441,9 @@ impl Sender {
         !self.is_staging() && !self.account.is_held()
     }
 
-    /// Asks the receiver for what is lacking: credit may have been held back, or all memory be in the
-    /// application's hands. Once is enough in one place, but what was asked elsewhere does not count here.
+    /// Asks the receiver for what is lacking: credit may have been held back, or all memory be in
+    /// the application's hands. Once is enough in one place, but what was asked elsewhere does not
+    /// count here.
     fn ask_once<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
@@ -530,8 +534,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Fills the next piece. What takes several packets never goes at once, so it is copied if its sender
-    /// would not wait; and so is the rest of it, if it was cut.
+    /// Fills the next piece. What takes several packets never goes at once, so it is copied if its
+    /// sender would not wait; and so is the rest of it, if it was cut.
     fn send_piece<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
@@ -629,7 +633,8 @@ impl Sender {
 
 /// The longest record of which several may share a piece of that size.
 fn small_bytes(piece_bytes: usize) -> usize {
-    // What is packed is as long as its bytes rounded up, and the header. There is always room for none.
+    // What is packed is as long as its bytes rounded up, and the header. There is always room for
+    // none.
     let most = (piece_bytes / PACK_FRACTION).saturating_sub(packed_bytes(0));
     most - most % 8
 }

@@ -14,7 +14,8 @@ const _: () =
 pub(crate) const CONTROL_ENTRIES: u16 = 3;
 /// Control entry: the sender presents itself, with the ticket for credit as metadata.
 pub(crate) const HELLO: u16 = 0;
-/// Control entry: nothing comes after the [`StreamPosition`] given, which may be marked [`GIVEN_UP`].
+/// Control entry: nothing comes after the [`StreamPosition`] given, which may be marked
+/// [`GIVEN_UP`].
 pub(crate) const CLOSE: u16 = 1;
 /// Control entry: the sender cannot go on, because a record is longer than the extent or
 /// because it waits for credit that may have been held back. A [`GrowRequest`].
@@ -106,12 +107,12 @@ pub(crate) fn packed_record(packed: &[u8], at: usize) -> Option<(usize, usize, u
 /// Bytes of the place that the sender has for a [`Credit`], which comes with no data.
 pub(crate) const CREDIT_PLACE_BYTES: u64 = 16;
 
-/// The word with which a receiver says all that it has to say but where a new extent is. The newest says
-/// what all before it said, so it does no harm if those are lost or come late.
+/// The word with which a receiver says all that it has to say but where a new extent is. The newest
+/// says what all before it said, so it does no harm if those are lost or come late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Credit {
-    /// Pieces released since the extent was opened, modulo 2^32; many more than there ever are between
-    /// what is released and what is filled.
+    /// Pieces released since the extent was opened, modulo 2^32; many more than there ever are
+    /// between what is released and what is filled.
     pub(crate) released: u32,
     /// Serial number of the extent, modulo 2^14.
     pub(crate) extent: u16,
@@ -226,7 +227,8 @@ pub(crate) struct StreamPosition {
     pub(crate) position: u64,
 }
 
-/// Set in [`StreamPosition::extent`] by a sender that ends before all was sent that it had accepted.
+/// Set in [`StreamPosition::extent`] by a sender that ends before all was sent that it had
+/// accepted.
 pub(crate) const GIVEN_UP: u64 = 1 << 63;
 
 impl StreamPosition {
@@ -342,7 +344,8 @@ impl StreamSeed {
         Some((seed, u32::from_le_bytes(take(rest)?)))
     }
 
-    /// The ticket for the control entries. They have no place, so their messages carry metadata alone.
+    /// The ticket for the control entries. They have no place, so their messages carry metadata
+    /// alone.
     pub(crate) fn control(&self) -> Ticket {
         Ticket {
             slot: self.control_slot,

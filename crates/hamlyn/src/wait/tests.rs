@@ -75,7 +75,8 @@ fn a_wait_polls_then_yields_now_and_then_and_then_sleeps() {
     assert_eq!(forever.next(&never, || 5), WaitStep::Sleep(None));
 }
 
-/// Polls with a clock that stands until the processor is offered, and says after how many looks it was.
+/// Polls with a clock that stands until the processor is offered, and says after how many looks it
+/// was.
 fn looks_before_offer(waiting: &mut Waiting, adaptive_spin: &AdaptiveSpin, now_ns: u64) -> u32 {
     for looks in 1..=2 * PAUSES_PER_YIELD_MAX {
         match waiting.next(adaptive_spin, || now_ns) {

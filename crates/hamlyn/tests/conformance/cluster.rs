@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use hamlyn::host::network::hosts::{HostName, NAME_SERVICE_PORT};
 use hamlyn::host::network::{ClusterSecret, NetworkOptions, Security};
 
-/// Hosts that share the secret of a cluster, or trust the network. They have addresses of the loopback device.
+/// Hosts that share the secret of a cluster, or trust the network. They have addresses of the
+/// loopback device.
 pub(crate) struct Cluster {
     /// Hosts so far.
     opened: AtomicU8,

@@ -1,4 +1,5 @@
-//! Ends of one-sided operations are told by counters and by notifications of the initiator (decision 0037).
+//! Ends of one-sided operations are told by counters and by notifications of the initiator
+//! (decision 0037).
 
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::Rights;

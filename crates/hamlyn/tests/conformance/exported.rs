@@ -1,5 +1,6 @@
-//! One-sided operations in exported memory (decision 0037): the same calls and results as by packets, complete at once, though the
-//! owner does nothing; and packets again when the export has ended.
+//! One-sided operations in exported memory (decision 0037): the same calls and results as by
+//! packets, complete at once, though the owner does nothing; and packets again when the export has
+//! ended.
 
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::Rights;

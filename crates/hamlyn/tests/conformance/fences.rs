@@ -1,4 +1,5 @@
-//! Fences: what was sent is in its place when they return, and what was refused is known (decision 0020).
+//! Fences: what was sent is in its place when they return, and what was refused is known (decision
+//! 0020).
 
 use hamlyn::datagram::{Receiver, Sender};
 use hamlyn::engine::key::Key;
@@ -241,7 +242,8 @@ pub(crate) fn records_are_in_their_place_after_a_fence(world: &World) {
                 hamlyn::stream::Receiver::<Host>::new(manager, Default::default()).unwrap()
             });
             peer.put("seed", &stream.make_seed().to_bytes());
-            // Only the interface takes anything until then, but for what it needs to know who sends.
+            // Only the interface takes anything until then, but for what it needs to know who
+            // sends.
             for number in 0..RECORDS {
                 let record = peer.receive("a record", |_, wait| {
                     Ok(stream.recv(wait)?.map(|record| record.to_vec()))

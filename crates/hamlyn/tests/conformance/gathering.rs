@@ -179,7 +179,8 @@ pub(crate) fn a_completion_says_when_a_buffer_is_free(world: &World) {
                 peer.until("completion", |manager, wait| {
                     let completion = manager.session().drain(handle, wait).unwrap();
                     let again = manager.session().completion(handle).unwrap();
-                    // A network processor may send it between the two calls; nothing takes that back.
+                    // A network processor may send it between the two calls; nothing takes that
+                    // back.
                     let is_sent = completion == Completion::Sent;
                     assert!(again == completion || !is_sent && again == Completion::Sent);
                     is_sent.then_some(())

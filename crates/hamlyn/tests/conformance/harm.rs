@@ -1,4 +1,5 @@
-//! What one peer does to an end point has an end, wherever the peer is and whichever thread drives the interface.
+//! What one peer does to an end point has an end, wherever the peer is and whichever thread drives
+//! the interface.
 
 use hamlyn::datagram::{Receiver, Sender};
 use hamlyn::{Message, ReceiveError, Wait};

@@ -11,7 +11,8 @@ use crate::peer::{Peer, pattern};
 const FLOOD: u64 = 1 << 15;
 const FLOOD_BYTES: usize = 600;
 
-/// Sends to a peer that takes nothing until nothing more is accepted, or so much that it must be taking it.
+/// Sends to a peer that takes nothing until nothing more is accepted, or so much that it must be
+/// taking it.
 fn fill(peer: &Peer, target: &Target) -> u64 {
     let data = pattern(9, FLOOD_BYTES);
     peer.with(|manager| {

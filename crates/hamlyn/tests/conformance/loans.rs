@@ -190,7 +190,8 @@ pub(crate) fn a_slow_reader_is_brought_up_to_date(world: &World) {
                 }));
             }
             assert!(seen.is_sorted_by(|a, b| a < b), "{seen:?}");
-            // Of those that had been sent only the newest, then at most what was sent before it had all come.
+            // Of those that had been sent only the newest, then at most what was sent before it had
+            // all come.
             assert!(seen.len() <= 4, "{seen:?}");
             peer.put("read", &[]);
         },

@@ -182,7 +182,8 @@ pub(crate) fn the_room_of_the_queue_is_kept(world: &World) {
     });
 }
 
-/// A call of one end point finds a message for another; the thread that waits for that message must not sleep.
+/// A call of one end point finds a message for another; the thread that waits for that message must
+/// not sleep.
 pub(crate) fn waiting_overlooks_nothing_found_for_another(world: &World) {
     world.run(&[
         &|peer| {

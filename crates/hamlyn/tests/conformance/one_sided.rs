@@ -1,4 +1,5 @@
-//! One-sided operations (decision 0037): whoever drives the target, they do what they say, once, and what is not granted is refused.
+//! One-sided operations (decision 0037): whoever drives the target, they do what they say, once,
+//! and what is not granted is refused.
 
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::{Mode, Rights};
@@ -422,7 +423,8 @@ pub(crate) fn an_initiator_that_is_dropped_leaves_nothing(world: &World) {
     ]);
 }
 
-/// Begins an operation that may be of more requests than there is room for: a call that only polls would never get through.
+/// Begins an operation that may be of more requests than there is room for: a call that only polls
+/// would never get through.
 fn begin_long(
     peer: &Peer,
     begin: impl FnOnce(&mut hamlyn::Session<'_, crate::Host>, Wait) -> Result<Operation, OperationError>,

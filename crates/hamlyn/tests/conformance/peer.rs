@@ -1,8 +1,8 @@
 //! Peers: what a test is made of.
 //!
-//! A test is written once. Each peer is straight code over a [`Peer`]; whether it has a thread, a process, or shares one
-//! interface with all others is the business of the [`World`](crate::World). There is one program for each type of host, so
-//! nothing here is generic.
+//! A test is written once. Each peer is straight code over a [`Peer`]; whether it has a thread, a
+//! process, or shares one interface with all others is the business of the [`World`](crate::World).
+//! There is one program for each type of host, so nothing here is generic.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -33,7 +33,8 @@ pub(crate) struct Peer {
     pub(crate) key_values: Arc<dyn KeyValues>,
     /// Who drives its interface.
     pub(crate) strategy: Strategy,
-    /// Whether messages from one interface to another are announced in the order in which they were sent.
+    /// Whether messages from one interface to another are announced in the order in which they were
+    /// sent.
     pub(crate) is_in_order: bool,
     /// How long its receiving calls may take. [`Wait::Poll`] if it shares its interface.
     pub(crate) wait: Wait,
@@ -98,7 +99,8 @@ impl Peer {
         })
     }
 
-    /// Waits until what was sent is handed to the links, by whichever thread drives the transmit half.
+    /// Waits until what was sent is handed to the links, by whichever thread drives the transmit
+    /// half.
     pub(crate) fn flush(&self) {
         self.until("handing over", |manager, wait| {
             let flushed = manager.session().flush(wait).unwrap();
@@ -143,7 +145,8 @@ impl Peer {
         }
     }
 
-    /// Where messages come in any order, waits for the value of that key: what is sent next must not overtake what was sent before.
+    /// Where messages come in any order, waits for the value of that key: what is sent next must
+    /// not overtake what was sent before.
     pub(crate) fn keep_order(&self, key: &str) {
         if !self.is_in_order {
             self.get(key);
@@ -158,12 +161,14 @@ impl Peer {
         found
     }
 
-    /// How much has happened here, for [`Peer::taken`]. Nothing but arrivals may happen afterwards: the link must be there.
+    /// How much has happened here, for [`Peer::taken`]. Nothing but arrivals may happen afterwards:
+    /// the link must be there.
     pub(crate) fn activity(&self) -> u64 {
         self.with(|manager| manager.session().activity())
     }
 
-    /// Moves packets until what was sent is taken. Where no key tells that, until there were so many more of them.
+    /// Moves packets until what was sent is taken. Where no key tells that, until there were so
+    /// many more of them.
     pub(crate) fn taken(&self, before: u64, packets: u64) {
         if !self.is_in_order {
             self.until("all packets", |manager, _| {

@@ -246,7 +246,8 @@ pub(crate) fn a_closed_slot_takes_its_grants_with_it(world: &World) {
     ]);
 }
 
-/// Of any length that is placed, gathered or not: nothing that was sent before lands over what was sent later.
+/// Of any length that is placed, gathered or not: nothing that was sent before lands over what was
+/// sent later.
 pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent(world: &World) {
     const LENGTHS: [usize; 6] = [512, 513, 600, 2048, 1000, 4096];
     world.run(&[

@@ -1,5 +1,5 @@
-//! What the library promises, in processes: peers as threads, as processes, and as hosts of a network, with every
-//! strategy.
+//! What the library promises, in processes: peers as threads, as processes, and as hosts of a
+//! network, with every strategy.
 
 #[macro_use]
 mod table;

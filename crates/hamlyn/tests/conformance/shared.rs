@@ -1,5 +1,5 @@
-//! What the library promises where several threads share one manager: peers are threads, and their one interface talks to
-//! itself, with every strategy.
+//! What the library promises where several threads share one manager: peers are threads, and their
+//! one interface talks to itself, with every strategy.
 
 #[macro_use]
 mod table;

@@ -1,5 +1,5 @@
-//! What the library promises, in the simulator: peers on nodes of their own, on one node, and as one interface that talks
-//! to itself, with every strategy.
+//! What the library promises, in the simulator: peers on nodes of their own, on one node, and as
+//! one interface that talks to itself, with every strategy.
 
 #[macro_use]
 mod table;
@@ -200,7 +200,8 @@ fn simulation<'a>(seed: u64) -> Simulation<'a> {
     })
 }
 
-/// A board whose values take longer than packets: elsewhere a packet is there when its sender says so.
+/// A board whose values take longer than packets: elsewhere a packet is there when its sender says
+/// so.
 #[derive(Default)]
 struct Mail(Mutex<HashMap<String, (Time, Vec<u8>)>>);
 

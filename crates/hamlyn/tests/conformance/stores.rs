@@ -1,4 +1,5 @@
-//! Signaling stores (decision 0037): the target knows how many bytes came, from whom, and that they are in their place.
+//! Signaling stores (decision 0037): the target knows how many bytes came, from whom, and that they
+//! are in their place.
 
 use hamlyn::{Area, NewSlot, SendError, Slot, Target, Wait};
 
@@ -122,7 +123,8 @@ pub(crate) fn stores_that_cannot_be_counted_are_refused(world: &World) {
     dead_code,
     reason = "peers that share an interface poll it for each other"
 )]
-/// With a network processor that receives, the target's program looks at its memory and does nothing else.
+/// With a network processor that receives, the target's program looks at its memory and does
+/// nothing else.
 pub(crate) fn a_target_that_only_looks_sees_the_count(world: &World) {
     world.run(&[
         &|peer| {

@@ -1,4 +1,5 @@
-//! The stream protocol (`Hamlyn 3.3`): what its ends say to each other crosses on the way, or is overwritten.
+//! The stream protocol (`Hamlyn 3.3`): what its ends say to each other crosses on the way, or is
+//! overwritten.
 
 use hamlyn::stream::{Kept, Receiver, Sender, StreamSeed};
 use hamlyn::{ReceiveError, SendError, Wait};
@@ -38,8 +39,9 @@ pub(crate) fn closing_right_after_filling_the_extent(world: &World) {
     ]);
 }
 
-/// The receiver goes over to another extent unasked and gives the old one back at once, while
-/// the sender, which has not heard of it, closes in the old one: at a moment that differs from round to round.
+/// The receiver goes over to another extent unasked and gives the old one back at once, while the
+/// sender, which has not heard of it, closes in the old one: at a moment that differs from round to
+/// round.
 pub(crate) fn closing_while_everything_moves_on(world: &World) {
     const ROUNDS: u8 = 40;
     world.run(&[
@@ -50,8 +52,8 @@ pub(crate) fn closing_while_everything_moves_on(world: &World) {
                 let seed = peer.with(|_| receiver.make_seed());
                 peer.put(&format!("seed {round}"), &seed.to_bytes());
                 let records: Vec<Kept> = (0..4).map(|_| next(peer, &mut receiver)).collect();
-                // All is held, so there is more memory at the first look, and the second is in there;
-                // unless the end is here already.
+                // All is held, so there is more memory at the first look, and the second is in
+                // there; unless the end is here already.
                 for _ in 0..2 {
                     let none =
                         peer.with(|_| receiver.recv(Wait::Poll).map(|record| record.is_some()));
@@ -84,8 +86,8 @@ pub(crate) fn closing_while_everything_moves_on(world: &World) {
     ]);
 }
 
-/// A sender asks for memory and closes before it is answered; its receiver, which holds nothing, goes over
-/// to the larger extent at the grow request, and only then hears of the end.
+/// A sender asks for memory and closes before it is answered; its receiver, which holds nothing,
+/// goes over to the larger extent at the grow request, and only then hears of the end.
 pub(crate) fn closing_before_a_demand_is_met(world: &World) {
     world.run(&[
         &|peer| {

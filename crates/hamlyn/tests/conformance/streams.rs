@@ -308,7 +308,8 @@ pub(crate) fn records_are_given_back_in_any_order(world: &World) {
                     let expected = pattern(round * 4 + number as u64, 60);
                     assert!(receiver.view(record).unwrap() == expected);
                 }
-                // Those that are left are what they were, and the first holds back the memory of all.
+                // Those that are left are what they were, and the first holds back the memory of
+                // all.
                 while !records.is_empty() {
                     let index = (round as usize * 7 + records.len() * 3) % records.len();
                     release(peer, &mut receiver, records.remove(index));
@@ -427,7 +428,8 @@ pub(crate) fn packed_records_go_though_their_sender_only_polls(world: &World) {
     ]);
 }
 
-/// What may be copied into a queue may be longer than a piece, and there may be room for one of them only.
+/// What may be copied into a queue may be longer than a piece, and there may be room for one of
+/// them only.
 pub(crate) fn a_polled_record_in_several_pieces_is_never_cut(world: &World) {
     const RECORDS: u64 = 300;
     world.run(&[

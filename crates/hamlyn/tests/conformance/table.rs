@@ -1,5 +1,5 @@
-//! The tests, as a table for each kind of world. A program names its worlds: `everything!(threads_np, Threads, Np)` makes
-//! a module `threads_np` with one test for each row.
+//! The tests, as a table for each kind of world. A program names its worlds:
+//! `everything!(threads_np, Threads, Np)` makes a module `threads_np` with one test for each row.
 
 // Not every program has a world for every table.
 #![allow(unused_macros)]

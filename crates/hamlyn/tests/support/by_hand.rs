@@ -1,4 +1,5 @@
-//! The ends of a stream played by hand, from the bytes of its messages: for what no correct end says, or not in that order.
+//! The ends of a stream played by hand, from the bytes of its messages: for what no correct end
+//! says, or not in that order.
 
 use hamlyn::engine::key::Key;
 use hamlyn::engine::metadata::Permission;
@@ -147,7 +148,8 @@ pub(crate) struct HandSender {
 /// What the receiver said.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Heard {
-    /// A word: the extent, how many grow requests are answered, and whether the last of them by a refusal.
+    /// A word: the extent, how many grow requests are answered, and whether the last of them by a
+    /// refusal.
     Credit(u64, u64, bool),
     /// An extent: its serial number, its pieces, and the answers.
     Extent(u64, u32, u16),

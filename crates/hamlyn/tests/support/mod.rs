@@ -28,7 +28,8 @@ pub(crate) fn namespace() -> String {
     )
 }
 
-/// How many descriptors this process has open, and one more: the directory in which they are counted.
+/// How many descriptors this process has open, and one more: the directory in which they are
+/// counted.
 pub(crate) fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }

@@ -1,4 +1,5 @@
-//! The connector: shakes hands with an interface of another host and sends it one request, in the caller's thread.
+//! The connector: shakes hands with an interface of another host and sends it one request, in the
+//! caller's thread.
 //!
 //! The first attempt leaves from the endpoint's port, so that one port is enough for a firewall.
 //! The polling thread receives the answer, from any address: a host with several addresses may

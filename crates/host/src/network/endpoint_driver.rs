@@ -1,8 +1,9 @@
 //! The endpoint driver: what the control thread does for the UDP endpoint, beside the application.
 //!
-//! It answers handshakes at the endpoint's port. When the application does not poll for a while, because it computes, it takes
-//! its place: it retransmits lost frames, receives as far as there is room, and answers peers. As long as the
-//! application polls, or sleeps at the socket itself, the endpoint driver leaves the endpoint alone.
+//! It answers handshakes at the endpoint's port. When the application does not poll for a while,
+//! because it computes, it takes its place: it retransmits lost frames, receives as far as there is
+//! room, and answers peers. As long as the application polls, or sleeps at the socket itself, the
+//! endpoint driver leaves the endpoint alone.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -101,7 +102,8 @@ impl EndpointDriver {
                 interior.registry.waker().wake();
             }
         } else if endpoint.is_asleep() {
-            // The sleeper wakes for datagrams and for the deadline that it knew; another thread may have sent since.
+            // The sleeper wakes for datagrams and for the deadline that it knew; another thread may
+            // have sent since.
             let wants_ns = endpoint.deadline_ns().unwrap_or(u64::MAX);
             if wants_ns <= now_ns && endpoint.poll() {
                 interior.registry.waker().wake();

@@ -1,7 +1,8 @@
-//! Handshake payloads: requests and answers that two processes of different hosts exchange before there is a link, after a
-//! handshake, which has proved who they are.
+//! Handshake payloads: requests and answers that two processes of different hosts exchange before
+//! there is a link, after a handshake, which has proved who they are.
 //!
-//! This module converts bytes to values and back. Both directions are total, and each payload has exactly one encoding.
+//! This module converts bytes to values and back. Both directions are total, and each payload has
+//! exactly one encoding.
 //!
 //! | at | bytes | field |
 //! |----|-------|-------|

@@ -1,7 +1,8 @@
 //! Hosts by name: where each is, and by which number tickets mean it.
 //!
-//! A host is its name: 1 to 63 letters, digits, dots, underscores and hyphens, small and large letters being the same answer. What
-//! is not in the table is asked of the resolver of the operating system, each time.
+//! A host is its name: 1 to 63 letters, digits, dots, underscores and hyphens, small and large
+//! letters being the same answer. What is not in the table is asked of the resolver of the
+//! operating system, each time.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -59,8 +60,9 @@ impl HostName {
         &self.0
     }
 
-    /// The number that stands for it in tickets: the same wherever it is computed, and never 0, which is the host at hand.
-    /// Two names of a cluster may share a number by bad luck; [`Hosts::insert`] refuses the second.
+    /// The number that stands for it in tickets: the same wherever it is computed, and never 0,
+    /// which is the host at hand. Two names of a cluster may share a number by bad luck;
+    /// [`Hosts::insert`] refuses the second.
     pub fn node(&self) -> u32 {
         // FNV-1a, folded.
         let hash = self
@@ -164,7 +166,8 @@ impl Hosts {
         self.addresses.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Where a host's name service listens: what the table says, or else the resolver, if it answers before that instant of the host's clock.
+    /// Where a host's name service listens: what the table says, or else the resolver, if it
+    /// answers before that instant of the host's clock.
     pub(crate) fn addresses(&self, name: &HostName, deadline_ns: u64) -> Vec<SocketAddr> {
         if let Some(addresses) = self.addresses.get(name) {
             return addresses.clone();
@@ -182,7 +185,8 @@ impl Hosts {
 /// Look-ups of the resolver that nobody waits for any more may go on, so many at most.
 const LOOKUPS_MAX: usize = 16;
 
-/// The result of a call that cannot be cancelled, if it comes in time. Nothing if too many such calls go on.
+/// The result of a call that cannot be cancelled, if it comes in time. Nothing if too many such
+/// calls go on.
 fn within<R: Send + 'static>(
     span: Duration,
     call: impl FnOnce() -> R + Send + 'static,

@@ -13,8 +13,9 @@
 //!
 //! # Trust
 //!
-//! With keys of hosts each host is trusted about its own users and names. A holder of the cluster's secret is
-//! trusted about these, and about which host it is. All other input from the network is untrusted bytes, costs next to nothing and changes nothing.
+//! With keys of hosts each host is trusted about its own users and names. A holder of the cluster's
+//! secret is trusted about these, and about which host it is. All other input from the network is
+//! untrusted bytes, costs next to nothing and changes nothing.
 
 mod connector;
 mod credentials;

@@ -1,4 +1,5 @@
-//! The name service: a thread that tells other hosts, at the host's known port, the port of an interface.
+//! The name service: a thread that tells other hosts, at the host's known port, the port of an
+//! interface.
 //!
 //! All processes of one user that are on the network share the port, and the system spreads
 //! requests over them by their source ports. A stopped process delays some requests: they come
@@ -167,7 +168,8 @@ type Wanted = (Namespace, Sought);
 /// The answer of a neighbour; nothing if it did not answer in time.
 type Found = Option<Answer>;
 
-/// A query to a neighbour, in its own thread, so that a stopped neighbour keeps nobody else waiting.
+/// A query to a neighbour, in its own thread, so that a stopped neighbour keeps nobody else
+/// waiting.
 struct Lookup {
     wanted: Wanted,
     /// The handshakes of those who wait for it.

@@ -12,14 +12,16 @@ use super::hosts::{HostName, Hosts, NAME_SERVICE_PORT, own_address_of};
 pub enum Security {
     /// By a secret that all hosts of the cluster hold, in this file.
     Secret(PathBuf),
-    /// By a key for each host: our own in the first file, those of the others, a name and a public key on each line, in the second.
+    /// By a key for each host: our own in the first file, those of the others, a name and a public
+    /// key on each line, in the second.
     Keys {
         /// Our own key.
         own: PathBuf,
         /// The hosts that we know.
         known: PathBuf,
     },
-    /// No security: any host on the network may do anything. For a network that no attacker reaches, as the paper assumes.
+    /// No security: any host on the network may do anything. For a network that no attacker
+    /// reaches, as the paper assumes.
     Insecure,
 }
 
@@ -29,7 +31,8 @@ pub enum Security {
 pub struct NetworkOptions {
     /// What this host is called by the others. By default what the system says.
     pub host: Option<HostName>,
-    /// At which address of this host frames are taken, and on which port; 0 for any. By default all addresses.
+    /// At which address of this host frames are taken, and on which port; 0 for any. By default all
+    /// addresses.
     pub listen: SocketAddr,
     /// The port of this host's name service. By default 7407.
     pub name_service_port: u16,
@@ -37,14 +40,15 @@ pub struct NetworkOptions {
     pub hosts: Hosts,
     /// How hosts know each other.
     pub security: Security,
-    /// Over how many paths (UDP sockets) packets are sent to each peer; 1 to 16. By default 1: several help where the network spreads
-    /// them over several ways, and cost where it does not.
+    /// Over how many paths (UDP sockets) packets are sent to each peer; 1 to 16. By default 1:
+    /// several help where the network spreads them over several ways, and cost where it does not.
     pub paths: u8,
-    /// How long a peer with which nothing is under way may be silent before it is asked whether it is there: after about 5 s
-    /// without an answer it counts as gone. By default 2 s; zero: it is never asked, and its death is noticed when something is
-    /// sent. At most a minute.
+    /// How long a peer with which nothing is under way may be silent before it is asked whether it
+    /// is there: after about 5 s without an answer it counts as gone. By default 2 s; zero: it is
+    /// never asked, and its death is noticed when something is sent. At most a minute.
     pub silence: Duration,
-    /// How long a peer may take nothing, though it answers, before it counts as unreachable. By default 60 s.
+    /// How long a peer may take nothing, though it answers, before it counts as unreachable. By
+    /// default 60 s.
     pub no_progress: Duration,
 }
 
@@ -79,9 +83,11 @@ impl NetworkOptions {
         }
     }
 
-    /// What the environment says: nothing if it names neither a secret (`HAMLYN_SECRET`), keys (`HAMLYN_KEY` and `HAMLYN_KNOWN`), nor
-    /// says that none are wanted (`HAMLYN_INSECURE=1`), for then the program stays on its host. Besides: `HAMLYN_HOST`, what this
-    /// host is called; `HAMLYN_HOSTS`, a file that says where the others are; `HAMLYN_LISTEN`, an address and a port.
+    /// What the environment says: nothing if it names neither a secret (`HAMLYN_SECRET`), keys
+    /// (`HAMLYN_KEY` and `HAMLYN_KNOWN`), nor says that none are wanted (`HAMLYN_INSECURE=1`), for
+    /// then the program stays on its host. Besides: `HAMLYN_HOST`, what this host is called;
+    /// `HAMLYN_HOSTS`, a file that says where the others are; `HAMLYN_LISTEN`, an address and a
+    /// port.
     pub fn from_environment() -> Result<Option<Self>, NetworkError> {
         Self::from_variables(|variable| std::env::var_os(variable).map(PathBuf::from))
     }

@@ -1,7 +1,7 @@
 //! The remote resolver: finds, asks and links interfaces of other hosts, in the caller's thread.
 //!
-//! Every wait is bounded by the caller's deadline. A request that is not answered is sent again; a peer that gets it twice gives
-//! the same answer.
+//! Every wait is bounded by the caller's deadline. A request that is not answered is sent again; a
+//! peer that gets it twice gives the same answer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -35,7 +35,8 @@ const DATAGRAM_BYTES_MAX: usize = 8_952;
 /// Without a word of the system, the way is taken for Ethernet.
 const DATAGRAM_BYTES_USUAL: usize = 1_452;
 
-/// Frames that are acknowledged together if they come together: most of what one call of the system brings, of the length usual on Ethernet.
+/// Frames that are acknowledged together if they come together: most of what one call of the system
+/// brings, of the length usual on Ethernet.
 const ACKNOWLEDGE_FRAMES: u16 = 40;
 /// Full frames that wait to be sent: two calls full.
 const READY_FRAMES_MAX: u16 = 88;
@@ -125,7 +126,8 @@ fn listening(at: SocketAddr) -> SocketAddr {
 }
 
 impl Network {
-    /// Joins the network. `tell` is called, from any thread, when an unassociated datagram has come or a link has ended.
+    /// Joins the network. `tell` is called, from any thread, when an unassociated datagram has come
+    /// or a link has ended.
     pub(crate) fn open(
         options: NetworkOptions,
         interface: u64,
@@ -292,8 +294,9 @@ impl Network {
         }
     }
 
-    /// Keeps the address of the host of that number, for tickets of a host that the table does not name. Only for a host that
-    /// was looked up by the name from which its number is made: a host's own claim about its address is not believed.
+    /// Keeps the address of the host of that number, for tickets of a host that the table does not
+    /// name. Only for a host that was looked up by the name from which its number is made: a host's
+    /// own claim about its address is not believed.
     fn cache_address(&self, host: &str, node: u32, at: SocketAddr) {
         if !HostName::new(host).is_ok_and(|name| name.node() == node) {
             return;
@@ -438,7 +441,8 @@ impl Network {
         answer
     }
 
-    /// Sends a request that needs no link to an interface, or to the name service of its host (0), and returns the answer.
+    /// Sends a request that needs no link to an interface, or to the name service of its host (0),
+    /// and returns the answer.
     fn request_of(
         &self,
         to: SocketAddr,
@@ -514,7 +518,8 @@ impl Network {
         to: SocketAddr,
     ) -> Result<PendingConnection<'_>, HostError> {
         let settings = SocketSettings::default();
-        // From the port at which we take frames, if the system lets us: then one port is enough for a firewall.
+        // From the port at which we take frames, if the system lets us: then one port is enough for
+        // a firewall.
         let mut sockets = Vec::from_iter(self.endpoint.socket_to(to, &settings).ok().flatten());
         while sockets.len() < usize::from(self.options.paths.max(1)) {
             let mut socket = Socket::bind(self.own_for(to), &settings)?;

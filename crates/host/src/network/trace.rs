@@ -1,7 +1,8 @@
-//! The trace of this process: one file for all its interfaces, if the environment names one (decision 13).
+//! The trace of this process: one file for all its interfaces, if the environment names one
+//! (decision 13).
 //!
-//! A program that has more rights than the user who started it is not traced: it would write where that user may not, and show
-//! what that user may not see.
+//! A program that has more rights than the user who started it is not traced: it would write where
+//! that user may not, and show what that user may not see.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +13,8 @@ use super::NetworkError;
 
 /// The file. See [`hamlyn_link::trace`].
 const TRACE: &str = "HAMLYN_TRACE";
-/// The kernel's word, in the auxiliary vector, that a program has more rights than the user who started it.
+/// The kernel's word, in the auxiliary vector, that a program has more rights than the user who
+/// started it.
 const AT_SECURE: usize = 23;
 
 /// The trace, if one is wanted.

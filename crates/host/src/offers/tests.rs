@@ -52,7 +52,8 @@ fn the_count_follows() {
     assert!(offers.lock().by_item.is_empty());
 }
 
-/// Offers one place after the other to that asker until it is refused; how many it got, and why no more.
+/// Offers one place after the other to that asker until it is refused; how many it got, and why no
+/// more.
 fn take_all(offers: &Offers, most: u32, asker: Asker) -> (u32, NotGiven) {
     for count in 0.. {
         let _ = offers.offer_place(name("a"), most, b"x").unwrap();

@@ -1,4 +1,5 @@
-//! Fetches pages and areas that a peer exported to this interface (decisions 0006, 0037), in the caller's thread.
+//! Fetches pages and areas that a peer exported to this interface (decisions 0006, 0037), in the
+//! caller's thread.
 
 use super::Interior;
 use super::codec::Message;

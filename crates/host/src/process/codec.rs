@@ -71,13 +71,14 @@ pub struct Offer {
     pub cells: u32,
     /// Bytes of that ring's payload arena. Not yet judged.
     pub arena_bytes: u32,
-    /// The largest payload that it takes; between [`PACKET_PAYLOAD_MIN`] and [`PACKET_PAYLOAD_MAX`].
+    /// The largest payload that it takes; between [`PACKET_PAYLOAD_MIN`] and
+    /// [`PACKET_PAYLOAD_MAX`].
     pub payload_max_bytes: u32,
     /// It is registered for barriers issued by others, so a plain load after a
     /// plain store is enough for it to see that a peer sleeps.
     pub takes_barriers: bool,
-    /// The bit that the other side sets in the sender's ready bitmap. Any number: one that is beyond
-    /// the page means that there is none.
+    /// The bit that the other side sets in the sender's ready bitmap. Any number: one that is
+    /// beyond the page means that there is none.
     pub ready_bit: u32,
 }
 
@@ -126,7 +127,8 @@ pub enum Message {
         /// How many bytes. Not yet judged.
         length_bytes: u64,
     },
-    /// Here is an area that is exported to all peers, and the page that says whether the export lasts.
+    /// Here is an area that is exported to all peers, and the page that says whether the export
+    /// lasts.
     Exported {
         /// How many bytes the area has. Not yet judged.
         length_bytes: u64,

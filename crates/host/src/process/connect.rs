@@ -61,7 +61,8 @@ pub(super) fn connect(
         };
         match under_way {
             None => std::thread::sleep(Duration::from_nanos(pause_ns)),
-            // That attempt may fail, so this is no wait until the deadline: after a while we try again.
+            // That attempt may fail, so this is no wait until the deadline: after a while we try
+            // again.
             Some(key) => {
                 let until_ns = now_ns().saturating_add(SIMULTANEOUS_NS).min(deadline_ns);
                 if let Some(token) = interior.registry.await_link(key, until_ns) {
@@ -145,7 +146,8 @@ fn attempt_remote(
     }
 }
 
-/// Claims a connection to a peer; or says that there is a link, or will be. Must be followed by a [`Claim`].
+/// Claims a connection to a peer; or says that there is a link, or will be. Must be followed by a
+/// [`Claim`].
 fn claim(interior: &Interior, key: PeerKey, process: u32) -> Result<Option<Attempt>, AttemptError> {
     match interior.registry.begin_outgoing(key, process) {
         Outgoing::Begun => Ok(None),

@@ -40,7 +40,8 @@ const PAUSE_NS: u64 = 50_000_000;
 struct Handshake {
     socket: Arc<Uninherited>,
     credentials: Credentials,
-    /// The peer may not be linked, but may ask for the address of the UDP endpoint: the name service of this host asks all processes, whose users may differ.
+    /// The peer may not be linked, but may ask for the address of the UDP endpoint: the name
+    /// service of this host asks all processes, whose users may differ.
     only_seeks: bool,
     deadline_ns: u64,
     /// The link that the peer was welcomed to; it has yet to say that it has mapped our memory.
@@ -361,7 +362,8 @@ impl ControlThread {
         self.note_given(socket, credentials, given, Outcome::NotOffered);
     }
 
-    /// Hands over pages that were lent to the asker, or an area that is exported. Pages that cannot be sent stay.
+    /// Hands over pages that were lent to the asker, or an area that is exported. Pages that cannot
+    /// be sent stay.
     fn lend(
         &mut self,
         socket: &Uninherited,
@@ -403,7 +405,8 @@ impl ControlThread {
         self.note(outcome, Some(credentials));
     }
 
-    /// Answers a hello, and makes the link. To be followed by [`ControlThread::enter`] or [`ControlThread::forget`].
+    /// Answers a hello, and makes the link. To be followed by [`ControlThread::enter`] or
+    /// [`ControlThread::forget`].
     fn welcome(
         &self,
         socket: &Arc<Uninherited>,

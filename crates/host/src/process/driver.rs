@@ -58,8 +58,8 @@ impl ProcessDriver {
         }
     }
 
-    /// A datagram at the endpoint is to end the sleep that begins now. When the endpoint's timers are due, which the thread that wakes
-    /// then runs.
+    /// A datagram at the endpoint is to end the sleep that begins now. When the endpoint's timers
+    /// are due, which the thread that wakes then runs.
     fn watch_endpoint(&mut self) -> Result<Option<u64>, HostError> {
         let interior = &self.interior;
         let Some(network) = &interior.network else {
@@ -115,7 +115,8 @@ impl ProcessDriver {
         }
         // Peers found nobody at a word, so they ring the doorbell socket.
         let doorbells = self.interior.registry.doorbells().as_fd();
-        // What was rung for is looked at first; the rings themselves are taken before the next sleep.
+        // What was rung for is looked at first; the rings themselves are taken before the next
+        // sleep.
         match clock::wait_for_events(doorbells, deadline_ns) {
             Ok(()) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(HostError::system("epoll_wait", 0, errno)),
@@ -154,7 +155,8 @@ impl Driver for ProcessDriver {
     fn pass_barrier(&mut self) {
         // For those that pass a barrier of their own, and for our own next look.
         fence(Ordering::SeqCst);
-        // For those that do not, if there are any: it interrupts every processor that runs a process like us.
+        // For those that do not, if there are any: it interrupts every processor that runs a
+        // process like us.
         let interior = &self.interior;
         self.unannounced = interior.lender.takes_barriers()
             && interior.registry.has_doorbells()
@@ -179,7 +181,8 @@ impl Driver for ProcessDriver {
     }
 
     fn sleep_elsewhere(&mut self) -> Option<u64> {
-        // If the system has no room for the watch, the endpoint driver polls, and wakes the sleeper.
+        // If the system has no room for the watch, the endpoint driver polls, and wakes the
+        // sleeper.
         self.watch_endpoint().unwrap_or_default()
     }
 

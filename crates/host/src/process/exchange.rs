@@ -12,9 +12,9 @@ use rustix::net::{
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 
-/// Descriptors that come with a hello or a welcome: the memory that the sender
-/// lends for receiving, and the ready bitmap of its interface. And with an exported area: its memory, and the page that says
-/// whether the export lasts.
+/// Descriptors that come with a hello or a welcome: the memory that the sender lends for receiving,
+/// and the ready bitmap of its interface. And with an exported area: its memory, and the page that
+/// says whether the export lasts.
 pub(super) const DESCRIPTORS: usize = 2;
 
 /// Sent before a socket is closed on purpose. Every other byte is a ring of the doorbell.
@@ -74,8 +74,8 @@ pub(super) fn receive(
     disposal: &Disposal,
 ) -> Result<ReceivedMessage, ReceiveError> {
     match receive_once(&socket, user, disposal) {
-        // A receiver that finds nothing looks afterwards whether the other end closed; messages that it
-        // sent in between are still there. Once it has closed, nothing comes in between.
+        // A receiver that finds nothing looks afterwards whether the other end closed; messages
+        // that it sent in between are still there. Once it has closed, nothing comes in between.
         Err(ReceiveError::PeerClosed) => match receive_once(&socket, user, disposal) {
             Err(ReceiveError::NotYet) => Err(ReceiveError::PeerClosed),
             arrived => arrived,

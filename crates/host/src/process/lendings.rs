@@ -1,12 +1,12 @@
-//! Pages that are lent to a peer and wait for it to fetch them (decision 0006), and areas that are exported to all peers
-//! (decision 0037).
+//! Pages that are lent to a peer and wait for it to fetch them (decision 0006), and areas that are
+//! exported to all peers (decision 0037).
 //!
 //! They are fetched, never pushed: no process is sent descriptors that it did not ask for. The
-//! owner gets a random number when it lends the pages, and sends it to the peer in a message. The control thread
-//! hands the file over once, to a peer that names that number and that the kernel reports as the user and process
-//! at the other end of the link that they were lent to. Pages that are lent to all, and an
-//! exported area, it hands over to each peer that names the number and has a link to this
-//! interface, as often as it asks.
+//! owner gets a random number when it lends the pages, and sends it to the peer in a message. The
+//! control thread hands the file over once, to a peer that names that number and that the kernel
+//! reports as the user and process at the other end of the link that they were lent to. Pages that
+//! are lent to all, and an exported area, it hands over to each peer that names the number and has
+//! a link to this interface, as often as it asks.
 
 use super::credentials::Credentials;
 use super::registry::PeerKey;
@@ -132,8 +132,8 @@ impl Lendings {
         self.lock().exports.remove(&secret);
     }
 
-    /// Has `send` hand over what lies under that number, if it is for the asker. Lent pages stay if that fails. `is_linked` says
-    /// whether the asker has a link to this interface.
+    /// Has `send` hand over what lies under that number, if it is for the asker. Lent pages stay if
+    /// that fails. `is_linked` says whether the asker has a link to this interface.
     pub(super) fn hand_over(
         &self,
         secret: u64,

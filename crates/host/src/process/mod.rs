@@ -7,7 +7,8 @@
 //! * `disposal`: closes descriptors that peers sent, without waiting for them.
 //! * `grant`: the memory that each side of a link lends to the other.
 //! * `credentials`: who the kernel says is at the other end.
-//! * `lendings`: pages that wait to be fetched by the peer that they were lent to, and exported areas.
+//! * `lendings`: pages that wait to be fetched by the peer that they were lent to, and exported
+//!   areas.
 //! * `reach`, `connect`, `ask`, `borrow`: the side of a handshake that begins it.
 //! * `control_thread`: the other side; it also notices deaths.
 //! * `driver`: events and sleep, for the thread that drives the interface.
@@ -15,11 +16,11 @@
 //!
 //! # Trust
 //!
-//! Both sides of a connection may send anything at any time. Who they are,
-//! is the kernel's word (`SO_PEERCRED`), never the peer's. A handshake is a
-//! few messages of bounded size, parsed by a total function, and has a deadline. Memory that a peer
-//! lends is used only if the kernel confirms that it cannot shrink. All that a peer can cause is bounded: handshakes at a time
-//! (and those of one user), links (likewise), lines in the log, work per turn.
+//! Both sides of a connection may send anything at any time. Who they are, is the kernel's word
+//! (`SO_PEERCRED`), never the peer's. A handshake is a few messages of bounded size, parsed by a
+//! total function, and has a deadline. Memory that a peer lends is used only if the kernel confirms
+//! that it cannot shrink. All that a peer can cause is bounded: handshakes at a time (and those of
+//! one user), links (likewise), lines in the log, work per turn.
 //!
 //! Abstract addresses have no permissions: any local user may take a name
 //! first. Such a squatter can keep the name from its owner, but is not
@@ -128,8 +129,9 @@ impl Interior {
     }
 }
 
-/// A host that is embedded in an application. Dropping it ends all its links and frees its name. `S` says whether a manager
-/// on it stays in one thread ([`ProcessHost::open`]) or serves several ([`ProcessHost::open_shared`]).
+/// A host that is embedded in an application. Dropping it ends all its links and frees its name.
+/// `S` says whether a manager on it stays in one thread ([`ProcessHost::open`]) or serves several
+/// ([`ProcessHost::open_shared`]).
 pub struct ProcessHost<S = OneThread> {
     interior: Arc<Interior>,
     driver: Option<ProcessDriver>,
@@ -334,7 +336,8 @@ impl Connector for ProcessConnector {
 }
 
 impl<S: Sharing> ProcessHost<S> {
-    /// Does something with what is offered under an item. Nothing is, under an invalid name or in a child.
+    /// Does something with what is offered under an item. Nothing is, under an invalid name or in a
+    /// child.
     fn with_offers<R>(&self, item: &str, act: impl FnOnce(&Offers, &Name) -> R) -> Option<R> {
         let name = Name::new(item).ok().filter(|_| self.birth.is_here())?;
         Some(act(&self.interior.offers, &name))

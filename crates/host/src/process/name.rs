@@ -21,8 +21,8 @@ impl Name {
         Ok(Self(name.to_owned()))
     }
 
-    /// The same, for a name that this process publishes: an address of an end point in it leads here, so its parts are not
-    /// empty, and there are no more than two of them.
+    /// The same, for a name that this process publishes: an address of an end point in it leads
+    /// here, so its parts are not empty, and there are no more than two of them.
     pub fn published(name: &str) -> Result<Self, HostError> {
         let own = Self::checked(name)?;
         let reason = if name.split('/').any(str::is_empty) {

@@ -10,7 +10,8 @@ use hamlyn_ring::geometry::{ARENA_MAX_BYTES, BadGeometry, Geometry};
 use hamlyn_ring::shared::PAGE_BYTES;
 use std::time::Duration;
 
-/// Who may be linked to this interface, in either direction. The kernel vouches for each peer's identity.
+/// Who may be linked to this interface, in either direction. The kernel vouches for each peer's
+/// identity.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Access {
     /// The effective user of this process, and root.
@@ -51,13 +52,13 @@ pub struct Options {
     pub namespace: Option<String>,
     /// Who may be linked to this interface.
     pub access: Access,
-    /// The cells of each ring in which we receive: a power of two from 2 to 65536. Each takes 64 bytes of our memory as long as
-    /// there is the link. By default 256.
+    /// The cells of each ring in which we receive: a power of two from 2 to 65536. Each takes 64
+    /// bytes of our memory as long as there is the link. By default 256.
     pub cells: u32,
-    /// Bytes of each such ring for payloads that do not fit a cell: whole pages, 128 KiB to
-    /// 64 MiB. Two pages take memory from the beginning, and more, which the sender pays for, once it has needed it, as long as
-    /// there is the link. By default four times the processor's second
-    /// level of cache, at least 1 MiB.
+    /// Bytes of each such ring for payloads that do not fit a cell: whole pages, 128 KiB to 64 MiB.
+    /// Two pages take memory from the beginning, and more, which the sender pays for, once it has
+    /// needed it, as long as there is the link. By default four times the processor's second level
+    /// of cache, at least 1 MiB.
     pub arena_bytes: u32,
     /// The largest payload of a packet that we take; 64 bytes to 64 KiB.
     pub payload_max_bytes: u32,

@@ -287,7 +287,8 @@ impl Target {
         &self.shown
     }
 
-    /// Connects, checks the peer's credentials, and waits for the greeting. Nothing if the peer is this interface.
+    /// Connects, checks the peer's credentials, and waits for the greeting. Nothing if the peer is
+    /// this interface.
     pub(super) fn greeted<'a>(
         &'a self,
         interior: &'a Interior,

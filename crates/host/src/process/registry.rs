@@ -28,7 +28,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct PeerKey {
     pub(crate) interface: u64,
-    /// The other host; 0 for this one, where the kernel says who is who. So nobody elsewhere takes a neighbour's place.
+    /// The other host; 0 for this one, where the kernel says who is who. So nobody elsewhere takes
+    /// a neighbour's place.
     pub(crate) node: u32,
     /// From the kernel, or from the other host.
     pub(crate) user: u32,
@@ -54,11 +55,11 @@ impl PeerKey {
     }
 }
 
-/// How long a peer whose socket ended without goodbye is given to be dead, too: on a busy machine it may not come
-/// to that at once. The death of a process is known at once.
+/// How long a peer whose socket ended without goodbye is given to be dead, too: on a busy machine
+/// it may not come to that at once. The death of a process is known at once.
 const LOSS_GRACE_NS: u64 = 500_000_000;
-/// How long a link to another host must have been silent to be aborted when its peer asks for another: longer than two
-/// requests that cross take.
+/// How long a link to another host must have been silent to be aborted when its peer asks for
+/// another: longer than two requests that cross take.
 const SILENT_NS: u64 = 1_000_000_000;
 
 struct Entry {
@@ -342,7 +343,8 @@ impl Registry {
         }
     }
 
-    /// Enters a link of the interface to itself and tells of it, unless there is one. The token, and whether it is new.
+    /// Enters a link of the interface to itself and tells of it, unless there is one. The token,
+    /// and whether it is new.
     pub(crate) fn enter_loopback(&self, mut peer: Peer, link: PairLink) -> (u64, bool) {
         let mut state = self.lock();
         if let Some((token, _)) = state.loopback {
@@ -355,8 +357,8 @@ impl Registry {
         (token, true)
     }
 
-    /// Whether that process is linked as that interface, or is about to be: the owner shakes hands with it, and it may have the
-    /// link already.
+    /// Whether that process is linked as that interface, or is about to be: the owner shakes hands
+    /// with it, and it may have the link already.
     pub(crate) fn is_linked(&self, key: PeerKey, process: u32) -> bool {
         let state = self.lock();
         let entry = state
@@ -400,8 +402,8 @@ impl Registry {
         self.linked.notify_all();
     }
 
-    /// Enters a link that the owner made, and tells of it. If the peer's own attempt came first, that
-    /// link's token is the error, and this one is dropped.
+    /// Enters a link that the owner made, and tells of it. If the peer's own attempt came first,
+    /// that link's token is the error, and this one is dropped.
     pub(crate) fn enter_outgoing(&self, new_link: NewLink) -> Result<Result<u64, u64>, HostError> {
         let mut state = self.lock();
         let key = PeerKey::of(&new_link.peer.destination);
@@ -523,8 +525,9 @@ impl Registry {
         Ok(())
     }
 
-    /// The link to a remote peer that asks for one, if the link has been silent for long: a peer that has a link does not ask, so
-    /// its other end is gone, or never was, because the answer to its request came too late.
+    /// The link to a remote peer that asks for one, if the link has been silent for long: a peer
+    /// that has a link does not ask, so its other end is gone, or never was, because the answer to
+    /// its request came too late.
     pub(crate) fn silent_connection(&self, key: PeerKey, now_ns: u64) -> Option<Arc<Connection>> {
         let state = self.lock();
         let token = state.by_key.get(&key)?;
@@ -538,8 +541,8 @@ impl Registry {
         }
     }
 
-    /// The control thread's handshake is over, and this is the link. The owner can use it once `tell` has told the peer, and the peer
-    /// hears of it only when the owner can know.
+    /// The control thread's handshake is over, and this is the link. The owner can use it once
+    /// `tell` has told the peer, and the peer hears of it only when the owner can know.
     pub(crate) fn end_incoming(
         &self,
         key: PeerKey,
@@ -563,7 +566,8 @@ impl Registry {
         self.linked.notify_all();
     }
 
-    /// The control socket of a link ended. The cause is reported at once, if it can be known at once.
+    /// The control socket of a link ended. The cause is reported at once, if it can be known at
+    /// once.
     pub(crate) fn peer_closed(&self, token: u64) {
         let mut state = self.lock();
         let Some(entry) = state.links.get_mut(&token) else {
@@ -717,8 +721,8 @@ impl Registry {
     }
 
     fn lose(&self, state: &mut State, token: u64, cause: LossCause) {
-        // The entry stays until the owner's application has heard of it, so that peers who come and go
-        // count against the limit.
+        // The entry stays until the owner's application has heard of it, so that peers who come and
+        // go count against the limit.
         let Some(mut entry) = state.links.remove(&token) else {
             return;
         };

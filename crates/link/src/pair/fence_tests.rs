@@ -1,4 +1,5 @@
-//! Fences and reports of refusals between two processes: with a peer that keeps the rules, and with one that does not.
+//! Fences and reports of refusals between two processes: with a peer that keeps the rules, and with
+//! one that does not.
 
 use proptest::prelude::*;
 
@@ -29,8 +30,9 @@ fn send_numbered(side: &mut Side, number: u64) -> bool {
 }
 
 proptest! {
-    /// Packets of which some are refused, fences, and looks at reports, in any order: a fence is answered when all before it
-    /// was taken, and then every refusal is known; what is not fetched in time is counted.
+    /// Packets of which some are refused, fences, and looks at reports, in any order: a fence is
+    /// answered when all before it was taken, and then every refusal is known; what is not fetched
+    /// in time is counted.
     #[test]
     fn a_fence_is_answered_when_all_before_it_was_taken(
         steps in prop::collection::vec((0..4_u8, 0..40_usize), 1..60),
@@ -154,7 +156,8 @@ fn impossible_reports_end_the_link() {
         send(&mut left, &[], &[1]).unwrap();
         send(&mut left, &[], &[1]).unwrap();
         right.receives_in.store_u64(refused_at, 2).unwrap();
-        // Nothing was written there: reports of zeros, of which nothing is believed but that they are reports.
+        // Nothing was written there: reports of zeros, of which nothing is believed but that they
+        // are reports.
         assert_eq!(left.link.transmit.refused().packets, 2);
         assert!(left.link.transmit.next_returned().is_some());
         assert_eq!(left.link.transmit.fault(), None);
@@ -176,7 +179,8 @@ fn impossible_reports_end_the_link() {
     assert_eq!(left.link.transmit.fault(), Some(LinkFault::Credit));
 }
 
-/// Reports that change while they are read, counts that go anywhere: no call panics, waits or says more than was sent.
+/// Reports that change while they are read, counts that go anywhere: no call panics, waits or says
+/// more than was sent.
 #[test]
 fn reports_may_change_at_any_time() {
     for round in 0..40_u64 {

@@ -1,4 +1,5 @@
-//! The duplex line of a link beside its rings: with a peer that keeps the rules, and with one that does not.
+//! The duplex line of a link beside its rings: with a peer that keeps the rules, and with one that
+//! does not.
 
 use std::collections::VecDeque;
 
@@ -98,8 +99,8 @@ fn take(side: &mut Side, by_fast_path: bool) -> Option<(u64, usize)> {
 }
 
 proptest! {
-    /// Packets of all kinds in both directions, and fences: each direction is a queue, and a fence is answered when all before
-    /// it was taken.
+    /// Packets of all kinds in both directions, and fences: each direction is a queue, and a fence
+    /// is answered when all before it was taken.
     #[test]
     fn each_direction_is_a_queue_over_whatever_its_packets_go(
         steps in prop::collection::vec((0_usize..2, 0_u8..9, 0..=SHORT_BYTES_WITH_WORD), 1..300),
@@ -158,8 +159,8 @@ proptest! {
         }
     }
 
-    /// Whatever a peer writes into the line, by the fast path comes what comes by the general one: the same packet, or none where
-    /// that finds a fault.
+    /// Whatever a peer writes into the line, by the fast path comes what comes by the general one:
+    /// the same packet, or none where that finds a fault.
     #[test]
     fn a_packet_of_the_line_is_checked_as_one_of_the_ring(
         words in prop::array::uniform8(any::<u64>()),
@@ -196,7 +197,8 @@ proptest! {
                 let data: Vec<u8> = short.data.iter().flat_map(|word| word.to_le_bytes()).collect();
                 prop_assert_eq!(&packet.data, &data[..usize::from(short.length_bytes)]);
             }
-            // To which no entry belongs: the engine refuses it on the one way, the link on the other.
+            // To which no entry belongs: the engine refuses it on the one way, the link on the
+            // other.
             Some(_) => prop_assert_eq!(by_general_path, Err(LinkFault::Placement)),
             // Only the general path knows requests.
             None => match by_general_path {
@@ -240,7 +242,8 @@ fn requests_and_their_answers_use_no_cells() {
     assert_eq!(left.link.transmit.outgoing.sent_over_line(), 1000);
 }
 
-/// What a peer writes into the line, if it is no short packet, must be a request with its data beside it.
+/// What a peer writes into the line, if it is no short packet, must be a request with its data
+/// beside it.
 #[test]
 fn the_line_carries_nothing_but_short_packets_and_requests() {
     let general = 8 << 56;

@@ -344,7 +344,8 @@ fn a_hostile_peer_harms_only_its_own_link() {
     let (mut good, mut good_peer) = pair();
     let mut faults = 0;
     for round in 0..300_u64 {
-        // At any time; or between two steps of the victim, so that what comes of it is the same on every machine.
+        // At any time; or between two steps of the victim, so that what comes of it is the same on
+        // every machine.
         let is_any_time = round % 2 == 1;
         let (mut victim, mut hostile) = pair();
         let stop = AtomicBool::new(false);

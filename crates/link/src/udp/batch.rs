@@ -1,9 +1,11 @@
 //! Buffers for datagrams: those to be sent, and those that came.
 //!
-//! Datagrams to be sent lie end to end in one buffer, which is how segmentation offload wants them: the kernel
-//! cuts a run of equal lengths, whose last may be shorter. The kernel may have joined several received datagrams;
-//! they are given out one by one, and are read and decrypted in place. Their packet headers say where they were joined; a
-//! forged datagram among them may lie about that, and is outvoted. Both buffers refuse what does not fit; neither allocates after it was made.
+//! Datagrams to be sent lie end to end in one buffer, which is how segmentation offload wants them:
+//! the kernel cuts a run of equal lengths, whose last may be shorter. The kernel may have joined
+//! several received datagrams; they are given out one by one, and are read and decrypted in place.
+//! Their packet headers say where they were joined; a forged datagram among them may lie about
+//! that, and is outvoted. Both buffers refuse what does not fit; neither allocates after it was
+//! made.
 
 use core::ops::Range;
 use std::net::SocketAddr;
@@ -52,8 +54,8 @@ impl Batch {
         }
     }
 
-    /// Room for one more datagram of up to `bytes` bytes, to be written to and then [`Batch::push`]ed. Nothing
-    /// if the batch is full: then it must be sent first.
+    /// Room for one more datagram of up to `bytes` bytes, to be written to and then
+    /// [`Batch::push`]ed. Nothing if the batch is full: then it must be sent first.
     #[inline]
     pub fn room(&mut self, bytes: usize) -> Option<&mut [u8]> {
         if self.count == BATCH_DATAGRAMS {
@@ -62,7 +64,8 @@ impl Batch {
         self.bytes.get_mut(self.end..self.end.checked_add(bytes)?)
     }
 
-    /// The first `bytes` bytes of the room are a datagram. Does nothing with none, nor with more than there is room for.
+    /// The first `bytes` bytes of the room are a datagram. Does nothing with none, nor with more
+    /// than there is room for.
     #[inline]
     pub fn push(&mut self, bytes: usize) {
         let fits = bytes <= self.bytes.len() - self.end && self.count < BATCH_DATAGRAMS;
@@ -95,8 +98,8 @@ impl Batch {
         self.end = 0;
     }
 
-    /// The datagrams to be sent next in one call, at most `datagrams_max`: end to end, each of `segment_bytes` but the
-    /// last, which may be shorter.
+    /// The datagrams to be sent next in one call, at most `datagrams_max`: end to end, each of
+    /// `segment_bytes` but the last, which may be shorter.
     #[inline]
     pub(super) fn run(&self, datagrams_max: usize) -> Option<Run<'_>> {
         let waiting = self.lengths.get(self.first..self.count)?;
@@ -136,7 +139,8 @@ impl Batch {
         self.bytes.get(self.start..self.start + length)
     }
 
-    /// Leaves out the first one that waits, however it came that it cannot be sent. Its length in bytes.
+    /// Leaves out the first one that waits, however it came that it cannot be sent. Its length in
+    /// bytes.
     pub fn drop_first(&mut self) -> Option<usize> {
         let length = usize::from(*self.lengths[..self.count].get(self.first)?);
         self.done(1, length);
@@ -184,7 +188,8 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// An empty one. Allocates 64 KiB; nothing else does. One serves any number of sockets, in turn.
+    /// An empty one. Allocates 64 KiB; nothing else does. One serves any number of sockets, in
+    /// turn.
     pub fn new() -> Self {
         Self {
             bytes: vec![0; INBOX_BYTES],
@@ -233,15 +238,16 @@ impl Inbox {
         &self.bytes
     }
 
-    /// Gives its memory away, with the datagrams that were given out in it, for another. What it still held is gone. Allocates if the
-    /// other one is shorter.
+    /// Gives its memory away, with the datagrams that were given out in it, for another. What it
+    /// still held is gone. Allocates if the other one is shorter.
     pub fn exchange(&mut self, memory: &mut Vec<u8>) {
         self.fill(0, None, None);
         memory.resize(INBOX_BYTES, 0);
         core::mem::swap(&mut self.bytes, memory);
     }
 
-    /// The datagram that was given out last, as it is now; empty if there was none since the inbox was filled.
+    /// The datagram that was given out last, as it is now; empty if there was none since the inbox
+    /// was filled.
     #[inline]
     pub fn current(&self) -> &[u8] {
         &self.bytes[self.current.clone()]
@@ -253,8 +259,9 @@ impl Inbox {
         self.rest.is_empty()
     }
 
-    /// Puts there what a call would bring, as far as there is room: one datagram, or several of one source, end to end and as long as each other but for the
-    /// last, if a system `joins` them; a single one has hardly more bytes than that then. For sockets that are none of the system's.
+    /// Puts there what a call would bring, as far as there is room: one datagram, or several of one
+    /// source, end to end and as long as each other but for the last, if a system `joins` them; a
+    /// single one has hardly more bytes than that then. For sockets that are none of the system's.
     pub fn load(&mut self, came: &[u8], joins: Option<usize>, from: SocketAddr) {
         let bytes = came.len().min(self.bytes.len());
         self.bytes[..bytes].copy_from_slice(&came[..bytes]);
@@ -278,8 +285,8 @@ impl Inbox {
         self.fill(0, None, None);
     }
 
-    /// What one call brought: one datagram, or several if the kernel may have joined them. A single one has hardly more than
-    /// `single_bytes_max` bytes.
+    /// What one call brought: one datagram, or several if the kernel may have joined them. A single
+    /// one has hardly more than `single_bytes_max` bytes.
     #[inline]
     pub(super) fn fill(
         &mut self,
@@ -297,8 +304,9 @@ impl Inbox {
     }
 }
 
-/// How long the datagrams are that were joined; the last may be shorter. The kernel joins only equal ones of one source and
-/// port, so the length on which most of them agree is right, whatever a few of them say.
+/// How long the datagrams are that were joined; the last may be shorter. The kernel joins only
+/// equal ones of one source and port, so the length on which most of them agree is right, whatever
+/// a few of them say.
 #[inline]
 fn segment_bytes(joined: &[u8], single_bytes_max: usize) -> usize {
     let all = joined.len();
@@ -314,7 +322,8 @@ fn segment_bytes(joined: &[u8], single_bytes_max: usize) -> usize {
     }
 }
 
-/// Whether at least half of the datagrams but the first, whose word it is, are so long, as they say themselves.
+/// Whether at least half of the datagrams but the first, whose word it is, are so long, as they say
+/// themselves.
 fn is_agreed(joined: &[u8], segment_bytes: usize) -> bool {
     let (mut others, mut agreed) = (0, 0);
     for datagram in joined.chunks(segment_bytes).skip(1) {
@@ -324,8 +333,9 @@ fn is_agreed(joined: &[u8], segment_bytes: usize) -> bool {
     agreed * 2 >= others
 }
 
-/// The first datagram lies. One of the next few does not: it begins at a multiple of its length, or is the second and the last. The
-/// work is bounded by the number of bytes, but for a small factor: to try a length costs one look at each datagram of that length.
+/// The first datagram lies. One of the next few does not: it begins at a multiple of its length, or
+/// is the second and the last. The work is bounded by the number of bytes, but for a small factor:
+/// to try a length costs one look at each datagram of that length.
 #[cold]
 fn search(joined: &[u8]) -> Option<usize> {
     let all = joined.len();

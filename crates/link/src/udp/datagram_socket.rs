@@ -1,7 +1,8 @@
 //! A [`DatagramSocket`]: what an endpoint and its connections ask of UDP sockets.
 //!
-//! The product has one, [`Socket`]; a simulation has another, over a network of its own (decision 0033). The type is a parameter, so
-//! the calls of the product are resolved when it is compiled. Nothing here blocks, and nothing of a socket allocates once it is made.
+//! The product has one, [`Socket`]; a simulation has another, over a network of its own (decision
+//! 0033). The type is a parameter, so the calls of the product are resolved when it is compiled.
+//! Nothing here blocks, and nothing of a socket allocates once it is made.
 
 use hamlyn_engine::point::Point;
 use std::io::IoSlice;
@@ -83,7 +84,8 @@ pub trait DatagramSocket: Send + Sized + 'static {
         self.receive(inbox)
     }
 
-    /// The endpoint passes that point of the transport's work. Sockets that do not listen do nothing.
+    /// The endpoint passes that point of the transport's work. Sockets that do not listen do
+    /// nothing.
     #[inline(always)]
     fn passes(_: Point) {}
 
@@ -93,7 +95,8 @@ pub trait DatagramSocket: Send + Sized + 'static {
     /// See [`Socket::put_off_reports`].
     fn put_off_reports(&self);
 
-    /// The connection of that number, at the endpoint that is being used, does that. The product has no listener, and never calls `step`.
+    /// The connection of that number, at the endpoint that is being used, does that. The product
+    /// has no listener, and never calls `step`.
     #[inline]
     fn observe<'a>(number: u32, step: impl FnOnce() -> ConnectionStep<'a>) {
         let _ = (number, step);

@@ -1,10 +1,11 @@
-//! The handshake and its two payloads: the initiator shakes hands, sends its request, and gets the answer; each side
-//! then knows who the other is, and both have keys for a link.
+//! The handshake and its two payloads: the initiator shakes hands, sends its request, and gets the
+//! answer; each side then knows who the other is, and both have keys for a link.
 //!
-//! Pure state machines: bytes and the time come in, bytes go out; only randomness is taken from the system, or from a simulation (`randomness`). An
-//! [`Initiator`] asks until it is answered; a [`Responder`] serves a whole socket and keeps nothing of those it has not authenticated.
-//! With a cluster's secret it is Noise `NNpsk0`, with keys of hosts Noise `IK`; without either the same messages go in the clear, and an attacker
-//! that does not see them cannot finish the handshake.
+//! Pure state machines: bytes and the time come in, bytes go out; only randomness is taken from the
+//! system, or from a simulation (`randomness`). An [`Initiator`] asks until it is answered; a
+//! [`Responder`] serves a whole socket and keeps nothing of those it has not authenticated. With a
+//! cluster's secret it is Noise `NNpsk0`, with keys of hosts Noise `IK`; without either the same
+//! messages go in the clear, and an attacker that does not see them cannot finish the handshake.
 //!
 //! | message | what it carries | what the responder knows then |
 //! |---|---|---|
@@ -14,15 +15,18 @@
 //! | payload | the answer, protected | |
 //!
 //! What a message costs whom:
-//! * An initiation carries a code (`mac1`, as WireGuard's) that only holders of the secret can make, or those who know the
-//!   responder's public key, and only for the interface that is asked. A message without it costs one hash. No point is multiplied for it, and nothing is stored.
+//! * An initiation carries a code (`mac1`, as WireGuard's) that only holders of the secret can
+//!   make, or those who know the responder's public key, and only for the interface that is asked.
+//!   A message without it costs one hash. No point is multiplied for it, and nothing is stored.
 //! * No answer is longer than what it answers until the source is proved.
-//! * An initiation is *fresh* if its time is within [`FRESH_MS`] of the responder's. One that is not, and every one under load, is answered with a cookie, bound to its source, and
-//!   accepted with that. Clocks that differ cost a round trip.
-//! * A repeated message is answered with the same bytes, as long as they are kept; an initiator that gets no answer begins anew.
+//! * An initiation is *fresh* if its time is within [`FRESH_MS`] of the responder's. One that is
+//!   not, and every one under load, is answered with a cookie, bound to its source, and accepted
+//!   with that. Clocks that differ cost a round trip.
+//! * A repeated message is answered with the same bytes, as long as they are kept; an initiator
+//!   that gets no answer begins anew.
 //!
-//! A replayed initiation may be answered, and does nothing else: a request is accepted only from a peer that has the keys of
-//! this handshake, which proves that it is alive.
+//! A replayed initiation may be answered, and does nothing else: a request is accepted only from a
+//! peer that has the keys of this handshake, which proves that it is alive.
 
 mod cookie;
 mod initiator;
@@ -40,7 +44,8 @@ use super::key_file::{ClusterSecret, HostKey, PublicKey};
 use super::protection::Key;
 use super::randomness::NoRandom;
 
-/// By how much the clocks of two hosts may differ without an additional round trip, in milliseconds.
+/// By how much the clocks of two hosts may differ without an additional round trip, in
+/// milliseconds.
 pub const FRESH_MS: u64 = 120_000;
 
 /// By what hosts recognise each other. All hosts of a cluster need the same kind.

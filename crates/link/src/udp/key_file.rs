@@ -1,8 +1,8 @@
 //! The secrets of hosts: made, read from files, written as text.
 //!
-//! A file holds a cluster's secret, or the private key of a host, as hexadecimal digits or base64. A file that everybody can read or write
-//! is refused, as is a secret that cannot be one: too short, or of few different bytes. What is secret is wiped when it
-//! is dropped, and never printed.
+//! A file holds a cluster's secret, or the private key of a host, as hexadecimal digits or base64.
+//! A file that everybody can read or write is refused, as is a secret that cannot be one: too
+//! short, or of few different bytes. What is secret is wiped when it is dropped, and never printed.
 
 use core::fmt;
 use std::fs::File;

@@ -1,16 +1,20 @@
-//! How long a datagram may be on one path: found by trying (RFC 8899), since reports from the network are lost, or forged.
+//! How long a datagram may be on one path: found by trying (RFC 8899), since reports from the
+//! network are lost, or forged.
 //!
-//! A pure state machine: it is told the time, which probes came through, and when datagrams are lost in a row; it says how long a datagram
-//! may be, and when to send a probe of which length. It trusts no report that a length passes, only answers to its own probes; that one does not
-//! pass it believes the local system alone.
+//! A pure state machine: it is told the time, which probes came through, and when datagrams are
+//! lost in a row; it says how long a datagram may be, and when to send a probe of which length. It
+//! trusts no report that a length passes, only answers to its own probes; that one does not pass it
+//! believes the local system alone.
 //!
-//! A search goes upwards through the usual lengths, so that it waits for nothing as long as probes pass, then halves what is left.
-//! When datagrams are lost in a row, a probe of their length tells whether the path has become a *black hole*: then the length falls to the least
-//! at once, and is searched for anew. Now and then a longer one is tried again.
+//! A search goes upwards through the usual lengths, so that it waits for nothing as long as probes
+//! pass, then halves what is left. When datagrams are lost in a row, a probe of their length tells
+//! whether the path has become a *black hole*: then the length falls to the least at once, and is
+//! searched for anew. Now and then a longer one is tried again.
 
 use super::{DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN};
 
-/// Usual lengths of datagrams: what is left of 1,400, 1,500, 4,096 and 9,000 bytes, for IPv6 and for IPv4, with and without a tunnel.
+/// Usual lengths of datagrams: what is left of 1,400, 1,500, 4,096 and 9,000 bytes, for IPv6 and
+/// for IPv4, with and without a tunnel.
 const USUAL_BYTES: [usize; 9] = [
     1_352, 1_372, 1_424, 1_452, 1_472, 4_048, 8_922, 8_952, 8_972,
 ];
@@ -74,7 +78,8 @@ pub struct PathMtu {
 }
 
 impl PathMtu {
-    /// Begins to search at once. Settings that contradict each other are put right: a ceiling is no lower than the floor.
+    /// Begins to search at once. Settings that contradict each other are put right: a ceiling is no
+    /// lower than the floor.
     pub fn new(settings: MtuSettings, now_ns: u64) -> Self {
         let floor = settings.floor_bytes.clamp(1, DATAGRAM_BYTES_MAX);
         let ceiling = settings.ceiling_bytes.clamp(floor, DATAGRAM_BYTES_MAX);
@@ -114,7 +119,8 @@ impl PathMtu {
         self.black_holes
     }
 
-    /// What the system believes the way out to carry, in bytes: nothing longer is tried, and it is tried first.
+    /// What the system believes the way out to carry, in bytes: nothing longer is tried, and it is
+    /// tried first.
     pub fn route(&mut self, now_ns: u64, bytes: usize) {
         let ceiling = self.settings.ceiling_bytes;
         self.system_fails = bytes.clamp(self.settings.floor_bytes, ceiling) + 1;
@@ -240,8 +246,9 @@ impl PathMtu {
         self.settle(now_ns);
     }
 
-    /// Long datagrams, which were no probes, are lost one after the other. If what is known to pass is more than the least, that is
-    /// tried once more, and believed no longer if it does not pass. Each time so much, and no more often than probes are.
+    /// Long datagrams, which were no probes, are lost one after the other. If what is known to pass
+    /// is more than the least, that is tried once more, and believed no longer if it does not pass.
+    /// Each time so much, and no more often than probes are.
     pub fn suspect(&mut self, now_ns: u64) {
         if self.passes > self.settings.floor_bytes
             && self.suspected.is_none()

@@ -1,8 +1,10 @@
-//! Segmentation offload: whether the kernel cuts runs of datagrams for us, and how long it cuts at present.
+//! Segmentation offload: whether the kernel cuts runs of datagrams for us, and how long it cuts at
+//! present.
 //!
-//! The length of segments is a property of the socket (`UDP_SEGMENT`), set only when it changes; so a run needs no
-//! control message, and a single datagram goes by the plainest call there is. What is refused once is not asked for again: a driver
-//! that cannot compute checksums says so only when it is used.
+//! The length of segments is a property of the socket (`UDP_SEGMENT`), set only when it changes; so
+//! a run needs no control message, and a single datagram goes by the plainest call there is. What
+//! is refused once is not asked for again: a driver that cannot compute checksums says so only when
+//! it is used.
 
 use std::os::fd::BorrowedFd;
 
@@ -47,8 +49,9 @@ impl Offload {
         if self.segments { BATCH_DATAGRAMS } else { 1 }
     }
 
-    /// Sees to it that the kernel cuts a run of so many datagrams, the first of which has so many bytes, as it was put together.
-    /// False if it cannot, which is known from then on: the run is to be made anew.
+    /// Sees to it that the kernel cuts a run of so many datagrams, the first of which has so many
+    /// bytes, as it was put together. False if it cannot, which is known from then on: the run is
+    /// to be made anew.
     #[inline]
     pub(super) fn prepare(
         &mut self,
@@ -74,7 +77,8 @@ impl Offload {
         false
     }
 
-    /// Whether a datagram of this length may have been refused only because of what is set for runs.
+    /// Whether a datagram of this length may have been refused only because of what is set for
+    /// runs.
     pub(super) fn is_stricter(self, datagram_bytes: usize) -> bool {
         datagram_bytes < usize::from(self.segment_bytes)
     }

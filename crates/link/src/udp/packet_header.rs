@@ -8,8 +8,9 @@
 //! | 4 | 4 | association, by the number that the receiver of the datagram gave it; zero in an initiation |
 //! | 8 | 8 | packet number |
 //!
-//! Anything else is an invalid packet header: its meaning is not guessed. The length is there so that datagrams which the
-//! kernel has joined can be told apart without a control message, which would cost as much as a quarter of receiving one.
+//! Anything else is an invalid packet header: its meaning is not guessed. The length is there so
+//! that datagrams which the kernel has joined can be told apart without a control message, which
+//! would cost as much as a quarter of receiving one.
 
 /// Bytes of a packet header.
 pub const PACKET_HEADER_BYTES: usize = 16;
@@ -87,8 +88,8 @@ pub struct PacketHeader {
 }
 
 impl PacketHeader {
-    /// The packet header of a datagram. Nothing if it is of another version, kind or length, or if anything is set that
-    /// this version leaves zero.
+    /// The packet header of a datagram. Nothing if it is of another version, kind or length, or if
+    /// anything is set that this version leaves zero.
     #[inline]
     pub fn parse(datagram: &[u8]) -> Option<Self> {
         let bytes: &[u8; PACKET_HEADER_BYTES] = datagram.first_chunk()?;

@@ -1,14 +1,17 @@
 //! Packet protection: encryption and authentication of one datagram (packet header, frame, tag).
 //!
-//! The cipher is AES-256-GCM: the nonce is the packet number over a salt of the direction, the packet header is associated data. Keys
-//! have numbers, which follow from the packet number: each serves [`KEY_PACKETS`] packets, and the next one is derived from
-//! it, so that an attacker who learns a key learns none of those before. The key before is kept for packets that come late; its flag, the key phase, only
-//! has to agree. The receiving side does the same bounded work for any bytes: one look at the replay window, and one attempt with one key.
-//! Its state changes only if the tag is right.
+//! The cipher is AES-256-GCM: the nonce is the packet number over a salt of the direction, the
+//! packet header is associated data. Keys have numbers, which follow from the packet number: each
+//! serves [`KEY_PACKETS`] packets, and the next one is derived from it, so that an attacker who
+//! learns a key learns none of those before. The key before is kept for packets that come late; its
+//! flag, the key phase, only has to agree. The receiving side does the same bounded work for any
+//! bytes: one look at the replay window, and one attempt with one key. Its state changes only if
+//! the tag is right.
 //!
-//! Without keys (`Key::Clear`) a CRC32C of the first [`CHECKED_BYTES`] takes the place of the tag, begun with a number from
-//! the handshake, so that a guessed packet is refused; UDP's own checksum covers the rest. The checksum protects from damage and from stray packets, not from an attacker that
-//! sees the network.
+//! Without keys (`Key::Clear`) a CRC32C of the first [`CHECKED_BYTES`] takes the place of the tag,
+//! begun with a number from the handshake, so that a guessed packet is refused; UDP's own checksum
+//! covers the rest. The checksum protects from damage and from stray packets, not from an attacker
+//! that sees the network.
 
 use core::fmt;
 
@@ -65,7 +68,8 @@ impl Key {
                 expand(&secret, label.as_bytes(), &mut *derived);
                 Self::Encrypted(derived)
             }
-            // An attacker that sees the network sees everything; the label only tells stray packets apart.
+            // An attacker that sees the network sees everything; the label only tells stray packets
+            // apart.
             Self::Clear(begin) => Self::Clear(crc32c::crc32c_append(*begin, label.as_bytes())),
         }
     }
@@ -168,7 +172,8 @@ impl Cipher {
     }
 }
 
-/// Checksum of a datagram without its last four bytes. The length counts, so that nothing can be cut off.
+/// Checksum of a datagram without its last four bytes. The length counts, so that nothing can be
+/// cut off.
 #[inline]
 fn checksum(begin: u32, bytes: &[u8]) -> u32 {
     let checked = &bytes[..bytes.len().min(CHECKED_BYTES)];
@@ -249,8 +254,9 @@ impl TxProtection {
             }
     }
 
-    /// Protects a frame for that path that lies in the buffer already, behind the [`PACKET_HEADER_BYTES`] of its packet header; how long the datagram
-    /// is. Writes packet header and tag around it.
+    /// Protects a frame for that path that lies in the buffer already, behind the
+    /// [`PACKET_HEADER_BYTES`] of its packet header; how long the datagram is. Writes packet header
+    /// and tag around it.
     #[inline]
     pub fn protect_in_place(
         &mut self,

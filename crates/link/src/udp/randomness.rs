@@ -1,7 +1,8 @@
-//! Where handshakes get their random bytes: from the system, or from whoever gives some ([`Randomness`], decision 0033).
+//! Where handshakes get their random bytes: from the system, or from whoever gives some
+//! ([`Randomness`], decision 0033).
 //!
-//! A simulation gives them from its seed, so that a handshake is the same again. Whoever can guess them knows the keys: nothing but a simulation
-//! may give any.
+//! A simulation gives them from its seed, so that a handshake is the same again. Whoever can guess
+//! them knows the keys: nothing but a simulation may give any.
 
 use std::sync::Arc;
 
@@ -39,7 +40,8 @@ impl Source {
         Ok(bytes)
     }
 
-    /// What the library of the handshake computes with: as it does by itself, but for given random bytes.
+    /// What the library of the handshake computes with: as it does by itself, but for given random
+    /// bytes.
     pub(super) fn resolver(&self) -> Box<dyn CryptoResolver + Send> {
         let usual = FallbackResolver::new(Box::new(RingResolver), Box::new(DefaultResolver));
         match &self.0 {

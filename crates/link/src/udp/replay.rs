@@ -1,9 +1,10 @@
-//! The replay window: the packet numbers that came already, as a sliding bitmap (RFC 6479). What is too old to be
-//! remembered counts as come.
+//! The replay window: the packet numbers that came already, as a sliding bitmap (RFC 6479). What is
+//! too old to be remembered counts as come.
 
 /// Words of the bitmap.
 const WORDS: usize = 256;
-/// How far behind the highest number one may be that is still known: the rest of the newest word is not.
+/// How far behind the highest number one may be that is still known: the rest of the newest word is
+/// not.
 pub(super) const WINDOW_PACKETS: u64 = (WORDS as u64 - 1) * 64;
 
 /// Why a number is not new.

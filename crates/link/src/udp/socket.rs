@@ -80,8 +80,8 @@ pub enum SendError {
     /// The socket's buffer, or the interface's queue, is full. Later there is room.
     #[error("the socket's buffer is full")]
     Full,
-    /// A host said that nobody listens at the peer's port. A hint: it may be forged, and it may have been about an
-    /// earlier datagram. Sending may be tried again at once.
+    /// A host said that nobody listens at the peer's port. A hint: it may be forged, and it may
+    /// have been about an earlier datagram. Sending may be tried again at once.
     #[error("nobody listens at the peer's port")]
     Refused,
     /// The way out does not carry datagrams of so many bytes any more.
@@ -115,8 +115,9 @@ fn failed(call: &'static str) -> impl Fn(Errno) -> CallFailed {
 }
 
 impl Socket {
-    /// A socket at this address; port 0 lets the system choose. It receives from anyone until it is connected. At all
-    /// addresses of IPv6 (`[::]`) it has those of IPv4 as well, as long as it is not connected.
+    /// A socket at this address; port 0 lets the system choose. It receives from anyone until it is
+    /// connected. At all addresses of IPv6 (`[::]`) it has those of IPv4 as well, as long as it is
+    /// not connected.
     pub fn bind(at: SocketAddr, settings: &SocketSettings) -> Result<Self, CallFailed> {
         let (family, is_v6) = match at.ip() {
             IpAddr::V4(_) => (AddressFamily::INET, false),
@@ -125,8 +126,8 @@ impl Socket {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)
             .map_err(failed("socket"))?;
-        // PROBE: never fragment, and let the length be found by those who can tell (`udp::mtu`), not by an attacker who can forge
-        // a report to the kernel.
+        // PROBE: never fragment, and let the length be found by those who can tell (`udp::mtu`),
+        // not by an attacker who can forge a report to the kernel.
         if is_v6 {
             let only = !at.ip().is_unspecified();
             sockopt::set_ipv6_v6only(&socket, only).map_err(failed("setsockopt(IPV6_V6ONLY)"))?;
@@ -152,9 +153,10 @@ impl Socket {
         })
     }
 
-    /// A socket to this peer from the port of this one, to which everything still comes: the new one is bound to a group that nobody joins,
-    /// so the system leads nothing to it, and sends from the host's own address all the same (decision 0018). Nothing if that is not the
-    /// address at which this one listens.
+    /// A socket to this peer from the port of this one, to which everything still comes: the new
+    /// one is bound to a group that nobody joins, so the system leads nothing to it, and sends from
+    /// the host's own address all the same (decision 0018). Nothing if that is not the address at
+    /// which this one listens.
     pub fn beside(
         &self,
         peer: SocketAddr,
@@ -185,8 +187,9 @@ impl Socket {
         Ok(Some(socket))
     }
 
-    /// From now on the system reports what becomes of datagrams that sockets beside this one send: [`Socket::receive`] fails once there is a
-    /// report, and [`Socket::next_report`] must be called until there is none.
+    /// From now on the system reports what becomes of datagrams that sockets beside this one send:
+    /// [`Socket::receive`] fails once there is a report, and [`Socket::next_report`] must be called
+    /// until there is none.
     pub fn drain_reports(&self) {
         // Without it, it takes longer until it is known that nobody listens.
         let _ = setsockopt(&self.socket, sockopt_of_nix::Ipv4RecvErr, &true);
@@ -201,7 +204,8 @@ impl Socket {
         setsockopt(&self.socket, sockopt_of_nix::ReceiveTimestampns, &true).is_ok()
     }
 
-    /// Receiving goes on though there are more reports: the system tells of each before it gives what has come.
+    /// Receiving goes on though there are more reports: the system tells of each before it gives
+    /// what has come.
     #[cold]
     pub fn put_off_reports(&self) {
         let _ = rustix::net::sockopt::socket_error(&self.socket);
@@ -213,7 +217,8 @@ impl Socket {
         let mut said = [0; 128];
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
         let socket = self.socket.as_raw_fd();
-        // A byte of what was sent, though nobody wants it: emulators of the system tell nothing beside no data.
+        // A byte of what was sent, though nobody wants it: emulators of the system tell nothing
+        // beside no data.
         let mut sent = [0];
         let mut sent = [IoSliceMut::new(&mut sent)];
         let report = recvmsg::<SockaddrStorage>(socket, &mut sent, Some(&mut said), flags).ok()?;
@@ -232,8 +237,9 @@ impl Socket {
         Some(to.map(plain))
     }
 
-    /// From now on this peer alone is sent to and received from: the system throws everybody else's datagrams away. What came
-    /// before may still be in the socket, from anyone; [`Socket::receive`] does not name its source.
+    /// From now on this peer alone is sent to and received from: the system throws everybody else's
+    /// datagrams away. What came before may still be in the socket, from anyone;
+    /// [`Socket::receive`] does not name its source.
     pub fn connect(&mut self, peer: SocketAddr) -> Result<(), CallFailed> {
         rustix::net::connect(&self.socket, &peer).map_err(failed("connect"))?;
         self.local = own_address(self.socket.as_fd())?;
@@ -242,15 +248,17 @@ impl Socket {
         Ok(())
     }
 
-    /// What comes here is sent in datagrams of up to so many bytes. A socket that is not connected knows no way to learn that from;
-    /// until it is told, runs of longer ones are told apart by more than their word for it, and contents that look like packet headers
-    /// can spoil that where they are not encrypted.
+    /// What comes here is sent in datagrams of up to so many bytes. A socket that is not connected
+    /// knows no way to learn that from; until it is told, runs of longer ones are told apart by
+    /// more than their word for it, and contents that look like packet headers can spoil that where
+    /// they are not encrypted.
     pub fn expect(&mut self, single_bytes_max: usize) {
         self.single_bytes_max = single_bytes_max.max(DATAGRAM_BYTES_MIN);
     }
 
-    /// From now on the network may cut long datagrams to pieces, or may not (the default). For those whose length cannot be
-    /// changed any more, when a way has become too narrow for them. The socket must be connected.
+    /// From now on the network may cut long datagrams to pieces, or may not (the default). For
+    /// those whose length cannot be changed any more, when a way has become too narrow for them.
+    /// The socket must be connected.
     pub fn cut(&mut self, is_allowed: bool) -> Result<(), CallFailed> {
         if is_allowed == self.cuts {
             return Ok(());
@@ -279,8 +287,8 @@ impl Socket {
         self.peer
     }
 
-    /// The longest datagram, in bytes, that the system believes the way to the peer carries; nothing if the socket is not connected, or the
-    /// system does not know.
+    /// The longest datagram, in bytes, that the system believes the way to the peer carries;
+    /// nothing if the socket is not connected, or the system does not know.
     pub fn route_datagram_bytes(&self) -> Option<usize> {
         let packet_bytes = match self.peer?.ip() {
             IpAddr::V4(_) => sockopt::ip_mtu(&self.socket)
@@ -293,8 +301,8 @@ impl Socket {
         Some((packet_bytes as usize).min(DATAGRAM_BYTES_MAX))
     }
 
-    /// Sends the datagrams of a batch to the peer, in order; how many. After an error some may have been sent:
-    /// [`Batch::waiting`] tells. The socket must be connected.
+    /// Sends the datagrams of a batch to the peer, in order; how many. After an error some may have
+    /// been sent: [`Batch::waiting`] tells. The socket must be connected.
     pub fn send(&mut self, batch: &mut Batch) -> Result<usize, SendError> {
         let mut sent = 0;
         // Datagrams that the network may fragment are not segmented by the system.
@@ -323,8 +331,9 @@ impl Socket {
         Ok(sent)
     }
 
-    /// Sends datagrams of which each but the last has so many bytes, and the last no more, in one call, from wherever they lie: all of
-    /// them or none. False if one call cannot, but [`Socket::send`] may. At most 64; the socket must be connected.
+    /// Sends datagrams of which each but the last has so many bytes, and the last no more, in one
+    /// call, from wherever they lie: all of them or none. False if one call cannot, but
+    /// [`Socket::send`] may. At most 64; the socket must be connected.
     pub fn send_gathered(
         &mut self,
         datagrams: &[IoSlice<'_>],
@@ -391,7 +400,8 @@ impl Socket {
                 Ok(())
             }
             Errno::MSGSIZE => {
-                // The system remembers this error, and would report it once more, of a datagram that is not too long.
+                // The system remembers this error, and would report it once more, of a datagram
+                // that is not too long.
                 let _ = sockopt::socket_error(&self.socket);
                 Err(SendError::TooLong { bytes })
             }
@@ -407,13 +417,15 @@ impl Socket {
         }
     }
 
-    /// Fills an inbox by one call: with one datagram, or with several that the system had joined. False if
-    /// there is none. What the inbox still held is gone. An error is a hint, as [`SendError::Refused`]; receiving may go on at once.
+    /// Fills an inbox by one call: with one datagram, or with several that the system had joined.
+    /// False if there is none. What the inbox still held is gone. An error is a hint, as
+    /// [`SendError::Refused`]; receiving may go on at once.
     #[inline]
     pub fn receive(&self, inbox: &mut Inbox) -> Result<bool, CallFailed> {
         loop {
             let into = &mut inbox.bytes[..];
-            // The plainest call there is: on the systems measured it takes a fifth less than `recvmsg`.
+            // The plainest call there is: on the systems measured it takes a fifth less than
+            // `recvmsg`.
             let came = if self.peer.is_some() {
                 rustix::net::recv(&self.socket, into, RecvFlags::empty())
                     .map(|(bytes, _)| (bytes, None))
@@ -431,7 +443,8 @@ impl Socket {
                     return Ok(true);
                 }
                 Err(Errno::INTR) => {}
-                // About something that was sent, and was said then. Where reports are heard, it is one of them.
+                // About something that was sent, and was said then. Where reports are heard, it is
+                // one of them.
                 Err(Errno::MSGSIZE) if self.peer.is_some() => {}
                 Err(errno) => {
                     inbox.fill(0, None, None);
@@ -465,8 +478,8 @@ fn own_address(socket: BorrowedFd<'_>) -> Result<SocketAddr, CallFailed> {
     SocketAddr::try_from(address).map_err(failed("getsockname"))
 }
 
-/// Linux gives twice what it is asked for, as half of it is for its own records, and less in silence if the
-/// administrator's limit is lower. Gives what there is, to send and to receive.
+/// Linux gives twice what it is asked for, as half of it is for its own records, and less in
+/// silence if the administrator's limit is lower. Gives what there is, to send and to receive.
 fn size_buffers(
     socket: BorrowedFd<'_>,
     settings: &SocketSettings,

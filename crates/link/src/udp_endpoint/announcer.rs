@@ -1,8 +1,9 @@
-//! How a link over UDP that is polled seldom says that something has come for it: a bit of the interface's own ready bitmap, as a
-//! near peer would set it (decision 0005).
+//! How a link over UDP that is polled seldom says that something has come for it: a bit of the
+//! interface's own ready bitmap, as a near peer would set it (decision 0005).
 //!
-//! One link polls for all; the others are asked for what has come. An interface with many peers asks most of them seldom, and
-//! without the bit a message waits for eight times as many polls as there are such links.
+//! One link polls for all; the others are asked for what has come. An interface with many peers
+//! asks most of them seldom, and without the bit a message waits for eight times as many polls as
+//! there are such links.
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
@@ -33,7 +34,8 @@ impl Announcer {
         self.bit.as_ref().map_or(READY_BITS_MAX, ReadyBit::number)
     }
 
-    /// The link is polled seldom from now on, or often. In the first case the caller must look once for what came before.
+    /// The link is polled seldom from now on, or often. In the first case the caller must look once
+    /// for what came before.
     pub(super) fn set_wanted(&self, is_wanted: bool) {
         self.is_wanted.store(is_wanted, Ordering::SeqCst);
         fence(Ordering::SeqCst);

@@ -12,8 +12,8 @@ use super::*;
 use crate::carrier::tests::header;
 use crate::{Link as _, ReceiveEnd as _, TransmitEnd as _};
 
-/// When other links queue all that there is, a link may queue no more than its least share; for the rest its peer is told that there is no room,
-/// and sends it again.
+/// When other links queue all that there is, a link may queue no more than its least share; for the
+/// rest its peer is told that there is no room, and sends it again.
 #[test]
 fn a_link_queues_no_more_than_its_share() {
     let endpoints = endpoints();
@@ -57,7 +57,8 @@ fn a_link_queues_no_more_than_its_share() {
     assert_eq!(queued_bytes.load(Ordering::Relaxed), 0);
 }
 
-/// Frames that came are received in the order in which they came; those that nobody takes any more count no longer.
+/// Frames that came are received in the order in which they came; those that nobody takes any more
+/// count no longer.
 #[test]
 fn what_waits_is_taken_in_order_or_given_up() {
     let endpoints = endpoints();
@@ -107,7 +108,8 @@ fn what_comes_back_and_answers_to_fences_are_told() {
     }
 }
 
-/// Reports that nobody listens end a link only if its peer has said nothing for long; what it says makes them void.
+/// Reports that nobody listens end a link only if its peer has said nothing for long; what it says
+/// makes them void.
 #[test]
 fn reports_end_the_link_of_a_silent_peer_alone() {
     /// More than the reports that are believed.

@@ -1,7 +1,9 @@
-//! A connection: one association of the endpoint, its packet protection, its sockets, and the frames that wait to be received.
+//! A connection: one association of the endpoint, its packet protection, its sockets, and the
+//! frames that wait to be received.
 //!
-//! The two halves of its link, the thread that polls the socket and the control thread share a connection. Each holds its lock
-//! while it protects or unprotects the frames at hand, and none sleeps meanwhile.
+//! The two halves of its link, the thread that polls the socket and the control thread share a
+//! connection. Each holds its lock while it protects or unprotects the frames at hand, and none
+//! sleeps meanwhile.
 
 mod fencing;
 mod receive_queue;
@@ -48,15 +50,16 @@ const SHARE_BYTES: usize = 64 << 10;
 const HELD_NS: u64 = 10_000;
 /// How long after a full socket sending is tried again.
 const FULL_NS: u64 = 50_000;
-/// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer says nothing. Linux sends six of
-/// them to a host at once, and then one in a second.
+/// Reports in a row that nobody listens at the peer's port, after which it is believed if the peer
+/// says nothing. Linux sends six of them to a host at once, and then one in a second.
 const UNREACHABLE_REPORTS_MAX: u32 = 8;
 /// How long the peer must have said nothing for that.
 const UNREACHABLE_NS: u64 = 300_000_000;
 /// Packets that came back and are kept; of more, the oldest are forgotten and counted.
 const RETURNED_MAX: usize = 1_024;
 
-/// How many bytes one link may queue while all links of an endpoint queue so many: a quarter of the rest, so that a later link finds room.
+/// How many bytes one link may queue while all links of an endpoint queue so many: a quarter of the
+/// rest, so that a later link finds room.
 fn share_bytes(queued_bytes: usize) -> usize {
     let left = POOL_BYTES.saturating_sub(queued_bytes) / 4;
     left.clamp(SHARE_BYTES, WAITING_BYTES_MAX)
@@ -250,7 +253,8 @@ impl<S: DatagramSocket> Connection<S> {
         self.end.get().copied()
     }
 
-    /// Delivers the frames in flight if the peer answers; then tells the peer that the link is closed.
+    /// Delivers the frames in flight if the peer answers; then tells the peer that the link is
+    /// closed.
     pub fn close(&self) {
         let mut state = lock(&self.state);
         state.is_closing = true;
@@ -283,7 +287,8 @@ impl<S: DatagramSocket> Connection<S> {
         self.leave(&mut state, endpoint, endpoint.now_ns());
     }
 
-    /// When the peer was heard last, or when the link began, in nanoseconds of the endpoint's clock.
+    /// When the peer was heard last, or when the link began, in nanoseconds of the endpoint's
+    /// clock.
     pub fn received_ns(&self) -> u64 {
         lock(&self.state).received_ns
     }
@@ -326,8 +331,9 @@ impl<S: DatagramSocket> Connection<S> {
         self.note_room(&mut state, given)
     }
 
-    /// As [`Connection::offer`], of a packet that fills a frame, so that others are likely to follow at once: it waits for them. Whether it does: then
-    /// somebody must call [`Connection::run_timers`] soon, as the polling thread does.
+    /// As [`Connection::offer`], of a packet that fills a frame, so that others are likely to
+    /// follow at once: it waits for them. Whether it does: then somebody must call
+    /// [`Connection::run_timers`] soon, as the polling thread does.
     pub(super) fn offer_part(
         &self,
         endpoint: &UdpEndpoint<S>,
@@ -372,7 +378,8 @@ impl<S: DatagramSocket> Connection<S> {
         batch
     }
 
-    /// All packets of these frames were received. Frames that came together are acknowledged together.
+    /// All packets of these frames were received. Frames that came together are acknowledged
+    /// together.
     pub(super) fn taken(&self, endpoint: &UdpEndpoint<S>, mut batch: ReceivedBatch) {
         let mut state = lock(&self.state);
         // Their acknowledgements are due no later than if the frames had been received at once.
@@ -413,7 +420,8 @@ impl<S: DatagramSocket> Connection<S> {
     fn run_timers_locked(&self, state: &mut State<S>, endpoint: &UdpEndpoint<S>, now_ns: u64) {
         state.pump(endpoint, now_ns);
         self.leave(state, endpoint, now_ns);
-        // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would come back to it.
+        // Now, for it was perhaps only an acknowledgement that was to be sent, and nothing would
+        // come back to it.
         if state.is_closing
             && state.association.is_idle()
             && state.association.close_reason().is_none()
@@ -424,8 +432,9 @@ impl<S: DatagramSocket> Connection<S> {
         }
     }
 
-    /// Takes in the next datagram of the inbox, which is for this connection, and those after it as long as they are, too; and sends what is to be sent
-    /// then. Whether there is something to be taken.
+    /// Takes in the next datagram of the inbox, which is for this connection, and those after it as
+    /// long as they are, too; and sends what is to be sent then. Whether there is something to be
+    /// taken.
     pub(super) fn take_in(
         &self,
         endpoint: &UdpEndpoint<S>,
@@ -453,7 +462,8 @@ impl<S: DatagramSocket> Connection<S> {
                 .store(state.receive_queue.len(), Ordering::Release);
             self.announcer.announce();
         }
-        // If full frames wait for more, nothing is due yet: the sender that fills these frames sends them soon, with the acknowledgements.
+        // If full frames wait for more, nothing is due yet: the sender that fills these frames
+        // sends them soon, with the acknowledgements.
         state.follow(now_ns);
         let due_ns = state.due_ns();
         if due_ns <= now_ns || state.is_closing {
@@ -471,7 +481,8 @@ impl<S: DatagramSocket> Connection<S> {
         self.leave_until(state, endpoint, now_ns, due_ns);
     }
 
-    /// As [`Connection::leave`], if frames are as long as the paths carry, and it is known when it wants to be looked after.
+    /// As [`Connection::leave`], if frames are as long as the paths carry, and it is known when it
+    /// wants to be looked after.
     fn leave_until(
         &self,
         state: &mut State<S>,
@@ -593,7 +604,8 @@ impl<S: DatagramSocket> State<S> {
             due_ns = due_ns.max(held_ns + HELD_NS);
         }
         if self.backlog.is_some() {
-            // Nothing else is sent before: whoever waits for what is due already would try again without a pause.
+            // Nothing else is sent before: whoever waits for what is due already would try again
+            // without a pause.
             due_ns = self.full_ns + FULL_NS;
         }
         due_ns
@@ -683,7 +695,8 @@ impl<S> Drop for Connection<S> {
 mod tests {
     use super::*;
 
-    /// However many links are full, the sum of their queues is bounded, and the last link still gets its share.
+    /// However many links are full, the sum of their queues is bounded, and the last link still
+    /// gets its share.
     #[test]
     fn what_all_links_keep_is_bounded() {
         let (mut queued_bytes, links) = (0, 4_096);

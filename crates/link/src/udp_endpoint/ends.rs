@@ -1,4 +1,5 @@
-//! The two halves of a link to another host. The thread that drives a half of the interface owns it.
+//! The two halves of a link to another host. The thread that drives a half of the interface owns
+//! it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -310,7 +311,8 @@ impl<S: DatagramSocket> ReceiveEnd for UdpReceive<S> {
         if self.current.is_some() || self.connection.has_frames() {
             return true;
         }
-        // One of the links polls for all. If that was polled seldom before, it must be polled often now, whatever came.
+        // One of the links polls for all. If that was polled seldom before, it must be polled often
+        // now, whatever came.
         self.endpoint.poll_for_all(&self.connection)
             && (self.connection.has_frames() || self.connection.announcer.is_wanted())
     }
@@ -337,7 +339,8 @@ impl<S: DatagramSocket> ReceiveEnd for UdpReceive<S> {
     #[inline(never)]
     fn enable_events(&mut self) -> bool {
         self.connection.announcer.set_wanted(true);
-        // What was so before is announced by nobody. The half that polls for all links must have its turn.
+        // What was so before is announced by nobody. The half that polls for all links must have
+        // its turn.
         let is_idle =
             !self.connection.has_frames() && !self.endpoint.polls_for_all(&self.connection);
         if !is_idle {

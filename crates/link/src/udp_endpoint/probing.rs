@@ -1,8 +1,10 @@
-//! How long the datagrams of a link may be: each path is tried with probes, and frames are no longer than the narrowest carries.
+//! How long the datagrams of a link may be: each path is tried with probes, and frames are no
+//! longer than the narrowest carries.
 //!
-//! A link begins with what every path carries, so that nothing waits for a probe; the first one has the length that the
-//! system believes in, and mostly it passes. If frames are lost in a row, a path may have become narrower, or just loses much: a probe of that length tells. If none passes, frames are short
-//! from then on, and those that are long already may be cut to pieces on the way.
+//! A link begins with what every path carries, so that nothing waits for a probe; the first one has
+//! the length that the system believes in, and mostly it passes. If frames are lost in a row, a
+//! path may have become narrower, or just loses much: a probe of that length tells. If none passes,
+//! frames are short from then on, and those that are long already may be cut to pieces on the way.
 
 use crate::udp::DATAGRAM_BYTES_MIN;
 use crate::udp::mtu::{MtuSettings, PathMtu};

@@ -1,4 +1,5 @@
-//! The state of a link to another host: for people, and for programs that choose by it. Reading it changes nothing.
+//! The state of a link to another host: for people, and for programs that choose by it. Reading it
+//! changes nothing.
 
 use std::net::SocketAddr;
 
@@ -20,7 +21,8 @@ pub struct ConnectionState {
     pub frame_bytes: usize,
     /// What the transport did. The counters never go down.
     pub transport: Statistics,
-    /// Packets that came back, were not fetched, and were forgotten because there were too many. The counter never goes down.
+    /// Packets that came back, were not fetched, and were forgotten because there were too many.
+    /// The counter never goes down.
     pub forgotten: u64,
     /// What counts of each path: round trips, losses.
     pub paths: Vec<PathStatistics>,

@@ -1,5 +1,5 @@
-//! What an endpoint over a socket of the system can do besides: be opened at an address, watched by its descriptor, and drained by a
-//! thread that sleeps at it. A simulated socket has no descriptor.
+//! What an endpoint over a socket of the system can do besides: be opened at an address, watched by
+//! its descriptor, and drained by a thread that sleeps at it. A simulated socket has no descriptor.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,7 +10,8 @@ use super::{UdpEndpoint, lock};
 use crate::udp::socket::{CallFailed, Socket, SocketSettings};
 
 impl UdpEndpoint {
-    /// An endpoint at this address; port 0 lets the system choose. Otherwise as [`UdpEndpoint::over`].
+    /// An endpoint at this address; port 0 lets the system choose. Otherwise as
+    /// [`UdpEndpoint::over`].
     pub fn open(
         at: SocketAddr,
         settings: &SocketSettings,
@@ -29,8 +30,8 @@ impl UdpEndpoint {
         watch(lock(&self.reception).socket.as_fd())
     }
 
-    /// Drains all links that the application has dropped, as far as that can be done until then: their frames are acknowledged, or given
-    /// up. Blocks.
+    /// Drains all links that the application has dropped, as far as that can be done until then:
+    /// their frames are acknowledged, or given up. Blocks.
     pub fn drain(&self, until_ns: u64) {
         self.request_wakeup(0);
         loop {

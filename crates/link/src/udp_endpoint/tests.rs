@@ -108,7 +108,8 @@ fn contents_that_look_like_envelopes_arrive() {
     }
 }
 
-/// A thread that polls for another, as the control thread does, is told of room: the other sleeps and waits for it.
+/// A thread that polls for another, as the control thread does, is told of room: the other sleeps
+/// and waits for it.
 #[test]
 fn room_that_somebody_finds_is_told() {
     let endpoints = endpoints();
@@ -164,7 +165,8 @@ fn room_that_a_receiving_half_finds_is_told() {
     assert!(!endpoints[0].take_untold(), "once");
 }
 
-/// Of many links most are polled seldom. What comes for one of them sets its bit in the interface's ready bitmap.
+/// Of many links most are polled seldom. What comes for one of them sets its bit in the interface's
+/// ready bitmap.
 #[test]
 fn what_comes_for_a_link_that_is_polled_seldom_is_announced() {
     let endpoints = endpoints();
@@ -208,7 +210,8 @@ fn what_comes_for_a_link_that_is_polled_seldom_is_announced() {
     assert_eq!(ready(), []);
 }
 
-/// When the link that polls for all ends, one that was polled seldom may have to take its place, and says that it must be polled.
+/// When the link that polls for all ends, one that was polled seldom may have to take its place,
+/// and says that it must be polled.
 #[test]
 fn a_link_that_begins_to_poll_for_all_is_announced() {
     let endpoints = endpoints();
@@ -279,7 +282,8 @@ fn an_end_that_is_left_ends() {
     });
 }
 
-/// Packets that fill frames wait for each other; none waits when nothing follows, and not for long if nobody says so.
+/// Packets that fill frames wait for each other; none waits when nothing follows, and not for long
+/// if nobody says so.
 #[test]
 fn full_frames_go_together() {
     for is_said in [true, false] {
@@ -326,8 +330,9 @@ fn short_messages_do_not_wait() {
     assert!(receive.receive(|_, _| ()).unwrap().is_some());
 }
 
-/// Many frames that came by one call, which are read where they came, and few, which are copied; frames of one packet and of many: of
-/// all of them just those packets come back that were not welcome, and the others were seen once and whole.
+/// Many frames that came by one call, which are read where they came, and few, which are copied;
+/// frames of one packet and of many: of all of them just those packets come back that were not
+/// welcome, and the others were seen once and whole.
 #[test]
 fn of_what_came_together_only_what_is_refused_comes_back() {
     for is_long in [true, false] {
@@ -411,8 +416,8 @@ fn what_comes_back_and_is_not_fetched_is_counted() {
     assert_eq!(endpoints[1].queued_bytes.load(Ordering::Relaxed), 0);
 }
 
-/// What was offered in any number of frames is taken or refused before the fence behind it is answered; what follows it is not
-/// waited for.
+/// What was offered in any number of frames is taken or refused before the fence behind it is
+/// answered; what follows it is not waited for.
 #[test]
 fn a_fence_is_answered_when_all_before_it_is_acknowledged() {
     let endpoints = endpoints();

@@ -1,8 +1,8 @@
 //! The test vectors of `docs/protocol.md`, read from the file itself.
 //!
-//! A vector is a fenced block that is marked `vector` and a kind. On each line stands a field, a colon and a value;
-//! a line that begins with blanks goes on with the value above. Bytes are hexadecimal digits, in pairs; numbers are decimal, or
-//! hexadecimal after `0x`.
+//! A vector is a fenced block that is marked `vector` and a kind. On each line stands a field, a
+//! colon and a value; a line that begins with blanks goes on with the value above. Bytes are
+//! hexadecimal digits, in pairs; numbers are decimal, or hexadecimal after `0x`.
 
 use std::fmt::Debug;
 use std::fs;

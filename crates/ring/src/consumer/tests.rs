@@ -22,7 +22,8 @@ fn ring() -> (Arc<Mapping>, Consumer<SharedCells>, Geometry) {
 
 #[test]
 fn only_the_flag_that_is_due_is_a_cell() {
-    // Of the generation after the first one, of others, and of one that lies half of all generations ahead.
+    // Of the generation after the first one, of others, and of one that lies half of all
+    // generations ahead.
     for flag in [2, 3, 4, u32::MAX >> 1, u32::MAX] {
         let (mapping, mut consumer, geometry) = ring();
         assert_eq!(consumer.peek(), Ok(None));

@@ -114,10 +114,12 @@ fn rings_once_for_each_announcement_and_asks_for_ready_bits_without_sleep() {
             assert!(!waker.must_ring());
             waker.not_rung();
             assert!(waker.must_ring());
-            // A link that is found silent in the look before the sleep, or by another thread, is rung for all the same.
+            // A link that is found silent in the look before the sleep, or by another thread, is
+            // rung for all the same.
             attention.enable_events();
             assert!(attention.is_asleep());
-            // A sender that has just rung does so again for the next sleep, though nobody polled in between.
+            // A sender that has just rung does so again for the next sleep, though nobody polled in
+            // between.
             attention.sleep();
             assert!(waker.must_ring());
             assert!(!waker.must_ring());

@@ -143,7 +143,8 @@ proptest! {
         }
     }
 
-    /// A peer writes anything into the line, at any time: nothing is taken twice, and nothing of the ring is lost.
+    /// A peer writes anything into the line, at any time: nothing is taken twice, and nothing of
+    /// the ring is lost.
     #[test]
     fn a_hostile_line_disturbs_no_cell(
         writes in prop::collection::vec((any::<u64>(), 0_u64..4, any::<bool>()), 1..200),
@@ -162,7 +163,8 @@ proptest! {
             if second.receiver.peek(second.consumer.taken()).is_some() {
                 second.taken = second.receiver.took();
                 prop_assert_eq!(second.receiver.taken(), over_line + 1);
-                // As the cells that were sent have the epoch of before, the next are lost to who lied; here it repairs that.
+                // As the cells that were sent have the epoch of before, the next are lost to who
+                // lied; here it repairs that.
                 first.producer.next_epoch();
                 second.consumer.next_epoch();
             }

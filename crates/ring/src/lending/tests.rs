@@ -1,4 +1,5 @@
-//! ExportedRegion pages: seen by both sides while the grant lasts, and by neither from the other afterwards.
+//! ExportedRegion pages: seen by both sides while the grant lasts, and by neither from the other
+//! afterwards.
 
 use rustix::fs::SealFlags;
 

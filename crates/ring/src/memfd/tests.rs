@@ -92,7 +92,8 @@ fn holes_are_zeros() {
     assert_eq!(mapping.load_u64(8), Ok(0));
 }
 
-/// What a holder of the descriptor may do before and after the seal; what its owner may do all the time.
+/// What a holder of the descriptor may do before and after the seal; what its owner may do all the
+/// time.
 #[test]
 fn a_sealed_ring_is_written_only_where_it_was_mapped() {
     let geometry = Geometry::DEFAULT;

@@ -1,5 +1,5 @@
-//! Pools: chunks are given out once, readers see what the owner writes and can write nothing, and files that are not
-//! sealed in full are refused.
+//! Pools: chunks are given out once, readers see what the owner writes and can write nothing, and
+//! files that are not sealed in full are refused.
 
 use std::collections::HashMap;
 
@@ -192,7 +192,8 @@ fn pools_that_cannot_be_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Chunks never overlap: each keeps its bytes whatever happens to the others, and all come back.
+    /// Chunks never overlap: each keeps its bytes whatever happens to the others, and all come
+    /// back.
     #[test]
     fn each_chunk_has_one_owner(steps in prop::collection::vec((0u8..3, 0usize..200), 1..200)) {
         const BYTES: usize = 150;

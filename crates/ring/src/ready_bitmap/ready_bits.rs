@@ -31,7 +31,8 @@ pub struct ReadyBits {
 }
 
 impl ReadyBits {
-    /// Those of an unused page of [`super::READY_BITMAP_BYTES`], and the bitmap for the interface itself.
+    /// Those of an unused page of [`super::READY_BITMAP_BYTES`], and the bitmap for the interface
+    /// itself.
     pub fn new(mapping: Arc<Mapping>) -> Result<(Self, ReadyBitmap), OutOfRange> {
         let bitmap = ReadyBitmap::new(SharedBitmap::new(Arc::clone(&mapping))?);
         let bits = Self {

@@ -154,8 +154,8 @@ impl BitmapMemory for loom::sync::Arc<Modelled> {
     }
 }
 
-/// A sender sets its bit twice while the receiver takes bits: what was sent before a bit that the receiver has not
-/// taken is found by the look that follows the next one.
+/// A sender sets its bit twice while the receiver takes bits: what was sent before a bit that the
+/// receiver has not taken is found by the look that follows the next one.
 fn a_second_message_sets_its_bit(has_fences: bool) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -194,8 +194,8 @@ fn without_the_fences_the_checker_finds_a_message_without_a_bit() {
     assert!(std::panic::catch_unwind(|| a_second_message_sets_its_bit(false)).is_err());
 }
 
-/// Two senders set bits while the receiver takes some: what it did not take is still there, and a sender whose
-/// bit is set has sent.
+/// Two senders set bits while the receiver takes some: what it did not take is still there, and a
+/// sender whose bit is set has sent.
 #[test]
 fn the_model_checker_finds_no_message_without_a_bit() {
     let mut builder = loom::model::Builder::new();

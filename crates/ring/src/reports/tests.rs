@@ -1,4 +1,5 @@
-//! Both sides against a list, the reading side alone with a writer that lies, and both on the model checker's atomics.
+//! Both sides against a list, the reading side alone with a writer that lies, and both on the model
+//! checker's atomics.
 
 use core::sync::atomic::Ordering;
 use std::collections::VecDeque;
@@ -61,8 +62,8 @@ fn reports_lie_within_the_control_page_beside_nothing_else() {
 }
 
 proptest! {
-    /// Whatever is written and fetched in whatever order, what is shown is the newest that were not fetched, in order,
-    /// and the others are counted.
+    /// Whatever is written and fetched in whatever order, what is shown is the newest that were not
+    /// fetched, in order, and the others are counted.
     #[test]
     fn what_is_not_fetched_is_counted(steps in prop::collection::vec((0..90_u64, 0..90_u64), 1..12)) {
         let mut sides = sides();
@@ -147,7 +148,8 @@ impl ReportMemory for loom::sync::Arc<Modelled> {
     }
 }
 
-/// Reports are written while they are read; a reader that says so by the count alone, with two places.
+/// Reports are written while they are read; a reader that says so by the count alone, with two
+/// places.
 fn no_torn_report_is_shown(is_fenced: bool) {
     loom::model(move || {
         let memory = loom::sync::Arc::new(Modelled {

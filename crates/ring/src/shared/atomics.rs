@@ -1,13 +1,14 @@
 //! Accesses that may race with anybody's, for other processors and for checkers that
 //! know no instructions: relaxed atomics, words where both sides are aligned, else single bytes.
 //!
-//! A peer may access the same bytes in other sizes. The language does not define such a race; processors do:
-//! each byte is one that somebody stored. That peer is another process, so the compiler cannot assume that there is none.
+//! A peer may access the same bytes in other sizes. The language does not define such a race;
+//! processors do: each byte is one that somebody stored. That peer is another process, so the
+//! compiler cannot assume that there is none.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
-/// Loads a byte, of memory that perhaps cannot be written: hence a reference, which the language allows relaxed loads
-/// of this size through, and not `from_ptr`, which demands memory that can be.
+/// Loads a byte, of memory that perhaps cannot be written: hence a reference, which the language
+/// allows relaxed loads of this size through, and not `from_ptr`, which demands memory that can be.
 unsafe fn load_1(from: *const u8) -> u8 {
     // SAFETY: the caller vouches for the byte; a relaxed load never writes.
     unsafe { (*from.cast::<AtomicU8>()).load(Ordering::Relaxed) }

@@ -1,7 +1,8 @@
 //! Words of shared memory are changed atomically, for one-sided operations (decision 0037).
 //!
-//! Whoever else has the memory may change the word meanwhile, by whatever means: each change here is one that the processor
-//! makes as a whole. Refused: words that are not at a multiple of their width.
+//! Whoever else has the memory may change the word meanwhile, by whatever means: each change here
+//! is one that the processor makes as a whole. Refused: words that are not at a multiple of their
+//! width.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -10,8 +11,8 @@ use hamlyn_engine::operation::{Atomic, Change, Width};
 use super::{Mapping, OutOfRange};
 
 impl Mapping {
-    /// Changes the word at `offset`, and returns what it was. The change is made after all that the caller did before, and before
-    /// all that it does afterwards.
+    /// Changes the word at `offset`, and returns what it was. The change is made after all that the
+    /// caller did before, and before all that it does afterwards.
     #[inline]
     pub fn change(&self, offset: usize, atomic: &Atomic) -> Result<u64, OutOfRange> {
         let at = self.writable(offset, atomic.width.bytes() as usize)?;
@@ -22,7 +23,8 @@ impl Mapping {
                 if !at.is_aligned() {
                     return Err(OutOfRange);
                 }
-                // SAFETY: eight bytes that may be written, aligned, for as long as the mapping is borrowed.
+                // SAFETY: eight bytes that may be written, aligned, for as long as the mapping is
+                // borrowed.
                 let word = unsafe { AtomicU64::from_ptr(at) };
                 change_64(word, atomic)
             }
@@ -31,7 +33,8 @@ impl Mapping {
                 if !at.is_aligned() {
                     return Err(OutOfRange);
                 }
-                // SAFETY: four bytes that may be written, aligned, for as long as the mapping is borrowed.
+                // SAFETY: four bytes that may be written, aligned, for as long as the mapping is
+                // borrowed.
                 let word = unsafe { AtomicU32::from_ptr(at) };
                 change_32(word, atomic)
             }
@@ -41,8 +44,8 @@ impl Mapping {
     }
 }
 
-/// What a locked instruction of x86-64 is by itself. Elsewhere an earlier store may pass a change, and a later load, too, whatever
-/// order the change has.
+/// What a locked instruction of x86-64 is by itself. Elsewhere an earlier store may pass a change,
+/// and a later load, too, whatever order the change has.
 #[inline(always)]
 fn full_barrier() {
     if cfg!(any(miri, not(target_arch = "x86_64"))) {

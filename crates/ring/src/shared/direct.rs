@@ -1,8 +1,9 @@
-//! Loads, stores and changes of memory that is mapped here and that others write at the same time: an exported area of a peer, or
-//! one's own (decision 0037). A few instructions each: bounds are compared, then the access is made.
+//! Loads, stores and changes of memory that is mapped here and that others write at the same time:
+//! an exported area of a peer, or one's own (decision 0037). A few instructions each: bounds are
+//! compared, then the access is made.
 //!
-//! Refused: what does not lie in the window; stores and changes through a window that only reads; changes of words that are not
-//! aligned.
+//! Refused: what does not lie in the window; stores and changes through a window that only reads;
+//! changes of words that are not aligned.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{Ordering, fence};
@@ -21,11 +22,12 @@ enum Source {
     Imported(Arc<ImportedArea>),
 }
 
-/// A part of memory that this process shares with others. The memory stays mapped as long as a window on it lives, also
-/// when what is in it concerns nobody any more ([`DirectWindow::lasts`]).
+/// A part of memory that this process shares with others. The memory stays mapped as long as a
+/// window on it lives, also when what is in it concerns nobody any more ([`DirectWindow::lasts`]).
 ///
-/// Loads and stores of a word that is aligned are whole. Loads are made in order, and so are stores; a store may become visible
-/// after a later load. Changes are made after all that was done before, and before all that is done afterwards.
+/// Loads and stores of a word that is aligned are whole. Loads are made in order, and so are
+/// stores; a store may become visible after a later load. Changes are made after all that was done
+/// before, and before all that is done afterwards.
 #[derive(Clone)]
 pub struct DirectWindow {
     first: NonNull<u8>,
@@ -37,8 +39,8 @@ pub struct DirectWindow {
     source: Source,
 }
 
-// SAFETY: the memory has no affinity to a thread, and every access that a shared reference allows tolerates concurrent
-// access.
+// SAFETY: the memory has no affinity to a thread, and every access that a shared reference allows
+// tolerates concurrent access.
 unsafe impl Send for DirectWindow {}
 // SAFETY: as above.
 unsafe impl Sync for DirectWindow {}
@@ -57,8 +59,8 @@ macro_rules! accesses {
         #[inline(always)]
         pub fn $store(&self, offset: u64, value: $word) -> Result<(), OutOfRange> {
             let to = self.at(offset, size_of::<$word>() as u64, self.writable_bytes)?;
-            // SAFETY: so many bytes lie in the window, which lies in a writable mapping that we keep. There are no Rust
-            // references into it: areas in pieces have no windows.
+            // SAFETY: so many bytes lie in the window, which lies in a writable mapping that we
+            // keep. There are no Rust references into it: areas in pieces have no windows.
             unsafe { raw::$store(to, value) };
             Ok(())
         }
@@ -66,7 +68,8 @@ macro_rules! accesses {
 }
 
 impl DirectWindow {
-    /// On a part of this process's own memory; nothing if it does not lie there, or is in pieces, into which there may be references.
+    /// On a part of this process's own memory; nothing if it does not lie there, or is in pieces,
+    /// into which there may be references.
     pub(crate) fn on_own(memory: &Arc<Memory>, offset: usize, len: usize) -> Option<Self> {
         let first = NonNull::new(memory.plain_start(offset, len)?)?;
         Some(Self {
@@ -108,11 +111,13 @@ impl DirectWindow {
         load_u64, store_u64, u64;
     }
 
-    /// Copies bytes out of the window, before all later accesses. Those that others write meanwhile come out old or new.
+    /// Copies bytes out of the window, before all later accesses. Those that others write meanwhile
+    /// come out old or new.
     #[inline]
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), OutOfRange> {
         let from = self.at(offset, into.len() as u64, self.length_bytes)?;
-        // SAFETY: so many bytes lie in the window, and `into` is a slice of memory that is not in a mapping of this crate.
+        // SAFETY: so many bytes lie in the window, and `into` is a slice of memory that is not in a
+        // mapping of this crate.
         unsafe { raw::copy(into.as_mut_ptr(), from, into.len()) };
         fence(Ordering::Acquire);
         Ok(())
@@ -140,12 +145,14 @@ impl DirectWindow {
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), OutOfRange> {
         let to = self.at(offset, bytes.len() as u64, self.writable_bytes)?;
         fence(Ordering::Release);
-        // SAFETY: so many bytes lie in the window, which may be written; `bytes` is a slice of memory that is not in one.
+        // SAFETY: so many bytes lie in the window, which may be written; `bytes` is a slice of
+        // memory that is not in one.
         unsafe { raw::copy(to, bytes.as_ptr(), bytes.len()) };
         Ok(())
     }
 
-    /// Changes the word at `offset`, which must be a multiple of its width in the owner's area, and returns what it was.
+    /// Changes the word at `offset`, which must be a multiple of its width in the owner's area, and
+    /// returns what it was.
     #[inline]
     pub fn change(&self, offset: u64, atomic: &Atomic) -> Result<u64, OutOfRange> {
         self.at(offset, atomic.width.bytes(), self.writable_bytes)?;
@@ -164,8 +171,9 @@ impl DirectWindow {
         self.writable_bytes == self.length_bytes
     }
 
-    /// Whether its memory is still that of its owner: the owner has not revoked it, and this interface still has the link. What
-    /// is stored after that reaches nobody. A hint: it may end right after the call.
+    /// Whether its memory is still that of its owner: the owner has not revoked it, and this
+    /// interface still has the link. What is stored after that reaches nobody. A hint: it may end
+    /// right after the call.
     #[inline]
     pub fn lasts(&self) -> bool {
         match &self.source {
@@ -174,9 +182,10 @@ impl DirectWindow {
         }
     }
 
-    /// Where its bytes begin in this process, for code in other languages. It is valid as long as a window on the memory lives,
-    /// and for loads only if the window [is not writable](DirectWindow::is_writable). Others access the memory at any time: a
-    /// Rust reference into it would not be sound.
+    /// Where its bytes begin in this process, for code in other languages. It is valid as long as a
+    /// window on the memory lives, and for loads only if the window [is not
+    /// writable](DirectWindow::is_writable). Others access the memory at any time: a Rust reference
+    /// into it would not be sound.
     #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
         self.first.as_ptr()

@@ -226,7 +226,8 @@ unsafe fn copy_any(to: *mut u8, from: *const u8, len: usize) {
 /// Copies at least [`LONG_COPY_BYTES`].
 #[inline(never)]
 unsafe fn copy_bulk(to: *mut u8, from: *const u8, len: usize) {
-    // SAFETY: the caller vouches for `len` bytes at both addresses; the direction flag is clear by the ABI.
+    // SAFETY: the caller vouches for `len` bytes at both addresses; the direction flag is clear by
+    // the ABI.
     unsafe {
         if len < STRING_COPY_BYTES && has_avx() {
             copy_long(to, from, len);
@@ -310,7 +311,8 @@ pub(super) unsafe fn stream(to: *mut u8, from: *const u8, len: usize) {
 #[target_feature(enable = "avx")]
 unsafe fn stream_long(to: *mut u8, from: *const u8, len: usize) {
     debug_assert!(len >= 512);
-    // SAFETY: as in `copy_long`. Stores past the caches are not ordered with others, hence the fence.
+    // SAFETY: as in `copy_long`. Stores past the caches are not ordered with others, hence the
+    // fence.
     unsafe {
         move_64(to, from);
         let skip = LINE_BYTES - to as usize % LINE_BYTES;

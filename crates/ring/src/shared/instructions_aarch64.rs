@@ -1,10 +1,11 @@
 //! Accesses that may race with anybody's, for 64-bit Arm.
 //!
-//! As on x86-64 they are instructions that the compiler cannot see into, of any size and alignment. The processor keeps
-//! each aligned access of up to 8 bytes whole, and the halves of 16 bytes that are aligned to 8. But it orders
-//! nothing of its own accord. So single loads acquire and single stores release: `ldar` and `stlr`, which
-//! want aligned addresses, or a barrier. Copies are not ordered among themselves; whoever stores a word afterwards with
-//! release orders all of a copy before it.
+//! As on x86-64 they are instructions that the compiler cannot see into, of any size and alignment.
+//! The processor keeps each aligned access of up to 8 bytes whole, and the halves of 16 bytes that
+//! are aligned to 8. But it orders nothing of its own accord. So single loads acquire and single
+//! stores release: `ldar` and `stlr`, which want aligned addresses, or a barrier. Copies are not
+//! ordered among themselves; whoever stores a word afterwards with release orders all of a copy
+//! before it.
 
 use core::arch::asm;
 
@@ -15,13 +16,15 @@ const TICKS_PER_SECOND: u64 = 2_500_000_000;
 /// Of a timer of 1 MHz.
 const TICK_FACTOR_MAX: u64 = 2_500;
 
-/// Loads and stores of one size: loads before all later accesses, stores after all earlier ones. Whole if they are aligned.
+/// Loads and stores of one size: loads before all later accesses, stores after all earlier ones.
+/// Whole if they are aligned.
 macro_rules! access {
     ($load:ident, $store:ident, $word:ty, $width:literal, $suffix:literal) => {
         #[inline(always)]
         pub(super) unsafe fn $load(from: *const u8) -> $word {
             let value: $word;
-            // SAFETY: the caller vouches for the address; one load, nothing else changes. `ldar` gets an aligned address.
+            // SAFETY: the caller vouches for the address; one load, nothing else changes. `ldar`
+            // gets an aligned address.
             unsafe {
                 if from.cast::<$word>().is_aligned() {
                     asm!(concat!("ldar", $suffix, " {value:", $width, "}, [{from}]"),
@@ -36,7 +39,8 @@ macro_rules! access {
 
         #[inline(always)]
         pub(super) unsafe fn $store(to: *mut u8, value: $word) {
-            // SAFETY: the caller vouches for the address; one store, nothing else changes. `stlr` gets an aligned address.
+            // SAFETY: the caller vouches for the address; one store, nothing else changes. `stlr`
+            // gets an aligned address.
             unsafe {
                 if to.cast::<$word>().is_aligned() {
                     asm!(concat!("stlr", $suffix, " {value:", $width, "}, [{to}]"),
@@ -72,8 +76,9 @@ pub(super) fn prefetch(line: *const u8) {
     }
 }
 
-/// A count that goes up at a steady rate; see [`super::ticks`]. The processor's timer may go up 25 million times in a second, and
-/// what is compared with ticks was found where they are two or three thousand million.
+/// A count that goes up at a steady rate; see [`super::ticks`]. The processor's timer may go up 25
+/// million times in a second, and what is compared with ticks was found where they are two or three
+/// thousand million.
 #[inline(always)]
 pub(super) fn ticks() -> u64 {
     let (count, frequency_hz): (u64, u64);
@@ -120,7 +125,8 @@ macro_rules! move_64 {
     ($name:ident, $store:literal) => {
         #[inline(always)]
         unsafe fn $name(to: *mut u8, from: *const u8) {
-            // SAFETY: the caller vouches for 64 bytes at both addresses; loads and stores, no flags, no stack.
+            // SAFETY: the caller vouches for 64 bytes at both addresses; loads and stores, no
+            // flags, no stack.
             unsafe {
                 asm!(
                     "ldp {a:q}, {b:q}, [{from}]",
@@ -156,8 +162,8 @@ pub(super) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
 
 #[inline(never)]
 unsafe fn copy_any(to: *mut u8, from: *const u8, len: usize) {
-    // SAFETY: the caller vouches for `len` bytes at both addresses. Every step stays inside: the last one of each size
-    // ends exactly at `len`.
+    // SAFETY: the caller vouches for `len` bytes at both addresses. Every step stays inside: the
+    // last one of each size ends exactly at `len`.
     unsafe {
         match len {
             65.. => {
@@ -196,11 +202,11 @@ unsafe fn copy_any(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
-/// Copies `len` bytes past the caches, if they are many and the processor takes the hint; they are there for others before
-/// whatever is stored afterwards.
+/// Copies `len` bytes past the caches, if they are many and the processor takes the hint; they are
+/// there for others before whatever is stored afterwards.
 pub(super) unsafe fn stream(to: *mut u8, from: *const u8, len: usize) {
-    // SAFETY: the caller vouches for `len` bytes at both addresses; the loop stays inside, and the last part ends exactly
-    // at `len`.
+    // SAFETY: the caller vouches for `len` bytes at both addresses; the loop stays inside, and the
+    // last part ends exactly at `len`.
     unsafe {
         if len < LONG_COPY_BYTES {
             copy(to, from, len);

@@ -1,8 +1,10 @@
-//! Loaned memory: chunks that their one owner writes by reference, and views of them in other processes.
+//! Loaned memory: chunks that their one owner writes by reference, and views of them in other
+//! processes.
 //!
-//! Why a `&mut [u8]` into shared memory is sound here, and nowhere else: no other process can write the file
-//! (`Memfd::create_for_readers`), [`Chunks`] gives each chunk out once, and the mapping is reachable through chunks only.
-//! A view is in another mapping; the writer may change what it shows at any time, so it is read by copies.
+//! Why a `&mut [u8]` into shared memory is sound here, and nowhere else: no other process can write
+//! the file (`Memfd::create_for_readers`), [`Chunks`] gives each chunk out once, and the mapping is
+//! reachable through chunks only. A view is in another mapping; the writer may change what it shows
+//! at any time, so it is read by copies.
 
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
@@ -49,7 +51,8 @@ impl Chunks {
         })
     }
 
-    /// A free chunk, for a message of `len` bytes; nothing if none is free, or the message is too long.
+    /// A free chunk, for a message of `len` bytes; nothing if none is free, or the message is too
+    /// long.
     #[inline]
     pub fn take(&mut self, len: usize) -> Option<Chunk> {
         if len > self.chunk_bytes {
@@ -109,8 +112,8 @@ impl core::fmt::Debug for Chunks {
     }
 }
 
-/// A chunk that was taken: its message is its owner's to read and write. It goes back by [`Chunks::give_back`]; one that
-/// is dropped is never given out again.
+/// A chunk that was taken: its message is its owner's to read and write. It goes back by
+/// [`Chunks::give_back`]; one that is dropped is never given out again.
 pub struct Chunk {
     at: NonNull<u8>,
     len: usize,
@@ -145,15 +148,16 @@ impl Chunk {
 
     #[inline]
     fn whole(&self) -> &[u8] {
-        // SAFETY: `Chunks::take` has checked prefix and message; both are initialised (they come from the kernel), mapped
-        // as long as `self.mapping` is there, and written by nobody else: see the module.
+        // SAFETY: `Chunks::take` has checked prefix and message; both are initialised (they come
+        // from the kernel), mapped as long as `self.mapping` is there, and written by nobody else:
+        // see the module.
         unsafe { core::slice::from_raw_parts(self.at.as_ptr(), PREFIX_BYTES + self.len) }
     }
 
     #[inline]
     fn whole_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above. `self` is borrowed mutably, chunks do not overlap, and other processes only read: this
-        // process does not see whether they do.
+        // SAFETY: as above. `self` is borrowed mutably, chunks do not overlap, and other processes
+        // only read: this process does not see whether they do.
         unsafe { core::slice::from_raw_parts_mut(self.at.as_ptr(), PREFIX_BYTES + self.len) }
     }
 }
@@ -180,8 +184,8 @@ impl core::fmt::Debug for Chunk {
     }
 }
 
-/// A range of memory that somebody else writes, to be read in place. Its bytes may change between two loads: what must not
-/// change is copied out first, and only the copy is looked at.
+/// A range of memory that somebody else writes, to be read in place. Its bytes may change between
+/// two loads: what must not change is copied out first, and only the copy is looked at.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     mapping: &'a Mapping,
@@ -212,13 +216,15 @@ impl<'a> View<'a> {
         self.len == 0
     }
 
-    /// Where the bytes lie, for programs that load them by other means. They may change between two loads.
+    /// Where the bytes lie, for programs that load them by other means. They may change between two
+    /// loads.
     #[inline]
     pub fn as_ptr(&self) -> *const u8 {
         self.mapping.base.as_ptr().wrapping_add(self.offset)
     }
 
-    /// Copies bytes out, from `offset` on. Bytes that are written at the same time come out old or new.
+    /// Copies bytes out, from `offset` on. Bytes that are written at the same time come out old or
+    /// new.
     #[inline]
     pub fn read_at(&self, offset: usize, into: &mut [u8]) -> Result<(), OutOfRange> {
         if offset > self.len || into.len() > self.len - offset {
@@ -231,12 +237,13 @@ impl<'a> View<'a> {
     ///
     /// # Safety
     ///
-    /// No process may write them while the slice lives. Nothing enforces that: the writer must be trusted not to touch a
-    /// message before its readers have given it back, and the sample must not be given back.
+    /// No process may write them while the slice lives. Nothing enforces that: the writer must be
+    /// trusted not to touch a message before its readers have given it back, and the sample must
+    /// not be given back.
     #[inline]
     pub unsafe fn as_slice(&self) -> &'a [u8] {
-        // SAFETY: `new` has checked the range; it is initialised and mapped as long as `self.mapping` is there. The
-        // caller vouches that it does not change.
+        // SAFETY: `new` has checked the range; it is initialised and mapped as long as
+        // `self.mapping` is there. The caller vouches that it does not change.
         unsafe {
             let at = self.mapping.base.as_ptr().add(self.offset);
             core::slice::from_raw_parts(at, self.len)

@@ -24,7 +24,8 @@ pub(crate) struct Memory {
     pieces: Pieces<AtomicU32>,
     /// Which pages are lent, if they may be exchanged for others at all; never if it has pieces.
     lent: Option<Mutex<Vec<Range<usize>>>>,
-    /// The file in which all of it lies, if it may be exported; never if it has pieces or may be lent.
+    /// The file in which all of it lies, if it may be exported; never if it has pieces or may be
+    /// lent.
     file: Option<Mutex<ExportableFile>>,
 }
 
@@ -72,7 +73,8 @@ impl Memory {
         self.file.is_some()
     }
 
-    /// A descriptor of the file, for peers, and from now on for no others than those of this export.
+    /// A descriptor of the file, for peers, and from now on for no others than those of this
+    /// export.
     pub(crate) fn begin_export(&self, access: Access) -> Result<OwnedFd, ExportError> {
         let Some(state) = &self.file else {
             return Err(ExportError::NotExportable);
@@ -87,7 +89,8 @@ impl Memory {
         Ok(descriptor)
     }
 
-    /// Puts a file that nobody else knows into the place of the exported one, with the pages that are there.
+    /// Puts a file that nobody else knows into the place of the exported one, with the pages that
+    /// are there.
     pub(crate) fn end_export(&self) -> Result<(), ExportableError> {
         let Some(state) = &self.file else {
             return Ok(());
@@ -97,7 +100,8 @@ impl Memory {
         let fresh = Memfd::create_exportable(len)?;
         let fresh_mapping = fresh.map(Access::Writable).map_err(ExportableError::Map)?;
         let mut from = 0;
-        // Each turn begins beyond the last one, so importers that punch holes meanwhile do not keep us here.
+        // Each turn begins beyond the last one, so importers that punch holes meanwhile do not keep
+        // us here.
         while let Some(present) = state.file.next_present(from)? {
             from = present.end;
             self.mapping.copy_present(present, &fresh, &fresh_mapping)?;
@@ -185,7 +189,8 @@ impl Memory {
         self.mapping.len()
     }
 
-    /// Where a range of writable bytes begins; nothing if it does not lie in this memory, and for memory in pieces.
+    /// Where a range of writable bytes begins; nothing if it does not lie in this memory, and for
+    /// memory in pieces.
     pub(super) fn plain_start(&self, offset: usize, len: usize) -> Option<*mut u8> {
         if self.is_in_pieces() {
             return None;
@@ -235,7 +240,8 @@ impl Memory {
         len: usize,
         store: impl FnOnce(&Mapping) -> Result<(), OutOfRange>,
     ) -> Result<(), Denied> {
-        // The write token is that of these pieces: an area gets both when it is made and never changes them.
+        // The write token is that of these pieces: an area gets both when it is made and never
+        // changes them.
         self.pieces
             .while_open(write_token.ok_or(Denied::InUse)?, offset, len, move || {
                 store(&self.mapping)
@@ -267,8 +273,9 @@ impl Memory {
         })
     }
 
-    /// Writes short data, and gives the piece between `low` and `high` to the application, if it is one piece, and the data lie in
-    /// it: whether that was done. `write_token` is that of this memory.
+    /// Writes short data, and gives the piece between `low` and `high` to the application, if it is
+    /// one piece, and the data lie in it: whether that was done. `write_token` is that of this
+    /// memory.
     #[inline(always)]
     pub(crate) fn complete_with_short(
         &self,
@@ -285,7 +292,8 @@ impl Memory {
         let Some(piece) = self.pieces.only_open(write_token, offset, len, low, high) else {
             return false;
         };
-        // SAFETY: all bytes lie in one of the pieces, and those lie in the mapping; there are no more than words for them.
+        // SAFETY: all bytes lie in one of the pieces, and those lie in the mapping; there are no
+        // more than words for them.
         unsafe {
             let to = self.mapping.base.as_ptr().add(offset);
             store_short(to, data);
@@ -294,7 +302,8 @@ impl Memory {
         true
     }
 
-    /// Gives the pieces between `low` and `high` to the application. `write_token` is that of this memory.
+    /// Gives the pieces between `low` and `high` to the application. `write_token` is that of this
+    /// memory.
     #[inline]
     pub(crate) fn complete(&self, write_token: &WriteToken, low: usize, high: usize) {
         self.pieces.complete(write_token, low, high);
@@ -383,8 +392,8 @@ impl Memory {
             .map_err(|OutOfRange| Denied::OutOfArea)
     }
 
-    /// A reference to bytes in the application's hands, or nothing if any of
-    /// them is open to the interface. `release_token` must be the one that was made with this memory.
+    /// A reference to bytes in the application's hands, or nothing if any of them is open to the
+    /// interface. `release_token` must be the one that was made with this memory.
     #[inline]
     pub(crate) fn view<'a>(
         &'a self,
@@ -398,15 +407,14 @@ impl Memory {
         } else {
             self.readable_if_held(release_token, offset, len)?
         };
-        // SAFETY: the range lies in a private mapping that lives as long as
-        // `self`. Nobody writes it while the reference lives: every store into
-        // this memory runs inside `Pieces::while_open` or while an `OpenPiece` lives, which
-        // there is not of pieces that are held; and the only ways for an open piece to become held are
-        // `Pieces::complete` and `OpenPiece::complete`. All need the one `WriteToken`, which is in one thread's
-        // hands at a time, so no store is under way when a piece becomes held;
-        // `is_held` has seen, with acquire, that this happened. A held piece
-        // opens only by `Pieces::open`, which needs `release_token` mutably and so waits
-        // for the end of 'a.
+        // SAFETY: the range lies in a private mapping that lives as long as `self`. Nobody writes
+        // it while the reference lives: every store into this memory runs inside
+        // `Pieces::while_open` or while an `OpenPiece` lives, which there is not of pieces that are
+        // held; and the only ways for an open piece to become held are `Pieces::complete` and
+        // `OpenPiece::complete`. All need the one `WriteToken`, which is in one thread's hands at a
+        // time, so no store is under way when a piece becomes held; `is_held` has seen, with
+        // acquire, that this happened. A held piece opens only by `Pieces::open`, which needs
+        // `release_token` mutably and so waits for the end of 'a.
         Some(unsafe { core::slice::from_raw_parts(from, len) })
     }
     /// Where a range begins that may lie in several pieces, or in none; nothing unless all of it is

@@ -1,8 +1,8 @@
-//! Memory files that are mapped where their owner wants them, or take the place of memory that is there already
-//! (exported areas, decision 0037).
+//! Memory files that are mapped where their owner wants them, or take the place of memory that is
+//! there already (exported areas, decision 0037).
 //!
-//! Refused: addresses that are not those of pages, and addresses at which something is mapped, unless the caller vouches for
-//! what is there ([`Area::in_place_of`]).
+//! Refused: addresses that are not those of pages, and addresses at which something is mapped,
+//! unless the caller vouches for what is there ([`Area::in_place_of`]).
 
 use core::ptr::NonNull;
 
@@ -21,8 +21,8 @@ impl Mapping {
     /// All of a file at exactly that address, where nothing may be mapped (`EXIST`).
     pub(crate) fn of_file_at(file: &Memfd, address: usize) -> Result<Self, Errno> {
         let wanted = core::ptr::with_exposed_provenance_mut::<core::ffi::c_void>(address);
-        // SAFETY: the kernel replaces nothing that is mapped (`FIXED_NOREPLACE`); one before 4.17, which does not know the
-        // flag, takes the address as a hint and replaces nothing either.
+        // SAFETY: the kernel replaces nothing that is mapped (`FIXED_NOREPLACE`); one before 4.17,
+        // which does not know the flag, takes the address as a hint and replaces nothing either.
         let base = unsafe {
             mmap(
                 wanted,
@@ -41,8 +41,9 @@ impl Mapping {
         Self::from_raw(base.cast(), file.len(), Access::Writable)
     }
 
-    /// Puts the first `len` bytes of a file into the place of a range of whole pages. The addresses stay; what others store into
-    /// the range meanwhile may be lost. If it fails, nothing has changed.
+    /// Puts the first `len` bytes of a file into the place of a range of whole pages. The addresses
+    /// stay; what others store into the range meanwhile may be lost. If it fails, nothing has
+    /// changed.
     pub(super) fn replace(&self, offset: usize, len: usize, file: &Memfd) -> Result<(), Errno> {
         let at = self
             .writable(offset, len)
@@ -72,7 +73,8 @@ impl Mapping {
             // SAFETY: asks whether the range is mapped; changes nothing.
             if unsafe { msync(at.cast(), len, MsyncFlags::ASYNC) } == Err(Errno::NOMEM) {
                 // Kernels before 6.12 may have taken the old pages away before they ran out of
-                // memory for a few hundred bytes of their own. Nothing sound can be done with a hole.
+                // memory for a few hundred bytes of their own. Nothing sound can be done with a
+                // hole.
                 std::process::abort();
             }
             return Err(errno);
@@ -80,8 +82,8 @@ impl Mapping {
         Ok(())
     }
 
-    /// Copies what is not zero to the same place of a file that is mapped here and has nothing in it yet, so that the file
-    /// has no more pages than it needs.
+    /// Copies what is not zero to the same place of a file that is mapped here and has nothing in
+    /// it yet, so that the file has no more pages than it needs.
     fn copy_to_empty(&self, file: &Memfd, file_mapping: &Mapping) -> Result<(), ExportableError> {
         let is_empty = |offset| {
             let mut page = NO_BYTES;
@@ -103,8 +105,8 @@ impl Mapping {
         Ok(())
     }
 
-    /// Copies a range to the same place of a file that is mapped here, for which memory is reserved first: so there is an
-    /// error if there is none, and no fault.
+    /// Copies a range to the same place of a file that is mapped here, for which memory is reserved
+    /// first: so there is an error if there is none, and no fault.
     pub(super) fn copy_present(
         &self,
         range: core::ops::Range<usize>,
@@ -125,20 +127,23 @@ impl Mapping {
 }
 
 impl Area {
-    /// Puts a memory file with the same contents into the place of memory that this process has already, for example of the static
-    /// data of a program, and makes an area of it that can be exported ([`crate::export`]). The addresses stay. Pages that hold
-    /// nothing but zeros take no memory. When the area and its clones are dropped, the memory stays where it is.
+    /// Puts a memory file with the same contents into the place of memory that this process has
+    /// already, for example of the static data of a program, and makes an area of it that can be
+    /// exported ([`crate::export`]). The addresses stay. Pages that hold nothing but zeros take no
+    /// memory. When the area and its clones are dropped, the memory stays where it is.
     ///
-    /// `start` and `length_bytes` are those of whole pages of 4096 bytes. If this fails, nothing has changed.
+    /// `start` and `length_bytes` are those of whole pages of 4096 bytes. If this fails, nothing
+    /// has changed.
     ///
     /// # Safety
     ///
-    /// * All of the range is mapped, may be read and written, and is private memory of this process; and stays mapped until the
-    ///   process ends.
-    /// * While this runs, no other thread and no signal handler writes the range, and the stack of this thread is not in it. Neither
-    ///   are variables of this library and of the C library.
-    /// * From now on the program has no Rust reference into the range while the interface, or a peer to which the area is
-    ///   exported, may write it. Accesses of C and C++ are theirs to order.
+    /// * All of the range is mapped, may be read and written, and is private memory of this
+    ///   process; and stays mapped until the process ends.
+    /// * While this runs, no other thread and no signal handler writes the range, and the stack of
+    ///   this thread is not in it. Neither are variables of this library and of the C library.
+    /// * From now on the program has no Rust reference into the range while the interface, or a
+    ///   peer to which the area is exported, may write it. Accesses of C and C++ are theirs to
+    ///   order.
     pub unsafe fn in_place_of(start: *mut u8, length_bytes: u64) -> Result<Self, ExportableError> {
         let len = usize::try_from(length_bytes)
             .ok()
@@ -184,8 +189,8 @@ mod tests {
                 .unwrap();
         }
         let length_bytes = 64 * PAGE_BYTES as u64;
-        // SAFETY: the mapping is private memory that stays, since it is never dropped; nobody else knows it, and there are no
-        // references into it.
+        // SAFETY: the mapping is private memory that stays, since it is never dropped; nobody else
+        // knows it, and there are no references into it.
         let area = unsafe { Area::in_place_of(start, length_bytes) }.unwrap();
         for page in 0..64 {
             let expected = if page % 3 == 0 { page as u64 + 1 } else { 0 };

@@ -42,7 +42,8 @@ fn a_forked_child_may_touch_a_mapping() {
     // SAFETY: the child only loads, stores and ends, which any child of a process with threads may.
     let child = unsafe { fork() };
     if child == 0 {
-        // The handler of a fault that the test program brings may wait for a lock of another thread, for ever.
+        // The handler of a fault that the test program brings may wait for a lock of another
+        // thread, for ever.
         // SAFETY: 11 is SIGSEGV, 0 is the default: the child ends.
         unsafe { signal(11, 0) };
         let was = mapping.load_u64(0);

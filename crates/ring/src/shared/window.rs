@@ -24,8 +24,8 @@ pub struct Window {
 unsafe impl Send for Window {}
 
 impl Window {
-    /// A window on `len` bytes from `offset` on; empty if they are not all in the memory. Empty too on memory in
-    /// pieces, into which there may be references: each write there has to ask first.
+    /// A window on `len` bytes from `offset` on; empty if they are not all in the memory. Empty too
+    /// on memory in pieces, into which there may be references: each write there has to ask first.
     pub(crate) fn on(memory: &Arc<Memory>, offset: usize, len: usize) -> Self {
         let Some(first) = memory.plain_start(offset, len).and_then(NonNull::new) else {
             return memory::Window::empty();

@@ -1,5 +1,5 @@
-//! The model checker looks for a sleeper whom nobody wakes, and the kernel's words are tried with peers
-//! that misuse theirs.
+//! The model checker looks for a sleeper whom nobody wakes, and the kernel's words are tried with
+//! peers that misuse theirs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
@@ -18,7 +18,8 @@ enum Fault {
     None,
     /// The sleeper notes the count after its last look.
     NotedLate,
-    /// The sleeper notes the count, and takes what lies in the descriptor, when it has announced that it sleeps.
+    /// The sleeper notes the count, and takes what lies in the descriptor, when it has announced
+    /// that it sleeps.
     AnnouncedFirst,
     /// The sleeper lets an announcement stand for the next sleep.
     AnnouncedOnce,
@@ -105,8 +106,9 @@ impl MarkReady for NoNotes {
     fn mark(&self) {}
 }
 
-/// Two messages, each followed by a look at the announcement and perhaps a ring, on one side. On the other, what has
-/// come is taken; then twice note, announcement and look, and a sleep that ends early the first time.
+/// Two messages, each followed by a look at the announcement and perhaps a ring, on one side. On
+/// the other, what has come is taken; then twice note, announcement and look, and a sleep that ends
+/// early the first time.
 fn nobody_sleeps_beside_a_message(at: SleepsAt, fault: Fault) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(4);
@@ -301,8 +303,8 @@ fn a_word_beyond_its_memory_is_refused() {
     assert!(WakeWord::new(short, Geometry::DEFAULT).is_err());
 }
 
-/// A peer that shares a word can move its waiters to another: then it wakes no thread any more by its own
-/// word, and all other peers do.
+/// A peer that shares a word can move its waiters to another: then it wakes no thread any more by
+/// its own word, and all other peers do.
 #[test]
 fn a_peer_that_moves_the_sleeper_elsewhere_silences_only_itself() {
     let (evil, honest) = (word(), word());
@@ -322,8 +324,8 @@ fn a_peer_that_moves_the_sleeper_elsewhere_silences_only_itself() {
     });
 }
 
-/// It stores anything at any time: that ends sleeps early, but it neither fails nor wakes more often
-/// than there were stores.
+/// It stores anything at any time: that ends sleeps early, but it neither fails nor wakes more
+/// often than there were stores.
 #[test]
 fn a_peer_that_scribbles_ends_a_sleep_for_each_store_at_most() {
     if !has_words() {

@@ -19,7 +19,8 @@ pub(crate) const LONG: Wait = Wait::For(TIMEOUT);
 
 pub(crate) type Shared = Manager<ProcessHost<AnyThread>>;
 
-/// A manager with a name, and one without, both driven; in every strategy, for programs of several threads.
+/// A manager with a name, and one without, both driven; in every strategy, for programs of several
+/// threads.
 pub(crate) fn in_every_strategy<F: Future<Output = ()>>(program: impl Fn(Shared, Shared) -> F) {
     for strategy in Strategy::ALL {
         in_strategy(strategy, &program);

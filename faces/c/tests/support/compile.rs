@@ -1,5 +1,5 @@
-//! Compiling programs in C and C++ with the header, and linking them with the library that lies where the running test does. The tests of the
-//! examples do so, too.
+//! Compiling programs in C and C++ with the header, and linking them with the library that lies
+//! where the running test does. The tests of the examples do so, too.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

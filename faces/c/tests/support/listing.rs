@@ -1,5 +1,5 @@
-//! What programs depend on once they are compiled: a listing of what the header declares, with the numbers that a C compiler gives it,
-//! and what of it must not change.
+//! What programs depend on once they are compiled: a listing of what the header declares, with the
+//! numbers that a C compiler gives it, and what of it must not change.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -142,8 +142,8 @@ fn parameter_type(parameter: &str) -> String {
         .to_owned()
 }
 
-/// The listing of a header: what it declares, and the numbers that a C compiler gives it. `version_of` says with which version a function is
-/// exported.
+/// The listing of a header: what it declares, and the numbers that a C compiler gives it.
+/// `version_of` says with which version a function is exported.
 pub(crate) fn listed(
     header: &Path,
     scratch: &Path,

@@ -44,7 +44,8 @@ pub(crate) fn start_under(
         }
     };
     command.args(arguments).env("HAMLYN_NAMESPACE", namespace);
-    // It names a folder where a library of an earlier build may lie, which would be taken instead of this one.
+    // It names a folder where a library of an earlier build may lie, which would be taken instead
+    // of this one.
     command.env_remove("LD_LIBRARY_PATH");
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
@@ -71,7 +72,8 @@ pub(crate) fn passed_with(child: Child, printed: &str) {
     all_passed_with(vec![child], printed);
 }
 
-/// All programs end well, and each has printed that. Those that do not are told of together: one often fails because another did.
+/// All programs end well, and each has printed that. Those that do not are told of together: one
+/// often fails because another did.
 #[allow(dead_code, reason = "each test program uses a part of this module")]
 pub(crate) fn all_passed_with(children: Vec<Child>, printed: &str) {
     let mut failed = String::new();

@@ -49,7 +49,8 @@ pub(super) fn keep(what: &str, bytes: &[u8]) -> Result<Kept> {
     Ok(kept)
 }
 
-/// Makes a file of that size out of programs and libraries, over again if there are too few. Everybody may read it.
+/// Makes a file of that size out of programs and libraries, over again if there are too few.
+/// Everybody may read it.
 pub(super) fn make(length_bytes: u64) -> Result<MadeFile> {
     use std::os::unix::fs::OpenOptionsExt;
     let path = std::env::temp_dir().join(format!("hamlyn-demo-{}", std::process::id()));

@@ -1,5 +1,6 @@
-//! What runs on each host of the demonstration: a program like any other, which was told of the network by its environment.
-//! It is reached by a name, takes messages there, and sends to names of other hosts.
+//! What runs on each host of the demonstration: a program like any other, which was told of the
+//! network by its environment. It is reached by a name, takes messages there, and sends to names of
+//! other hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -26,7 +27,8 @@ const KNOCK: Duration = Duration::from_millis(5);
 /// What is to be done.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Send so many messages to each of these, and take as many from them; answers with a [`Route`].
+    /// Send so many messages to each of these, and take as many from them; answers with a
+    /// [`Route`].
     Exchange {
         to: Vec<String>,
         from: u64,
@@ -101,7 +103,8 @@ impl Program {
         Ok(sender)
     }
 
-    /// Sends and takes in turn: a message is acknowledged when it was taken, so somebody who only sends holds up the others.
+    /// Sends and takes in turn: a message is acknowledged when it was taken, so somebody who only
+    /// sends holds up the others.
     fn exchange(&mut self, to: &[String], from: u64, messages: u64) -> Result<Route> {
         let mut senders = Vec::new();
         for name in to {

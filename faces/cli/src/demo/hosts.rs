@@ -1,4 +1,5 @@
-//! Three hosts, in network namespaces of this machine, joined by a switch: the same library, over a real wire.
+//! Three hosts, in network namespaces of this machine, joined by a switch: the same library, over a
+//! real wire.
 //!
 //! Only root may make them; anybody else is told that this part is left out.
 

@@ -1,5 +1,5 @@
-//! `hamlyn demo`: one receiver and several senders, all processes of their
-//! own, show what the interface does and what it refuses; then three hosts, where this user may make them.
+//! `hamlyn demo`: one receiver and several senders, all processes of their own, show what the
+//! interface does and what it refuses; then three hosts, where this user may make them.
 
 mod file;
 pub(crate) mod host;

@@ -1,7 +1,8 @@
 //! The answering side: serves everybody who asks, several at once.
 //!
-//! A ticket is offered once, so that everybody who asks has a receiver of their own. There are always some in stock; those
-//! that were given to somebody who never said hello are closed when too many of them have come together, the oldest first.
+//! A ticket is offered once, so that everybody who asks has a receiver of their own. There are
+//! always some in stock; those that were given to somebody who never said hello are closed when too
+//! many of them have come together, the oldest first.
 
 use std::collections::VecDeque;
 use std::process::ExitCode;
@@ -21,8 +22,8 @@ const STOCK: u64 = 16;
 const SILENT_MAX: usize = 64;
 /// Those who are served at a time at most.
 const CLIENTS_MAX: usize = 1024;
-/// Newcomers are looked for when nobody was served, and at each such round: a client in service must not wait for
-/// those who are not there.
+/// Newcomers are looked for when nobody was served, and at each such round: a client in service
+/// must not wait for those who are not there.
 const ROUNDS: u64 = 256;
 /// How long an answer may wait for room.
 const ROOM: Wait = Wait::millis(100);

@@ -17,7 +17,8 @@ use super::message::{self, Answer, Clock, ITEM};
 use super::report::{Ended, Path, Report, Times};
 use super::{Arguments, POLL_SPAN, Stop};
 
-/// Messages after which the state of the way is looked at: it cannot be asked for when the peer is gone.
+/// Messages after which the state of the way is looked at: it cannot be asked for when the peer is
+/// gone.
 const STATE_EVERY: u64 = 1024;
 
 struct Asker<'a> {
@@ -95,7 +96,8 @@ fn greet<'a>(
     let (link, far) = linked(&manager, &peer).context("the link ended at once")?;
     let wire = manager.session().connection_state(link);
     let times = match wire {
-        // The kernel says that both are here; then they read one clock, unless their namespaces differ.
+        // The kernel says that both are here; then they read one clock, unless their namespaces
+        // differ.
         None if clock.is_same(Clock::own()) => Times::measured(),
         None => Times::halved("the two processes are in different namespaces of time"),
         Some(_) => Times::halved("two hosts have two clocks"),

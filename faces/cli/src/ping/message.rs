@@ -21,7 +21,8 @@ pub(super) const SIZE_BYTES_MAX: u32 = 65_536;
 /// What tickets are offered as.
 pub(super) const ITEM: &str = "ping";
 
-/// Which clock a process reads: two that say the same on one host read the same clock. Nothing if it is not known.
+/// Which clock a process reads: two that say the same on one host read the same clock. Nothing if
+/// it is not known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Clock(Option<u64>);
 

@@ -1,8 +1,10 @@
-//! `hamlyn ping`: how long a message takes to a name and back, by messages of the public library alone.
+//! `hamlyn ping`: how long a message takes to a name and back, by messages of the public library
+//! alone.
 //!
-//! The answering side (`--listen`) offers tickets, one for each client. A client sends a hello there with a ticket for the answers, and then
-//! sends one message after the other, each when the one before was answered or given up. Nothing is said of one way that was
-//! not measured: two hosts have two clocks.
+//! The answering side (`--listen`) offers tickets, one for each client. A client sends a hello
+//! there with a ticket for the answers, and then sends one message after the other, each when the
+//! one before was answered or given up. Nothing is said of one way that was not measured: two hosts
+//! have two clocks.
 
 mod answering;
 mod asking;
@@ -25,7 +27,8 @@ use message::{SIZE_BYTES_MAX, SIZE_BYTES_MIN};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The name that is to answer; of another host, HOST/NAME. With --listen: under which name to answer.
+    /// The name that is to answer; of another host, HOST/NAME. With --listen: under which name to
+    /// answer.
     name: String,
     /// Answer those who ask, until interrupted.
     #[arg(long, alias = "serve", conflicts_with_all = ["count", "interval", "timeout", "size", "json"])]
@@ -77,7 +80,8 @@ fn open(arguments: &Arguments) -> Result<Manager<ProcessHost>> {
     arguments.partners.open(name)
 }
 
-/// Whether somebody wants this program to end: then it sums up first. Who wants it twice has it at once.
+/// Whether somebody wants this program to end: then it sums up first. Who wants it twice has it at
+/// once.
 struct Stop(Arc<AtomicBool>);
 
 impl Stop {

@@ -163,7 +163,8 @@ pub(super) struct Report {
     size_bytes: u32,
     pub(super) path: Path,
     times: Times,
-    /// From the first message to its answer: the link was made meanwhile, and the other side began to serve.
+    /// From the first message to its answer: the link was made meanwhile, and the other side began
+    /// to serve.
     first_ns: u64,
     round_trips: Histogram<u64>,
     latest_ns: u64,
@@ -226,7 +227,8 @@ impl Report {
                 back.saturating_record(back_ns);
                 return;
             }
-            // The answer came before the request was sent: one side reads another clock, and the record is worthless.
+            // The answer came before the request was sent: one side reads another clock, and the
+            // record is worthless.
             self.times = Times::halved("the clocks of the two processes contradict each other");
         }
         if let Times::Halved { half, .. } = &mut self.times {

@@ -1,5 +1,5 @@
-//! The file that says where the processes of a job run: the table of hosts of the library, with the number of processes that a host
-//! takes.
+//! The file that says where the processes of a job run: the table of hosts of the library, with the
+//! number of processes that a host takes.
 
 use std::path::Path;
 

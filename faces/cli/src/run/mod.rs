@@ -1,7 +1,9 @@
-//! `hamlyn run`: starts the processes of a job, here or on several hosts, and ends all of them when one fails (decision 0038).
+//! `hamlyn run`: starts the processes of a job, here or on several hosts, and ends all of them when
+//! one fails (decision 0038).
 //!
-//! Each process is first this command again (`process`), which learns on its standard input what it is to be, and becomes the
-//! program. On another host, reached by a remote shell, it stays beside the program and ends it when the connection ends.
+//! Each process is first this command again (`process`), which learns on its standard input what it
+//! is to be, and becomes the program. On another host, reached by a remote shell, it stays beside
+//! the program and ends it when the connection ends.
 
 mod event;
 mod hosts;
@@ -24,7 +26,8 @@ pub use options::Arguments;
 use plan::Plan;
 use started::Started;
 
-/// How long the others have to end before the first that failed is named: one that was killed is the cause of those that noticed.
+/// How long the others have to end before the first that failed is named: one that was killed is
+/// the cause of those that noticed.
 const CAUSE_WITHIN: Duration = Duration::from_millis(100);
 /// How long processes have to end by themselves once they were told to.
 const GRACE: Duration = Duration::from_secs(2);

@@ -10,21 +10,24 @@ pub struct Arguments {
     /// How many processes. Each is a processor of the job.
     #[arg(short = 'n', long = "procs", value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) procs: u32,
-    /// Who moves packets: the program in its calls, a network processor (np), or both (inject: the program sends; receive: the thread that is free
-    /// receives).
+    /// Who moves packets: the program in its calls, a network processor (np), or both (inject: the
+    /// program sends; receive: the thread that is free receives).
     #[arg(long, value_enum, default_value_t = StrategyName::Proc)]
     pub(super) strategy: StrategyName,
     /// How memory of processes of one host is reached: mapped, or only by packets.
     #[arg(long, value_enum, default_value_t = PlacementName::Direct)]
     pub(super) placement: PlacementName,
-    /// Memory of each process for its heap, spread arrays and stack: virtual, so what is not touched costs nothing. With K, M, G or T.
+    /// Memory of each process for its heap, spread arrays and stack: virtual, so what is not
+    /// touched costs nothing. With K, M, G or T.
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = memory)]
     pub(super) memory: u64,
-    /// Where the processes run: a file with a line for each host, its name, its addresses, and perhaps how many processes it takes
-    /// (`slots=4`). Reached by ssh, or what HAMLYN_REMOTE_SHELL says.
+    /// Where the processes run: a file with a line for each host, its name, its addresses, and
+    /// perhaps how many processes it takes (`slots=4`). Reached by ssh, or what HAMLYN_REMOTE_SHELL
+    /// says.
     #[arg(long, value_name = "FILE")]
     pub(super) hosts: Option<PathBuf>,
-    /// Seconds that a process waits for others at a barrier before the job fails and says who is missing. By default for ever.
+    /// Seconds that a process waits for others at a barrier before the job fails and says who is
+    /// missing. By default for ever.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(super) barrier_timeout: Option<f64>,
     /// Begin each line of output with the number of its process.

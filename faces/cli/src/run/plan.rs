@@ -34,7 +34,8 @@ pub(crate) struct Order {
     /// Whether it stays beside the program.
     pub(super) is_remote: bool,
     pub(super) directory: Option<String>,
-    /// Files that the program needs, by the variable that names each; they are private and lie in memory.
+    /// Files that the program needs, by the variable that names each; they are private and lie in
+    /// memory.
     pub(super) files: BTreeMap<String, String>,
 }
 

@@ -1,5 +1,6 @@
-//! A process of a job, from its own side. It reads its order, and becomes the program. On another host it starts the program
-//! instead, stays beside it, and ends it when the launcher says so or the connection to the launcher ends.
+//! A process of a job, from its own side. It reads its order, and becomes the program. On another
+//! host it starts the program instead, stays beside it, and ends it when the launcher says so or
+//! the connection to the launcher ends.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};

@@ -127,7 +127,8 @@ impl Started {
         Ok(Ending::of(status, self.is_remote))
     }
 
-    /// Waits until all that it printed has been passed on; but not for ever for what it left behind in another session.
+    /// Waits until all that it printed has been passed on; but not for ever for what it left behind
+    /// in another session.
     pub(super) fn finish_output(&mut self) {
         let until = Instant::now() + OUTPUT_WITHIN;
         for stream in self.streams.drain(..) {

@@ -1,4 +1,5 @@
-//! The command as tests run it: hosts that are addresses of the loopback device, and processes that end with their test.
+//! The command as tests run it: hosts that are addresses of the loopback device, and processes that
+//! end with their test.
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
@@ -10,7 +11,8 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The command, in a namespace of this test's own and without a word of the environment about the network.
+/// The command, in a namespace of this test's own and without a word of the environment about the
+/// network.
 pub(crate) fn hamlyn(test: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hamlyn"));
     for variable in [

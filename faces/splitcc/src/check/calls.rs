@@ -1,4 +1,5 @@
-//! Calls: of functions, of the library, and of what the front end carries out itself (Split-C 2.2, 4.2.1).
+//! Calls: of functions, of the library, and of what the front end carries out itself (Split-C 2.2,
+//! 4.2.1).
 
 use super::{bare, value_type};
 use crate::source::Position;
@@ -158,7 +159,8 @@ impl Parser<'_> {
         )
     }
 
-    /// Checks the function of `atomic(f, gp, ...)`, converts the arguments, and tells the type of the result.
+    /// Checks the function of `atomic(f, gp, ...)`, converts the arguments, and tells the type of
+    /// the result.
     fn atomic_result(&mut self, name: &str, arguments: &mut Vec<Expr>) -> Parse<Ty> {
         let at = self.position(arguments[0].span);
         let value = value_type(&arguments[0]);

@@ -1,7 +1,7 @@
 //! Rules of types: each operator of C and Split-C makes its node here (Split-C 2.2).
 //!
-//! The rules find global accesses and refuse what has no meaning with global addresses. What is wrong in plain C is left to
-//! the C compiler. Where a type is unknown, everything is allowed.
+//! The rules find global accesses and refuse what has no meaning with global addresses. What is
+//! wrong in plain C is left to the C compiler. Where a type is unknown, everything is allowed.
 
 pub(crate) mod calls;
 mod operators;
@@ -52,7 +52,8 @@ pub fn bare(expr: &Expr) -> &Expr {
     expr
 }
 
-/// Makes a place of `(T *) p`, as old compilers did: `((char *) p)++`, `(int *) p = q`. Both are local pointers.
+/// Makes a place of `(T *) p`, as old compilers did: `((char *) p)++`, `(int *) p = q`. Both are
+/// local pointers.
 pub fn make_cast_a_place(expr: &mut Expr) {
     match &mut expr.kind {
         ExprKind::Parentheses(inner) => {
@@ -119,7 +120,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Converts `expr` to `to`, as an assignment does. `what` is said in errors: "assign", "pass", "return", "initialize".
+    /// Converts `expr` to `to`, as an assignment does. `what` is said in errors: "assign", "pass",
+    /// "return", "initialize".
     pub(crate) fn convert(&mut self, expr: Expr, to: &Ty, what: &str) -> Expr {
         let from = value_type(&expr);
         let at = self.position(expr.span);

@@ -62,7 +62,8 @@ impl Emitter<'_> {
         format!("({text})")
     }
 
-    /// The global address of a place that is read or written: an index past a spread array ends the job.
+    /// The global address of a place that is read or written: an index past a spread array ends the
+    /// job.
     pub(crate) fn access_text(&mut self, expr: &Expr) -> String {
         self.is_access = true;
         let text = self.address_text(expr);
@@ -70,7 +71,8 @@ impl Emitter<'_> {
         text
     }
 
-    /// Whether the array was declared with all its elements, in sizes that stay. What a parameter is passed may be larger.
+    /// Whether the array was declared with all its elements, in sizes that stay. What a parameter
+    /// is passed may be larger.
     fn has_known_count(&self, root: &Expr, dimensions: &[Dimension]) -> bool {
         let ExprKind::Name(name, _) = &root.kind else {
             return false;
@@ -187,7 +189,8 @@ impl Emitter<'_> {
     fn change_bit_field(&mut self, target: &Expr, change: &str, result: &str, index: usize) {
         let (record, address, field) = self.bit_field(target);
         let place = self.place(index);
-        // Only the bytes that the field lies in are written, so that others may change their neighbours.
+        // Only the bytes that the field lies in are written, so that others may change their
+        // neighbours.
         let text = format!(
             " ({{ {record} splitc_m, splitc_v; unsigned long splitc_f, splitc_n; splitc_global splitc_a = {address}; \
              __builtin_memset(&splitc_m, 0, sizeof splitc_m); splitc_m.{field} = -1; \

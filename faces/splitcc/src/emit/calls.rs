@@ -62,7 +62,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// `atomic(f, pointer, a, b)`: a structure for the arguments, a function that unpacks them at the owner, and the request.
+    /// `atomic(f, pointer, a, b)`: a structure for the arguments, a function that unpacks them at
+    /// the owner, and the request.
     fn atomic(&mut self, expr: &Expr, arguments: &[Expr], wanted: bool) {
         let number = self.number();
         let place = self.place(expr.span.start);

@@ -264,9 +264,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes a function.
-    /// The head of a function with variable arguments of before there were prototypes (`varargs.h`). C compilers know such only
-    /// with a prototype, to which calls of the time do not fit: so the function has a second name, without a prototype.
+    /// Writes a function. The head of a function with variable arguments of before there were
+    /// prototypes (`varargs.h`). C compilers know such only with a prototype, to which calls of the
+    /// time do not fit: so the function has a second name, without a prototype.
     fn variable_arguments_begin(&mut self, function: &Function, name: &str, fixed: &[Rc<str>]) {
         let declared = || {
             function
@@ -429,13 +429,15 @@ fn spread_parameters(function: &Function) -> std::collections::HashSet<std::rc::
         .collect()
 }
 
-/// The parameters before the variable arguments, if the function has such in the way of `varargs.h`.
+/// The parameters before the variable arguments, if the function has such in the way of
+/// `varargs.h`.
 fn variable_arguments(declarator: &Declarator) -> Option<&[Rc<str>]> {
     let (last, fixed) = declarator.old_parameters.as_ref()?.split_last()?;
     (&**last == VARIABLE_ARGUMENTS).then_some(fixed)
 }
 
-/// Whether a function's result and name are plain C, so that its tokens can be copied around the parameters.
+/// Whether a function's result and name are plain C, so that its tokens can be copied around the
+/// parameters.
 fn only_parameters_are_special(declarator: &Declarator) -> bool {
     match &declarator.ty.kind {
         Kind::Function(result, ..) => !result.reaches_others(),

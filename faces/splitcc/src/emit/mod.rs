@@ -1,8 +1,9 @@
 //! Writes C.
 //!
-//! What has nothing to do with Split-C is written as the tokens it was read from, on the lines and columns they had, with
-//! line markers; so messages of the C compiler and gdb show the user's source. The rest is written anew, on one line:
-//! accesses become calls of the inline functions of `split-c/compiler.h`, global types become `splitc_global`.
+//! What has nothing to do with Split-C is written as the tokens it was read from, on the lines and
+//! columns they had, with line markers; so messages of the C compiler and gdb show the user's
+//! source. The rest is written anew, on one line: accesses become calls of the inline functions of
+//! `split-c/compiler.h`, global types become `splitc_global`.
 
 mod accesses;
 mod calls;
@@ -158,7 +159,8 @@ impl<'a> Emitter<'a> {
             && declaration.declarators.iter().all(is_own)
     }
 
-    /// What the program has under the name of a function of the C library is seen by the files of the program, and by no library.
+    /// What the program has under the name of a function of the C library is seen by the files of
+    /// the program, and by no library.
     fn hide_own(&mut self, declaration: &Declaration, unit: &Unit, is_definition: bool) {
         if declaration.storage.is_static || declaration.storage.is_typedef {
             return;
@@ -197,7 +199,8 @@ impl<'a> Emitter<'a> {
             self.table += 1;
         }
         if !self.hoisted.is_empty() {
-            // What was hoisted has no line in the source; the marker behind it sets the line right again.
+            // What was hoisted has no line in the source; the marker behind it sets the line right
+            // again.
             whole.push('\n');
             whole.push_str(&self.hoisted);
             if let Some(first) = self.first_position {

@@ -283,7 +283,8 @@ impl Parser<'_> {
         };
         let base = Type::qualified(&base, is_const, is_volatile);
         if let Some((index, name)) = &unnamed_tag {
-            // `struct { ... };` inside a structure has no name: its fields are those of the structure around it.
+            // `struct { ... };` inside a structure has no name: its fields are those of the
+            // structure around it.
             if !(context == Context::Member && self.is(";")) {
                 parts.push(DeclPart::TagName(*index, name.clone()));
             }
@@ -502,7 +503,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Declares the name of a declarator and reads its initialiser. Says whether it is an operation of the runtime.
+    /// Declares the name of a declarator and reads its initialiser. Says whether it is an operation
+    /// of the runtime.
     fn introduce(
         &mut self,
         declarator: &mut Declarator,

@@ -102,7 +102,8 @@ impl Parser<'_> {
         self.declarator_suffix(ty, out, context)
     }
 
-    /// In a parameter list, a name of a type is one: `f(int, size_t)`. Elsewhere it is declared anew.
+    /// In a parameter list, a name of a type is one: `f(int, size_t)`. Elsewhere it is declared
+    /// anew.
     fn is_type_only(&self, context: Context) -> bool {
         context == Context::Parameter
             && self.is_typedef_name(0)

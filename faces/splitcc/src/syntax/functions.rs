@@ -33,7 +33,8 @@ impl Parser<'_> {
             _ => Type::int(),
         };
         if storage.is_extern && storage.is_inline && !storage.is_gnu_inline && !is_foreign {
-            // GNU's old meaning: for inlining only. Made static, so that it also works without optimisation.
+            // GNU's old meaning: for inlining only. Made static, so that it also works without
+            // optimisation.
             self.extern_inline.insert(name.clone());
             storage.is_static = true;
         }
@@ -145,7 +146,8 @@ impl Parser<'_> {
         })
     }
 
-    /// The parameters of a definition have names: `int *global` declares one that is called `global`.
+    /// The parameters of a definition have names: `int *global` declares one that is called
+    /// `global`.
     fn name_parameters(&mut self, declarator: &mut Declarator) {
         let mut types = Vec::new();
         for part in &mut declarator.parts {

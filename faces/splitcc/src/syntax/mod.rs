@@ -1,8 +1,9 @@
 //! The parser: tokens to a tree with types.
 //!
-//! It reads C89 to C17 in GNU's dialect with K&R definitions and implicit `int`, and Split-C. It refuses what it cannot
-//! read, with the place; what is wrong with plain C it leaves to the C compiler, which sees the same lines. After an error
-//! it goes on behind the statement or declaration. Nesting is bounded ([`NESTING_LIMIT`], [`DEPTH_LIMIT`]).
+//! It reads C89 to C17 in GNU's dialect with K&R definitions and implicit `int`, and Split-C. It
+//! refuses what it cannot read, with the place; what is wrong with plain C it leaves to the C
+//! compiler, which sees the same lines. After an error it goes on behind the statement or
+//! declaration. Nesting is bounded ([`NESTING_LIMIT`], [`DEPTH_LIMIT`]).
 
 pub mod declarations;
 pub mod declarators;
@@ -192,7 +193,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    // --- Tokens ---------------------------------------------------------------------------------------------------
+    // --- Tokens
+    // ---------------------------------------------------------------------------------------------------
 
     pub(crate) fn token(&self) -> &'a Token {
         self.ahead(0)
@@ -328,9 +330,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// After an error outside of functions: skips to behind the next `;` or `}` at the outermost level.
+    /// After an error outside of functions: skips to behind the next `;` or `}` at the outermost
+    /// level.
     fn skip_external(&mut self, start: usize) {
-        // The error may have been found in the middle of a body: braces that are open there are counted from the start.
+        // The error may have been found in the middle of a body: braces that are open there are
+        // counted from the start.
         let mut depth = 0i32;
         for token in &self.tokens[start..self.at.min(self.tokens.len())] {
             if token.kind == TokenKind::Mark {
@@ -367,7 +371,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    // --- Names ----------------------------------------------------------------------------------------------------
+    // --- Names
+    // ----------------------------------------------------------------------------------------------------
 
     pub(crate) fn fresh(&mut self, stem: &str) -> Rc<str> {
         self.made_up += 1;

@@ -21,7 +21,8 @@ const ALLOCATION: [(&str, &str); 10] = [
     ("strndup", "splitc_strndup"),
 ];
 
-/// Functions of the C library that programs call without a declaration, and whose results are no int.
+/// Functions of the C library that programs call without a declaration, and whose results are no
+/// int.
 const IMPLICIT: [(&str, &str); 26] = [
     ("getenv", "char *"),
     ("fopen", "char *"),
@@ -292,8 +293,9 @@ impl Parser<'_> {
                 ));
             }
             None if is_call => {
-                // An implicit declaration: a function with any parameters that returns int. On machines whose pointers
-                // were as long as int, programs got away with it for functions of the C library that return others.
+                // An implicit declaration: a function with any parameters that returns int. On
+                // machines whose pointers were as long as int, programs got away with it for
+                // functions of the C library that return others.
                 let result = match IMPLICIT.iter().find(|(known, _)| *known == &*name) {
                     Some((_, text)) => {
                         self.implicit.push(format!("extern {text}{name}();\n"));

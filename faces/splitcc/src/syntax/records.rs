@@ -11,7 +11,8 @@ use std::rc::Rc;
 pub(crate) type UnnamedTag = Option<(usize, Rc<str>)>;
 
 impl Parser<'_> {
-    /// `struct tag { ... }` and the like. The second part of the result: where a name would stand, and which.
+    /// `struct tag { ... }` and the like. The second part of the result: where a name would stand,
+    /// and which.
     pub(crate) fn tagged(&mut self, parts: &mut Vec<DeclPart>) -> Parse<(Ty, UnnamedTag)> {
         let word: &'static str = match &*self.next().text {
             "struct" => "struct",

@@ -1,8 +1,9 @@
-//! Declarations of one name that do not agree in how far a pointer reaches or in the shape of a spread array (Split-C 2.2). The C
-//! compiler sees one type for all of these; everything else it reports by itself.
+//! Declarations of one name that do not agree in how far a pointer reaches or in the shape of a
+//! spread array (Split-C 2.2). The C compiler sees one type for all of these; everything else it
+//! reports by itself.
 //!
-//! And names of the program that headers of today declare, too: a program of 1993 has a `getline`, a `round` or a `log2` of its
-//! own. Then the header's declaration is left out.
+//! And names of the program that headers of today declare, too: a program of 1993 has a `getline`,
+//! a `round` or a `log2` of its own. Then the header's declaration is left out.
 
 use super::Parser;
 use super::tree::{ExprKind, NameRole};
@@ -11,7 +12,8 @@ use crate::types::{Dimension, Kind, Rank, Ty, same};
 use std::rc::Rc;
 
 impl Parser<'_> {
-    /// Notes a name in the file's scope that is a function of a system header, and that the program has for itself.
+    /// Notes a name in the file's scope that is a function of a system header, and that the program
+    /// has for itself.
     pub(super) fn note_own(&mut self, name: &Rc<str>, ty: &Ty, at: Position, is_definition: bool) {
         if self.files.is_system(at.file) || self.own.contains(name) {
             return;

@@ -36,7 +36,8 @@ impl Parser<'_> {
         Ok(statements)
     }
 
-    /// After an error: to behind the next `;`, or to the brace that closes the block, whichever comes first.
+    /// After an error: to behind the next `;`, or to the brace that closes the block, whichever
+    /// comes first.
     fn skip_statement(&mut self, start: usize) {
         let mut depth = 0i32;
         for token in &self.tokens[start..self.at] {

@@ -1,7 +1,7 @@
 //! The syntax tree, in which each expression has its type.
 //!
-//! A node names the tokens it was read from. What has nothing to do with Split-C is written out as those tokens again;
-//! so a tree says no more of plain C than its parts and its types.
+//! A node names the tokens it was read from. What has nothing to do with Split-C is written out as
+//! those tokens again; so a tree says no more of plain C than its parts and its types.
 
 use crate::types::{Field, Ty};
 use std::rc::Rc;

@@ -112,7 +112,8 @@ pub(crate) struct Outcome {
 }
 
 #[allow(dead_code, reason = "each test program uses a part of this module")]
-/// Runs `program` with so many processors, as the launcher does: a process for each, described in its environment.
+/// Runs `program` with so many processors, as the launcher does: a process for each, described in
+/// its environment.
 pub(crate) fn run(program: &Program, procs: usize, arguments: &[&str]) -> Outcome {
     let job = unique();
     let children: Vec<Child> = (0..procs)

@@ -1,9 +1,12 @@
-//! What a call through C costs: instructions of a short send and of a short receive by a program in C beside the same in Rust.
+//! What a call through C costs: instructions of a short send and of a short receive by a program in
+//! C beside the same in Rust.
 //!
-//! The program in C is `faces/c/measure/count.c`, compiled with the committed header and linked with the library, which is built as the
-//! command itself is, link-time optimization included; so this needs a checkout, a C compiler and valgrind. Beside it stands
-//! `faces/c/measure/count.rs`, which calls functions with bytes of which nothing is known, as C does. Messages whose length the
-//! compiler knows, by calls that it inlines, take less: `hamlyn-lab bench --instructions` counts those.
+//! The program in C is `faces/c/measure/count.c`, compiled with the committed header and linked
+//! with the library, which is built as the command itself is, link-time optimization included; so
+//! this needs a checkout, a C compiler and valgrind. Beside it stands `faces/c/measure/count.rs`,
+//! which calls functions with bytes of which nothing is known, as C does. Messages whose length the
+//! compiler knows, by calls that it inlines, take less: `hamlyn-lab bench --instructions` counts
+//! those.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,7 +66,8 @@ fn count(face: &Path, program: &Path, directory: &Path) -> Result<Vec<Figures>> 
     figures.collect()
 }
 
-/// Compiles a program in C with the committed header, and links it with the library that was built there.
+/// Compiles a program in C with the committed header, and links it with the library that was built
+/// there.
 pub(super) fn compile(face: &Path, program: &Path, to: &Path, built: &Path) -> Result<()> {
     let mut compiler = Command::new("cc");
     compiler.args(["-std=gnu11", "-O2", "-g", "-I"]);

@@ -3,7 +3,8 @@
 use anyhow::{Result, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the number of descriptors that this process may have, as far as it is allowed to, if it is not enough.
+/// Raises the number of descriptors that this process may have, as far as it is allowed to, if it
+/// is not enough.
 pub(super) fn allow(needed: u64) -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     // None is no limit.

@@ -1,10 +1,12 @@
-//! A call from an event loop beside a call that blocks: request and reply of datagrams between two processes.
+//! A call from an event loop beside a call that blocks: request and reply of datagrams between two
+//! processes.
 //!
-//! The caller waits for the reply in two ways in turn, batch by batch: with a receive that blocks, and in a loop that has
-//! the manager and a timer in one epoll. The other process serves both alike, with receives that block. Both
-//! processes wait as programs do: they poll for a while, then sleep. Replies come at once, so that the wait ends while
-//! it polls, or after the server has computed for longer than anybody polls, so that it sleeps. The median ratio of two batches
-//! that follow each other is reported.
+//! The caller waits for the reply in two ways in turn, batch by batch: with a receive that blocks,
+//! and in a loop that has the manager and a timer in one epoll. The other process serves both
+//! alike, with receives that block. Both processes wait as programs do: they poll for a while, then
+//! sleep. Replies come at once, so that the wait ends while it polls, or after the server has
+//! computed for longer than anybody polls, so that it sleeps. The median ratio of two batches that
+//! follow each other is reported.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};

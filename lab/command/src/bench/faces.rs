@@ -1,8 +1,9 @@
-//! Rust, C and Python beside each other: records to and fro between two processes, in programs that do the same
-//! (`faces/c/measure/echo.{c,rs}`, `faces/python/measure/echo.py`).
+//! Rust, C and Python beside each other: records to and fro between two processes, in programs that
+//! do the same (`faces/c/measure/echo.{c,rs}`, `faces/python/measure/echo.py`).
 //!
-//! The languages take turns, and the median of all their batches is reported. Needs a checkout; the library is built as it is shipped.
-//! Python is left out aloud where its package is not installed: `HAMLYN_PYTHON` names the interpreter that has it.
+//! The languages take turns, and the median of all their batches is reported. Needs a checkout; the
+//! library is built as it is shipped. Python is left out aloud where its package is not installed:
+//! `HAMLYN_PYTHON` names the interpreter that has it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -122,15 +123,16 @@ fn measure(faces: &[Face], effort: Effort, as_json: bool) -> Result<Vec<Row>> {
     rows
 }
 
-/// Two programs; what the one that leads prints. They are not kept on a processor each: that would be one processor for all their threads,
-/// and a program that has but one does not poll.
+/// Two programs; what the one that leads prints. They are not kept on a processor each: that would
+/// be one processor for all their threads, and a program that has but one does not poll.
 fn run_pair(face: &Face, order: &[String]) -> Result<Vec<f64>> {
     let start = |role: &str| {
         Command::new(&face.command[0])
             .args(&face.command[1..])
             .arg(role)
             .args(order)
-            // It names a folder where a library of an earlier build may lie, which would be taken instead.
+            // It names a folder where a library of an earlier build may lie, which would be taken
+            // instead.
             .env_remove("LD_LIBRARY_PATH")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

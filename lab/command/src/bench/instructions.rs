@@ -1,7 +1,8 @@
 //! Instructions per message, the library included: counted by callgrind, of this very program.
 //!
-//! They are those that the calling thread executes in user mode, from the call of the library to its return.
-//! A count does not depend on the load of the machine, so it can be compared with that of yesterday.
+//! They are those that the calling thread executes in user mode, from the call of the library to
+//! its return. A count does not depend on the load of the machine, so it can be compared with that
+//! of yesterday.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -56,7 +57,8 @@ fn profile_of(counted: Counted) -> Result<String> {
     profile(counted.name(), &program, &["actor", "count"], &order)
 }
 
-/// Runs a program that calls what is counted in [`BATCHES`] batches of [`BATCH`]; what callgrind wrote about it.
+/// Runs a program that calls what is counted in [`BATCHES`] batches of [`BATCH`]; what callgrind
+/// wrote about it.
 pub(super) fn profile(
     name: &str,
     program: &Path,

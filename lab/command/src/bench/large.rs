@@ -3,8 +3,9 @@
 //! *Reused* buffers are sent from and landed in again and again, and stay in the cache if they fit
 //! it. *Fresh* ones have not been touched since so much else was that no cache has them.
 //!
-//! The machine's own figure is that of the best way to copy: of several that take turns in each round, the one with the highest
-//! median. So it depends on the size and on where the two processors are, and not on a lucky round.
+//! The machine's own figure is that of the best way to copy: of several that take turns in each
+//! round, the one with the highest median. So it depends on the size and on where the two
+//! processors are, and not on a lucky round.
 
 pub(crate) mod hand_off;
 pub(crate) mod ours;
@@ -27,8 +28,8 @@ pub(crate) const SIZES_BYTES: [usize; 6] =
     [4 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
 /// Memory that is gone round with fresh buffers; and the most that reused ones have.
 pub(crate) const REGION_BYTES: usize = 256 << 20;
-/// Memory that reused buffers of up to half that size have together: so little that it stays in the sender's own cache, as
-/// with a program that sends from one buffer into two.
+/// Memory that reused buffers of up to half that size have together: so little that it stays in the
+/// sender's own cache, as with a program that sends from one buffer into two.
 const REUSED_BYTES: usize = 256 << 10;
 /// What the raw pipeline hands over at a time.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -45,8 +46,9 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Messages that are on their way at a time: enough that nobody waits for an answer, for as many bytes as processors pass each
-    /// other best. What the sender stores itself is never stored over a message that was not taken.
+    /// Messages that are on their way at a time: enough that nobody waits for an answer, for as
+    /// many bytes as processors pass each other best. What the sender stores itself is never stored
+    /// over a message that was not taken.
     pub(crate) fn on_their_way(self, placement: Placement) -> u64 {
         let many = ((4 << 20) / self.size_bytes.max(1) as u64).clamp(2, 1024);
         match placement {

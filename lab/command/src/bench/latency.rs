@@ -1,10 +1,11 @@
-//! One-way time of short messages, by protocol and length: half of a round trip, over what the machine itself needs for as many
-//! bytes in the same seconds.
+//! One-way time of short messages, by protocol and length: half of a round trip, over what the
+//! machine itself needs for as many bytes in the same seconds.
 //!
-//! In fast mode each direction has a link of its own, so that the messages on a link all go one way: this is the time over the
-//! ring. All others go there and back over one link, as programs have it; [`super::request_reply`] does so in fast mode.
-//! Messages of [`LONG_BYTES`] and more go *copied* (by the receiver's interface) and *direct* (stored by the sender into pages that
-//! it was granted).
+//! In fast mode each direction has a link of its own, so that the messages on a link all go one
+//! way: this is the time over the ring. All others go there and back over one link, as programs
+//! have it; [`super::request_reply`] does so in fast mode. Messages of [`LONG_BYTES`] and more go
+//! *copied* (by the receiver's interface) and *direct* (stored by the sender into pages that it was
+//! granted).
 
 mod ends;
 
@@ -36,7 +37,8 @@ pub(crate) const USUAL_BYTES: usize = 16;
 /// Memory that messages land in, in turn.
 pub(crate) const AREA_BYTES: u64 = 2 * LENGTH_MAX_BYTES as u64;
 
-/// Where the message of a turn lands. With a short one few lines are written again and again; two of the longest have room.
+/// Where the message of a turn lands. With a short one few lines are written again and again; two
+/// of the longest have room.
 #[inline]
 pub(crate) fn place(turn: u64, length_bytes: usize) -> u64 {
     let stride = (length_bytes as u64).next_multiple_of(16);
@@ -315,7 +317,8 @@ fn open(pair: &mut Pair, exchange: Exchange) -> Result<End> {
     Ok(end)
 }
 
-/// Nanoseconds of something that both do, over the best of these hand-offs just before and just after; batch by batch.
+/// Nanoseconds of something that both do, over the best of these hand-offs just before and just
+/// after; batch by batch.
 pub(crate) fn beside_raw(
     pair: &mut Pair,
     hand_offs: &[HandOff],
@@ -340,7 +343,8 @@ pub(crate) fn beside_raw(
         let moved = (before - after).abs() > STEADY * before.min(after);
         let raw = (before + after) / 2.0;
         before = after;
-        // On a machine that never keeps still the figures are what they are, and the report says so.
+        // On a machine that never keeps still the figures are what they are, and the report says
+        // so.
         if moved && repeated < effort.batches {
             repeated += 1;
             continue;

@@ -28,7 +28,8 @@ pub(crate) const STEPS: u64 = (LENGTHS_BYTES.len() * READERS.len()) as u64;
 pub(crate) struct Figures {
     length_bytes: usize,
     readers: usize,
-    /// Half of the time from one message to the next, when the publisher waits until all readers have given it back.
+    /// Half of the time from one message to the next, when the publisher waits until all readers
+    /// have given it back.
     ns: f64,
 }
 

@@ -1,8 +1,9 @@
 //! `hamlyn-lab bench`: the machine's own limits and ours, side by side in one run.
 //!
-//! Two processes, each on a processor of its own. Whatever is compared takes turns in one run, and medians of the ratios of
-//! neighbouring rounds are reported. A latency stands beside the raw hand-off of cache lines just before and
-//! just after; if that moved by more than 15 %, the machine was disturbed, and the round is repeated.
+//! Two processes, each on a processor of its own. Whatever is compared takes turns in one run, and
+//! medians of the ratios of neighbouring rounds are reported. A latency stands beside the raw
+//! hand-off of cache lines just before and just after; if that moved by more than 15 %, the machine
+//! was disturbed, and the round is repeated.
 
 mod c_face;
 mod comparison;
@@ -62,10 +63,12 @@ pub(crate) struct Arguments {
     /// Count the instructions of a message and nothing else. Needs valgrind.
     #[arg(long, group = "part")]
     instructions: bool,
-    /// Count what a call through C costs beside one through Rust, and nothing else. Needs a checkout, a C compiler and valgrind.
+    /// Count what a call through C costs beside one through Rust, and nothing else. Needs a
+    /// checkout, a C compiler and valgrind.
     #[arg(long, group = "part")]
     c: bool,
-    /// Measure Rust, C and Python beside each other, and nothing else. Needs a checkout and a C compiler, and for Python its package.
+    /// Measure Rust, C and Python beside each other, and nothing else. Needs a checkout and a C
+    /// compiler, and for Python its package.
     #[arg(long, group = "part")]
     faces: bool,
     /// Measure large messages and nothing else.
@@ -101,11 +104,12 @@ pub(crate) struct Arguments {
     /// Measure what live peers get beside a stopped one and nothing else.
     #[arg(long, group = "part")]
     stopped_peer: bool,
-    /// Measure the operations of Split-C and nothing else: round trips, overhead, gaps, bandwidth, polling, random updates.
+    /// Measure the operations of Split-C and nothing else: round trips, overhead, gaps, bandwidth,
+    /// polling, random updates.
     #[arg(long, group = "part")]
     splitc: bool,
-    /// Measure between two hosts, and nothing else: two network namespaces joined by a veth pair, which needs root;
-    /// without, both are on the loopback device.
+    /// Measure between two hosts, and nothing else: two network namespaces joined by a veth pair,
+    /// which needs root; without, both are on the loopback device.
     #[arg(long, group = "part")]
     network: bool,
     /// Measure a stream beside TCP at base round trips from 0.02 to 100 ms, and nothing else:
@@ -116,8 +120,8 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "network", default_value_t = 1_500, value_name = "BYTES",
           value_parser = clap::value_parser!(u32).range(1_280..=9_000))]
     mtu: u32,
-    /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network, what loss costs; with
-    /// --one-sided and --splitc, what they measure.
+    /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network,
+    /// what loss costs; with --one-sided and --splitc, what they measure.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "c", "faces", "strategies", "waking", "event_loop",
           "senders", "oversubscribed", "stopped_peer", "request_reply", "loans", "wan"])]
     plot: Option<PathBuf>,
@@ -389,8 +393,8 @@ pub(crate) fn open() -> Result<Manager<ProcessHost>> {
 /// How long a wait polls before it sleeps, by default, in a process that has several processors.
 const SPIN_NS: u64 = 20_000;
 
-/// A manager that is driven in that way, with this thread, the application's, on that processor and all
-/// others of the interface elsewhere.
+/// A manager that is driven in that way, with this thread, the application's, on that processor and
+/// all others of the interface elsewhere.
 pub(crate) fn open_driven(driven: &pair::Driven, processor: usize) -> Result<Manager<ProcessHost>> {
     let strategy = Strategy::ALL
         .into_iter()

@@ -1,12 +1,14 @@
-//! One-sided operations: what a blocking read takes over two raw hand-offs of a line, and how many changes of one word several
-//! processes make a second.
+//! One-sided operations: what a blocking read takes over two raw hand-offs of a line, and how many
+//! changes of one word several processes make a second.
 //!
-//! *A read* is over the raw hand-off in both directions of the same seconds: a request cannot be faster than the line that brings
-//! it, nor an answer. The target attends, which is to poll without a pause, or computes, which is not to call the library at all:
-//! then its network processor answers. A *direct* read is a load in memory that the target has exported.
+//! *A read* is over the raw hand-off in both directions of the same seconds: a request cannot be
+//! faster than the line that brings it, nor an answer. The target attends, which is to poll without
+//! a pause, or computes, which is not to call the library at all: then its network processor
+//! answers. A *direct* read is a load in memory that the target has exported.
 //!
-//! *Changes* are additions to one word: by packets, which an attentive target takes; direct, with locked instructions through the
-//! same calls; and plain, by nothing but `lock xadd` in memory that all share.
+//! *Changes* are additions to one word: by packets, which an attentive target takes; direct, with
+//! locked instructions through the same calls; and plain, by nothing but `lock xadd` in memory that
+//! all share.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
@@ -37,8 +39,8 @@ const LENGTHS_BYTES: [usize; 6] = [4, 8, 16, 64, 256, 4096];
 /// Processes that change one word.
 const CHANGERS: [usize; 4] = [1, 2, 4, 8];
 const AREA_BYTES: u64 = 16 * 4096;
-/// Where in the memory is what is read, and the word that is changed. At its beginning is the word at which the target sees that
-/// the measurement is over.
+/// Where in the memory is what is read, and the word that is changed. At its beginning is the word
+/// at which the target sees that the measurement is over.
 const READ_AT: u64 = 4096;
 const CHANGED_AT: u64 = 2 * 4096;
 /// Changes by packets that each process has under way.

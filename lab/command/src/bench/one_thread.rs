@@ -1,9 +1,9 @@
 //! The program whose instructions are counted: two interfaces of one thread, one of which sends
 //! messages to the other, some at a time and then the other half of their way.
 //!
-//! Nothing here waits: what cannot go or has not come at once is an error. The functions whose name begins with
-//! `counted` are what [`super::instructions`] looks for in the profile; what they call is called
-//! before under other names, so that neither setting up nor rings that grow are counted.
+//! Nothing here waits: what cannot go or has not come at once is an error. The functions whose name
+//! begins with `counted` are what [`super::instructions`] looks for in the profile; what they call
+//! is called before under other names, so that neither setting up nor rings that grow are counted.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::latency::Protocol;
 use hamlyn_cli::actor::next_order;
 
-/// Messages sent before they are received. Fewer than the cells of an idle ring, so none waits for room.
+/// Messages sent before they are received. Fewer than the cells of an idle ring, so none waits for
+/// room.
 pub(crate) const BATCH: usize = 32;
 /// Batches that are not counted; enough for a stream to have used all of its memory.
 const WARM_UP_BATCHES: u64 = 200;
@@ -69,7 +70,8 @@ trait Ends {
     fn receive(&mut self, turn: usize) -> Result<()>;
 }
 
-/// Takes one order from standard input and carries it out. The program is the only one in its namespace.
+/// Takes one order from standard input and carries it out. The program is the only one in its
+/// namespace.
 pub(crate) fn run() -> Result<()> {
     let order: Order = next_order()?.context("not told what to count")?;
     let mut options = Options::default().in_namespace(&format!("count-{}", std::process::id()));

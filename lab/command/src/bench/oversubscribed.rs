@@ -1,10 +1,12 @@
-//! More processes than processors: what pairs of processes that exchange short messages get done together.
+//! More processes than processors: what pairs of processes that exchange short messages get done
+//! together.
 //!
-//! One pair has the two processors to itself, one process on each. Then there are four pairs: once *placed*, with
-//! one process of each pair on either processor, and once *free*, where the kernel may move them as it likes.
-//! They wait as programs do by default. Short messages go to and fro within each pair (*round
-//! trips*), or one way as fast as they go (*stream*). The three take turns, so that they see the same machine, and the medians of
-//! the ratios are reported: what all get done together, over what the one pair does alone.
+//! One pair has the two processors to itself, one process on each. Then there are four pairs: once
+//! *placed*, with one process of each pair on either processor, and once *free*, where the kernel
+//! may move them as it likes. They wait as programs do by default. Short messages go to and fro
+//! within each pair (*round trips*), or one way as fast as they go (*stream*). The three take
+//! turns, so that they see the same machine, and the medians of the ratios are reported: what all
+//! get done together, over what the one pair does alone.
 
 pub(crate) mod process;
 

@@ -1,4 +1,5 @@
-//! The two processes of a benchmark, as the first one sees them, and what it orders the other to do.
+//! The two processes of a benchmark, as the first one sees them, and what it orders the other to
+//! do.
 
 use std::path::PathBuf;
 
@@ -49,7 +50,8 @@ pub(crate) enum Order {
     RawStream { path: PathBuf, cells: u64 },
     /// Use that memory for raw hand-offs of large messages.
     LargeField { path: PathBuf },
-    /// The other side of raw hand-offs; answers again when all came, and was what it should be if that is to be checked.
+    /// The other side of raw hand-offs; answers again when all came, and was what it should be if
+    /// that is to be checked.
     LargeFollow {
         transfer: Transfer,
         buffers: Buffers,
@@ -87,7 +89,8 @@ pub(crate) enum Order {
     },
     /// Open memory for one-sided operations; answers with its export ticket.
     ShareMemory,
-    /// Serve it, or compute, until an initiator says so; answers with the word by which it does, and again afterwards.
+    /// Serve it, or compute, until an initiator says so; answers with the word by which it does,
+    /// and again afterwards.
     ServeMemory { attends: bool },
     /// Change a word of the memory of another process.
     ChangeWord {
@@ -132,7 +135,8 @@ impl Pair {
         })
     }
 
-    /// Both with interfaces that are driven in that way, and that sleep when there is nothing to do.
+    /// Both with interfaces that are driven in that way, and that sleep when there is nothing to
+    /// do.
     pub(crate) fn start_driven(strategy: Strategy, processors: &[usize]) -> Result<Self> {
         let mut actor = Actor::start(Role::Bench, None)?;
         let ground = Ground::create()?;

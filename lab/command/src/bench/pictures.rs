@@ -1,4 +1,5 @@
-//! The figures as pictures: time, rate and bandwidth against length, with what the machine itself does beside them, dashed.
+//! The figures as pictures: time, rate and bandwidth against length, with what the machine itself
+//! does beside them, dashed.
 
 use std::path::Path;
 

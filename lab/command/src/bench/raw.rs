@@ -1,6 +1,6 @@
-//! What the machine itself can do: cache lines handed over there and back, a copy into the other process' memory or two
-//! through a buffer with a flag behind them, a copy within one process. Nothing of the interface is used but its ways to
-//! map memory and to copy.
+//! What the machine itself can do: cache lines handed over there and back, a copy into the other
+//! process' memory or two through a buffer with a flag behind them, a copy within one process.
+//! Nothing of the interface is used but its ways to map memory and to copy.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::large::Buffers;
 use super::latency::{AREA_BYTES, LENGTH_MAX_BYTES, place};
 
-/// The lines of both directions. Those of one direction are far enough from the other's not to be fetched together.
+/// The lines of both directions. Those of one direction are far enough from the other's not to be
+/// fetched together.
 const LINES: usize = 128;
 const LINES_PER_DIRECTION: usize = LINES / 2;
 /// Then the memory of longer messages, for each direction.
@@ -26,8 +27,8 @@ const LENGTH: usize = COPIES_OFFSET + 2 * AREA_BYTES as usize;
 /// What is handed over there and back, with a flag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum HandOff {
-    /// 16 bytes in the line of the flag, and that many more lines. None more is what no message over a line for each
-    /// direction can be faster than.
+    /// 16 bytes in the line of the flag, and that many more lines. None more is what no message
+    /// over a line for each direction can be faster than.
     Lines { more: u64 },
     /// That many bytes, stored into memory of the receiver.
     Put { length_bytes: usize, store: Store },
@@ -66,7 +67,8 @@ pub(crate) struct Ground {
     mapping: Arc<Mapping>,
     lines: Lines,
     turns: u64,
-    /// Memory of this process: where messages come from, and where the receiver of two copies wants them.
+    /// Memory of this process: where messages come from, and where the receiver of two copies wants
+    /// them.
     source: Vec<u8>,
     target: Vec<u8>,
 }
@@ -254,7 +256,8 @@ impl Ground {
         line[1].load(Relaxed) ^ turn | line[2].load(Relaxed) ^ !turn
     }
 
-    /// Copies into the memory of both. A line behind that of the last piece's flag has the flag of each other piece.
+    /// Copies into the memory of both. A line behind that of the last piece's flag has the flag of
+    /// each other piece.
     #[inline]
     fn copy_in(
         &mut self,
@@ -282,7 +285,8 @@ impl Ground {
         Ok(())
     }
 
-    /// Copies out of the memory of both, piece by piece as they come; zero if that is what was sent.
+    /// Copies out of the memory of both, piece by piece as they come; zero if that is what was
+    /// sent.
     #[inline]
     fn copy_out(
         &mut self,
@@ -325,7 +329,8 @@ pub(super) fn mark(message: &mut [u8], turn: u64) {
         *last = (!turn).to_le_bytes();
     }
     if message.is_empty() {
-        // To fill nothing takes 100 ns where the C library does so by a masked store, as the place of nothing is no memory.
+        // To fill nothing takes 100 ns where the C library does so by a masked store, as the place
+        // of nothing is no memory.
         return;
     }
     match message.first_chunk_mut() {

@@ -1,5 +1,6 @@
-//! The raw stream of cells: what no rate of messages of a line each can exceed by much. A ring of lines, all words of
-//! which are written, the flag last; the reader takes all words and says now and then how far it is.
+//! The raw stream of cells: what no rate of messages of a line each can exceed by much. A ring of
+//! lines, all words of which are written, the flag last; the reader takes all words and says now
+//! and then how far it is.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

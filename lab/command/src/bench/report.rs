@@ -9,8 +9,8 @@ use super::latency::Figures as Latency;
 
 type Figure = fn(&Figures) -> f64;
 
-/// Below this the raw hand-off, in nanoseconds, is that of two processors that share a core or its caches (10 to 62 so far);
-/// above, that of two which do not (120 to 260).
+/// Below this the raw hand-off, in nanoseconds, is that of two processors that share a core or its
+/// caches (10 to 62 so far); above, that of two which do not (120 to 260).
 const NEAR_MAX_NS: f64 = 90.0;
 /// By that factor the raw hand-off may move within a run before the run says so.
 const MOVED: f64 = 1.25;
@@ -430,7 +430,8 @@ impl Report {
     }
 }
 
-/// Programs that run or want to, on average over the last minute; nothing if the kernel does not say.
+/// Programs that run or want to, on average over the last minute; nothing if the kernel does not
+/// say.
 pub(crate) fn load() -> f64 {
     let told = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let first = told.split(' ').next().and_then(|first| first.parse().ok());

@@ -1,5 +1,6 @@
-//! Request and reply: half of a round trip over one link, over the raw hand-off of a line for each direction in the same
-//! seconds; by messages of fast mode in both directions, and by the service protocol.
+//! Request and reply: half of a round trip over one link, over the raw hand-off of a line for each
+//! direction in the same seconds; by messages of fast mode in both directions, and by the service
+//! protocol.
 
 use std::time::Instant;
 
@@ -16,8 +17,8 @@ use super::raw::{HandOff, mark};
 use super::report::Report;
 use hamlyn_cli::actor::answer;
 
-/// Bytes of data of a request and of its reply. A word goes with each, but with the longest, which has as many bytes as the
-/// others have with their word at most.
+/// Bytes of data of a request and of its reply. A word goes with each, but with the longest, which
+/// has as many bytes as the others have with their word at most.
 const LENGTHS_BYTES: [usize; 4] = [0, 8, 16, 24];
 const LENGTH_WITH_WORD_MAX_BYTES: usize = 16;
 const WAIT: Wait = Wait::millis(5_000);

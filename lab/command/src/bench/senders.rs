@@ -1,8 +1,8 @@
 //! Many senders to one receiver: what each of them gets, and what the silent ones cost.
 //!
-//! Each sender is an interface of its own in a process of its own, with a key of its own, and sends short messages
-//! in fast mode, one call each. The receiver has the first processor, and all senders have the others. They wait as programs
-//! do: they poll for a while, then sleep.
+//! Each sender is an interface of its own in a process of its own, with a key of its own, and sends
+//! short messages in fast mode, one call each. The receiver has the first processor, and all
+//! senders have the others. They wait as programs do: they poll for a while, then sleep.
 //!
 //! *Fairness* is what the slowest sender got over the mean, in a window that begins when every
 //! sender was heard and in which all send all the time. An *empty poll* is one that finds nothing,
@@ -45,8 +45,8 @@ const POLLS_TO_SETTLE_MIN: usize = 10_000;
 const EMPTY_POLLS: usize = 20_000;
 /// How often; the median is reported.
 const EMPTY_ROUNDS: usize = 11;
-/// The window in which many senders have their turns is longer by this for each: where they share a processor, several
-/// time slices of the kernel, since what one gets is a number of whole slices.
+/// The window in which many senders have their turns is longer by this for each: where they share a
+/// processor, several time slices of the kernel, since what one gets is a number of whole slices.
 const WINDOW_PER_SENDER: Duration = Duration::from_millis(16);
 /// How long rings have to grow before the window.
 const GROWTH: Duration = Duration::from_millis(100);

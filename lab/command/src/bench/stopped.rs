@@ -1,13 +1,14 @@
 //! Destinations are independent: what live peers get while one peer beside them has stopped.
 //!
-//! One sender, on the first processor, sends to several live peers in turn. All peers are interfaces of one process on the
-//! second processor, where one thread takes what came for each in turn. One more peer is linked to the same sender, and nobody polls it:
-//! it has stopped. In the runs *alone* nothing is sent to it. Before a run *beside* its ring and the sender's queue for it are filled, and
-//! during the run the sender offers one more message at every look at the clock. The two take turns, and the median of the
-//! ratios is reported.
+//! One sender, on the first processor, sends to several live peers in turn. All peers are
+//! interfaces of one process on the second processor, where one thread takes what came for each in
+//! turn. One more peer is linked to the same sender, and nobody polls it: it has stopped. In the
+//! runs *alone* nothing is sent to it. Before a run *beside* its ring and the sender's queue for it
+//! are filled, and during the run the sender offers one more message at every look at the clock.
+//! The two take turns, and the median of the ratios is reported.
 //!
-//! No call waits: a message that finds no room is counted as not sent. So a sender that the stopped peer holds up has a
-//! ratio near zero, and the measurement ends.
+//! No call waits: a message that finds no room is counted as not sent. So a sender that the stopped
+//! peer holds up has a ratio near zero, and the measurement ends.
 
 pub(crate) mod peers;
 
@@ -27,7 +28,8 @@ use crate::Role;
 use hamlyn_cli::actor::{Actor, from_hex, to_hex};
 use peers::{Order, Protocol};
 
-/// What is measured: the protocol, live peers, and bytes of a message. The last two are neighbours of the first.
+/// What is measured: the protocol, live peers, and bytes of a message. The last two are neighbours
+/// of the first.
 const CASES: [(Protocol, usize, usize); 5] = [
     (Protocol::TaggedWrite, 9, 16),
     (Protocol::Datagram, 9, 16),

@@ -1,14 +1,15 @@
 //! What each strategy costs, and how attentive it is.
 //!
-//! *One way* is half of a round trip of tagged writes of 16 bytes between two interfaces that are both driven in
-//! that way, beside the raw hand-off of the same minute. Both wait as programs do: they poll for
-//! a while, then sleep.
+//! *One way* is half of a round trip of tagged writes of 16 bytes between two interfaces that are
+//! both driven in that way, beside the raw hand-off of the same minute. Both wait as programs do:
+//! they poll for a while, then sleep.
 //!
-//! *Attentiveness* is the time from just before the send of a 16-byte message until its bytes are seen in the
-//! receiver's memory, while the receiver's application computes in grains and polls only between two of them. Who sees
-//! it is the application's computation, with plain loads of its own memory that the interface does not hear of. The
-//! notification follows the bytes within the same call of the receive half. Messages come at random times,
-//! about sixteen to a grain, from an interface whose application transmits by itself and sleeps in between.
+//! *Attentiveness* is the time from just before the send of a 16-byte message until its bytes are
+//! seen in the receiver's memory, while the receiver's application computes in grains and polls
+//! only between two of them. Who sees it is the application's computation, with plain loads of its
+//! own memory that the interface does not hear of. The notification follows the bytes within the
+//! same call of the receive half. Messages come at random times, about sixteen to a grain, from an
+//! interface whose application transmits by itself and sleeps in between.
 //!
 //! A network processor runs on any processor but that of its application: where there are but
 //! two, on that of the other process.
@@ -127,7 +128,8 @@ fn interrupt(
     })
 }
 
-/// The other side of [`interrupt`]: computes and polls by turns, and answers how long each message took.
+/// The other side of [`interrupt`]: computes and polls by turns, and answers how long each message
+/// took.
 pub(crate) fn compute(manager: &Manager<ProcessHost>, grain_ns: u64, messages: u64) -> Result<()> {
     let mut interface = manager.session();
     let area = interface.allocate(messages * MESSAGE_BYTES)?;

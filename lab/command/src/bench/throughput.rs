@@ -1,5 +1,5 @@
-//! Short messages per second, by length: one call each, and many in a call; and beside them, in the same runs, what the
-//! machine does with nothing but cells of a line.
+//! Short messages per second, by length: one call each, and many in a call; and beside them, in the
+//! same runs, what the machine does with nothing but cells of a line.
 
 use anyhow::{Result, ensure};
 use hamlyn::host::process::ProcessHost;
@@ -19,10 +19,12 @@ const WAIT: Wait = Wait::millis(5000);
 const RUNS: usize = 9;
 /// Messages of one call of the many.
 const MANY: u64 = 64;
-/// Lengths that are measured, in bytes. What is longer than [`CELL_BYTES`] does not fit a cell, and is only drawn beside it.
+/// Lengths that are measured, in bytes. What is longer than [`CELL_BYTES`] does not fit a cell, and
+/// is only drawn beside it.
 pub(crate) const LENGTHS_BYTES: [usize; 8] = [0, 8, 16, 32, 64, 256, 1024, 4096];
 const CELL_BYTES: usize = 32;
-/// Fewer messages of other lengths than the usual one, and fewer still of long ones, so that it does not take for ever.
+/// Fewer messages of other lengths than the usual one, and fewer still of long ones, so that it
+/// does not take for ever.
 const NEIGHBOUR_DIVISOR: u64 = 4;
 const LONG_DIVISOR: u64 = 20;
 /// Places that messages land at, in turn.

@@ -1,8 +1,9 @@
 //! How long it takes until a sleeper runs: by a message, by a futex, by an eventfd.
 //!
-//! One thread, on a processor of its own, sleeps in each way in turn, and another wakes it, so that nothing but the
-//! way differs: both are in the same state of caches, clocks and neighbours. Each sleep is given time to become
-//! one, and the order of the three changes all the time. The medians are reported.
+//! One thread, on a processor of its own, sleeps in each way in turn, and another wakes it, so that
+//! nothing but the way differs: both are in the same state of caches, clocks and neighbours. Each
+//! sleep is given time to become one, and the order of the three changes all the time. The medians
+//! are reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Release};

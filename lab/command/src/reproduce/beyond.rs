@@ -1,4 +1,5 @@
-//! `hamlyn-lab reproduce beyond`: the paper's experiments on a host pair of today, and the saturation of networks.
+//! `hamlyn-lab reproduce beyond`: the paper's experiments on a host pair of today, and the
+//! saturation of networks.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +12,8 @@ use hamlyn_sim::reproduce::beyond::{Beyond, Extent, Pair, Setting, Sweep, pair};
 use super::{amount, set_width};
 use hamlyn_cli::terminal::{steps_bar, table};
 
-/// Measures all of it, on as many threads as there are processors: every sweep is a world of its own.
+/// Measures all of it, on as many threads as there are processors: every sweep is a world of its
+/// own.
 pub(super) fn measure(is_quick: bool) -> Result<Beyond> {
     let extent = if is_quick {
         Extent::Quick

@@ -1,7 +1,8 @@
 //! The checker of a soak compares the reports of both ends of each connection.
 //!
-//! Of a connection whose two processes lived, everything that was sent was received, each message once; and if its link was
-//! lost, each message that was not received came back to its sender. Of a killed process there is no report.
+//! Of a connection whose two processes lived, everything that was sent was received, each message
+//! once; and if its link was lost, each message that was not received came back to its sender. Of a
+//! killed process there is no report.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The hosts of a soak and the processes on them: network namespaces joined by cables where they can be made, and otherwise addresses
-//! of the loopback device, whose cables nobody can cut.
+//! The hosts of a soak and the processes on them: network namespaces joined by cables where they
+//! can be made, and otherwise addresses of the loopback device, whose cables nobody can cut.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,5 @@
-//! What the messages of a soak say: to which connection they belong, which one they are, and bytes that follow from that.
+//! What the messages of a soak say: to which connection they belong, which one they are, and bytes
+//! that follow from that.
 
 /// Bytes that every message has.
 pub(super) const HEAD_BYTES: usize = 16;

@@ -1,5 +1,5 @@
-//! What a process of a soak receives from one host, and checks message by message: content, number, order where there is one. Each
-//! datagram is answered with what has come so far.
+//! What a process of a soak receives from one host, and checks message by message: content, number,
+//! order where there is one. Each datagram is answered with what has come so far.
 
 use std::collections::BTreeSet;
 

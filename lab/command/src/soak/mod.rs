@@ -1,10 +1,11 @@
-//! `hamlyn-lab soak`: five hosts with full traffic among them, while processes are killed, stopped and started and cables
-//! are pulled and plugged in.
+//! `hamlyn-lab soak`: five hosts with full traffic among them, while processes are killed, stopped
+//! and started and cables are pulled and plugged in.
 //!
-//! Each host has a process that sends datagrams, tagged writes and a stream to every other one. What both ends of each connection
-//! say in the end is set side by side: nothing is lost or doubled between processes that live, and what a lost link did not deliver came
-//! back. Nobody hangs, no link is lost without a reason, and those who live longest hold no more memory or descriptors in the
-//! end than when they were warm.
+//! Each host has a process that sends datagrams, tagged writes and a stream to every other one.
+//! What both ends of each connection say in the end is set side by side: nothing is lost or doubled
+//! between processes that live, and what a lost link did not deliver came back. Nobody hangs, no
+//! link is lost without a reason, and those who live longest hold no more memory or descriptors in
+//! the end than when they were warm.
 
 mod checker;
 mod cluster;
@@ -39,8 +40,8 @@ const STALL: Duration = Duration::from_secs(30);
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// A link may be found lost so long after its cable was plugged in.
 const AFTERMATH: Duration = Duration::from_secs(30);
-/// Cuts that follow each other count together when they fall into so long, and that they are long in all when they make up so much of it:
-/// the transport waits five seconds for an answer.
+/// Cuts that follow each other count together when they fall into so long, and that they are long
+/// in all when they make up so much of it: the transport waits five seconds for an answer.
 const RECENT: Duration = Duration::from_secs(8);
 const UNREACHABLE: Duration = Duration::from_secs(4);
 /// Memory that a process may hold beyond what it held when it was warm, besides a part of that.

@@ -1,5 +1,6 @@
-//! What a process of a soak sends to one host: it requests a connection at that host's registration area, gets the other ends of it, and keeps
-//! datagrams, tagged writes and a stream under way, until the link is lost or the process is to stop.
+//! What a process of a soak sends to one host: it requests a connection at that host's registration
+//! area, gets the other ends of it, and keeps datagrams, tagged writes and a stream under way,
+//! until the link is lost or the process is to stop.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -433,8 +434,8 @@ impl Connection {
         true
     }
 
-    /// The link is gone: the messages queued for it were never handed over. Behind a message to another host that finds no room it is
-    /// still in the queue, and fails when its turn comes.
+    /// The link is gone: the messages queued for it were never handed over. Behind a message to
+    /// another host that finds no room it is still in the queue, and fails when its turn comes.
     fn note_failed(&mut self, manager: &Manager<ProcessHost>) -> Result<()> {
         if let Some(handle) = self.datagram {
             let completion = manager.session().completion(handle)?;

@@ -1,4 +1,5 @@
-//! What happens to the hosts of a soak, and when: decided by a seed, one thing at a time for each host.
+//! What happens to the hosts of a soak, and when: decided by a seed, one thing at a time for each
+//! host.
 
 use std::time::Duration;
 
@@ -92,7 +93,8 @@ impl Trouble {
         match event {
             Event::Kill(host) => (self.after(at, 10..2_000), Event::Start(host)),
             Event::Hold(host) => (self.after(at, 50..1_500), Event::Release(host)),
-            // The transport gives up after 255 retries, which take ten seconds, and not before five.
+            // The transport gives up after 255 retries, which take ten seconds, and not before
+            // five.
             Event::Cut { host, is_long } => {
                 let range_ms = if is_long { 11_000..15_000 } else { 20..2_500 };
                 (self.after(at, range_ms), Event::Mend(host))

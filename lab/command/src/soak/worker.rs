@@ -1,4 +1,5 @@
-//! A process of a soak: a process on one of the hosts that sends to all others and receives from all others, over one interface.
+//! A process of a soak: a process on one of the hosts that sends to all others and receives from
+//! all others, over one interface.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};

@@ -95,7 +95,8 @@ fn peers_that_sleep_have_tables_of_their_own() {
     assert!(polling.contains("| UCX put |"), "{text}");
     assert!(!polling.contains("| ZeroMQ ipc |"), "{text}");
     assert!(sleeping.contains("| ZeroMQ ipc |"), "{text}");
-    // What they are compared with is ours of their kind: 100 and 200 ns, of which one was in another state.
+    // What they are compared with is ours of their kind: 100 and 200 ns, of which one was in
+    // another state.
     let ours = line_of(sleeping, "Hamlyn, raw interface, sleeping (after 16 looks)");
     assert!(ours.contains(" 0.100 [0.100–0.100] ×1.00 |"), "{ours}");
 }

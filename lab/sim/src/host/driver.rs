@@ -25,7 +25,8 @@ impl SimDriver {
         }
     }
 
-    /// Where senders may be late to ring, time passes between the steps that lead to a sleep: these are system calls.
+    /// Where senders may be late to ring, time passes between the steps that lead to a sleep: these
+    /// are system calls.
     fn let_others(&self) {
         let takes = kernel::with(|kernel| {
             kernel.charge(kernel.settings.costs.step);

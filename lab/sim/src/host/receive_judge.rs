@@ -1,9 +1,10 @@
-//! Every packet that an interface of the world receives, judged by the model of the receiving half ([`crate::reference::receiving`],
-//! decision 0036).
+//! Every packet that an interface of the world receives, judged by the model of the receiving half
+//! ([`crate::reference::receiving`], decision 0036).
 //!
-//! The model knows slots, keys, rights, grants and queues from their owner's calls. Entries belong to the application,
-//! which may change them at any time; so before each packet the model takes the entry as it is found. Of memory it looks at the
-//! place of the packet and the bytes on both sides. If other programs of the world went on in the middle of the call, they may have written there,
+//! The model knows slots, keys, rights, grants and queues from their owner's calls. Entries belong
+//! to the application, which may change them at any time; so before each packet the model takes the
+//! entry as it is found. Of memory it looks at the place of the packet and the bytes on both sides.
+//! If other programs of the world went on in the middle of the call, they may have written there,
 //! and only the answer is judged.
 
 use std::collections::BTreeMap;
@@ -179,7 +180,8 @@ impl ReceiveJudge {
         }
     }
 
-    /// The place of a packet and what is around it, as it is; nothing if it does not lie in its slot.
+    /// The place of a packet and what is around it, as it is; nothing if it does not lie in its
+    /// slot.
     fn place(&self, header: &Header) -> Option<Place> {
         let slot = self.slots.get(header.slot)?;
         let bytes = match operating::is_request(header) {
@@ -240,8 +242,8 @@ impl ReceiveJudge {
         packet.check_place(if is_written { &packet.data } else { &[] })
     }
 
-    /// Others went on in the middle of the call. An entry that lets nothing in may be permitted and armed at any time, so a
-    /// packet that was let in found it so.
+    /// Others went on in the middle of the call. An entry that lets nothing in may be permitted and
+    /// armed at any time, so a packet that was let in found it so.
     fn change_entry(&mut self, packet: &Packet, is_let_in: bool) {
         let header = &packet.header;
         let (Some(slot), Some((number, entry))) =

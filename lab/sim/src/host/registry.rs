@@ -1,4 +1,5 @@
-//! The interfaces of a world, and the links between them: what a kernel and its sockets do elsewhere.
+//! The interfaces of a world, and the links between them: what a kernel and its sockets do
+//! elsewhere.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -225,7 +226,8 @@ impl Kernel {
         self.frames.is_some() && node_of(one) != node_of(other)
     }
 
-    /// A link between two interfaces that have none, within a node, or between nodes without a network: this side's end; the other is told.
+    /// A link between two interfaces that have none, within a node, or between nodes without a
+    /// network: this side's end; the other is told.
     pub(crate) fn link_by_channels(&mut self, from: u32, to: u32) -> Option<(Peer, SimLink)> {
         let (room, payload) = (
             self.settings.link_packets,
@@ -317,8 +319,8 @@ impl Kernel {
         event
     }
 
-    /// Ends a link from this side. What was yet to be told of it is returned, to be dropped where the kernel is
-    /// not in use.
+    /// Ends a link from this side. What was yet to be told of it is returned, to be dropped where
+    /// the kernel is not in use.
     pub(crate) fn disconnect(&mut self, interface: u32, token: u64) -> Vec<Event<SimLink>> {
         self.part(interface, token, LossCause::Closed);
         let Some(known) = self.registry.get_mut(interface) else {
@@ -337,8 +339,8 @@ impl Kernel {
         ours
     }
 
-    /// Takes a link apart: the other side learns of it when all that was sent to it has come; or, from afar, as its
-    /// association finds out.
+    /// Takes a link apart: the other side learns of it when all that was sent to it has come; or,
+    /// from afar, as its association finds out.
     fn part(&mut self, interface: u32, token: u64, cause: LossCause) {
         let joint = self
             .registry
@@ -433,7 +435,8 @@ impl Kernel {
         }
     }
 
-    /// A task of that process does something: others of it that look often see it as soon as it is done.
+    /// A task of that process does something: others of it that look often see it as soon as it is
+    /// done.
     pub(crate) fn wake_interfaces_of(&mut self, process: u32) {
         for interface in 0..self.registry.interfaces.len() as u32 {
             let known = &self.registry.interfaces[interface as usize];
@@ -470,7 +473,8 @@ impl Kernel {
         }
     }
 
-    /// The running task waits a moment: until when, if nothing comes. No time if something is there.
+    /// The running task waits a moment: until when, if nothing comes. No time if something is
+    /// there.
     pub(crate) fn relax(&mut self, interface: u32) -> Time {
         self.charge(self.settings.costs.look);
         let until = self.local() + self.settings.moment;

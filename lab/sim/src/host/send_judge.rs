@@ -1,5 +1,5 @@
-//! Every packet that an interface of the world sends, judged by the model of the transmitting half ([`crate::reference::sending`],
-//! decision 0036).
+//! Every packet that an interface of the world sends, judged by the model of the transmitting half
+//! ([`crate::reference::sending`], decision 0036).
 
 use std::cell::RefCell;
 

@@ -1,8 +1,8 @@
 //! Channels: one direction of a link each, from one interface to another.
 //!
-//! A channel has room for so many packets, like a ring. What is on the way, what has come, and what was taken but
-//! not returned counts. The receiver's announcements and the sender's wish to be woken are kept here, as the ring keeps
-//! them in shared memory.
+//! A channel has room for so many packets, like a ring. What is on the way, what has come, and what
+//! was taken but not returned counts. The receiver's announcements and the sender's wish to be
+//! woken are kept here, as the ring keeps them in shared memory.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -343,8 +343,8 @@ impl Kernel {
         }
     }
 
-    /// The sender looks whether the receiver sleeps, and rings once for each announcement. That may be long after the
-    /// packet has come, and been taken.
+    /// The sender looks whether the receiver sleeps, and rings once for each announcement. That may
+    /// be long after the packet has come, and been taken.
     pub(crate) fn ring_if_asleep(&mut self, channel: u32) {
         let Some(channel) = self.channels.get_mut(channel) else {
             return;

@@ -1,6 +1,7 @@
 //! Frames: what far links put on a network that may lose, double, damage and overtake.
 //!
-//! On a network of parts a frame is a datagram of a socket ([`crate::link::socket`]), which comes damaged if it was.
+//! On a network of parts a frame is a datagram of a socket ([`crate::link::socket`]), which comes
+//! damaged if it was.
 
 use std::collections::BTreeMap;
 
@@ -99,7 +100,8 @@ impl Kernel {
         self.hand_over_at(at, frame);
     }
 
-    /// The network's time must not go back, and others may send before this one's instant is reached.
+    /// The network's time must not go back, and others may send before this one's instant is
+    /// reached.
     fn hand_over_at(&mut self, at: Time, frame: Frame<Parcel>) {
         if at <= self.now() {
             return self.hand_over(frame);
@@ -176,8 +178,8 @@ impl Kernel {
             self.trace
                 .note(now, || format!("frame {number} is damaged"));
         }
-        // The system's checksum, which every datagram has, finds damage; where frames are encrypted it comes through all the same, as if it
-        // were the work of an attacker.
+        // The system's checksum, which every datagram has, finds damage; where frames are encrypted
+        // it comes through all the same, as if it were the work of an attacker.
         if frame.damaged && !self.settings.wire.is_encrypted {
             return;
         }

@@ -1,8 +1,10 @@
 //! Links of the world: packets of the engine, on their way in virtual time.
 //!
-//! Within a node, and between nodes without a network, a link carries what it is given, in packets of their own, in any order that the way between has; it loses
-//! nothing (`channel_link`). It shows short packets and single ones in place, so that the engine's fast paths are simulated, too. Between nodes
-//! with a network it is a link of the product's UDP endpoint (`wire`), whose sockets are those of the world (`socket`, decision 0033).
+//! Within a node, and between nodes without a network, a link carries what it is given, in packets
+//! of their own, in any order that the way between has; it loses nothing (`channel_link`). It shows
+//! short packets and single ones in place, so that the engine's fast paths are simulated, too.
+//! Between nodes with a network it is a link of the product's UDP endpoint (`wire`), whose sockets
+//! are those of the world (`socket`, decision 0033).
 
 pub(crate) mod channel;
 mod channel_link;

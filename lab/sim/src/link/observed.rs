@@ -1,7 +1,8 @@
-//! What connections between nodes do, told to the model of the transport ([`crate::reference::transport`], decision 0029).
+//! What connections between nodes do, told to the model of the transport
+//! ([`crate::reference::transport`], decision 0029).
 //!
-//! Three places tell it: the ends of a link what the interface hands over and gets, the endpoint each frame and each packet that comes back.
-//! Nothing here changes what a world does.
+//! Three places tell it: the ends of a link what the interface hands over and gets, the endpoint
+//! each frame and each packet that comes back. Nothing here changes what a world does.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -1,9 +1,12 @@
 //! Sockets of the world: what the product's UDP endpoint sends and receives by (decision 0033).
 //!
-//! A [`SimSocket`] is a name, the rest is in the kernel of the world: each interface that has an endpoint has a *port*, a queue of datagrams
-//! with an end. What is sent becomes a frame of the network, which may lose, double, delay and damage it. In the clear the system's checksum
-//! finds damage, and throws the datagram away; where frames are encrypted a damaged datagram comes as it is, and the endpoint has to find out. A socket is full while so many frames of its host wait for the network. A datagram that is too long for the
-//! way out is refused; one that is too long for the way beyond vanishes, unless it may be cut.
+//! A [`SimSocket`] is a name, the rest is in the kernel of the world: each interface that has an
+//! endpoint has a *port*, a queue of datagrams with an end. What is sent becomes a frame of the
+//! network, which may lose, double, delay and damage it. In the clear the system's checksum finds
+//! damage, and throws the datagram away; where frames are encrypted a damaged datagram comes as it
+//! is, and the endpoint has to find out. A socket is full while so many frames of its host wait for
+//! the network. A datagram that is too long for the way out is refused; one that is too long for
+//! the way beyond vanishes, unless it may be cut.
 //!
 //! Datagrams of one source and length that wait together come together, as the system joins them.
 
@@ -24,7 +27,8 @@ use crate::random::Random;
 use crate::time::Time;
 use crate::world::kernel::{self, Kernel, What};
 
-/// Of a million calls that could send a run at once, so many are interrupted and say that they cannot.
+/// Of a million calls that could send a run at once, so many are interrupted and say that they
+/// cannot.
 const INTERRUPTED_PER_MILLION: u32 = 20_000;
 /// In the history, numbers of ports do not meet those of channels.
 const MARK: u64 = 1 << 40;

@@ -1,14 +1,19 @@
-//! Wires: the product's UDP endpoints ([`UdpEndpoint`]) in the world, and what their hosts do for them (decision 0033).
+//! Wires: the product's UDP endpoints ([`UdpEndpoint`]) in the world, and what their hosts do for
+//! them (decision 0033).
 //!
-//! Each interface with a peer on another node has an endpoint over a socket of the world ([`super::socket`]). A program's calls reach its
-//! links as in the product, and poll the endpoint. Besides, its host's driver polls, which no processor limits: when datagrams come,
-//! when a deadline has come, and when the endpoint asks for it; whether the program runs, sleeps or is stopped. The driver of a
-//! process that was killed does nothing any more, and its port is closed, so that its peers find out by asking in vain, idle ones after some silence.
+//! Each interface with a peer on another node has an endpoint over a socket of the world
+//! ([`super::socket`]). A program's calls reach its links as in the product, and poll the endpoint.
+//! Besides, its host's driver polls, which no processor limits: when datagrams come, when a
+//! deadline has come, and when the endpoint asks for it; whether the program runs, sleeps or is
+//! stopped. The driver of a process that was killed does nothing any more, and its port is closed,
+//! so that its peers find out by asking in vain, idle ones after some silence.
 //!
-//! Two interfaces that are linked shake hands with the product's state machines and get the keys that these agree on. The messages of that handshake do
-//! not travel: a connection of the world is made in an instant.
+//! Two interfaces that are linked shake hands with the product's state machines and get the keys
+//! that these agree on. The messages of that handshake do not travel: a connection of the world is
+//! made in an instant.
 //!
-//! Nothing of an endpoint may be called while the kernel is in use, as it uses the kernel by itself.
+//! Nothing of an endpoint may be called while the kernel is in use, as it uses the kernel by
+//! itself.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -154,7 +159,8 @@ impl Wires {
         wire.map_or(Time::ZERO, |wire| wire.clock)
     }
 
-    /// What associations are made with: so many frames without acknowledgement, and packets with such a payload.
+    /// What associations are made with: so many frames without acknowledgement, and packets with
+    /// such a payload.
     fn association_settings(&self, channels: u32, payload_bytes: usize) -> Settings {
         let defaults = Settings::default();
         let besides = defaults.frame_bytes - defaults.payload_max_bytes();
@@ -182,8 +188,9 @@ impl Wires {
             resend_min_ns: part_ns(1_000),
             resend_max_ns: part_ns(50),
             not_ready_backoff_ns: part_ns(4_000),
-            // So that an end that only waits learns of a verdict of the other, which nothing may have told it. It asks eight
-            // times in that span, so often enough before its own verdict though much is lost.
+            // So that an end that only waits learns of a verdict of the other, which nothing may
+            // have told it. It asks eight times in that span, so often enough before its own
+            // verdict though much is lost.
             keep_alive_ns: part_ns(8),
             acknowledge_frames: (channels / 4).clamp(1, 16),
             acknowledge_ns: part_ns(4_000),
@@ -202,7 +209,8 @@ impl Wires {
     }
 }
 
-/// The time of the endpoint of that interface is that of the running task, or of the world. To be called before the endpoint is.
+/// The time of the endpoint of that interface is that of the running task, or of the world. To be
+/// called before the endpoint is.
 pub(crate) fn enter(interface: u32) {
     ENTERED.set(interface);
     kernel::with_if_any(|kernel| {
@@ -269,7 +277,8 @@ struct Prepared {
     tokens: [u64; 2],
 }
 
-/// A link between two interfaces that have none: this side's end; the other is told. The kernel must not be in use.
+/// A link between two interfaces that have none: this side's end; the other is told. The kernel
+/// must not be in use.
 pub(crate) fn link(from: u32, to: u32) -> Option<(Peer, SimLink)> {
     if !kernel::with(|kernel| kernel.are_on_a_network(from, to)) {
         return kernel::with(|kernel| kernel.link_by_channels(from, to));
@@ -308,7 +317,8 @@ pub(crate) fn link(from: u32, to: u32) -> Option<(Peer, SimLink)> {
     })
 }
 
-/// The bitmap by which an interface learns for which of its links something has come, if they go over a network.
+/// The bitmap by which an interface learns for which of its links something has come, if they go
+/// over a network.
 pub(crate) fn ready_bitmap(interface: u32) -> Option<ReadyBitmap> {
     let endpoint = kernel::with(|kernel| kernel.endpoint_of(interface))?;
     let page = Mapping::anonymous(READY_BITMAP_BYTES).ok()?;

@@ -1,4 +1,5 @@
-//! Links over a wire of the world: the product's own ends, which are told the time before each call.
+//! Links over a wire of the world: the product's own ends, which are told the time before each
+//! call.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};

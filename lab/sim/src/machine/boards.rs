@@ -1,9 +1,10 @@
-//! Hosts with boards around a switch, in virtual time: whose turn each step is, and what is on the wire (`Hamlyn 4`).
+//! Hosts with boards around a switch, in virtual time: whose turn each step is, and what is on the
+//! wire (`Hamlyn 4`).
 //!
-//! A board has two halves, from the work queue to the wire and from the wire to the notification queue. The engine does the work
-//! of each; the points that it passes say what the half's steps are ([`Machine::steps`]). Within one half they follow one
-//! another, as a control program is a loop; the halves share the board's resources, where incoming transfers go first
-//! (`Hamlyn 2.8`).
+//! A board has two halves, from the work queue to the wire and from the wire to the notification
+//! queue. The engine does the work of each; the points that it passes say what the half's steps are
+//! ([`Machine::steps`]). Within one half they follow one another, as a control program is a loop;
+//! the halves share the board's resources, where incoming transfers go first (`Hamlyn 2.8`).
 
 use std::collections::VecDeque;
 
@@ -202,7 +203,8 @@ impl Boards {
         self.events.enter(at, event);
     }
 
-    /// Has something happen after a latency during which nothing is occupied; at once if there is none.
+    /// Has something happen after a latency during which nothing is occupied; at once if there is
+    /// none.
     pub(super) fn later(
         &mut self,
         latency: Span,
@@ -428,7 +430,8 @@ impl Boards {
         self.begin(host, Half::Receiving, points, packet.times, kind);
     }
 
-    // The wire: a packet has its link and the switch's port to the receiver at the same time (wormhole routing).
+    // The wire: a packet has its link and the switch's port to the receiver at the same time
+    // (wormhole routing).
 
     /// Whether the next packet of that host can leave.
     fn consider_link(&mut self, host: usize) {

@@ -1,8 +1,9 @@
-//! A machine under the world's programs: the points that the library's code passes take time of the task that passes them,
-//! and occupy what the machine's file says.
+//! A machine under the world's programs: the points that the library's code passes take time of the
+//! task that passes them, and occupy what the machine's file says.
 //!
-//! A program's own task is the machine's `processor`; a task that the library began beside it, such as its network processor, is the
-//! `interface`, if the file has one, and shares the processor otherwise. So strategies run as they are.
+//! A program's own task is the machine's `processor`; a task that the library began beside it, such
+//! as its network processor, is the `interface`, if the file has one, and shares the processor
+//! otherwise. So strategies run as they are.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,8 @@ impl Charges {
         self.machine.link().header.0 as usize
     }
 
-    /// What passing a point takes from `now` on, for a task of that node, waiting for others included.
+    /// What passing a point takes from `now` on, for a task of that node, waiting for others
+    /// included.
     pub(crate) fn pass(&mut self, node: u32, is_beside: bool, point: Point, now: Time) -> Span {
         let actor = if is_beside && self.has_board() {
             "interface"

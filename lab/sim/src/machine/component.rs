@@ -6,14 +6,15 @@ use crate::time::Span;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Component {
-    /// Starting a DMA unit of the card, and moving bytes over the I/O bus or the wire. Table 4 has no row for the wire, whose
-    /// ends are DMA units.
+    /// Starting a DMA unit of the card, and moving bytes over the I/O bus or the wire. Table 4 has
+    /// no row for the wire, whose ends are DMA units.
     Dma,
     /// The control program of the interface processor.
     Lanai,
     /// The switch.
     Switch,
-    /// Latencies during which nothing is occupied (a machine file's `[crossing]`); the paper's machine has none.
+    /// Latencies during which nothing is occupied (a machine file's `[crossing]`); the paper's
+    /// machine has none.
     Crossing,
     /// Stores of the host's processor to the card.
     HostWrites,
@@ -39,8 +40,8 @@ impl Component {
     ];
 }
 
-/// What a message's way has cost so far, by component. Of a message of several packets it is the way of the last one to be
-/// deposited, from the message's beginning.
+/// What a message's way has cost so far, by component. Of a message of several packets it is the
+/// way of the last one to be deposited, from the message's beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ComponentTimes([Span; Component::ALL.len()]);
 

@@ -35,7 +35,8 @@ const NOTIFICATIONS: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Processor {
     free_at: Time,
-    /// Work that is done when there is nothing else to do, but before the next message is looked at.
+    /// Work that is done when there is nothing else to do, but before the next message is looked
+    /// at.
     deferred: Span,
     pub(super) busy: Span,
 }

@@ -1,8 +1,10 @@
-//! A machine, read from its file: what is occupied, for how long, and at which points of an interface's work.
+//! A machine, read from its file: what is occupied, for how long, and at which points of an
+//! interface's work.
 //!
-//! Nothing of a machine is in the program: whoever measures one changes a number of its file ([`Machine::with`]), and a test
-//! changes each of them and expects another figure. It refuses a file that has a section or a point that is not known, or a number
-//! without a provenance ([`super::number`]).
+//! Nothing of a machine is in the program: whoever measures one changes a number of its file
+//! ([`Machine::with`]), and a test changes each of them and expects another figure. It refuses a
+//! file that has a section or a point that is not known, or a number without a provenance
+//! ([`super::number`]).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -59,7 +61,8 @@ struct Way {
     gap: Count,
 }
 
-/// A way between host memory and the board that moves words in cycles, in transactions that have overhead.
+/// A way between host memory and the board that moves words in cycles, in transactions that have
+/// overhead.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bus {
@@ -82,7 +85,8 @@ impl Bus {
         }
     }
 
-    /// The transactions that so many bytes take, as (how many, of how many bytes): whole words, largest first.
+    /// The transactions that so many bytes take, as (how many, of how many bytes): whole words,
+    /// largest first.
     pub(crate) fn transactions(&self, length_bytes: u64) -> impl Iterator<Item = (u64, u64)> {
         let most = self.transaction_max.0.max(1);
         let whole = length_bytes.next_multiple_of(self.word.0.max(1));
@@ -98,7 +102,8 @@ impl Bus {
             .filter(|&(count, size)| count != 0 && size != 0)
     }
 
-    /// How long so many bytes occupy it, starting the DMA unit included. One of no bytes is started, too.
+    /// How long so many bytes occupy it, starting the DMA unit included. One of no bytes is
+    /// started, too.
     pub(crate) fn span(&self, direction: Direction, length_bytes: u64) -> Span {
         let way = self.way(direction);
         let besides = way.overhead.0 + way.gap.0;
@@ -309,7 +314,8 @@ impl Machine {
         Ok(machine)
     }
 
-    /// The machine of a file that is in the program, by its name: those of the papers, and one of today.
+    /// The machine of a file that is in the program, by its name: those of the papers, and one of
+    /// today.
     pub fn named(name: &str) -> Option<Self> {
         static MACHINES: LazyLock<Vec<Machine>> =
             LazyLock::new(|| FILES.into_iter().map(built_in).collect());
@@ -319,7 +325,8 @@ impl Machine {
             .cloned()
     }
 
-    /// The same, where the program's processor drives the network, too: its interface does besides what the file says of `sharing`.
+    /// The same, where the program's processor drives the network, too: its interface does besides
+    /// what the file says of `sharing`.
     pub fn sharing(&self) -> Self {
         let mut scripts = (*self.scripts).clone();
         for ((actor, point), steps) in self.scripts.iter() {

@@ -103,8 +103,8 @@ impl Payload<Memory> for Arriving<'_> {
     }
 }
 
-/// The source of packets: takes the next packet from the engine when the interface processor asks for it, and
-/// none otherwise.
+/// The source of packets: takes the next packet from the engine when the interface processor asks
+/// for it, and none otherwise.
 #[derive(Debug)]
 pub struct Source {
     packet_max_bytes: usize,

@@ -1,7 +1,7 @@
 //! The numbers of a machine's file, each with where it is from.
 //!
-//! A number is a table of one unit and one provenance: `{ ns = 500, given = "H-275" }`. It refuses a number without a
-//! provenance, with two, or with a reason that says nothing.
+//! A number is a table of one unit and one provenance: `{ ns = 500, given = "H-275" }`. It refuses
+//! a number without a provenance, with two, or with a reason that says nothing.
 
 use serde::Deserialize;
 use toml::{Table, Value};

@@ -23,8 +23,8 @@ pub struct Grant<T> {
     pub waited: Span,
 }
 
-/// A resource that serves one at a time, the urgent before the others, otherwise in order. It is told the time,
-/// which must not go back.
+/// A resource that serves one at a time, the urgent before the others, otherwise in order. It is
+/// told the time, which must not go back.
 #[derive(Clone, Debug)]
 pub struct Resource<T> {
     taken: bool,

@@ -102,8 +102,8 @@ impl PointName {
     }
 }
 
-/// A step as it stands in a machine's file: a span of a resource, once or for each so many bytes of the point, or DMA of
-/// the point's bytes or of so many.
+/// A step as it stands in a machine's file: a span of a resource, once or for each so many bytes of
+/// the point, or DMA of the point's bytes or of so many.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "toml::Table")]
 pub(crate) struct RawStep {

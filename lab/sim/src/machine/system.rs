@@ -1,7 +1,8 @@
-//! Applications on hosts with boards around a switch: they send, sleep and await, and time passes meanwhile.
+//! Applications on hosts with boards around a switch: they send, sleep and await, and time passes
+//! meanwhile.
 //!
-//! Programs are straight code that sends and awaits, and time passes while they wait, as it does for programs of the simulator
-//! (decision 0011); so they can move there as they are.
+//! Programs are straight code that sends and awaits, and time passes while they wait, as it does
+//! for programs of the simulator (decision 0011); so they can move there as they are.
 
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::terminus::PostError;
@@ -23,7 +24,8 @@ pub enum Protocol {
     Raw,
     /// Fast mode by the library's tagged remote write.
     Tagged,
-    /// A normal message by the library's datagrams: its data and metadata are pulled (what the paper leaves open, H-321).
+    /// A normal message by the library's datagrams: its data and metadata are pulled (what the
+    /// paper leaves open, H-321).
     Datagram,
 }
 
@@ -85,12 +87,14 @@ pub struct Arrival {
     pub notification: Notification,
 }
 
-/// Hosts, boards, a switch, and the time. Hosts are numbered from 0; to name one that does not exist is a bug, and panics.
+/// Hosts, boards, a switch, and the time. Hosts are numbered from 0; to name one that does not
+/// exist is a bug, and panics.
 #[derive(Debug)]
 pub struct System(Boards);
 
 impl System {
-    /// So many hosts, at most 64, with boards whose packets carry at most `packet_bytes`, 64 or more.
+    /// So many hosts, at most 64, with boards whose packets carry at most `packet_bytes`, 64 or
+    /// more.
     pub fn new(machine: &Machine, hosts: usize, packet_bytes: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let all = (0..hosts)
@@ -154,7 +158,8 @@ impl System {
         self.0.hosts[host].is_asleep = true;
     }
 
-    /// Sends a message, in the time that the processor needs for it; waits if the work queue is full.
+    /// Sends a message, in the time that the processor needs for it; waits if the work queue is
+    /// full.
     pub fn send(&mut self, from: usize, message: &OutgoingMessage) -> Result<(), PostError> {
         let began = self.now();
         let (key, slot) = (
@@ -193,7 +198,8 @@ impl System {
         Ok(())
     }
 
-    /// Lets time pass until the application of that host has a message; nothing if none will ever come.
+    /// Lets time pass until the application of that host has a message; nothing if none will ever
+    /// come.
     pub fn await_message(&mut self, host: usize) -> Option<Arrival> {
         loop {
             if let Some(arrival) = self.0.hosts[host].arrivals.pop_front() {

@@ -1,16 +1,20 @@
 //! A fabric: crossbars and cables, with the frames as wormhole packets on them (Hamlyn 4: Myrinet).
 //!
-//! Frames are not cut into bytes, and still every byte is where it would be. A wormhole packet's head is granted one cable after
-//! the other. Its bytes follow as fast as the slowest cable and the buffers allow: byte `n` is on a cable `k` not before
-//! its turn on it, not before it has come over the cable before, and not before byte `n - buffer` has left over the next. So
-//! when the last byte is off cable `k` follows from when the head was granted `k` and the next ones (`packet`), and is
-//! known as soon as what is left of the packet fits into the buffers up to its head. A wormhole packet that is stopped
-//! keeps all cables on which it still has bytes, and what is behind it in an input's buffer waits, whatever its own way.
+//! Frames are not cut into bytes, and still every byte is where it would be. A wormhole packet's
+//! head is granted one cable after the other. Its bytes follow as fast as the slowest cable and the
+//! buffers allow: byte `n` is on a cable `k` not before its turn on it, not before it has come over
+//! the cable before, and not before byte `n - buffer` has left over the next. So when the last byte
+//! is off cable `k` follows from when the head was granted `k` and the next ones (`packet`), and is
+//! known as soon as what is left of the packet fits into the buffers up to its head. A wormhole
+//! packet that is stopped keeps all cables on which it still has bytes, and what is behind it in an
+//! input's buffer waits, whatever its own way.
 //!
-//! A wormhole packet is granted a cable if that is free and the input at its end has room for all of it, or nothing in it that
-//! could stop. Inputs that want the same output have turns (Hamlyn 2.8).
+//! A wormhole packet is granted a cable if that is free and the input at its end has room for all
+//! of it, or nothing in it that could stop. Inputs that want the same output have turns (Hamlyn
+//! 2.8).
 //!
-//! A head takes no time on a cable but its delay, and the latency of a switch overlaps with waiting behind another wormhole packet.
+//! A head takes no time on a cable but its delay, and the latency of a switch overlaps with waiting
+//! behind another wormhole packet.
 
 use std::collections::VecDeque;
 
@@ -148,8 +152,9 @@ impl<P: Payload> Fabric<P> {
         self.channels.push(channel);
     }
 
-    /// A cable, by its place in the topology, goes down or up. Frames with bytes on it, and those that enter it while it is
-    /// down, go on and are lost where they should arrive; adaptive routing goes around it where there is another way.
+    /// A cable, by its place in the topology, goes down or up. Frames with bytes on it, and those
+    /// that enter it while it is down, go on and are lost where they should arrive; adaptive
+    /// routing goes around it where there is another way.
     pub fn set_cable(&mut self, cable: usize, is_up: bool) {
         for channel in [cable * 2, cable * 2 + 1] {
             let Some(channel) = self.channels.get_mut(channel) else {
@@ -162,8 +167,8 @@ impl<P: Payload> Fabric<P> {
         }
     }
 
-    /// A host loses power, or has it again. What is for it meanwhile is discarded by the switch (Hamlyn 2.8), even if
-    /// the host took no frames before.
+    /// A host loses power, or has it again. What is for it meanwhile is discarded by the switch
+    /// (Hamlyn 2.8), even if the host took no frames before.
     pub fn set_power(&mut self, now: Time, host: HostId, is_on: bool) {
         if let Some(port) = self.hosts.get_mut(host.index()) {
             port.is_on = is_on;
@@ -172,8 +177,9 @@ impl<P: Payload> Fabric<P> {
         }
     }
 
-    /// Sends a frame along ports that the sender names, one for each switch, as Myrinet does. It arrives at the host at which they
-    /// end, even if it is for another; it is lost if they end nowhere. Such ways may deadlock: nothing here checks their order.
+    /// Sends a frame along ports that the sender names, one for each switch, as Myrinet does. It
+    /// arrives at the host at which they end, even if it is for another; it is lost if they end
+    /// nowhere. Such ways may deadlock: nothing here checks their order.
     pub fn send_along(
         &mut self,
         now: Time,
@@ -354,8 +360,8 @@ impl<P: Payload> Fabric<P> {
         port.map_or(Wanted::Nothing, |&port| Wanted::Port(port))
     }
 
-    /// Of a list of outputs, one that can be had now, with the least behind it; in turn if there are several. If all
-    /// are taken, nothing: the packet waits for any of them.
+    /// Of a list of outputs, one that can be had now, with the least behind it; in turn if there
+    /// are several. If all are taken, nothing: the packet waits for any of them.
     fn least_busy(&mut self, at: usize, list: usize, bytes: u64) -> Option<usize> {
         let crossbar = &mut self.switches[at];
         let ports = self.routes.list(list);

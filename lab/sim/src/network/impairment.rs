@@ -1,6 +1,7 @@
 //! Impairments: what can happen to frames on their way through a chain. Each does one thing.
 //!
-//! An impairment is plain data, and can be written in a file; the state that it needs is in [`crate::network::impairment_chain`].
+//! An impairment is plain data, and can be written in a file; the state that it needs is in
+//! [`crate::network::impairment_chain`].
 
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +22,8 @@ pub enum Impairment {
         /// At most.
         up_to_ps: u64,
     },
-    /// One byte after the other: a frame occupies the wire until its last byte is on it, and longer if
-    /// what follows has no room.
+    /// One byte after the other: a frame occupies the wire until its last byte is on it, and longer
+    /// if what follows has no room.
     Bandwidth {
         /// Time of a byte, not 0.
         ps_per_byte: u64,
@@ -58,8 +59,9 @@ pub enum Impairment {
         /// What becomes of a frame for which there is no room.
         when_full: WhenFull,
     },
-    /// Frames between two sets of hosts are lost for a while, in both directions. It applies to frames that
-    /// pass this impairment in that time: at the beginning of a chain it takes those that are sent, at its end those that arrive.
+    /// Frames between two sets of hosts are lost for a while, in both directions. It applies to
+    /// frames that pass this impairment in that time: at the beginning of a chain it takes those
+    /// that are sent, at its end those that arrive.
     Partition {
         /// When the two are apart.
         cuts: Vec<Cut>,

@@ -1,7 +1,7 @@
 //! An impairment chain: impairments in a row, through which frames go one way.
 //!
-//! Each impairment has its own random numbers, so what one draws changes nothing for the others. A frame without room in
-//! the next impairment waits where it is, and so do the frames behind it.
+//! Each impairment has its own random numbers, so what one draws changes nothing for the others. A
+//! frame without room in the next impairment waits where it is, and so do the frames behind it.
 
 use std::collections::VecDeque;
 
@@ -10,8 +10,9 @@ use super::{Frame, Impairment, Loss, Payload};
 use crate::random::Random;
 use crate::time::{Span, Time};
 
-/// Parts in a row. To drive it: [`ImpairmentChain::offer`], and at each instant that [`ImpairmentChain::next`] names, [`ImpairmentChain::take`]
-/// until there is nothing, or [`ImpairmentChain::advance`] if nothing is to be taken.
+/// Parts in a row. To drive it: [`ImpairmentChain::offer`], and at each instant that
+/// [`ImpairmentChain::next`] names, [`ImpairmentChain::take`] until there is nothing, or
+/// [`ImpairmentChain::advance`] if nothing is to be taken.
 #[derive(Clone, Debug)]
 pub struct ImpairmentChain<P> {
     stages: Vec<Stage<P>>,
@@ -74,7 +75,8 @@ impl<P: Payload> ImpairmentChain<P> {
         Ok(())
     }
 
-    /// The earliest instant after the last one told at which a frame may come out or room may arise.
+    /// The earliest instant after the last one told at which a frame may come out or room may
+    /// arise.
     pub fn next(&self) -> Option<Time> {
         self.stages
             .iter()
@@ -95,7 +97,8 @@ impl<P: Payload> ImpairmentChain<P> {
         core::mem::take(&mut self.lost)
     }
 
-    /// Time is now `now`: everything moves on that can. [`ImpairmentChain::offer`] and [`ImpairmentChain::take`] do this by themselves.
+    /// Time is now `now`: everything moves on that can. [`ImpairmentChain::offer`] and
+    /// [`ImpairmentChain::take`] do this by themselves.
     pub fn advance(&mut self, now: Time) {
         while let Some(at) = self.next()
             && at <= now

@@ -33,8 +33,8 @@ struct Route<P> {
 }
 
 impl<P: Payload> Mesh<P> {
-    /// A mesh of so many hosts, each chain of these impairments. What happens on one chain does not depend on
-    /// the others.
+    /// A mesh of so many hosts, each chain of these impairments. What happens on one chain does not
+    /// depend on the others.
     pub fn new(
         hosts: u32,
         impairments: &[Impairment],
@@ -55,8 +55,8 @@ impl<P: Payload> Mesh<P> {
         })
     }
 
-    /// Other impairments from this host to that one. What was in the old chain is gone and not told; so this is for the
-    /// beginning.
+    /// Other impairments from this host to that one. What was in the old chain is gone and not
+    /// told; so this is for the beginning.
     pub fn set_impairments(
         &mut self,
         from: HostId,

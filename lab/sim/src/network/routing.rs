@@ -1,10 +1,11 @@
 //! Ways through switches, and who chooses among them.
 //!
-//! Why nothing deadlocks: switches have an order, and every way goes up in it first and then down (up*/down*). So a frame that
-//! holds cables waits only for cables that come later in one fixed order (all upward ones by where they start, then all downward
-//! ones), and no circle of frames can wait for each other. Any choice among such ways, at any hop, keeps that.
-//! In a tree the order is the height above the hosts, and all shortest ways are among these. Where that order leaves
-//! hosts apart, it is the distance from one root, which never does so in a connected network.
+//! Why nothing deadlocks: switches have an order, and every way goes up in it first and then down
+//! (up*/down*). So a frame that holds cables waits only for cables that come later in one fixed
+//! order (all upward ones by where they start, then all downward ones), and no circle of frames can
+//! wait for each other. Any choice among such ways, at any hop, keeps that. In a tree the order is
+//! the height above the hosts, and all shortest ways are among these. Where that order leaves hosts
+//! apart, it is the distance from one root, which never does so in a connected network.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,8 +23,8 @@ pub enum Routing {
     Pair,
     /// One way for each flow of each pair: in order within the flow.
     Flow,
-    /// One way to each host, chosen by digits of its number, so that in a fat tree no two hosts share their way down: in
-    /// order.
+    /// One way to each host, chosen by digits of its number, so that in a fat tree no two hosts
+    /// share their way down: in order.
     Destination,
     /// Each frame any way at random, whatever is on it: reorders.
     Spray,
@@ -46,8 +47,8 @@ impl Routing {
         matches!(self, Self::Pair | Self::Flow | Self::Destination)
     }
 
-    /// Which of so many ways the pair's frames take from a switch of this number and height; nothing if each frame is to be
-    /// decided for itself.
+    /// Which of so many ways the pair's frames take from a switch of this number and height;
+    /// nothing if each frame is to be decided for itself.
     pub(crate) fn choose(
         self,
         (from, to, flow): (HostId, HostId, u32),
@@ -174,8 +175,8 @@ impl Routes {
         is_complete
     }
 
-    /// The state after a step to a neighbour, if it is allowed: down is never followed by up. A state is a switch, and
-    /// whether the frame came down to it.
+    /// The state after a step to a neighbour, if it is allowed: down is never followed by up. A
+    /// state is a switch, and whether the frame came down to it.
     fn step(&self, state: usize, next: usize) -> Option<usize> {
         let (at, came_down) = (state / 2, state % 2 == 1);
         match self.is_down(at, next) {

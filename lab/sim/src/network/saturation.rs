@@ -1,9 +1,10 @@
 //! How much a fabric takes before it takes no more, and what adaptive routing gains by it.
 //!
-//! The paper argues for networks that reorder because adaptive routing about doubles their throughput, which it cites and could not
-//! measure (Hamlyn 1 and 6.1, inventory H-019 and H-382). Here every host makes frames at random instants, at a given share
-//! of its cable's rate, whatever becomes of them (open loop); they wait at the host in a queue without end. Counted is what arrives
-//! after a warm-up. Only integers decide, so the numbers are the same on every machine.
+//! The paper argues for networks that reorder because adaptive routing about doubles their
+//! throughput, which it cites and could not measure (Hamlyn 1 and 6.1, inventory H-019 and H-382).
+//! Here every host makes frames at random instants, at a given share of its cable's rate, whatever
+//! becomes of them (open loop); they wait at the host in a queue without end. Counted is what
+//! arrives after a warm-up. Only integers decide, so the numbers are the same on every machine.
 
 use std::collections::VecDeque;
 
@@ -30,8 +31,9 @@ pub enum Traffic {
     AllToAll,
     /// Each host always to the same other one, and each from one, drawn by the seed.
     Permutation,
-    /// Each host always to the one whose number has its bits in reverse, as in a transposition: the case that ways chosen by
-    /// numbers fear. Hosts that would send to themselves, or to nobody, are silent and not counted.
+    /// Each host always to the one whose number has its bits in reverse, as in a transposition: the
+    /// case that ways chosen by numbers fear. Hosts that would send to themselves, or to nobody,
+    /// are silent and not counted.
     BitReversal,
 }
 
@@ -100,8 +102,8 @@ pub enum ExperimentError {
     },
 }
 
-/// A fabric of the paper's 8 x 8 crossbars with several ways between hosts: for 8 hosts two leaves and four
-/// spines, else a fat tree of arity 4. The hosts must be 8, or a power of 4 up to 4,096.
+/// A fabric of the paper's 8 x 8 crossbars with several ways between hosts: for 8 hosts two leaves
+/// and four spines, else a fat tree of arity 4. The hosts must be 8, or a power of 4 up to 4,096.
 pub fn paper_fabric(hosts: u32) -> Result<Topology, TopologyError> {
     if hosts == 8 {
         return Topology::folded_clos(2, 4, 4, 1);
@@ -352,8 +354,8 @@ fn reversals(hosts: u32) -> Vec<u32> {
     (0..hosts).map(or_itself).collect()
 }
 
-/// A span between two events that know nothing of each other, of this mean. After von Neumann, who only compares, so no
-/// library's logarithm decides.
+/// A span between two events that know nothing of each other, of this mean. After von Neumann, who
+/// only compares, so no library's logarithm decides.
 fn exponential(random: &mut Random, mean_ps: u64) -> Span {
     let mut whole = 0;
     loop {

@@ -70,8 +70,9 @@ pub(crate) fn resume<N: Network<u64>>(at: Time, host: u32) -> Act<'static, N> {
     )
 }
 
-/// Sends each frame at its instant, or as soon after it as its host has room; frames of one host in their order. Goes on until
-/// nothing happens any more. At certain instants it does other things to the network.
+/// Sends each frame at its instant, or as soon after it as its host has room; frames of one host in
+/// their order. Goes on until nothing happens any more. At certain instants it does other things to
+/// the network.
 pub(crate) fn drive_with<N: Network<u64>>(
     network: &mut N,
     sends: Vec<(Time, Frame<u64>)>,

@@ -1,5 +1,5 @@
-//! Topologies: hosts, switches and the cables between them. Plain data, made by a generator ([`Topology::fat_tree`] and
-//! others), and checked before it is used.
+//! Topologies: hosts, switches and the cables between them. Plain data, made by a generator
+//! ([`Topology::fat_tree`] and others), and checked before it is used.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,8 @@ const TABLE_MAX: usize = 1 << 25;
 /// How a switch passes a frame on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switching {
-    /// As soon as its head is there. A frame that is stopped holds the cables over which it stretches.
+    /// As soon as its head is there. A frame that is stopped holds the cables over which it
+    /// stretches.
     Wormhole,
     /// When all of it is there. An input's buffer must hold it.
     StoreAndForward,
@@ -69,8 +70,8 @@ pub struct Cable {
     pub ps_per_byte: u64,
     /// From one end to the other.
     pub delay: Span,
-    /// What the input of a switch at its end can hold of what came over it, in bytes; what is in the cable and
-    /// in the switch is part of it.
+    /// What the input of a switch at its end can hold of what came over it, in bytes; what is in
+    /// the cable and in the switch is part of it.
     pub buffer_bytes: u64,
     /// So many of a million frames that enter it are lost.
     pub loses_per_million: u32,

@@ -1,5 +1,6 @@
-//! Calls of a service: the server takes each at most once, and each ends once at its client. It ends with the server's answer or
-//! with an error that names the end, and only if there was that end.
+//! Calls of a service: the server takes each at most once, and each ends once at its client. It
+//! ends with the server's answer or with an error that names the end, and only if there was that
+//! end.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +48,8 @@ fn wrong(number: u64, why: &'static str) -> Violation {
 impl Calls {
     /// A client begins to connect. Number of the connection.
     ///
-    /// It may have found the service in an attempt that came to nothing, and is told of by its number.
+    /// It may have found the service in an attempt that came to nothing, and is told of by its
+    /// number.
     pub fn connecting(&mut self, attempt: Option<u64>) -> u64 {
         let begun_at = attempt.and_then(|attempt| self.begun_at.get(&attempt));
         let begun_at = begun_at.copied().unwrap_or(self.ends);

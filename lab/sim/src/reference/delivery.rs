@@ -1,5 +1,5 @@
-//! Messages between programs, whatever carries them: each is delivered once at most, exactly as it was sent, and
-//! when all is closed each was delivered or reported.
+//! Messages between programs, whatever carries them: each is delivered once at most, exactly as it
+//! was sent, and when all is closed each was delivered or reported.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -34,7 +34,8 @@ struct Channel {
     delivered: u64,
 }
 
-/// All channels between programs. A channel is a stream, the datagrams of one receiver, the place of one tag.
+/// All channels between programs. A channel is a stream, the datagrams of one receiver, the place
+/// of one tag.
 #[derive(Clone, Debug, Default)]
 pub struct Deliveries {
     channels: Vec<Channel>,

@@ -1,4 +1,5 @@
-//! What must be in an area, byte for byte; and which bytes nobody can know while a peer stores there by itself.
+//! What must be in an area, byte for byte; and which bytes nobody can know while a peer stores
+//! there by itself.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +17,8 @@ pub struct StoreId(u64);
 #[derive(Clone, Debug)]
 pub struct Memory {
     bytes: Vec<u8>,
-    /// Of each byte, how many stores are under way, and whether it is mixed. Empty until there is a store.
+    /// Of each byte, how many stores are under way, and whether it is mixed. Empty until there is a
+    /// store.
     doubt: Vec<u16>,
     stores: BTreeMap<StoreId, Range<usize>>,
     stores_begun: u64,
@@ -73,8 +75,8 @@ impl Memory {
         true
     }
 
-    /// A peer begins to store there by itself; until it ends, nothing is known of these bytes. Nothing if there
-    /// is no such place.
+    /// A peer begins to store there by itself; until it ends, nothing is known of these bytes.
+    /// Nothing if there is no such place.
     pub fn store_begins(&mut self, offset: u64, length_bytes: usize) -> Option<StoreId> {
         let range = self.range(offset, length_bytes)?;
         self.doubt.resize(self.bytes.len(), 0);
@@ -91,8 +93,8 @@ impl Memory {
         Some(id)
     }
 
-    /// It has stored these bytes. Where nobody else wrote meanwhile, they are there now. False if there is no such store,
-    /// or it is of another length.
+    /// It has stored these bytes. Where nobody else wrote meanwhile, they are there now. False if
+    /// there is no such store, or it is of another length.
     pub fn store_ends(&mut self, id: StoreId, bytes: &[u8]) -> bool {
         let Some(range) = self.stores.remove(&id) else {
             return false;

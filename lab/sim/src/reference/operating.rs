@@ -1,7 +1,7 @@
 //! One-sided operations (decision 0037): which requests are carried out, and what is written.
 //!
-//! Written from the table of the decision and not from the engine: a request is a packet of a kind of its own, whose data or metadata
-//! say where its answer goes.
+//! Written from the table of the decision and not from the engine: a request is a packet of a kind
+//! of its own, whose data or metadata say where its answer goes.
 
 use std::collections::BTreeMap;
 
@@ -113,7 +113,8 @@ impl Answers {
     }
 }
 
-/// Why a request is not carried out; `slot` is that which it names, or the reason why there is none.
+/// Why a request is not carried out; `slot` is that which it names, or the reason why there is
+/// none.
 pub fn judge(
     answers: &mut Answers,
     from: LinkId,

@@ -1,5 +1,5 @@
-//! Messages of a publisher: each reader gets those that were published, whole and in order; one that may not lose any gets all of
-//! them, from its first on.
+//! Messages of a publisher: each reader gets those that were published, whole and in order; one
+//! that may not lose any gets all of them, from its first on.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,8 @@ impl Publications {
         self.publisher
     }
 
-    /// A reader begins to connect; its number. It may have found that publisher in an attempt that came to nothing.
+    /// A reader begins to connect; its number. It may have found that publisher in an attempt that
+    /// came to nothing.
     pub fn connecting(&mut self, found: Option<u64>) -> u64 {
         self.connected += 1;
         let reader = Reader {
@@ -179,7 +180,8 @@ impl Publications {
         }
     }
 
-    /// Whether all that the publisher of now gave to readers is read; of readers that may lose messages, the last one.
+    /// Whether all that the publisher of now gave to readers is read; of readers that may lose
+    /// messages, the last one.
     pub fn is_read(&self, only_last: bool) -> bool {
         let all = (self.publisher, 0)..=(self.publisher, u64::MAX);
         let due = |message: &Message| message.receipts + self.left >= message.readers.unwrap_or(0);

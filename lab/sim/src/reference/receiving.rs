@@ -1,7 +1,8 @@
-//! The receiving half: which packets are let in, what they write, and what is announced (`Hamlyn 2.2` to `2.8`).
+//! The receiving half: which packets are let in, what they write, and what is announced
+//! (`Hamlyn 2.2` to `2.8`).
 //!
-//! What a packet does is decided by its header alone, so hostile packets are judged like others: a holder of a key may lie
-//! about deltas, and then the accumulator is what it is.
+//! What a packet does is decided by its header alone, so hostile packets are judged like others: a
+//! holder of a key may lie about deltas, and then the accumulator is what it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -262,7 +263,8 @@ impl Receiving {
         }
     }
 
-    /// The holder of a grant begins to store into the slot by itself; nothing if it has no such slot.
+    /// The holder of a grant begins to store into the slot by itself; nothing if it has no such
+    /// slot.
     pub fn store_begins(
         &mut self,
         slot: SlotName,
@@ -301,8 +303,8 @@ impl Receiving {
         }
     }
 
-    /// The owner, who may do so at any time, has it as it is found now. Whether it could be read: not while its permission
-    /// changes.
+    /// The owner, who may do so at any time, has it as it is found now. Whether it could be read:
+    /// not while its permission changes.
     pub fn found(&mut self, entries: usize, index: u16, entry: &MetadataEntry) -> bool {
         let found = Entry::found(entry);
         let is_read = found.is_some();
@@ -395,7 +397,8 @@ impl Receiving {
         }
     }
 
-    /// Why the packet is not let in: the first of the reasons, in the order that ARCHITECTURE.md gives.
+    /// Why the packet is not let in: the first of the reasons, in the order that ARCHITECTURE.md
+    /// gives.
     fn refusal(&self, arrival: &Arrival<'_>) -> Option<Refusal> {
         match self.receive_enable {
             ReceiveEnable::NotSetUp => return Some(Refusal::NotSetUp),

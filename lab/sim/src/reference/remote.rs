@@ -1,5 +1,5 @@
-//! Memory that one program changes in another's slot: an operation that is complete, or that a fence was answered after, has had
-//! its effect, once, and nothing else changes.
+//! Memory that one program changes in another's slot: an operation that is complete, or that a
+//! fence was answered after, has had its effect, once, and nothing else changes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The sending half: which packets may leave, and what is true of completions (`Hamlyn 2.3`, `2.5`).
+//! The sending half: which packets may leave, and what is true of completions (`Hamlyn 2.3`,
+//! `2.5`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,7 +14,8 @@ use super::Violation;
 pub struct Message {
     /// Over which link.
     pub link: LinkId,
-    /// Slot, metadata index, key, offset, flags, kind; in fast mode the word. Lengths are not looked at.
+    /// Slot, metadata index, key, offset, flags, kind; in fast mode the word. Lengths are not
+    /// looked at.
     pub header: Header,
     /// Its share of the receiver's count, from 1 to the modulus.
     pub share: u128,
@@ -117,7 +119,8 @@ impl Outgoing {
 #[derive(Clone, Debug)]
 struct Terminus {
     entries: usize,
-    /// What waits, in the order in which it was posted; apart for each link, which no message of another holds up.
+    /// What waits, in the order in which it was posted; apart for each link, which no message of
+    /// another holds up.
     queues: BTreeMap<LinkId, VecDeque<Outgoing>>,
     /// Messages that are sent from where they lie.
     guests: Vec<Outgoing>,
@@ -176,8 +179,8 @@ impl Sending {
         Ok(())
     }
 
-    /// Messages that are a packet each left as they were posted, so many, the last of them with that number and that header.
-    /// None may pass by one that waits.
+    /// Messages that are a packet each left as they were posted, so many, the last of them with
+    /// that number and that header. None may pass by one that waits.
     pub fn shorts_left(
         &mut self,
         number: usize,
@@ -218,8 +221,8 @@ impl Sending {
         Ok(())
     }
 
-    /// The terminus begins a message that is sent from where it lies. If such a one was begun and nothing of it was sent, that is
-    /// given up.
+    /// The terminus begins a message that is sent from where it lies. If such a one was begun and
+    /// nothing of it was sent, that is given up.
     pub fn streaming(&mut self, number: usize, message: Message) {
         if let Some(terminus) = &mut self.termini[number] {
             terminus.guests.retain(|guest| {
@@ -231,7 +234,8 @@ impl Sending {
         }
     }
 
-    /// The streaming send ended: with that sequence number if it is all sent, or all that were begun were cut.
+    /// The streaming send ended: with that sequence number if it is all sent, or all that were
+    /// begun were cut.
     pub fn streaming_ended(
         &mut self,
         number: usize,
@@ -289,7 +293,8 @@ impl Sending {
         }
     }
 
-    /// A packet left, of that terminus if it is known. It must be the next of a message whose turn it is.
+    /// A packet left, of that terminus if it is known. It must be the next of a message whose turn
+    /// it is.
     pub fn departed(
         &mut self,
         of: Option<usize>,
@@ -350,7 +355,8 @@ impl Sending {
         };
         let waits_for = terminus.queues.iter().find(|entry| waits(*entry));
         let waits_for = waits_for.map(|(link, _)| *link);
-        // That a link is lost may be known to the terminus at once, or when it next offers a packet.
+        // That a link is lost may be known to the terminus at once, or when it next offers a
+        // packet.
         if found == Completion::Failed
             && let Some(link) = waits_for
             && self.lost.contains(&link)
@@ -378,7 +384,8 @@ impl Sending {
         })
     }
 
-    /// Links have room and all was pumped: nothing waits but what can never leave, and that has failed.
+    /// Links have room and all was pumped: nothing waits but what can never leave, and that has
+    /// failed.
     pub fn quiet(&mut self) -> Result<(), Violation> {
         for (number, terminus) in self.termini.iter_mut().enumerate() {
             let Some(terminus) = terminus else { continue };

@@ -1,10 +1,11 @@
-//! The transport between nodes, as its users may rely on it (`virtual-networks` 4.1 to 4.4): each packet is taken
-//! once or comes back once, with the reason that its receiver gave; both only if the association ended. Nothing is
-//! sent again without a cause that its sender could see.
+//! The transport between nodes, as its users may rely on it (`virtual-networks` 4.1 to 4.4): each
+//! packet is taken once or comes back once, with the reason that its receiver gave; both only if
+//! the association ended. Nothing is sent again without a cause that its sender could see.
 //!
-//! The model reads the bytes of frames by itself (`docs/protocol.md`). It refuses a frame that a receiver is given
-//! twice, an acknowledgement of what was not taken, a return of what was acknowledged, a return with another reason
-//! than the receiver's, a fence that is answered early, and a retransmission without cause.
+//! The model reads the bytes of frames by itself (`docs/protocol.md`). It refuses a frame that a
+//! receiver is given twice, an acknowledgement of what was not taken, a return of what was
+//! acknowledged, a return with another reason than the receiver's, a fence that is answered early,
+//! and a retransmission without cause.
 
 use std::collections::BTreeMap;
 

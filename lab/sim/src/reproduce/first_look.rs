@@ -1,7 +1,9 @@
-//! A first look at the machines of two papers whose layers are to come: one primitive experiment on each, with the library as it is.
+//! A first look at the machines of two papers whose layers are to come: one primitive experiment on
+//! each, with the library as it is.
 //!
-//! Virtual networks: the round trip of a short message, and what more clients add to it. Two-case delivery: a null message, taken
-//! by polling and after an interrupt. The comparison of five machines is [`super::split_c`].
+//! Virtual networks: the round trip of a short message, and what more clients add to it. Two-case
+//! delivery: a null message, taken by polling and after an interrupt. The comparison of five
+//! machines is [`super::split_c`].
 
 use std::sync::LazyLock;
 
@@ -150,7 +152,8 @@ fn null(machine: &Machine, words: usize) -> Primitive {
     }
 }
 
-/// From the arrival of a message for a program that sleeps until it has it. The client, which asks after a while, polls.
+/// From the arrival of a message for a program that sleeps until it has it. The client, which asks
+/// after a while, polls.
 fn by_interrupt(machine: &Machine, words: usize) -> Result<f64, Failure> {
     let polling = null(machine, words);
     let sleeping = Primitive {

@@ -1,8 +1,10 @@
-//! Programs of several nodes whose processors serve another job by turns, well or badly in step (two-case delivery, section 5.1).
+//! Programs of several nodes whose processors serve another job by turns, well or badly in step
+//! (two-case delivery, section 5.1).
 //!
-//! The paper asks how many messages come while their program has no processor, and how much longer programs take. Here the
-//! programs are those whose messages the paper describes: one synchronises all the time, one hardly ever. Messages of the
-//! library land in their program's memory also while another job has the processor, so none is buffered; what is counted is how many would be.
+//! The paper asks how many messages come while their program has no processor, and how much longer
+//! programs take. Here the programs are those whose messages the paper describes: one synchronises
+//! all the time, one hardly ever. Messages of the library land in their program's memory also while
+//! another job has the processor, so none is buffered; what is counted is how many would be.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -56,7 +58,8 @@ impl Gang {
         self.run(None)
     }
 
-    /// Another job has them by turns. Nodes change from one to the other at times that differ by up to so much of a slice.
+    /// Another job has them by turns. Nodes change from one to the other at times that differ by up
+    /// to so much of a slice.
     pub fn shared(&self, skew: f64) -> Result<Ran, Failure> {
         let slice = self.machine.schedule(Vec::new()).slice;
         let latest = slice.as_ps() as f64 * skew;
@@ -66,7 +69,8 @@ impl Gang {
 
     fn run(&self, late: Option<Vec<Span>>) -> Result<Ran, Failure> {
         let Schedule { slice, jobs, .. } = self.machine.schedule(Vec::new());
-        // As many as in so many slices if they took no time of their own, and some for the beginning.
+        // As many as in so many slices if they took no time of their own, and some for the
+        // beginning.
         let own = slice * (WARM_UP_SLICES + MEASURED_SLICES + 1);
         let messages = own.as_ps() / self.between.as_ps().max(1);
         let meetings = messages / u64::from(NODES.ilog2());

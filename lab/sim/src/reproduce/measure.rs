@@ -208,8 +208,8 @@ pub struct Flow {
     pub refused: u64,
 }
 
-/// Many messages one way, as fast as the sender's work queue takes them. With a wrong key none arrives; silent ones do, but
-/// nobody is told.
+/// Many messages one way, as fast as the sender's work queue takes them. With a wrong key none
+/// arrives; silent ones do, but nobody is told.
 pub fn flow(
     machine: &Machine,
     shape: &Shape,

@@ -1,8 +1,9 @@
 //! The papers' measurements, on the papers' machines.
 //!
-//! A paper is two files: `papers/` has its rows in [`rows`], `machines/` its machine. [`measure`] times messages as the paper does,
-//! a module of each paper carries out its experiments ([`mod@hamlyn`]), and [`mod@report`] sets ours beside the paper's.
-//! Nothing here knows what will come out: the paper's numbers are only compared with, and changing a number of the machine
+//! A paper is two files: `papers/` has its rows in [`rows`], `machines/` its machine. [`measure`]
+//! times messages as the paper does, a module of each paper carries out its experiments
+//! ([`mod@hamlyn`]), and [`mod@report`] sets ours beside the paper's. Nothing here knows what will
+//! come out: the paper's numbers are only compared with, and changing a number of the machine
 //! changes the figures. [`beyond`] has what the Hamlyn paper could not measure.
 
 pub mod beyond;

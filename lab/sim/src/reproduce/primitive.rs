@@ -1,8 +1,10 @@
-//! Primitives: what programs of the library take for a message on a machine, with a strategy as it is.
+//! Primitives: what programs of the library take for a message on a machine, with a strategy as it
+//! is.
 //!
-//! The messages are those of the interface's own calls, in fast mode: one packet, announced, that the receiver takes. [`measure`]
-//! has the engine alone on the paper's boards; here are the library, its strategies and the programs' processors, in a
-//! world. Nodes have a processor for the program, and one more if the strategy uses a network processor.
+//! The messages are those of the interface's own calls, in fast mode: one packet, announced, that
+//! the receiver takes. [`measure`] has the engine alone on the paper's boards; here are the
+//! library, its strategies and the programs' processors, in a world. Nodes have a processor for the
+//! program, and one more if the strategy uses a network processor.
 //!
 //! [`measure`]: super::measure
 
@@ -58,7 +60,8 @@ pub struct Primitive {
     pub data_bytes: usize,
     /// How receivers wait.
     pub waiting: Waiting,
-    /// How late each node changes from job to job, if jobs share processors by the machine's time slices.
+    /// How late each node changes from job to job, if jobs share processors by the machine's time
+    /// slices.
     pub late: Option<Vec<Span>>,
 }
 
@@ -227,7 +230,8 @@ impl Primitive {
         self.round_trips(1, QUIET)
     }
 
-    /// There and back, on average, of each of so many clients of one server, all of whom ask again as soon as they are answered.
+    /// There and back, on average, of each of so many clients of one server, all of whom ask again
+    /// as soon as they are answered.
     pub fn round_trip_with(&self, clients: usize) -> Result<Span, Failure> {
         self.round_trips(clients, Span::ZERO)
     }
@@ -254,7 +258,8 @@ impl Primitive {
                 name,
                 Box::new(move |end| {
                     let server = end.peer("server");
-                    // One after the other: a network takes long to get over a beginning of all at once.
+                    // One after the other: a network takes long to get over a beginning of all at
+                    // once.
                     world::pause(QUIET + APART * who as u64);
                     let mut took = Span::ZERO;
                     for round in 0..ROUNDS {

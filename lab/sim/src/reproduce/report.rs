@@ -1,8 +1,9 @@
-//! The report: for every row of a paper what it says, what was measured here, and what the agreement of the two is worth.
+//! The report: for every row of a paper what it says, what was measured here, and what the
+//! agreement of the two is worth.
 //!
-//! One report serves all papers: rows are data ([`super::rows`]), experiments are functions of a bench that has measured a
-//! machine. Its headline counts inputs, calibration and predictions apart, and says so itself if there was more to choose than to
-//! choose by.
+//! One report serves all papers: rows are data ([`super::rows`]), experiments are functions of a
+//! bench that has measured a machine. Its headline counts inputs, calibration and predictions
+//! apart, and says so itself if there was more to choose than to choose by.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,8 @@ use super::rows::{Figure, Kind, Origin, Paper, Reading, Row, Treatment};
 use crate::machine::Machine;
 use crate::machine::number::{Number, Provenance};
 
-/// A figure is reached if it deviates by so much at most, in percent, or rounds to the digits that the paper prints.
+/// A figure is reached if it deviates by so much at most, in percent, or rounds to the digits that
+/// the paper prints.
 pub const WITHIN_PERCENT: f64 = 5.0;
 
 /// Measures a number of a row.
@@ -195,7 +197,8 @@ pub struct Headline {
     pub given: usize,
     /// Numbers of the machine that the paper says nothing of.
     pub assumed: usize,
-    /// By how much predictions deviate, in percent of the paper's number: half of them by less. Nothing without predictions.
+    /// By how much predictions deviate, in percent of the paper's number: half of them by less.
+    /// Nothing without predictions.
     pub median_deviation_predicted: Option<f64>,
     /// What is wrong with that.
     pub defects: Vec<String>,
@@ -225,7 +228,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Measures each row of a paper on a bench of that machine. `experiments` says how a row is measured.
+    /// Measures each row of a paper on a bench of that machine. `experiments` says how a row is
+    /// measured.
     pub fn new<B: 'static>(
         paper: &Paper,
         machine: &Machine,
@@ -275,7 +279,8 @@ impl Report {
     }
 }
 
-/// Identifiers in a text: what looks like `H-316`, or like `G-TAB1.gap.store.CM5` for a cell of a table.
+/// Identifiers in a text: what looks like `H-316`, or like `G-TAB1.gap.store.CM5` for a cell of a
+/// table.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     let words =
         text.split(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '.'));

@@ -1,6 +1,7 @@
 //! The rows of a paper: what it says, in data, and how each of its numbers is to be judged.
 //!
-//! Identifiers are those of `docs/papers/`. A row names no way to measure it; the experiments do, by its identifier.
+//! Identifiers are those of `docs/papers/`. A row names no way to measure it; the experiments do,
+//! by its identifier.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +39,11 @@ pub enum Treatment {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// The machine was given it, or what it follows from by arithmetic. The agreement says only that the number is in force.
+    /// The machine was given it, or what it follows from by arithmetic. The agreement says only
+    /// that the number is in force.
     Input,
-    /// A number of the machine was chosen by it. The agreement says that the numbers can be reconciled with each other.
+    /// A number of the machine was chosen by it. The agreement says that the numbers can be
+    /// reconciled with each other.
     Calibrated,
     /// No number of the machine was chosen by it.
     Predicted,
@@ -58,7 +61,8 @@ pub struct Figure {
     pub paper: f64,
     /// Where ours comes from.
     pub is: Origin,
-    /// The unit of its last digit, if the paper prints so few that rounding decides more than the limit.
+    /// The unit of its last digit, if the paper prints so few that rounding decides more than the
+    /// limit.
     pub printed_to: Option<f64>,
     /// The row whose experiment it repeats, if it is no experiment of its own; it is counted there.
     pub same_as: Option<String>,

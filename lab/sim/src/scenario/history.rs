@@ -1,7 +1,8 @@
-//! The history of a scenario: the messages sent and received by all processes. The checker compares them.
+//! The history of a scenario: the messages sent and received by all processes. The checker compares
+//! them.
 //!
-//! The history also carries messages between the two ends of a flow outside the network: tickets that
-//! replace others, and the refusals that an attacker is to get.
+//! The history also carries messages between the two ends of a flow outside the network: tickets
+//! that replace others, and the refusals that an attacker is to get.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,8 @@ use crate::scenario::plan::{Flow, Kind, Plan};
 use crate::time::Time;
 use crate::world::{self, ProcessId};
 
-/// Fewest bytes of a message that is known by nothing but its bytes: fewer lie in its place by chance.
+/// Fewest bytes of a message that is known by nothing but its bytes: fewer lie in its place by
+/// chance.
 const SILENT_BYTES_MIN: usize = 8;
 
 /// Models of promises that only one kind of flow has.
@@ -117,7 +119,8 @@ impl History {
         entry.report(&mut self.deliveries);
     }
 
-    /// A process lives again, and its flows begin anew where they stopped. False if all is over already.
+    /// A process lives again, and its flows begin anew where they stopped. False if all is over
+    /// already.
     pub(crate) fn revive(&mut self, plan: &Plan, process: usize) -> bool {
         if self.all_done() {
             return false;
@@ -268,8 +271,8 @@ impl<'a> Oracle<'a> {
         noise(self.seed(), number, self.length(number))
     }
 
-    /// The number of the next message of the flow, if there is one, and its sender may send it: what was so many
-    /// before it, in the same place, has come.
+    /// The number of the next message of the flow, if there is one, and its sender may send it:
+    /// what was so many before it, in the same place, has come.
     pub(crate) fn next(&self, window: u64) -> Option<u64> {
         self.read(|entry| {
             let before = entry.sent.checked_sub(window);
@@ -377,7 +380,8 @@ impl<'a> Oracle<'a> {
         self.came(number, bytes);
     }
 
-    /// Its receiver was told that so many were lost; which, it cannot know. Wrong if more came, or fewer.
+    /// Its receiver was told that so many were lost; which, it cannot know. Wrong if more came, or
+    /// fewer.
     pub(crate) fn lost_all_else(&self) {
         let mut history = self.lock();
         let history = &mut *history;
@@ -399,7 +403,8 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// A process of the flow is lost. Whatever is in flight may be lost too; if it lives again, so does the flow.
+    /// A process of the flow is lost. Whatever is in flight may be lost too; if it lives again, so
+    /// does the flow.
     pub(crate) fn lose(&self) {
         let flow = self.known();
         let lives: BTreeSet<_> = self.plan.restarted().collect();
@@ -415,7 +420,8 @@ impl<'a> Oracle<'a> {
         entry.report(&mut history.deliveries);
     }
 
-    /// Asks the models of the flow. Nothing if the flow began anew since, as the rest of an earlier life is of no matter.
+    /// Asks the models of the flow. Nothing if the flow began anew since, as the rest of an earlier
+    /// life is of no matter.
     pub(crate) fn judge<T>(
         &self,
         judge: impl FnOnce(&mut Models) -> Result<T, Violation>,

@@ -1,9 +1,10 @@
-//! Scenarios: random programs over the library in a random world with random faults, judged by the reference model.
+//! Scenarios: random programs over the library in a random world with random faults, judged by the
+//! reference model.
 //!
-//! A seed gives a [`Plan`]; a plan is run, and judged: what came is what was sent, where it was sent, once; what did not
-//! come was reported to somebody; nothing that a hostile process sends does anything; when faults are over everything comes to
-//! an end, and what was opened is closed. A plan in which something is wrong is made smaller as long as something stays
-//! wrong ([`shrink`]).
+//! A seed gives a [`Plan`]; a plan is run, and judged: what came is what was sent, where it was
+//! sent, once; what did not come was reported to somebody; nothing that a hostile process sends
+//! does anything; when faults are over everything comes to an end, and what was opened is closed. A
+//! plan in which something is wrong is made smaller as long as something stays wrong ([`shrink`]).
 
 mod flow;
 mod history;
@@ -217,8 +218,9 @@ fn inject_fault(world: &mut Simulation<'_>, ids: &[ProcessId], fault: &Fault) {
     }
 }
 
-/// A plan as small as can be found in which the first thing that is wrong is still wrong, `tell` being called for each
-/// that is smaller. Another violation would lead to another fault than the one that was found.
+/// A plan as small as can be found in which the first thing that is wrong is still wrong, `tell`
+/// being called for each that is smaller. Another violation would lead to another fault than the
+/// one that was found.
 pub fn shrink(plan: &Plan, tell: impl FnMut(&Plan)) -> Plan {
     shrink_by(plan, |plan| run(plan, false).violations, tell)
 }
@@ -249,7 +251,8 @@ fn shrink_by(
     }
 }
 
-/// What a violation says, whatever process, message or time it names: without numbers, fields of headers, and bytes.
+/// What a violation says, whatever process, message or time it names: without numbers, fields of
+/// headers, and bytes.
 fn kind(violation: &str) -> String {
     let mut depth = 0_usize;
     let says = |c: &char| {

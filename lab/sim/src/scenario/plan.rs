@@ -1,4 +1,5 @@
-//! Plans: everything that a scenario is made of, as data, so that it can be printed, read, run again and made smaller.
+//! Plans: everything that a scenario is made of, as data, so that it can be printed, read, run
+//! again and made smaller.
 
 mod chance;
 
@@ -41,7 +42,8 @@ pub enum Kind {
     Stream,
     /// Many packets each, which nothing announces (Hamlyn 2.5).
     Silent,
-    /// Many packets, gathered from send-buffer areas, which are used again as soon as that is allowed (Hamlyn 2.3).
+    /// Many packets, gathered from send-buffer areas, which are used again as soon as that is
+    /// allowed (Hamlyn 2.3).
     Gather,
     /// Parts of several senders, and of those to whom they delegate, announced once (Hamlyn 2.5).
     Group,
@@ -153,7 +155,8 @@ pub struct Flow {
     /// Who sends besides, in a group; who reads besides, of loans.
     #[serde(default)]
     pub with: Vec<usize>,
-    /// After so many messages their place is closed and opened anew, or gets another key; 0 for never.
+    /// After so many messages their place is closed and opened anew, or gets another key; 0 for
+    /// never.
     #[serde(default)]
     pub renewed_after: u32,
     /// What is sent.
@@ -208,7 +211,8 @@ pub enum Fault {
         /// At the so-manieth point of its interface's work.
         point: u32,
     },
-    /// All processes of a node are killed at once, and when it is there again new ones take their names and work.
+    /// All processes of a node are killed at once, and when it is there again new ones take their
+    /// names and work.
     Crash {
         /// Which node.
         node: u32,
@@ -316,8 +320,9 @@ impl Plan {
         chance::plan_of_hosts(&mut Random::new(seed), seed, hosts.max(1))
     }
 
-    /// Whether everything that is sent must come: nobody is killed, and no two nodes are apart for so long that they give
-    /// each other up. Whatever else the network does, what is lost is sent again.
+    /// Whether everything that is sent must come: nobody is killed, and no two nodes are apart for
+    /// so long that they give each other up. Whatever else the network does, what is lost is sent
+    /// again.
     pub fn is_lossless(&self) -> bool {
         let apart_ps = |part: &Impairment| match part {
             Impairment::Partition { cuts } => cuts

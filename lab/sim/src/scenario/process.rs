@@ -1,5 +1,5 @@
-//! The program of a process: opens the end points of its flows, sends and receives until nothing is left, and closes
-//! everything.
+//! The program of a process: opens the end points of its flows, sends and receives until nothing is
+//! left, and closes everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ use crate::scenario::plan::{Plan, TIMEOUT};
 use crate::time::{Span, Time};
 use crate::world::{self, kernel};
 
-/// After the last fault everything must come within this; far longer than it takes, also where half of all frames are lost and one
-/// packet of 256 bytes is in flight at a time.
+/// After the last fault everything must come within this; far longer than it takes, also where half
+/// of all frames are lost and one packet of 256 bytes is in flight at a time.
 pub(crate) const SETTLES_NS: u64 = 1_600_000_000;
 /// How long a process that has nothing to do sleeps: at first, and at most.
 const REST_FIRST: Span = Span::from_us(20);
@@ -26,8 +26,8 @@ const REST_MAX: Span = Span::from_us(1_000);
 /// How long an answer may take at a time, and how often it is asked for.
 const ANSWER: Wait = Wait::For(std::time::Duration::from_micros(500));
 const QUESTIONS: u32 = 40;
-/// So long after the death of a process those that never met it know of it, and those that have a link to it on which they have nothing
-/// to send: whom nothing is asked, nobody misses.
+/// So long after the death of a process those that never met it know of it, and those that have a
+/// link to it on which they have nothing to send: whom nothing is asked, nobody misses.
 const STRANGERS: Span = Span::from_us(5_000);
 const IDLERS: Span = Span::from_us(3 * TIMEOUT.as_ns() / 1_000);
 /// At the end, what is still on its way comes to rest in so many looks, and such pauses.
@@ -335,7 +335,8 @@ impl<'a> Process<'a> {
         Ok(moved)
     }
 
-    /// Waits for anything at all, or in one of the receiver for what comes there. How long the next rest is.
+    /// Waits for anything at all, or in one of the receiver for what comes there. How long the next
+    /// rest is.
     fn rest(&mut self, rest: Span) -> Result<Span, String> {
         let now = world::now();
         let due = self.outgoing.iter().map(|outgoing| outgoing.due);
@@ -368,8 +369,9 @@ impl<'a> Process<'a> {
             let links: BTreeMap<_, _> = links.collect();
             drop(interface);
             let mut known = self.known.remove(&other).unwrap_or_default();
-            // A peer that gave this process up may be linked again before the old link ends here: what was under way over
-            // that is lost all the same. Where nobody gives up, the second link is one too many, and goes.
+            // A peer that gave this process up may be linked again before the old link ends here:
+            // what was under way over that is lost all the same. Where nobody gives up, the second
+            // link is one too many, and goes.
             let is_relinked = known.iter().any(|(link, interface)| {
                 !links.contains_key(link) && links.values().any(|other| other == interface)
             });
@@ -435,8 +437,8 @@ impl<'a> Process<'a> {
         });
     }
 
-    /// Ends all links. A slot for answers stays open until they have come, or their link has ended, and a host that crashed
-    /// is given up late.
+    /// Ends all links. A slot for answers stays open until they have come, or their link has ended,
+    /// and a host that crashed is given up late.
     fn disconnect_all(&self) {
         let peers = self.program.session();
         let links: Vec<_> = peers.peers().map(|(link, _)| link).collect();
@@ -459,7 +461,8 @@ impl<'a> Process<'a> {
         // What is still on its way comes to rest.
         for _ in 0..LAST_LOOKS {
             self.look(Wait::Poll)?;
-            // What dropped ends left behind is done in the next call, and a process without receiver has made none.
+            // What dropped ends left behind is done in the next call, and a process without
+            // receiver has made none.
             let _ = self.program.wait(Wait::Poll);
             world::pause(LAST_PAUSE);
         }

@@ -1,4 +1,5 @@
-//! Clocks of nodes, beside the time of the world: they begin anywhere and go too fast or too slow, and no two of them alike.
+//! Clocks of nodes, beside the time of the world: they begin anywhere and go too fast or too slow,
+//! and no two of them alike.
 
 use serde::{Deserialize, Serialize};
 

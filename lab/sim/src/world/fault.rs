@@ -1,4 +1,5 @@
-//! What happens to processes: they are killed, or stopped for a while, between calls of their library or inside of one.
+//! What happens to processes: they are killed, or stopped for a while, between calls of their
+//! library or inside of one.
 
 use crate::time::{Span, Time};
 use crate::world::ProcessId;
@@ -23,8 +24,8 @@ pub fn killed_at(process: ProcessId) -> Option<Time> {
     kernel::with(|kernel| kernel.processes.get(process.0 as usize)?.killed_at)
 }
 
-/// Whether a process has come to its end and given back what it had, such as names. One that is killed in the middle of a call
-/// does so a little later.
+/// Whether a process has come to its end and given back what it had, such as names. One that is
+/// killed in the middle of a call does so a little later.
 pub fn has_ended(process: ProcessId) -> bool {
     kernel::with(|kernel| kernel.tasks.of_process(process.0).is_empty())
 }
@@ -51,8 +52,8 @@ pub fn resume(process: ProcessId) {
 }
 
 impl Kernel {
-    /// What is to happen to the running task's process at this point begins: from now on none of its tasks has a processor.
-    /// Whether anything does.
+    /// What is to happen to the running task's process at this point begins: from now on none of
+    /// its tasks has a processor. Whether anything does.
     pub(super) fn begin_fault(&mut self) -> bool {
         let process = self.tasks.running_process();
         let Some(number) = process.filter(|_| !self.is_dying()) else {

@@ -1,8 +1,8 @@
 //! The kernel of the world: the event queue, and the running task.
 //!
-//! Everything that happens is an entry of the queue with an instant and a number; the numbers decide among
-//! entries of one instant, so a seed decides all. A program that runs is at an instant of its own: what its calls cost is
-//! put down as a debt, and paid when it next waits.
+//! Everything that happens is an entry of the queue with an instant and a number; the numbers
+//! decide among entries of one instant, so a seed decides all. A program that runs is at an instant
+//! of its own: what its calls cost is put down as a debt, and paid when it next waits.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -129,8 +129,8 @@ impl Kernel {
         self.now + self.tasks.debt()
     }
 
-    /// The running task passes that point of an interface's work, which takes time on a machine, or a random time. Whether it
-    /// took any.
+    /// The running task passes that point of an interface's work, which takes time on a machine, or
+    /// a random time. Whether it took any.
     fn charge_point(&mut self, point: Point) -> bool {
         let local = self.local();
         let mut takes = Span::ZERO;
@@ -148,8 +148,9 @@ impl Kernel {
         takes != Span::ZERO && self.tasks.running().is_some()
     }
 
-    /// The transport of an interface passes a point. It is locked meanwhile, so what this takes is paid at the task's next point. A
-    /// host that looks after the transport for want of a task occupies its machine.
+    /// The transport of an interface passes a point. It is locked meanwhile, so what this takes is
+    /// paid at the task's next point. A host that looks after the transport for want of a task
+    /// occupies its machine.
     pub(crate) fn charge_transport(&mut self, point: Point) {
         if self.tasks.running().is_some() {
             self.charge_point(point);
@@ -160,7 +161,8 @@ impl Kernel {
         }
     }
 
-    /// On a machine, those of the running task's process that look all the time see what it does as soon as it is done.
+    /// On a machine, those of the running task's process that look all the time see what it does as
+    /// soon as it is done.
     fn wake_lookers(&mut self) {
         if self.charges.is_none() {
             return;
@@ -335,8 +337,8 @@ pub(crate) fn with_if_any(act: impl FnOnce(&mut Kernel)) {
     });
 }
 
-/// The running task passes that point, in the middle of a call. If it takes time, others go on before the next step of the
-/// task's call. There its process may be killed or stopped as a whole.
+/// The running task passes that point, in the middle of a call. If it takes time, others go on
+/// before the next step of the task's call. There its process may be killed or stopped as a whole.
 pub(crate) fn pass(point: Point) {
     let unwinds = std::thread::panicking();
     let waits = with(|kernel| kernel.charge_point(point) | (!unwinds && kernel.begin_fault()));

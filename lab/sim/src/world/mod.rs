@@ -1,7 +1,9 @@
-//! The world: nodes with processors, processes with tasks, and the run from the first event to the last.
+//! The world: nodes with processors, processes with tasks, and the run from the first event to the
+//! last.
 //!
-//! [`Simulation`] is made, given nodes and programs, and run. Inside a program the library is used as
-//! everywhere ([`crate::host::open`]); besides, there are [`now`], [`pause`], and what a parent may do to processes.
+//! [`Simulation`] is made, given nodes and programs, and run. Inside a program the library is used
+//! as everywhere ([`crate::host::open`]); besides, there are [`now`], [`pause`], and what a parent
+//! may do to processes.
 
 pub(crate) mod clock;
 mod fault;
@@ -41,7 +43,8 @@ pub struct ProcessId(pub(crate) u32);
 #[derive(Debug)]
 pub(crate) struct Node {
     processors: usize,
-    /// When each of its processors is free, by the job that has it: jobs have them at different times.
+    /// When each of its processors is free, by the job that has it: jobs have them at different
+    /// times.
     free: Vec<Vec<Time>>,
     clock: Clock,
 }
@@ -98,7 +101,8 @@ pub struct Outcome {
     pub seen: BTreeSet<Cow<'static, str>>,
     /// Packets that came over links without a network, counted where jobs share processors.
     pub arrivals: Arrivals,
-    /// What went wrong: panics first, of programs or of what carries for them, then programs that nothing can wake any more.
+    /// What went wrong: panics first, of programs or of what carries for them, then programs that
+    /// nothing can wake any more.
     pub failures: Vec<String>,
 }
 
@@ -126,9 +130,9 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Has links between nodes go over that network, whose hosts are the nodes in their order: what is lost is sent
-    /// again. A link ends whose peer answers nothing for `timeout`, or takes nothing for ten times that; it should be
-    /// far longer than a round trip.
+    /// Has links between nodes go over that network, whose hosts are the nodes in their order: what
+    /// is lost is sent again. A link ends whose peer answers nothing for `timeout`, or takes
+    /// nothing for ten times that; it should be far longer than a round trip.
     pub fn set_network(&mut self, network: Carrier, timeout: Span) {
         let wires = Wires::new(
             timeout,
@@ -138,8 +142,8 @@ impl<'a> Simulation<'a> {
         self.kernel.frames = Some(Frames::new(network, wires));
     }
 
-    /// Has programs take what that machine says, at the points that the library's code passes and on the wire between nodes.
-    /// Nothing else that programs do takes time then.
+    /// Has programs take what that machine says, at the points that the library's code passes and
+    /// on the wire between nodes. Nothing else that programs do takes time then.
     pub fn set_machine(&mut self, machine: Machine) {
         let link = machine.link();
         self.kernel.settings.far = Path {
@@ -153,7 +157,8 @@ impl<'a> Simulation<'a> {
         self.kernel.charges = Some(Charges::new(machine));
     }
 
-    /// Has several jobs share the processors of all nodes. Programs are of job 0 unless [`Self::set_job`] says otherwise.
+    /// Has several jobs share the processors of all nodes. Programs are of job 0 unless
+    /// [`Self::set_job`] says otherwise.
     pub fn set_schedule(&mut self, schedule: Schedule) {
         self.kernel.time_slices = Some(schedule);
     }
@@ -196,7 +201,8 @@ impl<'a> Simulation<'a> {
         process
     }
 
-    /// Has that happen to a process when it passes the so-manieth point of its interfaces' work, from 1 on.
+    /// Has that happen to a process when it passes the so-manieth point of its interfaces' work,
+    /// from 1 on.
     pub fn at_point(&mut self, process: ProcessId, point: u64, fault: AtPoint) {
         if let Some(process) = self.kernel.processes.get_mut(process.0 as usize) {
             process.at_points.insert(point, fault);
@@ -225,7 +231,8 @@ impl<'a> Simulation<'a> {
             pending_tasks: self.pending_tasks,
             coroutines: BTreeMap::new(),
         };
-        // Outside of programs too, the world ends at a panic, and says so: whoever runs many worlds keeps the seed.
+        // Outside of programs too, the world ends at a panic, and says so: whoever runs many worlds
+        // keeps the seed.
         let ended = catch_unwind(AssertUnwindSafe(|| run.go_on(until)));
         if let Some(failure) = ended.err().and_then(task::message_of) {
             kernel::with(|kernel| kernel.fail(format!("outside of programs: {failure}")));
@@ -236,7 +243,8 @@ impl<'a> Simulation<'a> {
         // Coroutines that are left unwind while there is a kernel to tell.
         run.end_all();
         let mut kernel = kernel::remove().expect("it was installed above");
-        // A world that a failure has ended leaves all of its programs where they were, which says nothing.
+        // A world that a failure has ended leaves all of its programs where they were, which says
+        // nothing.
         let stuck = if has_failed { Vec::new() } else { stuck };
         for name in stuck {
             let why = if late {
@@ -362,7 +370,8 @@ impl Kernel {
         let now = self.now();
         let process = self.processes.get_mut(number)?;
         if process.is_killed() {
-            // It only unwinds. What is beside a program goes first, as it may hold what the program's end needs.
+            // It only unwinds. What is beside a program goes first, as it may hold what the
+            // program's end needs.
             if !self.beside.contains(&task) && self.unwinds_beside(number as u32) {
                 self.schedule(now, What::Wake { task, epoch });
                 return None;
@@ -481,7 +490,8 @@ pub fn pause(span: Span) {
     }
 }
 
-/// The running task waits until another of its process has had a turn: that holds what this one needs.
+/// The running task waits until another of its process has had a turn: that holds what this one
+/// needs.
 pub(crate) fn let_others() {
     kernel::with(|kernel| {
         let task = kernel.tasks.running();
@@ -508,8 +518,9 @@ pub fn user_time() -> Span {
     kernel::with(|kernel| kernel.own().map_or(Span::ZERO, |own| own.user_time))
 }
 
-/// Has something be done when the calling program has had processors for so long from now on, unless that is taken back before. Time
-/// in which it sleeps, or another job has its processors, does not count. A program has one such timer: the last that it set.
+/// Has something be done when the calling program has had processors for so long from now on,
+/// unless that is taken back before. Time in which it sleeps, or another job has its processors,
+/// does not count. A program has one such timer: the last that it set.
 pub fn set_user_timer(after: Span, act: impl FnOnce() + 'static) {
     kernel::with(|kernel| {
         if let Some(own) = kernel.own() {

@@ -1,8 +1,10 @@
-//! Time slices: what becomes of a program's time where several jobs have a node's processors by turns.
+//! Time slices: what becomes of a program's time where several jobs have a node's processors by
+//! turns.
 //!
-//! All nodes serve the jobs in the same order, each job for one slice, as a loose gang scheduler does (two-case delivery,
-//! section 5). A node whose clock is late changes from one to the next late. What a board beside the processors does goes on in all
-//! slices. Switching costs what a machine's file has for it elsewhere, or nothing.
+//! All nodes serve the jobs in the same order, each job for one slice, as a loose gang scheduler
+//! does (two-case delivery, section 5). A node whose clock is late changes from one to the next
+//! late. What a board beside the processors does goes on in all slices. Switching costs what a
+//! machine's file has for it elsewhere, or nothing.
 
 use crate::time::{Span, Time};
 

@@ -16,18 +16,22 @@ pub struct Settings {
     pub near: Path,
     /// The way between two nodes.
     pub far: Path,
-    /// Up to so long after a packet has come, its sender looks whether the receiver sleeps, and rings.
+    /// Up to so long after a packet has come, its sender looks whether the receiver sleeps, and
+    /// rings.
     pub ring_delay: Span,
-    /// Whether tasks that are ready at the same instant go on in a random order; otherwise in that in which they were woken.
+    /// Whether tasks that are ready at the same instant go on in a random order; otherwise in that
+    /// in which they were woken.
     pub shuffles: bool,
-    /// A point of an interface's work takes a random time up to this, so that what happens elsewhere falls between the
-    /// steps of a call.
+    /// A point of an interface's work takes a random time up to this, so that what happens
+    /// elsewhere falls between the steps of a call.
     pub point_max: Span,
     /// How long a program polls before it sleeps.
     pub spin: Span,
-    /// How long a program that polls, and waits for anything at all, looks at nothing else unless something comes.
+    /// How long a program that polls, and waits for anything at all, looks at nothing else unless
+    /// something comes.
     pub moment: Span,
-    /// Packets that a link holds, before its sender must wait; over a network, frames that are not acknowledged.
+    /// Packets that a link holds, before its sender must wait; over a network, frames that are not
+    /// acknowledged.
     pub link_packets: u32,
     /// The largest payload of a packet, in bytes: 256 to 65,536.
     pub packet_payload_bytes: usize,

@@ -106,7 +106,8 @@ impl Tasks {
         self.looks
     }
 
-    /// The running task has done something. Whether it has done so much in this turn that it will never wait; said once.
+    /// The running task has done something. Whether it has done so much in this turn that it will
+    /// never wait; said once.
     pub(crate) fn count_operation(&mut self) -> bool {
         self.operations += 1;
         self.running.is_some() && self.operations == OPERATIONS_MAX
@@ -145,7 +146,8 @@ impl Tasks {
         known.is_parked
     }
 
-    /// The wait of a task whose process is killed, in whose middle or outside of a call: it ends now.
+    /// The wait of a task whose process is killed, in whose middle or outside of a call: it ends
+    /// now.
     pub(crate) fn interrupted(&self, task: u32) -> Option<u32> {
         let known = self.known.get(task as usize)?;
         (known.waits && known.begun && !known.ended).then_some(known.epoch)
@@ -244,8 +246,8 @@ thread_local! {
     static PANIC_PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// From now on failures say where their panics were, which only a hook of the process learns. The hook that was set before
-/// is called as well, unless `is_quiet`.
+/// From now on failures say where their panics were, which only a hook of the process learns. The
+/// hook that was set before is called as well, unless `is_quiet`.
 pub fn remember_panic_places(is_quiet: bool) {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {
@@ -262,7 +264,8 @@ pub fn remember_panic_places(is_quiet: bool) {
     });
 }
 
-/// What a panic says, and where it was if that is remembered; nothing for the end of a killed process.
+/// What a panic says, and where it was if that is remembered; nothing for the end of a killed
+/// process.
 pub(crate) fn message_of(payload: Box<dyn Any + Send>) -> Option<String> {
     if payload.is::<Killed>() {
         return None;
@@ -280,8 +283,9 @@ pub(crate) fn message_of(payload: Box<dyn Any + Send>) -> Option<String> {
     })
 }
 
-/// The running task waits until it is woken, or until then; what it has done so far has taken its time by the end. May
-/// end early. Does nothing in a process that was killed, whose tasks are about to end.
+/// The running task waits until it is woken, or until then; what it has done so far has taken its
+/// time by the end. May end early. Does nothing in a process that was killed, whose tasks are about
+/// to end.
 pub(crate) fn wait(until: Option<Time>) {
     wait_as(until, Way::Waits);
 }
@@ -291,7 +295,8 @@ pub(crate) fn park(until: Time) {
     wait_as(Some(until), Way::Parks);
 }
 
-/// The running task lets others go on until what it has done so far has taken its time. Ends no earlier, and by nothing else.
+/// The running task lets others go on until what it has done so far has taken its time. Ends no
+/// earlier, and by nothing else.
 pub(crate) fn pay() {
     wait_as(Some(Time::ZERO), Way::Pays);
 }

@@ -1,4 +1,5 @@
-//! Packets that come in: honest ones in any order, and hostile ones; by whichever way is open to them.
+//! Packets that come in: honest ones in any order, and hostile ones; by whichever way is open to
+//! them.
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES_WITH_WORD};
@@ -163,7 +164,8 @@ impl Driver {
             .memory_is(area, start, &bytes[start as usize..end as usize])
     }
 
-    /// Gives a packet to the engine by one of the ways that its form allows; whether it was taken as awaited.
+    /// Gives a packet to the engine by one of the ways that its form allows; whether it was taken
+    /// as awaited.
     fn take(&mut self, packet: &Packet, waiting: Option<usize>) -> (Reception, bool) {
         let waiting = waiting.map(|queue| self.queues[queue].0);
         let way = self.random.below(4);
@@ -223,7 +225,8 @@ impl Driver {
 fn short(packet: &Packet) -> Option<Short> {
     let header = &packet.header;
     let to = Address::new(header.slot, header.metadata_index);
-    // With metadata it is for an entry, without it is in fast mode. A word of metadata leaves no room for a delta.
+    // With metadata it is for an entry, without it is in fast mode. A word of metadata leaves no
+    // room for a delta.
     let word = match packet.word() {
         None if packet.metadata.is_empty() && to.is_fast() => header.word,
         Some(metadata) if !to.is_fast() && header.word == 0 => metadata,

@@ -1,12 +1,13 @@
-//! What the driver lends to the engine, made of plain vectors. Nothing here asserts: a mutated engine may ask for anything,
-//! and it is the model that judges.
+//! What the driver lends to the engine, made of plain vectors. Nothing here asserts: a mutated
+//! engine may ask for anything, and it is the model that judges.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Area, Denied, LinkId, Part, Payload, TxLinks, Unsent};
 use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::Header;
 
-/// What the engine's own tests lend to it. Its areas and packets in place serve here, too; its links assert.
+/// What the engine's own tests lend to it. Its areas and packets in place serve here, too; its
+/// links assert.
 #[path = "../../../../crates/engine/tests/host/mod.rs"]
 mod engine;
 

@@ -1,4 +1,5 @@
-//! Messages that honest senders send, by every call that sends, and what becomes of them on their way out.
+//! Messages that honest senders send, by every call that sends, and what becomes of them on their
+//! way out.
 
 use hamlyn_engine::counting::{Share, packets_needed};
 use hamlyn_engine::limits::{
@@ -215,7 +216,8 @@ impl Driver {
         };
         let mut number = self.random.below(self.termini.len() as u64) as usize;
         if draft.is_plain() {
-            // Such messages look alike. If two termini had them, the model could not tell whose left.
+            // Such messages look alike. If two termini had them, the model could not tell whose
+            // left.
             number = 0;
         }
         let id = self.termini[number].id;

@@ -1,5 +1,5 @@
-//! Drives both halves of an engine with random operations, packets in random order and hostile packets, and asks the
-//! reference model after every event.
+//! Drives both halves of an engine with random operations, packets in random order and hostile
+//! packets, and asks the reference model after every event.
 #![allow(
     unreachable_pub,
     dead_code,
@@ -543,7 +543,8 @@ fn modulus(counting: Counting) -> u128 {
     }
 }
 
-/// The short packet with that header, word and data, if there are no more data than a short packet has.
+/// The short packet with that header, word and data, if there are no more data than a short packet
+/// has.
 fn short_of(header: &Header, word: u64, data: &[u8]) -> Option<Short> {
     let to = Address::new(header.slot, header.metadata_index);
     let length = Some(data.len()).filter(|&length| length <= SHORT_BYTES_WITH_WORD)?;

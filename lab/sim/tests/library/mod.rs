@@ -1,5 +1,5 @@
-//! Random programs over the library's protocols on one interface that sends to itself, judged by the reference model:
-//! every message once, as it was sent, where it was sent.
+//! Random programs over the library's protocols on one interface that sends to itself, judged by
+//! the reference model: every message once, as it was sent, where it was sent.
 //!
 //! Written over any host. Nothing here waits, so one thread plays all processes.
 #![allow(

@@ -1,4 +1,5 @@
-//! Slots of one's own making, and senders of whom some hold tickets that are stolen, stale or made up.
+//! Slots of one's own making, and senders of whom some hold tickets that are stolen, stale or made
+//! up.
 
 use hamlyn::engine::counting::Counting;
 use hamlyn::engine::key::Key;
@@ -18,7 +19,8 @@ const AREA_BYTES: usize = 1_024;
 const SLOTS: usize = 3;
 const ENTRIES: usize = 2;
 const QUEUE_ENTRIES: usize = 64;
-/// Looks at the queue in which a message must have come, if something shows that it has; and if nothing does.
+/// Looks at the queue in which a message must have come, if something shows that it has; and if
+/// nothing does.
 const LOOKS_MAX: u32 = 1_000;
 const LOOKS_MIN: u32 = 8;
 
@@ -189,7 +191,8 @@ impl Strangers {
             0 => ticket.key = Key::from_bits(random.bits()),
             1 => ticket.metadata_index = FAST_INDEX,
             2 => ticket.metadata_index = random.below(4) as u16,
-            // A place that ends just behind the slot, or behind the entry's limits, or begins before them.
+            // A place that ends just behind the slot, or behind the entry's limits, or begins
+            // before them.
             3 => ticket.base = place.slot.length_bytes() - 15,
             4 => ticket.length_bytes += 1,
             5 => ticket.base = ticket.base.saturating_sub(1),

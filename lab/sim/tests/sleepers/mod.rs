@@ -8,7 +8,8 @@ use hamlyn_sim::world::{self, Outcome, Settings, Simulation};
 
 const MESSAGES: u64 = 200;
 
-/// One program sends to another, at random intervals, which answers now and then; both wait for ever.
+/// One program sends to another, at random intervals, which answers now and then; both wait for
+/// ever.
 fn history(seed: u64, strategy: Strategy) -> Outcome {
     let settings = Settings {
         seed,
@@ -60,7 +61,8 @@ fn history(seed: u64, strategy: Strategy) -> Outcome {
                         .session()
                         .send_msg(terminus, &target, &message, Wait::Forever)
                         .unwrap();
-                    // The other receives afterwards, and sleeps until then. Who sends is drawn; whether it is fenced is not.
+                    // The other receives afterwards, and sleeps until then. Who sends is drawn;
+                    // whether it is fenced is not.
                     if word % 5 == 0 && word + 1 < MESSAGES {
                         let fenced = manager.session().fence(Wait::Forever);
                         assert_eq!(fenced, Ok(()));

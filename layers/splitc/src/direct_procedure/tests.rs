@@ -86,7 +86,8 @@ fn a_processor_that_sleeps_is_woken_by_what_it_waits_for() {
         }
         runtime.barrier()?;
         if runtime.proc() == 1 {
-            // It may have woken by itself at that very moment, but the message was sent, or its sleep was over.
+            // It may have woken by itself at that very moment, but the message was sent, or its
+            // sleep was over.
             assert_eq!(runtime.own_word(ATTENTION) & ASLEEP, 0);
         }
         runtime.barrier()

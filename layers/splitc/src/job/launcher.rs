@@ -1,7 +1,9 @@
-//! What a launcher says of a process: which it is, of how many, in which job, and where the others are.
+//! What a launcher says of a process: which it is, of how many, in which job, and where the others
+//! are.
 //!
-//! `hamlyn run`, `mpirun` of Open MPI, `srun` of Slurm, and launchers that set the variables of PMI are understood. A number of
-//! processes that does not belong to this process alone is refused or not used: the script of an `sbatch` is no member of a job.
+//! `hamlyn run`, `mpirun` of Open MPI, `srun` of Slurm, and launchers that set the variables of PMI
+//! are understood. A number of processes that does not belong to this process alone is refused or
+//! not used: the script of an `sbatch` is no member of a job.
 
 use super::{HOSTS, JOB, PROCS, RANK, environment};
 use crate::address::PROCS_MAX;
@@ -59,7 +61,8 @@ const OPEN_MPI: Launcher = Launcher {
     here: Some("OMPI_COMM_WORLD_LOCAL_SIZE"),
 };
 
-/// Of a step: the allocation around it has variables of the same kind, which scripts see that are no processes of a job.
+/// Of a step: the allocation around it has variables of the same kind, which scripts see that are
+/// no processes of a job.
 const SLURM: Launcher = Launcher {
     rank: "SLURM_PROCID",
     size: "SLURM_STEP_NUM_TASKS",
@@ -169,7 +172,8 @@ impl Launcher {
     }
 }
 
-/// The name with what a name cannot have replaced, and not too long: the end of it differs between jobs.
+/// The name with what a name cannot have replaced, and not too long: the end of it differs between
+/// jobs.
 pub(super) fn allowed_name(name: &str) -> String {
     let allowed = |letter: char| match letter {
         'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '-' => letter,
@@ -193,7 +197,8 @@ fn slurm_here(get: Get<'_>) -> Option<u32> {
     Some(get("SLURM_GTIDS")?.split(',').count() as u32)
 }
 
-/// Where the processors of a step of Slurm are, if they lie in blocks: its list of nodes beside its list of counts.
+/// Where the processors of a step of Slurm are, if they lie in blocks: its list of nodes beside its
+/// list of counts.
 fn slurm_hosts(get: Get<'_>, proc: u32, procs: u32) -> Option<Vec<(Option<String>, u32)>> {
     let nodes = expand_nodes(&get("SLURM_STEP_NODELIST")?)?;
     if nodes.len() < 2 {

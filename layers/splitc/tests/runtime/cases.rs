@@ -174,7 +174,8 @@ pub(crate) fn all_store_sync_waits_for_all(world: World) {
     });
 }
 
-/// Nobody waits between the two: the first to leave `all_store_sync` stores while others are still in it.
+/// Nobody waits between the two: the first to leave `all_store_sync` stores while others are still
+/// in it.
 pub(crate) fn stores_right_after_all_store_sync_are_counted(world: World) {
     world.run(3, &|runtime| {
         let (own, procs) = (u64::from(runtime.proc()), u64::from(runtime.procs()));
@@ -388,7 +389,8 @@ pub(crate) fn broadcasts_come_from_any_root(world: World) {
     }
 }
 
-/// A processor that needs nobody else's value goes on at once; those behind must still find each value.
+/// A processor that needs nobody else's value goes on at once; those behind must still find each
+/// value.
 pub(crate) fn values_of_many_collectives_do_not_mix(world: World) {
     world.run(3, &|runtime| {
         let own = u64::from(runtime.proc());
@@ -450,7 +452,8 @@ pub(crate) fn spread_arrays_lie_where_pointers_step(world: World) {
     });
 }
 
-/// Processors take turns in a random order that all know, so a plain array says what each read must find.
+/// Processors take turns in a random order that all know, so a plain array says what each read must
+/// find.
 pub(crate) fn random_programs_agree_with_a_model(world: World) {
     const WORDS: u64 = 40;
     world.run(3, &|runtime| {

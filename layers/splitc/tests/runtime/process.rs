@@ -1,4 +1,5 @@
-//! The runtime in processes: processors as threads with interfaces of their own, with every strategy.
+//! The runtime in processes: processors as threads with interfaces of their own, with every
+//! strategy.
 
 #[macro_use]
 mod table;

@@ -1,4 +1,5 @@
-//! What a sender makes of answers, and of silence: each answer is made by hand, so that time and contents are exact.
+//! What a sender makes of answers, and of silence: each answer is made by hand, so that time and
+//! contents are exact.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -154,7 +155,8 @@ fn frames_refused_in_one_round_lengthen_the_pause_once() {
     }
 }
 
-/// An acknowledgement that comes sooner after a retransmission than a round trip takes is that of the first transmission.
+/// An acknowledgement that comes sooner after a retransmission than a round trip takes is that of
+/// the first transmission.
 #[test]
 fn an_early_acknowledgement_shows_that_nothing_was_lost() {
     for (after_ns, is_early) in [(ROUND_TRIP_NS / 2, true), (ROUND_TRIP_NS + 200, false)] {
@@ -181,7 +183,8 @@ fn an_acknowledgement_of_a_frame_thought_lost_opens_the_window_again() {
     assert_eq!(window(&sender), before);
 }
 
-/// What the newest acknowledged frame says of those before it stays true when an older one is acknowledged.
+/// What the newest acknowledged frame says of those before it stays true when an older one is
+/// acknowledged.
 #[test]
 fn an_older_acknowledgement_takes_nothing_back() {
     let mut sender = measured(settings());
@@ -215,7 +218,8 @@ fn an_older_acknowledgement_of_another_path_takes_nothing_back() {
     assert_eq!(sent(&mut sender, lost_ns + 200).len(), 1);
 }
 
-/// The clock may stand still while a frame comes: what it shows to be lost is sent again all the same.
+/// The clock may stand still while a frame comes: what it shows to be lost is sent again all the
+/// same.
 #[test]
 fn what_a_frame_shows_is_seen_though_no_time_has_passed() {
     let mut sender = measured(settings());
@@ -227,7 +231,8 @@ fn what_a_frame_shows_is_seen_though_no_time_has_passed() {
     assert_eq!((again.len(), again[0].flags & ASK), (1, ASK));
 }
 
-/// 4.4.4: a NACK is of the latest transmission only if it has its timestamp, so no two transmissions have the same.
+/// 4.4.4: a NACK is of the latest transmission only if it has its timestamp, so no two
+/// transmissions have the same.
 #[test]
 fn two_transmissions_differ_in_their_timestamp_however_soon_they_follow() {
     let mut sender = measured(Settings {
@@ -292,7 +297,8 @@ fn each_path_that_asks_has_an_answer() {
     assert_eq!((next(), next(), next()), (Some(0), Some(2), None));
 }
 
-/// A frame with packets has room for few acknowledgements. If the peer asked for them, a frame with the others follows at once.
+/// A frame with packets has room for few acknowledgements. If the peer asked for them, a frame with
+/// the others follows at once.
 #[test]
 fn acknowledgements_that_were_asked_for_do_not_wait_for_room() {
     let mut sender = new(Settings {
@@ -383,7 +389,8 @@ fn every_path_is_told_of_the_end() {
     );
 }
 
-/// A resumed association knows what it knew, and begins its patience anew, however long it was away.
+/// A resumed association knows what it knew, and begins its patience anew, however long it was
+/// away.
 #[test]
 fn a_resumed_association_goes_on() {
     let settings = Settings {
@@ -461,7 +468,8 @@ fn a_stopped_end_asks_again_before_it_gives_up() {
     assert_eq!(end.close_reason(), Some(CloseReason::NoAnswer));
 }
 
-/// What is just being taken is part of an answer that was asked for, if it does not take longer than answers may.
+/// What is just being taken is part of an answer that was asked for, if it does not take longer
+/// than answers may.
 #[test]
 fn an_answer_waits_for_what_is_being_taken_and_not_for_long() {
     let (mut sender, mut receiver) = (new(settings()), new(settings()));
@@ -479,7 +487,8 @@ fn an_answer_waits_for_what_is_being_taken_and_not_for_long() {
     receiver.taken(due_ns, token);
 }
 
-/// A frame that was sent again comes first, so that its retries run out before those of others begin; and it asks for an answer.
+/// A frame that was sent again comes first, so that its retries run out before those of others
+/// begin; and it asks for an answer.
 #[test]
 fn what_was_sent_again_is_sent_again_first() {
     let mut sender = measured(settings());

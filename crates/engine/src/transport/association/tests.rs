@@ -75,8 +75,8 @@ fn numbers_may_wrap() {
     assert_eq!(sender.send.position().0, 13);
 }
 
-/// Frames and acknowledgements are lost and come in any order, and sequence numbers go round: what lies before a mark that is
-/// settled was taken, and a mark is settled when all before it was.
+/// Frames and acknowledgements are lost and come in any order, and sequence numbers go round: what
+/// lies before a mark that is settled was taken, and a mark is settled when all before it was.
 #[test]
 fn what_lies_before_a_settled_mark_was_taken() {
     let settings = Settings {
@@ -243,7 +243,8 @@ fn frames_are_filled_when_some_are_under_way() {
     assert_eq!(sender.statistics().offered, 20);
 }
 
-/// What comes to be written in the documentation of the protocol: a frame with one packet, byte by byte.
+/// What comes to be written in the documentation of the protocol: a frame with one packet, byte by
+/// byte.
 #[test]
 fn a_frame_byte_by_byte() {
     let mut sender = new(Settings::default());
@@ -336,7 +337,8 @@ fn headers_are_what_was_written() {
     assert_eq!(FrameHeader::read(&bytes[..19]), None);
 }
 
-/// Two ends that carry nothing ask each other now and then, and go on; once one is silent, the other finds out.
+/// Two ends that carry nothing ask each other now and then, and go on; once one is silent, the
+/// other finds out.
 #[test]
 fn a_silent_peer_is_asked_and_then_given_up_on() {
     const SECOND_NS: u64 = 1_000_000_000;
@@ -404,7 +406,8 @@ fn nobody_is_asked_while_frames_are_under_way() {
     assert_eq!(sender.close_reason(), Some(CloseReason::NoAnswer));
 }
 
-/// Frames may become shorter and longer while packets are in flight; what was in a long one stays in it.
+/// Frames may become shorter and longer while packets are in flight; what was in a long one stays
+/// in it.
 #[test]
 fn frames_follow_a_limit() {
     let (mut sender, mut receiver) = (new(Settings::default()), new(Settings::default()));
@@ -468,8 +471,8 @@ fn a_long_frame_stays_whole_when_the_limit_falls() {
     assert_eq!(words, Vec::from_iter(0..40));
 }
 
-/// A path that was slow has a window far below a frame, and then a retry now and then only. Still it is found out in
-/// bounded time that nobody is there any more.
+/// A path that was slow has a window far below a frame, and then a retry now and then only. Still
+/// it is found out in bounded time that nobody is there any more.
 #[test]
 fn a_slow_path_that_falls_silent_is_given_up_on_in_time() {
     let settings = Settings::default();
@@ -588,8 +591,8 @@ fn who_was_away_does_not_give_up_on_what_is_still_unread() {
     assert_eq!(sender.outstanding(), 0);
 }
 
-/// In a round trip of one frame nobody asks for an acknowledgement that the answer brings along; who has filled half of
-/// the window does.
+/// In a round trip of one frame nobody asks for an acknowledgement that the answer brings along;
+/// who has filled half of the window does.
 #[test]
 fn who_has_room_left_does_not_ask() {
     let asks = |frame: &[u8]| Frame::read(frame).unwrap().header.flags & ASK != 0;

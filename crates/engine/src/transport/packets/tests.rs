@@ -164,7 +164,8 @@ proptest! {
     }
 }
 
-/// A stream of messages to one place takes a byte each beside its data, and its word where that is unforeseeable.
+/// A stream of messages to one place takes a byte each beside its data, and its word where that is
+/// unforeseeable.
 #[test]
 fn short_packets_are_short() {
     let mut bytes = vec![0; 400];

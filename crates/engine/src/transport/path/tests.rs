@@ -4,7 +4,8 @@ fn path() -> Path {
     Path::new(&Settings::default())
 }
 
-/// The newest timestamp goes back, with the time that it waited here; after a while any is new, as timestamps go round.
+/// The newest timestamp goes back, with the time that it waited here; after a while any is new, as
+/// timestamps go round.
 #[test]
 fn the_newest_timestamp_goes_back() {
     let mut path = path();

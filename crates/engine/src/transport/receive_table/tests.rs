@@ -9,7 +9,8 @@ fn told(table: &mut ReceiveTable, bytes: usize) -> Vec<u16> {
         .collect()
 }
 
-/// When a frame has no room for all, the next frame goes on behind what was told: nothing waits for channels before it.
+/// When a frame has no room for all, the next frame goes on behind what was told: nothing waits for
+/// channels before it.
 #[test]
 fn telling_goes_on_where_it_stopped() {
     let mut table = ReceiveTable::new(8);

@@ -25,7 +25,8 @@ fn fenced(here: &Manager<ProcessHost>, there: &Manager<ProcessHost>) -> Result<(
     }
 }
 
-/// One peer has answered, and another has not; then the fence is given up. The link to the first may have ended since.
+/// One peer has answered, and another has not; then the fence is given up. The link to the first
+/// may have ended since.
 #[test]
 fn what_a_fence_was_told_is_told_by_the_next() {
     for ends in [false, true] {

@@ -1,4 +1,5 @@
-//! Answers against what was asked, by a model of counts: a target may answer early, twice, or for more than it was asked.
+//! Answers against what was asked, by a model of counts: a target may answer early, twice, or for
+//! more than it was asked.
 
 use proptest::prelude::*;
 
@@ -59,7 +60,8 @@ impl Counted {
     }
 }
 
-/// Carries the steps out in both; the first answer that the model refuses must be refused, and no other.
+/// Carries the steps out in both; the first answer that the model refuses must be refused, and no
+/// other.
 fn agree(operations: &mut Operations, steps: &[Step]) {
     let mut model: Vec<Counted> = Vec::new();
     for &step in steps {

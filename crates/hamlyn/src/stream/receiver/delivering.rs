@@ -1,4 +1,5 @@
-//! What a stream's receiver delivers next: a record that lies in pieces of its own, or one of several that share a piece.
+//! What a stream's receiver delivers next: a record that lies in pieces of its own, or one of
+//! several that share a piece.
 
 use super::{Packed, Receiver, malformed};
 use crate::error::ReceiveError;

@@ -56,8 +56,8 @@ impl Receiver {
         let (Some(ticket), None) = (ticket, self.sender()) else {
             return self.fail("a sender that does not say who it is");
         };
-        // Credit goes back over the link by which the greeting came, and only if the ticket is of the peer there:
-        // otherwise the sender could have us write to somebody else in our name.
+        // Credit goes back over the link by which the greeting came, and only if the ticket is of
+        // the peer there: otherwise the sender could have us write to somebody else in our name.
         self.greeted_by = Some(from);
         match session.led_to(from, &ticket.destination) {
             Some(true) => self.credit = Some(Target::new(from, ticket)),
@@ -127,13 +127,15 @@ impl Receiver {
             place,
             record_bytes,
         };
-        // A grow request made in an earlier extent was granted before it came, and is only answered.
+        // A grow request made in an earlier extent was granted before it came, and is only
+        // answered.
         if place.extent == newest && extent.may_end_at(place.position) {
             if record_bytes > extent.length_bytes() {
                 let is_last_try = self.is_drained_at(place.position);
                 denied = !self.enlarge(session, place.position, record_bytes);
                 if denied && !is_last_try && record_bytes <= self.limit_bytes() {
-                    // Records that are still held are in its way: it is answered when they are released.
+                    // Records that are still held are in its way: it is answered when they are
+                    // released.
                     self.grow_request = Some(request);
                     return Ok(());
                 }
@@ -165,8 +167,8 @@ impl Receiver {
         self.options.limit_bytes.next_multiple_of(piece_bytes)
     }
 
-    /// Opens a larger extent, where the stream goes on after `position`, with room for a record of so many bytes; false if there
-    /// can be none. The sender is still to be told.
+    /// Opens a larger extent, where the stream goes on after `position`, with room for a record of
+    /// so many bytes; false if there can be none. The sender is still to be told.
     pub(super) fn enlarge<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,

@@ -1,6 +1,7 @@
-//! What a stream's sender knows of its receiver's memory, and what it has asked for: counts, and no messages. Whatever
-//! the receiver says, in whatever order and however often, it leads to an account that is possible: never more
-//! is released than was filled, never less than before, and no answer counts but that to the grow request under way.
+//! What a stream's sender knows of its receiver's memory, and what it has asked for: counts, and no
+//! messages. Whatever the receiver says, in whatever order and however often, it leads to an
+//! account that is possible: never more is released than was filled, never less than before, and no
+//! answer counts but that to the grow request under way.
 
 use crate::stream::wire::{Credit, EXTENT_MASK, ExtentNote, GrowRequest, StreamPosition, after};
 
@@ -17,7 +18,8 @@ pub(super) struct Account {
     /// Grow requests made so far, modulo 2^16, and whether the last one is not answered.
     grow_requests: u16,
     is_asking: bool,
-    /// Length of the record for which that one was made in this extent, if it is longer than the extent;
+    /// Length of the record for which that one was made in this extent, if it is longer than the
+    /// extent;
     too_long_bytes: Option<u64>,
     /// and of the record to which room was refused.
     refused_bytes: Option<u64>,
@@ -74,14 +76,15 @@ impl Account {
         }
     }
 
-    /// Whether nothing may be filled now: the receiver may let the extent end where the grow request said that it ends.
-    /// A grow request made in an earlier extent is no reason.
+    /// Whether nothing may be filled now: the receiver may let the extent end where the grow
+    /// request said that it ends. A grow request made in an earlier extent is no reason.
     #[inline]
     pub(super) fn is_held(&self) -> bool {
         self.is_held
     }
 
-    /// The grow request that may be made now for a record of that length. One at a time: the receiver has one entry for them.
+    /// The grow request that may be made now for a record of that length. One at a time: the
+    /// receiver has one entry for them.
     pub(super) fn grow_request(&self, record_bytes: u64) -> Option<GrowRequest> {
         (!self.is_asking && !self.is_moving).then_some(GrowRequest {
             place: self.place(),
@@ -97,7 +100,8 @@ impl Account {
         self.too_long_bytes = (pieces_needed > self.pieces).then_some(grow_request.record_bytes);
     }
 
-    /// Whether room for a record no longer than that was refused for good. Says it once: it may be asked again.
+    /// Whether room for a record no longer than that was refused for good. Says it once: it may be
+    /// asked again.
     pub(super) fn take_refusal(&mut self, record_bytes: u64) -> bool {
         let refused = self
             .refused_bytes

@@ -54,7 +54,8 @@ impl Sender {
         }
     }
 
-    /// What the receiver is still to be told: where the last whole record ended, and whether there was to be more.
+    /// What the receiver is still to be told: where the last whole record ended, and whether there
+    /// was to be more.
     fn last_word(&self, is_given_up: bool) -> Option<LastWord> {
         if self.closing.is_some() || self.account.closed {
             return None;

@@ -1,4 +1,5 @@
-//! What is copied because its sender would not wait, records and packs of them, and goes as the link has room.
+//! What is copied because its sender would not wait, records and packs of them, and goes as the
+//! link has room.
 
 use hamlyn_engine::terminus::{Completion, GatherPiece};
 use hamlyn_host::Host;

@@ -100,7 +100,8 @@ fn senders_must_pass_a_barrier_only_if_there_are_any_on_this_host() {
     assert!(linked.has_doorbells());
 }
 
-/// Handshakes that are not over count as the links that they may become, and no peer has two of them.
+/// Handshakes that are not over count as the links that they may become, and no peer has two of
+/// them.
 #[test]
 fn who_is_welcomed_has_the_place_of_a_link() {
     let registry = Registry::new(OWN, 3).unwrap();

@@ -1,6 +1,8 @@
-//! Cookies: proof that an initiator receives at the address that it gives. Nothing is stored for one.
+//! Cookies: proof that an initiator receives at the address that it gives. Nothing is stored for
+//! one.
 //!
-//! A cookie is a code of the source's address under a secret that changes; it is valid for as long as the secret after it is young, too.
+//! A cookie is a code of the source's address under a secret that changes; it is valid for as long
+//! as the secret after it is young, too.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,7 +10,8 @@ use ring::hmac;
 
 use super::super::randomness::{NoRandom, Source};
 
-/// How long cookies are made with one secret, in nanoseconds; a cookie is valid for one to two such times.
+/// How long cookies are made with one secret, in nanoseconds; a cookie is valid for one to two such
+/// times.
 const ROTATION_NS: u64 = 120_000_000_000;
 
 pub(super) struct CookieKey {

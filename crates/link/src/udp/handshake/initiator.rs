@@ -19,7 +19,8 @@ use super::{Answered, Credentials, HandshakeError, Keys, Unheard, cookie};
 const AGAIN_NS: u64 = 50_000_000;
 /// The longest time between two, in nanoseconds.
 const AGAIN_NS_MAX: u64 = 500_000_000;
-/// So often the same is said in vain; then all begins anew. A responder may have forgotten it, or have to keep silent for ever.
+/// So often the same is said in vain; then all begins anew. A responder may have forgotten it, or
+/// have to keep silent for ever.
 const IN_VAIN_MAX: u32 = 3;
 
 /// What a message did.
@@ -79,8 +80,8 @@ impl core::fmt::Debug for Initiator {
 }
 
 impl Initiator {
-    /// Has this said to that interface; 0 is the name service of a host. `host` is whose key is expected,
-    /// if hosts have keys. `wall_ms` is the time of day, in milliseconds since 1970.
+    /// Has this said to that interface; 0 is the name service of a host. `host` is whose key is
+    /// expected, if hosts have keys. `wall_ms` is the time of day, in milliseconds since 1970.
     pub fn new(
         credentials: &Credentials,
         host: Option<&str>,
@@ -239,7 +240,8 @@ impl Initiator {
             return Err(Unheard::Done);
         };
         let (keys, number) = exchange.finish(&body[HEAD_BYTES..])?;
-        // From here on the other side has proved that it holds the keys, and nobody else could answer.
+        // From here on the other side has proved that it holds the keys, and nobody else could
+        // answer.
         if u32::from_le_bytes(number) != head.from {
             return Err(Unheard::Malformed);
         }

@@ -1,17 +1,22 @@
 //! The messages, byte by byte, little endian. Each has one length for each kind of credentials.
 //!
-//! *Initiation*: packet header (association 0; the packet number is the initiator's time in milliseconds), mode (u8), three zeros, the
-//! initiator's number (u32); then the first message of Noise; `mac1`, a code of all before it and of the interface that is asked;
-//! `mac2`, a code of all before it with the cookie, or zeros. The prologue of Noise is the 24 bytes before its message, and that interface (u64).
+//! *Initiation*: packet header (association 0; the packet number is the initiator's time in
+//! milliseconds), mode (u8), three zeros, the initiator's number (u32); then the first message of
+//! Noise; `mac1`, a code of all before it and of the interface that is asked; `mac2`, a code of all
+//! before it with the cookie, or zeros. The prologue of Noise is the 24 bytes before its message,
+//! and that interface (u64).
 //!
-//! *Response*: packet header (association: the initiator's number; packet number 0), mode, three zeros, the responder's number; the
-//! second message of Noise, which carries the responder's number again; a code of all before it and of the initiation's `mac1`.
+//! *Response*: packet header (association: the initiator's number; packet number 0), mode, three
+//! zeros, the responder's number; the second message of Noise, which carries the responder's number
+//! again; a code of all before it and of the initiation's `mac1`.
 //!
 //! *Cookie*: packet header as of the response, 32 bytes of cookie, a code as of the response.
 //!
-//! *Payload*: a protected datagram, whose association is the receiver's number; one in each direction.
+//! *Payload*: a protected datagram, whose association is the receiver's number; one in each
+//! direction.
 //!
-//! Codes are HMAC-SHA256. Without keys a nonce of 32 bytes takes the place of a message's key agreement, and nothing is encrypted.
+//! Codes are HMAC-SHA256. Without keys a nonce of 32 bytes takes the place of a message's key
+//! agreement, and nothing is encrypted.
 
 use ring::hmac;
 
@@ -154,7 +159,8 @@ pub(super) fn derive(from: &[u8], label: &str) -> hmac::Tag {
     hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, from), label.as_bytes())
 }
 
-/// What the first code of an initiation covers: its bytes before that, and the interface that is asked.
+/// What the first code of an initiation covers: its bytes before that, and the interface that is
+/// asked.
 pub(super) struct Coded([u8; Mode::Keys.initiation_bytes()], usize);
 
 impl Coded {
@@ -183,7 +189,8 @@ pub(super) fn answer_code(key: &hmac::Key, bytes: &[u8], ask_code: &[u8]) -> hma
     context.sign()
 }
 
-/// Whether two codes are the same, in a time that does not tell where they differ: their codes under a key are compared.
+/// Whether two codes are the same, in a time that does not tell where they differ: their codes
+/// under a key are compared.
 pub(super) fn is_same(key: &hmac::Key, code: &hmac::Tag, other: &[u8]) -> bool {
     hmac::verify(key, other, hmac::sign(key, code.as_ref()).as_ref()).is_ok()
 }

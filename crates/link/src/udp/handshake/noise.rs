@@ -1,4 +1,5 @@
-//! One exchange of Noise, or the clear one that takes its place: a first message, a second one, and the keys.
+//! One exchange of Noise, or the clear one that takes its place: a first message, a second one, and
+//! the keys.
 
 use ring::hmac;
 use snow::{Builder, HandshakeState};
@@ -210,7 +211,8 @@ impl Exchange {
         Ok(Keys { send, receive })
     }
 
-    /// The initiator's part: reads the second message. The keys, and the responder's number. Nothing changes if it is not authentic.
+    /// The initiator's part: reads the second message. The keys, and the responder's number.
+    /// Nothing changes if it is not authentic.
     pub(super) fn finish(&mut self, message: &[u8]) -> Result<(Keys, [u8; NUMBER_BYTES]), Unheard> {
         let mut number = [0; NUMBER_BYTES];
         let [send, receive] = match self {

@@ -137,8 +137,9 @@ impl Responder {
         self.sessions.len()
     }
 
-    /// A datagram came that may be an initiation or a request. `wall_ms` is the time of day, in milliseconds since 1970; while the host is
-    /// `loaded` with more of them than it can answer, only those are answered whose source is proved.
+    /// A datagram came that may be an initiation or a request. `wall_ms` is the time of day, in
+    /// milliseconds since 1970; while the host is `loaded` with more of them than it can answer,
+    /// only those are answered whose source is proved.
     pub fn take(
         &mut self,
         now_ns: u64,
@@ -280,7 +281,8 @@ impl Responder {
         Ok(Heard::Said(Box::new(said)))
     }
 
-    /// Answers a request: the message to send, and where. Nothing if the handshake was forgotten meanwhile.
+    /// Answers a request: the message to send, and where. Nothing if the handshake was forgotten
+    /// meanwhile.
     pub fn answer(
         &mut self,
         number: u32,

@@ -371,7 +371,8 @@ fn handshakes_are_bounded() {
     assert_eq!(responder.sessions(), 1_024);
 }
 
-/// An answer that is lost, or a responder that has forgotten the handshake, is made up for by another handshake.
+/// An answer that is lost, or a responder that has forgotten the handshake, is made up for by
+/// another handshake.
 #[test]
 fn who_gets_no_answer_begins_anew() {
     for [ours, theirs] in all_credentials() {
@@ -585,8 +586,9 @@ fn messages(credentials: &[Credentials; 2], begin: u64) -> Vec<Vec<u8>> {
     messages
 }
 
-/// A simulation repeats a handshake: who is given the same random bytes says the same, and with others it says something else. The
-/// library of the handshake takes its random bytes from there, too.
+/// A simulation repeats a handshake: who is given the same random bytes says the same, and with
+/// others it says something else. The library of the handshake takes its random bytes from there,
+/// too.
 #[test]
 fn given_random_bytes_decide_all_of_a_handshake() {
     for credentials in all_credentials() {

@@ -23,7 +23,8 @@ impl Path {
         }
     }
 
-    /// Until nothing is to be tried. `loses` says of each probe whether it is lost though it is not too long.
+    /// Until nothing is to be tried. `loses` says of each probe whether it is lost though it is not
+    /// too long.
     fn settle(&mut self, mut loses: impl FnMut() -> bool) {
         for _ in 0..1_000 {
             self.now_ns = self.now_ns.max(self.mtu.deadline_ns());
@@ -137,7 +138,8 @@ fn ordinary_loss_is_no_black_hole() {
     assert!(path.probes.iter().all(|bytes| *bytes == 8_972));
 }
 
-/// A length is given up after so many probes, and a shorter one that passes says nothing of a longer one that is suspected.
+/// A length is given up after so many probes, and a shorter one that passes says nothing of a
+/// longer one that is suspected.
 #[test]
 fn a_length_is_tried_so_often_and_a_suspicion_ends_with_that_length() {
     let mut path = Path::new(1_472);
@@ -154,7 +156,8 @@ fn a_length_is_tried_so_often_and_a_suspicion_ends_with_that_length() {
     assert!(path.mtu.is_settled());
 }
 
-/// What the system believes in may be on its way as a probe already: then nothing is left to be tried.
+/// What the system believes in may be on its way as a probe already: then nothing is left to be
+/// tried.
 #[test]
 fn a_length_that_passes_is_not_tried_again() {
     let mut mtu = PathMtu::new(MtuSettings::default(), 0);

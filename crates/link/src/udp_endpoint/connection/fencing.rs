@@ -23,7 +23,8 @@ impl<S: DatagramSocket> Connection<S> {
         Ok(fence)
     }
 
-    /// Whether everything before that fence was acknowledged, or came back. If not, the caller is woken when it is.
+    /// Whether everything before that fence was acknowledged, or came back. If not, the caller is
+    /// woken when it is.
     pub(in crate::udp_endpoint) fn is_answered(&self, fence: u64) -> Result<bool, Unsent> {
         let mut state = lock(&self.state);
         if state.answered_fence == Some(fence) {

@@ -1,7 +1,8 @@
 //! Frames that one call received and that wait in the receive queue.
 //!
-//! If they fill half of what a call can bring, they keep the memory in which they came, and are read where they lie; of fewer, the packets
-//! are copied, so that no more than twice as much memory waits as bytes in it.
+//! If they fill half of what a call can bring, they keep the memory in which they came, and are
+//! read where they lie; of fewer, the packets are copied, so that no more than twice as much memory
+//! waits as bytes in it.
 
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{Cursor, Packet, Packets, ReceiveToken};
@@ -92,7 +93,8 @@ impl ReceivedBatch {
         self.refusals.push((self.last.0, self.last.1, refusal));
     }
 
-    /// Gives out the frames that were read to their end, each with its refused packets, and forgets them.
+    /// Gives out the frames that were read to their end, each with its refused packets, and forgets
+    /// them.
     pub(super) fn take_through(
         &mut self,
         mut take: impl FnMut(ReceiveToken, &[(usize, u16, Refusal)]),

@@ -1,5 +1,6 @@
-//! A run: the frames that one call sends. In the clear they are sent from the retransmission buffers, so that only the system copies them; encrypted, from a batch,
-//! because a frame in flight must stay as it is: it may be sent again, or come back.
+//! A run: the frames that one call sends. In the clear they are sent from the retransmission
+//! buffers, so that only the system copies them; encrypted, from a batch, because a frame in flight
+//! must stay as it is: it may be sent again, or come back.
 
 use std::io::IoSlice;
 

@@ -1,4 +1,5 @@
-//! How a connection sends: it protects frames and joins them to batches; it sends probes, and the transmit backlog of a full socket.
+//! How a connection sends: it protects frames and joins them to batches; it sends probes, and the
+//! transmit backlog of a full socket.
 
 use std::net::SocketAddr;
 
@@ -14,12 +15,15 @@ use crate::udp::packet_header::{Kind, PACKET_HEADER_BYTES};
 use crate::udp::protection::{CHECKSUM_BYTES, TxProtection};
 use crate::udp::socket::SendError;
 
-/// Control frames (without packets) that one pump sends at most; more wait for the next, so that no peer keeps others waiting.
+/// Control frames (without packets) that one pump sends at most; more wait for the next, so that no
+/// peer keeps others waiting.
 const CONTROL_FRAMES_MAX: usize = 64;
-/// A frame of a batch is filled up to the length of the others if it lacks no more than this part of it.
+/// A frame of a batch is filled up to the length of the others if it lacks no more than this part
+/// of it.
 const FILL_PART: usize = 8;
 
-/// Protects a frame that lies behind the room for its packet header; false if all packet numbers are used.
+/// Protects a frame that lies behind the room for its packet header; false if all packet numbers
+/// are used.
 #[inline]
 fn protect(
     tx_protection: &mut TxProtection,
@@ -63,7 +67,8 @@ impl<S: DatagramSocket> State<S> {
         self.send_run(endpoint, now_ns);
     }
 
-    /// Puts a frame to those that one call sends; whether there was room in the socket for those that could not wait for it.
+    /// Puts a frame to those that one call sends; whether there was room in the socket for those
+    /// that could not wait for it.
     #[inline]
     fn add(
         &mut self,
@@ -151,7 +156,8 @@ impl<S: DatagramSocket> State<S> {
         }
     }
 
-    /// Sends the frames that were put together; whether the socket had room for them. There are none then.
+    /// Sends the frames that were put together; whether the socket had room for them. There are
+    /// none then.
     fn send_run(&mut self, endpoint: &UdpEndpoint<S>, now_ns: u64) -> bool {
         if self.run.is_empty() {
             return true;
@@ -186,7 +192,8 @@ impl<S: DatagramSocket> State<S> {
         }
     }
 
-    /// Sends probes that are due, and answers those that came; whether the socket had room for them.
+    /// Sends probes that are due, and answers those that came; whether the socket had room for
+    /// them.
     #[cold]
     fn probe(&mut self, endpoint: &UdpEndpoint<S>, now_ns: u64) -> bool {
         while self.association.close_reason().is_none()
@@ -251,7 +258,8 @@ impl<S: DatagramSocket> State<S> {
         }
     }
 
-    /// Allows the network to fragment datagrams that have become too long for a path, or forbids that again.
+    /// Allows the network to fragment datagrams that have become too long for a path, or forbids
+    /// that again.
     #[cold]
     fn cut(&mut self, is_cutting: bool) {
         self.is_cutting = is_cutting;
@@ -261,7 +269,8 @@ impl<S: DatagramSocket> State<S> {
         }
     }
 
-    /// The system reports that nobody listens there. No more count than datagrams were sent: such reports can be forged.
+    /// The system reports that nobody listens there. No more count than datagrams were sent: such
+    /// reports can be forged.
     pub(super) fn note_unreachable(&mut self) {
         if u64::from(self.unreachable_reports) < self.tx_protection.packets() - self.answered {
             self.unreachable_reports += 1;

@@ -5,7 +5,8 @@ use core::sync::atomic::Ordering;
 use super::super::*;
 use crate::cells::{CellInPlace, number_in};
 
-/// A line of three words on the model checker's atomics, and a cell after it, as a ring would have one.
+/// A line of three words on the model checker's atomics, and a cell after it, as a ring would have
+/// one.
 #[derive(Default)]
 struct Modelled {
     line: [loom::sync::atomic::AtomicU64; 3],
@@ -107,7 +108,8 @@ fn answers_do_not_tear_questions() {
     });
 }
 
-/// The halves of an end may be in two threads: the sending one writes only when the receiving one is done with what was there.
+/// The halves of an end may be in two threads: the sending one writes only when the receiving one
+/// is done with what was there.
 #[test]
 fn the_halves_of_an_end_may_be_apart() {
     loom::model(|| {

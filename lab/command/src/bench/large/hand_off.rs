@@ -16,8 +16,8 @@ use super::ours::Placement;
 use super::{Buffers, REGION_BYTES, word_at};
 use crate::bench::raw::{memory_of_other, path_of};
 
-/// A line for the flag of each piece, so that the reader of one does not hold up the writer of the next; what was taken; the
-/// bounded buffer of two copies; the memory that one copy goes to.
+/// A line for the flag of each piece, so that the reader of one does not hold up the writer of the
+/// next; what was taken; the bounded buffer of two copies; the memory that one copy goes to.
 const FLAGS: usize = 1024;
 const TAKEN_OFFSET: usize = 1 << 20;
 const WINDOW_OFFSET: usize = 2 << 20;
@@ -226,7 +226,8 @@ impl Field {
         })
     }
 
-    /// Some words of each of those messages that is not written over: where the receiver has them, and the sender.
+    /// Some words of each of those messages that is not written over: where the receiver has them,
+    /// and the sender.
     fn samples(
         &mut self,
         transfer: Transfer,

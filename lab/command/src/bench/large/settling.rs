@@ -1,4 +1,5 @@
-//! How soon copied messages are as fast as they get: what a new link does after its first 4 MiB, over what it does later.
+//! How soon copied messages are as fast as they get: what a new link does after its first 4 MiB,
+//! over what it does later.
 
 use anyhow::Result;
 

@@ -1,8 +1,10 @@
-//! Loss, made by the kernel: a filter on the sockets of a process throws part of what comes for them away, by chance.
+//! Loss, made by the kernel: a filter on the sockets of a process throws part of what comes for
+//! them away, by chance.
 //!
-//! The filter is put there from outside, through a copy of the descriptor, so what is measured knows nothing of it. It sees what
-//! the kernel delivers in one piece. Where the kernel joins datagrams that is a run of up to 45 of them, so loss comes in bursts, as from a
-//! queue that is full. With joining switched off each datagram is filtered by itself.
+//! The filter is put there from outside, through a copy of the descriptor, so what is measured
+//! knows nothing of it. It sees what the kernel delivers in one piece. Where the kernel joins
+//! datagrams that is a run of up to 45 of them, so loss comes in bursts, as from a queue that is
+//! full. With joining switched off each datagram is filtered by itself.
 
 use std::os::fd::RawFd;
 
@@ -70,7 +72,8 @@ impl Sockets {
     }
 }
 
-/// A program of the kernel's filter machine (`Documentation/networking/filter.rst`) that accepts all but so much.
+/// A program of the kernel's filter machine (`Documentation/networking/filter.rst`) that accepts
+/// all but so much.
 fn losing(percent: f64) -> [SockFilter; 4] {
     const LOAD_WORD: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;

@@ -1,8 +1,10 @@
-//! Between two hosts: what the network itself does with plain UDP, and what ours makes of it, clear and encrypted, in turn in one run.
+//! Between two hosts: what the network itself does with plain UDP, and what ours makes of it, clear
+//! and encrypted, in turn in one run.
 //!
-//! The hosts are network namespaces joined by a cable (`place`); each has a processor, and a process for each of the three. A
-//! round measures plain UDP and ours one after the other, so that a machine that changes its mind changes it for all; ratios are
-//! of one round, and medians of the rounds are reported, with the least and the most.
+//! The hosts are network namespaces joined by a cable (`place`); each has a processor, and a
+//! process for each of the three. A round measures plain UDP and ours one after the other, so that
+//! a machine that changes its mind changes it for all; ratios are of one round, and medians of the
+//! rounds are reported, with the least and the most.
 
 mod figures;
 mod loss;

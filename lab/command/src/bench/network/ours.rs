@@ -1,7 +1,7 @@
 //! Ours: what an interface of one host carries to one of another, through the public library.
 //!
-//! Three kinds of traffic: records of a stream; large messages to slots; and 16-byte messages in fast mode. The receiver says when it
-//! has all, by a message; so a figure counts what has arrived.
+//! Three kinds of traffic: records of a stream; large messages to slots; and 16-byte messages in
+//! fast mode. The receiver says when it has all, by a message; so a figure counts what has arrived.
 
 use anyhow::{Context, Result, ensure};
 use hamlyn::host::process::{Options, ProcessHost};

@@ -1,5 +1,6 @@
-//! Where the two hosts are: in network namespaces joined by one cable, or, where this process may not make those, both on the loopback device,
-//! which is no wire: nothing is cut into packets there, and both hosts share one network stack.
+//! Where the two hosts are: in network namespaces joined by one cable, or, where this process may
+//! not make those, both on the loopback device, which is no wire: nothing is cut into packets
+//! there, and both hosts share one network stack.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -14,8 +15,8 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, Mode};
 use serde::{Deserialize, Serialize};
 
-/// The first port at which doorkeepers listen; each way of protection has one for each host, so that they can
-/// also share a host.
+/// The first port at which doorkeepers listen; each way of protection has one for each host, so
+/// that they can also share a host.
 const NAME_SERVICE_PORT: u16 = 27_407;
 
 /// What protects the frames of a link.

@@ -14,7 +14,8 @@ use crate::bench::latency::{End, Exchange, Protocol, USUAL_BYTES};
 use crate::bench::pin;
 use hamlyn_cli::actor::{answer, next_order};
 
-/// What it is to do next. It answers when it is done; what follows somebody else's lead also when it is ready.
+/// What it is to do next. It answers when it is done; what follows somebody else's lead also when
+/// it is ready.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Order {
     /// Stay on that processor.

@@ -1,8 +1,9 @@
-//! The network itself: UDP by the calls of the kernel alone, as well as we know how. Connected sockets that are
-//! polled; a run of datagrams in one call (`UDP_SEGMENT`), and joined ones in one call (`UDP_GRO`), where the kernel does that.
+//! The network itself: UDP by the calls of the kernel alone, as well as we know how. Connected
+//! sockets that are polled; a run of datagrams in one call (`UDP_SEGMENT`), and joined ones in one
+//! call (`UDP_GRO`), where the kernel does that.
 //!
-//! A stream of plain UDP has no flow control: what the receiver cannot keep up with is lost, and only what arrived
-//! counts. So this is the most that any program can get through these calls.
+//! A stream of plain UDP has no flow control: what the receiver cannot keep up with is lost, and
+//! only what arrived counts. So this is the most that any program can get through these calls.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

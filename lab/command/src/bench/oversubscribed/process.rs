@@ -43,8 +43,8 @@ pub(super) enum Order {
     Settle { processors: Vec<usize> },
     /// Connect to the other one.
     Meet { ticket: String },
-    /// Exchange messages with it, on those processors. The leading process answers with the number per second, during a
-    /// window that begins a little after the order.
+    /// Exchange messages with it, on those processors. The leading process answers with the number
+    /// per second, during a window that begins a little after the order.
     Exchange {
         exchange: Exchange,
         processors: Vec<usize>,

@@ -1,8 +1,9 @@
-//! What Split-C's operations cost (`Split-C 5`): what Table 1 lists, the bandwidth of bulk gets and stores (Figure 6), how often a
-//! processor must poll (Figures 7, 8), and random updates of a table (GUPS), under each strategy with copied placement, and with
-//! direct placement.
+//! What Split-C's operations cost (`Split-C 5`): what Table 1 lists, the bandwidth of bulk gets and
+//! stores (Figure 6), how often a processor must poll (Figures 7, 8), and random updates of a table
+//! (GUPS), under each strategy with copied placement, and with direct placement.
 //!
-//! Each job is started by `hamlyn run` as any other. Processor 0 measures, and prints what it found.
+//! Each job is started by `hamlyn run` as any other. Processor 0 measures, and prints what it
+//! found.
 
 mod operations;
 mod polling;
@@ -69,13 +70,15 @@ pub(crate) struct Order {
 /// The variable that carries it.
 pub(crate) const ORDER: &str = "HAMLYN_BENCH_SPLITC";
 
-/// What one implementation takes. Times in nanoseconds for an operation on 8 bytes, by the names of Table 1.
+/// What one implementation takes. Times in nanoseconds for an operation on 8 bytes, by the names of
+/// Table 1.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Figures {
     pub(crate) times_ns: BTreeMap<String, f64>,
     /// Bytes a second, by operation and size.
     pub(crate) bandwidth: BTreeMap<String, Vec<(usize, f64)>>,
-    /// Time of an iteration in microseconds, by the computation between two polls in microseconds; and without polls.
+    /// Time of an iteration in microseconds, by the computation between two polls in microseconds;
+    /// and without polls.
     pub(crate) polling_us: Vec<(usize, f64)>,
     pub(crate) not_polling_us: Option<f64>,
     /// By number of processors and size of the table.

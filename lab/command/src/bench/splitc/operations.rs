@@ -1,4 +1,5 @@
-//! Round trips, overhead and gaps of operations on 8 bytes (`Split-C 5.1`, Table 1), and the bandwidth of long ones (`5.2`).
+//! Round trips, overhead and gaps of operations on 8 bytes (`Split-C 5.1`, Table 1), and the
+//! bandwidth of long ones (`5.2`).
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +43,8 @@ impl Operation {
         }
     }
 
-    /// Waits until all that was begun is done. What is read from a processor was asked for after what was stored there.
+    /// Waits until all that was begun is done. What is read from a processor was asked for after
+    /// what was stored there.
     fn complete(self, runtime: &mut Runtime, procs: std::ops::Range<u32>) -> Result<(), Error> {
         match self {
             Self::Get | Self::Put => runtime.sync(),
@@ -179,7 +181,8 @@ pub(super) fn measure_pair(
     Ok(())
 }
 
-/// What the processor itself spends on an operation: to begin it, and to complete it when the answer is there.
+/// What the processor itself spends on an operation: to begin it, and to complete it when the
+/// answer is there.
 fn overhead(runtime: &mut Runtime, operation: Operation) -> Result<f64, Error> {
     let begun = Instant::now();
     for _ in 0..FEW {

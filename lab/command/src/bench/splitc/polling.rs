@@ -1,5 +1,6 @@
-//! The polling granularity (`Split-C 5.3`, Figures 7 and 8): processors take turns to compute, with a poll after each grain, while
-//! the others need a word of the one that computes before they can compute themselves.
+//! The polling granularity (`Split-C 5.3`, Figures 7 and 8): processors take turns to compute, with
+//! a poll after each grain, while the others need a word of the one that computes before they can
+//! compute themselves.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,9 @@
-//! Updates of random words of a table that lies over all processors (random access, GUPS), by atomic changes; beside what the
-//! locked instruction alone does at the same places, where memory is reached directly.
+//! Updates of random words of a table that lies over all processors (random access, GUPS), by
+//! atomic changes; beside what the locked instruction alone does at the same places, where memory
+//! is reached directly.
 //!
-//! The numbers are those of the HPC Challenge: each is the one before, shifted, and combined with a polynomial. Updating a second time
-//! with the same numbers must leave the table as it was.
+//! The numbers are those of the HPC Challenge: each is the one before, shifted, and combined with a
+//! polynomial. Updating a second time with the same numbers must leave the table as it was.
 
 use std::time::Instant;
 
@@ -14,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::processor::{Runtime, TARGET, at};
 use super::{Depth, Figures, median};
 
-/// Bytes of the whole table: what fits a second-level cache, what fits a third-level cache, and more.
+/// Bytes of the whole table: what fits a second-level cache, what fits a third-level cache, and
+/// more.
 pub(super) const TABLES_BYTES: [u64; 3] = [64 << 10, 4 << 20, 64 << 20];
 /// As many at most lie on one processor.
 pub(super) const TABLE_BYTES_MAX: u64 = TABLES_BYTES[TABLES_BYTES.len() - 1];

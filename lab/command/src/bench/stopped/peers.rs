@@ -39,8 +39,8 @@ impl Protocol {
 /// What the process is to do next.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Stay on that processor, and open one peer that stops and so many that live, for messages of so many bytes. Answers with where
-    /// each is sent to, the one that stops first.
+    /// Stay on that processor, and open one peer that stops and so many that live, for messages of
+    /// so many bytes. Answers with where each is sent to, the one that stops first.
     Open {
         processor: usize,
         protocol: Protocol,

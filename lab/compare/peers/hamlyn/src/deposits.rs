@@ -1,9 +1,9 @@
-//! Messages whose places the sender names: the raw interface, with one call for each message or for many, with
-//! copied or direct placement; and tagged write.
+//! Messages whose places the sender names: the raw interface, with one call for each message or for
+//! many, with copied or direct placement; and tagged write.
 //!
-//! Sender and receiver walk through the same places. In a stream of messages that are longer than a cell,
-//! the receiver says from time to time how many it has seen, so that no place is
-//! written again before it was read.
+//! Sender and receiver walk through the same places. In a stream of messages that are longer than a
+//! cell, the receiver says from time to time how many it has seen, so that no place is written
+//! again before it was read.
 
 use anyhow::{Context, Result, ensure};
 use hamlyn::host::process::ProcessHost;
@@ -24,7 +24,8 @@ const UNCOUNTED_BYTES_MAX: usize = 64;
 const UNCOUNTED_PLACES: u64 = 1 << 14;
 /// What the answer of a round trip needs.
 const BACK_BYTES: u64 = 1 << 20;
-/// Packets on one host carry this much unless set otherwise, and between hosts so much over any network.
+/// Packets on one host carry this much unless set otherwise, and between hosts so much over any
+/// network.
 const PACKET_BYTES: usize = 16 << 10;
 const PACKET_BYTES_BETWEEN: usize = 1 << 10;
 const QUEUE_ENTRIES: usize = 1 << 16;
@@ -251,8 +252,9 @@ impl Deposits {
         })
     }
 
-    /// Whether it is several packets, so that a metadata entry has to count them. What is stored in place is one
-    /// packet whatever its length; so if that were not done, the longer ones would be refused.
+    /// Whether it is several packets, so that a metadata entry has to count them. What is stored in
+    /// place is one packet whatever its length; so if that were not done, the longer ones would be
+    /// refused.
     fn is_long(&self) -> bool {
         let packet_bytes = if self.is_between {
             PACKET_BYTES_BETWEEN
@@ -262,7 +264,8 @@ impl Deposits {
         self.way != Way::Direct && self.order.size_bytes > packet_bytes
     }
 
-    /// The next notification's word and metadata entry, if there is one; in a blocking call, once there is one.
+    /// The next notification's word and metadata entry, if there is one; in a blocking call, once
+    /// there is one.
     #[inline]
     fn notification(&mut self) -> Result<Option<(u64, u16)>> {
         let blocks = self.blocks;

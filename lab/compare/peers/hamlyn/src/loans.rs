@@ -1,4 +1,5 @@
-//! Loaned messages: a publisher for each number of readers, with as many readers in the receiver's process.
+//! Loaned messages: a publisher for each number of readers, with as many readers in the receiver's
+//! process.
 
 use anyhow::{Context, Result, ensure};
 use hamlyn::host::process::{Options, ProcessHost};

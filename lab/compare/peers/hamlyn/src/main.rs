@@ -1,8 +1,9 @@
 //! Hamlyn's own programs of the comparison, on its public interface.
 //!
-//! * `raw`: the raw interface. Messages that fit a packet go in fast mode, longer ones to a metadata entry.
-//! * `direct`: the same with direct placement: each side stores messages of 1 KiB and more into pages that the
-//!   other granted. A grant is for one peer, so there is one sender.
+//! * `raw`: the raw interface. Messages that fit a packet go in fast mode, longer ones to a
+//!   metadata entry.
+//! * `direct`: the same with direct placement: each side stores messages of 1 KiB and more into
+//!   pages that the other granted. A grant is for one peer, so there is one sender.
 //! * `many`: short messages of the raw interface, 64 in a call. Streams only.
 //! * `tagged`: tagged writes, of one packet.
 //! * `datagram`: one at a time, so round trips only.
@@ -61,7 +62,8 @@ pub(crate) fn is_between() -> bool {
     std::env::var_os("HAMLYN_HOST").is_some()
 }
 
-/// The network, encrypted, as the environment says: with a secret that the receiver makes for this session.
+/// The network, encrypted, as the environment says: with a secret that the receiver makes for this
+/// session.
 fn encrypted(session: &Session) -> Result<NetworkUse> {
     let path = session.directory.join("secret");
     if session.role == RECEIVER {
@@ -89,7 +91,8 @@ fn encrypted(session: &Session) -> Result<NetworkUse> {
     Ok(NetworkUse::On(Box::new(options)))
 }
 
-/// A manager apart from all others on this machine. It polls and never sleeps, unless the variant says otherwise.
+/// A manager apart from all others on this machine. It polls and never sleeps, unless the variant
+/// says otherwise.
 pub(crate) fn open(session: &Session) -> Result<Manager<ProcessHost>> {
     let mut options = Options::default().in_namespace("compare");
     options.spin_ns = match session.variant.as_str() {

@@ -1,5 +1,6 @@
-//! Loaned messages: nothing is written to a sample but one word, and nothing else of it is read. The word lies in the user header,
-//! right before the payload, because safe code can leave a payload unwritten, as `MaybeUninit`, but then not read it.
+//! Loaned messages: nothing is written to a sample but one word, and nothing else of it is read.
+//! The word lies in the user header, right before the payload, because safe code can leave a
+//! payload unwritten, as `MaybeUninit`, but then not read it.
 
 use std::mem::MaybeUninit;
 use std::path::PathBuf;
@@ -28,7 +29,8 @@ pub(crate) struct Loans {
     role: usize,
     order: Option<Order>,
     readers: usize,
-    /// Whether the readers have seen the publisher. Before that, a sample that does not fit is not waited for, but lost.
+    /// Whether the readers have seen the publisher. Before that, a sample that does not fit is not
+    /// waited for, but lost.
     is_connected: bool,
     publisher: Option<Publisher<ipc::Service, Bytes, u64>>,
     subscribers: Vec<Subscriber<ipc::Service, Bytes, u64>>,
@@ -52,7 +54,8 @@ impl Loans {
         })
     }
 
-    /// A service for each size and number of readers. The receiver opens it first, with all readers.
+    /// A service for each size and number of readers. The receiver opens it first, with all
+    /// readers.
     fn open_ports(&mut self, order: &Order) -> Result<()> {
         self.publisher = None;
         self.subscribers.clear();

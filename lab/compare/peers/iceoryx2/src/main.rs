@@ -1,10 +1,12 @@
 //! iceoryx2's publish-subscribe: a service to the receiver and one back, polled without pause.
 //!
 //! * `copy`: messages are copied into a loaned sample, and out of the received one.
-//! * `loan`: messages are written where they will be read, by filling the sample, and looked at in place.
+//! * `loan`: messages are written where they will be read, by filling the sample, and looked at in
+//!   place.
 //! * `loans`: see `loans`.
 //!
-//! Each size has a service of its own, opened with the order, so that a sample is as large as a message.
+//! Each size has a service of its own, opened with the order, so that a sample is as large as a
+//! message.
 
 mod loans;
 

@@ -1,5 +1,6 @@
-//! Hamlyn's one-sided operations, measured as `peers/harness/one_sided.h` says: by packets (`packets`), or in memory that its owner has
-//! exported (`exported`). The processes are described in their environment as those of a Split-C job are.
+//! Hamlyn's one-sided operations, measured as `peers/harness/one_sided.h` says: by packets
+//! (`packets`), or in memory that its owner has exported (`exported`). The processes are described
+//! in their environment as those of a Split-C job are.
 
 mod programs;
 
@@ -138,7 +139,10 @@ impl Process {
         if self.me == 0 && self.is_exported {
             return Ok(self.area.load_u64(at)?);
         }
-        Ok(self.manager.session().read_word(&mut self.peers[0], at, LONG)?)
+        Ok(self
+            .manager
+            .session()
+            .read_word(&mut self.peers[0], at, LONG)?)
     }
 
     /// Enters for the last time. Process 0 stays until all have; they ask nothing more of it.
@@ -182,7 +186,10 @@ impl Process {
     }
 
     fn read(&mut self, size: usize) -> Result<()> {
-        let (interface, second) = (&mut self.manager.session(), self.peers.get_mut(1).context("alone")?);
+        let (interface, second) = (
+            &mut self.manager.session(),
+            self.peers.get_mut(1).context("alone")?,
+        );
         let into = &mut self.into[..size];
         interface.read(second, 0, into, LONG)?;
         black_box(into);
@@ -190,12 +197,18 @@ impl Process {
     }
 
     fn write(&mut self, size: usize) -> Result<()> {
-        let (interface, second) = (&mut self.manager.session(), self.peers.get_mut(1).context("alone")?);
+        let (interface, second) = (
+            &mut self.manager.session(),
+            self.peers.get_mut(1).context("alone")?,
+        );
         Ok(interface.put(second, 0, &self.from[..size], LONG)?)
     }
 
     fn stream(&mut self, size: usize, count: u64) -> Result<()> {
-        let (interface, second) = (&mut self.manager.session(), self.peers.get_mut(1).context("alone")?);
+        let (interface, second) = (
+            &mut self.manager.session(),
+            self.peers.get_mut(1).context("alone")?,
+        );
         if second.window().is_some() {
             // Each is complete when it returns.
             return (0..count)

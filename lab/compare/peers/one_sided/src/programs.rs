@@ -68,7 +68,10 @@ impl Process {
 
     fn peer_read_word(&mut self, proc: u32, at: u64) -> Result<u64> {
         let peer = &mut self.peers[proc as usize];
-        Ok(self.manager.session().read_word(peer, WORDS_AT + 8 * at, LONG)?)
+        Ok(self
+            .manager
+            .session()
+            .read_word(peer, WORDS_AT + 8 * at, LONG)?)
     }
 
     fn peer_add_word(&mut self, proc: u32, at: u64, value: u64) -> Result<u64> {
@@ -78,7 +81,10 @@ impl Process {
             return Ok(self.area.change_at(at, &atomic)?);
         }
         let peer = &mut self.peers[proc as usize];
-        Ok(self.manager.session().change(peer, at, Change::Add, value, LONG)?)
+        Ok(self
+            .manager
+            .session()
+            .change(peer, at, Change::Add, value, LONG)?)
     }
 
     fn peer_xor_word(&mut self, proc: u32, at: u64, value: u64) -> Result<()> {
@@ -126,7 +132,8 @@ impl Process {
         Ok(())
     }
 
-    /// Runs a program with a few units of work, then with as many as last so long; nanoseconds for a unit of one process.
+    /// Runs a program with a few units of work, then with as many as last so long; nanoseconds for
+    /// a unit of one process.
     fn measured(
         &mut self,
         few: u64,
@@ -223,8 +230,8 @@ impl Process {
         Ok(true)
     }
 
-    /// So many keys of each process. Word 0: how many came; at process 0, words 1 and 2: the sums of all that were sent without those
-    /// that came, and how many came to all.
+    /// So many keys of each process. Word 0: how many came; at process 0, words 1 and 2: the sums
+    /// of all that were sent without those that came, and how many came to all.
     fn sort(&mut self, count: u64) -> Result<()> {
         for at in 0..3 {
             self.set_own_word(at, 0)?;

@@ -1,7 +1,7 @@
 //! QUIC by quinn: one stream each way, of messages whose length both sides know, between two hosts.
 //!
-//! A runtime of one thread in each process, which the calls drive. The receiver makes a certificate for the session, which the
-//! sender trusts; QUIC is always encrypted.
+//! A runtime of one thread in each process, which the calls drive. The receiver makes a certificate
+//! for the session, which the sender trusts; QUIC is always encrypted.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;

@@ -130,17 +130,20 @@ pub trait Peer {
     /// All that was sent is on its way, and what is still to be exchanged for this order is.
     fn settle(&mut self) -> Result<()>;
 
-    /// Loans a message, writes the first word of the stamp at its beginning and nothing else, and publishes it to all readers.
+    /// Loans a message, writes the first word of the stamp at its beginning and nothing else, and
+    /// publishes it to all readers.
     fn lend(&mut self, _stamp: Stamp, _size_bytes: usize) -> Result<()> {
         bail!("no loans")
     }
 
-    /// Waits for the next loaned message of that reader, reads the word at its beginning and nothing else, and gives it back.
+    /// Waits for the next loaned message of that reader, reads the word at its beginning and
+    /// nothing else, and gives it back.
     fn borrow(&mut self, _reader: usize) -> Result<u64> {
         bail!("no loans")
     }
 
-    /// How many messages of a stream one call takes. If more than one, streams go by the two calls below.
+    /// How many messages of a stream one call takes. If more than one, streams go by the two calls
+    /// below.
     fn many(&self) -> usize {
         1
     }
@@ -176,8 +179,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// From the arguments `VARIANT DIRECTORY ROLE SENDERS RECEIVER_CORE SENDER_CORE`. The process is on
-    /// its core already; the cores are for programs with a launcher.
+    /// From the arguments `VARIANT DIRECTORY ROLE SENDERS RECEIVER_CORE SENDER_CORE`. The process
+    /// is on its core already; the cores are for programs with a launcher.
     pub fn open() -> Result<Self> {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         let [variant, directory, role, senders, _, _] = arguments.as_slice() else {
@@ -229,7 +232,8 @@ impl Session {
         ))
     }
 
-    /// Opens the peer, then does as it is told until there are no more orders. Errors go to the program that gives the orders.
+    /// Opens the peer, then does as it is told until there are no more orders. Errors go to the
+    /// program that gives the orders.
     pub fn run<P: Peer>(mut self, open: impl FnOnce(&Session) -> Result<P>) -> Result<()> {
         let result = self.serve(open);
         if let Err(error) = &result {
@@ -352,7 +356,8 @@ impl Session {
         self.answer(begin_ns, end_ns, order.count)
     }
 
-    /// All readers are in this process, and take each message in turn. A message is right if all got it.
+    /// All readers are in this process, and take each message in turn. A message is right if all
+    /// got it.
     fn borrow<P: Peer>(&mut self, peer: &mut P, order: &Order) -> Result<()> {
         self.say("{\"ready\":true}")?;
         let mut checked = 0;

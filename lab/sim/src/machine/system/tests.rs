@@ -10,7 +10,8 @@ fn pattern(system: &System, host: usize, bytes: usize) -> Vec<u8> {
     bytes
 }
 
-/// Everything that was charged on a message's way is its latency, neither more nor less, whichever part waited for another.
+/// Everything that was charged on a message's way is its latency, neither more nor less, whichever
+/// part waited for another.
 #[test]
 fn the_component_times_of_a_message_sum_to_its_latency() {
     for (protocol, data_bytes, metadata_bytes, packet_bytes) in [
@@ -67,8 +68,8 @@ fn a_wrong_key_is_refused_and_nothing_is_announced() {
     assert_eq!(system.receiving_area(1).copy(0..64).unwrap(), vec![0; 64]);
 }
 
-/// Many senders, one receiver that cannot keep up: the card's memory fills, the wire stands still, the work queues fill, the
-/// senders wait, and all of it arrives (Hamlyn 2.8).
+/// Many senders, one receiver that cannot keep up: the card's memory fills, the wire stands still,
+/// the work queues fill, the senders wait, and all of it arrives (Hamlyn 2.8).
 #[test]
 fn back_pressure_reaches_the_senders_and_nothing_is_lost() {
     let machine = Machine::hamlyn();

@@ -87,7 +87,8 @@ impl Channel {
         matches!(self.to, End::Host(_))
     }
 
-    /// Whether the buffer at its end has room for a wormhole packet: for all of it, or it is the only one that could stop there.
+    /// Whether the buffer at its end has room for a wormhole packet: for all of it, or it is the
+    /// only one that could stop there.
     pub(super) fn fits(&self, bytes: u64) -> bool {
         self.reserved_bytes == 0
             || self.reserved_bytes + bytes.min(self.buffer_bytes) <= self.buffer_bytes

@@ -79,7 +79,8 @@ impl<P: Payload> Fabric<P> {
         }
     }
 
-    /// Works out when the packet's last byte will be off its channels, for those of which that can be known now.
+    /// Works out when the packet's last byte will be off its channels, for those of which that can
+    /// be known now.
     fn settle(&mut self, number: u32) {
         loop {
             let packet = &self.packets[number as usize];
@@ -103,8 +104,8 @@ impl<P: Payload> Fabric<P> {
             packet.legs[at].clear = clear;
             packet.settled += 1;
             self.event_queue.enter(clear, Step::Clear(channel));
-            // From now on it leaves the buffer before this channel without a stop. If it does so as fast as another wormhole packet could
-            // enter, there is never more in it than now.
+            // From now on it leaves the buffer before this channel without a stop. If it does so as
+            // fast as another wormhole packet could enter, there is never more in it than now.
             if at > 0 {
                 let bytes = packet.bytes;
                 let before = &mut packet.legs[at - 1];

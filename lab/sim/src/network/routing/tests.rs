@@ -6,7 +6,8 @@ use super::super::topology::{Switch, Switching};
 use super::*;
 use crate::time::Span;
 
-/// Every step that the tables allow: which cable may be asked for while which is held. Checks that every way ends.
+/// Every step that the tables allow: which cable may be asked for while which is held. Checks that
+/// every way ends.
 fn dependencies(topology: &Topology) -> BTreeSet<((usize, u16), (usize, u16))> {
     let routes = Routes::new(topology);
     let mut ends = BTreeMap::new();
@@ -50,7 +51,8 @@ fn dependencies(topology: &Topology) -> BTreeSet<((usize, u16), (usize, u16))> {
     steps
 }
 
-/// Whether nobody can wait for himself: all can be taken away, one after the other, that nothing leads to.
+/// Whether nobody can wait for himself: all can be taken away, one after the other, that nothing
+/// leads to.
 fn has_no_circle(mut steps: BTreeSet<((usize, u16), (usize, u16))>) -> bool {
     loop {
         let asked: BTreeSet<_> = steps.iter().map(|&(_, asked)| asked).collect();

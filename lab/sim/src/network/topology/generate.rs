@@ -99,8 +99,9 @@ impl Topology {
         Ok(topology)
     }
 
-    /// A fat tree: `arity` to the power of `levels` hosts, on `levels` layers of crossbars with `arity` ports
-    /// down and as many up. With arity 4 these are 8 x 8: 3 levels have 64 hosts, 5 have 1,024.
+    /// A fat tree: `arity` to the power of `levels` hosts, on `levels` layers of crossbars with
+    /// `arity` ports down and as many up. With arity 4 these are 8 x 8: 3 levels have 64 hosts, 5
+    /// have 1,024.
     pub fn fat_tree(arity: u16, levels: u32) -> Result<Self, TopologyError> {
         let hosts = u64::from(arity).checked_pow(levels);
         let Some(hosts) = hosts.filter(|&hosts| arity > 0 && levels > 0 && hosts <= HOSTS_MAX)
@@ -122,8 +123,8 @@ impl Topology {
         for host in 0..hosts as u32 {
             topology.add_host(End::Switch(host / arity, (host % arity) as u16));
         }
-        // Switches of neighbouring levels are connected if their numbers, in digits of base `arity`, differ
-        // at most in the digit of that level.
+        // Switches of neighbouring levels are connected if their numbers, in digits of base
+        // `arity`, differ at most in the digit of that level.
         for level in 1..levels {
             let digit = arity.pow(level - 1);
             for below in 0..per_level {
@@ -140,8 +141,9 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Subclusters of two layers each, joined by further switches, all of so many ports: half of a subcluster's switches, rounded
-    /// up, have the hosts, and every two of these have one above them in common if there are ports enough.
+    /// Subclusters of two layers each, joined by further switches, all of so many ports: half of a
+    /// subcluster's switches, rounded up, have the hosts, and every two of these have one above
+    /// them in common if there are ports enough.
     pub fn subclusters(shape: &Subclusters) -> Result<Self, TopologyError> {
         let wrong = |remedy| TopologyError::Shape {
             shape: "subclusters",
@@ -169,7 +171,8 @@ impl Topology {
             (*port <= ports).then(|| End::Switch(switch, *port - 1))
         };
         let full = wrong("a switch has fewer ports than cables: take more switches or ports");
-        // Of each subcluster its first switch, how many of its switches have hosts, and how many are above them.
+        // Of each subcluster its first switch, how many of its switches have hosts, and how many
+        // are above them.
         let mut parts = Vec::new();
         for cluster in 0..clusters {
             let size = inside / clusters + u16::from(cluster < inside % clusters);

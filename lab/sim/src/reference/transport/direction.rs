@@ -1,4 +1,5 @@
-//! One direction of an association, as the model of the transport sees it: which frames are under way, and what their sender knows of them.
+//! One direction of an association, as the model of the transport sees it: which frames are under
+//! way, and what their sender knows of them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -39,7 +40,8 @@ pub(super) struct Frame {
     pub(super) not_taken: bool,
     /// Its sender has heard what became of it.
     pub(super) is_answered: bool,
-    /// In several frames, one of which may be missing: the frame may be sent again to hear the rest.
+    /// In several frames, one of which may be missing: the frame may be sent again to hear the
+    /// rest.
     pub(super) in_parts: bool,
     pub(super) taking: Taking,
 }
@@ -70,7 +72,8 @@ pub(super) struct Direction {
     pub(super) has_echo: bool,
     /// When a frame was last sent again as nothing was heard of it.
     pub(super) timed_out_ns: Option<u64>,
-    /// Of each path when a frame that had gone over it was last sent again. There may be one path only.
+    /// Of each path when a frame that had gone over it was last sent again. There may be one path
+    /// only.
     pub(super) lost_ns: BTreeMap<u8, u64>,
     pub(super) has_paths: bool,
     pub(super) ended: Option<CloseReason>,
@@ -149,8 +152,8 @@ impl Direction {
             self.retransmitted += 1;
             let waited_ns = now_ns.saturating_sub(frame.sent_ns);
             let is_late = waited_ns >= least_ns;
-            // No answer for long; a NACK; a later frame that was taken; or one before it had no answer for long, and its
-            // own should be there.
+            // No answer for long; a NACK; a later frame that was taken; or one before it had no
+            // answer for long, and its own should be there.
             let has_cause = is_late
                 || frame.not_taken
                 || answered > frame.number
@@ -252,7 +255,8 @@ impl Direction {
                 Answer::InPart => (frame.is_answered, frame.in_parts) = (true, true),
                 Answer::NotTaken => frame.not_taken = true,
             }
-            // It may have been taken for lost before, as its timeout passed or a later one was answered, and others with it.
+            // It may have been taken for lost before, as its timeout passed or a later one was
+            // answered, and others with it.
             let is_late = now_ns.saturating_sub(frame.sent_ns) >= least_ns;
             if is_late {
                 self.timed_out_ns = Some(now_ns);

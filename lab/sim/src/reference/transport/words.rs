@@ -1,4 +1,5 @@
-//! What a frame says, read by the model itself from its bytes (`docs/protocol.md`). Bytes that are no frame say nothing.
+//! What a frame says, read by the model itself from its bytes (`docs/protocol.md`). Bytes that are
+//! no frame say nothing.
 
 /// Where the fields of a frame lie.
 const FLAGS_AT: usize = 16;
@@ -8,7 +9,8 @@ const HEADER_BYTES: usize = 20;
 const RUN_BYTES: usize = 8;
 const NACK_BYTES: usize = 11;
 const PART_BYTES: usize = 5;
-/// Reasons of a NACK: the frame was taken but for some packets, and which, perhaps with more to follow.
+/// Reasons of a NACK: the frame was taken but for some packets, and which, perhaps with more to
+/// follow.
 const TAKEN_WITHOUT: u8 = 0;
 const TAKEN_IN_PART: u8 = 3;
 /// The flag: the echo is one.
@@ -24,7 +26,8 @@ pub(super) struct Words {
     pub(super) echoes: bool,
     /// Channel and sequence number of each frame that is acknowledged.
     pub(super) acknowledged: Vec<(u16, u32)>,
-    /// Of each NACK channel, sequence number, and what was refused; nothing if the frame was not taken at all.
+    /// Of each NACK channel, sequence number, and what was refused; nothing if the frame was not
+    /// taken at all.
     pub(super) nacks: Vec<(u16, u32, Option<Told>)>,
 }
 

@@ -1,9 +1,10 @@
-//! Beyond the paper: its experiments on a host pair of today, and the saturation of networks that it argues about and could not
-//! measure (`Hamlyn 1` and `6.1`).
+//! Beyond the paper: its experiments on a host pair of today, and the saturation of networks that
+//! it argues about and could not measure (`Hamlyn 1` and `6.1`).
 //!
-//! [`mod@pair`] carries out Table 4 and Figures 7 to 10 on an assumed machine ([`crate::machine::Machine::pair_of_today`]); [`saturation`] loads the paper's crossbars
-//! with 8, 64 and 1,024 hosts until they take no more. Neither has a number of the paper to be compared with; what they say about its
-//! claims stands in the entries of [`super::hamlyn::report`].
+//! [`mod@pair`] carries out Table 4 and Figures 7 to 10 on an assumed machine
+//! ([`crate::machine::Machine::pair_of_today`]); [`saturation`] loads the paper's crossbars with 8,
+//! 64 and 1,024 hosts until they take no more. Neither has a number of the paper to be compared
+//! with; what they say about its claims stands in the entries of [`super::hamlyn::report`].
 
 pub mod pair;
 pub mod saturation;

@@ -1,8 +1,10 @@
-//! How much the paper's crossbars take with many hosts, in order on one path and adaptively on many.
+//! How much the paper's crossbars take with many hosts, in order on one path and adaptively on
+//! many.
 //!
-//! Two ways of keeping order are measured, as what adaptive routing gains depends on what it is compared with: ways drawn once for
-//! each pair of hosts ([`Routing::Pair`]), which is what a network that knows nothing of its traffic does, and ways chosen by the
-//! receiver's number ([`Routing::Destination`]), which in a tree keeps the ways down apart from each other.
+//! Two ways of keeping order are measured, as what adaptive routing gains depends on what it is
+//! compared with: ways drawn once for each pair of hosts ([`Routing::Pair`]), which is what a
+//! network that knows nothing of its traffic does, and ways chosen by the receiver's number
+//! ([`Routing::Destination`]), which in a tree keeps the ways down apart from each other.
 
 use std::sync::OnceLock;
 
@@ -58,7 +60,8 @@ pub struct Setting {
 pub struct Sweep {
     /// Of what.
     pub setting: Setting,
-    /// What no network can exceed, in thousandths of what the hosts' cables carry: the hottest receiver's cable.
+    /// What no network can exceed, in thousandths of what the hosts' cables carry: the hottest
+    /// receiver's cable.
     pub ceiling_per_mille: u32,
     /// Load by load.
     pub points: Vec<Point>,
@@ -71,7 +74,8 @@ pub struct Gain {
     pub hosts: u32,
     /// Who sends to whom.
     pub traffic: Traffic,
-    /// The most that was taken in order, ways drawn for each pair: thousandths of what the hosts' cables carry.
+    /// The most that was taken in order, ways drawn for each pair: thousandths of what the hosts'
+    /// cables carry.
     pub by_pair_per_mille: u32,
     /// The same, ways chosen by receiver.
     pub by_receiver_per_mille: u32,
@@ -85,8 +89,8 @@ pub struct Gain {
     pub reordered_per_million: u32,
 }
 
-/// What adaptive routing gains with 64 hosts and that traffic, one of [`TRAFFIC`]. No parameter of the machine has a part in
-/// it, so it is measured once in a process.
+/// What adaptive routing gains with 64 hosts and that traffic, one of [`TRAFFIC`]. No parameter of
+/// the machine has a part in it, so it is measured once in a process.
 pub fn of_64_hosts(traffic: Traffic) -> Result<Gain, ExperimentError> {
     static GAINS: OnceLock<Result<Vec<Gain>, ExperimentError>> = OnceLock::new();
     let measure = || {
@@ -103,7 +107,8 @@ pub fn of_64_hosts(traffic: Traffic) -> Result<Gain, ExperimentError> {
     found.copied().ok_or(ExperimentError::Nothing)
 }
 
-/// Of a thousand frames, one of each host to each other of 64, so many arrive although 8 cables between switches are down.
+/// Of a thousand frames, one of each host to each other of 64, so many arrive although 8 cables
+/// between switches are down.
 pub fn arriving_per_mille(routing: Routing) -> Result<u32, ExperimentError> {
     let topology = paper_fabric(64)?;
     let hosts = topology.hosts.len() as u32;
@@ -195,7 +200,8 @@ impl Setting {
         })
     }
 
-    /// With a hot spot its cable is what limits all: of each host's frames it is sent its share and a part of the rest.
+    /// With a hot spot its cable is what limits all: of each host's frames it is sent its share and
+    /// a part of the rest.
     fn ceiling_per_mille(&self) -> u32 {
         match self.traffic {
             Traffic::HotSpot { per_mille } => {
@@ -248,7 +254,8 @@ pub(crate) fn ratio(one: u32, other: u32) -> f64 {
     (f64::from(one) * 100.0 / f64::from(other.max(1))).round() / 100.0
 }
 
-/// What adaptive routing gains, for each of the settings that were measured with all three routings.
+/// What adaptive routing gains, for each of the settings that were measured with all three
+/// routings.
 pub(super) fn gains(sweeps: &[Sweep]) -> Vec<Gain> {
     let find = |setting: Setting, routing| {
         let wanted = Setting { routing, ..setting };
@@ -277,7 +284,8 @@ pub(super) fn gains(sweeps: &[Sweep]) -> Vec<Gain> {
         .collect()
 }
 
-/// For each traffic and number of hosts what was taken, and how long it took to arrive, by what was offered.
+/// For each traffic and number of hosts what was taken, and how long it took to arrive, by what was
+/// offered.
 pub(super) fn plots(sweeps: &[Sweep]) -> Vec<Plot> {
     let mut plots = Vec::new();
     for same in sweeps.chunk_by(|one, next| {

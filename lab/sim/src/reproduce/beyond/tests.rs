@@ -66,7 +66,8 @@ fn parts_of_table_4_add_up() {
     assert!(values("Crossing bus and cable")[1] > 0.5);
 }
 
-/// What the text says of it: accumulators in host memory cost a round trip of the bus for each packet, which nothing hides.
+/// What the text says of it: accumulators in host memory cost a round trip of the bus for each
+/// packet, which nothing hides.
 #[test]
 fn accumulators_in_host_memory_bind_the_machine_of_today() {
     let [_, fetched, kept] = *values("4 KB packets, by the slope") else {
@@ -146,8 +147,8 @@ fn the_same_twice() {
     assert!(serde_json::to_string(&*BEYOND).is_ok());
 }
 
-/// `docs/reproduce-hamlyn.md` lists what came out: it is that of the code. Sweeps of 1,024 hosts are too
-/// long for this.
+/// `docs/reproduce-hamlyn.md` lists what came out: it is that of the code. Sweeps of 1,024 hosts
+/// are too long for this.
 #[test]
 fn the_document_says_what_is() {
     let document = include_str!("../../../../../docs/reproduce-hamlyn.md");

@@ -1,4 +1,5 @@
-//! What the machines' files say is in force, nothing of it is idle, and the document says what comes out.
+//! What the machines' files say is in force, nothing of it is idle, and the document says what
+//! comes out.
 
 use super::*;
 use crate::machine::MachineError;

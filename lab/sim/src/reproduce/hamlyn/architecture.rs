@@ -1,5 +1,5 @@
-//! What is said of the architecture and the library (`Hamlyn 2.2` to `3.3`): claims that the engine's and the library's tests
-//! show, and drawings that are missing.
+//! What is said of the architecture and the library (`Hamlyn 2.2` to `3.3`): claims that the
+//! engine's and the library's tests show, and drawings that are missing.
 
 use super::bench::us;
 use super::{Experiment, figures, judged};

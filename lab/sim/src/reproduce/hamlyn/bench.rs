@@ -177,8 +177,8 @@ impl Bench {
         Ok((us(short.span), rate(8 * LARGE, more)))
     }
 
-    /// Microseconds of the receiver's board for a packet of 256 bytes among others: all of it, and counting, which is what packets
-    /// that come in any order need.
+    /// Microseconds of the receiver's board for a packet of 256 bytes among others: all of it, and
+    /// counting, which is what packets that come in any order need.
     pub fn counting(&self) -> Result<(f64, f64), Failure> {
         let uncounted = self
             .machine
@@ -226,7 +226,8 @@ impl Bench {
         }])
     }
 
-    /// Looks at the third packet in steps of whole transactions: below the middle of the slopes they are flat.
+    /// Looks at the third packet in steps of whole transactions: below the middle of the slopes
+    /// they are flat.
     fn measure_slopes(&self) -> Result<Slopes, Failure> {
         let step = self.machine.bus().map_or(32, |bus| bus.transaction_max.0) as usize;
         let begin = 2 * LARGE;
@@ -277,7 +278,8 @@ fn latency(
     Ok(us(ping_pong(machine, &shape, MESSAGES_OF_A_POINT)?.span))
 }
 
-/// By the difference between messages of 9 full packets and of 2, so that what a message costs once is not in it.
+/// By the difference between messages of 9 full packets and of 2, so that what a message costs once
+/// is not in it.
 fn per_packet(machine: &Machine, packet_bytes: usize) -> Result<PerPacket, Failure> {
     let of = |packets: usize| {
         let shape = Shape::datagram(packet_bytes, packets * packet_bytes);

@@ -1,4 +1,5 @@
-//! Normal messages, bandwidth, packet size, and the projection (`Hamlyn 4.2` to `4.4`; Figures 7 to 10; slides 21 to 24).
+//! Normal messages, bandwidth, packet size, and the projection (`Hamlyn 4.2` to `4.4`; Figures 7 to
+//! 10; slides 21 to 24).
 
 use super::bench::{Bench, LARGE, LARGEST_BYTES, PACKET_BYTES, RECOMMENDED, SMALL, us};
 use super::{

@@ -17,7 +17,8 @@ fn cycles(b: &Bench) -> Result<(f64, f64), Failure> {
     ))
 }
 
-/// The part of the time, in percent, that the processors of both hosts work for messages of so many bytes.
+/// The part of the time, in percent, that the processors of both hosts work for messages of so many
+/// bytes.
 fn processors(b: &Bench, data_bytes: usize) -> Result<f64, Failure> {
     let flow = b.stream(data_bytes)?;
     Ok(us(flow.sending_processor + flow.receiving_processor) / us(flow.span) * 100.0)

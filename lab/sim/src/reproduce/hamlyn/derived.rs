@@ -6,8 +6,8 @@ use super::{Experiment, figures, in_slope, mb_per_s, out_slope, transactions, up
 use crate::machine::{Component, PointName};
 use crate::reproduce::measure::{Failure, Shape, flow};
 
-/// How often the accumulator is updated for a message of so many packets: by how much less the receiver's bus is in use if
-/// writing one takes no time, in what writing one takes.
+/// How often the accumulator is updated for a message of so many packets: by how much less the
+/// receiver's bus is in use if writing one takes no time, in what writing one takes.
 fn updates(b: &Bench, packets: usize) -> Result<f64, Failure> {
     let without = b
         .machine

@@ -1,7 +1,7 @@
 //! The Hamlyn paper: how its rows are measured on its machine (`Hamlyn 4`).
 //!
-//! `papers/hamlyn.toml` has what the paper says, `machines/hamlyn.toml` the machine. Where the paper contradicts itself, a row's
-//! remark names the reading that is followed.
+//! `papers/hamlyn.toml` has what the paper says, `machines/hamlyn.toml` the machine. Where the
+//! paper contradicts itself, a row's remark names the reading that is followed.
 
 mod aims;
 mod architecture;

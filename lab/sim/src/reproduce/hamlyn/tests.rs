@@ -215,8 +215,8 @@ fn the_same_twice_and_as_json() {
     assert!(parsed["headline"]["independent"].is_u64());
 }
 
-/// What a machine does, in a few figures that every number has a part in. `full_bytes` is how much more than a board holds is
-/// sent to it, by messages of 16 KB.
+/// What a machine does, in a few figures that every number has a part in. `full_bytes` is how much
+/// more than a board holds is sent to it, by messages of 16 KB.
 pub(in crate::reproduce) fn figures(machine: &Machine) -> Result<Vec<Span>, Failure> {
     let with_metadata = Shape {
         metadata_bytes: 60,
@@ -224,8 +224,8 @@ pub(in crate::reproduce) fn figures(machine: &Machine) -> Result<Vec<Span>, Fail
     };
     let refused = flow(machine, &Shape::datagram(256, 64), 20, false)?;
     let working = flow(machine, &Shape::short(Protocol::Tagged), 20, true)?;
-    // Three senders and a receiver that cannot keep up, so that its board's memory fills, and then the work
-    // queues.
+    // Three senders and a receiver that cannot keep up, so that its board's memory fills, and then
+    // the work queues.
     let mut crowded = System::new(machine, 4, 4096, 1);
     for _ in 0..120 {
         for from in 1..4 {
@@ -250,7 +250,8 @@ pub(in crate::reproduce) fn figures(machine: &Machine) -> Result<Vec<Span>, Fail
     ])
 }
 
-/// The same of a board that is soon full, as today's memory is larger than the experiment's messages.
+/// The same of a board that is soon full, as today's memory is larger than the experiment's
+/// messages.
 pub(in crate::reproduce) fn all_figures(machine: &Machine) -> Vec<Span> {
     let full = machine
         .with("board.arrivals_max", |bytes| (bytes / 256.0).max(8_192.0))

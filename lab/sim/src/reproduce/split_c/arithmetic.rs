@@ -1,7 +1,9 @@
-//! Arithmetic on Table 1 (`Split-C 5.1`): what its cells have in common beyond pairs, asked of our own numbers.
+//! Arithmetic on Table 1 (`Split-C 5.1`): what its cells have in common beyond pairs, asked of our
+//! own numbers.
 //!
-//! The rows are checks of the inventory, from G-293 on, and claims of the text about several versions at once. What does
-//! not hold of our numbers is listed beside the report with the reason (`docs/reproduce-splitc.md`).
+//! The rows are checks of the inventory, from G-293 on, and claims of the text about several
+//! versions at once. What does not hold of our numbers is listed beside the report with the reason
+//! (`docs/reproduce-splitc.md`).
 
 use super::Evaluation;
 use super::claims::Than::{About, Less, NotMore};
@@ -430,7 +432,8 @@ fn rows() -> impl Iterator<Item = String> {
         .chain(flows.flat_map(|measure| FLOWS.map(|operation| format!("{measure}.{operation}"))))
 }
 
-/// Versions, but those, whose numbers of a row are its least or its greatest; half of the last printed digit counts as nothing.
+/// Versions, but those, whose numbers of a row are its least or its greatest; half of the last
+/// printed digit counts as nothing.
 fn extreme(
     claim: &Claim<'_>,
     row: &str,
@@ -452,7 +455,8 @@ fn extreme(
     Ok(at_it.map(|(name, _)| *name).collect())
 }
 
-/// Asks of each row which version is its extreme, but for one; the paper's are listed by the beginnings of the rows' names.
+/// Asks of each row which version is its extreme, but for one; the paper's are listed by the
+/// beginnings of the rows' names.
 fn extremes(
     measured: &Evaluation,
     is_least: bool,

@@ -12,7 +12,8 @@ use crate::world;
 const LENGTHS: [u32; 7] = [64, 256, 1_024, 4_096, 16_384, 65_536, 262_144];
 /// Of stores so many bytes are sent at least, of which the second half counts.
 const STORED_BYTES: u32 = 1 << 21;
-/// Versions whose files say at what rate they move long transfers; of the others the figure is lost.
+/// Versions whose files say at what rate they move long transfers; of the others the figure is
+/// lost.
 const WITH_RATE: std::ops::Range<usize> = 0..7;
 
 /// A way to move many bytes.

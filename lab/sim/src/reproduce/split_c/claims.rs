@@ -1,6 +1,7 @@
 //! What the paper's text concludes from Table 1 (`Split-C 5.1`), asked of our own numbers.
 //!
-//! A claim compares cells. It holds if each comparison holds; what is said of it names those that do not.
+//! A claim compares cells. It holds if each comparison holds; what is said of it names those that
+//! do not.
 
 use super::table::Cell;
 use super::{Evaluation, Transfer, arithmetic, program_claims};

@@ -1,8 +1,9 @@
 //! A program's end of an experiment: the operations of the language, in the version at hand.
 //!
-//! By messages: the word says what is asked, by which program; the target's program runs the handler when it looks. By one-sided
-//! operations: the interface of the target serves them. What a handler does to memory is software of the machine's file. An
-//! atomic procedure runs in the target's program in every version (`Split-C 4.2.1`).
+//! By messages: the word says what is asked, by which program; the target's program runs the
+//! handler when it looks. By one-sided operations: the interface of the target serves them. What a
+//! handler does to memory is software of the machine's file. An atomic procedure runs in the
+//! target's program in every version (`Split-C 4.2.1`).
 
 use std::collections::VecDeque;
 
@@ -93,7 +94,8 @@ pub(super) struct End {
     unanswered: usize,
     /// Answers for which there was no room yet.
     owed: VecDeque<Owed>,
-    /// Bytes that others stored, and arguments of atomic procedures, which this program counted itself.
+    /// Bytes that others stored, and arguments of atomic procedures, which this program counted
+    /// itself.
     taken_bytes: u64,
     /// What was pushed to this program, in the order of its coming.
     pub(super) pushed: Vec<u32>,
@@ -128,7 +130,8 @@ enum Brings {
     },
 }
 
-/// A message that is to go, with so many bytes from a place of the sender's memory to one of the receiver's.
+/// A message that is to go, with so many bytes from a place of the sender's memory to one of the
+/// receiver's.
 #[derive(Clone, Copy)]
 struct Owed {
     peer: usize,
@@ -278,7 +281,8 @@ impl End {
         !is_store || self.version.acknowledges_stores
     }
 
-    /// A bulk transfer of any length, begun piece by piece, all of which lie at the beginning of what the programs share.
+    /// A bulk transfer of any length, begun piece by piece, all of which lie at the beginning of
+    /// what the programs share.
     pub(super) fn begin_bulk(&mut self, of: fn(u32) -> Primitive, bytes: u32, peer: usize) {
         let mut left = bytes;
         while left > 0 {
@@ -464,8 +468,8 @@ impl End {
         }
     }
 
-    /// Takes what has come: a message, an answer or one whose handler it runs; otherwise an operation that is complete. Whether there
-    /// was anything.
+    /// Takes what has come: a message, an answer or one whose handler it runs; otherwise an
+    /// operation that is complete. Whether there was anything.
     pub(super) fn look(&mut self) -> bool {
         while let Some(&owed) = self.owed.front()
             && self.try_to_say(owed)
@@ -578,7 +582,8 @@ impl End {
             Primitive::BulkGet(bytes) => answer.bytes = bytes,
             Primitive::ActiveMessage => {}
         }
-        // The order of answers to one peer does not matter, nor whether this one goes before those that wait for room.
+        // The order of answers to one peer does not matter, nor whether this one goes before those
+        // that wait for room.
         if self.is_answered(primitive) && !self.try_to_say(answer) {
             self.owed.push_back(answer);
         }

@@ -1,11 +1,13 @@
-//! The comparison of five machines (`Split-C 5`): Tables 1 and 2, on the machines' files, with the library as it is.
+//! The comparison of five machines (`Split-C 5`): Tables 1 and 2, on the machines' files, with the
+//! library as it is.
 //!
-//! The paper has ten versions of the language: a machine, and who carries out what is asked of a node (`versions`). A program's
-//! end of an experiment (`end`) has the operations of the language: by messages whose handlers run in the target's program, or
-//! by one-sided operations of the interface. `table` measures what Table 1 lists as the paper does, `bulk` long transfers,
-//! `polling` how often a program must poll that computes, and `programs` the twelve programs of Table 2. `claims` and
-//! `program_claims` ask of what was measured what the text concludes from its own numbers, and `arithmetic` what those numbers
-//! have in common.
+//! The paper has ten versions of the language: a machine, and who carries out what is asked of a
+//! node (`versions`). A program's end of an experiment (`end`) has the operations of the language:
+//! by messages whose handlers run in the target's program, or by one-sided operations of the
+//! interface. `table` measures what Table 1 lists as the paper does, `bulk` long transfers,
+//! `polling` how often a program must poll that computes, and `programs` the twelve programs of
+//! Table 2. `claims` and `program_claims` ask of what was measured what the text concludes from its
+//! own numbers, and `arithmetic` what those numbers have in common.
 
 mod arithmetic;
 mod bulk;
@@ -88,7 +90,8 @@ impl Evaluation {
     }
 }
 
-/// A number of the paper, by its row's identifier: a cell of Table 1 or 2, or the bandwidth of long transfers.
+/// A number of the paper, by its row's identifier: a cell of Table 1 or 2, or the bandwidth of long
+/// transfers.
 fn number(bench: &Evaluation, id: &str) -> Result<f64, Failure> {
     let of_bulk = PEAKS.iter().find(|(row, _)| *row == id);
     let found = match of_bulk {

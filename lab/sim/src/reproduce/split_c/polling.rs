@@ -1,8 +1,9 @@
 //! Figures 7 and 8: how often a program must poll that computes (`Split-C 5.3`).
 //!
-//! In turn each processor is the busy one: it computes in pieces of a given length, and may poll after each. The others ask it for
-//! one item, and cannot go on to the next turn, and so to their own, without it. An iteration is a turn of each. If requests are
-//! answered at once, all turns' computing goes on at the same time.
+//! In turn each processor is the busy one: it computes in pieces of a given length, and may poll
+//! after each. The others ask it for one item, and cannot go on to the next turn, and so to their
+//! own, without it. An iteration is a turn of each. If requests are answered at once, all turns'
+//! computing goes on at the same time.
 
 use super::Machines;
 use super::end::WORD_BYTES;

@@ -1,4 +1,5 @@
-//! What the paper's text and figures conclude of programs (`Split-C 5.3` and `5.4`), asked of our own numbers.
+//! What the paper's text and figures conclude of programs (`Split-C 5.3` and `5.4`), asked of our
+//! own numbers.
 //!
 //! What is said of a claim lists the numbers that it was judged by, or those that break it.
 
@@ -10,10 +11,12 @@ use crate::reproduce::measure::Failure;
 
 /// Strategies differ if their times do by more than this part, and are about equal otherwise.
 const SIMILAR: f64 = 0.1;
-/// Programs with bulk transfers, and those with small ones of which each has a counterpart with bulk transfers.
+/// Programs with bulk transfers, and those with small ones of which each has a counterpart with
+/// bulk transfers.
 const BULK: [&str; 3] = ["sampleb", "radixb", "fftb"];
 const FINE: [(&str, &str); 3] = [("sample", "sampleb"), ("radix", "radixb"), ("fft", "fftb")];
-/// NP's times of Table 2 as parts of Proc's that differ by more than a tenth: on which machine, and whether NP wins.
+/// NP's times of Table 2 as parts of Proc's that differ by more than a tenth: on which machine, and
+/// whether NP wins.
 const DIFFERENT: [(&str, &str, bool); 10] = [
     ("radix", "Meiko", false),
     ("sample", "Meiko", false),
@@ -96,7 +99,8 @@ impl<'a> Verdict<'a> {
         self.measured.polling.of(machine, attention)
     }
 
-    /// The iterations under Proc with that attention, each divided by NP's, with the length of a piece.
+    /// The iterations under Proc with that attention, each divided by NP's, with the length of a
+    /// piece.
     fn beside_np(&self, machine: &str, attention: Attention) -> Vec<(f64, f64)> {
         let np = self.curve(machine, Attention::NetworkProcessor);
         let proc = self.curve(machine, attention);
@@ -122,7 +126,8 @@ fn is_similar(ratio: f64) -> bool {
     (ratio - 1.0).abs() <= SIMILAR
 }
 
-/// The same strategy wins on a machine as in Table 2, wherever the paper's times differ by more than a tenth.
+/// The same strategy wins on a machine as in Table 2, wherever the paper's times differ by more
+/// than a tenth.
 fn same_winners(measured: &Evaluation, machine: &str) -> Result<(bool, String), Failure> {
     let mut verdict = Verdict::on(measured);
     for (program, _, np_wins) in DIFFERENT.iter().filter(|(_, on, _)| *on == machine) {

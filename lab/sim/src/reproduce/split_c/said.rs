@@ -1,11 +1,14 @@
-//! The words of the messages by which programs ask each other, in versions whose handlers the programs run.
+//! The words of the messages by which programs ask each other, in versions whose handlers the
+//! programs run.
 //!
-//! A word says what is asked, by which program, and where: all that an operation on one word needs, so that such a message has no
-//! data besides. Places are in words of eight bytes, and values have 32 bits.
+//! A word says what is asked, by which program, and where: all that an operation on one word needs,
+//! so that such a message has no data besides. Places are in words of eight bytes, and values have
+//! 32 bits.
 
 use super::end::{PIECE_BYTES, Place, Primitive, WORD_BYTES};
 
-/// Bits of a word, from the highest: the kind of message, its sender, a place at the receiver; the rest depends on the kind.
+/// Bits of a word, from the highest: the kind of message, its sender, a place at the receiver; the
+/// rest depends on the kind.
 const KIND_SHIFT: u32 = 60;
 const SENDER_SHIFT: u32 = 56;
 const AT_SHIFT: u32 = 38;

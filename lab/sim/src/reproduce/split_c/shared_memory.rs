@@ -1,4 +1,5 @@
-//! What a program of an experiment shares, as it sees that itself: words of eight bytes, of which values fill the lower half.
+//! What a program of an experiment shares, as it sees that itself: words of eight bytes, of which
+//! values fill the lower half.
 
 use hamlyn::Area;
 

@@ -1,4 +1,5 @@
-//! Table 1: round trips, overheads and gaps of the operations, measured as the paper does (`Split-C 5.1`).
+//! Table 1: round trips, overheads and gaps of the operations, measured as the paper does
+//! (`Split-C 5.1`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

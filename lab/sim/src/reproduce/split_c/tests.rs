@@ -1,4 +1,5 @@
-//! What the machines' files say is in force, nothing of it is idle, and the document says what comes out.
+//! What the machines' files say is in force, nothing of it is idle, and the document says what
+//! comes out.
 
 use std::sync::LazyLock;
 
@@ -37,7 +38,8 @@ fn what_was_calibrated_comes_out() {
     }
 }
 
-/// What does not follow from our numbers, as the document says. Each belongs to the rows of the text or of the arithmetic.
+/// What does not follow from our numbers, as the document says. Each belongs to the rows of the
+/// text or of the arithmetic.
 const BROKEN: [&str; 6] = ["G-218", "G-296", "G-301", "G-310", "G-311", "G-312"];
 
 /// Claims of the rows from `first` to `last` hold, but for those that are known not to.
@@ -96,7 +98,8 @@ fn what_the_text_concludes_of_polling_follows_from_our_numbers() {
     }
 }
 
-/// What the text concludes of programs follows from our numbers, but for what `docs/reproduce-splitc.md` says of these.
+/// What the text concludes of programs follows from our numbers, but for what
+/// `docs/reproduce-splitc.md` says of these.
 #[test]
 fn what_the_text_concludes_of_programs_is_judged() {
     let verdicts = |wanted: Verdict| -> Vec<&str> {
@@ -113,7 +116,8 @@ fn what_the_text_concludes_of_programs_is_judged() {
     assert_eq!(supported + contradicted.len(), program_claims::CLAIMS.len());
 }
 
-/// Each program that computes what another one does, or how long an element of it takes, is in the file; and each time is in force.
+/// Each program that computes what another one does, or how long an element of it takes, is in the
+/// file; and each time is in force.
 #[test]
 fn every_time_of_an_element_has_a_part() {
     let (machines, runs) = (machines(), Runs::of_file());
@@ -187,7 +191,8 @@ fn every_number_of_every_machine_has_a_part() {
                 let cells = std::iter::once(cell);
                 Measured::of_cells(machines, cells).unwrap().of(cell)
             };
-            // The cell that it was calibrated on; single operations, in which most numbers show; and then all.
+            // The cell that it was calibrated on; single operations, in which most numbers show;
+            // and then all.
             let is_sign = |letter: char| matches!(letter, ' ' | ',' | ':');
             let named = number.source.split(is_sign).filter_map(Cell::named);
             let single = |cell: &Cell| matches!(cell.measure, Measure::Latency | Measure::Overhead);
@@ -216,7 +221,8 @@ fn the_document_says_what_is() {
     }
 }
 
-/// The lines of the document's tables: the rows of Tables 1 and 2, the paper's number and ours in each column; the claims.
+/// The lines of the document's tables: the rows of Tables 1 and 2, the paper's number and ours in
+/// each column; the claims.
 fn lines(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     let rows: Vec<&str> = report

@@ -1,4 +1,5 @@
-//! Calls of a service: replies at once, late and in any order; calls that are dropped, given up, or outlive one of their ends.
+//! Calls of a service: replies at once, late and in any order; calls that are dropped, given up, or
+//! outlive one of their ends.
 
 use hamlyn::Wait;
 use hamlyn::service::{
@@ -227,7 +228,8 @@ impl FlowReceiver for ServiceReceiver {
     }
 }
 
-/// A service is about to end, or to dismiss its clients, or has done so: a client that comes in between may still find what it offered.
+/// A service is about to end, or to dismiss its clients, or has done so: a client that comes in
+/// between may still find what it offered.
 fn ending(oracle: &Oracle<'_>) -> Result<(), String> {
     let judged = oracle.judge(|models| {
         models.calls.ending();

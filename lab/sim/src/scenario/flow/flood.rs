@@ -1,4 +1,5 @@
-//! More announcements than their queue holds: those that are lost are counted, all of them, and no others.
+//! More announcements than their queue holds: those that are lost are counted, all of them, and no
+//! others.
 
 use hamlyn::{Message, NewSlot, Queue, ReceiveError, Slot, Target, Wait};
 

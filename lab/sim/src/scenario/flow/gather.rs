@@ -1,5 +1,6 @@
-//! Messages that the interface gathers from send-buffer areas (Hamlyn 2.3). What a completion says must be true: a
-//! buffer is used again the moment it is said to be free, and a message that can not go any more has failed.
+//! Messages that the interface gathers from send-buffer areas (Hamlyn 2.3). What a completion says
+//! must be true: a buffer is used again the moment it is said to be free, and a message that can
+//! not go any more has failed.
 
 use hamlyn::engine::terminus::{Completion, GatherPiece, SendHandle, SendTag, TerminusError};
 use hamlyn::{Area, Message, Strategy, Wait};

@@ -1,5 +1,5 @@
-//! Messages to pages that their sender is granted, and loses again (decision 0006). Short ones go as copies. What was placed and not announced
-//! before the end of a grant is refused, and counted.
+//! Messages to pages that their sender is granted, and loses again (decision 0006). Short ones go
+//! as copies. What was placed and not announced before the end of a grant is refused, and counted.
 
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::grant::{Grant, GrantError, GrantTicket, PLACED_BYTES_MIN};
@@ -23,7 +23,8 @@ const TURNS: u64 = 12;
 /// What the sender is told: a grant, and that it is at an end.
 const BEGINS: u8 = 0;
 const ENDS: u8 = 1;
-/// What the receiver is told of a message: its data are about to be put in their place; they are; they are not after all.
+/// What the receiver is told of a message: its data are about to be put in their place; they are;
+/// they are not after all.
 const PLACING: u8 = 0;
 const PLACED: u8 = 1;
 const UNPLACED: u8 = 2;
@@ -40,7 +41,8 @@ pub(super) struct GrantedReceiver {
     placed: Vec<u64>,
     /// Those of them that may not be announced any more.
     barred: Vec<u64>,
-    /// Those of these that were announced while their sender was still in its call, and may be copies.
+    /// Those of these that were announced while their sender was still in its call, and may be
+    /// copies.
     doubtful: Vec<u64>,
     refused: u64,
 }

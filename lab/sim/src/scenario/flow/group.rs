@@ -1,5 +1,5 @@
-//! Groups: the receiver divides its place among the senders, they may delegate a part of theirs, and all of it is
-//! announced once (Hamlyn 2.5).
+//! Groups: the receiver divides its place among the senders, they may delegate a part of theirs,
+//! and all of it is announced once (Hamlyn 2.5).
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,6 @@
-//! Senders with wrong keys, stale names, and bounds and rights that are not theirs; and their victim, where nothing may
-//! change, nothing be announced, and every packet be counted with its reason.
+//! Senders with wrong keys, stale names, and bounds and rights that are not theirs; and their
+//! victim, where nothing may change, nothing be announced, and every packet be counted with its
+//! reason.
 
 use hamlyn::engine::key::Key;
 use hamlyn::engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
@@ -21,7 +22,8 @@ const GUARD_BYTES: u64 = 64;
 const FILL: u8 = 0x5a;
 const ENTRIES: u64 = 4;
 const ENTRY_BYTES: u64 = SLOT_BYTES / ENTRIES;
-/// Bytes of a message that is one packet on any path: the smallest carries datagrams of 1,232 bytes (decision 0012).
+/// Bytes of a message that is one packet on any path: the smallest carries datagrams of 1,232 bytes
+/// (decision 0012).
 const FAR_BYTES_MAX: u32 = 1_000;
 
 /// The entry of the one-shot slot that is spent.
@@ -170,8 +172,8 @@ impl Victim {
     }
 }
 
-/// Gives each entry its part of the slot and a key that is known to those who have it: the first one's, and so
-/// many more.
+/// Gives each entry its part of the slot and a key that is known to those who have it: the first
+/// one's, and so many more.
 fn permit(program: &Program, slot: &Slot) -> Result<(), String> {
     let first = program.session().new_key().map_err(wrong("a new key"))?;
     for index in 0..ENTRIES as u16 {
@@ -255,7 +257,8 @@ struct Attack {
 pub(super) struct Attacker {
     targets: Vec<Target>,
     fired: usize,
-    /// Packets of these attacks, and how many of them came back: from another host all of them do, once.
+    /// Packets of these attacks, and how many of them came back: from another host all of them do,
+    /// once.
     packets: u64,
     back: u64,
 }
@@ -387,8 +390,8 @@ impl FlowSender for Attacker {
         }
         let node_of = |process: usize| oracle.plan.processes.get(process).map(|one| one.node);
         let is_far = node_of(oracle.known().from) != node_of(oracle.known().to);
-        // Between hosts the largest packet changes with what the path is found to carry, so there a message is one packet
-        // on any path.
+        // Between hosts the largest packet changes with what the path is found to carry, so there a
+        // message is one packet on any path.
         let most = if is_far { FAR_BYTES_MAX } else { u32::MAX };
         let payload = oracle.plan.packet_payload_bytes.min(most) as usize;
         // Such that one packet suffices, and an entry's limits.
@@ -482,7 +485,8 @@ impl FlowSender for Attacker {
     }
 }
 
-/// So many packets a message needs: the first carries all metadata, and each as many data as it has room for.
+/// So many packets a message needs: the first carries all metadata, and each as many data as it has
+/// room for.
 fn packets_of(length: u64, metadata_bytes: u64, payload: u64) -> u64 {
     let mut left = length.saturating_sub(payload - metadata_bytes);
     let mut packets = 1;

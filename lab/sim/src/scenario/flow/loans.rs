@@ -1,5 +1,5 @@
-//! Loaned messages (decision 0024): a publisher that waits for slow readers, or does not, and readers that keep samples and leave
-//! while they hold some.
+//! Loaned messages (decision 0024): a publisher that waits for slow readers, or does not, and
+//! readers that keep samples and leave while they hold some.
 
 use std::collections::VecDeque;
 
@@ -288,7 +288,8 @@ impl Reader {
         let sample = match self.subscriber.recv(wait) {
             Ok(Some(sample)) => sample,
             Ok(None) => return Ok(Some(Step::Nothing)),
-            // Copies that were accepted and not sent are lost with a publisher that was not flushed.
+            // Copies that were accepted and not sent are lost with a publisher that was not
+            // flushed.
             Err(ReceiveError::Closed | ReceiveError::Incomplete) => {
                 let closed = oracle.judge(|models| models.publications.closed(self.number));
                 return closed.map(|_| None);

@@ -30,7 +30,8 @@ pub(crate) trait FlowReceiver {
     /// What the other end needs.
     fn seed(&self, program: &Program) -> Result<Vec<u8>, String>;
 
-    /// Takes what has come, waiting so long for it. Whether anything had. The loss of a peer is not an error here.
+    /// Takes what has come, waiting so long for it. Whether anything had. The loss of a peer is not
+    /// an error here.
     fn look(&mut self, program: &Program, oracle: &Oracle<'_>, wait: Wait) -> Result<bool, String>;
 
     /// Whether nothing is left to be done.
@@ -174,7 +175,8 @@ pub(crate) fn grow_sender(
     oracle: &Oracle<'_>,
     seed: &[u8],
 ) -> Result<Option<Box<dyn FlowSender>>, String> {
-    // Whatever fails here fails because of the peer's end; what else could, the conformance suite shows.
+    // Whatever fails here fails because of the peer's end; what else could, the conformance suite
+    // shows.
     fn boxed<T: FlowSender + 'static>(sender: T) -> Box<dyn FlowSender> {
         Box::new(sender)
     }

@@ -1,5 +1,6 @@
-//! One-sided operations and stores to a slot of the receiver, of which the sender alone changes anything (decision 0037). When one is
-//! complete, or a fence was answered, the receiver's memory itself shows the effect.
+//! One-sided operations and stores to a slot of the receiver, of which the sender alone changes
+//! anything (decision 0037). When one is complete, or a fence was answered, the receiver's memory
+//! itself shows the effect.
 
 mod change;
 mod owner;

@@ -1,5 +1,5 @@
-//! Messages to places, each to its own: fast ones, counted ones, to entries that take one each, and silent ones.
-//! Slots are closed and opened anew, and get other keys, in between.
+//! Messages to places, each to its own: fast ones, counted ones, to entries that take one each, and
+//! silent ones. Slots are closed and opened anew, and get other keys, in between.
 
 use hamlyn::engine::counting::Counting;
 use hamlyn::engine::key::Key;

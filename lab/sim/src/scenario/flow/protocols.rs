@@ -353,7 +353,8 @@ impl FlowSender for StreamSender {
                     _ => Step::Nothing,
                 });
             }
-            // Its receiver's program must take records for there to be room, and may itself wait for this one.
+            // Its receiver's program must take records for there to be room, and may itself wait
+            // for this one.
             let sent = send_message(oracle, number, |data| sender.send(data, Wait::Poll))?;
             return Ok(sent.step());
         }

@@ -91,7 +91,8 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
     }
 }
 
-/// What programs of many hosts say to each other: no two of one host, and nothing that takes many packets a message.
+/// What programs of many hosts say to each other: no two of one host, and nothing that takes many
+/// packets a message.
 const OF_HOSTS: [Kind; 6] = [
     Kind::Fast,
     Kind::Counted,
@@ -101,8 +102,8 @@ const OF_HOSTS: [Kind; 6] = [
     Kind::Silent,
 ];
 
-/// A program on each of so many hosts, which sends to its neighbour and to somebody else, over a network that loses a few
-/// frames.
+/// A program on each of so many hosts, which sends to its neighbour and to somebody else, over a
+/// network that loses a few frames.
 pub(super) fn plan_of_hosts(random: &mut Random, seed: u64, hosts: u32) -> Plan {
     let processes = (0..hosts)
         .map(|node| Process {
@@ -184,8 +185,8 @@ fn first_sequence(random: &mut Random) -> u32 {
     }
 }
 
-/// Half of all worlds have clocks that go like their time. Those of the others begin anywhere, many of them soon before timestamps begin anew,
-/// or their sign changes.
+/// Half of all worlds have clocks that go like their time. Those of the others begin anywhere, many
+/// of them soon before timestamps begin anew, or their sign changes.
 fn clocks(random: &mut Random, nodes: u32) -> Vec<Clock> {
     if random.below(2) == 0 {
         return Vec::new();

@@ -86,7 +86,8 @@ fn jobs_compute_in_turn_and_pay_for_their_own_time_only() {
     assert_eq!(*ended.lock().expect("no program panics"), expected);
 }
 
-/// A timer of a program's own cycles stands still while another job has the processor, and while the program sleeps.
+/// A timer of a program's own cycles stands still while another job has the processor, and while
+/// the program sleeps.
 #[test]
 fn a_user_timer_counts_only_the_time_of_its_program() {
     let rang = Arc::new(Mutex::new(Vec::new()));
@@ -114,7 +115,8 @@ fn a_user_timer_counts_only_the_time_of_its_program() {
         late: Vec::new(),
     });
     assert_eq!(world.run(Time::from_ns(1_000_000)).failures, [""; 0]);
-    // 5 of 12 are over when it sleeps, until 105, and 5 more when its slice ends at 110. The next begins at 120.
+    // 5 of 12 are over when it sleeps, until 105, and 5 more when its slice ends at 110. The next
+    // begins at 120.
     let expected = Time::ZERO + Span::from_us(122);
     assert_eq!(*rang.lock().expect("no program panics"), [expected]);
 }

@@ -1,4 +1,5 @@
-//! What a sender makes of what its receiver says, in any order, with anything lost, and with lies among it.
+//! What a sender makes of what its receiver says, in any order, with anything lost, and with lies
+//! among it.
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::packet::SlotName;
@@ -134,7 +135,8 @@ fn announcements_are_news_once_and_in_order() {
     assert_eq!(account.place().position, 1);
 }
 
-/// Credit of the next extent comes before its announcement: the present one ends, though a grow request in it is answered.
+/// Credit of the next extent comes before its announcement: the present one ends, though a grow
+/// request in it is answered.
 #[test]
 fn credit_before_the_announcement_holds_the_sender_up() {
     let mut account = filled(4, 2);
@@ -169,7 +171,8 @@ fn a_refusal_is_for_records_as_long_and_is_said_once() {
     assert!(!account.take_refusal(1000));
 }
 
-/// What was refused in an extent that is left says nothing of the one that came: the record may fit there.
+/// What was refused in an extent that is left says nothing of the one that came: the record may fit
+/// there.
 #[test]
 fn a_refusal_that_comes_after_an_extent_is_void() {
     let mut account = filled(4, 0);

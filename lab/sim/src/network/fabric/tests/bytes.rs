@@ -1,13 +1,14 @@
 //! The wormhole packets of the fabric against their bytes, one by one.
 //!
-//! The fabric says when the last byte of a wormhole packet is off a channel. Here all bytes are followed by the three rules
-//! that the fabric's documentation names, and the buffers are counted.
+//! The fabric says when the last byte of a wormhole packet is off a channel. Here all bytes are
+//! followed by the three rules that the fabric's documentation names, and the buffers are counted.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// When each byte of a wormhole packet is off each channel that it has been granted; [`Time::NEVER`] if that is not decided yet.
+/// When each byte of a wormhole packet is off each channel that it has been granted;
+/// [`Time::NEVER`] if that is not decided yet.
 fn offs(fabric: &Fabric<u64>, legs: &[super::super::Leg], bytes: usize) -> Vec<Vec<Time>> {
     let channel = |leg: usize| &fabric.channels[legs[leg].channel as usize];
     let mut offs = vec![vec![Time::NEVER; bytes + 1]; legs.len()];
@@ -52,7 +53,8 @@ fn held(fabric: &Fabric<u64>, now: Time) -> Vec<u64> {
     held
 }
 
-/// Small numbers, all times in whole nanoseconds and all cables alike, so that bytes of different wormhole packets end at the same instants.
+/// Small numbers, all times in whole nanoseconds and all cables alike, so that bytes of different
+/// wormhole packets end at the same instants.
 fn small(mut topology: Topology, buffers: &[u64], rates: &[u64]) -> Topology {
     for switch in &mut topology.switches {
         switch.latency = Span::from_ns(4);
@@ -97,7 +99,8 @@ proptest! {
             if rates.len() == 1 {
                 prop_assert_eq!(leg.clear, byte_by_byte);
             } else {
-                // A byte that has begun is not stopped, where the fabric stops within it: one byte of the slowest a hop.
+                // A byte that has begun is not stopped, where the fabric stops within it: one byte
+                // of the slowest a hop.
                 prop_assert!(leg.clear >= byte_by_byte);
                 prop_assert!(leg.clear.since(byte_by_byte) <= Span::from_ns(3) * legs.len() as u64);
             }
@@ -126,7 +129,8 @@ proptest! {
             now += step;
             (ns(now), frame(number as u64, from % hosts, to % hosts, bytes))
         }).collect();
-        // Hosts stop and start, and the bytes are counted at every nanosecond at which there are frames.
+        // Hosts stop and start, and the bytes are counted at every nanosecond at which there are
+        // frames.
         let mut others: Vec<Act<'_>> = Vec::new();
         for (from, host, span) in stops {
             let host = HostId(host % hosts);

@@ -1,8 +1,8 @@
-//! Fish in a current (Table 2: wator). Each processor reads a fish, computes with it, and reads the next: how long that takes
-//! depends on how fast others answer while they compute (`Split-C 5.4`).
+//! Fish in a current (Table 2: wator). Each processor reads a fish, computes with it, and reads the
+//! next: how long that takes depends on how fast others answer while they compute (`Split-C 5.4`).
 //!
-//! Coordinates are whole numbers on a torus, both in one word, and forces are sums of whole numbers: a serial run comes to the same.
-//! An element is what one fish does to another.
+//! Coordinates are whole numbers on a torus, both in one word, and forces are sums of whole
+//! numbers: a serial run comes to the same. An element is what one fish does to another.
 
 use super::Size;
 use super::node::Node;

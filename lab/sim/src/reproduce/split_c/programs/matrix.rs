@@ -1,7 +1,7 @@
 //! The matrix multiplications of Table 2: Cannon's, and one on spread arrays of blocks.
 //!
-//! Elements are integers modulo 2^64, as long as the paper's, so that products are compared exactly. A result is the blocks of C of
-//! each processor.
+//! Elements are integers modulo 2^64, as long as the paper's, so that products are compared
+//! exactly. A result is the blocks of C of each processor.
 
 use super::Size;
 use super::node::Node;
@@ -50,7 +50,8 @@ fn product_block(blocks: usize, row: usize, column: usize, side: usize) -> Block
     places.map(element).collect()
 }
 
-/// Cannon's blocks form a square of this side. With 8 processors each has two of them, one above the other.
+/// Cannon's blocks form a square of this side. With 8 processors each has two of them, one above
+/// the other.
 const SQUARE: usize = 4;
 
 /// The blocks of a processor, by row and column.
@@ -77,9 +78,10 @@ pub(super) fn is_cannon_product(size: &Size, results: &[Vec<u64>]) -> bool {
     expected.eq(results.iter().cloned())
 }
 
-/// After each multiplication blocks of A go left and blocks of B go up, by bulk stores that are under way meanwhile. An element is
-/// one of a block in a step: its time is that of as many multiplications as the paper's blocks have rows, so that a smaller block
-/// computes as long for each word that it sends.
+/// After each multiplication blocks of A go left and blocks of B go up, by bulk stores that are
+/// under way meanwhile. An element is one of a block in a step: its time is that of as many
+/// multiplications as the paper's blocks have rows, so that a smaller block computes as long for
+/// each word that it sends.
 pub(super) fn cannon(node: &mut Node<'_>, size: &Size) -> Vec<u64> {
     let (side, procs) = (size.elements, node.procs());
     let words = side * side;
@@ -126,7 +128,8 @@ pub(super) fn cannon(node: &mut Node<'_>, size: &Size) -> Vec<u64> {
 pub(super) const MM_BLOCK: usize = 8;
 const MM_WORDS: usize = MM_BLOCK * MM_BLOCK;
 
-/// The processor of a block, and the place of the block among its own: blocks are dealt out in turn.
+/// The processor of a block, and the place of the block among its own: blocks are dealt out in
+/// turn.
 fn mm_owner(row: usize, column: usize, blocks: usize, procs: usize) -> (usize, usize) {
     let number = row * blocks + column;
     (number % procs, number / procs)
@@ -143,8 +146,8 @@ pub(super) fn is_mm_product(size: &Size, results: &[Vec<u64>]) -> bool {
     expected.eq(results.iter().cloned())
 }
 
-/// The owner of a block of C gets the blocks of A and B that it needs, the next ones while it multiplies. An element is a
-/// multiplication of two blocks.
+/// The owner of a block of C gets the blocks of A and B that it needs, the next ones while it
+/// multiplies. An element is a multiplication of two blocks.
 pub(super) fn mm(node: &mut Node<'_>, size: &Size) -> Vec<u64> {
     let (blocks, procs) = (size.elements, node.procs());
     let own: Vec<usize> = (node.rank()..blocks * blocks).step_by(procs).collect();

@@ -1,9 +1,11 @@
-//! The twelve programs of Table 2 under Proc and NP, on 16 nodes of the CS-2 and 8 of the Paragon (`Split-C 5.4`).
+//! The twelve programs of Table 2 under Proc and NP, on 16 nodes of the CS-2 and 8 of the Paragon
+//! (`Split-C 5.4`).
 //!
-//! Each program does what it is named for with data of its own, by the operations of [`node`], and what comes out is compared
-//! with a serial run. What an element of it takes to compute is a number of `papers/split-c-programs.toml`: chosen so that the time
-//! under Proc comes out, or that of the same program with bulk transfers. So the time under NP is a prediction. Runs are small:
-//! times are multiplied by how many more elements the paper's problem has on each node.
+//! Each program does what it is named for with data of its own, by the operations of [`node`], and
+//! what comes out is compared with a serial run. What an element of it takes to compute is a number
+//! of `papers/split-c-programs.toml`: chosen so that the time under Proc comes out, or that of the
+//! same program with bulk transfers. So the time under NP is a prediction. Runs are small: times
+//! are multiplied by how many more elements the paper's problem has on each node.
 
 mod fish;
 mod matrix;
@@ -54,7 +56,8 @@ pub(super) struct Size {
     pub(super) passes: u32,
 }
 
-/// A program: what each processor does and what it has in the end, and whether all of that is as in a serial run.
+/// A program: what each processor does and what it has in the end, and whether all of that is as in
+/// a serial run.
 struct Program {
     name: &'static str,
     run: fn(&mut Node<'_>, &Size) -> Vec<u64>,
@@ -261,7 +264,8 @@ pub(super) fn version(name: &str) -> Option<Version> {
     versions.find(|version| version.name == name).copied()
 }
 
-/// What programs took, in seconds, as long as the paper's problems: by program, machine, and strategy (Proc, NP).
+/// What programs took, in seconds, as long as the paper's problems: by program, machine, and
+/// strategy (Proc, NP).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Times(BTreeMap<(&'static str, &'static str, usize), f64>);
 
@@ -282,7 +286,8 @@ impl Times {
         Some(np / proc)
     }
 
-    /// A number of Table 2, by its row: `G-TAB2.radix.Meiko.Proc` in seconds, `G-TAB2.radix.Meiko.NP` as a part of that.
+    /// A number of Table 2, by its row: `G-TAB2.radix.Meiko.Proc` in seconds,
+    /// `G-TAB2.radix.Meiko.NP` as a part of that.
     pub fn named(&self, id: &str) -> Option<f64> {
         let mut parts = id.strip_prefix("G-TAB2.")?.splitn(3, '.');
         let (program, machine) = (parts.next()?, parts.next()?);

@@ -1,7 +1,9 @@
-//! A processor of a program: the operations of the language that the twelve programs use, over an [`End`].
+//! A processor of a program: the operations of the language that the twelve programs use, over an
+//! [`End`].
 //!
-//! Places are words of what each processor shares. A processor reads and writes its own words without communication. It polls
-//! when it communicates and at no other time (`Split-C 5.4`); under NP the network processor serves others meanwhile.
+//! Places are words of what each processor shares. A processor reads and writes its own words
+//! without communication. It polls when it communicates and at no other time (`Split-C 5.4`); under
+//! NP the network processor serves others meanwhile.
 
 use super::super::end::{End, Place, Primitive, WORD_BYTES};
 use crate::time::{Span, Time};

@@ -1,8 +1,8 @@
-//! A ray tracer (Table 2: p-ray). The objects of a scene are spread over the processors; each keeps copies of those that its rays
-//! have met. Tiles of the image are dealt out in turn.
+//! A ray tracer (Table 2: p-ray). The objects of a scene are spread over the processors; each keeps
+//! copies of those that its rays have met. Tiles of the image are dealt out in turn.
 //!
-//! An element is the test of a ray with an object or with the bound of a group of objects. A result is the tiles that a processor
-//! holds.
+//! An element is the test of a ray with an object or with the bound of a group of objects. A result
+//! is the tiles that a processor holds.
 
 use super::Size;
 use super::node::Node;
@@ -235,7 +235,8 @@ impl Scene for Spread<'_, '_> {
     }
 }
 
-/// Tiles across an image of which each processor has `size.elements` tiles; how many of them there are is a square.
+/// Tiles across an image of which each processor has `size.elements` tiles; how many of them there
+/// are is a square.
 fn tiles_across(size: &Size, procs: usize) -> usize {
     (size.elements * procs).isqrt()
 }

@@ -1,13 +1,14 @@
 //! The sorts of Table 2: radix and sample, each also with bulk transfers, bitonic and shell.
 //!
-//! Keys come from a hash of their places. The fine-grained versions move a key in a word; where keys go in bulk, a word has two
-//! of them, or a key with its place. A result is the sorted block of each processor, in order.
+//! Keys come from a hash of their places. The fine-grained versions move a key in a word; where
+//! keys go in bulk, a word has two of them, or a key with its place. A result is the sorted block
+//! of each processor, in order.
 
 use super::Size;
 use super::node::Node;
 
-/// Passes of a radix sort are by digits of so many bits: the fewer keys, the fewer digits, so that exchanging the counts is as
-/// small a part of a pass as with 2^19 keys and digits of 8 bits.
+/// Passes of a radix sort are by digits of so many bits: the fewer keys, the fewer digits, so that
+/// exchanging the counts is as small a part of a pass as with 2^19 keys and digits of 8 bits.
 const DIGIT_BITS: u32 = 4;
 const DIGITS: usize = 1 << DIGIT_BITS;
 /// Keys that each processor adds to the sample.
@@ -70,7 +71,8 @@ fn unpacked(words: &[u64], count: usize) -> Vec<u32> {
     keys.take(count).collect()
 }
 
-/// What a pass of a radix sort has to know: where in the whole each digit's first key of this processor goes.
+/// What a pass of a radix sort has to know: where in the whole each digit's first key of this
+/// processor goes.
 struct Pass {
     shift: u32,
     place: [usize; DIGITS],
@@ -140,7 +142,8 @@ pub(super) fn radix(node: &mut Node<'_>, size: &Size) -> Vec<u64> {
     widened(mine)
 }
 
-/// Each pass groups keys by where they go, and stores them there in bulk with their places; the receiver distributes them.
+/// Each pass groups keys by where they go, and stores them there in bulk with their places; the
+/// receiver distributes them.
 pub(super) fn radixb(node: &mut Node<'_>, size: &Size) -> Vec<u64> {
     let (keys, procs) = (size.elements, node.procs());
     let outbox = 0_u32;
@@ -286,7 +289,8 @@ pub(super) fn sampleb(node: &mut Node<'_>, size: &Size) -> Vec<u64> {
 /// A sorted block that is compared with those of partners.
 struct Blocks {
     mine: Vec<u32>,
-    /// Places for it and for a partner's, each in two copies by turns: a partner may be a step ahead.
+    /// Places for it and for a partner's, each in two copies by turns: a partner may be a step
+    /// ahead.
     here: u32,
     theirs: u32,
     turn: u32,
@@ -307,8 +311,8 @@ impl Blocks {
         }
     }
 
-    /// Exchanges blocks with a partner, if there is one, and keeps the lower or the upper half of both. Every processor calls it.
-    /// Whether anything moved.
+    /// Exchanges blocks with a partner, if there is one, and keeps the lower or the upper half of
+    /// both. Every processor calls it. Whether anything moved.
     fn compare_split(
         &mut self,
         node: &mut Node<'_>,
@@ -356,7 +360,8 @@ pub(super) fn bitonic(node: &mut Node<'_>, size: &Size) -> Vec<u64> {
     widened(blocks.mine)
 }
 
-/// Blocks are compared across the dimensions of a hypercube, then with neighbours until nothing moves.
+/// Blocks are compared across the dimensions of a hypercube, then with neighbours until nothing
+/// moves.
 pub(super) fn shell(node: &mut Node<'_>, size: &Size) -> Vec<u64> {
     let mut blocks = Blocks::sorted(node, size);
     let (rank, procs) = (node.rank(), node.procs());

@@ -1,7 +1,9 @@
-//! The Fourier transforms of Table 2: cyclic butterflies, one remap by puts of each point or in bulk, blocked butterflies.
+//! The Fourier transforms of Table 2: cyclic butterflies, one remap by puts of each point or in
+//! bulk, blocked butterflies.
 //!
-//! Points are integers modulo a prime with roots of unity of every order that is needed: a point is one word, and the result is
-//! compared exactly. The transform has the butterflies and the remap of one of complex numbers.
+//! Points are integers modulo a prime with roots of unity of every order that is needed: a point is
+//! one word, and the result is compared exactly. The transform has the butterflies and the remap of
+//! one of complex numbers.
 
 use super::Size;
 use super::node::Node;
@@ -55,7 +57,8 @@ fn butterfly(points: &mut [u32], upper: usize, lower: usize, turn: u32) {
     points[lower] = product(difference(one, other), turn);
 }
 
-/// The serial transform by another way: recursion over the even and the odd points. `step` is the distance of its points.
+/// The serial transform by another way: recursion over the even and the odd points. `step` is the
+/// distance of its points.
 fn serial(input: &[u32], first: usize, step: usize, roots: &[u32]) -> Vec<u32> {
     let count = input.len() / step;
     if count == 1 {
@@ -74,7 +77,8 @@ fn serial(input: &[u32], first: usize, step: usize, roots: &[u32]) -> Vec<u32> {
     lower.chain(upper).collect()
 }
 
-/// Whether the blocks together are the serial transform of the input, in the order of reversed bits.
+/// Whether the blocks together are the serial transform of the input, in the order of reversed
+/// bits.
 pub(super) fn is_transform(size: &Size, blocks: &[Vec<u64>]) -> bool {
     let order = size.elements * blocks.len();
     let input: Vec<u32> = (0..order).map(input_at).collect();
@@ -86,7 +90,8 @@ pub(super) fn is_transform(size: &Size, blocks: &[Vec<u64>]) -> bool {
     blocks.len() == order && expected.eq(blocks)
 }
 
-/// Takes the points of cyclic butterflies to where blocked ones find them: point i of processor q is point i P + q of all.
+/// Takes the points of cyclic butterflies to where blocked ones find them: point i of processor q
+/// is point i P + q of all.
 type Remap = fn(&mut Node<'_>, points: &[u32]) -> Vec<u32>;
 
 fn transform(node: &mut Node<'_>, size: &Size, remap: Remap) -> Vec<u64> {
@@ -108,7 +113,8 @@ fn transform(node: &mut Node<'_>, size: &Size, remap: Remap) -> Vec<u64> {
         }
         half /= 2;
     }
-    // Half of an element's time is for either part: how many stages each has depends on the number of points.
+    // Half of an element's time is for either part: how many stages each has depends on the number
+    // of points.
     node.compute(own as u64 / 2);
     node.barrier();
     let mut block = remap(node, &points);
