@@ -93,7 +93,7 @@ pub(crate) struct Core<H: Host> {
 impl<H: Host> Core<H> {
     /// A manager for an interface on that host.
     pub(crate) fn new(host: H, options: ManagerOptions) -> Result<Self, OpenError> {
-        let mut interface = Interface::with_strategy(host, options.strategy)?;
+        let mut interface = Interface::open(host, options.strategy)?;
         let terminus = interface.open_terminus(options.terminus)?;
         let queue = interface.open_queue(options.queue_entries)?;
         Ok(Self {

@@ -1,9 +1,10 @@
-//! The lower layer (`Hamlyn 3.2`): an interface with its slots, termini and
-//! queues, `send_msg` and `rcv`.
+//! The lower layer (`Hamlyn 3.2`): an interface with its slots, termini and queues, `try_send` and
+//! `rcv`. **It never waits** (decision 47): each call is a step that returns at once. A
+//! [`Session`](crate::Session) has the calls that wait, and makes others of steps.
 //!
-//! An interface belongs to one thread at a time: it is `Send`, and every call
-//! takes `&mut self`. A program with several threads opens one for each. Who moves the packets,
-//! that thread or a network processor, is its [`Strategy`].
+//! An interface belongs to one thread at a time: it is `Send`, and every call that changes anything
+//! takes `&mut self`. A program with several threads opens one for each, or shares its manager. Its
+//! [`Strategy`] says which thread moves the packets: that of the program, or a network processor.
 
 mod answering;
 mod at_once;
@@ -99,14 +100,9 @@ pub use crate::queue::Queue;
 use fence::Untold;
 
 impl<H: Host> Interface<H> {
-    /// An interface on that host, ready for packets, with [`Strategy::Proc`].
-    pub fn new(host: H) -> Result<Self, OpenError> {
-        Self::with_strategy(host, Strategy::Proc)
-    }
-
     /// An interface on that host, ready for packets. All strategies but [`Strategy::Proc`]
     /// start a thread, which ends with the interface.
-    pub fn with_strategy(mut host: H, strategy: Strategy) -> Result<Self, OpenError> {
+    pub(crate) fn open(mut host: H, strategy: Strategy) -> Result<Self, OpenError> {
         let mut receiver = Receiver::observed(None, host.receive_observer());
         receiver.set_up(host.now_ns());
         let driver = host.take_driver().ok_or(OpenError::Setting {

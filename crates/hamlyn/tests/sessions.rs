@@ -37,14 +37,9 @@ fn a_packet_that_finds_no_room_is_tried_again() {
         for length in [100, 129, 1000] {
             let data = vec![7; length];
             let mut sent = 0;
-            loop {
-                match sender.poll_send(context, 0, &data, sent) {
-                    Poll::Ready(accepted) => {
-                        accepted.unwrap();
-                        sent += 1;
-                    }
-                    Poll::Pending => break,
-                }
+            while let Poll::Ready(accepted) = sender.poll_send(context, 0, &data, sent) {
+                accepted.unwrap();
+                sent += 1;
                 assert!(sent < MANY, "{strategy:?}: all of them found room");
             }
             for tag in 0..sent {

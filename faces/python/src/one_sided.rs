@@ -18,7 +18,7 @@ use crate::number;
 use crate::operation::{Begun, Operation, State, Value};
 use crate::request::Request;
 use crate::slot::Target;
-use crate::waiting::{Timeout, found, look_until, wait_for};
+use crate::waiting::{Timeout, found, wait_for};
 use crate::window::Window;
 use crate::words::{self, width_of};
 
@@ -80,7 +80,7 @@ impl Access {
         wait: Wait,
     ) -> Result<Option<Value>, Failure> {
         let initiator = of_same(&self.manager, &self.initiator)?;
-        look_until(manager, wait, |interface| {
+        manager.session().wait_for(wait, |interface| {
             begun.finish(
                 interface,
                 initiator,

@@ -14,7 +14,7 @@ use crate::gate::{Gate, Guarded};
 use crate::interface::of_same;
 use crate::number;
 use crate::ticket::Ticket;
-use crate::waiting::{Timeout, look_until, wait_for};
+use crate::waiting::{Timeout, wait_for};
 
 /// Where arrivals in slots are announced.
 #[pyclass(frozen, module = "hamlyn")]
@@ -59,7 +59,7 @@ pub(crate) fn receive_many(
 ) -> PyResult<Vec<Notification>> {
     let came = wait_for(py, manager, timeout, |handle, wait| {
         let reading = of_same(manager, &queue.0)?;
-        look_until(handle, wait, |interface| {
+        handle.session().wait_for(wait, |interface| {
             if let Some(overrun) = reading.overrun.take() {
                 return Err(overrun);
             }

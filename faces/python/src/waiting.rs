@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hamlyn::Wait;
 use hamlyn::error::SendError;
-use hamlyn::{Session, Wait};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
@@ -13,7 +13,6 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded};
 use crate::number::is_bool;
-use crate::{Handle, Host};
 
 /// How long a call waits until it looks for signals.
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
@@ -182,30 +181,6 @@ fn wait_in_slices<T, R>(
         drop(entered);
         if let Some(found) = found.map(Carried::into_inner)? {
             return Ok(Some(found));
-        }
-    }
-}
-
-/// Looks with the interface of a manager until something is found or the time is over; in between, other threads use the manager.
-pub(crate) fn look_until<R>(
-    manager: &Handle,
-    wait: Wait,
-    mut look: impl FnMut(&mut Session<'_, Host>) -> Result<Option<R>, Failure>,
-) -> Result<Option<R>, Failure> {
-    let until = match wait {
-        Wait::For(span) => Instant::now().checked_add(span),
-        Wait::Poll | Wait::Forever => None,
-    };
-    loop {
-        let found = look(&mut manager.session())?;
-        if found.is_some() || wait == Wait::Poll {
-            return Ok(found);
-        }
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        match left {
-            Some(Duration::ZERO) => return Ok(None),
-            Some(left) => manager.wait(Wait::For(left))?,
-            None => manager.wait(wait)?,
         }
     }
 }
