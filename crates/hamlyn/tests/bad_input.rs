@@ -1,7 +1,7 @@
 //! What bad input gets: an error that names the object and the remedy, and nothing lost.
 
-mod support;
-
+use crate::support;
+use crate::support::{LONG, namespace, open, until};
 use hamlyn::engine::counting::{Counting, Share};
 use hamlyn::engine::key::Key;
 use hamlyn::engine::packet::SlotName;
@@ -17,7 +17,6 @@ use hamlyn::{
     Ticket, TicketError, Wait, datagram, group, stream, tagged_write,
 };
 use proptest::prelude::*;
-use support::{LONG, namespace, open, until};
 
 fn tickets() -> impl Strategy<Value = Ticket> {
     let destination =

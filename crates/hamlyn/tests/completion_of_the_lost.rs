@@ -1,12 +1,10 @@
 //! A target that ends before it has answered: operations that were to be counted count as failed,
 //! and those that were to be announced are announced (decision 0037).
 
-mod support;
-
+use crate::support::{namespace, open};
 use hamlyn::engine::slot::Rights;
 use hamlyn::one_sided::{CompletionCounter, InitiatorOptions, OperationError};
 use hamlyn::{NewSlot, Wait};
-use support::{namespace, open};
 
 const LONG: Wait = Wait::millis(20_000);
 

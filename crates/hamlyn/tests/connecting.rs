@@ -1,10 +1,9 @@
 //! Threads that share a manager connect side by side, and use it meanwhile.
 
-mod support;
-
 use std::sync::Barrier;
 use std::time::Duration;
 
+use crate::support::{LONG, namespace, until};
 use hamlyn::error::ConnectError;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
@@ -13,7 +12,6 @@ use hamlyn::loans::PublisherOptions;
 use hamlyn::service::ServiceOptions;
 use hamlyn::stream::StreamOptions;
 use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
-use support::{LONG, namespace, until};
 
 type Shared = Manager<ProcessHost<AnyThread>>;
 

@@ -2,10 +2,9 @@
 //! closing. Nothing that was accepted is lost unsaid, no room leaks, and no sender is let in any
 //! more.
 
-mod support;
-
 use std::ops::ControlFlow;
 
+use crate::support::{LONG, namespace, open, open_shared, until};
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
@@ -14,7 +13,6 @@ use hamlyn::{
     Host, Manager, ManagerOptions, Message, ReceiveError, SendError, Wait, datagram, group,
     tagged_write,
 };
-use support::{LONG, namespace, open, open_shared, until};
 
 /// So much memory that the link is full before.
 fn options(piece_bytes: u32) -> StreamOptions {

@@ -1,11 +1,14 @@
 //! Peers that keep the rules of the link and break those of the protocols: forged keys,
 //! floods, and lies about positions and credit.
 
-mod support;
-
+use crate::support;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::by_hand::{
+    CLOSE, ENLARGE, HELLO, HandReceiver, control_ticket, raw, seed_ticket, summed,
+};
+use crate::support::{LONG, Random, namespace, open, until};
 use hamlyn::engine::key::Key;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::host::process::ProcessHost;
@@ -13,10 +16,6 @@ use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
 use hamlyn::{
     LinkEnd, Manager, Message, NewSlot, ReceiveError, SendError, Ticket, Wait, tagged_write,
 };
-use support::by_hand::{
-    CLOSE, ENLARGE, HELLO, HandReceiver, control_ticket, raw, seed_ticket, summed,
-};
-use support::{LONG, Random, namespace, open, until};
 
 const OPTIONS: StreamOptions = StreamOptions {
     pieces: 4,

@@ -1,10 +1,9 @@
 //! Readers and publishers of loaned messages that break the rules: what they can do harms
 //! themselves.
 
-mod support;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::{LONG, Random, namespace, open, until};
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::{Address, Host as _};
 use hamlyn::loans::{LoanError, Publisher, PublisherOptions, SlowReaders, Subscriber};
@@ -20,7 +19,6 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::pool::{Chunks, Pool, file_bytes, file_bytes_with_head};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
-use support::{LONG, Random, namespace, open, until};
 
 const BYTES: u32 = 4096;
 const CHUNKS: u32 = 16;

@@ -1,11 +1,12 @@
 //! A peer that shakes hands as it should and then rewrites all that it shares, at
 //! random, while its victim works with somebody honest. It may end its own link, and no more.
 
-mod support;
-
+use crate::support;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::support::raw_link::RawLink;
+use crate::support::{LONG, Random, namespace, open, until};
 use hamlyn::engine::key::Key;
 use hamlyn::engine::transport::Return;
 use hamlyn::host::process::{Options, ProcessHost};
@@ -16,8 +17,6 @@ use hamlyn::{
 };
 use hamlyn_ring::geometry::Geometry;
 use rustix::thread::futex;
-use support::raw_link::RawLink;
-use support::{LONG, Random, namespace, open, until};
 
 /// Messages that the victim and the honest peer exchange.
 const ROUNDS: u64 = 3_000;

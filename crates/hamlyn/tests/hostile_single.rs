@@ -1,10 +1,10 @@
 //! A peer that writes cells of single packets as it likes, with its own hands: the fast path of
 //! reception lets in what the general path lets in, and refuses by the same names.
 
-mod support;
-
 use std::sync::atomic::Ordering;
 
+use crate::support::raw_link::RawLink;
+use crate::support::{namespace, open, until};
 use hamlyn::engine::key::Key;
 use hamlyn::engine::limits::FAST_INDEX;
 use hamlyn::engine::refusal::Refusal;
@@ -15,8 +15,6 @@ use hamlyn::{Area, LinkEnd, Manager, NewSlot, Queue, Slot, Wait};
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_link::LinkFault;
 use hamlyn_link::cell::{Data, Metadata, Placement, encode};
-use support::raw_link::RawLink;
-use support::{namespace, open, until};
 
 const AREA_BYTES: u64 = 8192;
 const DATA_BYTES: u32 = 1000;

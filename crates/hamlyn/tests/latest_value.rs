@@ -1,14 +1,13 @@
 //! Readers of a publisher with `SlowReaders::Latest` get the newest message without any further
 //! call of the publisher, unless they get copies.
 
-mod support;
-
+use crate::support;
 use std::sync::mpsc::channel;
 
+use crate::support::{LONG, Random, namespace, open, until};
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::loans::{LoanError, Publisher, PublisherOptions, SlowReaders, Subscriber};
 use hamlyn::{Manager, ManagerOptions, ReceiveError, Strategy, Wait};
-use support::{LONG, Random, namespace, open, until};
 
 const BYTES: u32 = 4096;
 const CHUNKS: u32 = 4;

@@ -1,8 +1,6 @@
 //! Many peers at one receiver: those that are silent cost nothing, those that come back are heard,
 //! and whatever is written into the ready bitmap only delays (decision 0005).
 
-mod support;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn::host::process::{Options, ProcessHost};
@@ -12,8 +10,8 @@ use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Slot, Strategy, T
 use hamlyn_ring::poll_set::SWEEP_POLLS;
 use hamlyn_ring::ready_bitmap::READY_BITMAP_BYTES;
 
-use support::raw_link::RawLink;
-use support::{LONG, Random, namespace, open, open_shared, until};
+use crate::support::raw_link::RawLink;
+use crate::support::{LONG, Random, namespace, open, open_shared, until};
 
 const PEERS: usize = 30;
 const HOSTILE: u64 = 0xBAD;

@@ -1,9 +1,7 @@
 //! Tags that were passed over are taken before those that come later, in order.
 
-mod support;
-
+use crate::support::{LONG, namespace, open, until};
 use hamlyn::{Wait, tagged_write};
-use support::{LONG, namespace, open, until};
 
 #[test]
 fn tags_that_were_passed_over_come_before_later_ones() {

@@ -1,12 +1,13 @@
 //! What peers can do to the end points of the protocols, whichever thread drives the interface:
 //! nothing that lasts, and nothing that concerns another peer.
 
-mod support;
-
+use crate::support;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::support::by_hand::{HELLO, control_ticket, raw};
+use crate::support::{LONG, Random, namespace, open, until};
 use hamlyn::engine::counting::Share;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::host::process::{Options, ProcessHost};
@@ -14,8 +15,6 @@ use hamlyn::{
     Manager, ManagerOptions, Message, ReceiveError, SendError, Strategy, Target, Ticket, Wait,
     datagram, group, stream, tagged_write,
 };
-use support::by_hand::{HELLO, control_ticket, raw};
-use support::{LONG, Random, namespace, open, until};
 
 fn open_with(namespace: &str, strategy: Strategy) -> Manager<ProcessHost> {
     let options = ManagerOptions {

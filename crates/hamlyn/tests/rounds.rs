@@ -1,11 +1,9 @@
 //! Rounds of a group: each has its own members, and is received once.
 
-mod support;
-
+use crate::support::{LONG, namespace, open};
 use hamlyn::engine::counting::Counting;
 use hamlyn::host::process::Options;
 use hamlyn::{ManagerOptions, ReceiveError, Wait, group};
-use support::{LONG, namespace, open};
 
 #[test]
 fn a_round_is_received_once() {

@@ -1,14 +1,12 @@
 //! Services and clients that vanish, misbehave or never come.
 
-mod support;
-
+use crate::support::{LONG, namespace, open, until};
 use hamlyn::service::{Answered, CallError, ServiceOptions};
 use hamlyn::{
     Address, ConnectError, FenceError, Host as _, ManagerOptions, Message, Strategy, Ticket, Wait,
 };
 use hamlyn_sim::time::Time;
 use hamlyn_sim::world::{Settings, Simulation};
-use support::{LONG, namespace, open, until};
 
 use hamlyn::host::process::{Options, ProcessHost};
 

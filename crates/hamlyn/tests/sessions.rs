@@ -1,15 +1,14 @@
 //! Sessions: steps that never wait, and the wait that is made of them.
 
-mod support;
-
+use crate::support;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use crate::support::{LONG, namespace, open};
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{
     Manager, ManagerOptions, Message, NewSlot, ReceiveError, Sending, Strategy, Wait, tagged_write,
 };
-use support::{LONG, namespace, open};
 
 /// More messages than the deepest ring and the work queue hold.
 const MANY: u64 = 10_000;

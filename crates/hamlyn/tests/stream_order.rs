@@ -1,13 +1,11 @@
 //! What a stream's sender says may arrive in any order, and long after the extent is gone of which
 //! it speaks.
 
-mod support;
-
+use crate::support::by_hand::{HandSender, Heard};
+use crate::support::{LONG, namespace, open, until};
 use hamlyn::host::process::ProcessHost;
 use hamlyn::stream::{Receiver, StreamOptions};
 use hamlyn::{Manager, ReceiveError, Wait};
-use support::by_hand::{HandSender, Heard};
-use support::{LONG, namespace, open, until};
 
 /// Room for one extent of more pieces beside the first.
 const OPTIONS: StreamOptions = StreamOptions {

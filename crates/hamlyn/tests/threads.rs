@@ -1,10 +1,10 @@
 //! Use from several threads, safe by construction: what may move and what may be shared.
 
-mod support;
-
+use crate::support;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::{LONG, namespace, open, open_shared};
 use hamlyn::engine::slot::Rights;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::host::sharing::AnyThread;
@@ -14,7 +14,6 @@ use hamlyn::{
     Destination, Detached, Interface, Manager, Message, NewSlot, Queue, ReceiveError, Slot, Target,
     Ticket, datagram, group, tagged_write,
 };
-use support::{LONG, namespace, open, open_shared};
 
 type Shared = ProcessHost<AnyThread>;
 
