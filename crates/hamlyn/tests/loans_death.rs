@@ -38,6 +38,7 @@ fn child() {
     match role.as_str() {
         "publish" => publish_for_ever(&namespace),
         "read" => read_for_ever(&namespace),
+        "publish once" => publish_once(&namespace),
         other => panic!("{other}"),
     }
 }
@@ -55,6 +56,20 @@ fn publish_for_ever(namespace: &str) {
         // While nobody reads, too.
         let _ = loan.publish(LONG).unwrap();
     }
+}
+
+fn publish_once(namespace: &str) {
+    let manager = named(namespace, "publisher");
+    let mut publisher = manager.bind_publisher("frames", OPTIONS).unwrap();
+    say(b"bound");
+    assert_eq!(publisher.await_readers(1, LONG), Ok(1));
+    for byte in [1, 2] {
+        let mut loan = publisher.loan(8, LONG).unwrap();
+        loan.fill(byte);
+        loan.publish(LONG).unwrap();
+    }
+    say(b"published");
+    listen();
 }
 
 fn read_for_ever(namespace: &str) {
@@ -76,6 +91,36 @@ fn read_for_ever(namespace: &str) {
             kept.clear();
         }
     }
+}
+
+/// A publisher whose process is stopped hands its pool over when it goes on: nothing that it has
+/// announced is lost.
+#[test]
+fn a_pool_that_comes_late_loses_no_message() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let namespace = namespace();
+    let mut actor = Actor::start("publish once", &namespace);
+    assert_eq!(actor.hear(), b"bound");
+    let reader = open(&namespace);
+    let mut subscriber = reader.connect_subscriber("publisher/frames", LONG).unwrap();
+    assert_eq!(actor.hear(), b"published");
+    let process = rustix::process::Pid::from_raw(actor.id() as i32).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+    for wait in [Wait::Poll, Wait::millis(300), Wait::Poll] {
+        assert!(subscriber.recv(wait).unwrap().is_none());
+    }
+    rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
+    for byte in [1, 2] {
+        let sample = subscriber.recv(LONG).unwrap().expect("it was announced");
+        assert_eq!(sample.to_vec(), [byte; 8]);
+    }
+    actor.tell(b"end");
+    assert!(actor.ended());
+    let ended = until("the end", || subscriber.recv(Wait::millis(100)).err());
+    assert!(
+        matches!(ended, ReceiveError::Closed | ReceiveError::PeerLost(_)),
+        "{ended}"
+    );
 }
 
 /// Descriptors are counted, so the tests of this file take turns.

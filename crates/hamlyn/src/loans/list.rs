@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hamlyn_engine::notification::Notification;
-use hamlyn_host::{Host, HostError};
+use hamlyn_host::{ConnectError as Reach, Host, HostError};
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::pool::{Chunks, SharedPool};
@@ -21,6 +21,10 @@ use crate::wait::{Wait, Waiting};
 
 /// How long the publisher's process has to hand its pool over; its program takes no part in that.
 const POOL_WAIT: Wait = Wait::millis(2000);
+/// One that does not is asked again after so long, and has so long to answer.
+const FETCH_AGAIN_NS: u64 = 200_000_000;
+const FETCH_AGAIN: Duration = Duration::from_nanos(FETCH_AGAIN_NS);
+const FETCH_WAIT: Wait = Wait::millis(50);
 /// A reader that was told of no message yet may not have been let in, and looks at the head of the
 /// pool so often.
 const LOOK_WAIT: Duration = Duration::from_millis(20);
@@ -36,6 +40,9 @@ pub(super) struct List {
     pub(super) queue: Queue,
     /// There when the publisher has shown it.
     pub(super) pool: Option<SharedPool>,
+    /// The number under which the publisher has shown it, as long as it is not fetched; and when
+    /// that was last tried.
+    shown: Option<(u64, u64)>,
     /// The publisher is to be told that it was fetched.
     owes_word: bool,
     /// The publisher ended before it could be fetched: what was announced is lost.
@@ -68,6 +75,7 @@ impl List {
             area,
             queue,
             pool: None,
+            shown: None,
             owes_word: false,
             is_missed: false,
             next: 0,
@@ -141,6 +149,8 @@ impl List {
             // What was published before it presented itself is shown by the head, and announced to
             // nobody.
             waiting = waiting.look_every(LOOK_WAIT);
+        } else if self.pool.is_none() {
+            waiting = waiting.look_every(FETCH_AGAIN);
         }
         let mut told = told;
         session.wait_within(&mut waiting, |session, _| {
@@ -161,6 +171,13 @@ impl List {
         let mut newest: Option<Came> = None;
         let mut looks_again = self.lane.is_latest();
         loop {
+            if self.shown.is_some() && !self.fetch(session)? {
+                // Messages stay in the list.
+                return match session.is_drained(self.publisher.link()) {
+                    true => Err(session.lost(&self.publisher).into()),
+                    false => Ok(None),
+                };
+            }
             if self.owes_word {
                 let message = Message::new(&[]).word(FETCHED);
                 let said = session.send(&self.publisher, &message, Wait::Poll);
@@ -171,7 +188,7 @@ impl List {
             }
             match told.take() {
                 Some(told) if told.word == POOL || told.word == END => {
-                    let ended = self.control(session, &told);
+                    let ended = self.control(&told);
                     let Err(error) = ended else {
                         continue;
                     };
@@ -274,11 +291,7 @@ impl List {
 
     /// The publisher says what is no message: where its pool is, or that it ends.
     #[cold]
-    fn control<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        told: &Notification,
-    ) -> Result<(), ReceiveError> {
+    fn control(&mut self, told: &Notification) -> Result<(), ReceiveError> {
         let publisher = &self.publisher;
         if told.from != publisher.link() {
             return Err(malformed("somebody else has its keys"));
@@ -292,25 +305,48 @@ impl List {
         let Ok(number) = self.area.load_u64(POOL_OFFSET) else {
             return Err(malformed("no pool"));
         };
-        let from = publisher.ticket().destination;
-        let pool = session.fetch_pool(from, number, POOL_WAIT);
-        let pool = match pool {
+        self.shown = Some((number, 0));
+        Ok(())
+    }
+
+    /// Fetches the pool that the publisher has shown; false if its process does not hand it over at
+    /// present, as one that is stopped.
+    #[cold]
+    fn fetch<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<bool, ReceiveError> {
+        let Some((number, tried_ns)) = self.shown else {
+            return Ok(true);
+        };
+        let wait = match tried_ns {
+            0 => POOL_WAIT,
+            _ if session.host().now_ns().saturating_sub(tried_ns) < FETCH_AGAIN_NS => {
+                return Ok(false);
+            }
+            _ => FETCH_WAIT,
+        };
+        let from = self.publisher.ticket().destination;
+        let pool = match session.fetch_pool(from, number, wait) {
             Ok(pool) => pool,
-            Err(hamlyn_host::ConnectError::Invalid { .. }) => {
+            Err(Reach::Stalled { .. }) => {
+                self.shown = Some((number, session.host().now_ns().max(1)));
+                return Ok(false);
+            }
+            Err(Reach::Invalid { .. }) => {
                 return Err(malformed("its pool is not sealed as it must be"));
             }
             Err(error) => {
                 tracing::debug!(%error, "a pool of loaned messages could not be fetched");
+                self.shown = None;
                 self.is_missed = true;
-                return Ok(());
+                return Ok(true);
             }
         };
         let expected = self.lane.pool_bytes();
         if Some(pool.length_bytes()) != expected.map(|bytes| bytes as u64) {
             return Err(malformed("its pool has another size"));
         }
+        self.shown = None;
         self.pool = Some(pool);
         self.owes_word = true;
-        Ok(())
+        Ok(true)
     }
 }

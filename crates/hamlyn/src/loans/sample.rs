@@ -32,7 +32,7 @@ impl<H: Host> Subscriber<H> {
     /// ([`Publisher::flush`](super::Publisher::flush)). Does not allocate, but for the first
     /// message, and for copies. Blocks for as long as `wait` says; the first call that finds the
     /// publisher's answer fetches its pool, which takes 2 seconds more if the publisher's process
-    /// does not hand it over.
+    /// does not hand it over, as one that is stopped: messages stay announced until it does.
     #[inline]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Sample<'_, H>>, ReceiveError> {
         let came = self.next_message(wait)?;

@@ -149,7 +149,12 @@ impl<H: Host> Subscriber<H> {
         let came = match &mut self.route {
             Route::Views(list) => {
                 let mut session = self.manager.enter()?;
-                match session.take_at_hand(&list.queue) {
+                // Without a pool, messages stay in the list.
+                let told = match list.pool {
+                    Some(_) => session.take_at_hand(&list.queue),
+                    None => None,
+                };
+                match told {
                     Some(told) if told.word == list.next && !is_latest && list.pool.is_some() => {
                         list.message(&told).map(Some)
                     }
