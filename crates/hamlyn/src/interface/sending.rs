@@ -18,7 +18,7 @@ use super::granting::Placing;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::Half;
-use crate::message::{InlineForm, Message, Sending, Target, compose_at};
+use crate::message::{Message, Sending, Target, compose_at};
 use crate::outbound::{Outbound, Withheld};
 
 /// How often a short message is tried before it is queued.
@@ -101,7 +101,11 @@ impl<H: Host> Interface<H> {
         if self.is_asked() {
             return None;
         }
-        self.post_short(terminus, target, message, form)
+        let outbound = self.outbound.own()?;
+        let short = target.short(message, form);
+        outbound
+            .transmitter
+            .post_short(terminus, target.link, short, &mut outbound.tx_links)
     }
 
     /// Sends messages as long as they are short and nothing stands in their way. One that is not
@@ -132,21 +136,6 @@ impl<H: Host> Interface<H> {
         outbound
             .transmitter
             .post_shorts(terminus, target.link, next, tx_links)
-    }
-
-    #[inline(always)]
-    fn post_short(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-        form: InlineForm,
-    ) -> Option<SendHandle> {
-        let outbound = self.outbound.own()?;
-        let short = target.short(message, form);
-        outbound
-            .transmitter
-            .post_short(terminus, target.link, short, &mut outbound.tx_links)
     }
 
     /// The general path, for a message that the fast one did not take. If there is no room, it
@@ -288,7 +277,7 @@ impl<H: Host> Interface<H> {
         target: &Target,
         message: &Message<'_>,
     ) -> Option<SendHandle> {
-        let form = target.inline_form(message)?;
+        target.inline_form(message)?;
         // To another host no message goes that way, however long one tries.
         let link = target.link;
         let has_short_way = |outbound: &mut Outbound<_, _>| outbound.tx_links.has_short_way(link);
@@ -306,14 +295,12 @@ impl<H: Host> Interface<H> {
             if still_waits? {
                 return None;
             }
-            if !self.is_asked() {
-                let sent = match &self.outbound {
-                    Half::Lent(_) => self.send_lent(terminus, target, message),
-                    _ => self.post_short(terminus, target, message, form),
-                };
-                if let Some(handle) = sent {
-                    return Some(handle);
-                }
+            let sent = match &self.outbound {
+                Half::Lent(_) => self.send_lent(terminus, target, message),
+                _ => self.send_short(terminus, target, message),
+            };
+            if sent.is_some() {
+                return sent;
             }
             // Reception never waits for transmission.
             self.poll();
