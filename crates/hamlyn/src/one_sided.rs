@@ -20,15 +20,15 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let manager = hamlyn::open_unnamed()?;
-//! let mut interface = manager;
-//! let area = interface.allocate(4096)?;
-//! let slot = interface.open_slot(NewSlot::new(&area).rights(Rights::ALL))?;
+//! let mut session = manager.session();
+//! let area = session.allocate(4096)?;
+//! let slot = session.open_slot(NewSlot::new(&area).rights(Rights::ALL))?;
 //!
 //! // The ticket would travel to another program; here the interface asks itself.
-//! let target = interface.target(&slot.fast_ticket(0, 4096)?, Wait::millis(1000))?;
-//! let mut counter = interface.open_initiator(target, InitiatorOptions::default())?;
-//! assert_eq!(interface.change(&mut counter, 8, Change::Add, 5, Wait::Forever)?, 0);
-//! assert_eq!(interface.read_word(&mut counter, 8, Wait::Forever)?, 5);
+//! let target = session.target(&slot.fast_ticket(0, 4096)?, Wait::millis(1000))?;
+//! let mut counter = session.open_initiator(target, InitiatorOptions::default())?;
+//! assert_eq!(session.change(&mut counter, 8, Change::Add, 5, Wait::Forever)?, 0);
+//! assert_eq!(session.read_word(&mut counter, 8, Wait::Forever)?, 5);
 //! # Ok(())
 //! # }
 //! ```

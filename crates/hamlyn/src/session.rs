@@ -14,7 +14,7 @@
 //! // The next message, or nothing after a second. Another thread may use the manager meanwhile.
 //! let step = |session: &mut hamlyn::Session<'_, _>| session.rcv(&mut queue);
 //! let next = session.wait_for(Wait::millis(1000), step)?;
-//! # let _: Option<hamlyn::engine::Notification> = next;
+//! # let _: Option<hamlyn::engine::notification::Notification> = next;
 //! # Ok(())
 //! # }
 //! ```

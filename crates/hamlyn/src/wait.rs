@@ -120,18 +120,9 @@ impl AdaptiveSpin {
 impl Waiting {
     /// A wait that begins with the first look at the clock.
     pub fn new(wait: Wait) -> Self {
-        Self::with_deadline(wait, 0)
-    }
-
-    /// A wait that ends then.
-    pub(crate) fn until(deadline_ns: u64) -> Self {
-        Self::with_deadline(Wait::Forever, deadline_ns.max(1))
-    }
-
-    fn with_deadline(wait: Wait, deadline_ns: u64) -> Self {
         Self {
             wait,
-            deadline_ns,
+            deadline_ns: 0,
             has_begun: false,
             spin_until_ns: 0,
             begun_ns: 0,

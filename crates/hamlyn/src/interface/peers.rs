@@ -77,6 +77,21 @@ impl<H: Host> Interface<H> {
         false
     }
 
+    /// Sleeps until the network processor has news, and takes no packets.
+    pub(crate) fn await_news(&mut self, until_ns: u64) -> Result<(), HostError> {
+        let Some(processor) = &self.processor else {
+            return Ok(());
+        };
+        let waiter = &processor.exchange.waiter;
+        waiter.prepare();
+        let waited = match self.is_asked() {
+            true => Ok(()),
+            false => waiter.wait(Some(until_ns)),
+        };
+        waiter.end();
+        waited
+    }
+
     /// Ends the link to a peer. What was sent to it stays sent; what is queued for it fails.
     pub fn disconnect(&mut self, link: LinkId) {
         if self.is_forked() {

@@ -82,25 +82,25 @@ impl<H: Host> Session<'_, H> {
         to: Address<'_>,
         deadline_ns: u64,
     ) -> Result<LinkId, ConnectError> {
-        if let Some(link) = self.link_of(token) {
-            return Ok(link);
-        }
-        let gone = || ConnectError::Gone { to: describe(to) };
-        if !self.wake_processor() {
-            return Err(gone());
-        }
-        let now_ns = self.host().now_ns();
-        let told_by_ns = deadline_ns.min(now_ns.saturating_add(NEWS_NS));
-        let mut waiting = Waiting::until(told_by_ns);
-        let look = |session: &mut Self, _: &_| Ok::<_, HostError>(session.link_of(token));
-        self.wait_within(&mut waiting, look)?
-            .ok_or_else(|| match told_by_ns == deadline_ns {
-                true => ConnectError::Stalled {
+        let told_by_ns = deadline_ns.min(self.host().now_ns().saturating_add(NEWS_NS));
+        // Once: it wakes us when it has looked, and would be woken by us again.
+        let has_processor = self.wake_processor();
+        loop {
+            if let Some(link) = self.link_of(token) {
+                return Ok(link);
+            }
+            let is_late = self.host().now_ns() >= told_by_ns;
+            if is_late && has_processor && told_by_ns == deadline_ns {
+                return Err(ConnectError::Stalled {
                     to: describe(to),
                     silence: None,
-                },
-                false => gone(),
-            })
+                });
+            }
+            if is_late || !has_processor {
+                return Err(ConnectError::Gone { to: describe(to) });
+            }
+            self.await_news(told_by_ns)?;
+        }
     }
 }
 

@@ -104,7 +104,8 @@ impl<H: Host> Session<'_, H> {
         })
     }
 
-    /// Sends a message in any case. Nothing if the time was over before all of it was sent.
+    /// Sends a message that the fast path did not take. Nothing if the time was over before all of
+    /// it was sent.
     pub(crate) fn send_within(
         &mut self,
         terminus: TerminusId,
@@ -113,9 +114,6 @@ impl<H: Host> Session<'_, H> {
         sending: &mut Sending,
         wait: Wait,
     ) -> Result<Option<SendHandle>, SendError> {
-        if let Some(handle) = self.send_short(terminus, target, message) {
-            return Ok(Some(handle));
-        }
         if wait == Wait::Poll {
             return match self.send_general(terminus, target, message) {
                 Err(error) if error.is_too_long_to_queue() => {

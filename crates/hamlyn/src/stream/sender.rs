@@ -550,7 +550,10 @@ impl Sender {
             .metadata(&metadata);
         let mut sending = Sending::default();
         let terminus = session.terminus();
-        let sent = session.send_within(terminus, &self.target, &message, &mut sending, wait)?;
+        let sent = match session.send_short(terminus, &self.target, &message) {
+            Some(handle) => Some(handle),
+            None => session.send_within(terminus, &self.target, &message, &mut sending, wait)?,
+        };
         if sent.is_some() {
             self.filled();
         } else if sending.sent_bytes().is_some() {
