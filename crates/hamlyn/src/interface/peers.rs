@@ -1,6 +1,7 @@
 //! An interface and its peers: connecting, first contact (`Hamlyn 6.3`), and learning of losses.
 
 use hamlyn_engine::memory::LinkId;
+use hamlyn_host::waiter::Waiter;
 use hamlyn_host::{Destination, Driver, Host, HostError, LossCause, Peer, Supply};
 use hamlyn_link::udp_endpoint::ConnectionState;
 
@@ -77,19 +78,10 @@ impl<H: Host> Interface<H> {
         false
     }
 
-    /// Sleeps until the network processor has news, and takes no packets.
-    pub(crate) fn await_news(&mut self, until_ns: u64) -> Result<(), HostError> {
-        let Some(processor) = &self.processor else {
-            return Ok(());
-        };
-        let waiter = &processor.exchange.waiter;
-        waiter.prepare();
-        let waited = match self.is_asked() {
-            true => Ok(()),
-            false => waiter.wait(Some(until_ns)),
-        };
-        waiter.end();
-        waited
+    /// Where a program sleeps until its network processor has news.
+    pub(crate) fn news_waiter(&self) -> Option<&Waiter> {
+        let processor = self.processor.as_ref()?;
+        Some(&processor.exchange.waiter)
     }
 
     /// Ends the link to a peer. What was sent to it stays sent; what is queued for it fails.
@@ -249,7 +241,7 @@ impl<H: Host> Interface<H> {
     }
 
     #[inline]
-    pub(super) fn is_asked(&self) -> bool {
+    pub(crate) fn is_asked(&self) -> bool {
         self.attention.load(Ordering::Relaxed)
     }
 

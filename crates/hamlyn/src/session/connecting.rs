@@ -102,6 +102,20 @@ impl<H: Host> Session<'_, H> {
             self.await_news(told_by_ns)?;
         }
     }
+
+    /// Sleeps until the network processor has news, and takes no packets.
+    fn await_news(&mut self, until_ns: u64) -> Result<(), HostError> {
+        let Some(waiter) = self.news_waiter() else {
+            return Ok(());
+        };
+        waiter.prepare();
+        let waited = match self.is_asked() {
+            true => Ok(()),
+            false => waiter.wait(Some(until_ns)),
+        };
+        waiter.end();
+        waited
+    }
 }
 
 fn describe(to: Address<'_>) -> String {
