@@ -1,6 +1,8 @@
 //! A session connects: other threads use the manager while one waits for a peer to be found, or to
 //! answer.
 
+use std::time::Duration;
+
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Address, ConnectError, Connector, Given, Host, HostError};
 
@@ -98,6 +100,16 @@ impl<H: Host> Session<'_, H> {
             }
             if is_late || !has_processor {
                 return Err(ConnectError::Gone { to: describe(to) });
+            }
+            if self.sleepers.is_any() {
+                // Their sleep is announced where ours would be.
+                let left_ns = told_by_ns.saturating_sub(self.host().now_ns());
+                let mut waiting = Waiting::new(Wait::For(Duration::from_nanos(left_ns)));
+                let look = |session: &mut Self, _: &_| Ok::<_, HostError>(session.link_of(token));
+                if let Some(link) = self.wait_within(&mut waiting, look)? {
+                    return Ok(link);
+                }
+                continue;
             }
             self.await_news(told_by_ns)?;
         }
