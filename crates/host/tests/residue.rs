@@ -93,9 +93,15 @@ fn nothing_is_left() {
         let never_fetched = alice.connect(Address::Name("bob"), after_ns(&alice, TIMEOUT_NS));
         drop((here, there, myself, never_fetched));
     }
-    assert_eq!((descriptors(), mappings()), before);
-    // A thread that was joined may be shown for a moment longer.
+    // On a busy machine some of it is let go a moment after its host ended.
     let ended = Instant::now();
+    while (descriptors(), mappings()) != before {
+        let left = (descriptors(), mappings());
+        let is_late = ended.elapsed().as_nanos() >= u128::from(TIMEOUT_NS);
+        assert!(!is_late, "{left:?} are left, of {before:?} before");
+        std::thread::yield_now();
+    }
+    // A thread that was joined may be shown for a moment longer.
     while !control_threads().is_empty() {
         assert!(ended.elapsed().as_nanos() < u128::from(TIMEOUT_NS));
         std::thread::yield_now();
