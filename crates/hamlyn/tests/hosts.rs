@@ -17,7 +17,7 @@ use hamlyn::host::{Address, ConnectError, Supply};
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
 use hamlyn::{Manager, ManagerOptions, NewSlot, ReceiveError, SendError, Ticket, Wait};
 use hamlyn_testbed::{TestHost, Testbed};
-use support::actor::{Actor, listen, role, say};
+use support::actor::{Actor, listen, role, say, stop};
 
 /// Longer than it takes until silence is noticed.
 const LONG: Wait = Wait::For(Duration::from_secs(60));
@@ -359,18 +359,6 @@ fn name_services(process: u32) -> usize {
     });
     let sockets = tables.iter().flat_map(|table| table.lines());
     sockets.filter(|line| line.contains(&port)).count()
-}
-
-fn stop(process: u32) {
-    let id = rustix::process::Pid::from_raw(process as i32).unwrap();
-    rustix::process::kill_process(id, rustix::process::Signal::STOP).unwrap();
-    let is_stopped = || {
-        let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-        text.rsplit_once(") ").unwrap().1.starts_with('T')
-    };
-    while !is_stopped() {
-        std::thread::yield_now();
-    }
 }
 
 /// They share the port of the name service, and the system leads most requests to those that are

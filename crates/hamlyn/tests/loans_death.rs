@@ -9,7 +9,7 @@ use std::time::Duration;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::loans::{PublisherOptions, SlowReaders};
 use hamlyn::{Manager, ManagerOptions, ReceiveError, Wait};
-use support::actor::{Actor, listen, role, say};
+use support::actor::{Actor, go_on, listen, role, say, stop};
 use support::{LONG, Random, descriptors, namespace, open, until};
 
 const CHUNKS: u32 = 16;
@@ -104,12 +104,11 @@ fn a_pool_that_comes_late_loses_no_message() {
     let reader = open(&namespace);
     let mut subscriber = reader.connect_subscriber("publisher/frames", LONG).unwrap();
     assert_eq!(actor.hear(), b"published");
-    let process = rustix::process::Pid::from_raw(actor.id() as i32).unwrap();
-    rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+    stop(actor.id());
     for wait in [Wait::Poll, Wait::millis(300), Wait::Poll] {
         assert!(subscriber.recv(wait).unwrap().is_none());
     }
-    rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
+    go_on(actor.id());
     for byte in [1, 2] {
         let sample = subscriber.recv(LONG).unwrap().expect("it was announced");
         assert_eq!(sample.to_vec(), [byte; 8]);

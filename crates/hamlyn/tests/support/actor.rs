@@ -1,7 +1,10 @@
 //! Other processes: this test program again, in another role.
 
+use std::fs::DirEntry;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Says which role to play.
 pub(crate) const ROLE: &str = "HAMLYN_TEST_ROLE";
@@ -69,6 +72,35 @@ impl Drop for Actor {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Stops a process: when this returns, none of its threads runs until it is told to go on.
+pub(crate) fn stop(process: u32) {
+    let id = Pid::from_raw(process as i32).unwrap();
+    kill_process(id, Signal::STOP).unwrap();
+    let is_running = |thread: std::io::Result<DirEntry>| {
+        // A thread that has just ended runs no more either.
+        let state = std::fs::read_to_string(thread.unwrap().path().join("stat"));
+        state.is_ok_and(|state| {
+            state
+                .rsplit_once(") ")
+                .unwrap()
+                .1
+                .starts_with(['R', 'S', 'D'])
+        })
+    };
+    let runs = || {
+        let mut threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+        threads.any(is_running)
+    };
+    while runs() {
+        std::thread::yield_now();
+    }
+}
+
+pub(crate) fn go_on(process: u32) {
+    let id = Pid::from_raw(process as i32).unwrap();
+    kill_process(id, Signal::CONT).unwrap();
 }
 
 /// The role and the namespace, in a child.
