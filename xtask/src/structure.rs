@@ -3,7 +3,8 @@
 //!
 //! A crate uses only crates below it, and nothing outside `lab` uses `lab`; what only tests use is
 //! free. Circles of files that are there today are listed in `xtask/data/circles.txt`; the list may
-//! only become shorter.
+//! only become shorter. And where a package lists its programs of tests, each file of tests is in
+//! one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -37,6 +38,11 @@ pub(crate) fn check(root: &Path) -> Result<bool> {
         let manifest = std::fs::read_to_string(root.join(folder).join("Cargo.toml"))
             .with_context(|| format!("{folder}/Cargo.toml"))?;
         problems.extend(upward(folder, &manifest)?);
+        problems.extend(tests_of_no_program(
+            folder,
+            &manifest,
+            &tests_in(&root.join(folder))?,
+        )?);
         let mut modules = BTreeMap::new();
         collect(
             &root.join(folder).join("src"),
@@ -141,6 +147,52 @@ fn upward(folder: &str, manifest: &str) -> Result<Vec<String>> {
         .map(|(package, below)| {
             format!("{folder} uses {package} ({below}), which does not lie below it")
         })
+        .collect())
+}
+
+/// The files in a package's folder of tests: their names without the ending, and their texts.
+fn tests_in(package: &Path) -> Result<Vec<(String, String)>> {
+    let folder = package.join("tests");
+    let mut files = Vec::new();
+    for entry in folder.read_dir().into_iter().flatten() {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "rs") {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            files.push((name.into_owned(), std::fs::read_to_string(&path)?));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Tests that would not be run, in a package that lists its programs of tests: each file is a
+/// program, or a module of one.
+fn tests_of_no_program(
+    folder: &str,
+    manifest: &str,
+    files: &[(String, String)],
+) -> Result<Vec<String>> {
+    let manifest: toml::Table = toml::from_str(manifest)?;
+    let package = manifest.get("package").context("a package")?;
+    if package.get("autotests").and_then(toml::Value::as_bool) != Some(false) {
+        return Ok(Vec::new());
+    }
+    let listed = manifest.get("test").and_then(toml::Value::as_array);
+    let named: BTreeSet<&str> = listed
+        .into_iter()
+        .flatten()
+        .filter_map(|program| program.get("name")?.as_str())
+        .collect();
+    let (programs, others): (Vec<_>, Vec<_>) = files
+        .iter()
+        .partition(|(name, _)| named.contains(name.as_str()));
+    Ok(others
+        .iter()
+        .filter(|(name, _)| {
+            let module = format!("\nmod {name};");
+            !programs.iter().any(|(_, text)| text.contains(&module))
+        })
+        .map(|(name, _)| format!("{folder}/tests/{name}.rs is in no program of tests: name it"))
         .collect())
 }
 
@@ -397,6 +449,25 @@ mod tests {
         assert_eq!(problems("lab/command", "hamlyn-cli"), 0);
         let of_tests = "[dev-dependencies]\nhamlyn-sim = { path = \"\" }\n";
         assert_eq!(upward("crates/hamlyn", of_tests).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_of_tests_that_nobody_names_is_found() {
+        let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        let files = [
+            file("all", "//! All.\n\nmod slots;\n"),
+            file("forgotten", "mod slots;"),
+            file("loom", ""),
+            file("slots", ""),
+        ];
+        let problems = |manifest: &str| tests_of_no_program("crates/x", manifest, &files).unwrap();
+        let listed = "[package]\nautotests = false\n[[test]]\nname = \"all\"\n";
+        let found = problems(&format!("{listed}[[test]]\nname = \"loom\"\n"));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("tests/forgotten.rs"), "{found:?}");
+        assert_eq!(problems(listed).len(), 2);
+        // Cargo finds them by itself.
+        assert_eq!(problems("[package]\n"), [""; 0]);
     }
 
     #[test]

@@ -31,19 +31,3 @@ mod transport_rates;
 mod transport_refusals;
 mod transport_rules;
 mod transport_world;
-
-/// A file that nobody names would not be run.
-#[test]
-fn every_file_is_named() {
-    let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap();
-    for entry in std::fs::read_dir(package.join("tests")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let Some(name) = name.strip_suffix(".rs") else {
-            continue;
-        };
-        let is_program = manifest.contains(&format!("name = \"{name}\""));
-        let is_module = include_str!("all.rs").contains(&format!("\nmod {name};"));
-        assert!(is_program || is_module, "tests/{name}.rs is not run");
-    }
-}

@@ -24,19 +24,3 @@ mod sleepers;
 mod stream_order;
 mod threads;
 mod turns;
-
-/// A file that nobody names would not be run.
-#[test]
-fn every_file_is_named() {
-    let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap();
-    for entry in std::fs::read_dir(package.join("tests")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let Some(name) = name.strip_suffix(".rs") else {
-            continue;
-        };
-        let is_program = manifest.contains(&format!("name = \"{name}\""));
-        let is_module = include_str!("all.rs").contains(&format!("\nmod {name};"));
-        assert!(is_program || is_module, "tests/{name}.rs is not run");
-    }
-}
