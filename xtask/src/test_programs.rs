@@ -282,11 +282,12 @@ fn fault_of(running: &mut Running) -> Result<Option<(Duration, Option<String>)>>
     if running.start.elapsed() < TIME_MAX {
         return Ok(None);
     }
+    let used = used(id).unwrap_or_default();
     // Gone already is as good.
     let _ = kill_process_group(id, Signal::KILL);
     running.child.wait()?;
     let fault = format!("it did not end within {} s", TIME_MAX.as_secs());
-    Ok(Some((TIME_MAX, Some(fault))))
+    Ok(Some((used, Some(fault))))
 }
 
 /// What a process and the children for which it waited used of a processor: fields 14 to 17 of its
