@@ -55,7 +55,7 @@ use crate::remains::{Leaving, Remains};
 use crate::slot::{NewSlot, Slot};
 use crate::wait::AdaptiveSpin;
 
-type TransmitterOf<H> = Transmitter<Area, <H as Host>::SendObserver>;
+pub(crate) type TransmitterOf<H> = Transmitter<Area, <H as Host>::SendObserver>;
 type OutboundOf<H> = Half<Outbound<TransmitEndOf<H>, <H as Host>::SendObserver>>;
 type TransmitEndOf<H> = <<H as Host>::Link as Link>::Transmit;
 type ReceiveEndOf<H> = <<H as Host>::Link as Link>::Receive;

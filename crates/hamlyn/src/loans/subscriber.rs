@@ -155,7 +155,7 @@ impl<H: Host> Subscriber<H> {
                     None => None,
                 };
                 match told {
-                    Some(told) if told.word == list.next && !is_latest && list.pool.is_some() => {
+                    Some(told) if told.word == list.next && !is_latest => {
                         list.message(&told).map(Some)
                     }
                     told => {

@@ -84,49 +84,50 @@ impl<H: Host> Session<'_, H> {
         to: Address<'_>,
         deadline_ns: u64,
     ) -> Result<LinkId, ConnectError> {
-        let told_by_ns = deadline_ns.min(self.host().now_ns().saturating_add(NEWS_NS));
+        let now_ns = self.host().now_ns();
+        let told_by_ns = deadline_ns.min(now_ns.saturating_add(NEWS_NS));
         // Once: it wakes us when it has looked, and would be woken by us again.
         let has_processor = self.wake_processor();
-        loop {
-            if let Some(link) = self.link_of(token) {
-                return Ok(link);
-            }
-            let is_late = self.host().now_ns() >= told_by_ns;
-            if is_late && has_processor && told_by_ns == deadline_ns {
-                return Err(ConnectError::Stalled {
-                    to: describe(to),
-                    silence: None,
-                });
-            }
-            if is_late || !has_processor {
-                return Err(ConnectError::Gone { to: describe(to) });
-            }
-            if self.sleepers.is_any() {
+        let mut link = self.link_of(token);
+        if link.is_none() && has_processor {
+            link = match self.sleepers.is_any() {
                 // Their sleep is announced where ours would be.
-                let left_ns = told_by_ns.saturating_sub(self.host().now_ns());
-                let mut waiting = Waiting::new(Wait::For(Duration::from_nanos(left_ns)));
-                let look = |session: &mut Self, _: &_| Ok::<_, HostError>(session.link_of(token));
-                if let Some(link) = self.wait_within(&mut waiting, look)? {
-                    return Ok(link);
+                true => {
+                    let left = Duration::from_nanos(told_by_ns.saturating_sub(now_ns));
+                    let look = |session: &mut Self| Ok::<_, HostError>(session.link_of(token));
+                    self.wait_for(Wait::For(left), look)?
                 }
-                continue;
-            }
-            self.await_news(told_by_ns)?;
+                false => self.await_news_of(token, told_by_ns)?,
+            };
         }
+        link.ok_or_else(|| match has_processor && told_by_ns == deadline_ns {
+            true => ConnectError::Stalled {
+                to: describe(to),
+                silence: None,
+            },
+            false => ConnectError::Gone { to: describe(to) },
+        })
     }
 
-    /// Sleeps until the network processor has news, and takes no packets.
-    fn await_news(&mut self, until_ns: u64) -> Result<(), HostError> {
-        let Some(waiter) = self.news_waiter() else {
-            return Ok(());
-        };
-        waiter.prepare();
-        let waited = match self.is_asked() {
-            true => Ok(()),
-            false => waiter.wait(Some(until_ns)),
-        };
-        waiter.end();
-        waited
+    /// Sleeps until the network processor tells of the link of that token, and takes no packets.
+    /// Nothing if it does not in time.
+    fn await_news_of(&mut self, token: u64, until_ns: u64) -> Result<Option<LinkId>, HostError> {
+        while self.host().now_ns() < until_ns {
+            let Some(waiter) = self.news_waiter() else {
+                return Ok(None);
+            };
+            waiter.prepare();
+            let waited = match self.is_asked() {
+                true => Ok(()),
+                false => waiter.wait(Some(until_ns)),
+            };
+            waiter.end();
+            waited?;
+            if let Some(link) = self.link_of(token) {
+                return Ok(Some(link));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -6,6 +6,7 @@ use hamlyn_host::{Host, HostError};
 
 use super::Session;
 use crate::error::SendError;
+use crate::interface::TransmitterOf;
 use crate::message::Sending;
 use crate::message::{Message, Target};
 use crate::wait::Wait;
@@ -204,13 +205,7 @@ impl<H: Host> Session<'_, H> {
     /// is handed over, or has failed with it. False if the time was over first. What waits for
     /// other links is not waited for.
     pub fn flush_link(&mut self, link: LinkId, wait: Wait) -> Result<bool, HostError> {
-        self.check()?;
-        let flushed = self.wait_for(wait, |session| {
-            session.poll();
-            let is_flushed = session.is_flushed(|transmitter| !transmitter.is_waiting_for(link));
-            Ok::<_, HostError>(is_flushed.then_some(()))
-        });
-        Ok(flushed?.is_some())
+        self.await_flushed(wait, |transmitter| !transmitter.is_waiting_for(link))
     }
 
     /// As [`Session::flush_link`], for all links: a peer that takes nothing keeps it from ending
@@ -220,11 +215,19 @@ impl<H: Host> Session<'_, H> {
     /// messages, so a program that sends and then does something else for long, or ends, calls this
     /// in between.
     pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
+        self.await_flushed(wait, |transmitter| !transmitter.is_waiting())
+    }
+
+    /// `is_flushed` says of the transmit half whether there is nothing left to wait for.
+    fn await_flushed(
+        &mut self,
+        wait: Wait,
+        is_flushed: impl Fn(&TransmitterOf<H>) -> bool,
+    ) -> Result<bool, HostError> {
         self.check()?;
         let flushed = self.wait_for(wait, |session| {
             session.poll();
-            let is_flushed = session.is_flushed(|transmitter| !transmitter.is_waiting());
-            Ok::<_, HostError>(is_flushed.then_some(()))
+            Ok::<_, HostError>(session.is_flushed(&is_flushed).then_some(()))
         });
         Ok(flushed?.is_some())
     }
