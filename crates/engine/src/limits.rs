@@ -29,6 +29,12 @@ pub const SHORT_BYTES_WITH_WORD: usize = 24;
 pub const SHORT_BYTES_MAX: usize = 8 * SHORT_WORDS;
 /// The same in words.
 pub const SHORT_WORDS: usize = 4;
+/// Most bytes of data in a packet that takes several cells of a link, where a link has them.
+pub const CELLS_BYTES_MAX: usize = 1024;
+/// Words of data that lie together beyond those of a short packet ([`ShortSource::more`]).
+///
+/// [`ShortSource::more`]: crate::memory::ShortSource::more
+pub const MORE_WORDS: usize = 7;
 /// Packets of a streaming send that are sent before the caller may look at what came in: on
 /// Ethernet as many as one call of the system takes, and a few.
 pub const STREAMING_BURST: usize = 48;
@@ -72,6 +78,7 @@ pub const FRAME_BYTES_MAX: usize = 65_475;
 const _: () = {
     // The first packet of a message carries all of its metadata.
     assert!(USER_METADATA_BYTES <= PACKET_PAYLOAD_MIN);
+    assert!(CELLS_BYTES_MAX > SHORT_BYTES_MAX && CELLS_BYTES_MAX < 1 << 16);
     // Short data and a word of metadata fit the smallest packet.
     assert!(SHORT_BYTES_WITH_WORD + 8 == SHORT_BYTES_MAX);
     assert!(SHORT_BYTES_MAX + 8 <= PACKET_PAYLOAD_MIN && SHORT_BYTES_MAX <= DIRECT_BYTES_MAX);

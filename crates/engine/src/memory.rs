@@ -2,7 +2,9 @@
 //! from, and a sink for packets. The engine decides *whether* and *where*; the
 //! copying itself is done by the host, which lends the memory.
 
-use crate::limits::{SHORT_WORDS, USER_METADATA_BYTES};
+use core::sync::atomic::AtomicU64;
+
+use crate::limits::{MORE_WORDS, SHORT_WORDS, USER_METADATA_BYTES};
 use crate::operation::{Atomic, REQUEST_WORDS};
 use crate::packet::{Header, Short, short_bytes};
 use crate::point::Point;
@@ -97,16 +99,32 @@ pub trait Window: core::fmt::Debug {
     fn write_short(&self, offset: u64, data: &impl ShortSource) -> bool;
 }
 
-/// Where the data of a short packet come from; each word is asked for once at most.
+/// Where the data of a packet come from that are moved word by word; each word is asked for once
+/// at most.
 pub trait ShortSource {
-    /// How many bytes, at most [`SHORT_BYTES_MAX`](crate::limits::SHORT_BYTES_MAX) if the sender
-    /// follows the rules.
+    /// How many bytes, together.
     fn length_bytes(&self) -> usize;
-    /// The word of that number, below [`SHORT_WORDS`], lowest byte first; anything beyond the
-    /// length.
+    /// The word of that number, below [`SHORT_WORDS`], lowest byte first; anything beyond
+    /// [`ShortSource::first_bytes`].
     fn data_word<const NUMBER: usize>(&self) -> u64;
 
-    /// A copy of all of it.
+    /// How many of the bytes lie in these words: all of them, or whole words and
+    /// [`ShortSource::more`] has the others.
+    #[inline(always)]
+    fn first_bytes(&self) -> usize {
+        self.length_bytes()
+    }
+
+    /// The words after those, so many at a time, by number from 0 on, where they lie: others may
+    /// write them at any time. Anything beyond the length.
+    #[inline(always)]
+    fn more(&self, number: usize) -> &[AtomicU64; MORE_WORDS] {
+        static NONE: [AtomicU64; MORE_WORDS] = [const { AtomicU64::new(0) }; MORE_WORDS];
+        let _ = number;
+        &NONE
+    }
+
+    /// A copy of all of it, if it has no more than the words.
     #[inline]
     fn copied_data(&self) -> ShortData {
         ShortData {
@@ -259,6 +277,14 @@ pub trait TxLinks<A: Area> {
         let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
         self.offer(link, &header, metadata, &[Part::Bytes(&bytes)])
             .is_ok()
+    }
+
+    /// Offers a packet that is short but for its `data`, of which it has the first words, over a
+    /// link that has cells for them: whether it was taken; why not, [`TxLinks::offer`] tells.
+    #[inline]
+    fn offer_in_cells(&mut self, link: LinkId, short: &Short, data: &[u8]) -> bool {
+        let _ = (link, short, data);
+        false
     }
 
     /// Offers short packets one after the other: asks for the `next` one only when there is room

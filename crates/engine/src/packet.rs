@@ -199,9 +199,10 @@ pub struct Short {
     pub word: u64,
     /// Whether the word is metadata.
     pub has_metadata: bool,
-    /// How many bytes of data, at most [`SHORT_BYTES_MAX`].
-    pub length_bytes: u8,
-    /// The data, lowest byte first; anything beyond their length.
+    /// How many bytes of data, together.
+    pub length_bytes: u16,
+    /// The data, lowest byte first; anything beyond their length. If they do not fit, the first
+    /// [`SHORT_BYTES_WITH_WORD`](crate::limits::SHORT_BYTES_WITH_WORD) of them.
     pub data: [u64; SHORT_WORDS],
 }
 
@@ -230,7 +231,7 @@ pub trait ShortInPlace: ShortSource {
             offset: self.offset(),
             word: self.word(),
             has_metadata: Self::HAS_METADATA,
-            length_bytes: data.length_bytes as u8,
+            length_bytes: data.length_bytes as u16,
             data: data.words,
         }
     }
@@ -263,7 +264,7 @@ impl Short {
     pub fn bytes(&self) -> ShortBytes {
         ShortBytes {
             bytes: short_bytes(self.data),
-            length_bytes: self.length_bytes,
+            length_bytes: self.length_bytes.min(SHORT_BYTES_MAX as u16) as u8,
         }
     }
 }

@@ -106,7 +106,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             offset: return_offset,
             word: word.to_bits(),
             has_metadata: false,
-            length_bytes: length_bytes as u8,
+            length_bytes: length_bytes as u16,
             data,
         })
     }

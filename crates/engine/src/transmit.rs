@@ -5,7 +5,8 @@
 //! goes to another link. It does not look at what comes in, so that reception cannot depend on it.
 //!
 //! Every message goes out by one decision, [`Transmitter::post`] and its likes for gathered and
-//! placed data; beside it stands [`Transmitter::post_short`], which sends or does nothing.
+//! placed data; beside it stand [`Transmitter::post_short`] and [`Transmitter::post_in_cells`],
+//! which send or do nothing.
 
 mod offering;
 mod posting;
@@ -320,6 +321,21 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
             (tx_links.offer_short(link, short), None)
         };
         is_sent.then(|| self.short_left(id, link, told, 1))
+    }
+
+    /// As [`Transmitter::post_short`], for a message that is one packet in several cells, of whose
+    /// `data` `short` has the first words.
+    #[inline]
+    pub fn post_in_cells<O: TxLinks<A>>(
+        &mut self,
+        id: TerminusId,
+        link: LinkId,
+        short: &Short,
+        data: &[u8],
+        tx_links: &mut O,
+    ) -> Option<SendHandle> {
+        let goes = self.sends_at_once(id, link) && tx_links.offer_in_cells(link, short, data);
+        goes.then(|| self.short_left(id, link, None, 1))
     }
 
     /// Short packets left, the last of which is `told`, if somebody watches.

@@ -205,7 +205,7 @@ fn packets() -> impl Strategy<Value = (Short, u16, u16)> {
                     word,
                     // In fast mode the word is no metadata.
                     has_metadata: index != FAST_INDEX,
-                    length_bytes: length as u8,
+                    length_bytes: length as u16,
                     data: short_words(&bytes[..length]).unwrap(),
                 };
                 (short, generation, slot_index)
@@ -290,7 +290,7 @@ fn what_is_right_is_let_in() {
             offset: HIGH - length as u64,
             word: 7,
             has_metadata: true,
-            length_bytes: length as u8,
+            length_bytes: length as u16,
             data: short_words(&bytes[..length]).unwrap(),
         };
         let place = (BASE + HIGH) as usize - length..(BASE + HIGH) as usize;
@@ -316,7 +316,7 @@ fn what_is_right_is_let_in() {
 }
 
 /// A slot and an entry to which everything is let in, and a short packet under that key.
-fn open_to(mode: Mode, key: u64, has_metadata: bool, length_bytes: u8) -> (World, Short) {
+fn open_to(mode: Mode, key: u64, has_metadata: bool, length_bytes: u16) -> (World, Short) {
     let world = World::new(&State {
         mode,
         rights: Rights::WRITE,

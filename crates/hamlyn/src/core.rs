@@ -308,7 +308,7 @@ impl<H: Host> Core<H> {
     /// The message that is awaited, if no arrival waits and it is the next of all; otherwise
     /// nothing, and [`Core::next_arrival`] is to be asked.
     #[inline(always)]
-    pub(crate) fn next_awaited(
+    pub(crate) fn next_awaited<const IN_CELLS: bool>(
         &mut self,
         awaited: &Awaited,
         entry: &MetadataEntry,
@@ -317,7 +317,7 @@ impl<H: Host> Core<H> {
             return None;
         }
         let interface = &mut self.interface;
-        interface.next_awaited(&self.queue, awaited, entry)
+        interface.next_awaited::<IN_CELLS>(&self.queue, awaited, entry)
     }
 
     /// The next arrival for a receiver, from its own queue or from what comes in now.

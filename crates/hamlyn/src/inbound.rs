@@ -280,10 +280,21 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         }
     }
 
-    /// As [`Inbound::take_handed`], for a message that is awaited; its word of metadata and where
-    /// it landed.
+    /// As [`Inbound::take_handed`] and [`Inbound::take_one_shot`], for a message in several cells.
+    #[inline(never)]
+    pub(crate) fn take_in_cells(&mut self, queue: QueueId) -> Option<Notification> {
+        let rx_link = self.rx_links.current()?;
+        let from = rx_link.id;
+        let receiver = &mut self.receiver;
+        let received = take_in_cells::<_, _, false>(rx_link, receiver, queue, None)
+            .or_else(|| take_in_cells::<_, _, true>(rx_link, receiver, queue, None))?;
+        Some(received.notification(from))
+    }
+
+    /// As [`Inbound::take_handed`], for a message that is awaited, in one cell or in several; its
+    /// word of metadata and where it landed.
     #[inline(always)]
-    pub(crate) fn take_awaited(
+    pub(crate) fn take_awaited<const IN_CELLS: bool>(
         &mut self,
         queue: &QueueId,
         awaited: &Awaited,
@@ -292,7 +303,12 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
         let awaited = Some((awaited, entry));
-        let received = take_short::<_, _, true>(rx_link, &mut self.receiver, *queue, awaited)?;
+        let receiver = &mut self.receiver;
+        let received = if IN_CELLS {
+            take_in_cells::<_, _, true>(rx_link, receiver, *queue, awaited)?
+        } else {
+            take_short::<_, _, true>(rx_link, receiver, *queue, awaited)?
+        };
         Some(ShortArrival {
             word: received.metadata,
             offset: received.offset,
@@ -572,6 +588,23 @@ fn take_short<R: ReceiveEnd, O: ReceiveObserver<Area>, const HAS_METADATA: bool>
         None => return None,
     };
     way.short_done();
+    Some(received)
+}
+
+/// The same of one that takes several cells.
+#[inline(always)]
+fn take_in_cells<R: ReceiveEnd, O: ReceiveObserver<Area>, const HAS_METADATA: bool>(
+    rx_link: &mut RxLink<R>,
+    receiver: &mut Receiver<Area, O>,
+    queue: QueueId,
+    awaited: Option<(&Awaited, &MetadataEntry)>,
+) -> Option<ShortReceived> {
+    let way = rx_link.end.shortcut()?;
+    let (cells, received) = match way.peek_in_cells::<HAS_METADATA>() {
+        Some((cells, short)) => (cells, receiver.receive_short(&short, queue, awaited)?),
+        None => return None,
+    };
+    way.cells_done(cells);
     Some(received)
 }
 

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use hamlyn_engine::counting::Share;
-use hamlyn_engine::limits::{FAST_INDEX, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD};
+use hamlyn_engine::limits::{CELLS_BYTES_MAX, FAST_INDEX, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, short_words};
 use hamlyn_engine::segment::Segmenter;
@@ -57,7 +57,7 @@ impl From<ShortTo<'_>> for Short {
             offset: ticket.base.wrapping_add(message.offset),
             word: form.word,
             has_metadata: form.has_metadata,
-            length_bytes: message.data.len() as u8,
+            length_bytes: message.data.len() as u16,
             data: short_words(message.data).unwrap_or_default(),
         }
     }
@@ -87,6 +87,49 @@ impl Target {
     /// What the message is as a short packet, if it is one and lies in the ticket's bounds.
     #[inline(always)]
     pub(crate) fn inline_form(&self, message: &Message<'_>) -> Option<InlineForm> {
+        self.form(message, |form, length| {
+            if length > SHORT_BYTES_WITH_WORD {
+                // Most are not: so this is not to be one test with those before, which would take
+                // more instructions.
+                black_box(());
+                return length <= SHORT_BYTES_MAX && !form.has_metadata && form.word == 0;
+            }
+            true
+        })
+    }
+
+    /// The message as a short packet of which the data may take several cells, if it is one and
+    /// lies in the ticket's bounds: one that [`Target::inline_form`] does not know.
+    #[inline(always)]
+    pub(crate) fn in_cells(&self, message: &Message<'_>) -> Option<Short> {
+        let form = self.form(message, |form, length| {
+            // They may lie in the place of a word that is zero.
+            let least = match form.has_metadata || form.word != 0 {
+                true => SHORT_BYTES_WITH_WORD,
+                false => SHORT_BYTES_MAX,
+            };
+            length > least && length <= CELLS_BYTES_MAX
+        })?;
+        let first = message.data.get(..SHORT_BYTES_WITH_WORD)?;
+        Some(Short {
+            to: self.to,
+            key: self.ticket.key,
+            offset: self.ticket.base.wrapping_add(message.offset),
+            word: form.word,
+            has_metadata: form.has_metadata,
+            length_bytes: message.data.len() as u16,
+            data: short_words(first)?,
+        })
+    }
+
+    /// What the message is if it is one packet that says nothing else, `fits`, and lies in the
+    /// ticket's bounds.
+    #[inline(always)]
+    fn form(
+        &self,
+        message: &Message<'_>,
+        fits: impl FnOnce(&InlineForm, usize) -> bool,
+    ) -> Option<InlineForm> {
         let length = message.data.len();
         if message.share.is_some() || message.silent {
             return None;
@@ -99,18 +142,14 @@ impl Target {
             }
             false => (self.fast_starts, message.word),
         };
-        if length > SHORT_BYTES_WITH_WORD {
-            // Most are not: so this is not to be one test with that above, which would take more
-            // instructions.
-            black_box(());
-            if length > SHORT_BYTES_MAX || has_metadata || word != 0 {
-                return None;
-            }
+        let form = InlineForm { word, has_metadata };
+        if !fits(&form, length) {
+            return None;
         }
         // A ticket's place ends far below the highest number, so this wraps only for an offset that
         // is far outside.
         let end = message.offset.wrapping_add(length as u64);
-        (message.offset <= end && end < starts).then_some(InlineForm { word, has_metadata })
+        (message.offset <= end && end < starts).then_some(form)
     }
 
     /// The message as a short packet, to be made.

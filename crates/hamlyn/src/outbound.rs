@@ -512,6 +512,12 @@ impl<T: TransmitEnd> TxLinks<Area> for TxRoutes<T> {
     }
 
     #[inline(always)]
+    fn offer_in_cells(&mut self, link: LinkId, short: &Short, data: &[u8]) -> bool {
+        self.reach(link)
+            .is_some_and(|route| route.end.try_send_in_cells(short, data))
+    }
+
+    #[inline(always)]
     fn offer_shorts(&mut self, link: LinkId, next: impl FnMut() -> Option<Short>) -> usize {
         self.reach(link)
             .map_or(0, |route| route.end.try_send_shorts(next))

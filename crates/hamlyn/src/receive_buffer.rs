@@ -151,14 +151,21 @@ impl ReceiveBuffer {
     /// The message that is awaited, if it is short and comes next.
     #[inline(always)]
     pub(crate) fn next_short<H: Host>(&self, core: &mut Core<H>) -> Option<ShortArrival> {
-        core.next_awaited(&self.awaited, self.entry()?)
+        core.next_awaited::<false>(&self.awaited, self.entry()?)
+    }
+
+    /// The same, if it takes several cells.
+    #[inline(always)]
+    fn next_in_cells<H: Host>(&self, core: &mut Core<H>) -> Option<ShortArrival> {
+        core.next_awaited::<true>(&self.awaited, self.entry()?)
     }
 
     /// The message that is awaited, once it is complete.
     #[inline(never)]
     pub(crate) fn next_message<H: Host>(&self, session: &mut Session<'_, H>) -> Option<Arrived> {
         // Those who wait try the fast path first: a message that comes then should be seen soon.
-        if let Some(short) = self.next_short(&mut session.core) {
+        let core = &mut session.core;
+        if let Some(short) = self.next_short(core).or_else(|| self.next_in_cells(core)) {
             return Some(Arrived::Short(short));
         }
         if let Some(arrival) = session.core.next_arrival(self.class) {

@@ -224,7 +224,38 @@ fn cell_seeds() -> Vec<Seed> {
         [&[4], words.map(u64::to_le_bytes).as_flattened()].concat()
     };
     let fast = 0xFFFF;
+    // Of a ring in which a packet may take several cells.
+    let in_cells = |mut bytes: Vec<u8>| {
+        bytes[0] += 18;
+        bytes
+    };
     let seeds = [
+        ("cells", in_cells(short(33, 0, fast)), true),
+        ("cells_longest", in_cells(short(1_032, 0, fast)), true),
+        ("cells_too_many", in_cells(short(1_033, 0, fast)), false),
+        ("cells_with_metadata", in_cells(short(25, 2, 0)), true),
+        (
+            "cells_beside_a_word",
+            in_cells(short(4_096 + 25, 0, fast)),
+            true,
+        ),
+        (
+            "cells_beside_a_word_longer",
+            in_cells(short(4_096 + 33, 0, fast)),
+            false,
+        ),
+        (
+            "cells_beside_a_word_and_metadata",
+            in_cells(short(4_096 + 25, 2, 0)),
+            false,
+        ),
+        ("cells_not_short", in_cells(cell(0, 0, 0, 1_024, 0)), true),
+        (
+            "cells_not_short_too_many",
+            in_cells(cell(0, 0, 0, 1_025, 0)),
+            false,
+        ),
+        ("cell_that_continues", in_cells(short(0, 16, 0)), false),
         ("short", short(16, 0, 0), true),
         ("short_empty", short(0, 0, fast), true),
         ("short_longest", short(32, 0, fast), true),

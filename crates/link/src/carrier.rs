@@ -1,17 +1,18 @@
 //! One direction of a link: packets into cells and payload arena, and out of them.
 //!
-//! The way there: short data go into the cell; everything else into the payload arena,
-//! copied once, straight from where it lies. The way back: the cell is copied out
-//! and checked, then the receiver's engine decides, and only then do the bytes go
-//! to their place, copied once.
+//! The way there: data go into the cell and those after it, as far as a packet may take cells
+//! ([`Geometry::message_cells`]); longer ones into the payload arena, copied once, straight from
+//! where they lie. The way back: the first cell is copied out and checked, then the receiver's
+//! engine decides, and only then do the bytes go to their place, copied once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hamlyn_engine::limits::{
-    PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, SHORT_BYTES_MAX, SHORT_WORDS, USER_METADATA_BYTES,
+    MORE_WORDS, PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD,
+    SHORT_WORDS, USER_METADATA_BYTES,
 };
-use hamlyn_engine::memory::{self, Area as _, Denied, Part, ShortData, Unsent};
+use hamlyn_engine::memory::{self, Area as _, Denied, Part, ShortData, ShortSource, Unsent};
 use hamlyn_engine::operation::{REQUEST_WORDS, ShortRequest, leading_words};
 use hamlyn_engine::packet::{Address, Header, Short, short_words};
 use hamlyn_engine::refusal::Refusal;
@@ -20,7 +21,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::cells::{Cell, FLAG_MASK, SharedCell, SharedCells, SharedLine};
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::duplex::{DuplexReceiver, DuplexSender, LineOrder};
-use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::geometry::{Geometry, MESSAGE_CELLS_MAX};
 use hamlyn_ring::producer::{NoRoom, Producer};
 use hamlyn_ring::reports::{Miscounted, ReportReader, Reporter, SharedReports};
 use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, StoreKind, ticks};
@@ -28,9 +29,11 @@ use hamlyn_ring::streaming::StreamingHeuristic;
 
 use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement};
 use crate::copy_policy::CopyPolicy;
-use crate::short_cell::{self, ShortInCell};
+use crate::short_cell::{self, ShortInCell, ShortInCells};
 use crate::{LinkError, LinkFault, Refused, report};
 
+/// A packet that takes more cells goes through the payload arena while its receiver is behind.
+const CELLS_IF_BEHIND: u64 = 2;
 /// Cells that go before the line is tried again, where traffic does not alternate: at first, and if
 /// it never does.
 const LINE_PAUSE_MIN_CELLS: u64 = 16;
@@ -72,6 +75,12 @@ pub(crate) struct Outgoing {
     mapping: Arc<Mapping>,
     arena_offset: usize,
     payload_max: usize,
+    /// How many cells a packet may take.
+    cells_max: u32,
+    /// How many data a short packet may have in so many cells.
+    cells_bytes_max: u64,
+    /// How many cells were sent that continue others.
+    continued: u64,
     copy_policy: CopyPolicy,
     reports: ReportReader<SharedReports>,
     /// How many cells were sent when a fence was the last of them, and how many messages over the
@@ -102,6 +111,10 @@ impl Outgoing {
             mapping,
             arena_offset: geometry.arena_offset(),
             payload_max,
+            cells_max: geometry.message_cells(),
+            cells_bytes_max: short_cell::bytes_in(true, geometry.message_cells())
+                .min((payload_max - cell::WORD_BYTES) as u64),
+            continued: 0,
             copy_policy: CopyPolicy::new(),
             reports,
             fenced: (0, 0),
@@ -207,7 +220,7 @@ impl Outgoing {
 
     /// How many packets were sent.
     pub(crate) fn sent(&self) -> u64 {
-        self.producer.sent() + self.line.sent()
+        self.producer.sent() - self.continued + self.line.sent()
     }
 
     /// Sends a short packet: over the line if that is due and we may write there, else in a cell of
@@ -227,6 +240,19 @@ impl Outgoing {
             None => self.send_over_line(cell)?,
         }
         Ok(())
+    }
+
+    /// Sends a short packet in several cells, if its data, which do not fit one, fit them.
+    #[inline(always)]
+    pub(crate) fn try_send_in_cells(&mut self, short: &Short, data: &[u8]) -> bool {
+        let length = data.len() as u64;
+        let cells = short_cell::cells_with_word(length);
+        if length > self.cells_bytes_max || self.is_bulk(cells) {
+            return false;
+        }
+        let head = short_cell::encode_first(short);
+        self.send_bytes_in_cells(cells, SHORT_BYTES_WITH_WORD, data, |_| head)
+            .is_ok()
     }
 
     /// Sends a request over the line, if that is due and we may write there; whether it was sent.
@@ -286,6 +312,47 @@ impl Outgoing {
         count
     }
 
+    /// Whether data that would take so many cells are better in the payload arena: a receiver that
+    /// is behind fetches them from there sooner, and waits for none of them.
+    #[inline(always)]
+    fn is_bulk(&self, cells: u64) -> bool {
+        cells > CELLS_IF_BEHIND && self.producer.is_behind()
+    }
+
+    /// Sends a packet in several cells: `first_bytes` of its data in the first one, which `head`
+    /// makes of the first words.
+    #[inline(never)]
+    fn send_in_cells(
+        &mut self,
+        cells: u64,
+        first_bytes: usize,
+        parts: &[Part<'_, Area>],
+        head: impl FnOnce([u64; SHORT_WORDS]) -> Cell,
+    ) -> Result<(), Unsent> {
+        if let [Part::Bytes(data)] = *parts {
+            return self.send_bytes_in_cells(cells, first_bytes, data, head);
+        }
+        let mut gathered = [0; CELLS_BYTES_MAX];
+        let data = gather_bytes(parts, &mut gathered).map_err(impossible)?;
+        self.send_bytes_in_cells(cells, first_bytes, data, head)
+    }
+
+    #[inline(always)]
+    fn send_bytes_in_cells(
+        &mut self,
+        cells: u64,
+        first_bytes: usize,
+        data: &[u8],
+        head: impl FnOnce([u64; SHORT_WORDS]) -> Cell,
+    ) -> Result<(), Unsent> {
+        let room = self.producer.room_for(cells).map_err(unsent)?;
+        let first = data.get(..first_bytes).and_then(short_words);
+        let head = head(first.unwrap_or_default());
+        room.publish_all(head, data.get(first_bytes..).unwrap_or_default());
+        self.continued += cells - 1;
+        Ok(())
+    }
+
     /// Sends a packet whose header has the right lengths.
     #[inline(always)]
     pub(crate) fn try_send(
@@ -316,17 +383,26 @@ impl Outgoing {
             metadata_length_bytes: metadata.len() as u8,
             ..*header
         };
-        if short_cell::fits(header, metadata.len(), length) {
-            let short = Short {
+        if short_cell::fits(header, metadata.len(), length, self.cells_max) {
+            let has_metadata = !metadata.is_empty();
+            let short = |data| Short {
                 to: Address::new(header.slot, header.metadata_index),
                 key: header.key,
                 offset: header.offset,
                 word: header.word | short_word(metadata),
-                has_metadata: !metadata.is_empty(),
-                length_bytes: length as u8,
-                data: gather_short(parts).map_err(impossible)?,
+                has_metadata,
+                length_bytes: length as u16,
+                data,
             };
-            return self.try_send_short(short);
+            let cells = short_cell::cells_of(has_metadata, header.word, length as u64);
+            if cells == 1 {
+                return self.try_send_short(short(gather_short(parts).map_err(impossible)?));
+            }
+            if !self.is_bulk(cells) {
+                let first = SHORT_BYTES_WITH_WORD;
+                let head = |data| short_cell::encode_first(&short(data));
+                return self.send_in_cells(cells, first, parts, head);
+            }
         }
         if header.kind.is_request()
             && metadata.is_empty()
@@ -341,7 +417,6 @@ impl Outgoing {
             return self.send_over_line(cell::encode(header, &placement));
         }
         let window_bytes = self.producer.window_bytes();
-        let mut room = self.producer.room().map_err(unsent)?;
         let in_word = if metadata.is_empty() {
             Some(Metadata::Word(0))
         } else {
@@ -350,6 +425,7 @@ impl Outgoing {
         if let Some(metadata) = in_word
             && length <= INLINE_BYTES
         {
+            let room = self.producer.room().map_err(unsent)?;
             let data = if placed {
                 Data::Placed
             } else {
@@ -358,6 +434,23 @@ impl Outgoing {
             room.publish(cell::encode(header, &Placement { data, metadata }));
             return Ok(());
         }
+        if let Some(metadata) = in_word
+            && length <= cell::bytes_in(self.cells_max)
+        {
+            let placement = |[first, second, ..]: [u64; SHORT_WORDS]| Placement {
+                data: Data::Cells {
+                    first: [first, second, 0],
+                    first_bytes: INLINE_BYTES as u32,
+                },
+                metadata,
+            };
+            let cells = placement([0; SHORT_WORDS]).cells(length as u32);
+            if !self.is_bulk(cells) {
+                let head = |data| cell::encode(header, &placement(data));
+                return self.send_in_cells(cells, INLINE_BYTES, parts, head);
+            }
+        }
+        let mut room = self.producer.room().map_err(unsent)?;
         let data_after = if in_word.is_some() {
             0
         } else {
@@ -395,6 +488,9 @@ impl Outgoing {
         Ok(())
     }
 }
+
+/// The longest data of a packet in cells.
+const CELLS_BYTES_MAX: usize = short_cell::bytes_in(true, MESSAGE_CELLS_MAX) as usize;
 
 fn unsent(reason: NoRoom) -> Unsent {
     match reason {
@@ -458,6 +554,13 @@ fn short_word(metadata: &[u8]) -> u64 {
 /// All parts together, as many as are short.
 fn gather_short(parts: &[Part<'_, Area>]) -> Result<[u64; SHORT_WORDS], Denied> {
     let mut bytes = [0; SHORT_BYTES_MAX];
+    gather_bytes(parts, &mut bytes)?;
+    short_words(&bytes).ok_or(Denied::OutOfArea)
+}
+
+/// All parts together, copied to the beginning of some bytes.
+#[inline(never)]
+fn gather_bytes<'a>(parts: &[Part<'_, Area>], bytes: &'a mut [u8]) -> Result<&'a [u8], Denied> {
     let mut at = 0;
     for part in parts {
         let end = at + part.length_bytes();
@@ -468,11 +571,14 @@ fn gather_short(parts: &[Part<'_, Area>]) -> Result<[u64; SHORT_WORDS], Denied> 
         }
         at = end;
     }
-    short_words(&bytes).ok_or(Denied::OutOfArea)
+    Ok(&bytes[..at])
 }
 
 /// A short packet in its cell, with a word of metadata or without.
 pub type InCell<'a, const HAS_METADATA: bool> = ShortInCell<SharedCell<'a>, HAS_METADATA>;
+
+/// A short packet in several cells.
+pub type InCells<'a, const HAS_METADATA: bool> = ShortInCells<'a, SharedCell<'a>, HAS_METADATA>;
 
 /// The receiving end.
 pub(crate) struct Incoming {
@@ -481,6 +587,10 @@ pub(crate) struct Incoming {
     arena_offset: usize,
     arena_bytes: usize,
     payload_max: usize,
+    /// How many cells a packet may take.
+    cells_max: u32,
+    /// How many cells were taken that continue others.
+    continued: u64,
     streaming: StreamingHeuristic,
     reporter: Reporter<SharedReports>,
     line: DuplexReceiver<SharedLine>,
@@ -534,6 +644,8 @@ impl Incoming {
             arena_offset: geometry.arena_offset(),
             arena_bytes: geometry.arena_bytes() as usize,
             payload_max,
+            cells_max: geometry.message_cells(),
+            continued: 0,
             streaming: StreamingHeuristic::new(),
         })
     }
@@ -542,13 +654,29 @@ impl Incoming {
     #[inline(always)]
     pub(crate) fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InCell<'_, HAS_METADATA>> {
         let first = short_cell::first_word(HAS_METADATA);
-        let most = short_cell::bytes_max(HAS_METADATA);
+        let most = short_cell::bytes_in_one(HAS_METADATA);
         let (length, cell) = if self.is_line_next {
             self.line.look(first, most, self.consumer.taken())?
         } else {
             self.consumer.look(first, most)?
         };
         Some(short_cell::decode_short(length, cell))
+    }
+
+    /// See [`crate::Shortcut::peek_in_cells`].
+    #[inline(always)]
+    pub(crate) fn peek_in_cells<const HAS_METADATA: bool>(
+        &self,
+    ) -> Option<(u64, InCells<'_, HAS_METADATA>)> {
+        let first = short_cell::first_word(HAS_METADATA);
+        let most = short_cell::said_most(HAS_METADATA, self.cells_max);
+        let (said, cell) = self.consumer.look(first, most)?;
+        let (length, cells) = short_cell::extent(HAS_METADATA, said, self.cells_max)?;
+        if cells == 1 || self.consumer.continues(cells).is_err() {
+            return None;
+        }
+        let first = short_cell::decode_short(length, cell);
+        Some((cells, ShortInCells::new(first, &self.consumer)))
     }
 
     /// See [`crate::Shortcut::peek_request`].
@@ -574,7 +702,7 @@ impl Incoming {
         self.consumer.is_blind()
     }
 
-    /// The packet that was last shown is taken.
+    /// The packet that was last shown in one cell is taken.
     #[inline(always)]
     pub(crate) fn short_done(&mut self) {
         if self.is_line_next {
@@ -582,6 +710,14 @@ impl Incoming {
         } else {
             self.consumer.took();
         }
+    }
+
+    /// The packet that was last shown in so many cells is taken.
+    #[inline(always)]
+    pub(crate) fn cells_done(&mut self, cells: u64) {
+        self.is_line_next = false;
+        self.continued += cells - 1;
+        self.consumer.took_all(cells);
     }
 
     #[inline(always)]
@@ -608,7 +744,7 @@ impl Incoming {
     /// How many packets were taken.
     #[inline]
     pub(crate) fn taken(&self) -> u64 {
-        self.consumer.taken() + self.line.taken()
+        self.consumer.taken() - self.continued + self.line.taken()
     }
 
     /// The next packet of the ring, if there is one. It is to be [taken](Incoming::take). If there
@@ -618,8 +754,14 @@ impl Incoming {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
             return Ok(None);
         };
-        match cell::decode(&cell, self.arena_bytes, self.payload_max) {
-            Ok((header, placement)) => Ok(Some(Found { header, placement })),
+        match cell::decode(&cell, self.cells_max, self.arena_bytes, self.payload_max) {
+            Ok((header, placement)) => {
+                let cells = placement.cells(header.length_bytes);
+                self.consumer
+                    .continues(cells)
+                    .map_err(|_| LinkFault::Flag)?;
+                Ok(Some(Found { header, placement }))
+            }
             // By value, so that on the other way the cell need not be in memory.
             Err(fault) => Err(self.stopped(cell, fault)),
         }
@@ -636,7 +778,7 @@ impl Incoming {
             // No correct sender does that, and a sender that did it for ever would keep us here.
             return Stopped::Fault(LinkFault::Fence);
         }
-        let rings = self.consumer.done(0);
+        let rings = self.consumer.done(1, 0);
         self.fenced = self.taken();
         Stopped::Fence {
             rings: self.consumer.return_credit() || rings,
@@ -660,7 +802,9 @@ impl Incoming {
         // Metadata alone take a place there too.
         let in_arena = matches!(placement.data, Data::PayloadArena(_));
         let arena_bytes = if in_arena { length.max(1) } else { 0 };
-        let rings = self.consumer.done(arena_bytes);
+        let cells = placement.cells(header.length_bytes);
+        self.continued += cells - 1;
+        let rings = self.consumer.done(cells, arena_bytes);
         (result, rings)
     }
 
@@ -676,7 +820,7 @@ impl Incoming {
         let Some(cell) = self.line.peek(self.consumer.taken()) else {
             return Ok(None);
         };
-        let (header, placement) = match short_cell::decode_copy(cell[0] & !FLAG_MASK, &cell) {
+        let (header, placement) = match short_cell::decode_copy(cell[0] & !FLAG_MASK, &cell, 1) {
             Some(short) => short?,
             None => self.decode_from_line(&cell)?,
         };
@@ -689,7 +833,7 @@ impl Incoming {
     /// A packet of the line that is not short: a request. What lies in the payload arena does not
     /// come this way, as it is counted with the cells of the ring.
     fn decode_from_line(&self, cell: &Cell) -> Result<(Header, Placement), LinkFault> {
-        let (header, placement) = cell::decode(cell, self.arena_bytes, self.payload_max)?;
+        let (header, placement) = cell::decode(cell, 1, self.arena_bytes, self.payload_max)?;
         match placement {
             Placement {
                 data: Data::Cell(_),
@@ -713,6 +857,7 @@ impl Incoming {
             length: header.length_bytes,
             placement,
             streaming: &self.streaming,
+            ring: &self.consumer,
         };
         let result = take(&header, &carried);
         if let Some(refusal) = refusal_of(&result) {
@@ -762,6 +907,37 @@ pub struct Carried<'a> {
     length: u32,
     placement: Placement,
     streaming: &'a StreamingHeuristic,
+    ring: &'a Consumer<SharedCells>,
+}
+
+/// The data of a packet in several cells.
+struct CellsData<'a> {
+    first: [u64; REQUEST_WORDS],
+    first_bytes: usize,
+    length_bytes: usize,
+    ring: &'a Consumer<SharedCells>,
+}
+
+impl ShortSource for CellsData<'_> {
+    #[inline(always)]
+    fn length_bytes(&self) -> usize {
+        self.length_bytes
+    }
+
+    #[inline(always)]
+    fn data_word<const NUMBER: usize>(&self) -> u64 {
+        self.first.get(NUMBER).copied().unwrap_or(0)
+    }
+
+    #[inline(always)]
+    fn first_bytes(&self) -> usize {
+        self.first_bytes
+    }
+
+    #[inline(always)]
+    fn more(&self, number: usize) -> &[AtomicU64; MORE_WORDS] {
+        self.ring.continuation(number)
+    }
 }
 
 impl memory::Payload<Area> for Carried<'_> {
@@ -790,6 +966,18 @@ impl memory::Payload<Area> for Carried<'_> {
     fn words(&self) -> [u64; REQUEST_WORDS] {
         match self.placement.data {
             Data::Cell(words) => [words[0], words[1], words[2]],
+            Data::Cells { first, first_bytes } => {
+                let mut bytes = [0; REQUEST_WORDS * size_of::<u64>()];
+                let more = self.ring.continuation(0)[0].load(Ordering::Relaxed);
+                let words = match first_bytes as usize {
+                    INLINE_BYTES => [first[0], first[1], more],
+                    _ => first,
+                };
+                for (into, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+                    *into = word.to_le_bytes();
+                }
+                leading_words(&bytes[..bytes.len().min(self.length as usize)])
+            }
             Data::PayloadArena(at) => {
                 let mut bytes = [0; REQUEST_WORDS * size_of::<u64>()];
                 let length = (self.length as usize).min(bytes.len());
@@ -811,6 +999,15 @@ impl memory::Payload<Area> for Carried<'_> {
                 ShortData {
                     words,
                     length_bytes: length,
+                },
+            ),
+            Data::Cells { first, first_bytes } => area.write_words(
+                offset,
+                &CellsData {
+                    first,
+                    first_bytes: first_bytes as usize,
+                    length_bytes: length,
+                    ring: self.ring,
                 },
             ),
             Data::PayloadArena(at) => {

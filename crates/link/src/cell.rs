@@ -8,7 +8,10 @@
 //! | 3 | offset |
 //! | 4 | data length 32, place in the payload arena 32 |
 //! | 5 | the word; or metadata |
-//! | 6, 7 | up to 16 bytes of data |
+//! | 6, 7 | the first 16 bytes of data |
+//!
+//! Data that do not fit continue in the next cells, as those of a short packet do, or lie in the
+//! payload arena.
 //!
 //! The placement of such a packet has bit 8; without it, it is a short one, whose cell is another
 //! ([`crate::short_cell`]).
@@ -23,9 +26,9 @@
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_WORDS, USER_METADATA_BYTES};
-use hamlyn_engine::operation::ShortRequest;
+use hamlyn_engine::operation::{REQUEST_WORDS, ShortRequest};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, SlotName};
-use hamlyn_ring::cells::{Cell, CellInPlace, FLAG_MASK};
+use hamlyn_ring::cells::{CONTINUED_BYTES, Cell, CellInPlace, FLAG_MASK};
 use hamlyn_ring::shared::{LINE_BYTES, LINE_WORDS};
 
 use crate::{LinkFault, short_cell};
@@ -65,6 +68,13 @@ pub fn is_fence(cell: &Cell) -> bool {
 pub enum Data {
     /// In the cell: the bytes of these words, lowest first.
     Cell([u64; SHORT_WORDS]),
+    /// In the cell, the first ones, and the others in the cells after it.
+    Cells {
+        /// The bytes of these words, lowest first.
+        first: [u64; REQUEST_WORDS],
+        /// How many bytes they are.
+        first_bytes: u32,
+    },
     /// At this place of the payload arena.
     PayloadArena(u32),
     /// In their place: the header says that they were placed, and they do not travel.
@@ -90,6 +100,18 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// How many cells a packet with so many data that travel takes, which are placed so.
+    #[inline(always)]
+    pub const fn cells(&self, length_bytes: u32) -> u64 {
+        match self.data {
+            Data::Cells { first_bytes, .. } => {
+                1 + (length_bytes.saturating_sub(first_bytes) as u64)
+                    .div_ceil(CONTINUED_BYTES as u64)
+            }
+            _ => 1,
+        }
+    }
+
     /// How far into its place in the payload arena the data begin.
     #[inline]
     pub const fn data_after(metadata_length: usize) -> usize {
@@ -112,6 +134,10 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
     let (mut bits, mut place, mut data) = (GENERAL, 0, [0; SHORT_WORDS]);
     match placement.data {
         Data::Cell(words) => data = words,
+        Data::Cells {
+            first: [first, second, _],
+            ..
+        } => data = [first, second, 0, 0],
         Data::PayloadArena(offset) => {
             bits |= BULK;
             place = offset;
@@ -200,18 +226,31 @@ fn header(cell: &Cell) -> Header {
     }
 }
 
-/// The header in a cell, and where the packet's bytes are: all of them inside a
+/// The longest data of a packet that is not short and takes so many cells.
+pub const fn bytes_in(cells: u32) -> usize {
+    INLINE_BYTES + (cells as usize).saturating_sub(1) * CONTINUED_BYTES
+}
+
+/// The header in a cell, and where the packet's bytes are: in so many `cells` together, or inside a
 /// payload arena of `arena_bytes`, and not more than `payload_max_bytes`.
 #[inline(always)]
 pub fn decode(
     cell: &Cell,
+    cells: u32,
     arena_bytes: usize,
     payload_max_bytes: usize,
 ) -> Result<(Header, Placement), LinkFault> {
     let said = cell[0] & !FLAG_MASK;
     let bits = (said >> 56) as u8;
     if bits & GENERAL == 0 {
-        return short_cell::decode_copy(said, cell).unwrap_or(Err(LinkFault::Placement));
+        let decoded = short_cell::decode_copy(said, cell, cells);
+        let (header, placement) = decoded.unwrap_or(Err(LinkFault::Placement))?;
+        let payload_bytes =
+            header.length_bytes as usize + usize::from(header.metadata_length_bytes);
+        return match payload_bytes <= payload_max_bytes {
+            true => Ok((header, placement)),
+            false => Err(LinkFault::Placement),
+        };
     }
     let mut header = header(cell);
     let metadata_length = header.metadata_length_bytes as usize;
@@ -239,7 +278,7 @@ pub fn decode(
         header.word = 0;
     }
     if bits & BULK == 0 {
-        if length > INLINE_BYTES || (metadata_length > 0 && !in_word) {
+        if length > bytes_in(cells) || (metadata_length > 0 && !in_word) {
             return Err(LinkFault::Placement);
         }
         let metadata = Metadata::Word(if in_word { cell[5] } else { 0 });
@@ -248,8 +287,13 @@ pub fn decode(
             Placement {
                 data: if placed {
                     Data::Placed
-                } else {
+                } else if length <= INLINE_BYTES {
                     Data::Cell([cell[6], cell[7], 0, 0])
+                } else {
+                    Data::Cells {
+                        first: [cell[6], cell[7], 0],
+                        first_bytes: INLINE_BYTES as u32,
+                    }
                 },
                 metadata,
             },

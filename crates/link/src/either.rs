@@ -117,6 +117,14 @@ impl TransmitEnd for EitherTransmit {
     }
 
     #[inline(always)]
+    fn try_send_in_cells(&mut self, short: &Short, data: &[u8]) -> bool {
+        match self {
+            Self::Pair(end) => end.try_send_in_cells(short, data),
+            Self::Udp(_) => false,
+        }
+    }
+
+    #[inline(always)]
     fn try_send_request(&mut self, request: &ShortRequest) -> bool {
         match self {
             Self::Pair(end) => end.try_send_request(request),

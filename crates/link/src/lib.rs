@@ -121,6 +121,13 @@ pub trait TransmitEnd {
     where
         Short: From<M>;
 
+    /// Offers a packet that is short but for its `data`, of which it has the first words, and which
+    /// do not fit a cell beside its word: whether it was sent, in as many cells as it takes. Otherwise as [`TransmitEnd::try_send_short`].
+    #[inline(always)]
+    fn try_send_in_cells(&mut self, _short: &Short, _data: &[u8]) -> bool {
+        false
+    }
+
     /// As [`TransmitEnd::try_send_short`], for a request that goes over the duplex line.
     #[inline(always)]
     fn try_send_request(&mut self, _request: &ShortRequest) -> bool {
@@ -293,18 +300,38 @@ pub trait Shortcut {
     where
         Self: 'a;
 
+    /// The same in several cells.
+    type InCells<'a, const HAS_METADATA: bool>: ShortInPlace
+    where
+        Self: 'a;
+
     /// The next packet, if there is one and it is short, and has a word of metadata, or none. It
     /// stays the next one until [`Shortcut::short_done`]. May overlook a packet that the end itself
     /// finds, and does as long as [`ReceiveEnd::return_due_credit`] has something to do. Looks
     /// where the packet before was: in the ring, or in the duplex line ([`hamlyn_ring::duplex`]).
     fn peek_short<const HAS_METADATA: bool>(&self) -> Option<Self::InCell<'_, HAS_METADATA>>;
 
+    /// As [`Shortcut::peek_short`], for a packet that takes several cells of the ring; and how
+    /// many. It stays the next one until [`Shortcut::cells_done`].
+    #[inline(always)]
+    fn peek_in_cells<const HAS_METADATA: bool>(
+        &self,
+    ) -> Option<(u64, Self::InCells<'_, HAS_METADATA>)> {
+        None
+    }
+
     /// Whether [`Shortcut::peek_short`] overlooks whatever is there: until
     /// [`ReceiveEnd::return_due_credit`] has been called, or for good.
     fn is_blind(&self) -> bool;
 
-    /// The packet that was last shown is taken.
+    /// The packet that was last shown in one cell is taken.
     fn short_done(&mut self);
+
+    /// The packet that was last shown in so many cells is taken.
+    #[inline(always)]
+    fn cells_done(&mut self, cells: u64) {
+        let _ = cells;
+    }
 
     /// A copy of the next packet, if it lies in the duplex line and is a request that has its data
     /// in its cell. It stays the next one until [`Shortcut::request_done`]. May overlook a packet
@@ -321,6 +348,7 @@ pub trait Shortcut {
 /// Of a link that has none.
 impl Shortcut for Infallible {
     type InCell<'a, const HAS_METADATA: bool> = InCell<'a, HAS_METADATA>;
+    type InCells<'a, const HAS_METADATA: bool> = InCell<'a, HAS_METADATA>;
 
     fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InCell<'_, HAS_METADATA>> {
         match *self {}

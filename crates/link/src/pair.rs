@@ -27,7 +27,9 @@ use hamlyn_ring::shared::{Access, Mapping, OutOfRange};
 use hamlyn_ring::wake::WakeWord;
 use rustix::net::{SendFlags, send};
 
-use crate::carrier::{Carried, InCell, Incoming, LinePart, Outgoing, Stopped, check_payload_max};
+use crate::carrier::{
+    Carried, InCell, InCells, Incoming, LinePart, Outgoing, Stopped, check_payload_max,
+};
 use crate::{Link, LinkError, LinkFault, ReceiveEnd, Refused, Shortcut, TransmitEnd};
 
 /// Payload limit of a link that was not told otherwise.
@@ -315,6 +317,15 @@ impl TransmitEnd for PairTransmit {
     }
 
     #[inline(always)]
+    fn try_send_in_cells(&mut self, short: &Short, data: &[u8]) -> bool {
+        let is_sent = self.outgoing.try_send_in_cells(short, data);
+        if is_sent {
+            self.wake();
+        }
+        is_sent
+    }
+
+    #[inline(always)]
     fn try_send_request(&mut self, request: &ShortRequest) -> bool {
         let is_sent = self.outgoing.try_send_request(request);
         if is_sent {
@@ -464,10 +475,16 @@ impl PairReceive {
 
 impl Shortcut for PairReceive {
     type InCell<'a, const HAS_METADATA: bool> = InCell<'a, HAS_METADATA>;
+    type InCells<'a, const HAS_METADATA: bool> = InCells<'a, HAS_METADATA>;
 
     #[inline(always)]
     fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InCell<'_, HAS_METADATA>> {
         self.incoming.peek_short()
+    }
+
+    #[inline(always)]
+    fn peek_in_cells<const HAS_METADATA: bool>(&self) -> Option<(u64, InCells<'_, HAS_METADATA>)> {
+        self.incoming.peek_in_cells()
     }
 
     #[inline(always)]
@@ -478,6 +495,11 @@ impl Shortcut for PairReceive {
     #[inline(always)]
     fn short_done(&mut self) {
         self.incoming.short_done();
+    }
+
+    #[inline(always)]
+    fn cells_done(&mut self, cells: u64) {
+        self.incoming.cells_done(cells);
     }
 
     #[inline(always)]
@@ -598,6 +620,8 @@ impl ReceiveEnd for PairReceive {
     }
 }
 
+#[cfg(test)]
+mod cells_tests;
 #[cfg(test)]
 mod fence_tests;
 #[cfg(test)]

@@ -5,10 +5,13 @@
 mod vectors;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use hamlyn_engine::key::Key as PacketKey;
 use hamlyn_engine::memory::Part;
-use hamlyn_engine::packet::{Flags, Header, Kind as PacketKind, SlotName};
+use hamlyn_engine::packet::{
+    Address, Flags, Header, Kind as PacketKind, Short, SlotName, short_words,
+};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{
     Association, CloseReason, Incoming, NackReason, Packet, Packets, Return, Settings,
@@ -21,7 +24,12 @@ use hamlyn_link::udp::handshake::{
 use hamlyn_link::udp::key_file::{ClusterSecret, HostKey};
 use hamlyn_link::udp::packet_header::{Kind, PACKET_HEADER_BYTES, PacketHeader};
 use hamlyn_link::udp::protection::{Key, RxProtection, TxProtection};
+use hamlyn_link::{cell, short_cell};
 use hamlyn_ring::area::Area;
+use hamlyn_ring::cells::SharedCells;
+use hamlyn_ring::geometry::{Geometry, MESSAGE_CELLS_MAX};
+use hamlyn_ring::producer::Producer;
+use hamlyn_ring::shared::Mapping;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hmac;
 use vectors::{Vector, Verdicts, bytes, number, read};
@@ -307,6 +315,64 @@ fn frames_are_as_they_are_said_to_be() {
         ));
     }
     verdicts.end(6);
+}
+
+/// A packet of a vector, as it lies in the cells of a fresh ring: sent by an end of a link, whose
+/// memory is read.
+fn cells_of(header: &Header, metadata: &[u8], data: &[u8], length_bytes: usize) -> Vec<u8> {
+    let geometry = Geometry::DEFAULT;
+    let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
+    let memory = SharedCells::new(&mapping, geometry, None).unwrap();
+    let mut producer = Producer::new(memory, geometry, 4096);
+    let metadata_word = metadata.first_chunk().copied().map(u64::from_le_bytes);
+    let has_metadata = metadata_word.is_some();
+    let cells = short_cell::cells_of(has_metadata, header.word, data.len() as u64);
+    let first_bytes = if cells == 1 { data.len() } else { 24 };
+    let short = Short {
+        to: Address::new(header.slot, header.metadata_index),
+        key: header.key,
+        offset: header.offset,
+        word: metadata_word.unwrap_or(header.word),
+        has_metadata,
+        length_bytes: data.len() as u16,
+        data: short_words(&data[..first_bytes]).unwrap(),
+    };
+    let head = match cells {
+        1 => short_cell::encode_short(&short),
+        _ => short_cell::encode_first(&short),
+    };
+    let room = producer.room_for(cells).unwrap();
+    room.publish_all(head, &data[first_bytes..]);
+    let mut bytes = vec![0; length_bytes];
+    mapping
+        .copy_out(geometry.cells_offset(), &mut bytes)
+        .unwrap();
+    bytes
+}
+
+#[test]
+fn cells_are_as_they_are_said_to_be() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["cells"]) {
+        let (header, metadata, data) = packet_of(vector.text("packet"));
+        let said = vector.bytes("bytes");
+        verdicts.bytes(
+            &vector,
+            "bytes",
+            &cells_of(&header, &metadata, &data, said.len()),
+        );
+        // The words of the file, read by the parser of foreign cells.
+        let mut cell = [0; 8];
+        for (word, bytes) in cell.iter_mut().zip(said.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        let decoded = cell::decode(&cell, MESSAGE_CELLS_MAX, 1 << 20, 64 << 10);
+        let (decoded, placement) = decoded.expect("a packet");
+        verdicts.same(&vector, "packet", &header, &decoded);
+        let cells = placement.cells(decoded.length_bytes) as usize;
+        verdicts.same(&vector, "cells", &said.len(), &(cells * 64));
+    }
+    verdicts.end(9);
 }
 
 /// What comes back for a frame: its bytes, and what its sender makes of them.

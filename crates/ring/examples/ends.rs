@@ -52,7 +52,7 @@ fn send(producer: &mut Producer<SharedCells>, number: u64) {
 fn take(consumer: &mut Consumer<SharedCells>) -> u64 {
     match consumer.peek() {
         Ok(Some(cell)) => {
-            let rings = consumer.done(0);
+            let rings = consumer.done(1, 0);
             black_box(rings);
             cell[1] + cell[7]
         }

@@ -125,6 +125,13 @@ impl Area {
             .write(self.write_token.as_ref(), place(offset)?, from)
     }
 
+    /// Writes data that come word by word.
+    #[inline(always)]
+    pub fn write_words(&self, offset: u64, data: &impl ShortSource) -> Result<(), Denied> {
+        self.memory
+            .write_words(self.write_token.as_ref(), place(offset)?, data)
+    }
+
     /// The word at `offset`; if that is a multiple of 8, it is never torn
     /// against [`Area::store_u64`] and deposits of 8 or 16 aligned bytes, and it
     /// is loaded before whatever the caller loads afterwards.

@@ -7,10 +7,15 @@
 //! The producer goes round the cells in *generations*, each from the first cell to the last. The
 //! flag of a cell is the number of the generation that wrote it, and the *epoch*: one bit, which
 //! changes with each message that the producer sends over the duplex line ([`crate::duplex`]).
+//!
+//! A message takes one cell or several, one after the other: those that continue it
+//! ([`CONTINUED`]) are stored before the first one, so that a message is there whole or not at
+//! all.
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::Arc;
 
+use hamlyn_engine::limits::MORE_WORDS;
 use rustix::fd::{AsFd, OwnedFd};
 
 use crate::geometry::Geometry;
@@ -26,6 +31,14 @@ pub const FLAG_MASK: u64 = u32::MAX as u64;
 pub const EPOCH: u64 = 1 << 31;
 /// The others: the generation.
 const GENERATION_MASK: u64 = FLAG_MASK & !EPOCH;
+/// The first word of a cell that continues the message before it, but for the flag.
+pub const CONTINUED: u64 = 1 << 60;
+/// Words of a message in a cell that continues it: all but the first.
+pub const CONTINUED_WORDS: usize = LINE_WORDS - 1;
+/// The same in bytes.
+pub const CONTINUED_BYTES: usize = CONTINUED_WORDS * size_of::<u64>();
+
+const _: () = assert!(CONTINUED_WORDS == MORE_WORDS && CONTINUED & FLAG_MASK == 0);
 /// The distance between two cells, in the unit of places.
 pub(crate) const STEP_BYTES: u64 = LINE_BYTES as u64;
 
@@ -116,12 +129,15 @@ pub trait CellMemory {
     /// Loads the first word of a cell with acquire, and if its flag is `expected`, the other
     /// words too; else only the first word is returned. Each word is loaded once.
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64>;
-    /// Loads the first word of a cell alone.
+    /// Loads the first word of a cell alone, with acquire.
     fn load_first(&self, at_bytes: u64) -> u64;
     /// Has a cell fetched that will be asked for soon.
     fn prefetch(&self, _at_bytes: u64) {}
     /// Stores a cell, its first word last and with release.
     fn store(&self, at_bytes: u64, cell: &Cell);
+    /// Stores a cell that continues another: these bytes, of which there are at most
+    /// [`CONTINUED_BYTES`], after that first word, which comes last and with release.
+    fn store_continued(&self, at_bytes: u64, first: u64, bytes: &[u8]);
     /// Has the line of a cell fetched that will be stored soon. A hint, which does nothing where it
     /// is not known how.
     fn claim(&self, _at_bytes: u64) {}
@@ -141,7 +157,7 @@ pub trait CellMemory {
 
 /// Cells in a mapping.
 pub struct SharedCells {
-    lines: Lines,
+    pub(crate) lines: Lines,
     consumed: Word,
     awaited: Word,
     geometry: Geometry,
@@ -241,6 +257,12 @@ impl CellMemory for SharedCells {
     #[inline(always)]
     fn store(&self, at_bytes: u64, cell: &Cell) {
         store(self.lines.line(at_bytes), cell);
+    }
+
+    #[inline(always)]
+    fn store_continued(&self, at_bytes: u64, first: u64, bytes: &[u8]) {
+        self.lines.copy_in(at_bytes, bytes);
+        self.lines.line(at_bytes)[0].store(first, Ordering::Release);
     }
 
     #[inline(always)]

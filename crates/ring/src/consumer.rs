@@ -8,7 +8,12 @@
 //! The count of cells that are done with is published rarely: it is the only
 //! line that the producer must fetch from here.
 
-use crate::cells::{Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, flag_of, is_before};
+use core::sync::atomic::AtomicU64;
+
+use crate::cells::{
+    CONTINUED, CONTINUED_WORDS, Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, SharedCells,
+    flag_of, is_before,
+};
 use crate::geometry::Geometry;
 
 /// The part of the ring whose return is held back.
@@ -102,11 +107,36 @@ impl<M: CellMemory> Consumer<M> {
         self.memory.look(self.at_bytes, self.expected | first, most)
     }
 
-    /// The cell that was last shown by [`Consumer::look`] is done with.
+    /// Whether the cells after the next one, which is there, continue its message up to so many
+    /// cells together. They do, as they are stored before it, unless the producer breaks the rules.
+    #[inline(always)]
+    pub fn continues(&self, cells: u64) -> Result<(), Corrupt> {
+        let number = self.taken();
+        for at in 1..cells {
+            let first = self.memory.load_first(self.at_bytes + at * STEP_BYTES);
+            if first != CONTINUED | flag_of(number + at, self.shift) | self.epoch {
+                return Err(Corrupt);
+            }
+        }
+        Ok(())
+    }
+
+    /// The message that was last shown by [`Consumer::look`], of one cell, is done with.
     #[inline(always)]
     pub fn took(&mut self) {
         self.at_bytes += STEP_BYTES;
         self.memory.prefetch(self.at_bytes + self.ahead_bytes);
+    }
+
+    /// The same of a message of so many cells.
+    #[inline(always)]
+    pub fn took_all(&mut self, cells: u64) {
+        for _ in 0..cells {
+            self.at_bytes += STEP_BYTES;
+            // What lies further ahead of the last place may not be there.
+            let known_bytes = self.at_bytes.min(self.due_bytes);
+            self.memory.prefetch(known_bytes + self.ahead_bytes);
+        }
     }
 
     /// Whether [`Consumer::look`] sees nothing, whatever is there: credit is due, or the end is
@@ -136,12 +166,12 @@ impl<M: CellMemory> Consumer<M> {
         self.is_step_due() || !self.is_before(self.memory.load_first(self.at_bytes))
     }
 
-    /// The cell that was last shown, and `arena_bytes` that it named, are done with. True
-    /// if the producer sleeps until it has the room that it was just given.
+    /// The message that was last shown, of so many cells, and `arena_bytes` that it named, are
+    /// done with. True if the producer sleeps until it has the room that it was just given.
     #[inline(always)]
     #[must_use]
-    pub fn done(&mut self, arena_bytes: usize) -> bool {
-        self.took();
+    pub fn done(&mut self, cells: u64, arena_bytes: usize) -> bool {
+        self.took_all(cells);
         if arena_bytes > 0 {
             self.arena_held += arena_bytes;
             if self.arena_held > self.arena_batch {
@@ -246,6 +276,17 @@ impl<M: CellMemory> Consumer<M> {
     #[inline]
     pub fn taken(&self) -> u64 {
         self.at_bytes / STEP_BYTES
+    }
+}
+
+impl Consumer<SharedCells> {
+    /// The words of a cell that continues the next one, by its number from 0 on, but for the first
+    /// word. The producer may write them at any time.
+    #[inline(always)]
+    pub fn continuation(&self, number: usize) -> &[AtomicU64; CONTINUED_WORDS] {
+        let at_bytes = self.at_bytes + (number as u64 + 1) * STEP_BYTES;
+        let [_, words @ ..] = self.memory.lines.line(at_bytes);
+        words
     }
 }
 

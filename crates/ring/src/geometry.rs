@@ -20,6 +20,11 @@ pub const CELLS_MAX: u32 = 1 << 16;
 /// Cells of a ring that was not told otherwise: so many, of both directions, stay in the caches
 /// nearest to a processor. Twice as many are half as fast on some (docs/performance.md).
 pub const CELLS_DEFAULT: u32 = 256;
+/// Most cells of a message: longer ones are sooner through the payload arena
+/// (docs/decisions/0048-cells.md).
+pub const MESSAGE_CELLS_MAX: u32 = 19;
+/// A message takes this part of a ring at most.
+const CELLS_PER_MESSAGE_CELL: u32 = 8;
 /// The smallest payload arena of a ring, in bytes.
 pub const ARENA_MIN_BYTES: u32 = 128 << 10;
 /// The largest payload arena of a ring, in bytes.
@@ -91,6 +96,16 @@ impl Geometry {
     /// How many bytes of payload arena.
     pub const fn arena_bytes(self) -> u32 {
         self.arena_bytes
+    }
+
+    /// How many cells a message may take: so many that a sender who waits for half of the ring has
+    /// room for it.
+    pub const fn message_cells(self) -> u32 {
+        match self.cells / CELLS_PER_MESSAGE_CELL {
+            0 => 1,
+            cells if cells < MESSAGE_CELLS_MAX => cells,
+            _ => MESSAGE_CELLS_MAX,
+        }
     }
 
     /// Where the consumer's count lies.

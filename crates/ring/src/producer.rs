@@ -5,7 +5,9 @@
 //! that goes back, or ahead of what was sent, is refused as corrupt, and that is the end of this
 //! direction.
 
-use crate::cells::{Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, flag_of};
+use crate::cells::{
+    CONTINUED, CONTINUED_BYTES, Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, flag_of,
+};
 use crate::geometry::Geometry;
 use crate::payload_arena::{Allocation, PayloadArena};
 use crate::shared::ticks;
@@ -41,6 +43,8 @@ pub struct Producer<M> {
     known: u64,
     /// What that was when there was no room the last time.
     known_when_full: u64,
+    /// Whether more than half of the ring was out when the count was last read.
+    is_behind: bool,
     /// How many cells there are, as a power of two.
     shift: u32,
     is_closed: bool,
@@ -58,6 +62,7 @@ impl<M: CellMemory> Producer<M> {
             arena: PayloadArena::new(window_bytes, geometry.arena_bytes()),
             known: 0,
             known_when_full: 0,
+            is_behind: false,
             shift: geometry.shift(),
             is_closed: false,
         }
@@ -66,23 +71,35 @@ impl<M: CellMemory> Producer<M> {
     /// Room for one cell, if there is some.
     #[inline(always)]
     pub fn room(&mut self) -> Result<Room<'_, M>, NoRoom> {
-        if self.at_bytes == self.limit_bytes {
-            self.decide()?;
+        if self.at_bytes >= self.limit_bytes {
+            self.decide(1)?;
         }
         Ok(Room { producer: self })
     }
 
-    /// After this there is room for a cell, or an error.
+    /// Room for a message of so many cells, at least one and at most as [`Geometry::message_cells`]
+    /// says, if there is some.
+    #[inline(always)]
+    pub fn room_for(&mut self, cells: u64) -> Result<Room<'_, M>, NoRoom> {
+        if self.at_bytes + cells * STEP_BYTES > self.limit_bytes {
+            self.decide(cells)?;
+        }
+        Ok(Room { producer: self })
+    }
+
+    /// After this there is room for so many cells, or an error.
     #[cold]
     #[inline(never)]
-    fn decide(&mut self) -> Result<(), NoRoom> {
+    fn decide(&mut self, wanted: u64) -> Result<(), NoRoom> {
         if self.is_closed {
             return Err(NoRoom::Corrupt);
         }
         let (at, cells) = (self.sent(), 1 << self.shift);
-        if at == self.known + cells {
+        let end = at + wanted;
+        if end > self.known + cells {
             self.collect()?;
-            if at == self.known + cells {
+            self.is_behind = at - self.known > cells / 2;
+            if end > self.known + cells {
                 self.known_when_full = self.known;
                 return Err(NoRoom::Full);
             }
@@ -148,6 +165,12 @@ impl<M: CellMemory> Producer<M> {
         self.is_closed || self.memory.load_consumed() != self.known_when_full
     }
 
+    /// Whether the consumer takes messages more slowly than they are sent.
+    #[inline(always)]
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
     /// Ends this direction from this side.
     #[cold]
     pub fn close(&mut self) {
@@ -209,7 +232,7 @@ impl<M: CellMemory> Producer<M> {
     }
 }
 
-/// Room for one cell. Dropping it sends nothing.
+/// Room for one cell, or for a message of several. Dropping it sends nothing.
 pub struct Room<'a, M> {
     producer: &'a mut Producer<M>,
 }
@@ -231,6 +254,29 @@ impl<M: CellMemory> Room<'_, M> {
         cell[0] = cell[0] & !FLAG_MASK | producer.flag;
         producer.memory.store(producer.at_bytes, &cell);
         producer.at_bytes += STEP_BYTES;
+        producer
+            .memory
+            .claim(producer.at_bytes + AHEAD_CELLS * STEP_BYTES);
+    }
+
+    /// Sends a message of several cells, for which there is room: `head`, and others with the bytes
+    /// that do not fit it. The low 32 bits of the first word of `head` are overwritten.
+    #[inline(always)]
+    pub fn publish_all(self, mut head: Cell, continued: &[u8]) {
+        let producer = self.producer;
+        let (mut number, epoch) = (producer.sent(), producer.flag & EPOCH);
+        let mut at_bytes = producer.at_bytes;
+        for bytes in continued.chunks(CONTINUED_BYTES) {
+            (number, at_bytes) = (number + 1, at_bytes + STEP_BYTES);
+            producer.memory.claim(at_bytes + AHEAD_CELLS * STEP_BYTES);
+            let flag = flag_of(number, producer.shift) | epoch;
+            let memory = &producer.memory;
+            memory.store_continued(at_bytes, CONTINUED | flag, bytes);
+        }
+        // Last: what the consumer sees of the message, it sees whole.
+        head[0] = head[0] & !FLAG_MASK | producer.flag;
+        producer.memory.store(producer.at_bytes, &head);
+        producer.at_bytes = at_bytes + STEP_BYTES;
         producer
             .memory
             .claim(producer.at_bytes + AHEAD_CELLS * STEP_BYTES);

@@ -37,12 +37,13 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::Arc;
 
-use hamlyn_engine::limits::SHORT_BYTES_MAX;
-use hamlyn_engine::memory::{ShortData, ShortSource};
+use hamlyn_engine::limits::{SHORT_BYTES_MAX, SHORT_WORDS};
+use hamlyn_engine::memory::ShortSource;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, munmap};
 
+use crate::cells::CONTINUED_BYTES;
 use crate::memfd::Memfd;
 
 /// The unit of reservation, whatever the processor's page size.
@@ -64,14 +65,14 @@ pub enum Access {
 #[error("the range does not lie in the mapping, or may not be used this way")]
 pub struct OutOfRange;
 
-/// Stores short data: what is a whole word of them, and is aligned, is stored whole.
+/// Stores the first `len` bytes of data: what is a whole word of them, and is aligned, is stored
+/// whole.
 ///
 /// # Safety
 ///
-/// So many bytes can be written there, and there are at most [`SHORT_BYTES_MAX`].
+/// So many bytes can be written there.
 #[inline(always)]
-unsafe fn store_short(to: *mut u8, data: &impl ShortSource) {
-    let len = data.length_bytes();
+unsafe fn store_short(to: *mut u8, len: usize, data: &impl ShortSource) {
     let first = || data.data_word::<0>().to_le();
     let second = || data.data_word::<1>().to_le();
     let third = || data.data_word::<2>().to_le();
@@ -82,6 +83,9 @@ unsafe fn store_short(to: *mut u8, data: &impl ShortSource) {
         if len == 16 {
             raw::store_u64(to, first());
             return raw::store_u64(to.add(8), second());
+        }
+        if len > SHORT_BYTES_MAX || data.first_bytes() < len {
+            return store_long(to, len, data);
         }
         let rest = if len < 8 {
             first()
@@ -105,6 +109,63 @@ unsafe fn store_short(to: *mut u8, data: &impl ShortSource) {
         if !len.is_multiple_of(8) {
             store_rest(to.add(len / 8 * 8), rest, len % 8);
         }
+    }
+}
+
+/// As [`store_short`], for data that do not lie in the first words alone.
+///
+/// # Safety
+///
+/// So many bytes can be written there.
+#[inline]
+unsafe fn store_long(to: *mut u8, len: usize, data: &impl ShortSource) {
+    const WORD: usize = size_of::<u64>();
+    let firsts: [u64; SHORT_WORDS] = [
+        data.data_word::<0>(),
+        data.data_word::<1>(),
+        data.data_word::<2>(),
+        data.data_word::<3>(),
+    ];
+    let mut at = 0;
+    // SAFETY: the caller vouches for `len` bytes, and no store goes beyond them; so many bytes are
+    // in the words that more of the data lie in.
+    unsafe {
+        for word in firsts {
+            if at + WORD > data.first_bytes().min(len) {
+                break;
+            }
+            raw::store_u64(to.add(at), word.to_le());
+            at += WORD;
+        }
+        let mut number = 0;
+        while at < len {
+            let some = (len - at).min(CONTINUED_BYTES);
+            copy_continued(to.add(at), data.more(number).as_ptr().cast(), some);
+            at += some;
+            number += 1;
+        }
+    }
+}
+
+/// Copies what lies in a line after its first word.
+///
+/// # Safety
+///
+/// So many bytes can be read and written there.
+#[inline(always)]
+unsafe fn copy_continued(to: *mut u8, from: *const u8, len: usize) {
+    const PAIR_BYTES: usize = 16;
+    // SAFETY: the caller vouches for both.
+    unsafe {
+        if len != CONTINUED_BYTES {
+            return raw::copy(to, from, len);
+        }
+        for pair in 0..CONTINUED_BYTES / PAIR_BYTES {
+            let at = pair * PAIR_BYTES;
+            raw::copy(to.add(at), from.add(at), PAIR_BYTES);
+        }
+        let last = CONTINUED_BYTES - 8;
+        raw::copy(to.add(last), from.add(last), 8);
     }
 }
 
@@ -416,14 +477,13 @@ impl Mapping {
         }
     }
 
-    /// Stores short data.
-    pub fn store_short(&self, offset: usize, data: ShortData) -> Result<(), OutOfRange> {
-        if data.length_bytes > SHORT_BYTES_MAX {
-            return Err(OutOfRange);
-        }
-        let to = self.writable(offset, data.length_bytes)?;
-        // SAFETY: as many bytes of target were checked, and the words have them.
-        unsafe { store_short(to, &data) };
+    /// Stores data that come word by word.
+    #[inline(always)]
+    pub fn store_short(&self, offset: usize, data: &impl ShortSource) -> Result<(), OutOfRange> {
+        let len = data.length_bytes();
+        let to = self.writable(offset, len)?;
+        // SAFETY: so many bytes were checked.
+        unsafe { store_short(to, len, data) };
         Ok(())
     }
 
@@ -538,6 +598,14 @@ impl Lines {
             mask_bytes: bytes - LINE_BYTES,
             _mapping: mapping,
         })
+    }
+
+    /// Copies bytes into the words of a line after the first, as many as fit.
+    #[inline(always)]
+    pub(crate) fn copy_in(&self, at_bytes: u64, bytes: &[u8]) {
+        let to = self.line(at_bytes)[1].as_ptr().cast();
+        // SAFETY: so many bytes lie in the line after its first word, and in the slice.
+        unsafe { copy_continued(to, bytes.as_ptr(), bytes.len().min(CONTINUED_BYTES)) };
     }
 
     /// The line that begins `at_bytes` after the first, rounded down to a line, and

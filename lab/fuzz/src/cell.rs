@@ -1,14 +1,18 @@
 //! Arbitrary bytes as a cell of a ring. For any bytes: no panic, and what is accepted lies in the
 //! bulk, is as long as was agreed at most, and looks the same when it is written again.
 
-use hamlyn_engine::limits::{SHORT_BYTES_MAX, USER_METADATA_BYTES};
-use hamlyn_engine::packet::ShortInPlace;
+use hamlyn_engine::limits::{SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD, USER_METADATA_BYTES};
+use hamlyn_engine::packet::{Address, Short, ShortInPlace};
 use hamlyn_link::LinkFault;
 use hamlyn_link::cell::{
     DATA_ALIGNMENT_BYTES, Data, Metadata, Placement, WORD_BYTES, decode, encode, is_fence,
 };
-use hamlyn_link::short_cell::{bytes_max, decode_short, encode_short, first_word};
+use hamlyn_link::short_cell::{bytes_in_one, decode_short, encode_first, encode_short, first_word};
 use hamlyn_ring::cells::{FLAG_MASK, number_in};
+use hamlyn_ring::geometry::MESSAGE_CELLS_MAX;
+
+/// Of a short packet in several cells, the bytes in the first one.
+const SHORT_FIRST_BYTES: u32 = SHORT_BYTES_WITH_WORD as u32;
 
 /// Bytes of a cell.
 pub const CELL_BYTES: usize = 64;
@@ -26,13 +30,14 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
             .rev()
             .fold(0, |word, &byte| word << 8 | u64::from(byte));
     }
-    let decoded = decode(&cell, arena_bytes, payload_max_bytes);
+    let cells = [1, 2, MESSAGE_CELLS_MAX][usize::from(*choice) / 9 % 3];
+    let decoded = decode(&cell, cells, arena_bytes, payload_max_bytes);
     assert!(!is_fence(&cell) || decoded.is_err(), "a fence is no packet");
     let said = cell[0] & !FLAG_MASK;
-    let bare = number_in(said, first_word(false), bytes_max(false))
+    let bare = number_in(said, first_word(false), bytes_in_one(false))
         .map(|length| decode_short::<_, false>(length, cell).copied());
     let short = bare.or_else(|| {
-        let length = number_in(said, first_word(true), bytes_max(true))?;
+        let length = number_in(said, first_word(true), bytes_in_one(true))?;
         Some(decode_short::<_, true>(length, cell).copied())
     });
     if let Some(short) = &short
@@ -60,6 +65,11 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
     match placement.data {
         Data::Placed => assert!(header.flags.is_placed()),
         Data::Cell(_) => assert!(length <= SHORT_BYTES_MAX),
+        Data::Cells { first_bytes, .. } => {
+            assert!(length > first_bytes as usize);
+            let taken = placement.cells(header.length_bytes);
+            assert!(taken > 1 && taken <= u64::from(cells));
+        }
         Data::PayloadArena(at) => {
             assert!(at as usize + length <= arena_bytes);
             assert!((at as usize).is_multiple_of(DATA_ALIGNMENT_BYTES));
@@ -74,16 +84,42 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
                     assert!(at as usize + metadata_length <= data_at as usize)
                 }
                 Data::Placed => {}
-                Data::Cell(_) => panic!("metadata in the bulk and data in the cell: {placement:?}"),
+                Data::Cell(_) | Data::Cells { .. } => {
+                    panic!("metadata in the bulk and data in the cell: {placement:?}")
+                }
             }
         }
     }
-    let again = match &short {
-        Some(short) => encode_short(short),
-        None => encode(&header, &placement),
+    let again = match (&short, placement.data) {
+        (Some(short), _) => encode_short(short),
+        (
+            None,
+            Data::Cells {
+                first: [first, second, third],
+                first_bytes: SHORT_FIRST_BYTES,
+            },
+        ) => {
+            let Metadata::Word(metadata) = placement.metadata else {
+                panic!("a short packet with long metadata: {placement:?}");
+            };
+            encode_first(&Short {
+                to: Address::new(header.slot, header.metadata_index),
+                key: header.key,
+                offset: header.offset,
+                word: if metadata_length > 0 {
+                    metadata
+                } else {
+                    header.word
+                },
+                has_metadata: metadata_length > 0,
+                length_bytes: header.length_bytes as u16,
+                data: [first, second, third, 0],
+            })
+        }
+        _ => encode(&header, &placement),
     };
     assert_eq!(
-        decode(&again, arena_bytes, payload_max_bytes),
+        decode(&again, cells, arena_bytes, payload_max_bytes),
         Ok((header, placement))
     );
     Some(Ok(placement))

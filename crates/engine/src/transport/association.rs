@@ -237,7 +237,7 @@ impl Association {
                 offset: header.offset,
                 word: metadata_word.map_or(header.word, |word| u64::from_le_bytes(*word)),
                 has_metadata: metadata_word.is_ok(),
-                length_bytes: COMPACT_BYTES as u8,
+                length_bytes: COMPACT_BYTES as u16,
                 data: [data as u64, (data >> 64) as u64, 0, 0],
             });
         }

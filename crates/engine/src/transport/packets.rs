@@ -446,7 +446,7 @@ impl<'a> Iterator for Packets<'a> {
                 offset: previous.offset,
                 word: previous.word,
                 has_metadata: form & IS_METADATA != 0,
-                length_bytes: COMPACT_BYTES as u8,
+                length_bytes: COMPACT_BYTES as u16,
                 data: [data as u64, (data >> 64) as u64, 0, 0],
             };
             // Whether metadata are allowed there is for the receiver's interface to say.

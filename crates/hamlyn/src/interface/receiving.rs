@@ -156,9 +156,9 @@ impl<H: Host> Interface<H> {
     }
 
     /// The message that is awaited, if it is the next thing to be received at all and can take the
-    /// fast path. It is not announced in the queue, which its slot names.
+    /// fast path, in one cell or in several. It is not announced in the queue, which its slot names.
     #[inline(always)]
-    pub(crate) fn next_awaited(
+    pub(crate) fn next_awaited<const IN_CELLS: bool>(
         &mut self,
         queue: &Queue,
         awaited: &Awaited,
@@ -167,7 +167,7 @@ impl<H: Host> Interface<H> {
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
         {
-            return Self::taken(inbound.take_awaited(&queue.id, awaited, entry));
+            return Self::taken(inbound.take_awaited::<IN_CELLS>(&queue.id, awaited, entry));
         }
         None
     }
@@ -190,7 +190,9 @@ impl<H: Host> Interface<H> {
         // whether there is nothing.
         if let Half::Own(inbound) = &mut self.inbound
             && queue.empty_at == inbound.receiver.announced()
-            && let Some(notification) = inbound.take_next_handed(queue.id)
+            && let Some(notification) = inbound
+                .take_in_cells(queue.id)
+                .or_else(|| inbound.take_next_handed(queue.id))
         {
             return Ok(Some(notification));
         }

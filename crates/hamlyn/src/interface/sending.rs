@@ -187,10 +187,20 @@ impl<H: Host> Interface<H> {
         if self.granting.may_place(data.len() as u64) {
             return self.send_placed_at_once(terminus, target, message);
         }
-        if self.is_asked() || !message.metadata.is_empty() {
+        if self.is_asked() {
             return None;
         }
         let outbound = self.outbound.own()?;
+        if let Some(short) = target.in_cells(message) {
+            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+            let sent = transmitter.post_in_cells(terminus, target.link, &short, data, tx_links);
+            if sent.is_some() {
+                return sent;
+            }
+        }
+        if !message.metadata.is_empty() {
+            return None;
+        }
         let offset = target
             .ticket
             .place(message.offset, data.len() as u64)
@@ -258,6 +268,13 @@ impl<H: Host> Interface<H> {
         if let Some(form) = target.inline_form(message) {
             let short = target.short(message, form);
             return transmitter.post_short(terminus, target.link, short, tx_links);
+        }
+        if let Some(short) = target.in_cells(message) {
+            let data = message.data;
+            let sent = transmitter.post_in_cells(terminus, target.link, &short, data, tx_links);
+            if sent.is_some() {
+                return sent;
+            }
         }
         if !message.metadata.is_empty() {
             return None;

@@ -2,7 +2,7 @@
 //! them are whose.
 
 use hamlyn_engine::key::Key;
-use hamlyn_engine::limits::SHORT_BYTES_MAX;
+use hamlyn_engine::limits::CELLS_BYTES_MAX;
 use hamlyn_engine::metadata::{MetadataArea, MetadataEntry};
 use hamlyn_engine::packet::{Address, SlotName};
 use hamlyn_engine::receive::Awaited;
@@ -110,7 +110,7 @@ impl Extent {
                 to,
                 key,
                 low: 0,
-                length_bytes: u64::from(piece_bytes).min(SHORT_BYTES_MAX as u64),
+                length_bytes: u64::from(piece_bytes).min(CELLS_BYTES_MAX as u64),
             },
             released: 0,
             opened: 0,
@@ -188,18 +188,19 @@ impl Extent {
         self.arrivals_held == 0 && self.end.is_none()
     }
 
-    /// The next piece, if it is a short record and what comes next at all, while the extent
+    /// The next piece, if it is a short record, in one cell or in several, and what comes next at
+    /// all, while the extent
     /// [`Extent::awaits_next`]: it is delivered; how long it is. In the error the piece has arrived and
     /// is something else.
     #[inline(always)]
-    pub(crate) fn deliver_short<H: Host>(
+    pub(crate) fn deliver_short<H: Host, const IN_CELLS: bool>(
         &mut self,
         core: &mut Core<H>,
     ) -> Result<Option<u32>, NotFastPath> {
         let Some(entry) = self.metadata.entry(self.awaited.to.metadata_index()) else {
             return Ok(None);
         };
-        let Some(short) = core.next_awaited(&self.awaited, entry) else {
+        let Some(short) = core.next_awaited::<IN_CELLS>(&self.awaited, entry) else {
             return Ok(None);
         };
         let length_bytes = short.length_bytes as u32;

@@ -192,6 +192,7 @@ impl Receiver {
     pub(crate) fn look_for_short<H: Host>(&mut self, session: &mut Session<'_, H>) -> bool {
         self.reclaim(session);
         session.look_again() && self.deliver_short(&mut session.core)
+            || self.deliver_in_cells(&mut session.core)
     }
 
     #[inline(never)]
@@ -208,13 +209,24 @@ impl Receiver {
     /// Delivers the next record, if it is a short one and what comes next at all.
     #[inline(always)]
     pub(crate) fn deliver_short<H: Host>(&mut self, core: &mut Core<H>) -> bool {
+        self.deliver_plain::<H, false>(core)
+    }
+
+    /// The same, if it takes several cells.
+    #[inline(never)]
+    fn deliver_in_cells<H: Host>(&mut self, core: &mut Core<H>) -> bool {
+        self.deliver_plain::<H, true>(core)
+    }
+
+    #[inline(always)]
+    fn deliver_plain<H: Host, const IN_CELLS: bool>(&mut self, core: &mut Core<H>) -> bool {
         if !self.is_plain {
             return false;
         }
         let Some(extent) = self.extents.first_mut() else {
             return false;
         };
-        match extent.deliver_short(core) {
+        match extent.deliver_short::<H, IN_CELLS>(core) {
             Ok(delivered) => {
                 self.latest_short_bytes = delivered;
                 delivered.is_some()
@@ -280,7 +292,11 @@ impl Receiver {
         // A record that comes while we wait should be seen soon, so the fast path is tried first.
         if std::mem::replace(&mut looks.is_repeated, true) {
             self.note_ways();
-            if self.deliver_short(&mut session.core) || !self.is_plain && self.deliver_next()? {
+            let core = &mut session.core;
+            if self.deliver_short(core)
+                || self.deliver_in_cells(core)
+                || !self.is_plain && self.deliver_next()?
+            {
                 return Ok(Some(()));
             }
         }

@@ -550,7 +550,10 @@ impl Sender {
             .metadata(&metadata);
         let mut sending = Sending::default();
         let terminus = session.terminus();
-        let sent = match session.send_short(terminus, &self.target, &message) {
+        let sent = match session
+            .send_short(terminus, &self.target, &message)
+            .or_else(|| session.send_at_once(terminus, &self.target, &message))
+        {
             Some(handle) => Some(handle),
             None => session.send_within(terminus, &self.target, &message, &mut sending, wait)?,
         };

@@ -1,12 +1,14 @@
 //! The codec: what is written is what is read, and nothing foreign leads outside.
 
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, SHORT_BYTES_MAX};
+use hamlyn_ring::geometry::MESSAGE_CELLS_MAX;
 use proptest::prelude::*;
 
 use super::*;
 
 const BULK_BYTES: usize = 1 << 20;
 const PAYLOAD_MAX: usize = 16 << 10;
+const CELLS: u32 = MESSAGE_CELLS_MAX;
 
 fn any_header() -> impl Strategy<Value = Header> {
     (
@@ -51,6 +53,7 @@ proptest! {
         data: [u64; 2],
         word: u64,
         flag: u32,
+        is_apart: bool,
     ) {
         let header = Header {
             length_bytes: length as u32,
@@ -63,6 +66,8 @@ proptest! {
             Placement {
                 data: if length <= 16 {
                     Data::Cell([data[0], data[1], 0, 0])
+                } else if length <= bytes_in(CELLS) && !is_apart {
+                    Data::Cells { first: [data[0], data[1], 0], first_bytes: 16 }
                 } else {
                     Data::PayloadArena(offset)
                 },
@@ -80,7 +85,7 @@ proptest! {
         prop_assert_eq!(cell[0] as u32, 0);
         cell[0] |= u64::from(flag);
         // The encoder names the place; the data begin after the metadata.
-        prop_assert_eq!(decode(&cell, BULK_BYTES, PAYLOAD_MAX), Ok((header, placement)));
+        prop_assert_eq!(decode(&cell, CELLS, BULK_BYTES, PAYLOAD_MAX), Ok((header, placement)));
     }
 
     #[test]
@@ -106,7 +111,7 @@ proptest! {
         };
         let placement = Placement { data: Data::Placed, metadata };
         let cell = encode(&header, &placement);
-        prop_assert_eq!(decode(&cell, BULK_BYTES, PAYLOAD_MAX), Ok((header, placement)));
+        prop_assert_eq!(decode(&cell, CELLS, BULK_BYTES, PAYLOAD_MAX), Ok((header, placement)));
     }
 
     /// Whatever a peer writes, the bytes named lie inside and are as many as agreed.
@@ -114,9 +119,10 @@ proptest! {
     fn nothing_foreign_leads_outside(
         cell in any_cell(),
         arena_bytes in 0..=BULK_BYTES,
+        cells in 1..=MESSAGE_CELLS_MAX,
         payload_max in 64..=PACKET_PAYLOAD_MAX,
     ) {
-        let decoded = decode(&cell, arena_bytes, payload_max);
+        let decoded = decode(&cell, cells, arena_bytes, payload_max);
         if let Ok((header, placement)) = decoded {
             let placed = header.flags.is_placed();
             prop_assert_eq!(placed, placement.data == Data::Placed);
@@ -126,6 +132,11 @@ proptest! {
             match placement.data {
                 Data::Placed => {}
                 Data::Cell(_) => prop_assert!(length <= SHORT_BYTES_MAX),
+                Data::Cells { first_bytes, .. } => {
+                    prop_assert!(length > first_bytes as usize);
+                    let taken = placement.cells(header.length_bytes);
+                    prop_assert!(taken > 1 && taken <= u64::from(cells));
+                }
                 Data::PayloadArena(at) => prop_assert!(at as usize + length <= arena_bytes),
             }
             match placement.metadata {
@@ -155,9 +166,9 @@ fn each_lie_about_placement_is_refused() {
             metadata: Metadata::PayloadArena(0),
         };
         let mut cell = encode(&header, &placement);
-        assert!(decode(&cell, BULK_BYTES, PAYLOAD_MAX).is_ok());
+        assert!(decode(&cell, CELLS, BULK_BYTES, PAYLOAD_MAX).is_ok());
         change(&mut cell);
-        decode(&cell, BULK_BYTES, PAYLOAD_MAX) == Err(LinkFault::Placement)
+        decode(&cell, CELLS, BULK_BYTES, PAYLOAD_MAX) == Err(LinkFault::Placement)
     };
     let set_metadata =
         |cell: &mut Cell, length: u64| cell[0] = cell[0] & !(0xff << 48) | length << 48;
@@ -169,7 +180,27 @@ fn each_lie_about_placement_is_refused() {
     assert!(refused(&|cell| cell[0] |= 2 << 56), "20 bytes in a word");
     assert!(
         refused(&|cell| cell[0] &= !(1 << 56)),
-        "100 bytes in a cell"
+        "20 bytes of metadata in cells"
+    );
+    assert!(
+        refused(&|cell| cell[0] |= 0x10 << 56),
+        "a cell that continues"
+    );
+    assert!(
+        refused(&|cell| {
+            set_metadata(cell, 0);
+            cell[0] &= !(1 << 56);
+            cell[4] = bytes_in(CELLS) as u64 + 1;
+        }),
+        "a byte more than cells have"
+    );
+    assert!(
+        !refused(&|cell| {
+            set_metadata(cell, 0);
+            cell[0] &= !(1 << 56);
+            cell[4] = bytes_in(CELLS) as u64;
+        }),
+        "as many as cells have"
     );
     assert!(refused(&|cell| place(cell, 8)), "not at a line");
     assert!(refused(&|cell| place(cell, BULK_BYTES as u64)), "outside");

@@ -21,7 +21,7 @@ fn short(number: u64, length: usize) -> Short {
         offset: 40,
         word: number,
         has_metadata: true,
-        length_bytes: length as u8,
+        length_bytes: length as u16,
         data: short_words(&bytes(number as usize, length)).unwrap(),
     }
 }
@@ -336,12 +336,12 @@ fn nothing_goes_over_the_line_of_a_direction_that_ended() {
     // The consumer returns more than was sent.
     right
         .sends_to
-        .store_u64(Geometry::DEFAULT.consumed_offset(), 9)
+        .store_u64(Geometry::DEFAULT.consumed_offset(), 10_000)
         .unwrap();
     left.receives_in.load_u64(0).unwrap();
     let _ = left.link.transmit.fence();
     left.sends_to
-        .store_u64(Geometry::DEFAULT.consumed_offset(), 9)
+        .store_u64(Geometry::DEFAULT.consumed_offset(), 10_000)
         .unwrap();
     assert!(send(&mut left, 1, 500, Way::Long));
     assert_eq!(left.link.transmit.fence(), Err(Unsent::Gone));

@@ -25,7 +25,7 @@ pub(super) struct Side {
     pub(super) sends_to: Mapping,
 }
 
-fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side) {
+pub(super) fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side) {
     let memory = || Memfd::create_ring("pair-test", geometry, payload_max).unwrap();
     let (left_memory, right_memory) = (memory(), memory());
     let page = || {

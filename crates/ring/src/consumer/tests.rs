@@ -65,7 +65,7 @@ fn only_the_flag_of_the_generation_before_is_empty() {
             assert_eq!(shown[0], 5 << 32 | generation);
             // It is shown until it is done with.
             assert_eq!(consumer.peek(), Ok(Some(shown)));
-            let _ = consumer.done(0);
+            let _ = consumer.done(1, 0);
         }
     }
     assert_eq!(consumer.taken(), 10);
@@ -76,31 +76,31 @@ fn credit_is_held_back_but_not_forever() {
     let (mapping, mut consumer, _) = of(256, ARENA_MIN_BYTES);
     let count = || mapping.load_u64(0).unwrap();
     for _ in 0..31 {
-        let _ = consumer.done(0);
+        let _ = consumer.done(1, 0);
     }
     assert_eq!(count(), 0);
-    let _ = consumer.done(0);
+    let _ = consumer.done(1, 0);
     assert_eq!(count(), 32);
-    let _ = consumer.done(0);
+    let _ = consumer.done(1, 0);
     let _ = consumer.return_credit();
     assert_eq!(count(), 33);
     // Much payload comes back at once, and some of it when there is time.
-    let _ = consumer.done(ARENA_MIN_BYTES as usize / 4 + 1);
+    let _ = consumer.done(1, ARENA_MIN_BYTES as usize / 4 + 1);
     assert_eq!(count(), 34);
-    let _ = consumer.done(0);
+    let _ = consumer.done(1, 0);
     let _ = consumer.return_arena_credit();
     assert_eq!(count(), 34);
-    let _ = consumer.done(1);
+    let _ = consumer.done(1, 1);
     let _ = consumer.return_arena_credit();
     assert_eq!(count(), 36);
     // What stands there is never read: a peer that overwrites it hurts itself.
     mapping.store_u64(0, u64::MAX).unwrap();
-    let _ = consumer.done(0);
+    let _ = consumer.done(1, 0);
     let _ = consumer.return_credit();
     assert_eq!(count(), 37);
     // Never more than an eighth, and nothing at the end of a generation.
     for taken in 38..=256 {
-        let _ = consumer.done(0);
+        let _ = consumer.done(1, 0);
         assert!(taken - count() < 32);
     }
     assert_eq!(count(), 256);
@@ -177,6 +177,9 @@ impl CellMemory for Watched {
     fn load_first(&self, at_bytes: u64) -> u64 {
         self.cells.load_first(at_bytes)
     }
+    fn store_continued(&self, at_bytes: u64, first: u64, bytes: &[u8]) {
+        self.cells.store_continued(at_bytes, first, bytes);
+    }
     fn prefetch(&self, at_bytes: u64) {
         // The cell after the one that was taken is looked at next anyway.
         if at_bytes == self.here.get() + STEP_BYTES {
@@ -244,11 +247,11 @@ fn cells_are_fetched_in_advance_only_if_they_are_there() {
                 sent(&mut producer);
             }
             if consumer.peek().unwrap().is_some() {
-                let _ = consumer.done(0);
+                let _ = consumer.done(1, 0);
             }
         }
         while consumer.peek().unwrap().is_some() {
-            let _ = consumer.done(0);
+            let _ = consumer.done(1, 0);
         }
         assert_eq!(
             consumer.memory.ahead.get() > before,

@@ -96,7 +96,7 @@ impl End {
             self.taken = self.receiver.took();
             self.consumer.next_epoch();
         } else if in_cell.is_some() {
-            let _ = self.consumer.done(0);
+            let _ = self.consumer.done(1, 0);
         }
         let (five, number, last) = in_cell.or(in_line)?;
         assert_eq!((five, last), (5, number), "a torn message");
@@ -171,7 +171,7 @@ proptest! {
             if let Ok(Some(cell)) = second.consumer.peek() {
                 prop_assert_eq!(cell[1], 1000 + taken);
                 taken += 1;
-                let _ = second.consumer.done(0);
+                let _ = second.consumer.done(1, 0);
             }
         }
     }

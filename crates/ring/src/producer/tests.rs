@@ -49,7 +49,7 @@ fn full_is_not_corrupt_and_credit_makes_room() {
         assert_eq!(ring.producer.room().err(), Some(NoRoom::Full));
     }
     assert_eq!(ring.consumer.peek().unwrap().unwrap()[7], !0);
-    let _ = ring.consumer.done(0);
+    let _ = ring.consumer.done(1, 0);
     let _ = ring.consumer.return_credit();
     ring.producer.room().unwrap().publish(cell(4));
     assert_eq!(ring.producer.room().err(), Some(NoRoom::Full));
@@ -95,21 +95,21 @@ fn who_waits_for_credit_is_rung_for_once() {
     }
     assert_eq!(ring.producer.room().err(), Some(NoRoom::Full));
     assert!(!ring.consumer.return_credit(), "nothing to give back");
-    assert!(!ring.consumer.done(0));
+    assert!(!ring.consumer.done(1, 0));
     assert!(!ring.producer.credit_came());
     ring.producer.await_credit(true, None);
     assert!(!ring.consumer.return_credit(), "not half of them yet");
     assert!(ring.producer.credit_came());
-    let rings = (1..48).filter(|_| ring.consumer.done(0)).count();
+    let rings = (1..48).filter(|_| ring.consumer.done(1, 0)).count();
     assert_eq!(rings, 1);
     assert!(
-        !ring.consumer.done(0) && !ring.consumer.return_credit(),
+        !ring.consumer.done(1, 0) && !ring.consumer.return_credit(),
         "rung for already"
     );
     // A peer that asks for what cannot be is not answered.
     let awaited = ring.geometry.awaited_offset();
     ring.mapping.store_u64(awaited, u64::MAX).unwrap();
-    assert!(!ring.consumer.done(0) && !ring.consumer.return_credit());
+    assert!(!ring.consumer.done(1, 0) && !ring.consumer.return_credit());
 }
 
 /// A hostile producer says at any time that it sleeps: it is rung for once for each return of
@@ -125,7 +125,7 @@ fn a_word_that_changes_at_will_costs_a_ring_for_each_return_of_credit() {
         assert!(ring.consumer.peek().unwrap().is_some());
         lie = lie % 3 + 1;
         ring.mapping.store_u64(awaited, lie).unwrap();
-        rings += u32::from(ring.consumer.done(0));
+        rings += u32::from(ring.consumer.done(1, 0));
         for _ in 0..10 {
             lie = lie % 3 + 1;
             ring.mapping.store_u64(awaited, lie).unwrap();
@@ -145,7 +145,7 @@ fn credit_has_come_though_another_call_collected_it() {
     assert!(!ring.producer.credit_came());
     for _ in 0..2 {
         assert!(ring.consumer.peek().unwrap().is_some());
-        let _ = ring.consumer.done(0);
+        let _ = ring.consumer.done(1, 0);
     }
     let _ = ring.consumer.return_credit();
     // Something else asks how far the consumer is.
@@ -181,7 +181,7 @@ fn the_window_grows_only_when_it_was_full() {
     assert_eq!(ring.producer.window_bytes(), 2 * PAGE_BYTES);
     // Credit is looked at before memory is taken.
     for _ in 0..2 {
-        let _ = ring.consumer.done(PAGE_BYTES);
+        let _ = ring.consumer.done(1, PAGE_BYTES);
     }
     let _ = ring.consumer.return_credit();
     let mut room = ring.producer.room().unwrap();
@@ -223,11 +223,188 @@ fn generations_may_wrap() {
         assert_eq!(ring.consumer.peek(), Ok(None));
         ring.producer.room().unwrap().publish(cell(number));
         assert_eq!(ring.consumer.peek().unwrap().unwrap()[1], number);
-        let _ = ring.consumer.done(0);
+        let _ = ring.consumer.done(1, 0);
     }
 }
 
+/// The bytes of a message that do not fit its first cell.
+fn continued(number: u64, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|at| (number as usize * 7 + at) as u8)
+        .collect()
+}
+
+/// What the consumer sees of them.
+fn seen(ring: &Ring, len: usize) -> Vec<u8> {
+    let cells = len.div_ceil(CONTINUED_BYTES);
+    let words = (0..cells).flat_map(|number| ring.consumer.continuation(number));
+    let word = |word: &core::sync::atomic::AtomicU64| {
+        word.load(core::sync::atomic::Ordering::Relaxed)
+            .to_le_bytes()
+    };
+    let mut bytes: Vec<_> = words.flat_map(word).collect();
+    bytes.truncate(len);
+    bytes
+}
+
+/// A message of so many cells.
+fn send(ring: &mut Ring, number: u64, cells: u64) {
+    let rest = continued(number, (cells as usize - 1) * CONTINUED_BYTES);
+    let room = ring.producer.room_for(cells).unwrap();
+    room.publish_all(cell(number), &rest);
+}
+
+#[test]
+fn a_message_has_room_for_all_of_its_cells_or_none() {
+    let mut ring = ring(16, PAGE_BYTES);
+    for number in 0..5 {
+        send(&mut ring, number, 3);
+    }
+    assert_eq!(ring.producer.sent(), 15);
+    assert_eq!(ring.producer.room_for(2).err(), Some(NoRoom::Full));
+    ring.producer.room().unwrap().publish(cell(5));
+    assert_eq!(ring.producer.room().err(), Some(NoRoom::Full));
+    // One cell of the next message would have room, the whole of it has not.
+    assert_eq!(ring.consumer.peek().unwrap().unwrap()[1], 0);
+    assert_eq!(ring.consumer.continues(3), Ok(()));
+    let _ = ring.consumer.done(3, 0);
+    let _ = ring.consumer.return_credit();
+    assert_eq!(ring.producer.room_for(4).err(), Some(NoRoom::Full));
+    // Over the end of the generation.
+    send(&mut ring, 6, 3);
+    for number in 1..5 {
+        assert_eq!(ring.consumer.peek().unwrap().unwrap()[1], number);
+        assert_eq!(ring.consumer.continues(3), Ok(()));
+        let _ = ring.consumer.done(3, 0);
+    }
+    assert_eq!(ring.consumer.peek().unwrap().unwrap()[1], 5);
+    let _ = ring.consumer.done(1, 0);
+    assert_eq!(ring.consumer.peek().unwrap().unwrap()[1], 6);
+    assert_eq!(seen(&ring, 112), continued(6, 112));
+    let _ = ring.consumer.done(3, 0);
+    assert_eq!(ring.consumer.peek(), Ok(None));
+    assert_eq!(ring.consumer.taken(), 19);
+}
+
+#[test]
+fn a_cell_that_does_not_continue_the_message_is_corrupt() {
+    let first = |ring: &Ring, at: u64| {
+        let at = ring.geometry.cells_offset() + at as usize * 64;
+        (at, ring.mapping.load_u64(at).unwrap())
+    };
+    for change in [1, 1 << 31, 1 << 60, 1 << 40, 2] {
+        for place in [1, 2] {
+            let mut ring = ring(16, PAGE_BYTES);
+            send(&mut ring, 1, 3);
+            assert!(ring.consumer.peek().unwrap().is_some());
+            assert_eq!(ring.consumer.continues(3), Ok(()));
+            let (at, word) = first(&ring, place);
+            ring.mapping.store_u64(at, word ^ change).unwrap();
+            assert_eq!(ring.consumer.continues(3), Err(crate::consumer::Corrupt));
+        }
+    }
+    // A first cell that claims what was not sent: nothing, or another message.
+    for others in 0..3 {
+        let mut ring = ring(16, PAGE_BYTES);
+        send(&mut ring, 1, 2);
+        for number in 0..others {
+            ring.producer.room().unwrap().publish(cell(number));
+        }
+        assert!(ring.consumer.peek().unwrap().is_some());
+        assert_eq!(ring.consumer.continues(2), Ok(()));
+        assert_eq!(ring.consumer.continues(3), Err(crate::consumer::Corrupt));
+    }
+    // A cell that continues nothing is no first one of the next generation either.
+    let mut ring = ring(16, PAGE_BYTES);
+    for number in 0..8 {
+        send(&mut ring, number, 2);
+        let _ = ring.consumer.done(2, 0);
+    }
+    for number in 0..16 {
+        assert_eq!(ring.consumer.peek(), Ok(None));
+        ring.producer.room().unwrap().publish(cell(number));
+        assert!(ring.consumer.peek().unwrap().is_some());
+        let _ = ring.consumer.done(1, 0);
+    }
+}
+
+/// Who waits for room for a message of several cells is rung for when half of the ring is free:
+/// that must be enough for the longest.
+#[test]
+fn half_of_a_ring_has_room_for_the_longest_message() {
+    for shift in 1..=16 {
+        let geometry = Geometry::new(1 << shift, ARENA_MIN_BYTES).unwrap();
+        let longest = geometry.message_cells();
+        assert!(longest >= 1 && longest <= (1 << shift) / 2);
+    }
+    let mut ring = ring(256, PAGE_BYTES);
+    let longest = u64::from(ring.geometry.message_cells());
+    let mut sent = 0;
+    while let Ok(room) = ring.producer.room_for(longest) {
+        let bytes = continued(0, (longest as usize - 1) * CONTINUED_BYTES);
+        room.publish_all(cell(0), &bytes);
+        sent += 1;
+    }
+    ring.producer.await_credit(true, None);
+    let mut rings = false;
+    while !rings {
+        assert!(sent > 0, "nobody is rung for");
+        sent -= 1;
+        rings = ring.consumer.done(longest, 0);
+    }
+    assert!(ring.producer.credit_came());
+    assert!(ring.producer.room_for(longest).is_ok());
+}
+
 proptest! {
+    /// Messages of one cell and of several come out once, in order and whole, whatever the ring has
+    /// room for.
+    #[test]
+    fn messages_of_several_cells_are_a_queue(
+        shift in 3_u32..9,
+        steps in prop::collection::vec((0_usize..1000, 0_usize..6, any::<bool>()), 1..200),
+    ) {
+        let mut ring = ring(1 << shift, PAGE_BYTES);
+        let most = (ring.geometry.message_cells() as usize - 1) * CONTINUED_BYTES;
+        let mut reference = VecDeque::new();
+        let (mut number, mut out) = (0_u64, 0);
+        for (len, taken, settle) in steps {
+            let len = len.min(most);
+            let cells = 1 + len.div_ceil(CONTINUED_BYTES);
+            match ring.producer.room_for(cells as u64) {
+                Err(reason) => {
+                    prop_assert_eq!(reason, NoRoom::Full);
+                    // What is held back is at most an eighth, and a message.
+                    prop_assert!(out + cells + (1 << shift) / 8 + 19 > 1 << shift);
+                }
+                Ok(room) => {
+                    room.publish_all(cell(number), &continued(number, len));
+                    reference.push_back((number, len));
+                    number += 1;
+                    out += cells;
+                }
+            }
+            prop_assert!(out <= 1 << shift);
+            for _ in 0..taken {
+                let found = ring.consumer.peek().unwrap();
+                let Some((number, len)) = reference.pop_front() else {
+                    prop_assert_eq!(found, None);
+                    break;
+                };
+                let cells = 1 + len.div_ceil(CONTINUED_BYTES);
+                prop_assert_eq!(found.unwrap()[1..].to_vec(), cell(number)[1..].to_vec());
+                prop_assert_eq!(ring.consumer.continues(cells as u64), Ok(()));
+                prop_assert_eq!(seen(&ring, len), continued(number, len));
+                let _ = ring.consumer.done(cells as u64, 0);
+                out -= cells;
+            }
+            if settle {
+                let _ = ring.consumer.return_credit();
+            }
+        }
+        prop_assert_eq!(ring.producer.sent(), ring.consumer.taken() + out as u64);
+    }
+
     /// Every cell comes out once, in order, whole, with its payload bytes untouched.
     #[test]
     fn a_ring_is_a_queue(
@@ -275,7 +452,7 @@ proptest! {
                 }
                 let fill = (expected[0] >> 32) as u8;
                 prop_assert!(bytes.iter().all(|byte| *byte == fill));
-                let _ = ring.consumer.done(len);
+                let _ = ring.consumer.done(1, len);
             }
             if settle {
                 let _ = ring.consumer.return_credit();
@@ -283,7 +460,7 @@ proptest! {
         }
         // Nothing is lost for good: after everything was taken there is room again.
         while ring.consumer.peek().unwrap().is_some() {
-            let _ = ring.consumer.done(0);
+            let _ = ring.consumer.done(1, 0);
         }
         let _ = ring.consumer.return_credit();
         prop_assert!(ring.producer.room().unwrap().place(3 * PAGE_BYTES).is_ok());

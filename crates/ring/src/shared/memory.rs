@@ -268,7 +268,23 @@ impl Memory {
         offset: usize,
         data: ShortData,
     ) -> Result<(), Denied> {
+        if data.length_bytes > SHORT_BYTES_MAX {
+            return Err(Denied::OutOfArea);
+        }
         self.store(write_token, offset, data.length_bytes, move |mapping| {
+            mapping.store_short(offset, &data)
+        })
+    }
+
+    /// As [`Memory::write_short`], of data that may be longer.
+    #[inline(always)]
+    pub(crate) fn write_words(
+        &self,
+        write_token: Option<&WriteToken>,
+        offset: usize,
+        data: &impl ShortSource,
+    ) -> Result<(), Denied> {
+        self.store(write_token, offset, data.length_bytes(), |mapping| {
             mapping.store_short(offset, data)
         })
     }
@@ -286,17 +302,13 @@ impl Memory {
         high: usize,
     ) -> bool {
         let len = data.length_bytes();
-        if len > SHORT_BYTES_MAX {
-            return false;
-        }
         let Some(piece) = self.pieces.only_open(write_token, offset, len, low, high) else {
             return false;
         };
-        // SAFETY: all bytes lie in one of the pieces, and those lie in the mapping; there are no
-        // more than words for them.
+        // SAFETY: all bytes lie in one of the pieces, and those lie in the mapping.
         unsafe {
             let to = self.mapping.base.as_ptr().add(offset);
-            store_short(to, data);
+            store_short(to, len, data);
         }
         piece.complete();
         true

@@ -61,7 +61,7 @@ impl memory::Window for Window {
     #[inline(always)]
     fn write_short(&self, offset: u64, data: &impl ShortSource) -> bool {
         let len = data.length_bytes();
-        if len > SHORT_BYTES_MAX || offset >= self.starts && !self.has(offset, len) {
+        if (len > SHORT_BYTES_MAX || offset >= self.starts) && !self.has(offset, len) {
             return false;
         }
         // SAFETY: so many bytes fit at that offset, inside a range that `on` has found to lie in
@@ -69,7 +69,7 @@ impl memory::Window for Window {
         // addresses stay even if pages are exchanged, and there are no references into it.
         unsafe {
             let to = self.first.as_ptr().add(offset as usize);
-            store_short(to, data);
+            store_short(to, len, data);
         }
         true
     }
@@ -83,21 +83,90 @@ impl core::fmt::Debug for Window {
 
 #[cfg(test)]
 mod tests {
-    use hamlyn_engine::memory::{Area as _, ShortData, Window as _};
+    use core::sync::atomic::AtomicU64;
+
+    use hamlyn_engine::limits::MORE_WORDS;
+    use hamlyn_engine::memory::{Area as _, ShortSource, Window as _};
 
     use crate::area::Area;
 
-    /// Of that length, each byte another.
-    fn short(length_bytes: usize) -> (ShortData, [u8; 32]) {
+    /// Data of which so many bytes lie in the first words, each byte another.
+    struct Words {
+        bytes: [u8; 160],
+        more: Vec<[AtomicU64; MORE_WORDS]>,
+        length_bytes: usize,
+        first_bytes: usize,
+    }
+
+    impl Words {
+        fn word(&self, number: usize) -> u64 {
+            u64::from_le_bytes(std::array::from_fn(|byte| self.bytes[8 * number + byte]))
+        }
+    }
+
+    impl ShortSource for Words {
+        fn length_bytes(&self) -> usize {
+            self.length_bytes
+        }
+
+        fn data_word<const NUMBER: usize>(&self) -> u64 {
+            // Beyond the first bytes there is anything.
+            match NUMBER * 8 < self.first_bytes {
+                true => self.word(NUMBER),
+                false => u64::MAX,
+            }
+        }
+
+        fn first_bytes(&self) -> usize {
+            self.first_bytes
+        }
+
+        fn more(&self, number: usize) -> &[AtomicU64; MORE_WORDS] {
+            &self.more[number]
+        }
+    }
+
+    /// Of that length, in the first words if that is possible, and otherwise so many of them.
+    fn data(length_bytes: usize, first_words: usize) -> (Words, [u8; 160]) {
         let bytes = std::array::from_fn(|at| at as u8 + 1);
-        let words = std::array::from_fn(|at| {
-            u64::from_le_bytes(std::array::from_fn(|byte| bytes[8 * at + byte]))
-        });
-        let data = ShortData {
-            words,
+        let first_bytes = length_bytes.min(8 * first_words);
+        let mut data = Words {
+            bytes,
+            more: Vec::new(),
             length_bytes,
+            first_bytes,
         };
+        for number in 0..3 {
+            let first = first_bytes / 8 + MORE_WORDS * number;
+            let words = std::array::from_fn(|at| data.word((first + at).min(19)).to_le().into());
+            data.more.push(words);
+        }
         (data, bytes)
+    }
+
+    fn short(length_bytes: usize) -> (Words, [u8; 160]) {
+        data(length_bytes, 4)
+    }
+
+    #[test]
+    fn data_of_any_length_are_stored_whole_and_nothing_else() {
+        for (first_words, length) in
+            (2..=4).flat_map(|words| (0..=144).map(move |length| (words, length)))
+        {
+            for begin in [0, 3, 8] {
+                let area = Area::new(160).unwrap();
+                let window = area.window(begin, length as u64);
+                let (data, source) = data(length, first_words);
+                assert!(window.write_short(0, &data));
+                assert!(!window.write_short(1, &data) || length == 0);
+                let mut bytes = [0; 160];
+                area.read_at(0, &mut bytes).unwrap();
+                let mut expected = [0; 160];
+                let at = begin as usize;
+                expected[at..at + length].copy_from_slice(&source[..length]);
+                assert_eq!(bytes, expected, "{first_words} {begin} {length}");
+            }
+        }
     }
 
     #[test]
@@ -112,7 +181,7 @@ mod tests {
                 let window = area.window(begin, len);
                 let (data, source) = short(length);
                 let end = offset.checked_add(length as u64);
-                let fits = length <= 32 && end.is_some_and(|end| end <= len);
+                let fits = end.is_some_and(|end| end <= len);
                 assert_eq!(
                     window.write_short(offset, &data),
                     fits,

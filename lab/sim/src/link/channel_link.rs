@@ -413,6 +413,7 @@ impl Payload<Area> for Carried<'_> {
 
 impl Shortcut for ChannelReceive {
     type InCell<'a, const HAS_METADATA: bool> = InPlace<'a, HAS_METADATA>;
+    type InCells<'a, const HAS_METADATA: bool> = InPlace<'a, HAS_METADATA>;
 
     fn peek_short<const HAS_METADATA: bool>(&self) -> Option<InPlace<'_, HAS_METADATA>> {
         self.peek()

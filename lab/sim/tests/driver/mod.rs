@@ -554,7 +554,7 @@ fn short_of(header: &Header, word: u64, data: &[u8]) -> Option<Short> {
         offset: header.offset,
         word,
         has_metadata: !to.is_fast(),
-        length_bytes: length as u8,
+        length_bytes: length as u16,
         data: short_words(data)?,
     })
 }

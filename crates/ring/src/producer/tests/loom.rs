@@ -40,6 +40,11 @@ impl CellMemory for loom::sync::Arc<Modelled> {
     fn load_first(&self, at_bytes: u64) -> u64 {
         self.line(at_bytes)[0].load(Ordering::Acquire)
     }
+    fn store_continued(&self, at_bytes: u64, first: u64, bytes: &[u8]) {
+        let line = self.line(at_bytes);
+        line[1].store(u64::from(bytes[0]), Ordering::Relaxed);
+        line[0].store(first, Ordering::Release);
+    }
     fn store(&self, at_bytes: u64, cell: &Cell) {
         let line = self.line(at_bytes);
         line[1].store(cell[1], Ordering::Relaxed);
@@ -97,7 +102,7 @@ fn nobody_sleeps_beside_credit(barrier: bool) {
         let consumer = loom::thread::spawn(move || {
             let mut consumer = Consumer::new(memory, geometry);
             assert!(consumer.peek().unwrap().is_some());
-            let at_once = consumer.done(0);
+            let at_once = consumer.done(1, 0);
             at_once | consumer.return_credit()
         });
         producer.await_credit(true, None);
@@ -131,7 +136,7 @@ fn no_wake_up_for_a_returned_cell_is_lost() {
         let consumer = loom::thread::spawn(move || {
             let mut consumer = Consumer::new(memory, geometry);
             assert!(consumer.peek().unwrap().is_some());
-            let at_once = consumer.done(0);
+            let at_once = consumer.done(1, 0);
             at_once | consumer.return_credit()
         });
         producer.await_credit(false, Some(1));
@@ -195,7 +200,55 @@ fn the_model_checker_finds_no_disorder() {
             if number != 2 {
                 memory.arena[0].with(|_| ());
             }
-            let _ = consumer.done(0);
+            let _ = consumer.done(1, 0);
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// Messages of two cells, in a ring that has room for two of them: what is there is there whole,
+/// and its cells are written again only when they have come back.
+#[test]
+fn a_message_of_two_cells_is_there_whole_or_not_at_all() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let geometry = Geometry::new(CELLS as u32, ARENA_MIN_BYTES).unwrap();
+        let memory = modelled(geometry, true);
+        let sender = {
+            let memory = loom::sync::Arc::clone(&memory);
+            loom::thread::spawn(move || {
+                let mut producer = Producer::new(memory, geometry, 64);
+                for number in 1..=3_u8 {
+                    loop {
+                        match producer.room_for(2) {
+                            Ok(room) => {
+                                let head = [0, u64::from(number), 0, 0, 0, 0, 0, 0];
+                                break room.publish_all(head, &[number]);
+                            }
+                            Err(reason) => assert_eq!(reason, NoRoom::Full),
+                        }
+                        loom::thread::yield_now();
+                    }
+                }
+            })
+        };
+        let mut consumer = Consumer::new(loom::sync::Arc::clone(&memory), geometry);
+        for number in 1..=3 {
+            let cell = loop {
+                match consumer.peek().unwrap() {
+                    Some(cell) => break cell,
+                    None => {
+                        let _ = consumer.return_credit();
+                        loom::thread::yield_now();
+                    }
+                }
+            };
+            assert_eq!(cell[1], number);
+            assert_eq!(consumer.continues(2), Ok(()));
+            let second = memory.line((consumer.taken() + 1) * STEP_BYTES);
+            assert_eq!(second[1].load(Ordering::Relaxed), number);
+            let _ = consumer.done(2, 0);
         }
         sender.join().unwrap();
     });

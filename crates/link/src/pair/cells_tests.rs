@@ -1,0 +1,312 @@
+//! Packets that take several cells: of every length, by both ways there and both ways back, and
+//! with a peer that rewrites them.
+
+use hamlyn_engine::limits::{CELLS_BYTES_MAX, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD};
+use hamlyn_engine::memory::{Area as _, Window as _};
+use hamlyn_engine::packet::{Address, Flags, Kind, ShortInPlace, short_words};
+use hamlyn_ring::geometry::ARENA_MIN_BYTES;
+use proptest::prelude::*;
+
+use std::collections::VecDeque;
+
+use super::tests::{Side, pair, pair_of};
+use super::*;
+use crate::carrier::tests::{Packet, bytes, header, receive};
+use crate::short_cell::cells_of;
+
+/// How a packet is sent, or received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Path {
+    Fast,
+    General,
+}
+
+/// What a packet is like.
+#[derive(Clone, Copy, Debug)]
+struct Kinds {
+    /// Its kind and flags are those of a short packet.
+    is_short: bool,
+    has_metadata: bool,
+    word: u64,
+}
+
+impl Kinds {
+    const ALL: [Self; 5] = [
+        Self::of(true, false, 0),
+        Self::of(true, false, 9),
+        Self::of(true, true, 0),
+        Self::of(false, false, 9),
+        Self::of(false, true, 0),
+    ];
+
+    const fn of(is_short: bool, has_metadata: bool, word: u64) -> Self {
+        Self {
+            is_short,
+            has_metadata,
+            word,
+        }
+    }
+
+    fn packet(self, number: usize, length: usize) -> Packet {
+        let metadata = bytes(number, if self.has_metadata { 8 } else { 0 });
+        let mut header = Header {
+            word: self.word,
+            ..header(metadata.len(), length)
+        };
+        if self.is_short {
+            (header.kind, header.flags) = (Kind::WRITE, Flags::NONE);
+        }
+        let data = bytes(number + 1, length);
+        Packet {
+            header,
+            metadata,
+            data,
+        }
+    }
+}
+
+/// Whether it was sent.
+fn send(side: &mut Side, packet: &Packet, path: Path) -> bool {
+    let transmit = &mut side.link.transmit;
+    let Packet {
+        header,
+        metadata,
+        data,
+    } = packet;
+    if path == Path::General {
+        let sent = transmit.try_send(header, metadata, &[Part::Bytes(data)]);
+        return sent.is_ok();
+    }
+    let metadata_word = metadata.first_chunk().copied().map(u64::from_le_bytes);
+    let in_one = match metadata_word.is_some() || header.word != 0 {
+        true => SHORT_BYTES_WITH_WORD,
+        false => SHORT_BYTES_MAX,
+    };
+    let first = match data.len() <= in_one {
+        true => &data[..],
+        false => &data[..SHORT_BYTES_WITH_WORD],
+    };
+    let short = Short {
+        to: Address::new(header.slot, header.metadata_index),
+        key: header.key,
+        offset: header.offset,
+        word: metadata_word.unwrap_or(header.word),
+        has_metadata: metadata_word.is_some(),
+        length_bytes: data.len() as u16,
+        data: short_words(first).unwrap(),
+    };
+    match data.len() <= in_one {
+        true => transmit.try_send_short(short),
+        false => transmit.try_send_in_cells(&short, data),
+    }
+}
+
+/// What lies in place.
+fn seen(short: &impl ShortInPlace) -> Packet {
+    let length = short.length_bytes();
+    let area = Area::new(length as u64).unwrap();
+    assert!(area.window(0, length as u64).write_short(0, short));
+    let mut data = vec![0; length];
+    area.read_at(0, &mut data).unwrap();
+    let word = short.word().to_le_bytes();
+    let header = short.copied().header();
+    Packet {
+        header,
+        metadata: word[..usize::from(header.metadata_length_bytes)].to_vec(),
+        data,
+    }
+}
+
+fn take_in_place<const HAS_METADATA: bool>(receive: &mut PairReceive) -> Option<Packet> {
+    let way = receive.shortcut().unwrap();
+    if let Some(short) = way.peek_short::<HAS_METADATA>() {
+        let packet = seen(&short);
+        way.short_done();
+        return Some(packet);
+    }
+    let (cells, packet) = {
+        let (cells, short) = way.peek_in_cells::<HAS_METADATA>()?;
+        (cells, seen(&short))
+    };
+    way.cells_done(cells);
+    Some(packet)
+}
+
+fn take(side: &mut Side, path: Path) -> Option<Packet> {
+    if path == Path::Fast {
+        let receive = &mut side.link.receive;
+        if receive.is_blind() {
+            receive.return_due_credit();
+        }
+        let taken = take_in_place::<false>(receive).or_else(|| take_in_place::<true>(receive));
+        if taken.is_some() {
+            return taken;
+        }
+    }
+    receive(&mut side.link).unwrap()
+}
+
+#[test]
+fn every_length_is_carried_by_both_ways() {
+    let (mut left, mut right) = pair();
+    let mut number = 0;
+    for length in 0..=CELLS_BYTES_MAX + 40 {
+        for kinds in Kinds::ALL {
+            for (there, back) in [
+                (Path::Fast, Path::Fast),
+                (Path::Fast, Path::General),
+                (Path::General, Path::Fast),
+                (Path::General, Path::General),
+            ] {
+                if there == Path::Fast && (!kinds.is_short || length > CELLS_BYTES_MAX) {
+                    continue;
+                }
+                let packet = kinds.packet(number, length);
+                assert!(send(&mut left, &packet, there), "{length} {kinds:?}");
+                number += 1;
+                assert_eq!(left.link.transmit.sent(), number as u64);
+                assert!(right.link.receive.is_pending());
+                assert_eq!(take(&mut right, back), Some(packet), "{there:?} {back:?}");
+                assert_eq!(right.link.receive.taken(), number as u64);
+                assert_eq!(receive(&mut right.link), Ok(None));
+                right.link.receive.return_arena_credit();
+            }
+        }
+    }
+}
+
+/// What a fence waits for are packets, however many cells they took.
+#[test]
+fn a_fence_is_answered_when_all_cells_are_taken() {
+    let (mut left, mut right) = pair();
+    for number in 0..5 {
+        let packet = Kinds::ALL[0].packet(number, 500);
+        assert!(send(&mut left, &packet, Path::Fast));
+    }
+    let fence = left.link.transmit.fence().unwrap();
+    for number in 0..5 {
+        assert_eq!(left.link.transmit.is_answered(fence), Ok(false));
+        let packet = Kinds::ALL[0].packet(number, 500);
+        assert_eq!(take(&mut right, Path::Fast), Some(packet));
+    }
+    assert_eq!(receive(&mut right.link), Ok(None));
+    assert_eq!(left.link.transmit.is_answered(fence), Ok(true));
+    assert!(left.link.transmit.is_all_taken());
+}
+
+/// A ring of few cells, or one that was agreed to carry little, has none for them.
+#[test]
+fn a_small_ring_carries_the_same() {
+    for (cells, payload_max) in [(2, 4096), (16, 4096), (32, 4096), (64, 64), (256, 100)] {
+        let geometry = Geometry::new(cells, ARENA_MIN_BYTES).unwrap();
+        let (mut left, mut right) = pair_of(geometry, payload_max, Fence::Light);
+        let mut number = 0;
+        for length in (0..600.min(payload_max - 7)).chain([CELLS_BYTES_MAX, 2000]) {
+            for kinds in Kinds::ALL {
+                let packet = kinds.packet(number, length);
+                if packet.metadata.len() + length > payload_max {
+                    continue;
+                }
+                number += 1;
+                let in_place = kinds.is_short && send(&mut left, &packet, Path::Fast);
+                if !in_place {
+                    assert!(send(&mut left, &packet, Path::General), "{cells} {length}");
+                }
+                let taken = take(&mut right, [Path::Fast, Path::General][number % 2]);
+                assert_eq!(taken, Some(packet));
+                right.link.receive.return_credit();
+            }
+        }
+        assert_eq!(left.link.transmit.sent(), right.link.receive.taken());
+    }
+}
+
+/// A message of several cells of which one was rewritten: no part of it is taken.
+#[test]
+fn a_message_that_was_rewritten_ends_the_link() {
+    for (cell, change) in [(1, 1), (1, 1 << 60), (2, 1 << 31), (3, 2), (3, 1 << 32)] {
+        for path in [Path::Fast, Path::General] {
+            let (mut left, mut right) = pair();
+            let packet = Kinds::ALL[2].packet(1, 150);
+            assert_eq!(cells_of(true, 0, 150), 4);
+            assert!(send(&mut left, &packet, path));
+            let at = Geometry::DEFAULT.cells_offset() + 64 * cell;
+            let word = left.sends_to.load_u64(at).unwrap();
+            left.sends_to.store_u64(at, word ^ change).unwrap();
+            let way = right.link.receive.shortcut().unwrap();
+            assert!(way.peek_in_cells::<true>().is_none());
+            for _ in 0..2 {
+                assert_eq!(receive(&mut right.link), Err(LinkFault::Flag));
+            }
+            left.sends_to.store_u64(at, word).unwrap();
+            assert_eq!(receive(&mut right.link), Err(LinkFault::Flag));
+        }
+    }
+}
+
+/// A first cell that claims other cells than were sent, or more than a message may take.
+#[test]
+fn a_length_that_is_a_lie_ends_the_link() {
+    let longest = short_cell_bytes_max();
+    for length in [81, 200, longest, longest + 1, 4096, 4096 + 24, 1 << 20] {
+        let (mut left, mut right) = pair();
+        assert!(send(&mut left, &Kinds::ALL[2].packet(1, 80), Path::Fast));
+        let at = Geometry::DEFAULT.cells_offset();
+        let word = left.sends_to.load_u64(at).unwrap();
+        let lie = word & !(0xff_ffff << 32) | length << 32;
+        left.sends_to.store_u64(at, lie).unwrap();
+        let way = right.link.receive.shortcut().unwrap();
+        assert!(way.peek_short::<true>().is_none());
+        assert!(way.peek_in_cells::<true>().is_none());
+        let expected = match length <= longest {
+            true => LinkFault::Flag,
+            false => LinkFault::Placement,
+        };
+        assert_eq!(receive(&mut right.link), Err(expected), "{length}");
+    }
+}
+
+fn short_cell_bytes_max() -> u64 {
+    crate::short_cell::bytes_in(true, Geometry::DEFAULT.message_cells())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Packets of all kinds and lengths, as far as there is room, come out in order and whole.
+    #[test]
+    fn a_link_is_a_queue_of_packets(
+        shift in 3_u32..9,
+        steps in prop::collection::vec(
+            (0_usize..1200, 0_usize..5, any::<bool>(), 0_usize..4, any::<bool>()),
+            1..300,
+        ),
+    ) {
+        let geometry = Geometry::new(1 << shift, ARENA_MIN_BYTES).unwrap();
+        let (mut left, mut right) = pair_of(geometry, 8192, Fence::Light);
+        let mut sent = VecDeque::new();
+        for (number, (length, kinds, is_fast, taken, takes_fast)) in steps.into_iter().enumerate() {
+            let packet = Kinds::ALL[kinds].packet(number, length);
+            let path = match is_fast && Kinds::ALL[kinds].is_short && length <= CELLS_BYTES_MAX {
+                true => Path::Fast,
+                false => Path::General,
+            };
+            if send(&mut left, &packet, path) {
+                sent.push_back(packet);
+            }
+            for _ in 0..taken {
+                let path = if takes_fast { Path::Fast } else { Path::General };
+                prop_assert_eq!(take(&mut right, path), sent.pop_front());
+            }
+            if taken > 2 {
+                right.link.receive.return_credit();
+            }
+        }
+        while let Some(packet) = sent.pop_front() {
+            prop_assert_eq!(take(&mut right, Path::Fast), Some(packet));
+        }
+        right.link.receive.return_credit();
+        prop_assert!(left.link.transmit.is_all_taken());
+        prop_assert_eq!(left.link.transmit.sent(), right.link.receive.taken());
+    }
+}
