@@ -281,13 +281,22 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     }
 
     /// As [`Inbound::take_handed`] and [`Inbound::take_one_shot`], for a message in several cells.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn take_in_cells(&mut self, queue: QueueId) -> Option<Notification> {
+        let has_metadata = self.rx_links.current()?.end.shortcut()?.next_in_cells()?;
+        self.take_next_in_cells(queue, has_metadata)
+    }
+
+    /// Apart, so that the way of other packets stays short.
+    #[inline(never)]
+    fn take_next_in_cells(&mut self, queue: QueueId, has_metadata: bool) -> Option<Notification> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
         let receiver = &mut self.receiver;
-        let received = take_in_cells::<_, _, false>(rx_link, receiver, queue, None)
-            .or_else(|| take_in_cells::<_, _, true>(rx_link, receiver, queue, None))?;
+        let received = match has_metadata {
+            false => take_in_cells::<_, _, false>(rx_link, receiver, queue, None)?,
+            true => take_in_cells::<_, _, true>(rx_link, receiver, queue, None)?,
+        };
         Some(received.notification(from))
     }
 

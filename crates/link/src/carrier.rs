@@ -663,6 +663,13 @@ impl Incoming {
         Some(short_cell::decode_short(length, cell))
     }
 
+    /// See [`crate::Shortcut::next_in_cells`].
+    #[inline(always)]
+    pub(crate) fn next_in_cells(&self) -> Option<bool> {
+        let (said, _) = self.consumer.look(0, short_cell::SAID_MOST)?;
+        short_cell::has_metadata_in_cells(said)
+    }
+
     /// See [`crate::Shortcut::peek_in_cells`].
     #[inline(always)]
     pub(crate) fn peek_in_cells<const HAS_METADATA: bool>(

@@ -311,6 +311,13 @@ pub trait Shortcut {
     /// where the packet before was: in the ring, or in the duplex line ([`hamlyn_ring::duplex`]).
     fn peek_short<const HAS_METADATA: bool>(&self) -> Option<Self::InCell<'_, HAS_METADATA>>;
 
+    /// Whether the next packet seems to be a short one in several cells; if so, whether it has a
+    /// word of metadata. [`Shortcut::peek_in_cells`] decides.
+    #[inline(always)]
+    fn next_in_cells(&self) -> Option<bool> {
+        None
+    }
+
     /// As [`Shortcut::peek_short`], for a packet that takes several cells of the ring; and how
     /// many. It stays the next one until [`Shortcut::cells_done`].
     #[inline(always)]

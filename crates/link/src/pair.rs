@@ -483,6 +483,11 @@ impl Shortcut for PairReceive {
     }
 
     #[inline(always)]
+    fn next_in_cells(&self) -> Option<bool> {
+        self.incoming.next_in_cells()
+    }
+
+    #[inline(always)]
     fn peek_in_cells<const HAS_METADATA: bool>(&self) -> Option<(u64, InCells<'_, HAS_METADATA>)> {
         self.incoming.peek_in_cells()
     }

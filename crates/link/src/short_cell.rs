@@ -89,6 +89,27 @@ pub(crate) const fn said_most(has_metadata: bool, cells: u32) -> u64 {
     }
 }
 
+/// The greatest number above the flag in the first word of a short packet.
+pub(crate) const SAID_MOST: u64 = first_word(true) >> LENGTH_SHIFT | WORD_IS_KEPT | 63;
+
+/// Whether a short packet with that number there has metadata, if it takes more than one cell; the
+/// number may be no packet's.
+#[inline(always)]
+pub(crate) const fn has_metadata_in_cells(said: u64) -> Option<bool> {
+    const HAS_METADATA: u64 = first_word(true) >> LENGTH_SHIFT;
+    let has_metadata = said >= HAS_METADATA;
+    let length = if has_metadata {
+        said - HAS_METADATA
+    } else {
+        said
+    };
+    if length > bytes_in_one(has_metadata) {
+        Some(has_metadata)
+    } else {
+        None
+    }
+}
+
 /// The length that is said so, if a packet of so many cells at most may have it, and how many cells
 /// it takes.
 #[inline(always)]

@@ -20,7 +20,9 @@ use rustix::fd::{AsFd, OwnedFd};
 
 use crate::geometry::Geometry;
 use crate::memfd::reserve;
-use crate::shared::{LINE_BYTES, LINE_WORDS, Lines, Mapping, OutOfRange, Word, claim, prefetch};
+use crate::shared::{
+    LINE_BYTES, LINE_REST_BYTES, LINE_WORDS, Lines, Mapping, OutOfRange, Word, claim, prefetch,
+};
 
 /// A cell: one line. The low 32 bits of its first word are the flag.
 pub type Cell = [u64; LINE_WORDS];
@@ -36,9 +38,12 @@ pub const CONTINUED: u64 = 1 << 60;
 /// Words of a message in a cell that continues it: all but the first.
 pub const CONTINUED_WORDS: usize = LINE_WORDS - 1;
 /// The same in bytes.
-pub const CONTINUED_BYTES: usize = CONTINUED_WORDS * size_of::<u64>();
+pub const CONTINUED_BYTES: usize = LINE_REST_BYTES;
 
-const _: () = assert!(CONTINUED_WORDS == MORE_WORDS && CONTINUED & FLAG_MASK == 0);
+const _: () = {
+    assert!(CONTINUED_WORDS == MORE_WORDS && CONTINUED & FLAG_MASK == 0);
+    assert!(CONTINUED_BYTES == CONTINUED_WORDS * size_of::<u64>());
+};
 /// The distance between two cells, in the unit of places.
 pub(crate) const STEP_BYTES: u64 = LINE_BYTES as u64;
 

@@ -43,7 +43,6 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, munmap};
 
-use crate::cells::CONTINUED_BYTES;
 use crate::memfd::Memfd;
 
 /// The unit of reservation, whatever the processor's page size.
@@ -139,7 +138,7 @@ unsafe fn store_long(to: *mut u8, len: usize, data: &impl ShortSource) {
         }
         let mut number = 0;
         while at < len {
-            let some = (len - at).min(CONTINUED_BYTES);
+            let some = (len - at).min(LINE_REST_BYTES);
             copy_continued(to.add(at), data.more(number).as_ptr().cast(), some);
             at += some;
             number += 1;
@@ -157,14 +156,14 @@ unsafe fn copy_continued(to: *mut u8, from: *const u8, len: usize) {
     const PAIR_BYTES: usize = 16;
     // SAFETY: the caller vouches for both.
     unsafe {
-        if len != CONTINUED_BYTES {
+        if len != LINE_REST_BYTES {
             return raw::copy(to, from, len);
         }
-        for pair in 0..CONTINUED_BYTES / PAIR_BYTES {
+        for pair in 0..LINE_REST_BYTES / PAIR_BYTES {
             let at = pair * PAIR_BYTES;
             raw::copy(to.add(at), from.add(at), PAIR_BYTES);
         }
-        let last = CONTINUED_BYTES - 8;
+        let last = LINE_REST_BYTES - 8;
         raw::copy(to.add(last), from.add(last), 8);
     }
 }
@@ -567,6 +566,8 @@ pub fn ticks_after_loads() -> u64 {
 pub const LINE_WORDS: usize = 8;
 /// Bytes per line.
 pub const LINE_BYTES: usize = 64;
+/// Bytes of a line after its first word.
+pub const LINE_REST_BYTES: usize = LINE_BYTES - size_of::<u64>();
 
 #[repr(C, align(64))]
 struct Line([AtomicU64; LINE_WORDS]);
@@ -605,7 +606,7 @@ impl Lines {
     pub(crate) fn copy_in(&self, at_bytes: u64, bytes: &[u8]) {
         let to = self.line(at_bytes)[1].as_ptr().cast();
         // SAFETY: so many bytes lie in the line after its first word, and in the slice.
-        unsafe { copy_continued(to, bytes.as_ptr(), bytes.len().min(CONTINUED_BYTES)) };
+        unsafe { copy_continued(to, bytes.as_ptr(), bytes.len().min(LINE_REST_BYTES)) };
     }
 
     /// The line that begins `at_bytes` after the first, rounded down to a line, and
