@@ -29,7 +29,8 @@ pub const SHORT_BYTES_WITH_WORD: usize = 24;
 pub const SHORT_BYTES_MAX: usize = 8 * SHORT_WORDS;
 /// The same in words.
 pub const SHORT_WORDS: usize = 4;
-/// Most bytes of data in a packet that takes several cells of a link, where a link has them.
+/// Most bytes of data in a message that is offered in several cells of a link, where a link has
+/// them.
 pub const CELLS_BYTES_MAX: usize = 1024;
 /// Words of data that lie together beyond those of a short packet ([`ShortSource::more`]).
 ///

@@ -343,10 +343,12 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     #[cold]
     #[inline(never)]
     pub(crate) fn continues_turn(&mut self) -> bool {
-        self.rx_links
-            .current()
-            .is_some_and(|rx_link| rx_link.end.return_due_credit())
-            && self.turn_packets() < BURST_SHORT_PACKETS
+        // First: at the end of a turn the credit stays due, so that no fast path sees a packet.
+        self.turn_packets() < BURST_SHORT_PACKETS
+            && self
+                .rx_links
+                .current()
+                .is_some_and(|rx_link| rx_link.end.return_due_credit())
     }
 
     /// Whether there is one link only, and a poll would take nothing from it. If so, what a poll

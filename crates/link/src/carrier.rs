@@ -246,8 +246,11 @@ impl Outgoing {
     #[inline(always)]
     pub(crate) fn try_send_in_cells(&mut self, short: &Short, data: &[u8]) -> bool {
         let length = data.len() as u64;
+        if length <= SHORT_BYTES_WITH_WORD as u64 || length > self.cells_bytes_max {
+            return false;
+        }
         let cells = short_cell::cells_with_word(length);
-        if length > self.cells_bytes_max || self.is_bulk(cells) {
+        if self.is_bulk(cells) {
             return false;
         }
         let head = short_cell::encode_first(short);
@@ -332,7 +335,7 @@ impl Outgoing {
         if let [Part::Bytes(data)] = *parts {
             return self.send_bytes_in_cells(cells, first_bytes, data, head);
         }
-        let mut gathered = [0; CELLS_BYTES_MAX];
+        let mut gathered = [0; GATHERED_BYTES_MAX];
         let data = gather_bytes(parts, &mut gathered).map_err(impossible)?;
         self.send_bytes_in_cells(cells, first_bytes, data, head)
     }
@@ -489,8 +492,8 @@ impl Outgoing {
     }
 }
 
-/// The longest data of a packet in cells.
-const CELLS_BYTES_MAX: usize = short_cell::bytes_in(true, MESSAGE_CELLS_MAX) as usize;
+/// The longest data of a packet in cells, of whichever kind.
+const GATHERED_BYTES_MAX: usize = short_cell::bytes_in(true, MESSAGE_CELLS_MAX) as usize;
 
 fn unsent(reason: NoRoom) -> Unsent {
     match reason {
@@ -679,6 +682,10 @@ impl Incoming {
         let most = short_cell::said_most(HAS_METADATA, self.cells_max);
         let (said, cell) = self.consumer.look(first, most)?;
         let (length, cells) = short_cell::extent(HAS_METADATA, said, self.cells_max)?;
+        let metadata_bytes = if HAS_METADATA { cell::WORD_BYTES } else { 0 };
+        if length as usize + metadata_bytes > self.payload_max {
+            return None;
+        }
         if cells == 1 || self.consumer.continues(cells).is_err() {
             return None;
         }
@@ -905,8 +912,8 @@ impl Incoming {
     }
 }
 
-/// The bytes that came with a packet: in the copy of its cell, or in the payload arena,
-/// where the peer may still change them.
+/// The bytes that came with a packet: in the copy of its first cell; and in the cells after it or
+/// in the payload arena, where the peer may still change them.
 #[derive(Clone, Copy)]
 pub struct Carried<'a> {
     mapping: &'a Mapping,

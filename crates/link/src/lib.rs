@@ -122,7 +122,8 @@ pub trait TransmitEnd {
         Short: From<M>;
 
     /// Offers a packet that is short but for its `data`, of which it has the first words, and which
-    /// do not fit a cell beside its word: whether it was sent, in as many cells as it takes. Otherwise as [`TransmitEnd::try_send_short`].
+    /// do not fit a cell beside its word: whether it was sent, in as many cells as it takes.
+    /// Otherwise as [`TransmitEnd::try_send_short`].
     #[inline(always)]
     fn try_send_in_cells(&mut self, _short: &Short, _data: &[u8]) -> bool {
         false

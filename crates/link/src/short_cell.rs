@@ -254,7 +254,11 @@ impl<C: CellInPlace, const HAS_METADATA: bool> ShortSource for ShortInCells<'_, 
 
     #[inline(always)]
     fn data_word<const NUMBER: usize>(&self) -> u64 {
-        self.first.data_word::<NUMBER>()
+        // There are three; the place of a fourth is the word's.
+        match NUMBER {
+            3 => 0,
+            _ => self.first.data_word::<NUMBER>(),
+        }
     }
 
     #[inline(always)]

@@ -3,7 +3,11 @@
 //! A cell is there when its flag says the generation that is due, and the epoch. The flag of the
 //! generation before means that the ring is empty, and the other epoch that a message of the duplex
 //! line is to be taken first. Any other can only be written by a peer that breaks the rules, and
-//! ends this direction. A cell's words are copied out once, and only the copy is used.
+//! ends this direction. Each word of a cell is loaded once at most, and what was loaded is what
+//! counts.
+//!
+//! A message takes one cell or several. Those that continue the first are there when it is, as they
+//! are stored before it; what they say of themselves is checked all the same.
 //!
 //! The count of cells that are done with is published rarely: it is the only
 //! line that the producer must fetch from here.

@@ -98,7 +98,6 @@ impl<M: CellMemory> Producer<M> {
         let end = at + wanted;
         if end > self.known + cells {
             self.collect()?;
-            self.is_behind = at - self.known > cells / 2;
             if end > self.known + cells {
                 self.known_when_full = self.known;
                 return Err(NoRoom::Full);
@@ -125,6 +124,7 @@ impl<M: CellMemory> Producer<M> {
             return Err(NoRoom::Corrupt);
         }
         self.known = consumed;
+        self.is_behind = self.sent() - consumed > (1 << self.shift) / 2;
         self.arena.release(consumed);
         Ok(())
     }

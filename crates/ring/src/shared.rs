@@ -119,23 +119,28 @@ unsafe fn store_short(to: *mut u8, len: usize, data: &impl ShortSource) {
 #[inline]
 unsafe fn store_long(to: *mut u8, len: usize, data: &impl ShortSource) {
     const WORD: usize = size_of::<u64>();
-    let firsts: [u64; SHORT_WORDS] = [
-        data.data_word::<0>(),
-        data.data_word::<1>(),
-        data.data_word::<2>(),
-        data.data_word::<3>(),
-    ];
-    let mut at = 0;
+    // Of a packet in cells this is a constant.
+    let firsts = (data.first_bytes() / WORD).min(SHORT_WORDS);
+    if firsts * WORD > len {
+        debug_assert!(false, "the first bytes are some of all");
+        return;
+    }
     // SAFETY: the caller vouches for `len` bytes, and no store goes beyond them; so many bytes are
     // in the words that more of the data lie in.
     unsafe {
-        for word in firsts {
-            if at + WORD > data.first_bytes().min(len) {
-                break;
-            }
-            raw::store_u64(to.add(at), word.to_le());
-            at += WORD;
+        if firsts > 0 {
+            raw::store_u64(to, data.data_word::<0>().to_le());
         }
+        if firsts > 1 {
+            raw::store_u64(to.add(WORD), data.data_word::<1>().to_le());
+        }
+        if firsts > 2 {
+            raw::store_u64(to.add(2 * WORD), data.data_word::<2>().to_le());
+        }
+        if firsts > 3 {
+            raw::store_u64(to.add(3 * WORD), data.data_word::<3>().to_le());
+        }
+        let mut at = firsts * WORD;
         let mut number = 0;
         while at < len {
             let some = (len - at).min(LINE_REST_BYTES);
@@ -476,10 +481,14 @@ impl Mapping {
         }
     }
 
-    /// Stores data that come word by word.
+    /// Stores the first `len` bytes of data that come word by word.
     #[inline(always)]
-    pub fn store_short(&self, offset: usize, data: &impl ShortSource) -> Result<(), OutOfRange> {
-        let len = data.length_bytes();
+    pub(crate) fn store_short(
+        &self,
+        offset: usize,
+        len: usize,
+        data: &impl ShortSource,
+    ) -> Result<(), OutOfRange> {
         let to = self.writable(offset, len)?;
         // SAFETY: so many bytes were checked.
         unsafe { store_short(to, len, data) };
@@ -604,8 +613,9 @@ impl Lines {
     /// Copies bytes into the words of a line after the first, as many as fit.
     #[inline(always)]
     pub(crate) fn copy_in(&self, at_bytes: u64, bytes: &[u8]) {
-        let to = self.line(at_bytes)[1].as_ptr().cast();
-        // SAFETY: so many bytes lie in the line after its first word, and in the slice.
+        let [_, words @ ..] = self.line(at_bytes);
+        let to = words.as_ptr().cast_mut().cast();
+        // SAFETY: so many bytes lie in the words, which are atomics, and in the slice.
         unsafe { copy_continued(to, bytes.as_ptr(), bytes.len().min(LINE_REST_BYTES)) };
     }
 

@@ -1,7 +1,8 @@
 //! An interface sends (`Hamlyn 3.2`, `h_send_msg`), without waiting: a message goes, or is queued,
 //! or there is no room for it yet.
 //!
-//! A short message takes the fast path, [`Interface::send_short`]. All others take the general one,
+//! A short message takes the fast path: [`Interface::send_short`] in one cell,
+//! [`Interface::send_at_once`] in several, or as one packet. All others take the general one,
 //! [`Interface::try_send`], and [`Interface::send_some`] for those too long for the work queue.
 
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;

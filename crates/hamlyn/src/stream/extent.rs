@@ -189,9 +189,8 @@ impl Extent {
     }
 
     /// The next piece, if it is a short record, in one cell or in several, and what comes next at
-    /// all, while the extent
-    /// [`Extent::awaits_next`]: it is delivered; how long it is. In the error the piece has arrived and
-    /// is something else.
+    /// all, while the extent [`Extent::awaits_next`]: it is delivered; how long it is. In the error
+    /// the piece has arrived and is something else.
     #[inline(always)]
     pub(crate) fn deliver_short<H: Host, const IN_CELLS: bool>(
         &mut self,

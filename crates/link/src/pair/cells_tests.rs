@@ -8,11 +8,12 @@ use hamlyn_ring::geometry::ARENA_MIN_BYTES;
 use proptest::prelude::*;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::tests::{Side, pair, pair_of};
 use super::*;
 use crate::carrier::tests::{Packet, bytes, header, receive};
-use crate::short_cell::cells_of;
+use crate::short_cell::{self, cells_of};
 
 /// How a packet is sent, or received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,18 +133,22 @@ fn take_in_place<const HAS_METADATA: bool>(receive: &mut PairReceive) -> Option<
     Some(packet)
 }
 
-fn take(side: &mut Side, path: Path) -> Option<Packet> {
-    if path == Path::Fast {
-        let receive = &mut side.link.receive;
-        if receive.is_blind() {
-            receive.return_due_credit();
-        }
-        let taken = take_in_place::<false>(receive).or_else(|| take_in_place::<true>(receive));
-        if taken.is_some() {
-            return taken;
-        }
+/// The next packet, if the fast path sees it.
+fn take_fast(side: &mut Side) -> Option<Packet> {
+    let receive = &mut side.link.receive;
+    if receive.is_blind() {
+        receive.return_due_credit();
     }
-    receive(&mut side.link).unwrap()
+    take_in_place::<false>(receive).or_else(|| take_in_place::<true>(receive))
+}
+
+/// The next packet; by the fast path, if that sees it and is to be tried.
+fn take(side: &mut Side, path: Path) -> Option<Packet> {
+    let fast = match path {
+        Path::Fast => take_fast(side),
+        Path::General => None,
+    };
+    fast.or_else(|| receive(&mut side.link).unwrap())
 }
 
 #[test]
@@ -166,7 +171,18 @@ fn every_length_is_carried_by_both_ways() {
                 number += 1;
                 assert_eq!(left.link.transmit.sent(), number as u64);
                 assert!(right.link.receive.is_pending());
-                assert_eq!(take(&mut right, back), Some(packet), "{there:?} {back:?}");
+                let longest = short_cell::bytes_in(true, Geometry::DEFAULT.message_cells());
+                let cells = cells_of(kinds.has_metadata, kinds.word, length as u64);
+                let is_in_cells = kinds.is_short && cells > 1 && length as u64 <= longest;
+                right.link.receive.return_due_credit();
+                let way = right.link.receive.shortcut().unwrap();
+                let expected = is_in_cells.then_some(kinds.has_metadata);
+                assert_eq!(way.next_in_cells(), expected, "{length}");
+                let taken = match back {
+                    Path::Fast if is_in_cells => take_fast(&mut right),
+                    _ => take(&mut right, back),
+                };
+                assert_eq!(taken, Some(packet), "{length} {there:?} {back:?}");
                 assert_eq!(right.link.receive.taken(), number as u64);
                 assert_eq!(receive(&mut right.link), Ok(None));
                 right.link.receive.return_arena_credit();
@@ -267,7 +283,128 @@ fn a_length_that_is_a_lie_ends_the_link() {
 }
 
 fn short_cell_bytes_max() -> u64 {
-    crate::short_cell::bytes_in(true, Geometry::DEFAULT.message_cells())
+    short_cell::bytes_in(true, Geometry::DEFAULT.message_cells())
+}
+
+/// More than was agreed: neither path takes it.
+#[test]
+fn more_than_was_agreed_ends_the_link() {
+    let (mut left, mut right) = pair_of(Geometry::DEFAULT, 100, Fence::Light);
+    assert!(send(&mut left, &Kinds::ALL[2].packet(1, 90), Path::Fast));
+    let at = Geometry::DEFAULT.cells_offset();
+    let word = left.sends_to.load_u64(at).unwrap();
+    for length in [93, 94, 136] {
+        let lie = word & !(0xff_ffff << 32) | length << 32;
+        left.sends_to.store_u64(at, lie).unwrap();
+        let way = right.link.receive.shortcut().unwrap();
+        assert!(way.peek_in_cells::<true>().is_none(), "{length}");
+    }
+    assert_eq!(receive(&mut right.link), Err(LinkFault::Placement));
+}
+
+/// A receiver that is behind gets what is long through the payload arena, and cells again when it
+/// has caught up.
+#[test]
+fn a_receiver_that_is_behind_gets_bulk() {
+    let (mut left, mut right) = pair();
+    let packet = Kinds::ALL[2].packet(1, 200);
+    let cells = cells_of(true, 0, 200);
+    let lies_in_cells = |right: &mut Side| {
+        let way = right.link.receive.shortcut().unwrap();
+        !way.is_blind() && way.peek_in_cells::<true>().is_some()
+    };
+    let mut sent = 0;
+    while send(&mut left, &packet, Path::Fast) {
+        sent += 1;
+    }
+    assert_eq!(sent, u64::from(Geometry::DEFAULT.cells()) / cells);
+    // The ring was found full, so its receiver is behind: what follows takes one cell each.
+    for _ in 0..3 {
+        assert!(lies_in_cells(&mut right));
+        assert_eq!(take(&mut right, Path::General).as_ref(), Some(&packet));
+    }
+    right.link.receive.return_credit();
+    assert!(!send(&mut left, &packet, Path::Fast));
+    assert!(send(&mut left, &packet, Path::General));
+    for _ in 3..sent {
+        assert_eq!(take(&mut right, Path::General).as_ref(), Some(&packet));
+    }
+    assert!(!lies_in_cells(&mut right));
+    assert_eq!(take(&mut right, Path::General).as_ref(), Some(&packet));
+    right.link.receive.return_credit();
+    // Whoever learns that all was taken knows that it is not behind any more.
+    assert!(left.link.transmit.is_all_taken());
+    assert!(send(&mut left, &packet, Path::Fast));
+    assert_eq!(take(&mut right, Path::Fast), Some(packet));
+}
+
+/// Between messages of the duplex line: the fast path looks where the packet before was.
+#[test]
+fn several_cells_and_the_line_keep_their_order() {
+    let (mut left, mut right) = pair();
+    let mut number = 0;
+    for round in 0..200 {
+        for (one, other) in [(0, 1), (1, 0)] {
+            let sides = [&mut left, &mut right];
+            let lengths = [8, 200, 16, 40][round % 4..].iter().take(1 + round % 2);
+            let packets: Vec<_> = lengths
+                .map(|&length| {
+                    number += 1;
+                    Kinds::ALL[2].packet(number, length)
+                })
+                .collect();
+            for packet in &packets {
+                assert!(send(sides[one], packet, Path::Fast));
+            }
+            for packet in packets {
+                let path = [Path::Fast, Path::General][number % 2];
+                assert_eq!(take(sides[other], path), Some(packet), "{round}");
+            }
+        }
+    }
+    for side in [&mut left, &mut right] {
+        side.link.receive.return_credit();
+    }
+    assert!(left.link.transmit.is_all_taken() && right.link.transmit.is_all_taken());
+}
+
+/// While a peer rewrites the cells, the fast path takes what the general one would have taken, or
+/// nothing, and stays within the bounds of what it was given.
+#[test]
+fn a_peer_that_rewrites_cells_at_any_time_harms_nobody() {
+    let (mut left, mut right) = pair();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (stop, cells) = (&stop, &right.receives_in);
+        scope.spawn(move || {
+            let mut number = 0_u64;
+            while !stop.load(Ordering::Relaxed) {
+                number = number
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let cell = number >> 40 & 63;
+                let word = number >> 50 & 7;
+                let at = Geometry::DEFAULT.cells_offset() + (cell * 64 + word * 8) as usize;
+                // First words keep a flag that may be right.
+                let value = if word == 0 {
+                    1 | number & 0x1fff << 32
+                } else {
+                    number
+                };
+                cells.store_u64(at, value).unwrap();
+            }
+        });
+        for number in 0..20_000 {
+            let packet = Kinds::ALL[2].packet(number, number % 1000);
+            if !send(&mut left, &packet, Path::Fast) {
+                break;
+            }
+            let receive = &mut right.link.receive;
+            receive.return_due_credit();
+            while take_in_place::<true>(receive).is_some() {}
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 proptest! {

@@ -272,7 +272,7 @@ impl Memory {
             return Err(Denied::OutOfArea);
         }
         self.store(write_token, offset, data.length_bytes, move |mapping| {
-            mapping.store_short(offset, &data)
+            mapping.store_short(offset, data.length_bytes, &data)
         })
     }
 
@@ -284,8 +284,10 @@ impl Memory {
         offset: usize,
         data: &impl ShortSource,
     ) -> Result<(), Denied> {
-        self.store(write_token, offset, data.length_bytes(), |mapping| {
-            mapping.store_short(offset, data)
+        // Asked once: what is checked is what is stored.
+        let len = data.length_bytes();
+        self.store(write_token, offset, len, |mapping| {
+            mapping.store_short(offset, len, data)
         })
     }
 

@@ -206,7 +206,8 @@ fn the_model_checker_finds_no_disorder() {
     });
 }
 
-/// Messages of two cells, in a ring that has room for two of them: what is there is there whole,
+/// Messages of two cells, in a ring that has room for two of them (a link would not send them in
+/// so small a ring, but the model checker has to try all of it): what is there is there whole,
 /// and its cells are written again only when they have come back.
 #[test]
 fn a_message_of_two_cells_is_there_whole_or_not_at_all() {
