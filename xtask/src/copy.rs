@@ -8,13 +8,14 @@ use anyhow::{Context, Result};
 use crate::collect;
 
 /// What of the tree is copied, besides the files at its root.
-const COPIED: [&str; 8] = [
+const COPIED: [&str; 9] = [
     "crates",
     "docs",
     "examples",
     "faces",
     "layers",
     "lab/command",
+    "lab/counted",
     "lab/sim",
     "xtask",
 ];

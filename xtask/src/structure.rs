@@ -26,7 +26,7 @@ const ORDER: [&[&str]; 11] = [
     &["faces/c", "faces/python", "faces/splitc"],
     &["faces/splitcc", "faces/cli"],
     &["examples", "xtask"],
-    &["lab/sim", "lab/fuzz"],
+    &["lab/sim", "lab/counted", "lab/fuzz"],
     &["lab/command", "lab/compare"],
 ];
 
@@ -125,6 +125,7 @@ fn folder_of(package: &str) -> Option<&'static str> {
         ("hamlyn-splitcc", "faces/splitcc"),
         ("hamlyn-splitc-c", "faces/splitc"),
         ("hamlyn-sim", "lab/sim"),
+        ("hamlyn-counted", "lab/counted"),
         ("hamlyn-lab", "lab/command"),
     ];
     known

@@ -81,7 +81,7 @@ fn main() -> ExitCode {
         Command::ProcessOfRun => run::process::run(),
         Command::Actor { role } => match role {
             Role::Bench => bench::peer::run(),
-            Role::Count => bench::one_thread::run(),
+            Role::Count => hamlyn_counted::program::run(),
             Role::Sender => bench::senders::sender::run(),
             Role::Crowd => bench::oversubscribed::process::run(),
             Role::Peers => bench::stopped::peers::run(),

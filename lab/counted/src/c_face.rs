@@ -12,42 +12,39 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
-use super::comparison::in_checkout;
-use super::instructions::{BATCHES, per_message, profile};
-use super::latency::Protocol;
+use crate::Protocol;
+use crate::instructions::{BATCHES, per_message, profile};
 
-/// The program, in a checkout.
-const PROGRAM: &str = "faces/c/measure/count.c";
+/// The program, in the folder of the C face.
+const PROGRAM: &str = "measure/count.c";
 
 /// Instructions of a send and of a receive.
-struct Figures {
-    protocol: Protocol,
-    rust: (f64, f64),
-    c: (f64, f64),
+pub struct Figures {
+    /// What carries the message.
+    pub protocol: Protocol,
+    /// By functions of Rust.
+    pub rust: (f64, f64),
+    /// By functions of C.
+    pub c: (f64, f64),
 }
 
-/// Counts them, and prints them.
+/// Counts them, with the sources of the C face in that folder.
 ///
 /// # Errors
 ///
-/// There is no checkout, no cargo, no C compiler or no valgrind, or one of them fails.
-pub(crate) fn run(as_json: bool) -> Result<()> {
-    let program = in_checkout(PROGRAM).context(
-        "what a call through C costs is counted in a checkout of Hamlyn only: run this in one",
-    )?;
-    let face = program.parent().and_then(Path::parent);
-    let face = face.context("the program lies in the folder of the C face")?;
+/// There is no cargo, no C compiler or no valgrind, or one of them fails.
+pub fn count(face: &Path) -> Result<Vec<Figures>> {
     let directory = std::env::temp_dir().join(format!("hamlyn-c-{}", std::process::id()));
     std::fs::create_dir(&directory).with_context(|| format!("making {}", directory.display()))?;
-    let counted = count(face, &program, &directory);
+    let counted = count_in(face, &face.join(PROGRAM), &directory);
     // What is left behind is told of by the next run.
     let _ = std::fs::remove_dir_all(&directory);
-    print(&counted?, as_json)
+    counted
 }
 
-fn count(face: &Path, program: &Path, directory: &Path) -> Result<Vec<Figures>> {
+fn count_in(face: &Path, program: &Path, directory: &Path) -> Result<Vec<Figures>> {
     let built = build(face, "count")?;
     let compiled = directory.join("count");
     compile(face, program, &compiled, &built)?;
@@ -68,7 +65,11 @@ fn count(face: &Path, program: &Path, directory: &Path) -> Result<Vec<Figures>> 
 
 /// Compiles a program in C with the committed header, and links it with the library that was built
 /// there.
-pub(super) fn compile(face: &Path, program: &Path, to: &Path, built: &Path) -> Result<()> {
+///
+/// # Errors
+///
+/// There is no C compiler, or it fails.
+pub fn compile(face: &Path, program: &Path, to: &Path, built: &Path) -> Result<()> {
     let mut compiler = Command::new("cc");
     compiler.args(["-std=gnu11", "-O2", "-g", "-I"]);
     compiler.arg(face.join("include")).arg(program);
@@ -79,7 +80,11 @@ pub(super) fn compile(face: &Path, program: &Path, to: &Path, built: &Path) -> R
 }
 
 /// Builds the library and that program in Rust; where they are.
-pub(super) fn build(face: &Path, program: &str) -> Result<PathBuf> {
+///
+/// # Errors
+///
+/// There is no cargo, or it fails.
+pub fn build(face: &Path, program: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let all = ["--release", "--locked", "--quiet", "--package", "hamlyn-c"];
     // Beside a library for Rust, cargo would not optimize it when it is linked.
@@ -113,32 +118,13 @@ fn succeed(command: &mut Command, what: &str) -> Result<()> {
     Ok(())
 }
 
-fn print(all: &[Figures], as_json: bool) -> Result<()> {
-    if as_json {
-        let pair = |(send, receive): (f64, f64)| json!({"send": send, "receive": receive});
-        let by_protocol = all.iter().map(|figures| {
-            let of_one = json!({ "rust": pair(figures.rust), "c": pair(figures.c) });
-            (figures.protocol.name().to_owned(), of_one)
-        });
-        let by_protocol: Map<_, _> = by_protocol.collect();
-        let all = json!({ "instructions_through_c": by_protocol });
-        println!("{}", serde_json::to_string_pretty(&all)?);
-        return Ok(());
-    }
-    let mut table = hamlyn_cli::terminal::table(&["instructions", "Rust", "C", "more through C"]);
-    type Part = fn((f64, f64)) -> f64;
-    let parts: [(&str, Part); 2] = [("send", |pair| pair.0), ("receive", |pair| pair.1)];
-    for figures in all {
-        for (what, of) in parts {
-            let (rust, c) = (of(figures.rust), of(figures.c));
-            table.add_row([
-                format!("{}, {what}", figures.protocol.name()),
-                format!("{rust:.1}"),
-                format!("{c:.1}"),
-                format!("{:+.1}", c - rust),
-            ]);
-        }
-    }
-    println!("How many instructions more does a call through C take?\n{table}");
-    Ok(())
+/// For programs.
+pub fn json(all: &[Figures]) -> Value {
+    let pair = |(send, receive): (f64, f64)| json!({"send": send, "receive": receive});
+    let by_protocol = all.iter().map(|figures| {
+        let of_one = json!({ "rust": pair(figures.rust), "c": pair(figures.c) });
+        (figures.protocol.name().to_owned(), of_one)
+    });
+    let by_protocol: Map<_, _> = by_protocol.collect();
+    json!({ "instructions_through_c": by_protocol })
 }

@@ -1,4 +1,4 @@
-//! Instructions per message, the library included: counted by callgrind, of this very program.
+//! Instructions per message, the library included: counted by callgrind.
 //!
 //! They are those that the calling thread executes in user mode, from the call of the library to
 //! its return. A count does not depend on the load of the machine, so it can be compared with that
@@ -10,28 +10,42 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
 
-use super::one_thread::{BATCH, Counted, Order};
+use crate::program::{BATCH, Counted, Order};
 
 /// Batches that are counted.
-pub(super) const BATCHES: u64 = 1000;
+pub const BATCHES: u64 = 1000;
 
 /// Instructions per message, by what is counted.
 #[derive(Default)]
-pub(crate) struct Instructions {
-    pub(crate) per_send: BTreeMap<&'static str, f64>,
-    pub(crate) per_receive: BTreeMap<&'static str, f64>,
+pub struct Instructions {
+    /// Of a send.
+    pub per_send: BTreeMap<&'static str, f64>,
+    /// Of a receive.
+    pub per_receive: BTreeMap<&'static str, f64>,
 }
 
-/// Counts them, or says why it cannot.
+impl Instructions {
+    /// For programs.
+    pub fn json(&self) -> Value {
+        json!({
+            "instructions_per_send": self.per_send,
+            "instructions_per_receive": self.per_receive,
+        })
+    }
+}
+
+/// Counts them of a program which, with these arguments, is [`crate::program::run`]; or says why it
+/// cannot.
 ///
 /// # Errors
 ///
-/// There is no `valgrind`, or this program has no symbols, or it fails under `valgrind`.
-pub(crate) fn count() -> Result<Instructions> {
+/// There is no `valgrind`, or the program has no symbols, or it fails under `valgrind`.
+pub fn count(program: &Path, arguments: &[&str]) -> Result<Instructions> {
     let mut instructions = Instructions::default();
     for counted in Counted::ALL {
-        let (send, receive) = per_message(&profile_of(counted)?)?;
+        let (send, receive) = per_message(&profile_of(program, arguments, counted)?)?;
         instructions.per_send.insert(counted.name(), send);
         instructions.per_receive.insert(counted.name(), receive);
     }
@@ -39,27 +53,26 @@ pub(crate) fn count() -> Result<Instructions> {
 }
 
 /// Instructions per message, of its send and of its receive.
-pub(super) fn per_message(profile: &str) -> Result<(f64, f64)> {
+pub(crate) fn per_message(profile: &str) -> Result<(f64, f64)> {
     let of = |function| -> Result<f64> {
         Ok(inclusive(profile, function)? as f64 / BATCHES as f64 / BATCH as f64)
     };
     Ok((of("counted_sends")?, of("counted_receives")?))
 }
 
-/// Runs this program, told what to count; what callgrind wrote about it.
-fn profile_of(counted: Counted) -> Result<String> {
-    let program = std::env::current_exe().context("finding this program")?;
+/// Runs the program, told what to count; what callgrind wrote about it.
+fn profile_of(program: &Path, arguments: &[&str], counted: Counted) -> Result<String> {
     let mut order = serde_json::to_string(&Order {
         counted,
         batches: BATCHES,
     })?;
     order.push('\n');
-    profile(counted.name(), &program, &["actor", "count"], &order)
+    profile(counted.name(), program, arguments, &order)
 }
 
 /// Runs a program that calls what is counted in [`BATCHES`] batches of [`BATCH`]; what callgrind
 /// wrote about it.
-pub(super) fn profile(
+pub(crate) fn profile(
     name: &str,
     program: &Path,
     arguments: &[&str],

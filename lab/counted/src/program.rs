@@ -2,7 +2,7 @@
 //! messages to the other, some at a time and then the other half of their way.
 //!
 //! Nothing here waits: what cannot go or has not come at once is an error. The functions whose name
-//! begins with `counted` are what [`super::instructions`] looks for in the profile; what they call
+//! begins with `counted` are what [`crate::instructions`] looks for in the profile; what they call
 //! is called before under other names, so that neither setting up nor rings that grow are counted.
 
 use std::time::{Duration, Instant};
@@ -13,18 +13,17 @@ use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Session, Slot, Ta
 use hamlyn::{datagram, stream, tagged_write};
 use serde::{Deserialize, Serialize};
 
-use super::latency::Protocol;
-use hamlyn_cli::actor::next_order;
+use crate::Protocol;
 
 /// Messages sent before they are received. Fewer than the cells of an idle ring, so none waits for
 /// room.
-pub(crate) const BATCH: usize = 32;
+pub const BATCH: usize = 32;
 /// Batches that are not counted; enough for a stream to have used all of its memory.
 const WARM_UP_BATCHES: u64 = 200;
 
 /// Messages that are counted.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) enum Counted {
+pub enum Counted {
     /// Short ones, of 16 bytes.
     Short(Protocol),
     /// In fast mode, 64 bytes.
@@ -36,7 +35,8 @@ pub(crate) enum Counted {
 }
 
 impl Counted {
-    pub(crate) const ALL: [Self; 7] = [
+    /// Each of them.
+    pub const ALL: [Self; 7] = [
         Self::Short(Protocol::Raw),
         Self::Short(Protocol::Tagged),
         Self::Short(Protocol::Datagram),
@@ -46,7 +46,8 @@ impl Counted {
         Self::Direct4096,
     ];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// As reports call it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Short(protocol) => protocol.name(),
             Self::Copied64 => "copied_64",
@@ -58,10 +59,11 @@ impl Counted {
 
 /// What is to be done.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Order {
-    pub(crate) counted: Counted,
+pub struct Order {
+    /// The messages.
+    pub counted: Counted,
     /// Batches that are counted.
-    pub(crate) batches: u64,
+    pub batches: u64,
 }
 
 /// Both ends of a protocol, each call of which moves one message.
@@ -72,8 +74,14 @@ trait Ends {
 
 /// Takes one order from standard input and carries it out. The program is the only one in its
 /// namespace.
-pub(crate) fn run() -> Result<()> {
-    let order: Order = next_order()?.context("not told what to count")?;
+///
+/// # Errors
+///
+/// There is no order, or a message cannot go or has not come at once.
+pub fn run() -> Result<()> {
+    let mut order = String::new();
+    std::io::stdin().read_line(&mut order)?;
+    let order: Order = serde_json::from_str(&order).context("not told what to count")?;
     let mut options = Options::default().in_namespace(&format!("count-{}", std::process::id()));
     options.spin_ns = Some(u64::MAX / 4);
     let batches = order.batches;

@@ -13,7 +13,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use super::comparison::in_checkout;
-use super::{Effort, c_face, median};
+use super::{Effort, median};
+use hamlyn_counted::c_face;
 
 /// Bytes of the records.
 const LENGTHS: [usize; 5] = [8, 64, 1_024, 16_384, 262_144];

@@ -20,6 +20,7 @@ use super::raw::{HandOff, Store};
 use super::report::Report;
 use super::{Effort, median};
 use ends::{Receiving, Sending};
+pub(crate) use hamlyn_counted::Protocol;
 
 /// The most by which the raw hand-off may move during a measurement.
 const STEADY: f64 = 0.15;
@@ -46,34 +47,6 @@ pub(crate) fn place(turn: u64, length_bytes: usize) -> u64 {
         return turn % 64 * 16;
     }
     turn % (AREA_BYTES / 2 / stride).max(2) * stride
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, clap::ValueEnum)]
-pub(crate) enum Protocol {
-    #[value(name = "fast_mode")]
-    Raw,
-    #[value(name = "tagged_write")]
-    Tagged,
-    Datagram,
-    Stream,
-}
-
-impl Protocol {
-    pub(crate) const ALL: [Protocol; 4] = [
-        Protocol::Raw,
-        Protocol::Tagged,
-        Protocol::Datagram,
-        Protocol::Stream,
-    ];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Protocol::Raw => "fast_mode",
-            Protocol::Tagged => "tagged_write",
-            Protocol::Datagram => "datagram",
-            Protocol::Stream => "stream",
-        }
-    }
 }
 
 /// What goes there and back.

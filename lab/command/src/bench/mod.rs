@@ -5,19 +5,16 @@
 //! hand-off of cache lines just before and just after; if that moved by more than 15 %, the machine
 //! was disturbed, and the round is repeated.
 
-mod c_face;
 mod comparison;
 mod descriptors;
 mod event_loop;
 mod faces;
-mod instructions;
 mod large;
 mod latency;
 mod loans;
 mod memory;
 pub(crate) mod network;
 mod one_sided;
-pub(crate) mod one_thread;
 pub(crate) mod oversubscribed;
 mod pair;
 pub(crate) mod peer;
@@ -30,6 +27,7 @@ pub(crate) mod senders;
 pub(crate) mod splitc;
 pub(crate) mod stopped;
 mod strategies;
+mod through_c;
 mod throughput;
 mod waking;
 mod wan;
@@ -39,11 +37,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hamlyn::host::process::Options;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Manager, ManagerOptions, Strategy};
 use hamlyn_cli::processors;
 pub(crate) use hamlyn_cli::processors::{median, pin};
+use hamlyn_counted::instructions::{self, Instructions};
 use serde::{Deserialize, Serialize};
 
 #[derive(clap::Args)]
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, hide = true, conflicts_with = "quick")]
     trial: bool,
     /// Measure the latency of this protocol, by length, and nothing else.
-    #[arg(long, value_enum, group = "part")]
+    #[arg(long, value_parser = protocols(), group = "part")]
     only: Option<latency::Protocol>,
     /// Count the instructions of a message and nothing else. Needs valgrind.
     #[arg(long, group = "part")]
@@ -209,20 +209,32 @@ impl Effort {
     }
 }
 
+/// The protocols, by the names that reports have for them.
+fn protocols() -> impl TypedValueParser<Value = latency::Protocol> {
+    PossibleValuesParser::new(latency::Protocol::ALL.map(latency::Protocol::name))
+        .try_map(|name| name.parse::<latency::Protocol>())
+}
+
+/// Counts the instructions of messages, of this very program.
+fn count_instructions() -> Result<Instructions> {
+    let program = std::env::current_exe().context("finding this program")?;
+    instructions::count(&program, &["actor", "count"])
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.peers {
         return comparison::run(arguments.json, arguments.quick);
     }
     if arguments.instructions {
         let report = report::Report {
-            instructions: Some(instructions::count()?),
+            instructions: Some(count_instructions()?),
             ..report::Report::default()
         };
         report.print(arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.c {
-        c_face::run(arguments.json)?;
+        through_c::run(arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     let effort = Effort::of(arguments);
@@ -329,7 +341,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             oversubscribed::measure(&processors, effort, &mut report, &bar)?;
             stopped::measure(&processors, effort, &mut report, &bar)?;
             event_loop::measure(&processors, effort, &mut report, &bar)?;
-            match instructions::count() {
+            match count_instructions() {
                 Ok(instructions) => report.instructions = Some(instructions),
                 Err(error) => {
                     bar.suspend(|| eprintln!("hamlyn: instructions not counted: {error:#}"))

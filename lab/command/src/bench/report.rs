@@ -3,9 +3,9 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::instructions::Instructions;
 use super::large::Figures;
 use super::latency::Figures as Latency;
+use hamlyn_counted::instructions::Instructions;
 
 type Figure = fn(&Figures) -> f64;
 

@@ -4,6 +4,7 @@
 use anyhow::{Result, ensure};
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Manager, Message, NewSlot, Ticket, Wait};
+use hamlyn_ring::shared::LINE_BYTES;
 use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -19,9 +20,10 @@ const WAIT: Wait = Wait::millis(5000);
 const RUNS: usize = 9;
 /// Messages of one call of the many.
 const MANY: u64 = 64;
-/// Lengths that are measured, in bytes. What is longer than [`CELL_BYTES`] does not fit a cell, and
-/// is only drawn beside it.
-pub(crate) const LENGTHS_BYTES: [usize; 8] = [0, 8, 16, 32, 64, 256, 1024, 4096];
+/// Lengths that are measured, in bytes.
+pub(crate) const LENGTHS_BYTES: [usize; 10] = [0, 8, 16, 32, 64, 128, 256, 512, 1024, 4096];
+/// What a line has room for beside a header. A longer message is compared with as many raw cells
+/// as its header and its data have lines.
 const CELL_BYTES: usize = 32;
 /// Fewer messages of other lengths than the usual one, and fewer still of long ones, so that it
 /// does not take for ever.
@@ -63,12 +65,12 @@ impl Flood {
 pub(crate) struct Rate {
     pub(crate) median: f64,
     best: f64,
-    /// Over the raw cells of the same round, the median.
+    /// Over the raw cells of the same round, as many for each message as it has lines, the median.
     over_raw: f64,
 }
 
 impl Rate {
-    fn of(rates: &[f64], raws: &[f64]) -> Self {
+    fn of(rates: &[f64], raws: &[f64], lines: f64) -> Self {
         Self {
             best: rates.iter().copied().fold(0.0, f64::max),
             median: median(rates.to_vec()),
@@ -76,7 +78,7 @@ impl Rate {
                 rates
                     .iter()
                     .zip(raws)
-                    .map(|(rate, raw)| rate / raw)
+                    .map(|(rate, raw)| rate * lines / raw)
                     .collect(),
             ),
         }
@@ -98,7 +100,15 @@ pub(crate) struct Figures {
 impl Figures {
     /// Whether such a message fits the line that a raw cell is.
     pub(crate) fn fits_a_cell(&self) -> bool {
-        self.length_bytes <= CELL_BYTES
+        lines(self.length_bytes) == 1
+    }
+}
+
+/// The lines of a message of that length: of its header, and of data that do not fit beside it.
+fn lines(length_bytes: usize) -> usize {
+    match length_bytes {
+        ..=CELL_BYTES => 1,
+        _ => 1 + length_bytes.div_ceil(LINE_BYTES),
     }
 }
 
@@ -115,7 +125,7 @@ pub(crate) fn rates_json(all: &[Figures]) -> Value {
     all.iter().map(of).collect::<Map<_, _>>().into()
 }
 
-/// The same over raw cells: of the usual length, and by length of all that fit a cell.
+/// The same over raw cells: of the usual length, and by length.
 pub(crate) fn over_raw_json(all: &[Figures]) -> Value {
     let of = |figures: &Figures| {
         json!({
@@ -129,7 +139,6 @@ pub(crate) fn over_raw_json(all: &[Figures]) -> Value {
     let mut json = usual.map_or_else(|| json!({}), of);
     json["by_length"] = all
         .iter()
-        .filter(|figures| figures.fits_a_cell())
         .map(|figures| (figures.length_bytes.to_string(), of(figures)))
         .collect::<Map<_, _>>()
         .into();
@@ -148,10 +157,7 @@ pub(crate) fn print(all: &[Figures]) {
     let mut table = hamlyn_cli::terminal::table(&columns);
     for figures in all {
         let million = |rate: Rate| format!("{:.1}", rate.median / 1e6);
-        let over_raw = |rate: Rate| match figures.fits_a_cell() {
-            true => format!("{:.2}", rate.over_raw),
-            false => String::new(),
-        };
+        let over_raw = |rate: Rate| format!("{:.2}", rate.over_raw);
         table.add_row([
             figures.length_bytes.to_string(),
             million(figures.each),
@@ -161,7 +167,8 @@ pub(crate) fn print(all: &[Figures]) {
             million(figures.raw),
         ]);
     }
-    println!("How many messages a second, one way, fast mode?\n{table}");
+    println!("How many messages a second, one way, fast mode?");
+    println!("Over raw cells: as many for each message as it has lines\n{table}");
 }
 
 pub(crate) fn measure(
@@ -189,11 +196,12 @@ pub(crate) fn measure(
             each.push(flood_by(pair, Calls::Each)?);
             many.push(flood_by(pair, Calls::Many)?);
         }
+        let lines = lines(length_bytes) as f64;
         report.rates.push(Figures {
             length_bytes,
-            each: Rate::of(&each, &raw),
-            many: Rate::of(&many, &raw),
-            raw: Rate::of(&raw, &raw),
+            each: Rate::of(&each, &raw, lines),
+            many: Rate::of(&many, &raw, lines),
+            raw: Rate::of(&raw, &raw, 1.0),
         });
         bar.inc(1);
     }
