@@ -68,7 +68,10 @@ const OUT_OF_REACH: &[(Mutation, &str)] = &[
         "the library places nothing outside of its grants",
     ),
     (Mutation::CellOverwritten, "links of the world have no ring"),
-    (Mutation::ContinuationCut, "links of the world have no cells"),
+    (
+        Mutation::ContinuationCut,
+        "links of the world have no cells",
+    ),
     (Mutation::WordUnkept, "links of the world have no cells"),
     (Mutation::RoomForOne, "links of the world have no ring"),
     (Mutation::DataMisplaced, "links of the world have no cells"),

@@ -1,4 +1,5 @@
-//! More short messages than a link has room for, each to a place of its own and unannounced.
+//! More messages than a link has room for, of one cell or of two, each to a place of its own and
+//! unannounced.
 
 use hamlyn::{Area, Host, Manager, Message, NewSlot, Slot, Target, Wait};
 use hamlyn_sim::reference::Violation;
@@ -6,10 +7,13 @@ use hamlyn_sim::reference::memory::Memory;
 
 use super::{GROW, failed, sent};
 
-const MESSAGE_BYTES: usize = 16;
+/// Of a flood, in turn.
+const LENGTHS_BYTES: [usize; 2] = [16, 64];
+/// Of a place.
+const PLACE_BYTES: usize = 64;
 /// More than the cells of a ring and the entries of a work queue.
 const MESSAGES: usize = 20_000;
-const AREA_BYTES: usize = MESSAGES * MESSAGE_BYTES;
+const AREA_BYTES: usize = MESSAGES * PLACE_BYTES;
 /// Looks at what came in before the sender goes on.
 const POLLS: u32 = 4;
 /// Polls in which all of it must have come.
@@ -48,14 +52,16 @@ impl Flood {
     pub fn send<H: Host>(&mut self, manager: &Manager<H>) -> Result<(), Violation> {
         self.floods += 1;
         let terminus = manager.terminus();
+        let length_bytes = LENGTHS_BYTES[self.floods as usize % LENGTHS_BYTES.len()];
         let mut blocked = 0;
         for number in 0..MESSAGES {
             let word = (self.floods << 32 | number as u64) + 1;
-            let mut data = [0; MESSAGE_BYTES];
+            let mut data = [number as u8; PLACE_BYTES];
             data[..8].copy_from_slice(&word.to_le_bytes());
-            data[8..].copy_from_slice(&(!word).to_le_bytes());
-            let offset = (number * MESSAGE_BYTES) as u64;
-            let message = Message::new(&data).at(offset).silent();
+            data[length_bytes - 8..length_bytes].copy_from_slice(&(!word).to_le_bytes());
+            let data = &data[..length_bytes];
+            let offset = (number * PLACE_BYTES) as u64;
+            let message = Message::new(data).at(offset).silent();
             while sent(
                 "a short message",
                 manager
@@ -69,7 +75,7 @@ impl Flood {
                     manager.session().poll();
                 }
             }
-            self.memory.write(offset, &data);
+            self.memory.write(offset, data);
         }
         if blocked == 0 {
             return Err(Violation::Unfinished("a link that is never full".into()));
@@ -77,7 +83,7 @@ impl Flood {
         let mut found = vec![0; AREA_BYTES];
         for _ in 0..POLLS_MAX {
             manager.session().poll();
-            let last = AREA_BYTES - MESSAGE_BYTES;
+            let last = AREA_BYTES - PLACE_BYTES;
             let read = self.area.read_at(last as u64, &mut found[last..]);
             read.map_err(failed("reading the area"))?;
             if found[last..] == self.memory.bytes()[last..] {
