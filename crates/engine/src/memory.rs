@@ -279,8 +279,8 @@ pub trait TxLinks<A: Area> {
             .is_ok()
     }
 
-    /// Offers a packet that is short but for its `data`, of which it has the first words, over a
-    /// link that has cells for them: whether it was taken; why not, [`TxLinks::offer`] tells.
+    /// Offers a packet that is short but for its `data`, of which it has the first words, to a link
+    /// that may have cells for them. True if it was taken; if not, [`TxLinks::offer`] tells why.
     #[inline]
     fn offer_in_cells(&mut self, link: LinkId, short: &Short, data: &[u8]) -> bool {
         let _ = (link, short, data);

@@ -84,7 +84,7 @@ impl Target {
         &self.ticket
     }
 
-    /// What the message is as a short packet, if it is one and lies in the ticket's bounds.
+    /// The word of a message that is a short packet of one cell and lies in the ticket's bounds.
     #[inline(always)]
     pub(crate) fn inline_form(&self, message: &Message<'_>) -> Option<InlineForm> {
         self.form(message, |form, length| {
@@ -122,7 +122,7 @@ impl Target {
         })
     }
 
-    /// What the message is if it is one packet that says nothing else, `fits`, and lies in the
+    /// The word of a message that is one packet, says nothing else, `fits`, and lies in the
     /// ticket's bounds.
     #[inline(always)]
     fn form(

@@ -315,8 +315,8 @@ impl Outgoing {
         count
     }
 
-    /// Whether data that would take so many cells are better in the payload arena: a receiver that
-    /// is behind fetches them from there sooner, and waits for none of them.
+    /// True if data that would take so many cells are better in the payload arena: a receiver that
+    /// is behind fetches them from there sooner.
     #[inline(always)]
     fn is_bulk(&self, cells: u64) -> bool {
         cells > CELLS_IF_BEHIND && self.producer.is_behind()

@@ -122,7 +122,7 @@ pub trait TransmitEnd {
         Short: From<M>;
 
     /// Offers a packet that is short but for its `data`, of which it has the first words, and which
-    /// do not fit a cell beside its word: whether it was sent, in as many cells as it takes.
+    /// do not fit a cell beside its word. True if it was sent, in as many cells as it takes.
     /// Otherwise as [`TransmitEnd::try_send_short`].
     #[inline(always)]
     fn try_send_in_cells(&mut self, _short: &Short, _data: &[u8]) -> bool {
@@ -312,8 +312,8 @@ pub trait Shortcut {
     /// where the packet before was: in the ring, or in the duplex line ([`hamlyn_ring::duplex`]).
     fn peek_short<const HAS_METADATA: bool>(&self) -> Option<Self::InCell<'_, HAS_METADATA>>;
 
-    /// Whether the next packet seems to be a short one in several cells; if so, whether it has a
-    /// word of metadata. [`Shortcut::peek_in_cells`] decides.
+    /// Tells of a next packet that seems to be a short one in several cells, and if it has a word
+    /// of metadata. [`Shortcut::peek_in_cells`] decides.
     #[inline(always)]
     fn next_in_cells(&self) -> Option<bool> {
         None

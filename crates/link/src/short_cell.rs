@@ -2,7 +2,7 @@
 //!
 //! | word of a cell | bits |
 //! |---|---|
-//! | 0 | flag of the ring 32, data length 12, word is kept 12, placement 8: 0, or 2 if the word is metadata |
+//! | 0 | flag of the ring 32, data length 24, placement 8: 0, or 2 if the word is metadata |
 //! | 1 | slot 32, metadata index 16, unused 16 |
 //! | 2 | key |
 //! | 3 | offset |
@@ -17,7 +17,8 @@
 //! | 1 to 7 | up to 56 bytes of data |
 //!
 //! Data of 25 to 32 bytes lie in the place of a word that is zero. A word that is none, and no
-//! metadata, *is kept*: then these data continue in the next cell, too.
+//! metadata, *is kept*: then these data continue in the next cell, too, and their length is said
+//! 4,096 too large.
 
 use core::sync::atomic::AtomicU64;
 
@@ -72,7 +73,7 @@ pub const fn bytes_in(has_metadata: bool, cells: u32) -> u64 {
     }
 }
 
-/// Whether so many data would lie in the place of a word that is zero.
+/// True if so many data would lie in the place of a word that is zero.
 #[inline(always)]
 const fn may_take_word(has_metadata: bool, length_bytes: u64) -> bool {
     !has_metadata
@@ -92,7 +93,7 @@ pub(crate) const fn said_most(has_metadata: bool, cells: u32) -> u64 {
 /// The greatest number above the flag in the first word of a short packet.
 pub(crate) const SAID_MOST: u64 = first_word(true) >> LENGTH_SHIFT | WORD_IS_KEPT | 63;
 
-/// Whether a short packet with that number there has metadata, if it takes more than one cell; the
+/// Tells of a packet with that number, if it takes more than one cell, if it has metadata. The
 /// number may be no packet's.
 #[inline(always)]
 pub(crate) const fn has_metadata_in_cells(said: u64) -> Option<bool> {
@@ -272,7 +273,7 @@ impl<C: CellInPlace, const HAS_METADATA: bool> ShortSource for ShortInCells<'_, 
     }
 }
 
-/// Whether a packet with that header, so many metadata and so many data that travel is a short one
+/// True if a packet with that header, so many metadata and so many data that travel is a short one
 /// in so many cells at most.
 #[inline(always)]
 pub fn fits(header: &Header, metadata_length: usize, length: usize, cells: u32) -> bool {

@@ -111,8 +111,9 @@ impl<M: CellMemory> Consumer<M> {
         self.memory.look(self.at_bytes, self.expected | first, most)
     }
 
-    /// Whether the cells after the next one, which is there, continue its message up to so many
-    /// cells together. They do, as they are stored before it, unless the producer breaks the rules.
+    /// Checks that the cells after the next one, which is there, continue its message, which has so
+    /// many cells together. They do, as they are stored before it, unless the producer breaks the
+    /// rules.
     #[inline(always)]
     pub fn continues(&self, cells: u64) -> Result<(), Corrupt> {
         let number = self.taken();

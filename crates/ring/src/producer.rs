@@ -43,7 +43,7 @@ pub struct Producer<M> {
     known: u64,
     /// What that was when there was no room the last time.
     known_when_full: u64,
-    /// Whether more than half of the ring was out when the count was last read.
+    /// More than half of the ring was out when the count was last read.
     is_behind: bool,
     /// How many cells there are, as a power of two.
     shift: u32,
@@ -165,7 +165,7 @@ impl<M: CellMemory> Producer<M> {
         self.is_closed || self.memory.load_consumed() != self.known_when_full
     }
 
-    /// Whether the consumer takes messages more slowly than they are sent.
+    /// True if the consumer takes messages more slowly than they are sent.
     #[inline(always)]
     pub fn is_behind(&self) -> bool {
         self.is_behind

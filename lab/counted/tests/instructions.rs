@@ -21,9 +21,9 @@ const FACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../faces/c");
 /// the count of forks takes 3 of each call (decision 42); a datagram and a record take two calls to
 /// receive. A session took 4 of a send and 7 of a receive of the lower layer, which looks after
 /// tasks that sleep, and 10 of a longer message; the fast paths of end points take as many as
-/// before, and those of a record fewer (decision 47). What is longer than a cell and lies in several
-/// takes 59 and 156 fewer at 64 bytes; to ask first whether it lies there takes up to 110 of a
-/// packet that does not (decision 48). Since then a program of its own is counted, in which the
+/// before, and those of a record fewer (decision 47). A message of 64 bytes, which lies in two
+/// cells, takes 59 and 150 fewer; to look there first takes up to 110 of a packet that does not
+/// (decision 48). Since then a program of its own is counted, in which the
 /// compiler made up to four more of a receive. Copies have one more to spare, as the C
 /// library copies differently on different processors.
 const MOST: [(&str, f64, f64); 7] = [

@@ -22,7 +22,7 @@ enum Path {
     General,
 }
 
-/// What a packet is like.
+/// The properties of a packet, but for its length.
 #[derive(Clone, Copy, Debug)]
 struct Kinds {
     /// Its kind and flags are those of a short packet.
@@ -66,7 +66,7 @@ impl Kinds {
     }
 }
 
-/// Whether it was sent.
+/// Sends a packet. True if there was room.
 fn send(side: &mut Side, packet: &Packet, path: Path) -> bool {
     let transmit = &mut side.link.transmit;
     let Packet {
@@ -102,7 +102,7 @@ fn send(side: &mut Side, packet: &Packet, path: Path) -> bool {
     }
 }
 
-/// What lies in place.
+/// A copy of a packet in its cells.
 fn seen(short: &impl ShortInPlace) -> Packet {
     let length = short.length_bytes();
     let area = Area::new(length as u64).unwrap();
@@ -191,7 +191,7 @@ fn every_length_is_carried_by_both_ways() {
     }
 }
 
-/// What a fence waits for are packets, however many cells they took.
+/// A fence waits for packets, however many cells they took.
 #[test]
 fn a_fence_is_answered_when_all_cells_are_taken() {
     let (mut left, mut right) = pair();

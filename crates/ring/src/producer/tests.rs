@@ -234,7 +234,7 @@ fn continued(number: u64, len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// What the consumer sees of them.
+/// The same as the consumer sees them.
 fn seen(ring: &Ring, len: usize) -> Vec<u8> {
     let cells = len.div_ceil(CONTINUED_BYTES);
     let words = (0..cells).flat_map(|number| ring.consumer.continuation(number));
@@ -328,8 +328,8 @@ fn a_cell_that_does_not_continue_the_message_is_corrupt() {
     }
 }
 
-/// Who waits for room for a message of several cells is rung for when half of the ring is free:
-/// that must be enough for the longest.
+/// A sender that waits for room for a message of several cells is rung for when half of the ring is
+/// free: that must be enough for the longest.
 #[test]
 fn half_of_a_ring_has_room_for_the_longest_message() {
     for shift in 1..=16 {
@@ -374,7 +374,7 @@ proptest! {
             match ring.producer.room_for(cells as u64) {
                 Err(reason) => {
                     prop_assert_eq!(reason, NoRoom::Full);
-                    // What is held back is at most an eighth, and a message.
+                    // At most an eighth is held back, and a message.
                     prop_assert!(out + cells + (1 << shift) / 8 + 19 > 1 << shift);
                 }
                 Ok(room) => {
