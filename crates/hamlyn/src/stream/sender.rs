@@ -5,8 +5,8 @@ mod closing;
 mod staged;
 mod staging;
 
-use hamlyn_engine::limits::{CELLS_BYTES_MAX, DIRECT_BYTES_MAX, USER_METADATA_BYTES};
-use hamlyn_engine::terminus::{SendHandle, TerminusId};
+use hamlyn_engine::limits::{DIRECT_BYTES_MAX, USER_METADATA_BYTES};
+use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
 
 use account::Account;
@@ -150,29 +150,13 @@ impl Sender {
         &self.control
     }
 
-    /// The common case: a small record, and a receiver that keeps up. True if it was sent.
+    /// The common case: a small record, and a receiver that keeps up. Whether it was sent.
     #[inline(always)]
     pub(crate) fn send_short<H: Host>(&mut self, core: &mut Core<H>, data: &[u8]) -> bool {
-        data.len() <= self.small_bytes && self.fill_at_once(core, data, Interface::send_short)
-    }
-
-    /// The same of a record that takes several cells of the link.
-    #[inline(always)]
-    fn send_in_cells<H: Host>(&mut self, core: &mut Core<H>, data: &[u8]) -> bool {
-        (self.small_bytes + 1..=self.piece_bytes.min(CELLS_BYTES_MAX)).contains(&data.len())
-            && data.len() as u64 <= self.limit_bytes
-            && self.fill_at_once(core, data, Interface::send_at_once)
-    }
-
-    /// Fills the next piece with a record, if nothing stands in its way and it goes at once.
-    #[inline(always)]
-    fn fill_at_once<H: Host>(
-        &mut self,
-        core: &mut Core<H>,
-        data: &[u8],
-        send: impl FnOnce(&mut Interface<H>, TerminusId, &Target, &Message<'_>) -> Option<SendHandle>,
-    ) -> bool {
-        if self.account.next >= self.at_once || self.has_news(&core.interface) {
+        if data.len() > self.small_bytes
+            || self.account.next >= self.at_once
+            || self.has_news(&core.interface)
+        {
             return false;
         }
         let metadata = piece_word(Kind::Whole, data.len() as u32).to_le_bytes();
@@ -180,7 +164,7 @@ impl Sender {
             .at(self.next_offset())
             .metadata(&metadata);
         let terminus = core.terminus();
-        let sent = send(&mut core.interface, terminus, &self.target, &message);
+        let sent = core.interface.send_short(terminus, &self.target, &message);
         if sent.is_some() {
             self.filled();
         }
@@ -195,9 +179,6 @@ impl Sender {
         data: &[u8],
         wait: Wait,
     ) -> Result<(), SendError> {
-        if self.send_in_cells(&mut session.core, data) {
-            return Ok(());
-        }
         let result = self.send_any(session, data, wait);
         self.note_way();
         result
