@@ -165,8 +165,11 @@ impl Incoming {
         for taken in 0..PER_TURN {
             let record = match self.records.recv(Wait::Poll) {
                 Ok(Some(record)) => record,
-                // That is seen by the link's end, too.
-                Ok(None) | Err(ReceiveError::PeerLost(_)) => return Ok(taken > 0),
+                // The end of the link tells that its peer is lost, too. A sender that gave up a link
+                // which is not lost here closes its stream; all that it sent was received then.
+                Ok(None) | Err(ReceiveError::PeerLost(_) | ReceiveError::Closed) => {
+                    return Ok(taken > 0);
+                }
                 Err(error) => bail!(error),
             };
             check(self.connection, Kind::Record, self.records_came, &record)?;
