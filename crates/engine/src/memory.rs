@@ -99,17 +99,16 @@ pub trait Window: core::fmt::Debug {
     fn write_short(&self, offset: u64, data: &impl ShortSource) -> bool;
 }
 
-/// Where the data of a packet come from that are moved word by word; each word is asked for once
-/// at most.
+/// The data of a packet, which are moved word by word; each word is asked for once at most.
 pub trait ShortSource {
-    /// How many bytes, together.
+    /// The number of bytes, together.
     fn length_bytes(&self) -> usize;
     /// The word of that number, below [`SHORT_WORDS`], lowest byte first; anything beyond
     /// [`ShortSource::first_bytes`].
     fn data_word<const NUMBER: usize>(&self) -> u64;
 
-    /// How many of the bytes lie in these words: all of them, or whole words and
-    /// [`ShortSource::more`] has the others.
+    /// The number of bytes in these words: all of them, or whole words, and [`ShortSource::more`]
+    /// has the others.
     #[inline(always)]
     fn first_bytes(&self) -> usize {
         self.length_bytes()

@@ -199,7 +199,7 @@ pub struct Short {
     pub word: u64,
     /// Whether the word is metadata.
     pub has_metadata: bool,
-    /// How many bytes of data, together.
+    /// The number of bytes of data, together.
     pub length_bytes: u16,
     /// The data, lowest byte first; anything beyond their length. If they do not fit, the first
     /// [`SHORT_BYTES_WITH_WORD`](crate::limits::SHORT_BYTES_WITH_WORD) of them.
@@ -264,7 +264,7 @@ impl Short {
     pub fn bytes(&self) -> ShortBytes {
         ShortBytes {
             bytes: short_bytes(self.data),
-            length_bytes: self.length_bytes.min(SHORT_BYTES_MAX as u16) as u8,
+            length_bytes: self.length_bytes,
         }
     }
 }
@@ -273,7 +273,7 @@ impl Short {
 #[derive(Clone, Copy, Debug)]
 pub struct ShortBytes {
     bytes: [u8; SHORT_BYTES_MAX],
-    length_bytes: u8,
+    length_bytes: u16,
 }
 
 impl core::ops::Deref for ShortBytes {

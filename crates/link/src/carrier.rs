@@ -75,11 +75,11 @@ pub(crate) struct Outgoing {
     mapping: Arc<Mapping>,
     arena_offset: usize,
     payload_max: usize,
-    /// How many cells a packet may take.
+    /// The most cells of a packet.
     cells_max: u32,
-    /// How many data a short packet may have in so many cells.
+    /// The most data of a short packet in so many cells.
     cells_bytes_max: u64,
-    /// How many cells were sent that continue others.
+    /// The number of cells sent that continue others.
     continued: u64,
     copy_policy: CopyPolicy,
     reports: ReportReader<SharedReports>,
@@ -447,7 +447,7 @@ impl Outgoing {
                 },
                 metadata,
             };
-            let cells = placement([0; SHORT_WORDS]).cells(length as u32);
+            let cells = short_cell::cells_after(INLINE_BYTES as u64, length as u64);
             if !self.is_bulk(cells) {
                 let head = |data| cell::encode(header, &placement(data));
                 return self.send_in_cells(cells, INLINE_BYTES, parts, head);
@@ -590,9 +590,9 @@ pub(crate) struct Incoming {
     arena_offset: usize,
     arena_bytes: usize,
     payload_max: usize,
-    /// How many cells a packet may take.
+    /// The most cells of a packet.
     cells_max: u32,
-    /// How many cells were taken that continue others.
+    /// The number of cells taken that continue others.
     continued: u64,
     streaming: StreamingHeuristic,
     reporter: Reporter<SharedReports>,

@@ -28,7 +28,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_WORDS, USER_METADATA_BYTES};
 use hamlyn_engine::operation::{REQUEST_WORDS, ShortRequest};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, SlotName};
-use hamlyn_ring::cells::{CONTINUED_BYTES, Cell, CellInPlace, FLAG_MASK};
+use hamlyn_ring::cells::{Cell, CellInPlace, FLAG_MASK};
 use hamlyn_ring::shared::{LINE_BYTES, LINE_WORDS};
 
 use crate::{LinkFault, short_cell};
@@ -105,8 +105,7 @@ impl Placement {
     pub const fn cells(&self, length_bytes: u32) -> u64 {
         match self.data {
             Data::Cells { first_bytes, .. } => {
-                1 + (length_bytes.saturating_sub(first_bytes) as u64)
-                    .div_ceil(CONTINUED_BYTES as u64)
+                short_cell::cells_after(first_bytes as u64, length_bytes as u64)
             }
             _ => 1,
         }
@@ -228,7 +227,7 @@ fn header(cell: &Cell) -> Header {
 
 /// The longest data of a packet that is not short and takes so many cells.
 pub const fn bytes_in(cells: u32) -> usize {
-    INLINE_BYTES + (cells as usize).saturating_sub(1) * CONTINUED_BYTES
+    short_cell::bytes_after(INLINE_BYTES as u64, cells) as usize
 }
 
 /// The header in a cell, and where the packet's bytes are: in so many `cells` together, or inside a

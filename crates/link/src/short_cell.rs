@@ -69,8 +69,21 @@ pub const fn bytes_in_one(has_metadata: bool) -> u64 {
 pub const fn bytes_in(has_metadata: bool, cells: u32) -> u64 {
     match cells {
         0 | 1 => bytes_in_one(has_metadata),
-        _ => SHORT_BYTES_WITH_WORD as u64 + (cells as u64 - 1) * CONTINUED_BYTES as u64,
+        _ => bytes_after(SHORT_BYTES_WITH_WORD as u64, cells),
     }
+}
+
+/// The longest data that fit so many cells, of which the first has that many bytes.
+pub(crate) const fn bytes_after(first_bytes: u64, cells: u32) -> u64 {
+    first_bytes + (cells as u64).saturating_sub(1) * CONTINUED_BYTES as u64
+}
+
+/// How many cells take so many data, of which the first cell has that many bytes.
+#[inline(always)]
+pub(crate) const fn cells_after(first_bytes: u64, length_bytes: u64) -> u64 {
+    1 + length_bytes
+        .saturating_sub(first_bytes)
+        .div_ceil(CONTINUED_BYTES as u64)
 }
 
 /// True if so many data would lie in the place of a word that is zero.
@@ -91,7 +104,8 @@ pub(crate) const fn said_most(has_metadata: bool, cells: u32) -> u64 {
 }
 
 /// The greatest number above the flag in the first word of a short packet.
-pub(crate) const SAID_MOST: u64 = first_word(true) >> LENGTH_SHIFT | WORD_IS_KEPT | 63;
+pub(crate) const SAID_MOST: u64 =
+    first_word(true) >> LENGTH_SHIFT | said_most(true, MESSAGE_CELLS_MAX);
 
 /// Tells of a packet with that number, if it takes more than one cell, if it has metadata. The
 /// number may be no packet's.
@@ -142,7 +156,7 @@ pub const fn cells_of(has_metadata: bool, word: u64, length_bytes: u64) -> u64 {
 /// The same of data that do not fit beside a word.
 #[inline(always)]
 pub(crate) const fn cells_with_word(length_bytes: u64) -> u64 {
-    1 + (length_bytes - SHORT_BYTES_WITH_WORD as u64).div_ceil(CONTINUED_BYTES as u64)
+    cells_after(SHORT_BYTES_WITH_WORD as u64, length_bytes)
 }
 
 /// A short packet in its cell.
@@ -283,7 +297,7 @@ pub fn fits(header: &Header, metadata_length: usize, length: usize, cells: u32) 
         _ => return false,
     };
     is_word_free
-        && cells_of(has_metadata, header.word, length as u64) <= u64::from(cells.max(1))
+        && cells_of(has_metadata, header.word, length as u64) <= u64::from(cells)
         && header.kind == Kind::WRITE
         && header.flags == Flags::NONE
 }

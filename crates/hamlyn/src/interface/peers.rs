@@ -78,7 +78,7 @@ impl<H: Host> Interface<H> {
         false
     }
 
-    /// Where a program sleeps until its network processor has news.
+    /// The waiter of a program that sleeps until its network processor has news.
     pub(crate) fn news_waiter(&self) -> Option<&Waiter> {
         let processor = self.processor.as_ref()?;
         Some(&processor.exchange.waiter)

@@ -87,6 +87,17 @@ fn modelled(geometry: Geometry, barrier: bool) -> loom::sync::Arc<Modelled> {
     })
 }
 
+/// The next cell, once it is there; meanwhile all room is given back.
+fn next_cell(consumer: &mut Consumer<loom::sync::Arc<Modelled>>) -> Cell {
+    loop {
+        if let Some(cell) = consumer.peek().unwrap() {
+            return cell;
+        }
+        let _ = consumer.return_credit();
+        loom::thread::yield_now();
+    }
+}
+
 /// The ring is full, and its producer goes to sleep while the consumer takes a cell.
 fn nobody_sleeps_beside_credit(barrier: bool) {
     let mut builder = loom::model::Builder::new();
@@ -187,15 +198,7 @@ fn the_model_checker_finds_no_disorder() {
         };
         let mut consumer = Consumer::new(loom::sync::Arc::clone(&memory), geometry);
         for number in 1..=3 {
-            let cell = loop {
-                match consumer.peek().unwrap() {
-                    Some(cell) => break cell,
-                    None => {
-                        let _ = consumer.return_credit();
-                        loom::thread::yield_now();
-                    }
-                }
-            };
+            let cell = next_cell(&mut consumer);
             assert_eq!(cell[1], number);
             if number != 2 {
                 memory.arena[0].with(|_| ());
@@ -236,15 +239,7 @@ fn a_message_of_two_cells_is_there_whole_or_not_at_all() {
         };
         let mut consumer = Consumer::new(loom::sync::Arc::clone(&memory), geometry);
         for number in 1..=3 {
-            let cell = loop {
-                match consumer.peek().unwrap() {
-                    Some(cell) => break cell,
-                    None => {
-                        let _ = consumer.return_credit();
-                        loom::thread::yield_now();
-                    }
-                }
-            };
+            let cell = next_cell(&mut consumer);
             assert_eq!(cell[1], number);
             assert_eq!(consumer.continues(2), Ok(()));
             let second = memory.line((consumer.taken() + 1) * STEP_BYTES);
