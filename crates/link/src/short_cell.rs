@@ -78,12 +78,10 @@ pub(crate) const fn bytes_after(first_bytes: u64, cells: u32) -> u64 {
     first_bytes + (cells as u64).saturating_sub(1) * CONTINUED_BYTES as u64
 }
 
-/// How many cells take so many data, of which the first cell has that many bytes.
+/// The number of cells that so many data take which do not fit the first, that has `first_bytes`.
 #[inline(always)]
 pub(crate) const fn cells_after(first_bytes: u64, length_bytes: u64) -> u64 {
-    1 + length_bytes
-        .saturating_sub(first_bytes)
-        .div_ceil(CONTINUED_BYTES as u64)
+    1 + (length_bytes - first_bytes).div_ceil(CONTINUED_BYTES as u64)
 }
 
 /// True if so many data would lie in the place of a word that is zero.
