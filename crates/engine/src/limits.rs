@@ -11,6 +11,16 @@ pub const FAST_INDEX: u16 = u16::MAX;
 pub const METADATA_ENTRIES_MAX: usize = FAST_INDEX as usize;
 /// Slots an interface may have.
 pub const SLOTS_MAX: usize = 1 << 15;
+/// Ports an interface may have.
+pub const PORTS_MAX: usize = 1 << 15;
+/// Handlers a port may have: a message says the number of its own in 12 bits.
+pub const HANDLERS_MAX: u16 = 1 << 12;
+/// Bytes of the largest queue of a port.
+pub const PORT_QUEUE_BYTES_MAX: u32 = 1 << 30;
+/// What a message in the queue of a port counts at least, and a multiple of which it counts.
+pub const PORT_QUEUE_UNIT_BYTES: u32 = 64;
+/// Senders that a parked port remembers to have been refused.
+pub const KNOCKS_MAX: usize = 64;
 /// Messages a terminus queues before `try_send` says that it is full (`Hamlyn 2.3`).
 pub const WORK_QUEUE_ENTRIES: usize = 63;
 /// The largest work queue that may be asked for.
@@ -85,6 +95,8 @@ const _: () = {
     assert!(SHORT_BYTES_MAX + 8 <= PACKET_PAYLOAD_MIN && SHORT_BYTES_MAX <= DIRECT_BYTES_MAX);
     // A slot name has 16 bits of index.
     assert!(SLOTS_MAX <= 1 << 16 && SLOTS_MAX.is_power_of_two());
+    assert!(PORTS_MAX <= 1 << 16 && PORTS_MAX.is_power_of_two());
+    assert!(PORT_QUEUE_BYTES_MAX.is_multiple_of(PORT_QUEUE_UNIT_BYTES));
     // A message on the link with the smallest packets stays below one share of 2^32
     // packets; its first packet may hold as few as 4 bytes of data.
     assert!(MESSAGE_BYTES_MAX / PACKET_PAYLOAD_MIN as u64 + 1 < 1 << 32);

@@ -6,7 +6,7 @@ use core::sync::atomic::AtomicU64;
 
 use crate::limits::{MORE_WORDS, SHORT_WORDS, USER_METADATA_BYTES};
 use crate::operation::{Atomic, REQUEST_WORDS};
-use crate::packet::{Header, Short, short_bytes};
+use crate::packet::{Header, PortAddress, Short, short_bytes};
 use crate::point::Point;
 
 /// Why a host would not carry out a copy that the engine had checked.
@@ -193,12 +193,24 @@ pub trait Payload<A: Area> {
     /// Copies the packet's data, all of it, to its place.
     fn deposit(&self, area: &A, offset: u64) -> Result<(), Denied>;
 
+    /// Copies the packet's data, which are as long as `into`, for the queue of a port.
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied>;
+
     /// The receiving half passes that point in its work on the packet. Nothing, unless somebody
     /// listens.
     #[inline(always)]
     fn passes(&self, point: Point) {
         let _ = point;
     }
+}
+
+/// Copies data that are a slice: [`Payload::copy_to`] where they are.
+pub fn copy_all(from: &[u8], into: &mut [u8]) -> Result<(), Denied> {
+    if from.len() != into.len() {
+        return Err(Denied::OutOfArea);
+    }
+    into.copy_from_slice(from);
+    Ok(())
 }
 
 /// A piece of an outgoing packet's data.
@@ -283,6 +295,14 @@ pub trait TxLinks<A: Area> {
     #[inline]
     fn offer_in_cells(&mut self, link: LinkId, short: &Short, data: &[u8]) -> bool {
         let _ = (link, short, data);
+        false
+    }
+
+    /// Offers a message to a port, where a link has a fast path for it. True if it was taken; if
+    /// not, [`TxLinks::offer`] may take it, or tells why not.
+    #[inline]
+    fn offer_message(&mut self, link: LinkId, to: &PortAddress, handler: u16, data: &[u8]) -> bool {
+        let _ = (link, to, handler, data);
         false
     }
 

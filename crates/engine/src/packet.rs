@@ -60,6 +60,84 @@ impl core::fmt::Display for SlotName {
     }
 }
 
+/// A port as peers name it, with index and generation as a [`SlotName`]. It travels in the place of
+/// one, and is told from it by the packet's [`Kind`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct PortName(pub(crate) SlotName);
+
+impl PortName {
+    /// The name as it travels in a packet or ticket.
+    #[inline]
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(SlotName::from_bits(bits))
+    }
+
+    /// The name as it travels in a packet or ticket.
+    #[inline]
+    pub const fn to_bits(self) -> u32 {
+        self.0.to_bits()
+    }
+
+    /// Which port of the table.
+    #[inline]
+    pub const fn index(self) -> u16 {
+        self.0.index()
+    }
+}
+
+impl core::fmt::Debug for PortName {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "port {}.{}", self.0.index(), self.0.generation())
+    }
+}
+
+impl core::fmt::Display for PortName {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Debug::fmt(self, f)
+    }
+}
+
+/// The port that a message goes to, with all that opens it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortAddress {
+    /// The port.
+    pub port: PortName,
+    /// Its key.
+    pub key: Key,
+    /// The group of those who may send to it.
+    pub group: u64,
+}
+
+impl PortAddress {
+    /// The address in the header of a message: the key and name in their own fields, the group in
+    /// that of the offset, which a message has not.
+    #[inline]
+    pub const fn of(header: &Header) -> Self {
+        Self {
+            port: PortName(header.slot),
+            key: header.key,
+            group: header.offset,
+        }
+    }
+
+    /// The header of a message to this port, for a handler.
+    #[inline]
+    pub const fn header(&self, handler: u64, length_bytes: u32) -> Header {
+        Header {
+            slot: self.port.0,
+            metadata_index: FAST_INDEX,
+            key: self.key,
+            offset: self.group,
+            length_bytes,
+            word: handler,
+            metadata_length_bytes: 0,
+            flags: Flags::NONE,
+            kind: Kind::MESSAGE,
+        }
+    }
+}
+
 /// What a packet asks for. Open: a value that this version does not know is
 /// data, and is refused by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +147,8 @@ pub struct Kind(pub u8);
 impl Kind {
     /// Deposit the payload at the named place.
     pub const WRITE: Kind = Kind(0);
+    /// Hand the payload to a port, for the handler in the header's word.
+    pub const MESSAGE: Kind = Kind(3);
 }
 
 /// Bits of a packet header.
@@ -136,6 +216,13 @@ impl Header {
     #[inline]
     pub const fn is_fast(&self) -> bool {
         self.metadata_index == FAST_INDEX
+    }
+
+    /// True if a message of so many bytes would end beyond the highest offset. One to a port has no
+    /// place.
+    #[inline(always)]
+    pub(crate) const fn ends_beyond(&self, length_bytes: u64) -> bool {
+        self.offset.checked_add(length_bytes).is_none() && self.kind.0 != Kind::MESSAGE.0
     }
 }
 

@@ -17,6 +17,7 @@ use crate::notification::{
 };
 use crate::packet::{Flags, Header, Kind, ShortInPlace, SlotName};
 use crate::point::Point;
+use crate::port::PortTable;
 use crate::receive_observer::{ReceiveEvent, ReceiveObserver, SlotChange, Unobserved};
 pub use crate::received::{Received, ShortReceived};
 use crate::refusal::{Refusal, Refusals};
@@ -44,10 +45,11 @@ enum ReceiveEnable {
 #[derive(Debug)]
 pub struct Receiver<A: Area, O = Unobserved> {
     pub(crate) slots: SlotTable<A>,
+    pub(crate) ports: PortTable,
     queues: Table<NotificationWriter>,
-    refusals: Refusals,
+    pub(crate) refusals: Refusals,
     /// Notifications put into queues, all together.
-    announced: u64,
+    pub(crate) announced: u64,
     receive_enable: ReceiveEnable,
     handshake_period_ns: Option<u64>,
     handshake_ns: u64,
@@ -72,6 +74,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         Self {
             observer,
             slots: SlotTable::new(),
+            ports: PortTable::new(),
             queues: Table::new(QUEUES_MAX, u32::MAX - 1),
             refusals: Refusals::default(),
             announced: 0,
@@ -298,11 +301,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
                 Err(reason) => {
                     // Copies, so that on the way above neither need be in memory.
                     let (header, payload) = (*header, payload.clone());
-                    // Nothing but a reason comes back, so what is received need not be in memory
-                    // either.
-                    receiver
-                        .turn_down(from, &header, &payload, reason)
-                        .map(|()| Received::Asked)
+                    receiver.turn_down(from, &header, &payload, waiting, reason)
                 }
             }
         })
@@ -323,8 +322,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         self.telling(from, header, payload, waiting, |receiver| {
             // For what it would be refused as a message does not matter: it is received as a
             // request.
-            let refused = receiver.turn_down(from, header, payload, Refusal::UnknownKind);
-            refused.map(|()| Received::Asked)
+            receiver.turn_down(from, header, payload, waiting, Refusal::UnknownKind)
         })
     }
 
@@ -464,7 +462,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         })
     }
 
-    /// A packet is no message that may come in: perhaps it is a request, which is no message.
+    /// A packet is no deposit that may come in: perhaps it is a request, or a message to a port.
     #[cold]
     #[inline(never)]
     fn turn_down<P: Payload<A>>(
@@ -472,17 +470,25 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         from: LinkId,
         header: &Header,
         payload: &P,
+        waiting: Option<QueueId>,
         mut reason: Refusal,
-    ) -> Result<(), Refusal> {
-        if header.kind.is_request() && self.slots.is_receive_enabled() {
-            match self.receive_request(from, header, payload) {
-                Ok(()) => return Ok(()),
-                Err(found) => reason = found,
+    ) -> Result<Received, Refusal> {
+        if self.slots.is_receive_enabled() {
+            if header.kind == Kind::MESSAGE {
+                return self.receive_message(from, header, payload, waiting);
+            }
+            if header.kind.is_request() {
+                match self.receive_request(from, header, payload) {
+                    Ok(()) => return Ok(Received::Asked),
+                    Err(found) => reason = found,
+                }
             }
         }
         payload.passes(Point::Refused);
         self.refusals.add(reason);
-        self.slots.count_refusal(header, reason);
+        if header.kind != Kind::MESSAGE {
+            self.slots.count_refusal(header, reason);
+        }
         Err(reason)
     }
 

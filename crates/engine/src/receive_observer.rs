@@ -12,7 +12,8 @@ use crate::grant::GrantId;
 use crate::key::Key;
 use crate::memory::{Area, LinkId, Payload};
 use crate::notification::Notification;
-use crate::packet::{Header, Short, SlotName};
+use crate::packet::{Header, PortName, Short, SlotName};
+use crate::port::{Arrived, PortOptions};
 use crate::receive::{Received, ShortReceived};
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::{QueueId, SlotOptions};
@@ -53,6 +54,29 @@ pub enum ReceiveEvent<'a, A: Area> {
     GrantEnded(GrantId),
     /// It ended all grants of a peer.
     GrantsEndedOf(LinkId),
+    /// The owner opened a port.
+    PortOpened {
+        /// Its name.
+        name: PortName,
+        /// What it was opened with.
+        options: PortOptions,
+    },
+    /// The owner changed a port that was open.
+    PortChanged {
+        /// The port.
+        name: PortName,
+        /// Which change.
+        change: PortChange,
+    },
+    /// The owner took out a message that waited at a port.
+    MessagePopped {
+        /// The port.
+        name: PortName,
+        /// The message.
+        arrived: Arrived,
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
     /// A packet came.
     Came {
         /// The packet.
@@ -99,6 +123,17 @@ pub enum SlotChange {
     Rekeyed(Key),
     /// It was revoked.
     Revoked,
+}
+
+/// A change of a port that was open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortChange {
+    /// It was closed.
+    Closed,
+    /// It has another key.
+    Rekeyed(Key),
+    /// It was parked, or that was ended.
+    Parked(bool),
 }
 
 /// See the module.

@@ -14,6 +14,8 @@ pub enum Received {
     /// Complete, and the announcement is here instead of in the queue: see
     /// [`Receiver::receive`](crate::receive::Receiver::receive).
     Handed(Notification),
+    /// A message to a port, which waits in its queue.
+    Queued,
     /// A one-sided operation was asked for, and its answer waits to be sent
     /// ([`Receiver::answer`](crate::receive::Receiver::answer)).
     Asked,

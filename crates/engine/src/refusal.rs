@@ -70,6 +70,16 @@ refusals! {
     Misaligned = "the word is not aligned to its width";
     /// More requests of one link than are answered at a time.
     TooManyRequests = "too many requests without answer";
+    /// No port of that name is open.
+    PortClosed = "the port was closed";
+    /// The port is of another group than the message.
+    WrongGroup = "the port is of another group";
+    /// The port has no handler of that number.
+    NoSuchHandler = "the port has no such handler";
+    /// The port is parked: its owner keeps no memory ready for it.
+    NotResident = "the port is not resident";
+    /// The messages that wait at the port, together or those of this sender, leave no room.
+    QueueFull = "the port's queue is full";
 }
 
 const COUNT: usize = Refusal::ALL.len();

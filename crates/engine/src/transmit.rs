@@ -20,7 +20,7 @@ use crate::backlog::{Backlog, Work};
 use crate::counting::Share;
 use crate::limits::{TERMINI_MAX, USER_METADATA_BYTES};
 use crate::memory::{Area, LinkId, TxLinks};
-use crate::packet::{Header, Short};
+use crate::packet::{Header, PortAddress, Short};
 use crate::receive_observer::Unobserved;
 use crate::send_observer::{SendEvent, SendObserver};
 use crate::table::Table;
@@ -335,6 +335,24 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         tx_links: &mut O,
     ) -> Option<SendHandle> {
         let goes = self.sends_at_once(id, link) && tx_links.offer_in_cells(link, short, data);
+        goes.then(|| self.short_left(id, link, None, 1))
+    }
+
+    /// As [`Transmitter::post_short`], for a message to a port, which is one packet.
+    #[inline(always)]
+    pub fn post_message<O: TxLinks<A>>(
+        &mut self,
+        id: TerminusId,
+        link: LinkId,
+        to: &PortAddress,
+        handler: u16,
+        data: &[u8],
+        tx_links: &mut O,
+    ) -> Option<SendHandle> {
+        // An observer is shown what goes as a packet.
+        let goes = !S::LISTENS
+            && self.sends_at_once(id, link)
+            && tx_links.offer_message(link, to, handler, data);
         goes.then(|| self.short_left(id, link, None, 1))
     }
 

@@ -40,8 +40,12 @@ mod operation;
 mod packet;
 #[path = "../src/point.rs"]
 mod point;
+#[path = "../src/port.rs"]
+mod port;
 #[path = "../src/receive.rs"]
 mod receive;
+#[path = "../src/receive_messages.rs"]
+mod receive_messages;
 #[path = "../src/receive_observer.rs"]
 mod receive_observer;
 #[path = "../src/receive_operations.rs"]
@@ -66,7 +70,7 @@ use loom::thread;
 use counting::Counting;
 use key::Key;
 use limits::USER_METADATA_BYTES;
-use memory::{Area, Denied, LinkId, NoWindow, Payload};
+use memory::{Area, Denied, LinkId, NoWindow, Payload, copy_all};
 use metadata::{MetadataArea, Permission};
 use notification::{Notification, NotificationReader, queue};
 use operation::{REQUEST_WORDS, leading_words};
@@ -259,6 +263,10 @@ impl Payload<WordArea> for Bytes {
 
     fn deposit(&self, area: &WordArea, offset: u64) -> Result<(), Denied> {
         area.write(offset, &[self.0])
+    }
+
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
+        copy_all(&[self.0], into)
     }
 }
 

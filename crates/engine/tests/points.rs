@@ -33,6 +33,10 @@ impl Payload<VecArea> for Heard<'_> {
         self.0.deposit(area, offset)
     }
 
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
+        self.0.copy_to(into)
+    }
+
     fn passes(&self, point: Point) {
         self.1.borrow_mut().push(point);
     }

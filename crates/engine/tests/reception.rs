@@ -575,8 +575,8 @@ fn the_histories_reach_every_refusal_and_every_mode() {
                         fast += u32::from(packet.header.is_fast());
                         silent += u32::from(packet.header.flags.is_silent());
                     }
-                    Ok(Received::Handed(_) | Received::Asked) => {
-                        unreachable!("nobody waits or asks")
+                    Ok(Received::Handed(_) | Received::Asked | Received::Queued) => {
+                        unreachable!("nobody waits or asks, and there is no port")
                     }
                     Err(_) => {}
                 }

@@ -2,6 +2,7 @@
 
 use hamlyn_engine::metadata::BadEntryCount;
 use hamlyn_engine::notification::{Overrun, QueueError};
+use hamlyn_engine::port::PortError;
 use hamlyn_engine::slot::SlotError;
 use hamlyn_engine::terminus::{PostError, TerminusError};
 use hamlyn_host::{Destination, HostError};
@@ -58,6 +59,9 @@ pub enum OpenError {
     /// A slot could not be opened.
     #[error(transparent)]
     Slot(#[from] SlotError),
+    /// A port could not be opened.
+    #[error(transparent)]
+    Port(#[from] PortError),
     /// A terminus could not be opened or changed.
     #[error(transparent)]
     Terminus(#[from] TerminusError),

@@ -235,6 +235,7 @@ mod tests {
                 base: 6,
                 length_bytes: 7,
                 counting: Counting::Bits32,
+                kind: crate::ticket::TicketKind::Slot,
             },
             rights,
             secret: 8 << 40,

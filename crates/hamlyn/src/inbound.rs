@@ -5,7 +5,8 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::{Address, Header};
+use hamlyn_engine::packet::{Address, Header, PortName};
+use hamlyn_engine::port::Arrived;
 use hamlyn_engine::receive::{Awaited, Received, Receiver, ShortReceived};
 use hamlyn_engine::receive_observer::ReceiveObserver;
 use hamlyn_engine::refusal::Refusal;
@@ -324,6 +325,29 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
             length_bytes: received.length_bytes,
             from,
         })
+    }
+
+    /// The next packet of the link whose turn it is, if it is a message that may be read where it
+    /// lies on behalf of that port.
+    #[inline(always)]
+    pub(crate) fn in_place(&mut self, port: PortName) -> Option<Arrived> {
+        let rx_link = self.rx_links.current()?;
+        let from = rx_link.id;
+        let next = rx_link.end.shortcut()?.peek_message()?;
+        if !self.receiver.takes_in_place(port, &next.message) {
+            return None;
+        }
+        Some(Arrived {
+            handler: next.message.handler,
+            length_bytes: next.length_bytes.into(),
+            from,
+        })
+    }
+
+    /// The fast path of the link whose turn it is, to a message that was found there.
+    #[inline(always)]
+    pub(crate) fn shortcut(&mut self) -> Option<&mut R::Shortcut> {
+        self.rx_links.current()?.end.shortcut()
     }
 
     /// Whether the fast paths are worth a try: if credit is due, it is returned first.

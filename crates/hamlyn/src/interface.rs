@@ -19,9 +19,11 @@ mod granting;
 mod grants;
 pub(crate) mod initiators;
 mod operating;
+mod outbox;
 mod peers;
 pub(crate) mod pieces;
 mod pooling;
+pub(crate) mod ports;
 mod receiving;
 mod sending;
 pub(crate) mod sleepers;
@@ -57,8 +59,9 @@ use crate::wait::AdaptiveSpin;
 
 pub(crate) type TransmitterOf<H> = Transmitter<Area, <H as Host>::SendObserver>;
 type OutboundOf<H> = Half<Outbound<TransmitEndOf<H>, <H as Host>::SendObserver>>;
+type InboundOf<H> = Half<Inbound<ReceiveEndOf<H>, <H as Host>::ReceiveObserver>>;
 type TransmitEndOf<H> = <<H as Host>::Link as Link>::Transmit;
-type ReceiveEndOf<H> = <<H as Host>::Link as Link>::Receive;
+pub(crate) type ReceiveEndOf<H> = <<H as Host>::Link as Link>::Receive;
 
 /// An interface. See the module.
 pub struct Interface<H: Host> {
@@ -66,7 +69,7 @@ pub struct Interface<H: Host> {
     processor: Option<Processor<TransmitEndOf<H>>>,
     /// What the application drives with, if it does.
     driver: Option<H::Driver>,
-    inbound: Half<Inbound<ReceiveEndOf<H>, H::ReceiveObserver>>,
+    inbound: InboundOf<H>,
     outbound: OutboundOf<H>,
     links: Links,
     /// Set when there is something to hear of: events of the host, or news of the processor.
@@ -98,6 +101,7 @@ pub struct Interface<H: Host> {
 pub use crate::message::Sending;
 pub use crate::queue::Queue;
 use fence::Untold;
+pub use outbox::Outbox;
 
 impl<H: Host> Interface<H> {
     /// An interface on that host, ready for packets. All strategies but [`Strategy::Proc`]
@@ -326,6 +330,9 @@ impl<H: Host> Interface<H> {
                 if let Err(error) = self.close_slot_named(slot) {
                     tracing::debug!(%error, "closing a slot of an end point that is gone");
                 }
+            }
+            if let Some(port) = remains.port {
+                self.close_port_named(port);
             }
             if let Some(slot) = remains.initiator {
                 self.leave_initiator(slot);

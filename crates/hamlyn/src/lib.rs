@@ -26,9 +26,9 @@
 //! ```
 //!
 //! **Two layers** (`Hamlyn 3`). The upper one is [`Manager`] with its protocols: [`datagram`],
-//! [`stream`], [`tagged_write`], [`group`], [`service`], [`loans`]; [`typed`] end points carry
-//! values. The lower one is [`Interface`]: slots, termini, queues, `send_msg` and `rcv`,
-//! [`one_sided`] operations, and tickets, which may be handed to chosen peers.
+//! [`mailbox`], [`stream`], [`tagged_write`], [`group`], [`service`], [`loans`]; [`typed`] end points
+//! carry values. The lower one is [`Interface`]: slots, [ports](port), termini, queues, `send_msg`
+//! and `rcv`, [`one_sided`] operations, and tickets, which may be handed to chosen peers.
 //!
 //! **Threads.** A manager and its end points stay in the thread that opened it, and cost no lock;
 //! open one for each thread that communicates. [`Manager::detach`] moves one that has no end
@@ -72,6 +72,7 @@ pub mod item;
 mod links;
 pub mod loans;
 mod look_interval;
+pub mod mailbox;
 pub mod manager;
 pub mod message;
 mod one_shot;
@@ -79,6 +80,7 @@ pub mod one_sided;
 mod outbound;
 mod peer;
 pub mod pool;
+pub mod port;
 mod processor;
 mod protocol;
 mod queue;
@@ -112,6 +114,7 @@ pub use item::Protocol;
 pub use manager::{Detached, Manager, ManagerOptions};
 pub use message::{Message, Target};
 pub use peer::{LinkEnd, PeerIdentity};
+pub use port::{NewPort, Port, PortMessage};
 pub use processor::Strategy;
 pub use rendezvous::{open, open_shared, open_unnamed, open_with};
 pub use session::{Sent, Session};

@@ -5,11 +5,13 @@ use std::hint::black_box;
 use hamlyn_engine::counting::Share;
 use hamlyn_engine::limits::{CELLS_BYTES_MAX, FAST_INDEX, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD};
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, short_words};
+use hamlyn_engine::packet::{
+    Address, Flags, Header, Kind, PortAddress, PortName, Short, short_words,
+};
 use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::transmit::Message as EngineMessage;
 
-use crate::ticket::{OutsideTicket, Ticket};
+use crate::ticket::{OutsideTicket, Ticket, TicketKind};
 
 /// A ticket that has been made usable here: its link is known.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +21,8 @@ pub struct Target {
     /// Where in that interface, as packets say it.
     to: Address,
     /// At how many offsets in the ticket's place an empty short packet may begin: one without
-    /// metadata, in fast mode, and one with a word of metadata, to an entry. One of them is zero.
+    /// metadata, in fast mode, and one with a word of metadata, to an entry. One of them is zero,
+    /// and both for a port.
     fast_starts: u64,
     entry_starts: u64,
 }
@@ -66,9 +69,10 @@ impl From<ShortTo<'_>> for Short {
 impl Target {
     pub(crate) fn new(link: LinkId, ticket: Ticket) -> Self {
         let starts = ticket.length_bytes.saturating_add(1);
-        let (fast_starts, entry_starts) = match ticket.metadata_index {
-            FAST_INDEX => (starts, 0),
-            _ => (0, starts),
+        let (fast_starts, entry_starts) = match (ticket.kind, ticket.metadata_index) {
+            (TicketKind::Port, _) => (0, 0),
+            (TicketKind::Slot, FAST_INDEX) => (starts, 0),
+            (TicketKind::Slot, _) => (0, starts),
         };
         Self {
             link,
@@ -179,6 +183,16 @@ impl Target {
         self.to = Address::new(self.ticket.slot, index);
     }
 
+    /// The port, if the ticket leads to one.
+    #[inline(always)]
+    pub(crate) fn port(&self) -> Option<PortAddress> {
+        (self.ticket.kind == TicketKind::Port).then(|| PortAddress {
+            port: PortName::from_bits(self.ticket.slot.to_bits()),
+            key: self.ticket.key,
+            group: self.ticket.base,
+        })
+    }
+
     /// The link over which messages go.
     pub fn link(&self) -> LinkId {
         self.link
@@ -199,7 +213,7 @@ pub struct Message<'a> {
     pub data: &'a [u8],
     /// Up to 60 bytes of metadata; none in fast mode.
     pub metadata: &'a [u8],
-    /// The word of a fast-mode message; meaningless otherwise.
+    /// The word of a fast-mode message, or the handler of one to a port; meaningless otherwise.
     pub word: u64,
     /// How it is counted.
     pub share: Option<Share>,
@@ -286,7 +300,10 @@ pub(crate) fn compose_at(target: &Target, message: &Message<'_>, offset: u64) ->
             } else {
                 Flags::NONE
             },
-            kind: Kind::WRITE,
+            kind: match ticket.kind {
+                TicketKind::Slot => Kind::WRITE,
+                TicketKind::Port => Kind::MESSAGE,
+            },
         },
         share: message.share.unwrap_or(Share::whole(ticket.counting)),
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use hamlyn_engine::memory::{LinkId, Part, TxLinks, Unsent};
 use hamlyn_engine::operation::ShortRequest;
-use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::packet::{Header, PortAddress, Short};
 use hamlyn_engine::point::Point;
 use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::transmit::Transmitter;
@@ -515,6 +515,12 @@ impl<T: TransmitEnd> TxLinks<Area> for TxRoutes<T> {
     fn offer_in_cells(&mut self, link: LinkId, short: &Short, data: &[u8]) -> bool {
         self.reach(link)
             .is_some_and(|route| route.end.try_send_in_cells(short, data))
+    }
+
+    #[inline(always)]
+    fn offer_message(&mut self, link: LinkId, to: &PortAddress, handler: u16, data: &[u8]) -> bool {
+        self.reach(link)
+            .is_some_and(|route| route.end.try_send_message(to, handler, data))
     }
 
     #[inline(always)]

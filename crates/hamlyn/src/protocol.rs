@@ -19,6 +19,8 @@ pub enum Protocol {
     Service = 5,
     /// [`crate::loans`].
     Loans = 6,
+    /// [`crate::mailbox`].
+    Mailbox = 7,
 }
 
 impl Protocol {
@@ -28,13 +30,14 @@ impl Protocol {
         matches!(self, Self::Stream | Self::Service | Self::Loans)
     }
 
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Datagram,
         Self::Stream,
         Self::TaggedWrite,
         Self::Group,
         Self::Service,
         Self::Loans,
+        Self::Mailbox,
     ];
 }
 
@@ -47,6 +50,7 @@ impl fmt::Display for Protocol {
             Self::Group => "group",
             Self::Service => "service",
             Self::Loans => "publisher of loaned messages",
+            Self::Mailbox => "mailbox",
         })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::packet::{PortName, SlotName};
 use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::terminus::SendTag;
 
@@ -20,6 +20,8 @@ use crate::message::Target;
 pub(crate) struct Remains {
     /// Slots to be closed.
     pub(crate) slots: Vec<SlotName>,
+    /// A port to be closed.
+    pub(crate) port: Option<PortName>,
     /// An initiator's slot, to be closed when what it asked is answered.
     pub(crate) initiator: Option<SlotName>,
     /// The notification queue that only they named.

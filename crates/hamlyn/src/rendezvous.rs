@@ -19,7 +19,7 @@ use crate::item::{ItemHeader, Protocol, TypeName};
 use crate::manager::{Manager, ManagerOptions};
 use crate::stream::StreamOptions;
 use crate::wait::Wait;
-use crate::{datagram, group, loans, service, stream, tagged_write};
+use crate::{datagram, group, loans, mailbox, service, stream, tagged_write};
 
 const DATAGRAM: ItemHeader = ItemHeader::new(Protocol::Datagram, TypeName::BYTES);
 const STREAM: ItemHeader = ItemHeader::new(Protocol::Stream, TypeName::BYTES);
@@ -94,6 +94,24 @@ impl<H: Host> Manager<H> {
     /// the next one of this manager.
     pub fn connect_stream(&self, to: &str, wait: Wait) -> Result<stream::Sender<H>, ConnectError> {
         stream::Sender::connect(self, to, STREAM, wait)
+    }
+
+    /// A mailbox for messages of any number of senders.
+    pub fn bind_mailbox(
+        &self,
+        item: &str,
+        options: mailbox::MailboxOptions,
+    ) -> Result<mailbox::Receiver<H>, OpenError> {
+        mailbox::Receiver::bind(self, item, options)
+    }
+
+    /// Connects to a mailbox.
+    pub fn connect_mailbox(
+        &self,
+        to: &str,
+        wait: Wait,
+    ) -> Result<mailbox::Sender<H>, ConnectError> {
+        mailbox::Sender::connect(self, to, wait)
     }
 
     /// An area of that many bytes which any number of senders write, and room for that many tags

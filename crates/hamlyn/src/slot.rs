@@ -10,7 +10,7 @@ use hamlyn_host::Destination;
 use hamlyn_ring::area::Area;
 
 use crate::queue::Queue;
-use crate::ticket::{OutsideTicket, Ticket};
+use crate::ticket::{OutsideTicket, Ticket, TicketKind};
 
 /// An open slot, in its owner's hands. Closed by [`crate::Interface::close_slot`].
 #[derive(Debug)]
@@ -198,6 +198,7 @@ impl Slot {
             base: 0,
             length_bytes: self.length_bytes,
             counting: self.counting,
+            kind: TicketKind::Slot,
         }
     }
 }

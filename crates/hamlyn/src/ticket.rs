@@ -19,9 +19,22 @@ pub(crate) const FIELDS_BYTES: usize = TICKET_BYTES - 4;
 const VERSION: u8 = 1;
 /// Flag: the slot's accumulators have 64 bits.
 const WIDE: u8 = 1;
+/// Flag: the place is a port.
+const PORT: u8 = 2;
 
 // A datagram's metadata are eight bytes and a reply ticket.
 const _: () = assert!(TICKET_BYTES + 8 <= USER_METADATA_BYTES);
+
+/// The kind of place that a ticket leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum TicketKind {
+    /// A part of a slot.
+    #[default]
+    Slot,
+    /// A port ([`crate::port`]). Its name is in the field of the slot, its group in that of the
+    /// base, and the length is that of the longest message.
+    Port,
+}
 
 /// The right to send to one place. See the module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +53,8 @@ pub struct Ticket {
     pub length_bytes: u64,
     /// Width of the slot's accumulators.
     pub counting: Counting,
+    /// The kind of place.
+    pub kind: TicketKind,
 }
 
 /// Bytes that are no ticket.
@@ -94,12 +109,14 @@ impl Ticket {
         })
     }
 
-    /// The offset in the slot of a message at `offset` in the ticket.
+    /// The offset in the slot of a message at `offset` in the ticket. A port has none but zero, for
+    /// which it has its group.
     #[inline]
     pub(crate) fn place(&self, offset: u64, length_bytes: u64) -> Result<u64, OutsideTicket> {
+        let is_place = self.kind == TicketKind::Slot || offset == 0;
         match offset.checked_add(length_bytes) {
             // It wraps only if the fields were made up here; then the place is wrong, no more.
-            Some(end) if end <= self.length_bytes => Ok(self.base.wrapping_add(offset)),
+            Some(end) if end <= self.length_bytes && is_place => Ok(self.base.wrapping_add(offset)),
             _ => Err(OutsideTicket {
                 offset,
                 length_bytes,
@@ -121,10 +138,10 @@ impl Ticket {
     pub(crate) fn fields(&self) -> [u8; FIELDS_BYTES] {
         let mut bytes = [0; FIELDS_BYTES];
         bytes[0] = VERSION;
-        bytes[1] = if self.counting == Counting::Bits64 {
-            WIDE
-        } else {
-            0
+        bytes[1] = match (self.kind, self.counting) {
+            (TicketKind::Port, _) => PORT,
+            (TicketKind::Slot, Counting::Bits64) => WIDE,
+            (TicketKind::Slot, Counting::Bits32) => 0,
         };
         bytes[2..4].copy_from_slice(&self.metadata_index.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.destination.node.to_le_bytes());
@@ -164,13 +181,14 @@ impl Ticket {
         if bytes[0] != VERSION {
             return Err(TicketError::Version { found: bytes[0] });
         }
-        let counting = match bytes[1] {
-            0 => Counting::Bits32,
-            WIDE => Counting::Bits64,
+        let (kind, counting) = match bytes[1] {
+            0 => (TicketKind::Slot, Counting::Bits32),
+            WIDE => (TicketKind::Slot, Counting::Bits64),
+            PORT => (TicketKind::Port, Counting::Bits32),
             _ => return Err(TicketError::Impossible { field: "flags" }),
         };
         let (base, length_bytes) = (word(32), word(40));
-        if base.checked_add(length_bytes).is_none() {
+        if kind == TicketKind::Slot && base.checked_add(length_bytes).is_none() {
             return Err(TicketError::Impossible { field: "bounds" });
         }
         Ok(Ticket {
@@ -185,6 +203,7 @@ impl Ticket {
             base,
             length_bytes,
             counting,
+            kind,
         })
     }
 }

@@ -16,6 +16,7 @@ mod hostile_single;
 mod latest_value;
 mod many_peers;
 mod passed_tags;
+mod ports;
 mod protocol_faults;
 mod rounds;
 mod services;

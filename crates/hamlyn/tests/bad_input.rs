@@ -12,6 +12,7 @@ use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::{ConnectError, HostError};
 use hamlyn::stream::{SEED_BYTES, StreamOptions, StreamSeed};
 use hamlyn::ticket::TICKET_BYTES;
+use hamlyn::ticket::TicketKind;
 use hamlyn::{
     Address, Destination, FenceError, Manager, ManagerOptions, NewSlot, OpenError, ReceiveError,
     Ticket, TicketError, Wait, datagram, group, stream, tagged_write,
@@ -35,20 +36,23 @@ fn tickets() -> impl Strategy<Value = Ticket> {
         any::<u16>(),
         any::<u64>(),
         bounds,
-        any::<bool>(),
+        0..3,
     )
         .prop_map(
-            |(destination, slot, metadata_index, key, (base, length_bytes), wide)| Ticket {
+            |(destination, slot, metadata_index, key, (base, length_bytes), kind)| Ticket {
                 destination,
                 slot: SlotName::from_bits(slot),
                 metadata_index,
                 key: Key::from_bits(key),
                 base,
                 length_bytes,
-                counting: if wide {
-                    Counting::Bits64
-                } else {
-                    Counting::Bits32
+                counting: match kind {
+                    0 => Counting::Bits64,
+                    _ => Counting::Bits32,
+                },
+                kind: match kind {
+                    2 => TicketKind::Port,
+                    _ => TicketKind::Slot,
                 },
             },
         )

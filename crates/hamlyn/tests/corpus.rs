@@ -61,6 +61,7 @@ fn tickets() -> Vec<(&'static str, Ticket)> {
         base: 0,
         length_bytes: 4096,
         counting: Counting::Bits32,
+        kind: hamlyn::ticket::TicketKind::Slot,
     };
     vec![
         ("plain", plain),
@@ -90,6 +91,7 @@ fn tickets() -> Vec<(&'static str, Ticket)> {
             "wide",
             Ticket {
                 counting: Counting::Bits64,
+                kind: hamlyn::ticket::TicketKind::Slot,
                 ..plain
             },
         ),

@@ -199,6 +199,7 @@ fn try_to_send<H: Host>(victim: &Manager<H>, data: &[u8]) -> Result<(), SendErro
         base: 0,
         length_bytes: u64::MAX,
         counting: Default::default(),
+        kind: Default::default(),
     };
     let Ok(target) = victim.session().target(&ticket, Wait::Poll) else {
         return Ok(());

@@ -9,16 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hamlyn_engine::limits::{
-    MORE_WORDS, PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD,
-    SHORT_WORDS, USER_METADATA_BYTES,
+    HANDLERS_MAX, MORE_WORDS, PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN, SHORT_BYTES_MAX,
+    SHORT_BYTES_WITH_WORD, SHORT_WORDS, USER_METADATA_BYTES,
 };
 use hamlyn_engine::memory::{self, Area as _, Denied, Part, ShortData, ShortSource, Unsent};
 use hamlyn_engine::operation::{REQUEST_WORDS, ShortRequest, leading_words};
-use hamlyn_engine::packet::{Address, Header, Short, short_words};
+use hamlyn_engine::packet::{Address, Flags, Header, Kind, PortAddress, Short, short_words};
+use hamlyn_engine::port::InPlace;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::cells::{Cell, FLAG_MASK, SharedCell, SharedCells, SharedLine};
+use hamlyn_ring::cells::{
+    CONTINUED_BYTES, CONTINUED_WORDS, Cell, FLAG_MASK, SharedCell, SharedCells, SharedLine,
+};
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::duplex::{DuplexReceiver, DuplexSender, LineOrder};
 use hamlyn_ring::geometry::{Geometry, MESSAGE_CELLS_MAX};
@@ -29,8 +32,9 @@ use hamlyn_ring::streaming::StreamingHeuristic;
 
 use crate::cell::{self, Data, INLINE_BYTES, Metadata, Placement};
 use crate::copy_policy::CopyPolicy;
+use crate::message_cell::{self, Abbreviations, MessageHead};
 use crate::short_cell::{self, ShortInCell, ShortInCells};
-use crate::{LinkError, LinkFault, Refused, report};
+use crate::{LinkError, LinkFault, MessageInPlace, Refused, report};
 
 /// A packet that takes more cells goes through the payload arena while its receiver is behind.
 const CELLS_IF_BEHIND: u64 = 2;
@@ -81,6 +85,7 @@ pub(crate) struct Outgoing {
     cells_bytes_max: u64,
     /// The number of cells sent that continue others.
     continued: u64,
+    abbreviations: Abbreviations,
     copy_policy: CopyPolicy,
     reports: ReportReader<SharedReports>,
     /// How many cells were sent when a fence was the last of them, and how many messages over the
@@ -115,6 +120,7 @@ impl Outgoing {
             cells_bytes_max: short_cell::bytes_in(true, geometry.message_cells())
                 .min((payload_max - cell::WORD_BYTES) as u64),
             continued: 0,
+            abbreviations: Abbreviations::default(),
             copy_policy: CopyPolicy::new(),
             reports,
             fenced: (0, 0),
@@ -256,6 +262,52 @@ impl Outgoing {
         let head = short_cell::encode_first(short);
         self.send_bytes_in_cells(cells, SHORT_BYTES_WITH_WORD, data, |_| head)
             .is_ok()
+    }
+
+    /// Sends a message to a port in cells, if its abbreviation stands for that and its data fit.
+    #[inline(always)]
+    pub(crate) fn try_send_message(&mut self, to: &PortAddress, handler: u16, data: &[u8]) -> bool {
+        if !self.abbreviations.has(to) || handler >= HANDLERS_MAX {
+            return false;
+        }
+        let head = MessageHead {
+            abbreviation: Abbreviations::number(to),
+            handler,
+            length_bytes: data.len() as u16,
+        };
+        if data.len() > message_cell::FIRST_BYTES {
+            return self.send_message_in_cells(head, data);
+        }
+        let room = match self.is_line_due() {
+            true => None,
+            false => match self.producer.room() {
+                Ok(room) => Some(room),
+                Err(_) => return false,
+            },
+        };
+        let cell = head.encode(data);
+        match room {
+            Some(room) => room.publish(cell),
+            None => return self.send_over_line(cell).is_ok(),
+        }
+        true
+    }
+
+    /// The same of one that takes several cells.
+    #[inline(never)]
+    fn send_message_in_cells(&mut self, head: MessageHead, data: &[u8]) -> bool {
+        let length = data.len() as u64;
+        let cells = message_cell::cells_of(length);
+        if length > message_cell::bytes_in(self.cells_max)
+            || length > self.payload_max as u64
+            || self.is_bulk(cells)
+        {
+            return false;
+        }
+        self.send_bytes_in_cells(cells, message_cell::FIRST_BYTES, data, |_| {
+            head.encode(data)
+        })
+        .is_ok()
     }
 
     /// Sends a request over the line, if that is due and we may write there; whether it was sent.
@@ -419,6 +471,30 @@ impl Outgoing {
             };
             return self.send_over_line(cell::encode(header, &placement));
         }
+        if header.kind == Kind::MESSAGE
+            && let [Part::Bytes(data)] = *parts
+            && header.flags == Flags::NONE
+            && metadata.is_empty()
+            && header.word < u64::from(HANDLERS_MAX)
+            && self.try_send_message(&PortAddress::of(header), header.word as u16, data)
+        {
+            return Ok(());
+        }
+        self.send_general(header, metadata, parts)?;
+        self.abbreviations.note(header);
+        Ok(())
+    }
+
+    /// Sends a packet that is not short.
+    #[inline(always)]
+    fn send_general(
+        &mut self,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, Area>],
+    ) -> Result<(), Unsent> {
+        let length: usize = parts.iter().map(Part::length_bytes).sum();
+        let placed = header.flags.is_placed();
         let window_bytes = self.producer.window_bytes();
         let in_word = if metadata.is_empty() {
             Some(Metadata::Word(0))
@@ -594,6 +670,7 @@ pub(crate) struct Incoming {
     cells_max: u32,
     /// The number of cells taken that continue others.
     continued: u64,
+    abbreviations: Abbreviations,
     streaming: StreamingHeuristic,
     reporter: Reporter<SharedReports>,
     line: DuplexReceiver<SharedLine>,
@@ -649,6 +726,7 @@ impl Incoming {
             payload_max,
             cells_max: geometry.message_cells(),
             continued: 0,
+            abbreviations: Abbreviations::default(),
             streaming: StreamingHeuristic::new(),
         })
     }
@@ -691,6 +769,67 @@ impl Incoming {
         }
         let first = short_cell::decode_short(length, cell);
         Some((cells, ShortInCells::new(first, &self.consumer)))
+    }
+
+    /// See [`crate::Shortcut::peek_message`].
+    #[inline(always)]
+    pub(crate) fn peek_message(&self) -> Option<MessageInPlace<'_>> {
+        let most = message_cell::SAID_MOST;
+        let (said, cells_max) = if self.is_line_next {
+            let taken = self.consumer.taken();
+            (self.line.look(message_cell::MESSAGE, most, taken)?.0, 1)
+        } else {
+            (
+                self.consumer.look(message_cell::MESSAGE, most)?.0,
+                self.cells_max,
+            )
+        };
+        let head = MessageHead::of(said);
+        let to = self.abbreviations.get(head.abbreviation)?;
+        let length_bytes = head.length_bytes;
+        if usize::from(length_bytes) > message_cell::FIRST_BYTES
+            && !self.is_whole(length_bytes, cells_max)
+        {
+            return None;
+        }
+        Some(MessageInPlace {
+            message: InPlace {
+                to,
+                handler: head.handler,
+            },
+            length_bytes,
+        })
+    }
+
+    /// True if the cells after the next one are there that a message of that length takes.
+    #[inline(never)]
+    fn is_whole(&self, length_bytes: u16, cells_max: u32) -> bool {
+        let length = u64::from(length_bytes);
+        let cells = message_cell::cells_of(length);
+        cells <= u64::from(cells_max)
+            && length <= self.payload_max as u64
+            && self.consumer.continues(cells).is_ok()
+    }
+
+    /// See [`crate::Shortcut::message_word`].
+    #[inline(always)]
+    pub(crate) fn message_word(&self, number: usize) -> u64 {
+        let words = match number.checked_sub(CONTINUED_WORDS) {
+            None if self.is_line_next => self.line.words(),
+            None => self.consumer.words(),
+            Some(after) => self.consumer.continuation(after / CONTINUED_WORDS),
+        };
+        words[number % CONTINUED_WORDS].load(Ordering::Relaxed)
+    }
+
+    /// See [`crate::Shortcut::message_done`].
+    #[inline(always)]
+    pub(crate) fn message_done(&mut self, length_bytes: u16) {
+        if usize::from(length_bytes) > message_cell::FIRST_BYTES {
+            self.cells_done(message_cell::cells_of(u64::from(length_bytes)));
+        } else {
+            self.short_done();
+        }
     }
 
     /// See [`crate::Shortcut::peek_request`].
@@ -768,8 +907,16 @@ impl Incoming {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
             return Ok(None);
         };
-        match cell::decode(&cell, self.cells_max, self.arena_bytes, self.payload_max) {
+        let (cells_max, payload_max) = (self.cells_max, self.payload_max);
+        let message = message_cell::decode(&cell, &self.abbreviations, cells_max, payload_max);
+        let is_message = message.is_some();
+        let decoded = message
+            .unwrap_or_else(|| cell::decode(&cell, cells_max, self.arena_bytes, payload_max));
+        match decoded {
             Ok((header, placement)) => {
+                if !is_message {
+                    self.abbreviations.note(&header);
+                }
                 let cells = placement.cells(header.length_bytes);
                 self.consumer
                     .continues(cells)
@@ -836,7 +983,10 @@ impl Incoming {
         };
         let (header, placement) = match short_cell::decode_copy(cell[0] & !FLAG_MASK, &cell, 1) {
             Some(short) => short?,
-            None => self.decode_from_line(&cell)?,
+            None => match message_cell::decode(&cell, &self.abbreviations, 1, self.payload_max) {
+                Some(message) => message?,
+                None => self.decode_from_line(&cell)?,
+            },
         };
         self.is_line_next = true;
         let result = self.show(header, placement, take, refusal_of);
@@ -1000,8 +1150,30 @@ impl memory::Payload<Area> for Carried<'_> {
                 debug_assert!(copied.is_ok(), "the placement was checked");
                 leading_words(&bytes)
             }
+            Data::Message([first, second, third, ..]) => [first, second, third],
             Data::Placed => [0; REQUEST_WORDS],
         }
+    }
+
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
+        let (first, first_bytes): (&[u64], _) = match &self.placement.data {
+            Data::PayloadArena(at) => {
+                let from = self.arena_offset + *at as usize;
+                let copied = self.mapping.copy_out(from, into);
+                return copied.map_err(|OutOfRange| Denied::OutOfArea);
+            }
+            Data::Cell(words) => (words, SHORT_BYTES_MAX),
+            Data::Cells { first, first_bytes } => (first, *first_bytes as usize),
+            Data::Message(words) => (words, message_cell::FIRST_BYTES),
+            Data::Placed => return Ok(()),
+        };
+        let (begin, more) = into.split_at_mut(first_bytes.min(into.len()));
+        copy_words(first.iter().copied(), begin);
+        for (number, into) in more.chunks_mut(CONTINUED_BYTES).enumerate() {
+            let words = self.ring.continuation(number).iter();
+            copy_words(words.map(|word| word.load(Ordering::Relaxed)), into);
+        }
+        Ok(())
     }
 
     #[inline(always)]
@@ -1029,8 +1201,15 @@ impl memory::Payload<Area> for Carried<'_> {
                 deposit_from_arena(self.streaming, self.mapping, from, area, offset, length)
             }
             // The engine asks for none.
-            Data::Placed => Ok(()),
+            Data::Placed | Data::Message(_) => Ok(()),
         }
+    }
+}
+
+/// Copies words to bytes, lowest byte first, as many as there are.
+fn copy_words(words: impl Iterator<Item = u64>, into: &mut [u8]) {
+    for (into, word) in into.chunks_mut(size_of::<u64>()).zip(words) {
+        into.copy_from_slice(&word.to_le_bytes()[..into.len()]);
     }
 }
 

@@ -14,7 +14,8 @@
 //! payload arena.
 //!
 //! The placement of such a packet has bit 8; without it, it is a short one, whose cell is another
-//! ([`crate::short_cell`]).
+//! ([`crate::short_cell`]). A cell with bit 128 there is a message's to a port
+//! ([`crate::message_cell`]).
 //!
 //! A cell whose placement is 4, and which says nothing else, is no packet but a *fence*: the
 //! receiving end returns the room of all cells before it, so that the sender knows that they were
@@ -28,10 +29,10 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_WORDS, USER_METADATA_BYTES};
 use hamlyn_engine::operation::{REQUEST_WORDS, ShortRequest};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, SlotName};
-use hamlyn_ring::cells::{Cell, CellInPlace, FLAG_MASK};
+use hamlyn_ring::cells::{CONTINUED_WORDS, Cell, CellInPlace, FLAG_MASK};
 use hamlyn_ring::shared::{LINE_BYTES, LINE_WORDS};
 
-use crate::{LinkFault, short_cell};
+use crate::{LinkFault, message_cell, short_cell};
 
 /// Bytes of data that fit into the cell of a packet that is not short.
 pub const INLINE_BYTES: usize = 16;
@@ -75,6 +76,9 @@ pub enum Data {
         /// How many bytes they are.
         first_bytes: u32,
     },
+    /// Those of a message to a port: in the cell, the bytes of these words, lowest first; and in the
+    /// cells after it.
+    Message([u64; CONTINUED_WORDS]),
     /// At this place of the payload arena.
     PayloadArena(u32),
     /// In their place: the header says that they were placed, and they do not travel.
@@ -107,6 +111,7 @@ impl Placement {
             Data::Cells { first_bytes, .. } => {
                 short_cell::cells_after(first_bytes as u64, length_bytes as u64)
             }
+            Data::Message(_) => message_cell::cells_of(length_bytes as u64),
             _ => 1,
         }
     }
@@ -141,7 +146,8 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
             bits |= BULK;
             place = offset;
         }
-        Data::Placed => {}
+        // A message that is not abbreviated has its data as any other packet.
+        Data::Placed | Data::Message(_) => {}
     }
     let mut word = header.word;
     match placement.metadata {

@@ -8,7 +8,7 @@
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
 use hamlyn_engine::operation::{REQUEST_WORDS, ShortRequest};
-use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::packet::{Header, PortAddress, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::area::Area;
@@ -120,6 +120,14 @@ impl TransmitEnd for EitherTransmit {
     fn try_send_in_cells(&mut self, short: &Short, data: &[u8]) -> bool {
         match self {
             Self::Pair(end) => end.try_send_in_cells(short, data),
+            Self::Udp(_) => false,
+        }
+    }
+
+    #[inline(always)]
+    fn try_send_message(&mut self, to: &PortAddress, handler: u16, data: &[u8]) -> bool {
+        match self {
+            Self::Pair(end) => end.try_send_message(to, handler, data),
             Self::Udp(_) => false,
         }
     }
@@ -237,6 +245,10 @@ impl Payload<Area> for EitherPayload<'_> {
     #[inline(always)]
     fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
         either!(self, payload => payload.deposit(area, offset))
+    }
+
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
+        either!(self, payload => payload.copy_to(into))
     }
 }
 

@@ -10,6 +10,7 @@ pub mod carrier;
 pub mod cell;
 mod copy_policy;
 pub mod either;
+pub mod message_cell;
 pub mod pair;
 mod report;
 pub mod short_cell;
@@ -22,8 +23,9 @@ use std::convert::Infallible;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_engine::memory::{Part, Payload, Unsent};
 use hamlyn_engine::operation::ShortRequest;
-use hamlyn_engine::packet::{Header, Short, ShortInPlace};
+use hamlyn_engine::packet::{Header, PortAddress, Short, ShortInPlace};
 use hamlyn_engine::point::Point;
+use hamlyn_engine::port::InPlace;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::Errno;
@@ -44,6 +46,9 @@ pub enum LinkFault {
     /// A cell placed its payload outside the shared memory, or was longer than agreed.
     #[error("the peer placed a payload outside the memory it shares with us")]
     Placement,
+    /// The peer sent a message to a port by an abbreviation that stands for none.
+    #[error("the peer used an abbreviation of a port that it had not said")]
+    Abbreviation,
     /// The peer returned credit for cells that it never received, or took some back.
     #[error("the peer returned impossible credit")]
     Credit,
@@ -126,6 +131,13 @@ pub trait TransmitEnd {
     /// Otherwise as [`TransmitEnd::try_send_short`].
     #[inline(always)]
     fn try_send_in_cells(&mut self, _short: &Short, _data: &[u8]) -> bool {
+        false
+    }
+
+    /// Offers a message to a port, of at most one packet, by the fast path: in cells, with an
+    /// abbreviation of the port. True if it was sent. Otherwise as [`TransmitEnd::try_send_short`].
+    #[inline(always)]
+    fn try_send_message(&mut self, _to: &PortAddress, _handler: u16, _data: &[u8]) -> bool {
         false
     }
 
@@ -294,6 +306,15 @@ pub trait ReceiveEnd {
     fn announce_sleep(&mut self);
 }
 
+/// A message to a port as it lies in its cells.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageInPlace<'a> {
+    /// Where to, and for which handler.
+    pub message: InPlace<'a>,
+    /// Its bytes of data.
+    pub length_bytes: u16,
+}
+
 /// The fast path to a packet that lies in a ring as a value (decision 0004).
 pub trait Shortcut {
     /// A short packet in its cell, with a word of metadata or without.
@@ -326,6 +347,28 @@ pub trait Shortcut {
         &self,
     ) -> Option<(u64, Self::InCells<'_, HAS_METADATA>)> {
         None
+    }
+
+    /// The next packet, if it is a message to a port in cells. Otherwise as
+    /// [`Shortcut::peek_short`].
+    #[inline(always)]
+    fn peek_message(&self) -> Option<MessageInPlace<'_>> {
+        None
+    }
+
+    /// A word of the data of the message that was last shown, by its number from 0 on, lowest byte
+    /// first: anything beyond the data, and another one at each look, if its sender writes it
+    /// anew.
+    #[inline(always)]
+    fn message_word(&self, number: usize) -> u64 {
+        let _ = number;
+        0
+    }
+
+    /// The message that was last shown is taken, which has so many bytes.
+    #[inline(always)]
+    fn message_done(&mut self, length_bytes: u16) {
+        let _ = length_bytes;
     }
 
     /// Whether [`Shortcut::peek_short`] overlooks whatever is there: until

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::operation::ShortRequest;
-use hamlyn_engine::packet::{Header, Short};
+use hamlyn_engine::packet::{Header, PortAddress, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::Errno;
@@ -30,7 +30,9 @@ use rustix::net::{SendFlags, send};
 use crate::carrier::{
     Carried, InCell, InCells, Incoming, LinePart, Outgoing, Stopped, check_payload_max,
 };
-use crate::{Link, LinkError, LinkFault, ReceiveEnd, Refused, Shortcut, TransmitEnd};
+use crate::{
+    Link, LinkError, LinkFault, MessageInPlace, ReceiveEnd, Refused, Shortcut, TransmitEnd,
+};
 
 /// Payload limit of a link that was not told otherwise.
 pub const PAYLOAD_MAX_DEFAULT_BYTES: usize = 64 << 10;
@@ -326,6 +328,15 @@ impl TransmitEnd for PairTransmit {
     }
 
     #[inline(always)]
+    fn try_send_message(&mut self, to: &PortAddress, handler: u16, data: &[u8]) -> bool {
+        let is_sent = self.outgoing.try_send_message(to, handler, data);
+        if is_sent {
+            self.wake();
+        }
+        is_sent
+    }
+
+    #[inline(always)]
     fn try_send_request(&mut self, request: &ShortRequest) -> bool {
         let is_sent = self.outgoing.try_send_request(request);
         if is_sent {
@@ -490,6 +501,21 @@ impl Shortcut for PairReceive {
     #[inline(always)]
     fn peek_in_cells<const HAS_METADATA: bool>(&self) -> Option<(u64, InCells<'_, HAS_METADATA>)> {
         self.incoming.peek_in_cells()
+    }
+
+    #[inline(always)]
+    fn peek_message(&self) -> Option<MessageInPlace<'_>> {
+        self.incoming.peek_message()
+    }
+
+    #[inline(always)]
+    fn message_word(&self, number: usize) -> u64 {
+        self.incoming.message_word(number)
+    }
+
+    #[inline(always)]
+    fn message_done(&mut self, length_bytes: u16) {
+        self.incoming.message_done(length_bytes);
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 //!
 //! | word | bits |
 //! |---|---|
-//! | 0 | slot 32, metadata index 16, reason 8, unused 8 |
+//! | 0 | slot or port 32, metadata index 16, reason 8, kind 8 |
 //! | 1 | offset |
 //! | 2 | data length 32, unused 32 |
 //! | 3 | the word |
@@ -22,7 +22,8 @@ pub(crate) fn encode(header: &Header, reason: Refusal) -> Report {
     [
         u64::from(header.slot.to_bits())
             | u64::from(header.metadata_index) << 32
-            | u64::from(reason as u8) << 48,
+            | u64::from(reason as u8) << 48
+            | u64::from(header.kind.0) << 56,
         header.offset,
         u64::from(header.length_bytes),
         header.word,
@@ -40,7 +41,7 @@ pub(crate) fn decode(report: &Report) -> (Header, Return) {
         word: report[3],
         metadata_length_bytes: 0,
         flags: Flags::NONE,
-        kind: Kind::WRITE,
+        kind: Kind((report[0] >> 56) as u8),
     };
     (header, Return::of_code((report[0] >> 48) as u8))
 }
@@ -56,7 +57,7 @@ mod tests {
         fn any_words_are_a_report(report in any::<Report>()) {
             let (header, reason) = decode(&report);
             if let Return::Refused(reason) = reason {
-                let plain = [report[0] & (u64::MAX >> 8), report[1], u64::from(report[2] as u32), report[3]];
+                let plain = [report[0], report[1], u64::from(report[2] as u32), report[3]];
                 prop_assert_eq!(encode(&header, reason), plain);
             } else {
                 prop_assert!(usize::from((report[0] >> 48) as u8) >= Refusal::ALL.len());

@@ -325,6 +325,15 @@ impl SharedLine {
     }
 }
 
+impl SharedLine {
+    /// Its words, but for the first one.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &[AtomicU64; CONTINUED_WORDS] {
+        let [_, words @ ..] = self.line.line(0);
+        words
+    }
+}
+
 impl LineMemory for SharedLine {
     type InPlace<'a> = SharedCell<'a>;
 

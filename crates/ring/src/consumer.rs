@@ -285,6 +285,13 @@ impl<M: CellMemory> Consumer<M> {
 }
 
 impl Consumer<SharedCells> {
+    /// The words of the next cell, but for the first word. The producer may write them at any time.
+    #[inline(always)]
+    pub fn words(&self) -> &[AtomicU64; CONTINUED_WORDS] {
+        let [_, words @ ..] = self.memory.lines.line(self.at_bytes);
+        words
+    }
+
     /// The words of a cell that continues the next one, by its number from 0 on, but for the first
     /// word. The producer may write them at any time.
     #[inline(always)]

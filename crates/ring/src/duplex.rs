@@ -24,7 +24,9 @@
 //! its way to itself, or has its messages taken out of order. Each message is checked as one from a
 //! ring.
 
-use crate::cells::{Cell, FLAG_MASK, LineMemory};
+use core::sync::atomic::AtomicU64;
+
+use crate::cells::{CONTINUED_WORDS, Cell, FLAG_MASK, LineMemory, SharedLine};
 use crate::geometry::CELLS_MAX;
 
 const NUMBER_BITS: u32 = 8;
@@ -227,6 +229,14 @@ impl<M: LineMemory> DuplexReceiver<M> {
     #[cold]
     pub fn close(&mut self) {
         (self.expected, self.is_closed) = (NEVER, true);
+    }
+}
+
+impl DuplexReceiver<SharedLine> {
+    /// The words of the line, but for the first word. The sender may write them at any time.
+    #[inline(always)]
+    pub fn words(&self) -> &[AtomicU64; CONTINUED_WORDS] {
+        self.memory.words()
     }
 }
 

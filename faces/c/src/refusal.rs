@@ -58,6 +58,16 @@ pub enum Refusal {
     RefusedMisaligned = 20,
     /// More requests of one link than are answered at a time.
     RefusedTooManyRequests = 21,
+    /// No port of that name is open.
+    RefusedPortClosed = 22,
+    /// The port is of another group than the message.
+    RefusedWrongGroup = 23,
+    /// The port has no handler of that number.
+    RefusedNoSuchHandler = 24,
+    /// The port is parked: its owner keeps no memory ready for it.
+    RefusedNotResident = 25,
+    /// The messages that wait at the port, together or those of this sender, leave no room.
+    RefusedQueueFull = 26,
 }
 
 // The numbers are those of the library.
@@ -82,8 +92,8 @@ const _: () = assert!(Refusal::RefusedNotGranted as u32 == Reason::NotGranted as
 const _: () = assert!(Refusal::RefusedBadRequest as u32 == Reason::BadRequest as u32);
 const _: () = assert!(Refusal::RefusedNoSuchOperation as u32 == Reason::NoSuchOperation as u32);
 const _: () = assert!(Refusal::RefusedMisaligned as u32 == Reason::Misaligned as u32);
-const _: () = assert!(Refusal::RefusedTooManyRequests as u32 == Reason::TooManyRequests as u32);
-const _: () = assert!(Reason::ALL.len() == 22);
+const _: () = assert!(Refusal::RefusedQueueFull as u32 == Reason::QueueFull as u32);
+const _: () = assert!(Reason::ALL.len() == 27);
 
 /// How many packets this manager's interface has refused for that reason, a number of hamlyn_refusal.
 #[unsafe(no_mangle)]

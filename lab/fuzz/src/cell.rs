@@ -1,14 +1,20 @@
 //! Arbitrary bytes as a cell of a ring. For any bytes: no panic, and what is accepted lies in the
 //! bulk, is as long as was agreed at most, and looks the same when it is written again.
 
-use hamlyn_engine::limits::{SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD, USER_METADATA_BYTES};
-use hamlyn_engine::packet::{Address, Short, ShortInPlace};
+use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::{
+    HANDLERS_MAX, SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD, USER_METADATA_BYTES,
+};
+use hamlyn_engine::packet::{Address, PortAddress, PortName, Short, ShortInPlace};
 use hamlyn_link::LinkFault;
 use hamlyn_link::cell::{
     DATA_ALIGNMENT_BYTES, Data, Metadata, Placement, WORD_BYTES, decode, encode, is_fence,
 };
+use hamlyn_link::message_cell::{
+    Abbreviations, FIRST_BYTES, MessageHead, decode as decode_message,
+};
 use hamlyn_link::short_cell::{bytes_in_one, decode_short, encode_first, encode_short, first_word};
-use hamlyn_ring::cells::{FLAG_MASK, number_in};
+use hamlyn_ring::cells::{Cell, FLAG_MASK, number_in};
 use hamlyn_ring::geometry::MESSAGE_CELLS_MAX;
 
 /// Of a short packet in several cells, the bytes in the first one.
@@ -31,6 +37,9 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
             .fold(0, |word, &byte| word << 8 | u64::from(byte));
     }
     let cells = [1, 2, MESSAGE_CELLS_MAX][usize::from(*choice) / 9 % 3];
+    if let Some(decoded) = message(&cell, cells, payload_max_bytes) {
+        return Some(decoded);
+    }
     let decoded = decode(&cell, cells, arena_bytes, payload_max_bytes);
     assert!(!is_fence(&cell) || decoded.is_err(), "a fence is no packet");
     let said = cell[0] & !FLAG_MASK;
@@ -70,6 +79,7 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
             let taken = placement.cells(header.length_bytes);
             assert!(taken > 1 && taken <= u64::from(cells));
         }
+        Data::Message(_) => panic!("a message, and no message's cell: {placement:?}"),
         Data::PayloadArena(at) => {
             assert!(at as usize + length <= arena_bytes);
             assert!((at as usize).is_multiple_of(DATA_ALIGNMENT_BYTES));
@@ -84,7 +94,7 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
                     assert!(at as usize + metadata_length <= data_at as usize)
                 }
                 Data::Placed => {}
-                Data::Cell(_) | Data::Cells { .. } => {
+                Data::Cell(_) | Data::Cells { .. } | Data::Message(_) => {
                     panic!("metadata in the bulk and data in the cell: {placement:?}")
                 }
             }
@@ -122,5 +132,53 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
         decode(&again, cells, arena_bytes, payload_max_bytes),
         Ok((header, placement))
     );
+    Some(Ok(placement))
+}
+
+/// The cell as a message's, of which the abbreviations with even numbers stand for ports. What is
+/// accepted is no longer than was agreed, is a message to the port that the abbreviation stands
+/// for, and looks the same when it is written again.
+fn message(
+    cell: &Cell,
+    cells: u32,
+    payload_max_bytes: usize,
+) -> Option<Result<Placement, LinkFault>> {
+    let to = |number: u32| PortAddress {
+        port: PortName::from_bits(number | 0x0300),
+        key: Key::from_bits(u64::from(number) << 20),
+        group: u64::MAX - u64::from(number),
+    };
+    let mut abbreviations = Abbreviations::default();
+    for number in (0..256).step_by(2) {
+        abbreviations.note(&to(number).header(0, 0));
+    }
+    let decoded = decode_message(cell, &abbreviations, cells, payload_max_bytes)?;
+    let (header, placement) = match decoded {
+        Ok(accepted) => accepted,
+        Err(fault) => return Some(Err(fault)),
+    };
+    let head = MessageHead::of_cell(cell).expect("it was a message");
+    assert_eq!(
+        header,
+        to(head.abbreviation.into()).header(head.handler.into(), head.length_bytes.into())
+    );
+    assert!(head.abbreviation % 2 == 0 && head.handler < HANDLERS_MAX);
+    assert!(header.length_bytes as usize <= payload_max_bytes);
+    assert!(placement.cells(header.length_bytes) <= u64::from(cells));
+    let Data::Message(words) = placement.data else {
+        panic!("a message with its data elsewhere: {placement:?}");
+    };
+    let mut bytes = [0; CELL_BYTES];
+    for (into, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+        *into = word.to_le_bytes();
+    }
+    let length = usize::from(head.length_bytes).min(FIRST_BYTES);
+    let again = head.encode(&bytes[..length]);
+    assert_eq!(again[0], cell[0] & !FLAG_MASK);
+    for (at, (again, cell)) in again.iter().zip(cell).enumerate().skip(1) {
+        let left = length.saturating_sub(8 * (at - 1)).min(8) as u32;
+        let mask = u64::MAX.checked_shr(64 - 8 * left).unwrap_or(0);
+        assert_eq!(*again, cell & mask, "word {at}");
+    }
     Some(Ok(placement))
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::memory::{Area, Denied, LinkId, NoWindow, Payload};
+use hamlyn_engine::memory::{Area, Denied, LinkId, NoWindow, Payload, copy_all};
 use hamlyn_engine::metadata::{MetadataArea, Permission};
 use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
@@ -77,6 +77,10 @@ impl Payload<Memory> for Bytes<'_> {
 
     fn deposit(&self, area: &Memory, offset: u64) -> Result<(), Denied> {
         area.write(offset, self.0)
+    }
+
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
+        copy_all(self.0, into)
     }
 }
 

@@ -114,7 +114,7 @@ fn whole(message: &Message, metadata: &[u8], data_bytes: u32) -> Option<Header> 
     let is_fast = header.is_fast();
     if metadata.len() > USER_METADATA_BYTES
         || is_fast && !metadata.is_empty()
-        || header.offset.checked_add(u64::from(data_bytes)).is_none()
+        || header.ends_beyond(u64::from(data_bytes))
     {
         return None;
     }

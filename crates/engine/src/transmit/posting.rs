@@ -247,7 +247,7 @@ pub(super) fn segmenter(
             length_bytes: metadata.len(),
         });
     }
-    if data_bytes > MESSAGE_BYTES_MAX || message.header.offset.checked_add(data_bytes).is_none() {
+    if data_bytes > MESSAGE_BYTES_MAX || message.header.ends_beyond(data_bytes) {
         return Err(PostError::TooLong);
     }
     let too_long = data_bytes > payload_max_bytes as u64 && !message.header.flags.is_placed();

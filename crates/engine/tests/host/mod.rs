@@ -14,7 +14,7 @@ use hamlyn_engine::counting::{Counting, Share};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{
-    Area, Denied, LinkId, Part, Payload, ShortSource, TxLinks, Unsent, Window,
+    Area, Denied, LinkId, Part, Payload, ShortSource, TxLinks, Unsent, Window, copy_all,
 };
 use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
@@ -204,6 +204,10 @@ impl Payload<VecArea> for Packet {
 
     fn deposit(&self, area: &VecArea, offset: u64) -> Result<(), Denied> {
         area.write(offset, &self.data)
+    }
+
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
+        copy_all(&self.data, into)
     }
 }
 

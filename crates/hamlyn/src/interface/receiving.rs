@@ -7,7 +7,7 @@ use std::time::Duration;
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::point::Point;
-use hamlyn_engine::receive::Awaited;
+use hamlyn_engine::receive::{Awaited, Receiver};
 use hamlyn_engine::receive_observer::ReceiveObserver;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_host::{Driver, Host, HostError};
@@ -223,13 +223,22 @@ impl<H: Host> Interface<H> {
     /// Whether a poll would do nothing, told in a few instructions where there is but one link: a
     /// caller that waits for that link looks all the more often.
     fn is_silent(&mut self, queue: &Queue) -> bool {
+        self.is_silent_while(|receiver| queue.empty_at == receiver.announced())
+    }
+
+    /// The same, for a caller that knows as long as `is_empty` that nothing waits for it.
+    #[inline(always)]
+    pub(super) fn is_silent_while(
+        &mut self,
+        is_empty: impl FnOnce(&Receiver<Area, H::ReceiveObserver>) -> bool,
+    ) -> bool {
         if self.is_asked() {
             return false;
         }
         let (Half::Own(inbound), Half::Own(outbound)) = (&mut self.inbound, &self.outbound) else {
             return false;
         };
-        queue.empty_at == inbound.receiver.announced()
+        is_empty(&inbound.receiver)
             && !inbound.receiver.owes_answers()
             && inbound.is_silent()
             && !outbound.transmitter.is_waiting()
@@ -263,7 +272,7 @@ impl<H: Host> Interface<H> {
 
     /// As [`Interface::poll`], but stops at the first packet that announces itself in `waiting`,
     /// which must be empty, and returns that notification.
-    fn poll_for(&mut self, waiting: Option<QueueId>) -> Polled {
+    pub(super) fn poll_for(&mut self, waiting: Option<QueueId>) -> Polled {
         self.poll_with(waiting, waiting.is_none())
     }
 

@@ -5,13 +5,11 @@
 //! [`Interface::send_at_once`] in several, or as one packet. All others take the general one,
 //! [`Interface::try_send`], and [`Interface::send_some`] for those too long for the work queue.
 
-use hamlyn_engine::limits::DIRECT_BYTES_MAX;
 use hamlyn_engine::memory::{LinkId, TxLinks as _};
 use hamlyn_engine::packet::Short;
-use hamlyn_engine::point::Point;
 use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
-use hamlyn_engine::transmit::{Message as EngineMessage, SendProgress};
+use hamlyn_engine::transmit::SendProgress;
 use hamlyn_host::Host;
 use hamlyn_ring::lending::ImportedRegion;
 
@@ -20,7 +18,7 @@ use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::Half;
 use crate::message::{Message, Sending, Target, compose_at};
-use crate::outbound::{Outbound, Withheld};
+use crate::outbound::Outbound;
 
 /// How often a short message is tried before it is queued.
 const SHORT_TRIES: u32 = 128;
@@ -225,7 +223,7 @@ impl<H: Host> Interface<H> {
         }
         let length = message.data.len() as u64;
         let offset = target.ticket.place(message.offset, length)?;
-        let posted = self.post(terminus, target, message, offset);
+        let posted = self.halves(terminus).1.post(target, message, offset);
         if self.sleepers.is_any() {
             self.wake_sleepers_for_credit();
         }
@@ -243,9 +241,18 @@ impl<H: Host> Interface<H> {
 
     fn is_one_packet(&self, link: LinkId, message: &Message<'_>) -> bool {
         let payload_bytes = message.data.len() + message.metadata.len();
-        let payload_max = |outbound: &Outbound<_, _>| outbound.tx_links.payload_max_bytes(link);
-        let payload_max = self.outbound.read(payload_max);
+        let payload_max = self.packet_bytes_max(link);
         payload_max.is_some_and(|payload_max| payload_bytes <= payload_max)
+    }
+
+    /// The longest payload of a packet of that link, metadata and data together, in bytes; nothing
+    /// if the link has ended.
+    pub fn packet_bytes_max(&self, link: LinkId) -> Option<usize> {
+        if self.is_forked() {
+            return None;
+        }
+        let payload_max = |outbound: &Outbound<_, _>| outbound.tx_links.payload_max_bytes(link);
+        self.outbound.read(payload_max)
     }
 
     /// Sends a message that is one packet, if nothing stands in its way, by a transmit half that is
@@ -330,65 +337,6 @@ impl<H: Host> Interface<H> {
     pub(crate) fn has_room(&self, terminus: TerminusId, link: LinkId) -> bool {
         let has_room = |outbound: &Outbound<_, _>| outbound.transmitter.has_room(terminus, link);
         self.outbound.read(has_room) != Ok(false)
-    }
-
-    /// Sends what goes at once, queues what may wait. With a network processor that transmits,
-    /// all that may wait is queued for it, and only what is too long for that goes at once.
-    #[inline(always)]
-    fn post(
-        &mut self,
-        terminus: TerminusId,
-        target: &Target,
-        message: &Message<'_>,
-        offset: u64,
-    ) -> Result<SendHandle, PostError> {
-        let Some(outbound) = self.outbound.own() else {
-            return self.post_shared(terminus, &compose_at(target, message, offset), message);
-        };
-        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-        let posting = || compose_at(target, message, offset);
-        let (metadata, data) = (message.metadata, message.data);
-        let posted = transmitter.post_made(terminus, posting, metadata, data, tx_links)?;
-        Ok(posted.handle)
-    }
-
-    #[inline(never)]
-    fn post_shared(
-        &mut self,
-        terminus: TerminusId,
-        posting: &EngineMessage,
-        message: &Message<'_>,
-    ) -> Result<SendHandle, PostError> {
-        let (metadata, data) = (message.metadata, message.data);
-        if let Half::Lent(handoff_lock) = &self.outbound {
-            let mut outbound = handoff_lock.enter_soon();
-            let outbound = &mut *outbound;
-            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            let posted = transmitter.post(terminus, posting, metadata, data, tx_links)?;
-            return Ok(posted.handle);
-        }
-        let is_left = data.len() <= DIRECT_BYTES_MAX;
-        if is_left {
-            H::passes(Point::HandedOver);
-        }
-        let (posted, has_broken) = self.outbound.lock(|outbound| {
-            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            let posted = if is_left {
-                transmitter.post(terminus, posting, metadata, data, &mut Withheld(tx_links))
-            } else {
-                transmitter.post(terminus, posting, metadata, data, tx_links)
-            };
-            (posted, tx_links.has_broken())
-        });
-        // It sends what was queued, and sees to links that were found broken. A message that found
-        // no room gives it nothing to do: it would look in vain, wake this thread, and be woken
-        // again.
-        if let Some(processor) = &self.processor
-            && (posted.is_ok() || has_broken)
-        {
-            processor.exchange.post();
-        }
-        Ok(posted?.handle)
     }
 
     /// Begins a message that is too long to be queued; nothing if others wait for the link still.

@@ -5,6 +5,8 @@ use hamlyn_host::Host;
 
 use super::Session;
 use crate::error::ReceiveError;
+use crate::interface::Outbox;
+use crate::port::{Port, PortMessage};
 use crate::queue::Queue;
 use crate::wait::Wait;
 
@@ -17,5 +19,43 @@ impl<H: Host> Session<'_, H> {
     ) -> Result<Option<Notification>, ReceiveError> {
         self.check()?;
         self.wait_for(wait, |session| Ok(session.next_notification(queue)?))
+    }
+
+    /// Waits for a message of the port. Nothing if none came in time. See
+    /// [`Interface::next_message`].
+    ///
+    /// [`Interface::next_message`]: crate::Interface::next_message
+    pub fn recv_message<'a>(
+        &'a mut self,
+        port: &'a mut Port,
+        wait: Wait,
+    ) -> Result<Option<PortMessage<'a, H>>, ReceiveError> {
+        let mut arrived = None;
+        let found = self.wait_for(wait, |session| {
+            arrived = session.in_place(port);
+            let is_found = arrived.is_some() || session.find_message(port);
+            Ok::<_, ReceiveError>(is_found.then_some(()))
+        })?;
+        Ok(found.and_then(|()| self.shown(port, arrived)))
+    }
+
+    /// Waits until messages of the port are there, and hands them to `handle`, at most so many; how
+    /// many, none if none came in time. `handle` sends over the manager's terminus. See
+    /// [`Interface::drain_messages`].
+    ///
+    /// [`Interface::drain_messages`]: crate::Interface::drain_messages
+    pub fn await_messages(
+        &mut self,
+        port: &mut Port,
+        most: usize,
+        wait: Wait,
+        mut handle: impl FnMut(&PortMessage<'_, H>, &mut Outbox<'_, H>),
+    ) -> Result<usize, ReceiveError> {
+        let terminus = self.terminus();
+        let drained = self.wait_for(wait, |session| {
+            let count = session.drain_messages(port, terminus, most, &mut handle)?;
+            Ok::<_, ReceiveError>((count > 0).then_some(count))
+        })?;
+        Ok(drained.unwrap_or(0))
     }
 }

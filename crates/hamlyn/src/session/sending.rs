@@ -7,6 +7,7 @@ use hamlyn_host::{Host, HostError};
 use super::Session;
 use crate::error::SendError;
 use crate::interface::TransmitterOf;
+use crate::interface::ports::to_handler;
 use crate::message::Sending;
 use crate::message::{Message, Target};
 use crate::wait::Wait;
@@ -85,6 +86,24 @@ impl<H: Host> Session<'_, H> {
         match self.send_at_once(terminus, target, message) {
             Some(handle) => Ok(handle),
             None => self.send_waiting(terminus, target, message, wait),
+        }
+    }
+
+    /// Sends a message to a port, for a handler, over the manager's terminus. Otherwise like
+    /// [`Session::send_msg`]; a message that is longer than a packet of the link is an error.
+    #[inline(always)]
+    pub fn send_message(
+        &mut self,
+        target: &Target,
+        handler: u16,
+        data: &[u8],
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        self.check()?;
+        let terminus = self.core.terminus();
+        match self.send_message_at_once(terminus, target, handler, data) {
+            Some(handle) => Ok(handle),
+            None => self.send_waiting(terminus, target, &to_handler(handler, data), wait),
         }
     }
 

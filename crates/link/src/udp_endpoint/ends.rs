@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::memory::{Denied, Part, Payload, Unsent};
+use hamlyn_engine::memory::{Denied, Part, Payload, Unsent, copy_all};
 use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::refusal::Refusal;
@@ -224,6 +224,10 @@ impl Payload<Area> for ReceivedPayload<'_> {
 
     fn deposit(&self, area: &Area, offset: u64) -> Result<(), Denied> {
         area.write_at(offset, self.data)
+    }
+
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
+        copy_all(self.data, into)
     }
 }
 

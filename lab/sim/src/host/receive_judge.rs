@@ -14,7 +14,8 @@ use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{Area as _, LinkId, Payload};
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::{Header, Short, SlotName};
+use hamlyn_engine::packet::{Header, Kind, PortAddress, Short, SlotName};
+use hamlyn_engine::port::queue_of;
 use hamlyn_engine::receive::{Received, ShortReceived};
 use hamlyn_engine::receive_observer::{ReceiveEvent, ReceiveObserver, SlotChange};
 use hamlyn_engine::refusal::{Refusal, Refusals};
@@ -214,6 +215,7 @@ impl ReceiveJudge {
         if !is_alone {
             self.change_entry(&packet, found.is_ok());
         }
+        let port = PortAddress::of(header).port;
         let waiting = packet.waiting;
         let waiting =
             waiting.and_then(|waiting| self.queues.iter().position(|known| *known == waiting));
@@ -223,6 +225,7 @@ impl ReceiveJudge {
             data: &packet.data,
             from: packet.from,
             waiting,
+            port: (packet.waiting == Some(queue_of(port))).then_some(port),
         });
         outcome.check(header, found)?;
         self.check_announced(header)?;
@@ -238,7 +241,8 @@ impl ReceiveJudge {
             let changed = operating::changed(header, &packet.data, &place.before[at..end]);
             return packet.check_place(&changed);
         }
-        let is_written = found.is_ok() && !header.flags.is_placed();
+        let is_message = header.kind == Kind::MESSAGE;
+        let is_written = found.is_ok() && !header.flags.is_placed() && !is_message;
         packet.check_place(if is_written { &packet.data } else { &[] })
     }
 
@@ -281,6 +285,7 @@ impl ReceiveJudge {
             ReceiveEvent::Done { reception, .. } => Some(match reception {
                 Ok(Received::Deposited) => "a part of a message judged",
                 Ok(Received::Asked) => "a one-sided operation judged",
+                Ok(_) if packet.header.kind == Kind::MESSAGE => "a message to a port judged",
                 Ok(_) => "a packet judged",
                 Err(_) => "a refused packet judged",
             }),
@@ -499,6 +504,19 @@ impl ReceiveObserver<Area> for ReceiveJudge {
                 refusals,
             } => self.done(reception).and_then(|()| self.count(refusals)),
             ReceiveEvent::DoneShort(received) => self.short_done(received),
+            ReceiveEvent::PortOpened { name, options } => {
+                self.model.port_opened(name, options);
+                Ok(())
+            }
+            ReceiveEvent::PortChanged { name, change } => {
+                self.model.port_changed(name, change);
+                Ok(())
+            }
+            ReceiveEvent::MessagePopped {
+                name,
+                arrived,
+                bytes,
+            } => self.model.message_popped(name, arrived, bytes),
         };
         kernel::with_if_any(|kernel| {
             if let Some(seen) = seen {

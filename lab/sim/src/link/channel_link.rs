@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{SHORT_BYTES_WITH_WORD, USER_METADATA_BYTES};
-use hamlyn_engine::memory::{Denied, Part, Payload, ShortSource, Unsent};
+use hamlyn_engine::memory::{Denied, Part, Payload, ShortSource, Unsent, copy_all};
 use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, Short, ShortInPlace, short_words};
 use hamlyn_engine::point::Point;
@@ -404,6 +404,10 @@ impl Payload<Area> for Carried<'_> {
             return Ok(());
         }
         area.write_at(offset, self.0.data())
+    }
+
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
+        copy_all(self.0.data(), into)
     }
 
     fn passes(&self, point: Point) {

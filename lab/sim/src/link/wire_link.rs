@@ -319,6 +319,13 @@ impl Payload<Area> for Carried<'_> {
         }
     }
 
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
+        match self {
+            Self::Channel(payload) => payload.copy_to(into),
+            Self::Wire(payload) => payload.copy_to(into),
+        }
+    }
+
     fn passes(&self, point: Point) {
         kernel::pass(point);
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{
-    Area, Denied, LinkId, NoWindow, Part, Payload, TxLinks, Unsent, Window,
+    Area, Denied, LinkId, NoWindow, Part, Payload, TxLinks, Unsent, Window, copy_all,
 };
 use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::Header;
@@ -96,6 +96,10 @@ impl Payload<Memory> for Arriving<'_> {
 
     fn deposit(&self, area: &Memory, offset: u64) -> Result<(), Denied> {
         area.write(offset, &self.packet.data)
+    }
+
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
+        copy_all(&self.packet.data, into)
     }
 
     fn passes(&self, point: Point) {

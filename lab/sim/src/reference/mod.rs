@@ -28,6 +28,7 @@ pub mod delivery;
 mod entry;
 pub mod memory;
 pub mod operating;
+mod ports;
 pub mod publishing;
 mod queue;
 pub mod receiving;

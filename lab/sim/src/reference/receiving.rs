@@ -13,8 +13,10 @@ use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::{MetadataEntry, Permission};
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_engine::packet::{Flags, Header, Kind, PortAddress, PortName, SlotName};
+use hamlyn_engine::port::{Arrived, PortOptions};
 use hamlyn_engine::receive::Received;
+use hamlyn_engine::receive_observer::PortChange;
 use hamlyn_engine::refusal::{Refusal, Refusals};
 use hamlyn_engine::slot::{Mode, Rights};
 
@@ -22,6 +24,7 @@ use super::Violation;
 use super::entry::{Entries, Entry};
 use super::memory::{Memory, StoreId};
 use super::operating::{self, Answers};
+use super::ports::Ports;
 use super::queue::Queue;
 
 /// What became of a packet.
@@ -89,6 +92,8 @@ pub struct Arrival<'a> {
     pub from: LinkId,
     /// Number of the queue whose next notification is handed over instead of queued.
     pub waiting: Option<usize>,
+    /// The port whose next message is handed over instead of queued.
+    pub port: Option<PortName>,
 }
 
 /// What a packet must have done.
@@ -130,6 +135,7 @@ pub struct Receiving {
     queues: Vec<Queue>,
     refusals: Counts,
     answers: Answers,
+    ports: Ports,
 }
 
 impl Default for Receiving {
@@ -151,6 +157,40 @@ impl Receiving {
             queues: Vec::new(),
             refusals: no_counts(),
             answers: Answers::default(),
+            ports: Ports::default(),
+        }
+    }
+
+    /// The owner opened a port.
+    pub fn port_opened(&mut self, name: PortName, options: PortOptions) {
+        self.ports.opened(name, options);
+    }
+
+    /// The owner changed a port that was open.
+    pub fn port_changed(&mut self, name: PortName, change: PortChange) {
+        self.ports.changed(name, change);
+    }
+
+    /// The owner took out the next message that waited at a port.
+    pub fn message_popped(
+        &mut self,
+        name: PortName,
+        arrived: Arrived,
+        bytes: &[u8],
+    ) -> Result<(), Violation> {
+        self.ports.popped(name, arrived, bytes)
+    }
+
+    fn message_arrived(&mut self, arrival: &Arrival<'_>) -> Outcome {
+        let name = PortAddress::of(arrival.header).port;
+        let reception = self.ports.arrived(arrival, arrival.port == Some(name));
+        if let Err(reason) = reception {
+            self.refusals[reason as usize] += 1;
+        }
+        Outcome {
+            reception,
+            written: None,
+            completed: None,
         }
     }
 
@@ -330,6 +370,10 @@ impl Receiving {
 
     /// A packet came in: what it must do. From now on that is how things are.
     pub fn packet_arrived(&mut self, arrival: &Arrival<'_>) -> Outcome {
+        let is_message = arrival.header.kind == Kind::MESSAGE;
+        if is_message && self.receive_enable == ReceiveEnable::Open {
+            return self.message_arrived(arrival);
+        }
         let is_request = operating::is_request(arrival.header);
         let refusal = match is_request && self.receive_enable == ReceiveEnable::Open {
             true => self.request_refusal(arrival),
@@ -339,7 +383,8 @@ impl Receiving {
             None if is_request => self.carry_out(arrival),
             None => self.accept(arrival),
             Some(reason) => {
-                let counted = self.slots.get_mut(&arrival.header.slot);
+                let name = (!is_message).then_some(arrival.header.slot);
+                let counted = name.and_then(|name| self.slots.get_mut(&name));
                 let counts = counted.map(|slot| &mut slot.refusals);
                 for counts in [Some(&mut self.refusals), counts].into_iter().flatten() {
                     counts[reason as usize] += 1;

@@ -3,7 +3,8 @@
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::Permission;
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::{Header, SlotName};
+use hamlyn_engine::packet::{Header, PortName, SlotName};
+use hamlyn_engine::port::Arrived;
 use hamlyn_engine::receive::Received;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::terminus::Completion;
@@ -67,6 +68,16 @@ pub enum Violation {
         expected: String,
         /// What it is.
         found: String,
+    },
+    /// A message came out of a port that was not due, or with other bytes.
+    #[error("{port} gave {found:?}, but it must give {expected:?} with its own bytes")]
+    Message {
+        /// The port.
+        port: PortName,
+        /// What was due.
+        expected: Option<Arrived>,
+        /// What came.
+        found: Arrived,
     },
     /// A notification came that was not due, another one, or none though one was due.
     #[error("queue {queue} gave {found:?}, but it must give {expected:?}")]

@@ -114,6 +114,7 @@ impl Driver {
             data: &packet.data,
             from: packet.from,
             waiting,
+            port: None,
         });
         let (found, is_awaited) = self.take(packet, waiting);
         self.figures.arrived += 1;

@@ -2,7 +2,7 @@
 //! engine may ask for anything, and it is the model that judges.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
-use hamlyn_engine::memory::{Area, Denied, LinkId, Part, Payload, TxLinks, Unsent};
+use hamlyn_engine::memory::{Area, Denied, LinkId, Part, Payload, TxLinks, Unsent, copy_all};
 use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_engine::packet::Header;
 
@@ -51,6 +51,10 @@ impl Payload<VecArea> for Packet {
 
     fn deposit(&self, area: &VecArea, offset: u64) -> Result<(), Denied> {
         area.write(offset, &self.data)
+    }
+
+    fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
+        copy_all(&self.data, into)
     }
 }
 

@@ -185,6 +185,7 @@ impl Strangers {
             base,
             length_bytes,
             counting: Counting::Bits32,
+            kind: hamlyn::ticket::TicketKind::Slot,
         };
         let mut ticket = good;
         match random.below(14) {
@@ -266,6 +267,7 @@ impl Strangers {
             data: &data,
             from: target.link(),
             waiting: None,
+            port: None,
         });
         // A silent message shows by nothing.
         let looks = match expected.reception {

@@ -90,6 +90,7 @@ impl Sender {
                 item: None,
                 initiator: None,
                 slots: vec![self.slot.name()],
+                port: None,
                 queue: Some(self.queue.id()),
                 class: None,
                 place: None,

@@ -24,6 +24,7 @@ fn seed(pieces: u32, piece_shift: u32, key: u64) -> StreamSeed {
             base: 0,
             length_bytes: u64::from(pieces) * u64::from(piece_bytes),
             counting: Counting::Bits32,
+            kind: crate::ticket::TicketKind::Slot,
         },
         pieces,
         piece_bytes,

@@ -1,0 +1,465 @@
+//! Ports: places that receive without memory of the application (decision 49).
+//!
+//! A message to a port names a handler, brings its bytes in one packet, and is read where it lies.
+//! One that its owner does not take in turn waits in the port's queue, which is bounded, also for
+//! each sender; beyond the bound it is refused by name. A port that is *parked* takes none, and
+//! remembers who knocked.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::key::Key;
+use crate::limits::{
+    HANDLERS_MAX, KNOCKS_MAX, PORT_QUEUE_BYTES_MAX, PORT_QUEUE_UNIT_BYTES, PORTS_MAX,
+};
+use crate::memory::{Area, LinkId, Payload};
+use crate::packet::{Header, PortAddress, PortName, SlotName};
+use crate::refusal::{Refusal, Refusals};
+use crate::slot::QueueId;
+use crate::table::{Name, Table};
+
+/// What a port is opened with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortOptions {
+    /// The protection key.
+    pub key: Key,
+    /// The group of those who may send to it.
+    pub group: u64,
+    /// Handlers it has, numbered from 0 on.
+    pub handlers: u16,
+    /// Bytes that its queue holds. A message counts 64 bytes for each that it begins, at least 64.
+    pub queue_bytes: u32,
+    /// Bytes that messages of one link may take there.
+    pub peer_bytes: u32,
+}
+
+/// A port could not be opened or used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PortError {
+    /// A number of handlers that no port has.
+    #[error("{0} handlers: a port has from 1 to {HANDLERS_MAX}")]
+    Handlers(u16),
+    /// A queue of a length that no port has.
+    #[error("a queue of {0} bytes: from {PORT_QUEUE_UNIT_BYTES} to {PORT_QUEUE_BYTES_MAX}")]
+    QueueBytes(u32),
+    /// All ports are in use.
+    #[error("all {PORTS_MAX} ports are in use: close one")]
+    TooMany,
+    /// The port does not exist (any more).
+    #[error("{0} is not open")]
+    NotOpen(PortName),
+    /// The interface is that of the process from which the caller was forked.
+    #[error(
+        "the port is of an interface that was opened before this process was forked: open a manager of its own in the child"
+    )]
+    Forked,
+}
+
+/// What the owner can learn of a port.
+#[derive(Clone, Copy, Debug)]
+pub struct PortInfo {
+    /// Its handlers.
+    pub handlers: u16,
+    /// Bytes that its queue holds.
+    pub queue_bytes: u32,
+    /// True if it is parked.
+    pub is_parked: bool,
+    /// Messages that wait in its queue.
+    pub waiting: usize,
+    /// Bytes that these take of it.
+    pub waiting_bytes: u32,
+    /// Messages that were put into its queue so far, as they were not taken in turn.
+    pub queued: u64,
+    /// Packets refused, by reason.
+    pub refusals: Refusals,
+}
+
+/// A message of a port, whose bytes are in the memory of its owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrived {
+    /// The handler that it is for.
+    pub handler: u16,
+    /// Its number of bytes.
+    pub length_bytes: u32,
+    /// The link over which it came.
+    pub from: LinkId,
+}
+
+/// A message of a port as it lies where its sender can still write.
+#[derive(Clone, Copy, Debug)]
+pub struct InPlace<'a> {
+    /// Where to.
+    pub to: &'a PortAddress,
+    /// The handler, which may be none of the port.
+    pub handler: u16,
+}
+
+/// The queue that a caller of [`Receiver::receive`](crate::receive::Receiver::receive) waits for,
+/// if it waits for messages of that port.
+pub const fn queue_of(port: PortName) -> QueueId {
+    // No queue of notifications has such a name.
+    QueueId::new(Name {
+        index: port.0.index() as u32,
+        generation: 1 << 31 | port.0.generation() as u32,
+    })
+}
+
+/// A message that waits.
+#[derive(Debug)]
+struct Waiting {
+    arrived: Arrived,
+    /// Where it begins.
+    at: u32,
+    /// What is free again when it is taken: its bytes, and those skipped before them, as it lies in
+    /// one piece.
+    taken_bytes: u32,
+}
+
+/// The bytes that a message of that length counts in a queue: units that it begins, one at least.
+const fn counted_bytes(length_bytes: u32) -> u32 {
+    const UNIT: u32 = PORT_QUEUE_UNIT_BYTES;
+    match length_bytes {
+        0 => UNIT,
+        _ => length_bytes.saturating_add(UNIT - 1) / UNIT * UNIT,
+    }
+}
+
+/// Messages that wait, in order, each in one piece.
+#[derive(Debug)]
+struct MessageQueue {
+    bytes: Box<[u8]>,
+    waiting: VecDeque<Waiting>,
+    /// Where the next one may begin.
+    end: u32,
+    used_bytes: u32,
+    peer_bytes: u32,
+    /// Bytes that messages of a link take, by the index of the link; of which generation it is.
+    peers: Vec<(u32, u32)>,
+    queued: u64,
+}
+
+impl MessageQueue {
+    fn new(queue_bytes: u32, peer_bytes: u32) -> Self {
+        let most = (queue_bytes / PORT_QUEUE_UNIT_BYTES) as usize;
+        Self {
+            bytes: vec![0; queue_bytes as usize].into_boxed_slice(),
+            waiting: VecDeque::with_capacity(most),
+            end: 0,
+            used_bytes: 0,
+            peer_bytes,
+            peers: Vec::new(),
+            queued: 0,
+        }
+    }
+
+    /// What the messages of that link take.
+    fn peer(&mut self, from: LinkId) -> &mut u32 {
+        let index = from.index as usize;
+        if self.peers.len() <= index {
+            self.peers.resize(index + 1, (0, 0));
+        }
+        let (generation, bytes) = &mut self.peers[index];
+        if *generation != from.generation {
+            (*generation, *bytes) = (from.generation, 0);
+        }
+        bytes
+    }
+
+    /// Puts in a message, which `fill` stores.
+    fn push(
+        &mut self,
+        arrived: Arrived,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let capacity = self.bytes.len() as u32;
+        let needed = counted_bytes(arrived.length_bytes);
+        let allowed = self.peer_bytes;
+        if needed > capacity || needed > allowed.saturating_sub(*self.peer(arrived.from)) {
+            return Err(Refusal::QueueFull);
+        }
+        if self.used_bytes == 0 {
+            // The first lines stay warm.
+            self.end = 0;
+        }
+        let skipped = if capacity - self.end < needed {
+            capacity - self.end
+        } else {
+            0
+        };
+        if skipped + needed > capacity - self.used_bytes {
+            return Err(Refusal::QueueFull);
+        }
+        let at = (self.end + skipped) % capacity;
+        let place = at as usize..(at + arrived.length_bytes) as usize;
+        fill(self.bytes.get_mut(place).ok_or(Refusal::QueueFull)?)?;
+        *self.peer(arrived.from) += needed;
+        self.end = (at + needed) % capacity;
+        self.used_bytes += skipped + needed;
+        self.queued += 1;
+        self.waiting.push_back(Waiting {
+            arrived,
+            at,
+            taken_bytes: skipped + needed,
+        });
+        Ok(())
+    }
+
+    /// Takes out the next message, whose bytes `read` is shown.
+    fn pop(&mut self, read: impl FnOnce(&[u8])) -> Option<Arrived> {
+        let Waiting {
+            arrived,
+            at,
+            taken_bytes,
+        } = self.waiting.pop_front()?;
+        read(&self.bytes[at as usize..(at + arrived.length_bytes) as usize]);
+        self.used_bytes -= taken_bytes;
+        let needed = counted_bytes(arrived.length_bytes);
+        // A new link may have the place of the one over which it came.
+        if let Some((generation, bytes)) = self.peers.get_mut(arrived.from.index as usize)
+            && *generation == arrived.from.generation
+        {
+            *bytes -= needed;
+        }
+        Some(arrived)
+    }
+}
+
+/// An open port as the reception path sees it.
+#[derive(Debug)]
+pub(crate) struct Port {
+    key: Key,
+    group: u64,
+    handlers: u16,
+    /// True if a message may be read where it lies: the port is not parked, and none waits.
+    takes_in_place: bool,
+    is_parked: bool,
+    queue: MessageQueue,
+    /// The senders that were refused while it was parked, each once.
+    knocks: VecDeque<LinkId>,
+    refusals: Box<Refusals>,
+}
+
+impl Port {
+    fn update(&mut self) {
+        self.takes_in_place = !self.is_parked && self.queue.waiting.is_empty();
+    }
+
+    /// The handler of a message that may come in.
+    fn admit(&self, header: &Header) -> Result<u16, Refusal> {
+        let to = PortAddress::of(header);
+        if self.key != to.key {
+            return Err(Refusal::BadKey);
+        }
+        if self.group != to.group {
+            return Err(Refusal::WrongGroup);
+        }
+        if header.flags.0 != 0 {
+            return Err(Refusal::UnknownFlag);
+        }
+        if header.metadata_length_bytes != 0 || !header.is_fast() {
+            return Err(Refusal::BadMetadata);
+        }
+        match u16::try_from(header.word) {
+            Ok(handler) if handler < self.handlers => Ok(handler),
+            _ => Err(Refusal::NoSuchHandler),
+        }
+    }
+
+    fn knocked(&mut self, from: LinkId) {
+        if self.knocks.len() < KNOCKS_MAX && !self.knocks.contains(&from) {
+            self.knocks.push_back(from);
+        }
+    }
+}
+
+/// What became of a message.
+pub(crate) enum Taken {
+    /// It waits in its port's queue.
+    Queued,
+    /// It is the one that was waited for.
+    Handed(Arrived),
+}
+
+/// A port's name as the table has it.
+#[inline(always)]
+const fn place(name: PortName) -> Name {
+    Name {
+        index: name.0.index() as u32,
+        generation: name.0.generation() as u32,
+    }
+}
+
+/// The ports of an interface.
+#[derive(Debug)]
+pub(crate) struct PortTable {
+    ports: Table<Port, 16>,
+    /// The bytes of a message that was handed over.
+    handed: Vec<u8>,
+}
+
+impl PortTable {
+    pub(crate) fn new() -> Self {
+        Self {
+            ports: Table::new(PORTS_MAX, u16::MAX as u32),
+            handed: Vec::new(),
+        }
+    }
+
+    pub(crate) fn open(&mut self, options: &PortOptions) -> Result<PortName, PortError> {
+        let PortOptions {
+            key,
+            group,
+            handlers,
+            queue_bytes,
+            peer_bytes,
+        } = *options;
+        if handlers == 0 || handlers > HANDLERS_MAX {
+            return Err(PortError::Handlers(handlers));
+        }
+        if !(PORT_QUEUE_UNIT_BYTES..=PORT_QUEUE_BYTES_MAX).contains(&queue_bytes) {
+            return Err(PortError::QueueBytes(queue_bytes));
+        }
+        // In units, so that what is skipped at its end is, too.
+        let queue_bytes = queue_bytes.next_multiple_of(PORT_QUEUE_UNIT_BYTES);
+        let port = Port {
+            key,
+            group,
+            handlers,
+            takes_in_place: true,
+            is_parked: false,
+            queue: MessageQueue::new(queue_bytes, peer_bytes),
+            knocks: VecDeque::new(),
+            refusals: Box::default(),
+        };
+        let name = self.ports.insert(port).ok_or(PortError::TooMany)?;
+        Ok(PortName(SlotName::new(
+            name.index as u16,
+            name.generation as u16,
+        )))
+    }
+
+    pub(crate) fn close(&mut self, name: PortName) -> Result<(), PortError> {
+        let closed = self.ports.remove(place(name));
+        closed.map(drop).ok_or(PortError::NotOpen(name))
+    }
+
+    fn get_mut(&mut self, name: PortName) -> Result<&mut Port, PortError> {
+        self.ports
+            .get_mut(place(name))
+            .ok_or(PortError::NotOpen(name))
+    }
+
+    pub(crate) fn rekey(&mut self, name: PortName, key: Key) -> Result<(), PortError> {
+        self.get_mut(name)?.key = key;
+        Ok(())
+    }
+
+    pub(crate) fn park(&mut self, name: PortName, is_parked: bool) -> Result<(), PortError> {
+        let port = self.get_mut(name)?;
+        port.is_parked = is_parked;
+        port.update();
+        Ok(())
+    }
+
+    pub(crate) fn next_knock(&mut self, name: PortName) -> Result<Option<LinkId>, PortError> {
+        Ok(self.get_mut(name)?.knocks.pop_front())
+    }
+
+    pub(crate) fn info(&self, name: PortName) -> Result<PortInfo, PortError> {
+        let port = self.ports.get(place(name));
+        let port = port.ok_or(PortError::NotOpen(name))?;
+        Ok(PortInfo {
+            handlers: port.handlers,
+            queue_bytes: port.queue.bytes.len() as u32,
+            is_parked: port.is_parked,
+            waiting: port.queue.waiting.len(),
+            waiting_bytes: port.queue.used_bytes,
+            queued: port.queue.queued,
+            refusals: *port.refusals,
+        })
+    }
+
+    /// True if that message may be read where it lies: it is for that port, and the next one.
+    #[inline(always)]
+    pub(crate) fn takes_in_place(&self, name: PortName, message: &InPlace<'_>) -> bool {
+        let Some(port) = self.ports.stamped(u64::from(name.to_bits())) else {
+            return false;
+        };
+        let to = message.to;
+        to.port == name
+            && to.key == port.key
+            && to.group == port.group
+            && message.handler < port.handlers
+            && port.takes_in_place
+    }
+
+    /// True if no message waits at the port.
+    #[inline]
+    pub(crate) fn is_empty(&self, name: PortName) -> bool {
+        self.ports
+            .get(place(name))
+            .is_none_or(|port| port.queue.waiting.is_empty())
+    }
+
+    /// A message came.
+    pub(crate) fn receive<A: Area>(
+        &mut self,
+        from: LinkId,
+        header: &Header,
+        payload: &impl Payload<A>,
+        waiting: Option<QueueId>,
+    ) -> Result<Taken, Refusal> {
+        let name = PortAddress::of(header).port;
+        let port = self.ports.get_mut(place(name)).ok_or(Refusal::PortClosed)?;
+        let taken = port.admit(header).and_then(|handler| {
+            if port.is_parked {
+                port.knocked(from);
+                return Err(Refusal::NotResident);
+            }
+            let arrived = Arrived {
+                handler,
+                length_bytes: header.length_bytes,
+                from,
+            };
+            let copy = |into: &mut [u8]| payload.copy_to(into).map_err(|_| Refusal::OutOfBounds);
+            if waiting == Some(queue_of(name)) && port.takes_in_place {
+                let length = header.length_bytes as usize;
+                if self.handed.len() < length {
+                    self.handed.resize(length, 0);
+                }
+                copy(&mut self.handed[..length])?;
+                return Ok(Taken::Handed(arrived));
+            }
+            port.queue.push(arrived, copy)?;
+            port.update();
+            Ok(Taken::Queued)
+        });
+        taken.inspect_err(|&reason| port.refusals.add(reason))
+    }
+
+    /// Exchanges the bytes of the message that was handed over last for a buffer.
+    pub(crate) fn swap_handed(&mut self, buffer: &mut Vec<u8>) {
+        core::mem::swap(&mut self.handed, buffer);
+    }
+
+    /// Takes out the next message that waits, its bytes to the beginning of `buffer`, which grows
+    /// as needed.
+    pub(crate) fn pop(&mut self, name: PortName, buffer: &mut Vec<u8>) -> Option<Arrived> {
+        let port = self.ports.get_mut(place(name))?;
+        let arrived = port.queue.pop(|bytes| {
+            if buffer.len() < bytes.len() {
+                buffer.resize(bytes.len(), 0);
+            }
+            buffer[..bytes.len()].copy_from_slice(bytes);
+        });
+        port.update();
+        arrived
+    }
+}
+
+#[cfg(test)]
+#[path = "port/tests.rs"]
+mod tests;

@@ -1,0 +1,122 @@
+//! The receiving half and its ports ([`crate::port`]), apart from the way of deposits.
+
+use alloc::vec::Vec;
+
+use crate::key::Key;
+use crate::memory::{Area, LinkId, Payload};
+use crate::notification::Notification;
+use crate::packet::{Header, PortName};
+use crate::point::Point;
+use crate::port::{Arrived, InPlace, PortError, PortInfo, PortOptions, Taken};
+use crate::receive::{Received, Receiver};
+use crate::receive_observer::{PortChange, ReceiveEvent, ReceiveObserver};
+use crate::refusal::Refusal;
+use crate::slot::QueueId;
+
+impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
+    /// Opens a port. Allocates its queue.
+    pub fn open_port(&mut self, options: PortOptions) -> Result<PortName, PortError> {
+        let name = self.ports.open(&options)?;
+        self.tell(|| ReceiveEvent::PortOpened { name, options });
+        Ok(name)
+    }
+
+    /// Closes a port, with the messages that wait there: its name will never be good again.
+    pub fn close_port(&mut self, name: PortName) -> Result<(), PortError> {
+        self.ports.close(name)?;
+        self.port_changed(name, PortChange::Closed);
+        Ok(())
+    }
+
+    /// Changes a port's key; messages with the old one are refused. Those that wait stay.
+    pub fn rekey_port(&mut self, name: PortName, key: Key) -> Result<(), PortError> {
+        self.ports.rekey(name, key)?;
+        self.port_changed(name, PortChange::Rekeyed(key));
+        Ok(())
+    }
+
+    /// Parks a port, or ends that. A parked port refuses messages ([`Refusal::NotResident`]), and
+    /// remembers who sent them ([`Receiver::next_knock`]). Those that wait stay.
+    pub fn park_port(&mut self, name: PortName, is_parked: bool) -> Result<(), PortError> {
+        self.ports.park(name, is_parked)?;
+        self.port_changed(name, PortChange::Parked(is_parked));
+        Ok(())
+    }
+
+    fn port_changed(&mut self, name: PortName, change: PortChange) {
+        self.tell(|| ReceiveEvent::PortChanged { name, change });
+    }
+
+    /// A link whose message the port refused as it was parked. Each is named once until it is
+    /// asked for, and not more than [`KNOCKS_MAX`](crate::limits::KNOCKS_MAX) of them.
+    pub fn next_knock(&mut self, name: PortName) -> Result<Option<LinkId>, PortError> {
+        self.ports.next_knock(name)
+    }
+
+    /// What is known of a port.
+    pub fn port_info(&self, name: PortName) -> Result<PortInfo, PortError> {
+        self.ports.info(name)
+    }
+
+    /// True if no message waits at the port.
+    #[inline]
+    pub fn is_port_empty(&self, name: PortName) -> bool {
+        self.ports.is_empty(name)
+    }
+
+    /// The fast path: true if the message, which is the next of its link, may be read where it lies
+    /// on behalf of that port. False for any other message, and for one that is refused: then
+    /// [`Receiver::receive`] must decide.
+    #[inline(always)]
+    pub fn takes_in_place(&self, name: PortName, message: &InPlace<'_>) -> bool {
+        self.slots.is_receive_enabled() && self.ports.takes_in_place(name, message)
+    }
+
+    /// Takes out the next message that waits at the port, its bytes to the beginning of `buffer`,
+    /// which grows as needed.
+    pub fn pop_message(&mut self, name: PortName, buffer: &mut Vec<u8>) -> Option<Arrived> {
+        let arrived = self.ports.pop(name, buffer);
+        if let Some(arrived) = arrived {
+            self.tell(|| ReceiveEvent::MessagePopped {
+                name,
+                arrived,
+                bytes: &buffer[..arrived.length_bytes as usize],
+            });
+        }
+        arrived
+    }
+
+    /// Exchanges `buffer` for that of the message that [`Receiver::receive`] handed over last, which
+    /// is at its beginning.
+    pub fn swap_handed(&mut self, buffer: &mut Vec<u8>) {
+        self.ports.swap_handed(buffer);
+    }
+
+    /// A message to a port came.
+    pub(crate) fn receive_message<P: Payload<A>>(
+        &mut self,
+        from: LinkId,
+        header: &Header,
+        payload: &P,
+        waiting: Option<QueueId>,
+    ) -> Result<Received, Refusal> {
+        let taken = self.ports.receive(from, header, payload, waiting);
+        let received = taken.map(|taken| match taken {
+            Taken::Queued => {
+                self.announced += 1;
+                Received::Queued
+            }
+            Taken::Handed(arrived) => Received::Handed(Notification {
+                slot: header.slot,
+                metadata_index: header.metadata_index,
+                word: u64::from(arrived.handler) << 32 | u64::from(arrived.length_bytes),
+                from,
+            }),
+        });
+        payload.passes(match received {
+            Ok(_) => Point::Deposited(header.length_bytes),
+            Err(_) => Point::Refused,
+        });
+        received.inspect_err(|&reason| self.refusals.add(reason))
+    }
+}

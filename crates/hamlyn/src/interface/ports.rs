@@ -1,0 +1,298 @@
+//! An interface has ports: opens and parks them, shows their messages, and sends to those of
+//! others. The fast path shows a message where it lies; all else is moved to the port's memory.
+
+use hamlyn_engine::key::Key;
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::packet::PortName;
+use hamlyn_engine::port::{Arrived, PortError, PortInfo, PortOptions, queue_of};
+use hamlyn_engine::terminus::{SendHandle, TerminusId};
+use hamlyn_host::Host;
+use hamlyn_ring::forks::Forked;
+
+use super::{InboundOf, Interface, Outbox};
+use crate::error::{OpenError, ReceiveError, SendError};
+use crate::half::Half;
+use crate::message::{Message, Target};
+use crate::port::{MessagePlace, NewPort, Port, PortMessage};
+
+impl<H: Host> Interface<H> {
+    /// Opens a port. Allocates its queue, which takes memory only as it is used.
+    pub fn open_port(&mut self, new: NewPort) -> Result<Port, OpenError> {
+        let key = match new.key {
+            Some(key) => key,
+            None => self.new_key()?,
+        };
+        self.check()?;
+        let options = PortOptions {
+            key,
+            group: new.group,
+            handlers: new.handlers,
+            queue_bytes: new.queue_bytes,
+            peer_bytes: new.peer_bytes.unwrap_or(new.queue_bytes / 2).max(64),
+        };
+        let name = self
+            .inbound
+            .lock(|inbound| inbound.receiver.open_port(options))?;
+        Ok(Port {
+            name,
+            key,
+            group: new.group,
+            destination: self.identity(),
+            held: None,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Closes a port. Its tickets are worthless from now on, and messages that wait there are gone.
+    pub fn close_port(&mut self, port: Port) -> Result<(), PortError> {
+        self.check().map_err(|Forked| PortError::Forked)?;
+        self.inbound
+            .lock(|inbound| inbound.receiver.close_port(port.name))
+    }
+
+    pub(super) fn close_port_named(&mut self, name: PortName) {
+        let closed = self
+            .inbound
+            .lock(|inbound| inbound.receiver.close_port(name));
+        if let Err(error) = closed {
+            tracing::debug!(%error, "closing a port of an end point that is gone");
+        }
+    }
+
+    /// Gives the port that key, or a random one: tickets made before are worthless. Messages that
+    /// wait stay.
+    pub fn rekey_port(&mut self, port: &mut Port, key: Option<Key>) -> Result<(), OpenError> {
+        let key = match key {
+            Some(key) => key,
+            None => self.new_key()?,
+        };
+        self.check()?;
+        self.inbound
+            .lock(|inbound| inbound.receiver.rekey_port(port.name, key))?;
+        port.key = key;
+        Ok(())
+    }
+
+    /// Parks the port, or ends that. While it is parked, messages are refused
+    /// ([`Refusal::NotResident`]), and their senders noted; those that wait stay, and can be taken.
+    ///
+    /// [`Refusal::NotResident`]: crate::engine::Refusal::NotResident
+    pub fn park_port(&mut self, port: &Port, is_parked: bool) -> Result<(), PortError> {
+        self.check().map_err(|Forked| PortError::Forked)?;
+        self.inbound
+            .lock(|inbound| inbound.receiver.park_port(port.name, is_parked))
+    }
+
+    /// A link whose message was refused because the port was parked: each once until it is told
+    /// here, and 64 of them at most.
+    pub fn next_knock(&mut self, port: &Port) -> Result<Option<LinkId>, PortError> {
+        self.check().map_err(|Forked| PortError::Forked)?;
+        self.inbound
+            .lock(|inbound| inbound.receiver.next_knock(port.name))
+    }
+
+    /// The state of a port, with its refusals.
+    pub fn port_info(&self, port: &Port) -> Result<PortInfo, PortError> {
+        self.check().map_err(|Forked| PortError::Forked)?;
+        self.inbound
+            .read(|inbound| inbound.receiver.port_info(port.name))
+    }
+
+    /// The next message of the port, if there is one; the same one until it is disposed of. Moves
+    /// packets only if none is at hand. Does not block; allocates only if a longer message than
+    /// ever comes.
+    #[inline(always)]
+    pub fn next_message<'a>(
+        &'a mut self,
+        port: &'a mut Port,
+    ) -> Result<Option<PortMessage<'a, H>>, ReceiveError> {
+        self.check()?;
+        let arrived = match self.in_place(port) {
+            Some(arrived) => Some(arrived),
+            None if self.find_message(port) => None,
+            None => return Ok(None),
+        };
+        Ok(self.shown(port, arrived))
+    }
+
+    /// Hands the messages that are there to `handle`, one after the other, at most so many; how
+    /// many. `handle` may read the message where it lies, and send by the [`Outbox`], over that
+    /// terminus. Each is disposed of when it returns. Moves packets. Does not block.
+    #[inline]
+    pub fn drain_messages(
+        &mut self,
+        port: &mut Port,
+        terminus: TerminusId,
+        most: usize,
+        mut handle: impl FnMut(&PortMessage<'_, H>, &mut Outbox<'_, H>),
+    ) -> Result<usize, ReceiveError> {
+        self.check()?;
+        for count in 0..most {
+            let in_place = self.in_place(port);
+            if in_place.is_none() && !self.find_message(port) {
+                return Ok(count);
+            }
+            let (inbound, mut outbox) = self.halves(terminus);
+            if let Some(message) = shown(inbound, port, in_place) {
+                handle(&message, &mut outbox);
+                message.dispose();
+            }
+        }
+        Ok(most)
+    }
+
+    /// The message that is next of all, if it may be read where it lies.
+    #[inline(always)]
+    pub(crate) fn in_place(&mut self, port: &Port) -> Option<Arrived> {
+        if let Half::Own(inbound) = &mut self.inbound
+            && port.held.is_none()
+            && inbound.may_look()
+        {
+            return inbound.in_place(port.name);
+        }
+        None
+    }
+
+    /// Shows the message that was found.
+    #[inline(always)]
+    pub(crate) fn shown<'a>(
+        &'a mut self,
+        port: &'a mut Port,
+        in_place: Option<Arrived>,
+    ) -> Option<PortMessage<'a, H>> {
+        shown(&mut self.inbound, port, in_place)
+    }
+
+    /// Looks for a message that is not to be read where it lies, and moves it to the port's memory.
+    #[inline(never)]
+    pub(crate) fn find_message(&mut self, port: &mut Port) -> bool {
+        if port.held.is_some() {
+            return true;
+        }
+        self.host.looks();
+        if self.pop_message(port) {
+            return true;
+        }
+        let name = port.name;
+        if self.is_silent_while(|receiver| receiver.is_port_empty(name)) {
+            return false;
+        }
+        let polled = self.poll_for(Some(queue_of(port.name)));
+        if let Some(handed) = polled.handed {
+            port.held = Some(Arrived {
+                handler: (handed.word >> 32) as u16,
+                length_bytes: handed.word as u32,
+                from: handed.from,
+            });
+            let buffer = &mut port.buffer;
+            self.inbound
+                .lock(|inbound| inbound.receiver.swap_handed(buffer));
+            return true;
+        }
+        self.pop_message(port)
+    }
+
+    /// Moves the next message that waits in the port's queue to the port's memory.
+    fn pop_message(&mut self, port: &mut Port) -> bool {
+        let (name, buffer) = (port.name, &mut port.buffer);
+        port.held = self
+            .inbound
+            .lock(|inbound| inbound.receiver.pop_message(name, buffer));
+        port.held.is_some()
+    }
+
+    /// Moves the next message of the port to its memory, if there is one, and disposes of it there:
+    /// its bytes stay until the next one is looked for.
+    #[inline(always)]
+    pub(crate) fn take_message(&mut self, port: &mut Port) -> Option<Arrived> {
+        let arrived = self.in_place(port)?;
+        self.move_message(port, arrived);
+        Some(arrived)
+    }
+
+    #[inline]
+    fn move_message(&mut self, port: &mut Port, arrived: Arrived) {
+        let mut buffer = std::mem::take(&mut port.buffer);
+        if buffer.len() < arrived.length_bytes as usize {
+            buffer.resize(arrived.length_bytes as usize, 0);
+        }
+        if let Some(message) = self.shown(port, Some(arrived)) {
+            message.copy_to(&mut buffer);
+            message.dispose();
+        }
+        port.buffer = buffer;
+    }
+
+    /// The same, after a message that was not at hand.
+    #[inline(never)]
+    pub(crate) fn take_message_slowly(&mut self, port: &mut Port) -> Option<Arrived> {
+        if let Some(arrived) = self.take_message(port) {
+            return Some(arrived);
+        }
+        match self.find_message(port) {
+            true => port.held.take(),
+            false => None,
+        }
+    }
+
+    /// Sends a message to a port, for a handler, if nothing stands in its way, or queues it.
+    /// Otherwise like [`Interface::try_send`].
+    ///
+    /// # Errors
+    ///
+    /// Those of `try_send`; a message that is longer than a packet of the link is an error.
+    #[inline(always)]
+    pub fn try_send_message(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        handler: u16,
+        data: &[u8],
+    ) -> Result<Option<SendHandle>, SendError> {
+        self.check()?;
+        match self.send_message_at_once(terminus, target, handler, data) {
+            Some(handle) => Ok(Some(handle)),
+            None => self.send_general(terminus, target, &to_handler(handler, data)),
+        }
+    }
+
+    /// The fast path: sends a message to a port in cells.
+    #[inline(always)]
+    pub(crate) fn send_message_at_once(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        handler: u16,
+        data: &[u8],
+    ) -> Option<SendHandle> {
+        let to = target.port()?;
+        if self.is_asked() {
+            return None;
+        }
+        let outbound = self.outbound.own()?;
+        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+        transmitter.post_message(terminus, target.link, &to, handler, data, tx_links)
+    }
+}
+
+/// Shows the message that was found: in place, or in the port's memory.
+#[inline(always)]
+fn shown<'a, H: Host>(
+    inbound: &'a mut InboundOf<H>,
+    port: &'a mut Port,
+    in_place: Option<Arrived>,
+) -> Option<PortMessage<'a, H>> {
+    let (place, arrived) = match in_place {
+        Some(arrived) => (MessagePlace::InCells(inbound.own()?.shortcut()?), arrived),
+        None => {
+            let arrived = port.held?;
+            (MessagePlace::Held(port), arrived)
+        }
+    };
+    Some(PortMessage { place, arrived })
+}
+
+/// A message to a port, as one of the lower layer.
+pub(crate) fn to_handler(handler: u16, data: &[u8]) -> Message<'_> {
+    Message::new(data).word(handler.into())
+}

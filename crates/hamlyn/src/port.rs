@@ -1,0 +1,300 @@
+//! Ports: places that receive without memory of the application (decision 49).
+//!
+//! A message to a port names a *handler* and brings up to one packet of bytes. Its receiver reads
+//! it where it lies: [`Interface::next_message`] shows the next one, [`PortMessage::dispose`] has
+//! done with it. [`Interface::drain_messages`] hands one after the other to a function that may send.
+//!
+//! ```no_run
+//! use hamlyn::{NewPort, Wait};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let here = hamlyn::open("server")?;
+//! let mut session = here.session();
+//! let mut port = session.open_port(NewPort::new().handlers(8))?;
+//! session.offer("port", hamlyn::host::Supply::Always, &port.ticket().to_bytes())?;
+//! while let Some(message) = session.recv_message(&mut port, Wait::Forever)? {
+//!     println!("handler {}: {:#x}", message.handler(), message.word(0));
+//!     message.dispose();
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A message that is not taken in turn, because its receiver looks for another one, waits in the
+//! port's queue. The queue is bounded, for all senders together and for each; a message that finds
+//! no room there is refused ([`Refusal::QueueFull`]), and its sender learns it as of any refusal:
+//! by a fence, or [`Interface::next_undelivered`]. A receiver that asks for its messages in time
+//! refuses none. With a strategy by which a network processor receives, all messages go through the
+//! queue.
+//!
+//! A port that is *parked* refuses all messages ([`Refusal::NotResident`]), and notes who sent them
+//! ([`Interface::next_knock`]).
+//!
+//! [`Interface::next_message`]: crate::Interface::next_message
+//! [`Interface::drain_messages`]: crate::Interface::drain_messages
+//! [`Interface::next_knock`]: crate::Interface::next_knock
+//! [`Interface::next_undelivered`]: crate::Interface::next_undelivered
+//! [`Refusal::QueueFull`]: crate::engine::Refusal::QueueFull
+//! [`Refusal::NotResident`]: crate::engine::Refusal::NotResident
+
+use std::fmt;
+
+use hamlyn_engine::counting::Counting;
+use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::{FAST_INDEX, PACKET_PAYLOAD_MAX};
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::packet::{PortName, SlotName};
+use hamlyn_engine::port::Arrived;
+pub use hamlyn_engine::port::{PortError, PortInfo};
+use hamlyn_host::process::ProcessHost;
+use hamlyn_host::{Destination, Host};
+use hamlyn_link::{ReceiveEnd, Shortcut};
+
+use crate::interface::ReceiveEndOf;
+use crate::ticket::{Ticket, TicketKind};
+
+/// Bytes of a port's queue, unless set otherwise.
+const QUEUE_BYTES: u32 = 1 << 20;
+
+/// A port to be opened: by default with a random key, group 0, one handler, and a queue of 1 MiB
+/// of which the messages of one peer may take half.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewPort {
+    /// The key; a random one if none. Who knows it may send to the port.
+    pub key: Option<Key>,
+    /// The group of those who may send to it. A message of another group is refused by name. It is
+    /// no secret; the key is.
+    pub group: u64,
+    /// Handlers, numbered from 0 on: 1 to 4,096. A message for another one is refused.
+    pub handlers: u16,
+    /// Bytes of its queue, 64 to 2^30. A message there counts 64 for each 64 bytes that it begins,
+    /// and 64 at least. A longer one is refused if it is not taken in turn.
+    pub queue_bytes: u32,
+    /// Bytes of the queue that messages of one peer may take; half of it if none.
+    pub peer_bytes: Option<u32>,
+}
+
+impl Default for NewPort {
+    fn default() -> Self {
+        Self {
+            key: None,
+            group: 0,
+            handlers: 1,
+            queue_bytes: QUEUE_BYTES,
+            peer_bytes: None,
+        }
+    }
+}
+
+impl NewPort {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With that key.
+    #[must_use]
+    pub fn key(mut self, key: Key) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// For that group.
+    #[must_use]
+    pub fn group(mut self, group: u64) -> Self {
+        self.group = group;
+        self
+    }
+
+    /// With so many handlers.
+    #[must_use]
+    pub fn handlers(mut self, handlers: u16) -> Self {
+        self.handlers = handlers;
+        self
+    }
+
+    /// With a queue of so many bytes.
+    #[must_use]
+    pub fn queue_bytes(mut self, bytes: u32) -> Self {
+        self.queue_bytes = bytes;
+        self
+    }
+
+    /// With so many bytes of the queue for one peer.
+    #[must_use]
+    pub fn peer_bytes(mut self, bytes: u32) -> Self {
+        self.peer_bytes = Some(bytes);
+        self
+    }
+}
+
+/// An open port, in its owner's hands. Closed by [`crate::Interface::close_port`].
+#[derive(Debug)]
+pub struct Port {
+    pub(crate) name: PortName,
+    pub(crate) key: Key,
+    pub(crate) group: u64,
+    pub(crate) destination: Destination,
+    /// A message that was moved here, until it is disposed of: its bytes are the first of
+    /// `buffer`.
+    pub(crate) held: Option<Arrived>,
+    pub(crate) buffer: Vec<u8>,
+}
+
+impl Port {
+    /// Its name.
+    pub fn name(&self) -> PortName {
+        self.name
+    }
+
+    /// Its key.
+    pub fn key(&self) -> Key {
+        self.key
+    }
+
+    /// Its group.
+    pub fn group(&self) -> u64 {
+        self.group
+    }
+
+    /// A ticket for it. Good until its key is changed.
+    pub fn ticket(&self) -> Ticket {
+        Ticket {
+            destination: self.destination,
+            slot: SlotName::from_bits(self.name.to_bits()),
+            metadata_index: FAST_INDEX,
+            key: self.key,
+            base: self.group,
+            length_bytes: PACKET_PAYLOAD_MAX as u64,
+            counting: Counting::Bits32,
+            kind: TicketKind::Port,
+        }
+    }
+
+    /// The bytes of the message that was moved here last, of which it has so many.
+    #[inline(always)]
+    pub(crate) fn bytes(&self, length_bytes: u32) -> &[u8] {
+        self.buffer.get(..length_bytes as usize).unwrap_or(&[])
+    }
+}
+
+/// The next message of a port, as it lies there. It stays the next one until it is disposed of.
+///
+/// If it lies in its sender's ring ([`PortMessage::is_in_place`]), the sender can still write it:
+/// what is read twice may differ. Check what you have read, not what you read again.
+pub struct PortMessage<'a, H: Host = ProcessHost> {
+    pub(crate) place: MessagePlace<'a, <ReceiveEndOf<H> as ReceiveEnd>::Shortcut>,
+    pub(crate) arrived: Arrived,
+}
+
+/// Where a message lies.
+pub(crate) enum MessagePlace<'a, S> {
+    /// In the cells of its link, whose next packet it is.
+    InCells(&'a mut S),
+    /// In the memory of the port.
+    Held(&'a mut Port),
+}
+
+impl<H: Host> PortMessage<'_, H> {
+    /// The handler that it names, which the port has.
+    #[inline(always)]
+    pub fn handler(&self) -> u16 {
+        self.arrived.handler
+    }
+
+    /// Its number of bytes.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.arrived.length_bytes as usize
+    }
+
+    /// True if it has no bytes.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.arrived.length_bytes == 0
+    }
+
+    /// The link over which it came: [`crate::Interface::identity_of`] says who sent it.
+    #[inline(always)]
+    pub fn from(&self) -> LinkId {
+        self.arrived.from
+    }
+
+    /// True if its sender can still write it.
+    #[inline(always)]
+    pub fn is_in_place(&self) -> bool {
+        matches!(self.place, MessagePlace::InCells(_))
+    }
+
+    /// Eight of its bytes as a number, lowest first: those from eight times `number` on; zero
+    /// beyond its end.
+    #[inline(always)]
+    pub fn word(&self, number: usize) -> u64 {
+        const WORD_BYTES: usize = size_of::<u64>();
+        let left = self.len().saturating_sub(number.saturating_mul(WORD_BYTES));
+        if left == 0 {
+            return 0;
+        }
+        let word = match &self.place {
+            MessagePlace::InCells(shortcut) => shortcut.message_word(number),
+            MessagePlace::Held(port) => {
+                let bytes = &port.bytes(self.arrived.length_bytes)[number * WORD_BYTES..];
+                let mut word = [0; WORD_BYTES];
+                let there = bytes.len().min(WORD_BYTES);
+                word[..there].copy_from_slice(&bytes[..there]);
+                u64::from_le_bytes(word)
+            }
+        };
+        match WORD_BYTES.checked_sub(left) {
+            None | Some(0) => word,
+            Some(beyond) => word & u64::MAX >> (beyond * u8::BITS as usize),
+        }
+    }
+
+    /// Copies as many of its bytes as `into` holds, from the first on; how many.
+    pub fn copy_to(&self, into: &mut [u8]) -> usize {
+        let length = into.len().min(self.len());
+        let into = &mut into[..length];
+        match &self.place {
+            MessagePlace::InCells(shortcut) => {
+                for (number, into) in into.chunks_mut(size_of::<u64>()).enumerate() {
+                    let word = shortcut.message_word(number).to_le_bytes();
+                    into.copy_from_slice(&word[..into.len()]);
+                }
+            }
+            MessagePlace::Held(port) => {
+                into.copy_from_slice(&port.bytes(self.arrived.length_bytes)[..length]);
+            }
+        }
+        length
+    }
+
+    /// Its bytes, unless its sender can still write them.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match &self.place {
+            MessagePlace::InCells(_) => None,
+            MessagePlace::Held(port) => Some(port.bytes(self.arrived.length_bytes)),
+        }
+    }
+
+    /// Has done with it: its place is the sender's again, and the next message is shown.
+    #[inline(always)]
+    pub fn dispose(self) {
+        match self.place {
+            MessagePlace::InCells(shortcut) => {
+                shortcut.message_done(self.arrived.length_bytes as u16);
+            }
+            MessagePlace::Held(port) => port.held = None,
+        }
+    }
+}
+
+impl<H: Host> fmt::Debug for PortMessage<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PortMessage")
+            .field("handler", &self.handler())
+            .field("length_bytes", &self.len())
+            .field("from", &self.from())
+            .finish_non_exhaustive()
+    }
+}
