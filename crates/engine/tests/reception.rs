@@ -593,13 +593,18 @@ fn the_histories_reach_every_refusal_and_every_mode() {
             .map(|queue| queue.lost)
             .sum::<u64>();
     }
-    // Of areas in pieces, and of one-sided operations (`operations.rs`).
+    // Of areas in pieces, of one-sided operations (`operations.rs`), and of ports (`ports.rs`).
     let of_others = [
         Refusal::PlaceInUse,
         Refusal::BadRequest,
         Refusal::NoSuchOperation,
         Refusal::Misaligned,
         Refusal::TooManyRequests,
+        Refusal::PortClosed,
+        Refusal::WrongGroup,
+        Refusal::NoSuchHandler,
+        Refusal::NotResident,
+        Refusal::QueueFull,
     ];
     for reason in Refusal::ALL {
         let count = refused.get(&reason.to_string()).copied().unwrap_or(0);

@@ -150,8 +150,8 @@ pub fn forgery() -> impl Strategy<Value = Forgery> {
             any::<u64>()
         ]
         .prop_map(Forgery::Offset),
-        // Requests for one-sided operations have tests of their own.
-        prop_oneof![3_u8..0x40, 0x60_u8..].prop_map(Forgery::Kind),
+        // Messages to ports and requests for one-sided operations have tests of their own.
+        prop_oneof![4_u8..0x40, 0x60_u8..].prop_map(Forgery::Kind),
         prop_oneof![Just(2_u8), 2_u8..].prop_map(Forgery::Flags),
         (1_000_000_u32..).prop_map(Forgery::Length),
         prop_oneof![
