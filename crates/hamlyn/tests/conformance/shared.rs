@@ -23,6 +23,7 @@ mod modes;
 mod names;
 mod one_sided;
 mod peer;
+mod ports;
 mod services;
 mod stores;
 mod stream_races;

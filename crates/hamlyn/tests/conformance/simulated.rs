@@ -21,6 +21,7 @@ mod names;
 mod one_sided;
 mod peer;
 mod placing;
+mod ports;
 mod services;
 mod stores;
 mod stream_races;

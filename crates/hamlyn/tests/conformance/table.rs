@@ -105,6 +105,14 @@ macro_rules! everything {
             tagged_writes::an_overrun_is_counted_and_hurts_no_other_receiver
             tagged_writes::tags_passed_over_without_room_are_counted
             tagged_writes::a_revoked_tagged_ticket_is_worthless
+            ports::messages_of_all_lengths_reach_their_handlers
+            ports::a_message_of_a_packet_arrives_and_a_longer_one_is_refused_here
+            ports::messages_for_another_port_wait_in_their_order
+            ports::a_full_queue_refuses_by_name_and_only_there
+            ports::what_a_port_does_not_take_is_refused_by_name
+            ports::handlers_answer_while_their_message_lies_in_place
+            ports::a_mailbox_takes_messages_of_many_senders
+            ports::a_mailbox_that_is_dropped_or_revoked_refuses
             groups::one_notification_for_all_members
             groups::members_are_divided_among_delegates
             groups::a_barrier_has_no_bytes
