@@ -16,6 +16,7 @@ use crate::limits::{
 };
 use crate::memory::{Area, LinkId, Payload};
 use crate::packet::{Header, PortAddress, PortName, SlotName};
+use crate::receive::NoDeposit;
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::QueueId;
 use crate::table::{Name, Table};
@@ -275,14 +276,6 @@ impl Port {
     }
 }
 
-/// What became of a message.
-pub(crate) enum Taken {
-    /// It waits in its port's queue.
-    Queued,
-    /// It is the one that was waited for.
-    Handed(Arrived),
-}
-
 /// A port's name as the table has it.
 #[inline(always)]
 const fn place(name: PortName) -> Name {
@@ -411,7 +404,7 @@ impl PortTable {
         header: &Header,
         payload: &impl Payload<A>,
         waiting: Option<QueueId>,
-    ) -> Result<Taken, Refusal> {
+    ) -> Result<NoDeposit, Refusal> {
         let name = PortAddress::of(header).port;
         let port = self.ports.get_mut(place(name)).ok_or(Refusal::PortClosed)?;
         let taken = port.admit(header).and_then(|handler| {
@@ -431,11 +424,11 @@ impl PortTable {
                     self.handed.resize(length, 0);
                 }
                 copy(&mut self.handed[..length])?;
-                return Ok(Taken::Handed(arrived));
+                return Ok(NoDeposit::Handed);
             }
             port.queue.push(arrived, copy)?;
             port.update();
-            Ok(Taken::Queued)
+            Ok(NoDeposit::Queued)
         });
         taken.inspect_err(|&reason| port.refusals.add(reason))
     }

@@ -301,7 +301,10 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
                 Err(reason) => {
                     // Copies, so that on the way above neither need be in memory.
                     let (header, payload) = (*header, payload.clone());
-                    receiver.turn_down(from, &header, &payload, waiting, reason)
+                    // Neither need what is received: a word comes back.
+                    receiver
+                        .turn_down(from, &header, &payload, waiting, reason)
+                        .map(|turned| turned.received(from, &header))
                 }
             }
         })
@@ -322,7 +325,9 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         self.telling(from, header, payload, waiting, |receiver| {
             // For what it would be refused as a message does not matter: it is received as a
             // request.
-            receiver.turn_down(from, header, payload, waiting, Refusal::UnknownKind)
+            receiver
+                .turn_down(from, header, payload, waiting, Refusal::UnknownKind)
+                .map(|turned| turned.received(from, header))
         })
     }
 
@@ -472,14 +477,14 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         payload: &P,
         waiting: Option<QueueId>,
         mut reason: Refusal,
-    ) -> Result<Received, Refusal> {
+    ) -> Result<NoDeposit, Refusal> {
         if self.slots.is_receive_enabled() {
             if header.kind == Kind::MESSAGE {
                 return self.receive_message(from, header, payload, waiting);
             }
             if header.kind.is_request() {
                 match self.receive_request(from, header, payload) {
-                    Ok(()) => return Ok(Received::Asked),
+                    Ok(()) => return Ok(NoDeposit::Asked),
                     Err(found) => reason = found,
                 }
             }
@@ -649,6 +654,32 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             self.tell(|| ReceiveEvent::Announced(queue, notification));
         }
         Ok(Received::Complete)
+    }
+}
+
+/// A packet that is no deposit was let in.
+pub(crate) enum NoDeposit {
+    /// It was a request.
+    Asked,
+    /// It was a message to a port, and waits there.
+    Queued,
+    /// It was the message that was waited for.
+    Handed,
+}
+
+impl NoDeposit {
+    #[inline]
+    fn received(self, from: LinkId, header: &Header) -> Received {
+        match self {
+            Self::Asked => Received::Asked,
+            Self::Queued => Received::Queued,
+            Self::Handed => Received::Handed(Notification {
+                slot: header.slot,
+                metadata_index: header.metadata_index,
+                word: header.word << 32 | u64::from(header.length_bytes),
+                from,
+            }),
+        }
     }
 }
 

@@ -4,11 +4,10 @@ use alloc::vec::Vec;
 
 use crate::key::Key;
 use crate::memory::{Area, LinkId, Payload};
-use crate::notification::Notification;
 use crate::packet::{Header, PortName};
 use crate::point::Point;
-use crate::port::{Arrived, InPlace, PortError, PortInfo, PortOptions, Taken};
-use crate::receive::{Received, Receiver};
+use crate::port::{Arrived, InPlace, PortError, PortInfo, PortOptions};
+use crate::receive::{NoDeposit, Receiver};
 use crate::receive_observer::{PortChange, ReceiveEvent, ReceiveObserver};
 use crate::refusal::Refusal;
 use crate::slot::QueueId;
@@ -99,24 +98,15 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         header: &Header,
         payload: &P,
         waiting: Option<QueueId>,
-    ) -> Result<Received, Refusal> {
+    ) -> Result<NoDeposit, Refusal> {
         let taken = self.ports.receive(from, header, payload, waiting);
-        let received = taken.map(|taken| match taken {
-            Taken::Queued => {
-                self.announced += 1;
-                Received::Queued
-            }
-            Taken::Handed(arrived) => Received::Handed(Notification {
-                slot: header.slot,
-                metadata_index: header.metadata_index,
-                word: u64::from(arrived.handler) << 32 | u64::from(arrived.length_bytes),
-                from,
-            }),
-        });
-        payload.passes(match received {
+        if let Ok(NoDeposit::Queued) = taken {
+            self.announced += 1;
+        }
+        payload.passes(match taken {
             Ok(_) => Point::Deposited(header.length_bytes),
             Err(_) => Point::Refused,
         });
-        received.inspect_err(|&reason| self.refusals.add(reason))
+        taken.inspect_err(|&reason| self.refusals.add(reason))
     }
 }

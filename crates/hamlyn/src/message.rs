@@ -20,6 +20,8 @@ pub struct Target {
     pub(crate) ticket: Ticket,
     /// Where in that interface, as packets say it.
     to: Address,
+    /// The kind of its packets.
+    kind: Kind,
     /// At how many offsets in the ticket's place an empty short packet may begin: one without
     /// metadata, in fast mode, and one with a word of metadata, to an entry. One of them is zero,
     /// and both for a port.
@@ -78,6 +80,10 @@ impl Target {
             link,
             ticket,
             to: Address::new(ticket.slot, ticket.metadata_index),
+            kind: match ticket.kind {
+                TicketKind::Slot => Kind::WRITE,
+                TicketKind::Port => Kind::MESSAGE,
+            },
             fast_starts,
             entry_starts,
         }
@@ -186,7 +192,7 @@ impl Target {
     /// The port, if the ticket leads to one.
     #[inline(always)]
     pub(crate) fn port(&self) -> Option<PortAddress> {
-        (self.ticket.kind == TicketKind::Port).then(|| PortAddress {
+        (self.kind == Kind::MESSAGE).then(|| PortAddress {
             port: PortName::from_bits(self.ticket.slot.to_bits()),
             key: self.ticket.key,
             group: self.ticket.base,
@@ -284,6 +290,17 @@ pub(crate) fn compose(
 /// The same, for a message that was found to lie in the ticket's place, at that offset in the slot.
 #[inline(always)]
 pub(crate) fn compose_at(target: &Target, message: &Message<'_>, offset: u64) -> EngineMessage {
+    compose_as(target.kind, target, message, offset)
+}
+
+/// The same, for a message whose kind is known.
+#[inline(always)]
+pub(crate) fn compose_as(
+    kind: Kind,
+    target: &Target,
+    message: &Message<'_>,
+    offset: u64,
+) -> EngineMessage {
     let ticket = &target.ticket;
     EngineMessage {
         link: target.link,
@@ -300,10 +317,7 @@ pub(crate) fn compose_at(target: &Target, message: &Message<'_>, offset: u64) ->
             } else {
                 Flags::NONE
             },
-            kind: match ticket.kind {
-                TicketKind::Slot => Kind::WRITE,
-                TicketKind::Port => Kind::MESSAGE,
-            },
+            kind,
         },
         share: message.share.unwrap_or(Share::whole(ticket.counting)),
     }

@@ -471,8 +471,21 @@ impl Outgoing {
             };
             return self.send_over_line(cell::encode(header, &placement));
         }
-        if header.kind == Kind::MESSAGE
-            && let [Part::Bytes(data)] = *parts
+        if header.kind == Kind::MESSAGE {
+            return self.try_send_to_port(header, metadata, parts);
+        }
+        self.send_general(header, metadata, parts, length)
+    }
+
+    /// Sends a message to a port, abbreviated if that stands for the port already.
+    #[inline(never)]
+    fn try_send_to_port(
+        &mut self,
+        header: &Header,
+        metadata: &[u8],
+        parts: &[Part<'_, Area>],
+    ) -> Result<(), Unsent> {
+        if let [Part::Bytes(data)] = *parts
             && header.flags == Flags::NONE
             && metadata.is_empty()
             && header.word < u64::from(HANDLERS_MAX)
@@ -480,7 +493,8 @@ impl Outgoing {
         {
             return Ok(());
         }
-        self.send_general(header, metadata, parts)?;
+        let length = parts.iter().map(Part::length_bytes).sum();
+        self.send_general(header, metadata, parts, length)?;
         self.abbreviations.note(header);
         Ok(())
     }
@@ -492,8 +506,8 @@ impl Outgoing {
         header: &Header,
         metadata: &[u8],
         parts: &[Part<'_, Area>],
+        length: usize,
     ) -> Result<(), Unsent> {
-        let length: usize = parts.iter().map(Part::length_bytes).sum();
         let placed = header.flags.is_placed();
         let window_bytes = self.producer.window_bytes();
         let in_word = if metadata.is_empty() {
@@ -687,8 +701,10 @@ pub(crate) struct Found {
     placement: Placement,
 }
 
-/// Why a cell is no packet.
+/// Why a cell is no packet like others.
 pub(crate) enum Stopped {
+    /// It is an abbreviated message to a port.
+    Message(MessageHead),
     /// It was a fence, which is answered; the next cell may be a packet.
     Fence {
         /// Whether the sender must be rung for.
@@ -907,15 +923,10 @@ impl Incoming {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
             return Ok(None);
         };
-        let (cells_max, payload_max) = (self.cells_max, self.payload_max);
-        let message = message_cell::decode(&cell, &self.abbreviations, cells_max, payload_max);
-        let is_message = message.is_some();
-        let decoded = message
-            .unwrap_or_else(|| cell::decode(&cell, cells_max, self.arena_bytes, payload_max));
-        match decoded {
+        match cell::decode(&cell, self.cells_max, self.arena_bytes, self.payload_max) {
             Ok((header, placement)) => {
-                if !is_message {
-                    self.abbreviations.note(&header);
+                if header.kind == Kind::MESSAGE {
+                    self.abbreviations.note(&{ header });
                 }
                 let cells = placement.cells(header.length_bytes);
                 self.consumer
@@ -928,10 +939,24 @@ impl Incoming {
         }
     }
 
-    /// A cell is no packet.
+    /// The message of the next cell, which is one's.
+    pub(crate) fn message(&self, head: MessageHead) -> Result<Found, LinkFault> {
+        let (header, placement) =
+            head.decode(&self.abbreviations, self.cells_max, self.payload_max)?;
+        let cells = placement.cells(header.length_bytes);
+        self.consumer
+            .continues(cells)
+            .map_err(|_| LinkFault::Flag)?;
+        Ok(Found { header, placement })
+    }
+
+    /// A cell is no packet, unless it is a message.
     #[cold]
     #[inline(never)]
     fn stopped(&mut self, cell: Cell, fault: LinkFault) -> Stopped {
+        if let Some(head) = MessageHead::of_cell(&cell) {
+            return Stopped::Message(head);
+        }
         if !cell::is_fence(&cell) {
             return Stopped::Fault(fault);
         }
@@ -959,7 +984,7 @@ impl Incoming {
         self.is_line_next = false;
         let Found { header, placement } = found;
         let length = header.length_bytes as usize;
-        let result = self.show(header, placement, take, refusal_of);
+        let result = self.show::<false, _>(header, placement, take, refusal_of);
         // Metadata alone take a place there too.
         let in_arena = matches!(placement.data, Data::PayloadArena(_));
         let arena_bytes = if in_arena { length.max(1) } else { 0 };
@@ -983,13 +1008,13 @@ impl Incoming {
         };
         let (header, placement) = match short_cell::decode_copy(cell[0] & !FLAG_MASK, &cell, 1) {
             Some(short) => short?,
-            None => match message_cell::decode(&cell, &self.abbreviations, 1, self.payload_max) {
-                Some(message) => message?,
+            None => match MessageHead::of_cell(&cell) {
+                Some(head) => head.decode(&self.abbreviations, 1, self.payload_max)?,
                 None => self.decode_from_line(&cell)?,
             },
         };
         self.is_line_next = true;
-        let result = self.show(header, placement, take, refusal_of);
+        let result = self.show::<true, _>(header, placement, take, refusal_of);
         self.line_done();
         Ok(Some(result))
     }
@@ -1008,7 +1033,7 @@ impl Incoming {
     }
 
     #[inline(always)]
-    fn show<R>(
+    fn show<const LINE: bool, R>(
         &mut self,
         header: Header,
         placement: Placement,
@@ -1022,6 +1047,7 @@ impl Incoming {
             placement,
             streaming: &self.streaming,
             ring: &self.consumer,
+            line: LINE.then_some(&self.line),
         };
         let result = take(&header, &carried);
         if let Some(refusal) = refusal_of(&result) {
@@ -1072,6 +1098,8 @@ pub struct Carried<'a> {
     placement: Placement,
     streaming: &'a StreamingHeuristic,
     ring: &'a Consumer<SharedCells>,
+    /// Of a packet in the line.
+    line: Option<&'a DuplexReceiver<SharedLine>>,
 }
 
 /// The data of a packet in several cells.
@@ -1150,28 +1178,38 @@ impl memory::Payload<Area> for Carried<'_> {
                 debug_assert!(copied.is_ok(), "the placement was checked");
                 leading_words(&bytes)
             }
-            Data::Message([first, second, third, ..]) => [first, second, third],
-            Data::Placed => [0; REQUEST_WORDS],
+            // No request has its data so.
+            Data::Message | Data::Placed => [0; REQUEST_WORDS],
         }
     }
 
     fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
-        let (first, first_bytes): (&[u64], _) = match &self.placement.data {
+        let first_bytes = match self.placement.data {
             Data::PayloadArena(at) => {
-                let from = self.arena_offset + *at as usize;
+                let from = self.arena_offset + at as usize;
                 let copied = self.mapping.copy_out(from, into);
                 return copied.map_err(|OutOfRange| Denied::OutOfArea);
             }
-            Data::Cell(words) => (words, SHORT_BYTES_MAX),
-            Data::Cells { first, first_bytes } => (first, *first_bytes as usize),
-            Data::Message(words) => (words, message_cell::FIRST_BYTES),
+            Data::Cell(_) => SHORT_BYTES_MAX,
+            Data::Cells { first_bytes, .. } => first_bytes as usize,
+            Data::Message => message_cell::FIRST_BYTES,
             Data::Placed => return Ok(()),
         };
         let (begin, more) = into.split_at_mut(first_bytes.min(into.len()));
-        copy_words(first.iter().copied(), begin);
+        let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        match self.placement.data {
+            Data::Cell(words) => copy_words(words.into_iter(), begin),
+            Data::Cells { first, .. } => copy_words(first.into_iter(), begin),
+            _ => {
+                let words = match self.line {
+                    Some(line) => line.words(),
+                    None => self.ring.words(),
+                };
+                copy_words(words.iter().map(load), begin);
+            }
+        }
         for (number, into) in more.chunks_mut(CONTINUED_BYTES).enumerate() {
-            let words = self.ring.continuation(number).iter();
-            copy_words(words.map(|word| word.load(Ordering::Relaxed)), into);
+            copy_words(self.ring.continuation(number).iter().map(load), into);
         }
         Ok(())
     }
@@ -1201,7 +1239,7 @@ impl memory::Payload<Area> for Carried<'_> {
                 deposit_from_arena(self.streaming, self.mapping, from, area, offset, length)
             }
             // The engine asks for none.
-            Data::Placed | Data::Message(_) => Ok(()),
+            Data::Placed | Data::Message => Ok(()),
         }
     }
 }

@@ -29,7 +29,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, SHORT_WORDS, USER_METADATA_BYTES};
 use hamlyn_engine::operation::{REQUEST_WORDS, ShortRequest};
 use hamlyn_engine::packet::{Address, Flags, Header, Kind, SlotName};
-use hamlyn_ring::cells::{CONTINUED_WORDS, Cell, CellInPlace, FLAG_MASK};
+use hamlyn_ring::cells::{Cell, CellInPlace, FLAG_MASK};
 use hamlyn_ring::shared::{LINE_BYTES, LINE_WORDS};
 
 use crate::{LinkFault, message_cell, short_cell};
@@ -76,9 +76,9 @@ pub enum Data {
         /// How many bytes they are.
         first_bytes: u32,
     },
-    /// Those of a message to a port: in the cell, the bytes of these words, lowest first; and in the
-    /// cells after it.
-    Message([u64; CONTINUED_WORDS]),
+    /// Those of a message to a port: in all words of the cell but the first, lowest byte first; and
+    /// in the cells after it.
+    Message,
     /// At this place of the payload arena.
     PayloadArena(u32),
     /// In their place: the header says that they were placed, and they do not travel.
@@ -111,7 +111,7 @@ impl Placement {
             Data::Cells { first_bytes, .. } => {
                 short_cell::cells_after(first_bytes as u64, length_bytes as u64)
             }
-            Data::Message(_) => message_cell::cells_of(length_bytes as u64),
+            Data::Message => message_cell::cells_of(length_bytes as u64),
             _ => 1,
         }
     }
@@ -147,7 +147,7 @@ pub fn encode(header: &Header, placement: &Placement) -> Cell {
             place = offset;
         }
         // A message that is not abbreviated has its data as any other packet.
-        Data::Placed | Data::Message(_) => {}
+        Data::Placed | Data::Message => {}
     }
     let mut word = header.word;
     match placement.metadata {

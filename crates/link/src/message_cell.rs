@@ -93,10 +93,10 @@ impl MessageHead {
         Some(Self::of((cell[0] & !MESSAGE) >> LENGTH_SHIFT))
     }
 
-    #[inline(never)]
-    fn decode(
+    /// The header of the message, and where its data are: in so many cells at most, and no more
+    /// than `payload_max_bytes`.
+    pub fn decode(
         self,
-        cell: &Cell,
         abbreviations: &Abbreviations,
         cells: u32,
         payload_max_bytes: usize,
@@ -107,9 +107,8 @@ impl MessageHead {
         if cells_of(length) > u64::from(cells) || length > payload_max_bytes as u64 {
             return Err(LinkFault::Placement);
         }
-        let [_, words @ ..] = *cell;
         let placement = Placement {
-            data: Data::Message(words),
+            data: Data::Message,
             metadata: Metadata::Word(0),
         };
         Ok((
@@ -145,19 +144,6 @@ impl MessageHead {
         }
         cell
     }
-}
-
-/// The header of the message in a cell, and where its data are: in so many cells at most, and no
-/// more than `payload_max_bytes`. Nothing if the cell is no message's. The flag does not matter.
-#[inline(always)]
-pub fn decode(
-    cell: &Cell,
-    abbreviations: &Abbreviations,
-    cells: u32,
-    payload_max_bytes: usize,
-) -> Option<Result<(Header, Placement), LinkFault>> {
-    let head = MessageHead::of_cell(cell)?;
-    Some(head.decode(cell, abbreviations, cells, payload_max_bytes))
 }
 
 /// What the abbreviations of one direction of a link stand for. Grows to as many as are said.

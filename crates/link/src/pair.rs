@@ -30,6 +30,7 @@ use rustix::net::{SendFlags, send};
 use crate::carrier::{
     Carried, InCell, InCells, Incoming, LinePart, Outgoing, Stopped, check_payload_max,
 };
+use crate::message_cell::MessageHead;
 use crate::{
     Link, LinkError, LinkFault, MessageInPlace, ReceiveEnd, Refused, Shortcut, TransmitEnd,
 };
@@ -450,7 +451,11 @@ impl PairReceive {
         let found = loop {
             match self.incoming.next() {
                 Ok(found) => break found,
-                Err(stopped) => self.go_on(stopped)?,
+                Err(Stopped::Message(head)) => {
+                    return self.receive_message(head, take, refusal_of).map(Some);
+                }
+                Err(Stopped::Fence { rings }) => self.pass_fence(rings),
+                Err(Stopped::Fault(fault)) => return Err(self.condemn(fault)),
             }
         };
         let Some(found) = found else {
@@ -461,19 +466,27 @@ impl PairReceive {
         Ok(Some(result))
     }
 
-    /// What came was no packet. An error if it broke the rules; two fences in a row do, so this
-    /// ends.
+    /// Apart, so that the way of other packets stays short.
+    #[inline(never)]
+    fn receive_message<R>(
+        &mut self,
+        head: MessageHead,
+        take: impl FnOnce(&Header, &Carried<'_>) -> R,
+        refusal_of: impl FnOnce(&R) -> Option<Refusal>,
+    ) -> Result<R, LinkFault> {
+        let found = self.incoming.message(head);
+        let found = found.map_err(|fault| self.condemn(fault))?;
+        let (result, rings) = self.incoming.take(found, take, refusal_of);
+        self.ring_if(rings);
+        Ok(result)
+    }
+
+    /// What came was a fence. Two in a row break the rules, so this ends.
     #[cold]
     #[inline(never)]
-    fn go_on(&mut self, stopped: Stopped) -> Result<(), LinkFault> {
-        match stopped {
-            Stopped::Fence { rings } => {
-                self.ring_if(rings);
-                self.return_due_credit();
-                Ok(())
-            }
-            Stopped::Fault(fault) => Err(self.condemn(fault)),
-        }
+    fn pass_fence(&mut self, rings: bool) {
+        self.ring_if(rings);
+        self.return_due_credit();
     }
 
     #[cold]

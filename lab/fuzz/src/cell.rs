@@ -10,9 +10,7 @@ use hamlyn_link::LinkFault;
 use hamlyn_link::cell::{
     DATA_ALIGNMENT_BYTES, Data, Metadata, Placement, WORD_BYTES, decode, encode, is_fence,
 };
-use hamlyn_link::message_cell::{
-    Abbreviations, FIRST_BYTES, MessageHead, decode as decode_message,
-};
+use hamlyn_link::message_cell::{Abbreviations, FIRST_BYTES, MessageHead};
 use hamlyn_link::short_cell::{bytes_in_one, decode_short, encode_first, encode_short, first_word};
 use hamlyn_ring::cells::{Cell, FLAG_MASK, number_in};
 use hamlyn_ring::geometry::MESSAGE_CELLS_MAX;
@@ -79,7 +77,7 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
             let taken = placement.cells(header.length_bytes);
             assert!(taken > 1 && taken <= u64::from(cells));
         }
-        Data::Message(_) => panic!("a message, and no message's cell: {placement:?}"),
+        Data::Message => panic!("a message, and no message's cell: {placement:?}"),
         Data::PayloadArena(at) => {
             assert!(at as usize + length <= arena_bytes);
             assert!((at as usize).is_multiple_of(DATA_ALIGNMENT_BYTES));
@@ -94,7 +92,7 @@ pub fn run(bytes: &[u8]) -> Option<Result<Placement, LinkFault>> {
                     assert!(at as usize + metadata_length <= data_at as usize)
                 }
                 Data::Placed => {}
-                Data::Cell(_) | Data::Cells { .. } | Data::Message(_) => {
+                Data::Cell(_) | Data::Cells { .. } | Data::Message => {
                     panic!("metadata in the bulk and data in the cell: {placement:?}")
                 }
             }
@@ -152,12 +150,11 @@ fn message(
     for number in (0..256).step_by(2) {
         abbreviations.note(&to(number).header(0, 0));
     }
-    let decoded = decode_message(cell, &abbreviations, cells, payload_max_bytes)?;
-    let (header, placement) = match decoded {
+    let head = MessageHead::of_cell(cell)?;
+    let (header, placement) = match head.decode(&abbreviations, cells, payload_max_bytes) {
         Ok(accepted) => accepted,
         Err(fault) => return Some(Err(fault)),
     };
-    let head = MessageHead::of_cell(cell).expect("it was a message");
     assert_eq!(
         header,
         to(head.abbreviation.into()).header(head.handler.into(), head.length_bytes.into())
@@ -165,11 +162,9 @@ fn message(
     assert!(head.abbreviation % 2 == 0 && head.handler < HANDLERS_MAX);
     assert!(header.length_bytes as usize <= payload_max_bytes);
     assert!(placement.cells(header.length_bytes) <= u64::from(cells));
-    let Data::Message(words) = placement.data else {
-        panic!("a message with its data elsewhere: {placement:?}");
-    };
+    assert_eq!(placement.data, Data::Message);
     let mut bytes = [0; CELL_BYTES];
-    for (into, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+    for (into, word) in bytes.as_chunks_mut().0.iter_mut().zip(&cell[1..]) {
         *into = word.to_le_bytes();
     }
     let length = usize::from(head.length_bytes).min(FIRST_BYTES);

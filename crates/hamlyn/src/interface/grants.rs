@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hamlyn_engine::grant::GrantId;
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::packet::SlotName;
+use hamlyn_engine::packet::{Kind, SlotName};
 use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::Transmitter;
@@ -13,7 +13,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::lending::{ExportedRegion, ImportedRegion};
 
 use crate::grant::PLACED_BYTES_MIN;
-use crate::message::{Message, Target, compose_at};
+use crate::message::{Message, Target, compose_as};
 use crate::outbound::Outbound;
 
 /// A grant that was made, and whose pages are still the peer's to write.
@@ -123,7 +123,11 @@ impl Granting {
         ) else {
             return Ok(None);
         };
-        let posting = || compose_at(target, message, offset);
+        if target.port().is_some() {
+            // Its name may be that of a slot.
+            return Ok(None);
+        }
+        let posting = || compose_as(Kind::WRITE, target, message, offset);
         let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
         if !transmitter.has_room(terminus, target.link)? {
             return Err(PostError::QueueFull);

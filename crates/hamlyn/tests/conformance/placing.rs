@@ -2,7 +2,7 @@
 
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::terminus::{Completion, GatherPiece};
-use hamlyn::{Grant, GrantTicket, Message, NewSlot, Slot, Target, Wait};
+use hamlyn::{Grant, GrantTicket, Message, NewPort, NewSlot, Slot, Target, Wait};
 
 use crate::World;
 use crate::low_level::{RxSlot, send, target};
@@ -294,6 +294,52 @@ pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
                 });
             }
             peer.put("sent", &[]);
+        },
+    ]);
+}
+
+/// A port and a slot may have the same name; a message to the one is not stored into the other.
+pub(crate) fn a_message_to_a_port_is_stored_in_no_granted_pages(world: &World) {
+    world.run(&[
+        &|peer| {
+            let rx_slot = rx_slot(peer, 0);
+            peer.put_ticket("ticket", &rx_slot.slot.fast_ticket(0, AREA).unwrap());
+            let _grant = grant(peer, &rx_slot.slot, 0..64);
+            let mut port = peer.with(|manager| {
+                let mut session = manager.session();
+                loop {
+                    let port = session.open_port(NewPort::new()).unwrap();
+                    if port.name().to_bits() == rx_slot.slot.name().to_bits() {
+                        break port;
+                    }
+                    assert!(port.name().index() < 64, "the slot's name is another kind");
+                }
+            });
+            peer.put_ticket("port", &port.ticket());
+            let bytes = peer.receive("a message", |manager, wait| {
+                let mut session = manager.session();
+                let Some(message) = session.recv_message(&mut port, wait)? else {
+                    return Ok(None);
+                };
+                let mut bytes = vec![0; message.len()];
+                message.copy_to(&mut bytes);
+                message.dispose();
+                Ok(Some(bytes))
+            });
+            assert!(bytes == pattern(2, 2 * PAGE as usize));
+            assert!(rx_slot.bytes(0, AREA) == vec![0; AREA as usize]);
+            peer.put("had it", &[]);
+        },
+        &|peer| {
+            let (_, _) = accept(peer);
+            let port = target(peer, &peer.get_ticket("port"));
+            let bytes = pattern(2, 2 * PAGE as usize);
+            peer.send(|manager, _| {
+                let mut session = manager.session();
+                session.send_message(&port, 0, &bytes, Wait::Poll)
+            })
+            .unwrap();
+            peer.get("had it");
         },
     ]);
 }

@@ -155,6 +155,7 @@ macro_rules! between_interfaces {
     ($name:ident, $layout:ident, $strategy:ident) => {
         in_world! { $name, $layout, $strategy,
             placing::a_placed_message_is_there_before_it_is_announced
+            placing::a_message_to_a_port_is_stored_in_no_granted_pages
             placing::messages_of_all_sizes_are_whole_granted_or_not
             placing::after_revocation_messages_go_as_copies
             placing::a_closed_slot_takes_its_grants_with_it

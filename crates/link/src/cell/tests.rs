@@ -138,7 +138,7 @@ proptest! {
                     prop_assert!(taken > 1 && taken <= u64::from(cells));
                 }
                 Data::PayloadArena(at) => prop_assert!(at as usize + length <= arena_bytes),
-                Data::Message(_) => prop_assert!(false, "a message"),
+                Data::Message => prop_assert!(false, "a message"),
             }
             match placement.metadata {
                 Metadata::Word(_) => prop_assert!(metadata_length <= 8),
