@@ -328,20 +328,22 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     }
 
     /// The next packet of the link whose turn it is, if it is a message that may be read where it
-    /// lies on behalf of that port.
+    /// lies on behalf of that port; and where it lies.
     #[inline(always)]
-    pub(crate) fn in_place(&mut self, port: PortName) -> Option<Arrived> {
+    pub(crate) fn in_place(&mut self, port: PortName) -> Option<(Arrived, &mut R::Shortcut)> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
-        let next = rx_link.end.shortcut()?.peek_message()?;
+        let shortcut = rx_link.end.shortcut()?;
+        let next = shortcut.peek_message()?;
         if !self.receiver.takes_in_place(port, &next.message) {
             return None;
         }
-        Some(Arrived {
+        let arrived = Arrived {
             handler: next.message.handler,
             length_bytes: next.length_bytes.into(),
             from,
-        })
+        };
+        Some((arrived, shortcut))
     }
 
     /// The fast path of the link whose turn it is, to a message that was found there.

@@ -189,10 +189,16 @@ impl Target {
         self.to = Address::new(self.ticket.slot, index);
     }
 
+    /// True if the ticket leads to a port.
+    #[inline(always)]
+    pub(crate) fn is_port(&self) -> bool {
+        self.kind == Kind::MESSAGE
+    }
+
     /// The port, if the ticket leads to one.
     #[inline(always)]
     pub(crate) fn port(&self) -> Option<PortAddress> {
-        (self.kind == Kind::MESSAGE).then(|| PortAddress {
+        self.is_port().then(|| PortAddress {
             port: PortName::from_bits(self.ticket.slot.to_bits()),
             key: self.ticket.key,
             group: self.ticket.base,

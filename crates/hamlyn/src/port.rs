@@ -252,14 +252,19 @@ impl<H: Host> PortMessage<'_, H> {
     }
 
     /// Copies as many of its bytes as `into` holds, from the first on; how many.
+    #[inline]
     pub fn copy_to(&self, into: &mut [u8]) -> usize {
         let length = into.len().min(self.len());
         let into = &mut into[..length];
         match &self.place {
             MessagePlace::InCells(shortcut) => {
-                for (number, into) in into.chunks_mut(size_of::<u64>()).enumerate() {
-                    let word = shortcut.message_word(number).to_le_bytes();
-                    into.copy_from_slice(&word[..into.len()]);
+                let (words, rest) = into.as_chunks_mut();
+                for (number, word) in words.iter_mut().enumerate() {
+                    *word = shortcut.message_word(number).to_le_bytes();
+                }
+                if !rest.is_empty() {
+                    let word = shortcut.message_word(words.len()).to_le_bytes();
+                    rest.copy_from_slice(&word[..rest.len()]);
                 }
             }
             MessagePlace::Held(port) => {

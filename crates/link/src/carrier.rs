@@ -285,10 +285,9 @@ impl Outgoing {
                 Err(_) => return false,
             },
         };
-        let cell = head.encode(data);
         match room {
-            Some(room) => room.publish(cell),
-            None => return self.send_over_line(cell).is_ok(),
+            Some(room) => room.publish_bytes(head.first_word(), data),
+            None => return self.send_over_line(head.encode(data)).is_ok(),
         }
         true
     }
@@ -830,11 +829,19 @@ impl Incoming {
     /// See [`crate::Shortcut::message_word`].
     #[inline(always)]
     pub(crate) fn message_word(&self, number: usize) -> u64 {
-        let words = match number.checked_sub(CONTINUED_WORDS) {
-            None if self.is_line_next => self.line.words(),
-            None => self.consumer.words(),
-            Some(after) => self.consumer.continuation(after / CONTINUED_WORDS),
+        if number >= CONTINUED_WORDS {
+            return self.continued_word(number - CONTINUED_WORDS);
+        }
+        let words = match self.is_line_next {
+            true => self.line.words(),
+            false => self.consumer.words(),
         };
+        words[number].load(Ordering::Relaxed)
+    }
+
+    #[inline(never)]
+    fn continued_word(&self, number: usize) -> u64 {
+        let words = self.consumer.continuation(number / CONTINUED_WORDS);
         words[number % CONTINUED_WORDS].load(Ordering::Relaxed)
     }
 

@@ -14,8 +14,9 @@
 //! nothing is agreed, and nothing is checked but that there was one: port, key and group are checked
 //! for each message, by the engine.
 
-use hamlyn_engine::limits::HANDLERS_MAX;
-use hamlyn_engine::packet::{Header, Kind, PortAddress, short_words};
+use hamlyn_engine::key::Key;
+use hamlyn_engine::limits::{HANDLERS_MAX, PORTS_MAX};
+use hamlyn_engine::packet::{Header, Kind, PortAddress, PortName, short_words};
 use hamlyn_ring::cells::{CONTINUED_BYTES, Cell, FLAG_MASK};
 use hamlyn_ring::geometry::MESSAGE_CELLS_MAX;
 use hamlyn_ring::shared::LINE_WORDS;
@@ -119,7 +120,7 @@ impl MessageHead {
 
     /// The first word. The flag is left to the ring.
     #[inline(always)]
-    const fn first_word(self) -> u64 {
+    pub const fn first_word(self) -> u64 {
         MESSAGE
             | (self.abbreviation as u64) << ABBREVIATION_SHIFT
             | (self.handler as u64) << HANDLER_SHIFT
@@ -146,9 +147,16 @@ impl MessageHead {
     }
 }
 
-/// What the abbreviations of one direction of a link stand for. Grows to as many as are said.
+/// What the abbreviations of one direction of a link stand for. Takes memory with the first one.
 #[derive(Debug, Default)]
-pub struct Abbreviations(Vec<Option<PortAddress>>);
+pub struct Abbreviations(Option<Box<[PortAddress; ABBREVIATIONS]>>);
+
+/// Of an abbreviation that stands for nothing: a port that no interface has.
+const NOTHING: PortAddress = PortAddress {
+    port: PortName::from_bits(u32::MAX),
+    key: Key::from_bits(0),
+    group: 0,
+};
 
 impl Abbreviations {
     /// The number of the abbreviation of that port.
@@ -160,13 +168,15 @@ impl Abbreviations {
     /// What that one stands for, if for anything.
     #[inline(always)]
     pub fn get(&self, number: u8) -> Option<&PortAddress> {
-        self.0.get(usize::from(number))?.as_ref()
+        let address = &self.0.as_ref()?[usize::from(number)];
+        (address.port != NOTHING.port).then_some(address)
     }
 
     /// True if the abbreviation of that port stands for it, with that key and group.
     #[inline(always)]
     pub fn has(&self, to: &PortAddress) -> bool {
-        self.get(Self::number(to)) == Some(to)
+        let number = usize::from(Self::number(to));
+        self.0.as_ref().is_some_and(|all| all[number] == *to)
     }
 
     /// A packet that is not short goes, or came, in the ring. If it is a message, the abbreviation
@@ -180,15 +190,17 @@ impl Abbreviations {
 
     #[cold]
     fn set(&mut self, to: PortAddress) {
-        let number = usize::from(Self::number(&to));
-        if self.0.len() <= number {
-            self.0.resize(number + 1, None);
-        }
-        self.0[number] = Some(to);
+        let all = self
+            .0
+            .get_or_insert_with(|| Box::new([NOTHING; ABBREVIATIONS]));
+        all[usize::from(Self::number(&to))] = to;
     }
 }
 
-const _: () = assert!(ABBREVIATIONS == u8::MAX as usize + 1);
+const _: () = {
+    assert!(ABBREVIATIONS == u8::MAX as usize + 1);
+    assert!(NOTHING.port.index() as usize >= PORTS_MAX);
+};
 
 #[cfg(test)]
 mod tests;

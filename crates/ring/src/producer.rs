@@ -237,6 +237,30 @@ pub struct Room<'a, M> {
     producer: &'a mut Producer<M>,
 }
 
+impl<M: CellMemory> Producer<M> {
+    /// Stores bytes into the cells after the next one; the place after those.
+    #[inline(always)]
+    fn store_continuation(&mut self, bytes: &[u8]) -> u64 {
+        let (mut number, epoch) = (self.sent(), self.flag & EPOCH);
+        let mut at_bytes = self.at_bytes;
+        for bytes in bytes.chunks(CONTINUED_BYTES) {
+            (number, at_bytes) = (number + 1, at_bytes + STEP_BYTES);
+            self.memory.claim(at_bytes + AHEAD_CELLS * STEP_BYTES);
+            let flag = flag_of(number, self.shift) | epoch;
+            self.memory
+                .store_continued(at_bytes, CONTINUED | flag, bytes);
+        }
+        at_bytes + STEP_BYTES
+    }
+
+    /// The cells before that place are sent.
+    #[inline(always)]
+    fn publish_to(&mut self, end: u64) {
+        self.at_bytes = end;
+        self.memory.claim(end + AHEAD_CELLS * STEP_BYTES);
+    }
+}
+
 impl<M: CellMemory> Room<'_, M> {
     /// A place in the payload arena for `len` bytes that go with the cell.
     #[inline]
@@ -264,22 +288,27 @@ impl<M: CellMemory> Room<'_, M> {
     #[inline(always)]
     pub fn publish_all(self, mut head: Cell, continued: &[u8]) {
         let producer = self.producer;
-        let (mut number, epoch) = (producer.sent(), producer.flag & EPOCH);
-        let mut at_bytes = producer.at_bytes;
-        for bytes in continued.chunks(CONTINUED_BYTES) {
-            (number, at_bytes) = (number + 1, at_bytes + STEP_BYTES);
-            producer.memory.claim(at_bytes + AHEAD_CELLS * STEP_BYTES);
-            let flag = flag_of(number, producer.shift) | epoch;
-            let memory = &producer.memory;
-            memory.store_continued(at_bytes, CONTINUED | flag, bytes);
-        }
+        let end = producer.store_continuation(continued);
         // Last: what the consumer sees of the message, it sees whole.
         head[0] = head[0] & !FLAG_MASK | producer.flag;
         producer.memory.store(producer.at_bytes, &head);
-        producer.at_bytes = at_bytes + STEP_BYTES;
-        producer
-            .memory
-            .claim(producer.at_bytes + AHEAD_CELLS * STEP_BYTES);
+        producer.publish_to(end);
+    }
+
+    /// Sends a message of as many cells as its bytes take, for which there is room: all words of its
+    /// first cell, but for `first`, have bytes, too. The low 32 bits of `first` are overwritten.
+    #[inline(always)]
+    pub fn publish_bytes(self, first: u64, bytes: &[u8]) {
+        let producer = self.producer;
+        let (bytes, continued) = bytes.split_at(bytes.len().min(CONTINUED_BYTES));
+        let end = match continued {
+            [] => producer.at_bytes + STEP_BYTES,
+            _ => producer.store_continuation(continued),
+        };
+        let first = first & !FLAG_MASK | producer.flag;
+        let memory = &producer.memory;
+        memory.store_continued(producer.at_bytes, first, bytes);
+        producer.publish_to(end);
     }
 
     /// Sends the cell, which names `place`.

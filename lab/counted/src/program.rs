@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Manager, ManagerOptions, Message, NewSlot, Queue, Session, Slot, Target, Wait};
-use hamlyn::{datagram, stream, tagged_write};
+use hamlyn::{Manager, ManagerOptions, Message, NewPort, NewSlot, Port, Queue, Session, Slot};
+use hamlyn::{Target, Wait, datagram, mailbox, stream, tagged_write};
 use serde::{Deserialize, Serialize};
 
 use crate::Protocol;
@@ -32,11 +32,17 @@ pub enum Counted {
     Copied4096,
     /// In fast mode, 4 KiB that the sender stores into pages that it was granted.
     Direct4096,
+    /// To a port, without bytes.
+    PortNull,
+    /// To a port, 56 bytes, all that one cell holds.
+    Port56,
+    /// To a mailbox, 16 bytes.
+    Mailbox,
 }
 
 impl Counted {
     /// Each of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Short(Protocol::Raw),
         Self::Short(Protocol::Tagged),
         Self::Short(Protocol::Datagram),
@@ -44,6 +50,9 @@ impl Counted {
         Self::Copied64,
         Self::Copied4096,
         Self::Direct4096,
+        Self::PortNull,
+        Self::Port56,
+        Self::Mailbox,
     ];
 
     /// As reports call it.
@@ -53,6 +62,9 @@ impl Counted {
             Self::Copied64 => "copied_64",
             Self::Copied4096 => "copied_4096",
             Self::Direct4096 => "direct_4096",
+            Self::PortNull => "port_null",
+            Self::Port56 => "port_56",
+            Self::Mailbox => "mailbox",
         }
     }
 }
@@ -85,20 +97,23 @@ pub fn run() -> Result<()> {
     let mut options = Options::default().in_namespace(&format!("count-{}", std::process::id()));
     options.spin_ns = Some(u64::MAX / 4);
     let batches = order.batches;
-    let protocol = match order.counted {
+    let counted = match order.counted {
         Counted::Short(Protocol::Raw) => return count_raw::<SHORT_BYTES>(options, batches, false),
         Counted::Copied64 => return count_raw::<64>(options, batches, false),
         Counted::Copied4096 => return count_raw::<4096>(options, batches, false),
         Counted::Direct4096 => return count_raw::<4096>(options, batches, true),
-        Counted::Short(protocol) => protocol,
+        Counted::PortNull => return count_port::<0>(options, batches),
+        Counted::Port56 => return count_port::<56>(options, batches),
+        Counted::Short(_) | Counted::Mailbox => order.counted,
     };
     let here = hamlyn::open_with(options.clone(), ManagerOptions::default())?;
     let there = hamlyn::open_with(options, ManagerOptions::default())?;
-    let mut ends: Box<dyn FnMut() -> Result<()>> = match protocol {
-        Protocol::Raw => return Ok(()),
-        Protocol::Tagged => counting(Tagged::open(&here, &there)?, batches),
-        Protocol::Datagram => counting(Datagrams::open(&here, &there)?, batches),
-        Protocol::Stream => counting(Stream::open(&here, &there)?, batches),
+    let mut ends: Box<dyn FnMut() -> Result<()>> = match counted {
+        Counted::Short(Protocol::Tagged) => counting(Tagged::open(&here, &there)?, batches),
+        Counted::Short(Protocol::Datagram) => counting(Datagrams::open(&here, &there)?, batches),
+        Counted::Short(Protocol::Stream) => counting(Stream::open(&here, &there)?, batches),
+        Counted::Mailbox => counting(Mailbox::open(&here, &there)?, batches),
+        _ => return Ok(()),
     };
     await_link(&mut there.session())?;
     ends()
@@ -116,6 +131,18 @@ fn count_raw<const BYTES: usize>(options: Options, batches: u64, is_direct: bool
     if is_direct {
         ends.grant()?;
     }
+    count(&mut ends, batches)
+}
+
+/// The same to a port, of messages of that length.
+fn count_port<const BYTES: usize>(options: Options, batches: u64) -> Result<()> {
+    let sending = Manager::new(
+        ProcessHost::open(options.clone())?,
+        ManagerOptions::default(),
+    )?;
+    let receiving = Manager::new(ProcessHost::open(options)?, ManagerOptions::default())?;
+    let mut ends = Ports::<BYTES>::open(sending.session(), receiving.session())?;
+    await_link(&mut ends.receiving)?;
     count(&mut ends, batches)
 }
 
@@ -239,6 +266,80 @@ impl<const BYTES: usize> Ends for Raw<'_, BYTES> {
         let notification = self.receiving.rcv(&mut self.queue)?;
         let notification = notification.context("no message")?;
         ensure!(notification.word == turn as u64, "another message");
+        Ok(())
+    }
+}
+
+/// Of a message to a port, its handler and each of its words is read where it lies.
+struct Ports<'a, const BYTES: usize> {
+    sending: Session<'a>,
+    receiving: Session<'a>,
+    port: Port,
+    target: Target,
+}
+
+impl<'a, const BYTES: usize> Ports<'a, BYTES> {
+    const DATA: [u8; BYTES] = [7; BYTES];
+
+    fn open(mut sending: Session<'a>, mut receiving: Session<'a>) -> Result<Self> {
+        let port = receiving.open_port(NewPort::new().handlers(BATCH as u16))?;
+        let target = sending.target(&port.ticket(), GROWTH)?;
+        Ok(Self {
+            sending,
+            receiving,
+            port,
+            target,
+        })
+    }
+}
+
+impl<const BYTES: usize> Ends for Ports<'_, BYTES> {
+    #[inline]
+    fn send(&mut self, turn: usize) -> Result<()> {
+        let handler = turn as u16;
+        self.sending
+            .send_message(&self.target, handler, &Self::DATA, Wait::Poll)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, turn: usize) -> Result<()> {
+        let message = self.receiving.next_message(&mut self.port)?;
+        let message = message.context("no message")?;
+        let mut words = 0;
+        for number in 0..BYTES / 8 {
+            words ^= message.word(number);
+        }
+        std::hint::black_box(words);
+        ensure!(usize::from(message.handler()) == turn, "another message");
+        message.dispose();
+        Ok(())
+    }
+}
+
+struct Mailbox {
+    receiver: mailbox::Receiver,
+    sender: mailbox::Sender,
+}
+
+impl Mailbox {
+    fn open(here: &Manager, there: &Manager) -> Result<Self> {
+        let receiver = mailbox::Receiver::new(there, mailbox::MailboxOptions::default())?;
+        let sender = mailbox::Sender::grow(here, &receiver.ticket(), GROWTH)?;
+        Ok(Self { receiver, sender })
+    }
+}
+
+impl Ends for Mailbox {
+    #[inline]
+    fn send(&mut self, _: usize) -> Result<()> {
+        self.sender.send(&DATA, Wait::Poll)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, _: usize) -> Result<()> {
+        self.receiver.recv(Wait::Poll)?.context("no mail")?;
         Ok(())
     }
 }

@@ -116,6 +116,10 @@ impl Granting {
         place: Range<u64>,
         store: impl Fn(&Transmitter<Area, S>, &ImportedRegion, u64) -> bool,
     ) -> Result<Option<SendHandle>, PostError> {
+        if target.is_port() {
+            // Its name may be that of a slot.
+            return Ok(None);
+        }
         let (offset, length) = (place.start, place.end - place.start);
         let (Ok(data_bytes), Some((pages, within))) = (
             u32::try_from(length),
@@ -123,10 +127,6 @@ impl Granting {
         ) else {
             return Ok(None);
         };
-        if target.port().is_some() {
-            // Its name may be that of a slot.
-            return Ok(None);
-        }
         let posting = || compose_as(Kind::WRITE, target, message, offset);
         let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
         if !transmitter.has_room(terminus, target.link)? {

@@ -15,6 +15,9 @@ use crate::half::Half;
 use crate::message::{Message, Target};
 use crate::port::{MessagePlace, NewPort, Port, PortMessage};
 
+/// A port's memory for a message that is moved has so many bytes at first.
+const FIRST_BUFFER_BYTES: usize = 64;
+
 impl<H: Host> Interface<H> {
     /// Opens a port. Allocates its queue, which takes memory only as it is used.
     pub fn open_port(&mut self, new: NewPort) -> Result<Port, OpenError> {
@@ -128,12 +131,23 @@ impl<H: Host> Interface<H> {
     ) -> Result<usize, ReceiveError> {
         self.check()?;
         for count in 0..most {
-            let in_place = self.in_place(port);
-            if in_place.is_none() && !self.find_message(port) {
+            let (inbound, mut outbox) = self.halves(terminus);
+            if port.held.is_none()
+                && let Half::Own(inbound) = inbound
+                && inbound.may_look()
+                && let Some((arrived, shortcut)) = inbound.in_place(port.name)
+            {
+                let place = MessagePlace::InCells(shortcut);
+                let message = PortMessage { place, arrived };
+                handle(&message, &mut outbox);
+                message.dispose();
+                continue;
+            }
+            if !self.find_message(port) {
                 return Ok(count);
             }
             let (inbound, mut outbox) = self.halves(terminus);
-            if let Some(message) = shown(inbound, port, in_place) {
+            if let Some(message) = shown(inbound, port, None) {
                 handle(&message, &mut outbox);
                 message.dispose();
             }
@@ -148,7 +162,7 @@ impl<H: Host> Interface<H> {
             && port.held.is_none()
             && inbound.may_look()
         {
-            return inbound.in_place(port.name);
+            return inbound.in_place(port.name).map(|(arrived, _)| arrived);
         }
         None
     }
@@ -201,26 +215,24 @@ impl<H: Host> Interface<H> {
         port.held.is_some()
     }
 
-    /// Moves the next message of the port to its memory, if there is one, and disposes of it there:
-    /// its bytes stay until the next one is looked for.
+    /// Moves the next message of the port to its memory, if it may be read where it lies, and
+    /// disposes of it there: its bytes stay until the next one is looked for.
     #[inline(always)]
     pub(crate) fn take_message(&mut self, port: &mut Port) -> Option<Arrived> {
-        let arrived = self.in_place(port)?;
-        self.move_message(port, arrived);
+        let inbound = self.inbound.own()?;
+        if port.held.is_some() || !inbound.may_look() {
+            return None;
+        }
+        let (arrived, shortcut) = inbound.in_place(port.name)?;
+        let place = MessagePlace::InCells(shortcut);
+        let message = PortMessage::<H> { place, arrived };
+        let length = message.len();
+        if port.buffer.len() < length {
+            port.buffer.resize(length.max(FIRST_BUFFER_BYTES), 0);
+        }
+        message.copy_to(&mut port.buffer);
+        message.dispose();
         Some(arrived)
-    }
-
-    #[inline]
-    fn move_message(&mut self, port: &mut Port, arrived: Arrived) {
-        let mut buffer = std::mem::take(&mut port.buffer);
-        if buffer.len() < arrived.length_bytes as usize {
-            buffer.resize(arrived.length_bytes as usize, 0);
-        }
-        if let Some(message) = self.shown(port, Some(arrived)) {
-            message.copy_to(&mut buffer);
-            message.dispose();
-        }
-        port.buffer = buffer;
     }
 
     /// The same, after a message that was not at hand.

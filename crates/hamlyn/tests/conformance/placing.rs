@@ -327,7 +327,7 @@ pub(crate) fn a_message_to_a_port_is_stored_in_no_granted_pages(world: &World) {
                 Ok(Some(bytes))
             });
             assert!(bytes == pattern(2, 2 * PAGE as usize));
-            assert!(rx_slot.bytes(0, AREA) == vec![0; AREA as usize]);
+            assert!(rx_slot.bytes(0, AREA as usize) == vec![0; AREA as usize]);
             peer.put("had it", &[]);
         },
         &|peer| {
