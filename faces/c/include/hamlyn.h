@@ -11,7 +11,7 @@
  * included, and changes nothing.
  *
  * Pointers. What is not said to be optional must not be null. Texts are UTF-8 and end with a zero. Data are read during
- * the call only. What is received stays where it landed until it is released.
+ * the call only. What is received stays where it landed until it is released; a message of a mailbox, until the next is taken.
  *
  * This file is generated from the library's source. */
 
@@ -500,6 +500,26 @@ typedef enum {
      * More requests of one link than are answered at a time.
      */
     HAMLYN_REFUSED_TOO_MANY_REQUESTS = 21,
+    /**
+     * No port of that name is open.
+     */
+    HAMLYN_REFUSED_PORT_CLOSED = 22,
+    /**
+     * The port is of another group than the message.
+     */
+    HAMLYN_REFUSED_WRONG_GROUP = 23,
+    /**
+     * The port has no handler of that number.
+     */
+    HAMLYN_REFUSED_NO_SUCH_HANDLER = 24,
+    /**
+     * The port is parked: its owner keeps no memory ready for it.
+     */
+    HAMLYN_REFUSED_NOT_RESIDENT = 25,
+    /**
+     * The messages that wait at the port, together or those of this sender, leave no room.
+     */
+    HAMLYN_REFUSED_QUEUE_FULL = 26,
 } hamlyn_refusal;
 
 /**
@@ -581,6 +601,16 @@ typedef struct hamlyn_kept_record hamlyn_kept_record;
  * A message of a publisher that is kept.
  */
 typedef struct hamlyn_kept_sample hamlyn_kept_sample;
+
+/**
+ * The receiving end of a mailbox.
+ */
+typedef struct hamlyn_mailbox_receiver hamlyn_mailbox_receiver;
+
+/**
+ * A sending end of a mailbox.
+ */
+typedef struct hamlyn_mailbox_sender hamlyn_mailbox_sender;
 
 /**
  * An interface and its end points, found by others under its name. Belongs to the thread that opened it, with all its end points,
@@ -881,6 +911,32 @@ typedef struct {
 } hamlyn_slot_info;
 
 /**
+ * The state of a mailbox.
+ */
+typedef struct {
+    /**
+     * Messages that wait in its queue.
+     */
+    uint64_t waiting;
+    /**
+     * Messages that were put into its queue so far, as they were not taken in turn.
+     */
+    uint64_t queued;
+    /**
+     * Messages that were refused, for all reasons (hamlyn_mailbox_refusals).
+     */
+    uint64_t refusals;
+    /**
+     * Bytes of its queue that the messages there take.
+     */
+    uint32_t waiting_bytes;
+    /**
+     * Bytes that its queue holds.
+     */
+    uint32_t queue_bytes;
+} hamlyn_mailbox_info;
+
+/**
  * What a publisher knows of its readers.
  */
 typedef struct {
@@ -1037,6 +1093,21 @@ typedef struct {
      */
     uint32_t slow_readers;
 } hamlyn_publisher_options;
+
+/**
+ * Settings with which a mailbox is opened; 0 in a field means its default.
+ */
+typedef struct {
+    /**
+     * Bytes of its queue, 64 to 2^30. A message there counts 64 for each 64 bytes that it
+     * begins, and 64 at least. Default 1 MiB.
+     */
+    uint32_t queue_bytes;
+    /**
+     * Bytes of the queue that the messages of one peer may take. Default: half of it.
+     */
+    uint32_t peer_bytes;
+} hamlyn_mailbox_options;
 
 /**
  * How other hosts are reached, and this one by them: set all of it to 0 first. Exactly one of a secret, keys, and no security is chosen.
@@ -1944,6 +2015,22 @@ hamlyn_status hamlyn_get_tags_info(hamlyn_tag_receiver *receiver,
 hamlyn_status hamlyn_tags_lost(hamlyn_tag_receiver *receiver, uint64_t *lost, hamlyn_error *error);
 
 /**
+ * Tells the state of a mailbox. The message that was taken last stays valid.
+ */
+hamlyn_status hamlyn_get_mailbox_info(hamlyn_mailbox_receiver *receiver,
+                                      hamlyn_mailbox_info *info,
+                                      hamlyn_error *error);
+
+/**
+ * Tells how many messages to a mailbox were refused for that reason, a number of hamlyn_refusal.
+ * HAMLYN_NOT_FOUND if there is no such reason.
+ */
+hamlyn_status hamlyn_mailbox_refusals(hamlyn_mailbox_receiver *receiver,
+                                      uint32_t reason,
+                                      uint64_t *count,
+                                      hamlyn_error *error);
+
+/**
  * The state of the slot that a group stands on.
  */
 hamlyn_status hamlyn_get_group_info(hamlyn_group_receiver *receiver,
@@ -2457,6 +2544,101 @@ hamlyn_status hamlyn_samples_lost(hamlyn_subscriber *subscriber, uint64_t *lost,
  * Closes a subscriber, and gives back what it holds. Null is allowed.
  */
 hamlyn_status hamlyn_close_subscriber(hamlyn_subscriber *subscriber, hamlyn_error *error);
+
+/**
+ * Binds a mailbox. Any number of senders may connect to manager/item, and send whether the
+ * mailbox is asked for messages or not: those that are not taken wait in its queue, in the order
+ * of each sender. Null for `item`: senders use its ticket. Null for `options`: the defaults.
+ * Allocates its queue, which takes memory only as it is used; does not block.
+ */
+hamlyn_status hamlyn_bind_mailbox(hamlyn_manager *manager,
+                                  const char *item,
+                                  const hamlyn_mailbox_options *options,
+                                  hamlyn_mailbox_receiver **receiver,
+                                  hamlyn_error *error);
+
+/**
+ * Takes the next message. Its bytes are valid until the next one is taken, or the receiver
+ * closed; nothing is to be released. Blocks for `wait_ns` at most. Allocates only for a message
+ * that is longer than all before.
+ */
+hamlyn_status hamlyn_recv_mail(hamlyn_mailbox_receiver *receiver,
+                               int64_t wait_ns,
+                               hamlyn_message *message,
+                               hamlyn_error *error);
+
+/**
+ * Tells who sent the message that was taken last. HAMLYN_NOT_FOUND if none was, or if its link
+ * ended long ago.
+ */
+hamlyn_status hamlyn_mail_peer(hamlyn_mailbox_receiver *receiver, hamlyn_peer *peer, hamlyn_error *error);
+
+/**
+ * A ticket with which others can send to this mailbox.
+ */
+hamlyn_status hamlyn_mailbox_ticket(hamlyn_mailbox_receiver *receiver,
+                                    hamlyn_ticket *ticket,
+                                    hamlyn_error *error);
+
+/**
+ * Takes back all tickets of this mailbox: messages that were sent with them and have not come
+ * are refused. Those that wait stay. Those who connect from now on are given a new one.
+ */
+hamlyn_status hamlyn_revoke_mailbox(hamlyn_mailbox_receiver *receiver, hamlyn_error *error);
+
+/**
+ * Closes a receiver. Messages that wait there are gone, and the one that was taken last is not
+ * valid any more. Null is allowed.
+ */
+hamlyn_status hamlyn_close_mailbox_receiver(hamlyn_mailbox_receiver *receiver, hamlyn_error *error);
+
+/**
+ * Connects to a mailbox: manager/item, or host/manager/item. Blocks for `wait_ns` at most while
+ * nobody has the name or has bound the item, so both programs may start in any order. Allocates.
+ */
+hamlyn_status hamlyn_connect_mailbox(hamlyn_manager *manager,
+                                     const char *to,
+                                     int64_t wait_ns,
+                                     hamlyn_mailbox_sender **sender,
+                                     hamlyn_error *error);
+
+/**
+ * The same, by a ticket of the receiver.
+ */
+hamlyn_status hamlyn_grow_mailbox(hamlyn_manager *manager,
+                                  const hamlyn_ticket *ticket,
+                                  int64_t wait_ns,
+                                  hamlyn_mailbox_sender **sender,
+                                  hamlyn_error *error);
+
+/**
+ * Sends a message, one packet at most (hamlyn_mail_bytes_max). HAMLYN_OK means accepted: if the
+ * mailbox has no room when it comes, it is refused there, which hamlyn_fence_mailbox tells.
+ * Blocks for `wait_ns` at most while there is no room on the way. Does not allocate.
+ */
+hamlyn_status hamlyn_send_mail(hamlyn_mailbox_sender *sender,
+                               const void *data,
+                               size_t length_bytes,
+                               int64_t wait_ns,
+                               hamlyn_error *error);
+
+/**
+ * Tells the length of the longest message that the link to the mailbox takes: 64 KiB on one host
+ * unless set otherwise, and as much as a frame of the network has room for between hosts.
+ * HAMLYN_PEER_LOST if the link has ended.
+ */
+hamlyn_status hamlyn_mail_bytes_max(hamlyn_mailbox_sender *sender, size_t *length_bytes, hamlyn_error *error);
+
+/**
+ * Waits until all that this manager sent to the mailbox's interface has come, or says what was
+ * refused since the fence before.
+ */
+hamlyn_status hamlyn_fence_mailbox(hamlyn_mailbox_sender *sender, int64_t wait_ns, hamlyn_error *error);
+
+/**
+ * Closes a sender. What it sent arrives all the same. Null is allowed.
+ */
+hamlyn_status hamlyn_close_mailbox_sender(hamlyn_mailbox_sender *sender, hamlyn_error *error);
 
 /**
  * Opens a manager, as `options` say; null: an unnamed one with the defaults. Allocates. Does not block, but for the time that the

@@ -5,10 +5,11 @@ use crate::datagram::{DatagramReceiver, DatagramReceiverHandle};
 use crate::group::{GroupReceiver, GroupReceiverHandle};
 use crate::handle;
 use crate::loans::{Publisher, PublisherHandle, Subscriber, SubscriberHandle};
+use crate::mailbox::{MailboxReceiver, MailboxReceiverHandle};
 use crate::manager::{Manager, ManagerHandle, each};
 use crate::peer::{self, Peer};
 use crate::service::{Client, ClientHandle, Service, ServiceHandle};
-use crate::slot::SlotInfo;
+use crate::slot::{SlotInfo, reason_of};
 use crate::status::{Error, Failure, Status};
 use crate::stream::{StreamReceiver, StreamReceiverHandle};
 use crate::tagged_write::{TagReceiver, TagReceiverHandle};
@@ -86,6 +87,65 @@ pub unsafe extern "C" fn hamlyn_tags_lost(
         let place = room("the place for the count", lost)?;
         handle::with(receiver, |TagReceiver(end)| {
             place.put(each!(end, (end, _) => end.lost()));
+            Ok(())
+        })
+    })
+}
+
+/// The state of a mailbox.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MailboxInfo {
+    /// Messages that wait in its queue.
+    pub waiting: u64,
+    /// Messages that were put into its queue so far, as they were not taken in turn.
+    pub queued: u64,
+    /// Messages that were refused, for all reasons (hamlyn_mailbox_refusals).
+    pub refusals: u64,
+    /// Bytes of its queue that the messages there take.
+    pub waiting_bytes: u32,
+    /// Bytes that its queue holds.
+    pub queue_bytes: u32,
+}
+
+/// Tells the state of a mailbox. The message that was taken last stays valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_get_mailbox_info(
+    receiver: *mut MailboxReceiverHandle,
+    info: *mut MailboxInfo,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the state", info)?;
+        handle::with(receiver, |MailboxReceiver(of)| {
+            let found = each!(of, of => of.end.info())?;
+            place.put(MailboxInfo {
+                waiting: found.waiting as u64,
+                queued: found.queued,
+                refusals: found.refusals.total(),
+                waiting_bytes: found.waiting_bytes,
+                queue_bytes: found.queue_bytes,
+            });
+            Ok(())
+        })
+    })
+}
+
+/// Tells how many messages to a mailbox were refused for that reason, a number of hamlyn_refusal.
+/// HAMLYN_NOT_FOUND if there is no such reason.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_mailbox_refusals(
+    receiver: *mut MailboxReceiverHandle,
+    reason: u32,
+    count: *mut u64,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the count", count)?;
+        let reason = reason_of(reason)?;
+        handle::with(receiver, |MailboxReceiver(of)| {
+            let info = each!(of, of => of.end.info())?;
+            place.put(info.refusals.count(reason));
             Ok(())
         })
     })

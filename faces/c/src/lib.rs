@@ -32,6 +32,7 @@ pub mod kept;
 pub mod links;
 pub mod loans;
 mod lower;
+pub mod mailbox;
 pub mod manager;
 pub mod member;
 pub mod one_sided;

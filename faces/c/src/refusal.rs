@@ -92,6 +92,10 @@ const _: () = assert!(Refusal::RefusedNotGranted as u32 == Reason::NotGranted as
 const _: () = assert!(Refusal::RefusedBadRequest as u32 == Reason::BadRequest as u32);
 const _: () = assert!(Refusal::RefusedNoSuchOperation as u32 == Reason::NoSuchOperation as u32);
 const _: () = assert!(Refusal::RefusedMisaligned as u32 == Reason::Misaligned as u32);
+const _: () = assert!(Refusal::RefusedPortClosed as u32 == Reason::PortClosed as u32);
+const _: () = assert!(Refusal::RefusedWrongGroup as u32 == Reason::WrongGroup as u32);
+const _: () = assert!(Refusal::RefusedNoSuchHandler as u32 == Reason::NoSuchHandler as u32);
+const _: () = assert!(Refusal::RefusedNotResident as u32 == Reason::NotResident as u32);
 const _: () = assert!(Refusal::RefusedQueueFull as u32 == Reason::QueueFull as u32);
 const _: () = assert!(Reason::ALL.len() == 27);
 

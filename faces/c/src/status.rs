@@ -5,9 +5,10 @@ use std::ffi::c_char;
 
 use hamlyn::engine::notification::QueueError;
 use hamlyn::engine::slot::SlotError;
-use hamlyn::engine::terminus::TerminusError;
+use hamlyn::engine::terminus::{PostError, TerminusError};
 use hamlyn::error::{ConnectError, FenceError, OpenError, PeerLost, ReceiveError, SendError};
 use hamlyn::host::HostError;
+use hamlyn::port::PortError;
 
 /// What became of a call. Zero is success; all others are errors, of which hamlyn_error has a text with the remedy.
 #[repr(C)]
@@ -126,6 +127,7 @@ fn of_open(error: &OpenError) -> Status {
         OpenError::ItemTaken { .. } => Status::Taken,
         OpenError::Slot(slot) => of_slot(slot),
         OpenError::Terminus(terminus) => of_terminus(terminus),
+        OpenError::Port(port) => of_port(port),
         OpenError::Queue(QueueError::TooMany) => Status::Limit,
         OpenError::Queue(_)
         | OpenError::Metadata(_)
@@ -150,12 +152,22 @@ pub(crate) fn of_terminus(error: &TerminusError) -> Status {
     }
 }
 
+fn of_port(error: &PortError) -> Status {
+    match error {
+        PortError::TooMany => Status::Limit,
+        PortError::Forked => Status::BadHandle,
+        _ => Status::Invalid,
+    }
+}
+
 fn of_send(error: &SendError) -> Status {
     match error {
         SendError::WouldBlock { .. } => Status::TimedOut,
         SendError::Cut { .. } => Status::Cut,
         SendError::PeerLost(_) => Status::PeerLost,
-        SendError::RecordTooLarge { .. } | SendError::OutsideTicket(_) => Status::TooLong,
+        SendError::RecordTooLarge { .. }
+        | SendError::OutsideTicket(_)
+        | SendError::Refused(PostError::FastTooLong { .. }) => Status::TooLong,
         SendError::ClosedByReceiver | SendError::Finished => Status::Finished,
         SendError::Host(host) => of_host(host),
         _ => Status::Invalid,

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use hamlyn_c::{
-    datagram, entry, event, export, figures, grant, links, loans, member, one_sided, options, peer,
-    queue, service, slot, status, stream, target, ticket,
+    datagram, entry, event, export, figures, grant, links, loans, mailbox, member, one_sided,
+    options, peer, queue, service, slot, status, stream, target, ticket,
 };
 
 fn header() -> String {
@@ -91,6 +91,8 @@ fn structures_are_laid_out_alike() {
         "hamlyn_stream_options": stream::StreamOptions { pieces, piece_bytes, limit_bytes }
         "hamlyn_service_options": service::ServiceOptions { request_bytes, reply_bytes, outstanding, clients }
         "hamlyn_publisher_options": loans::PublisherOptions { message_bytes, chunks, depth, readers, slow_readers }
+        "hamlyn_mailbox_options": mailbox::MailboxOptions { queue_bytes, peer_bytes }
+        "hamlyn_mailbox_info": figures::MailboxInfo { waiting, queued, refusals, waiting_bytes, queue_bytes }
         "hamlyn_publisher_info": figures::PublisherInfo { readers, lost, misbehaved, chunks_free }
         "hamlyn_subscriber_info": figures::SubscriberInfo { lost, message_bytes_max, depth, reads_in_place }
         "hamlyn_event": event::Event { kind, peer, count }

@@ -5,12 +5,17 @@
 //! language: a party in another one is a program that understands the same lines. The environment
 //! variable HAMLYN_PARTY names such a program. The promises are then kept by parties of that
 //! language, and between it and C in both directions; `make python` does so with
-//! `faces/python/tests/party.py`.
+//! `faces/python/tests/party.py`. Those of mailboxes are kept between C, C++
+//! (`programs/party.cpp`) and Rust (`conformance/in_rust.rs`), each with each.
 
+#[path = "conformance/in_rust.rs"]
+mod in_rust;
+#[path = "conformance/mailboxes.rs"]
+mod mailboxes;
 mod support;
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,9 +37,18 @@ struct Party {
 #[derive(Clone, Debug)]
 struct Languages {
     /// Of the party that is called `SERVES`.
-    serves: PathBuf,
+    serves: Program,
     /// Of all others.
-    asks: PathBuf,
+    asks: Program,
+}
+
+/// A program that a party runs.
+#[derive(Clone, Debug)]
+enum Program {
+    /// One of its own.
+    Own(PathBuf),
+    /// The party in Rust, which is a test of this program.
+    InRust,
 }
 
 /// The party that serves the others.
@@ -43,19 +57,45 @@ const SERVES: &str = "serves";
 impl Languages {
     /// The worlds in which each promise is kept.
     fn all() -> Vec<Self> {
-        static IN_C: OnceLock<PathBuf> = OnceLock::new();
-        let in_c = || {
-            let program = IN_C.get_or_init(|| compiled("party.c", "party", &OF_C));
-            program.clone()
-        };
+        let in_c = Program::in_c;
         let of = |serves, asks| Self { serves, asks };
-        match std::env::var_os("HAMLYN_PARTY").map(PathBuf::from) {
+        match std::env::var_os("HAMLYN_PARTY").map(|path| Program::Own(path.into())) {
             None => vec![of(in_c(), in_c())],
             Some(other) => vec![
                 of(other.clone(), other.clone()),
                 of(in_c(), other.clone()),
                 of(other, in_c()),
             ],
+        }
+    }
+
+    /// The worlds in which each promise of mailboxes is kept.
+    fn with_mailboxes() -> Vec<Self> {
+        let all = [Program::in_c(), Program::in_cpp(), Program::InRust];
+        let with_each = |serves: &Program| all.clone().map(|asks| (serves.clone(), asks));
+        let pairs = all.iter().flat_map(with_each);
+        pairs.map(|(serves, asks)| Self { serves, asks }).collect()
+    }
+}
+
+impl Program {
+    fn in_c() -> Self {
+        static IN_C: OnceLock<PathBuf> = OnceLock::new();
+        let path = IN_C.get_or_init(|| compiled("party.c", "party", &OF_C));
+        Self::Own(path.clone())
+    }
+
+    fn in_cpp() -> Self {
+        static IN_CPP: OnceLock<PathBuf> = OnceLock::new();
+        let path =
+            IN_CPP.get_or_init(|| compiled("party.cpp", "party-cpp", &["c++", "-std=c++17"]));
+        Self::Own(path.clone())
+    }
+
+    fn command(&self) -> Command {
+        match self {
+            Self::Own(path) => Command::new(path),
+            Self::InRust => in_rust::command(),
         }
     }
 }
@@ -89,15 +129,18 @@ impl World {
 }
 
 impl Party {
-    fn start(program: &Path, namespace: &str) -> Self {
-        let mut command = Command::new(program);
+    fn start(program: &Program, namespace: &str) -> Self {
+        let mut command = program.command();
         command.env("HAMLYN_NAMESPACE", namespace);
         command.env_remove("LD_LIBRARY_PATH");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let started = command.spawn();
-        let mut child = started.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+        let mut child = started.unwrap_or_else(|error| panic!("{program:?}: {error}"));
         let lines = child.stdin.take().unwrap();
-        let answers = BufReader::new(child.stdout.take().unwrap());
+        let mut answers = BufReader::new(child.stdout.take().unwrap());
+        if let Program::InRust = program {
+            in_rust::skip_words_of_harness(&mut answers);
+        }
         Self {
             child,
             lines,
@@ -175,15 +218,15 @@ impl Drop for Party {
 
 /// Each promise between all languages, with every strategy of the party that serves.
 macro_rules! promises {
-    ($($name:ident)*) => {$(
+    ($module:ident, $languages:ident: $($name:ident)*) => {$(
         #[test]
         fn $name() {
-            for languages in Languages::all() {
+            for languages in Languages::$languages() {
                 for strategy in 0..4 {
                     println!("{languages:?}, strategy {strategy}");
                     let world = World::new(languages.clone());
                     let serves = world.party(SERVES, strategy);
-                    promise::$name(&world, serves);
+                    $module::$name(&world, serves);
                 }
             }
         }
@@ -191,6 +234,7 @@ macro_rules! promises {
 }
 
 promises! {
+    promise, all:
     messages_arrive_as_they_were_sent
     records_come_in_order_and_the_end_is_told
     who_is_not_ready_gets_nothing_and_the_sender_is_told
@@ -199,6 +243,13 @@ promises! {
     death_of_a_sender_is_told
     death_of_a_receiver_is_told
     a_stopped_peer_delays_nobody_else
+}
+
+promises! {
+    mailboxes, with_mailboxes:
+    mail_of_every_length_arrives_whole_and_in_order
+    a_mailbox_that_nobody_asks_keeps_messages_and_refuses_beyond_its_bound
+    a_ticket_of_a_mailbox_is_good_until_it_is_taken_back
 }
 
 mod promise {

@@ -41,7 +41,13 @@ fn address_and_undefined_behaviour_sanitizers_find_nothing() {
             &format!("san-{}", &file[..5]),
         );
     }
-    for file in ["alone.c", "lower_bad_input.c", "memory.c", "sharing.c"] {
+    for file in [
+        "alone.c",
+        "lower_bad_input.c",
+        "mailboxes.c",
+        "memory.c",
+        "sharing.c",
+    ] {
         let name = format!("{file}-sanitized");
         alone_under(
             &[],
@@ -112,11 +118,10 @@ fn valgrind_finds_nothing() {
         "--fair-sched=try",
         &excused,
     ];
-    alone_under(
-        &tool,
-        &compiled("alone.c", "alone-valgrind", &OF_C),
-        "vg-alone",
-    );
+    for file in ["alone.c", "mailboxes.c"] {
+        let program = compiled(file, &format!("{file}-valgrind"), &OF_C);
+        alone_under(&tool, &program, &format!("vg-{}", &file[..5]));
+    }
     for file in ["lower.c", "everything.c"] {
         let program = compiled(file, &format!("{file}-valgrind"), &OF_C);
         both_sides_under(&tool, &program, &format!("vg-{}", &file[..5]));

@@ -141,6 +141,19 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     datagram_sender grow_datagram(const hamlyn::ticket &given, wait limit = wait::forever()) {
         return made<datagram_sender>(hamlyn_grow_datagram, &given, limit.ns());
     }
+    mailbox_receiver bind_mailbox(const std::string &item, const hamlyn_mailbox_options &options = {}) {
+        return made<mailbox_receiver>(hamlyn_bind_mailbox, item.c_str(), &options);
+    }
+    // One that is reached by its ticket.
+    mailbox_receiver mailbox(const hamlyn_mailbox_options &options = {}) {
+        return made<mailbox_receiver>(hamlyn_bind_mailbox, static_cast<const char *>(nullptr), &options);
+    }
+    mailbox_sender connect_mailbox(const std::string &to, wait limit = wait::forever()) {
+        return made<mailbox_sender>(hamlyn_connect_mailbox, to.c_str(), limit.ns());
+    }
+    mailbox_sender grow_mailbox(const hamlyn::ticket &given, wait limit = wait::forever()) {
+        return made<mailbox_sender>(hamlyn_grow_mailbox, &given, limit.ns());
+    }
     stream_receiver bind_stream(const std::string &item, const hamlyn_stream_options &options = {}) {
         return made<stream_receiver>(hamlyn_bind_stream, item.c_str(), &options);
     }

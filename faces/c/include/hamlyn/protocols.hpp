@@ -1,4 +1,4 @@
-// The protocols of hamlyn.hpp: datagrams, streams, tagged writes, services and groups.
+// The protocols of hamlyn.hpp: datagrams, mailboxes, streams, tagged writes, services and groups.
 
 #ifndef HAMLYN_PROTOCOLS_HPP
 #define HAMLYN_PROTOCOLS_HPP
@@ -64,6 +64,54 @@ class datagram_sender : public detail::handle<hamlyn_datagram_sender, hamlyn_clo
     done try_fence(wait limit) {
         return detail::attempt(hamlyn_fence_datagram, get(), limit.ns());
     }
+    void fence(wait limit = wait::forever()) { try_fence(limit).value(); }
+};
+
+// A message of a mailbox. Valid until the receiver is asked for the next one; nothing is given back when it goes.
+class mail : public detail::message {
+  public:
+    mail(hamlyn_mailbox_receiver *end, hamlyn_message from) : message(from), end_(end) {}
+
+    // Its sender; nothing if that is not known.
+    std::optional<peer> sender() const {
+        peer who;
+        if (hamlyn_mail_peer(end_, &who, nullptr) != HAMLYN_OK) {
+            return std::nullopt;
+        }
+        return who;
+    }
+
+  private:
+    hamlyn_mailbox_receiver *end_;
+};
+
+class mailbox_receiver : public detail::handle<hamlyn_mailbox_receiver, hamlyn_close_mailbox_receiver>,
+                         public detail::messages<mailbox_receiver, mail> {
+  public:
+    using handle::handle;
+
+    result<std::optional<mail>> try_recv(wait limit) { return detail::received<mail>(hamlyn_recv_mail, get(), limit); }
+    std::optional<mail> recv(wait limit = wait::forever()) { return try_recv(limit).value(); }
+    hamlyn::ticket ticket() const { return detail::found<hamlyn::ticket>(hamlyn_mailbox_ticket, get()); }
+    // Messages that wait stay.
+    void revoke() { detail::attempt(hamlyn_revoke_mailbox, get()).value(); }
+    hamlyn_mailbox_info info() const { return detail::found<hamlyn_mailbox_info>(hamlyn_get_mailbox_info, get()); }
+    std::uint64_t refusals(std::uint32_t reason) const {
+        return detail::found<std::uint64_t>(hamlyn_mailbox_refusals, get(), reason);
+    }
+};
+
+class mailbox_sender : public detail::handle<hamlyn_mailbox_sender, hamlyn_close_mailbox_sender> {
+  public:
+    using handle::handle;
+
+    done try_send(bytes data, wait limit = wait::forever()) {
+        return detail::attempt(hamlyn_send_mail, get(), data.data(), data.size(), limit.ns());
+    }
+    void send(bytes data, wait limit = wait::forever()) { try_send(data, limit).value(); }
+    // Bytes of the longest message that the link takes.
+    std::size_t message_bytes_max() const { return detail::found<std::size_t>(hamlyn_mail_bytes_max, get()); }
+    done try_fence(wait limit) { return detail::attempt(hamlyn_fence_mailbox, get(), limit.ns()); }
     void fence(wait limit = wait::forever()) { try_fence(limit).value(); }
 };
 

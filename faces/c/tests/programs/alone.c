@@ -315,9 +315,13 @@ static void *sends(void *handle) {
     hamlyn_error own;
     hamlyn_manager *manager = handle;
     hamlyn_datagram_sender *outbox;
+    hamlyn_mailbox_sender *writer;
     if (hamlyn_connect_datagram(manager, "shared/inbox", MINUTE, &outbox, &own)
         || hamlyn_send_datagram(outbox, "from a thread", 13, MINUTE, &own)
-        || hamlyn_close_datagram_sender(outbox, &own) || hamlyn_close(manager, &own)) {
+        || hamlyn_close_datagram_sender(outbox, &own)
+        || hamlyn_connect_mailbox(manager, "shared/mail", MINUTE, &writer, &own)
+        || hamlyn_send_mail(writer, "from a thread", 13, MINUTE, &own)
+        || hamlyn_close_mailbox_sender(writer, &own) || hamlyn_close(manager, &own)) {
         fprintf(stderr, "in a thread: %s\n", own.text);
         _exit(1);
     }
@@ -332,6 +336,8 @@ static void threads(void) {
     OK(hamlyn_open_with(&options, &shared, &error));
     hamlyn_datagram_receiver *inbox;
     OK(hamlyn_bind_datagram(shared, "inbox", 64, &inbox, &error));
+    hamlyn_mailbox_receiver *mailbox;
+    OK(hamlyn_bind_mailbox(shared, "mail", NULL, &mailbox, &error));
     hamlyn_manager *another;
     GETS(HAMLYN_INVALID, "null", hamlyn_share_manager(shared, NULL, &error));
     OK(hamlyn_share_manager(shared, &another, &error));
@@ -341,8 +347,14 @@ static void threads(void) {
     OK(hamlyn_recv_datagram(inbox, MINUTE, &message, &error));
     IS(message.length_bytes == 13 && memcmp(message.data, "from a thread", 13) == 0);
     OK(hamlyn_release_datagram(inbox, &error));
+    OK(hamlyn_recv_mail(mailbox, MINUTE, &message, &error));
+    IS(message.length_bytes == 13 && memcmp(message.data, "from a thread", 13) == 0);
+    hamlyn_peer peer;
+    OK(hamlyn_mail_peer(mailbox, &peer, &error));
+    IS(peer.process == (uint32_t)getpid());
     IS(pthread_join(thread, NULL) == 0);
     OK(hamlyn_wait(shared, 1000, &error));
+    OK(hamlyn_close_mailbox_receiver(mailbox, &error));
     OK(hamlyn_close_datagram_receiver(inbox, &error));
     OK(hamlyn_close(shared, &error));
 }

@@ -21,6 +21,7 @@ struct point {
 void serve() {
     hamlyn::manager manager("server");
     auto inbox = manager.bind_datagram("inbox", 4096);
+    auto mail = manager.bind_mailbox("mail", {1 << 16, 0});
     auto log = manager.bind_stream("log");
     auto board = manager.bind_tagged_write("board", 4096, 16);
     auto sums = manager.bind_service("sums");
@@ -38,6 +39,16 @@ void serve() {
         answer.fence(60s);
     }
     IS(!inbox.recv(1ms));
+
+    int mails = 0;
+    for (auto &&message : mail) {
+        IS(message.sender()->process != 0 && message.as<std::int32_t>() == mails);
+        if (++mails == 10) {
+            break;
+        }
+    }
+    IS(!mail.recv(1ms) && mail.try_recv(hamlyn::wait::poll()).has_value());
+    IS(mail.info().queue_bytes == 1 << 16 && mail.refusals(HAMLYN_REFUSED_QUEUE_FULL) == 0);
 
     int count = 0;
     for (auto &&record : log) {
@@ -105,6 +116,14 @@ void ask() {
 
     // Another thread has a handle of its own.
     std::thread([another = manager.share()]() mutable { another.poll(); }).join();
+
+    auto mail = manager.connect_mailbox("server/mail", 60s);
+    for (std::int32_t number = 0; number < 10; number++) {
+        mail.send(hamlyn::value_of(number));
+    }
+    mail.fence(60s);
+    IS(mail.message_bytes_max() == 1 << 16);
+    IS(mail.try_send(std::vector<char>((1 << 16) + 1)).code() == HAMLYN_TOO_LONG);
 
     auto log = manager.connect_stream("server/log", 60s);
     for (int number = 0; number < 100; number++) {

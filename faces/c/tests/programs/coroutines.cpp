@@ -47,6 +47,21 @@ hamlyn::task<void> listen(hamlyn::event_loop &loop, hamlyn::datagram_receiver &i
     ended++;
 }
 
+hamlyn::task<void> post(hamlyn::event_loop &loop, hamlyn::mailbox_sender &letters, int &ended) {
+    for (std::int64_t i = 0; i < CALLS; i++) {
+        co_await loop.send(letters, hamlyn::value_of(terms{i, -i}));
+    }
+    ended++;
+}
+
+hamlyn::task<void> collect(hamlyn::event_loop &loop, hamlyn::mailbox_receiver &mailbox, int &ended) {
+    for (std::int64_t i = 0; i < CALLS; i++) {
+        const auto mail = co_await loop.recv(mailbox);
+        IS(mail.as<terms>()->first == i && mail.sender()->process == static_cast<unsigned>(getpid()));
+    }
+    ended++;
+}
+
 hamlyn::task<void> read_pipe(hamlyn::event_loop &loop, int from, int &ended) {
     co_await loop.readable(from);
     char read_byte = 0;
@@ -69,6 +84,8 @@ void tasks() {
     auto sums = client.connect_service("server/sums", 60s);
     auto inbox = server.bind_datagram("inbox", 64);
     auto outbox = client.connect_datagram("server/inbox", 60s);
+    auto mailbox = server.bind_mailbox("mail");
+    auto letters = client.grow_mailbox(mailbox.ticket(), 60s);
     std::array<int, 2> pipe_ends;
     IS(pipe(pipe_ends.data()) == 0);
     int ended = 0;
@@ -76,8 +93,10 @@ void tasks() {
     loop.spawn(ask(loop, sums, outbox, ended));
     loop.spawn(listen(loop, inbox, pipe_ends[1], ended));
     loop.spawn(read_pipe(loop, pipe_ends[0], ended));
+    loop.spawn(post(loop, letters, ended));
+    loop.spawn(collect(loop, mailbox, ended));
     loop.run();
-    IS(ended == 3);
+    IS(ended == 5);
     close(pipe_ends[0]);
     close(pipe_ends[1]);
 
@@ -137,6 +156,14 @@ void lower() {
     auto none = inbox.try_recv(60s);
     IS(!none && none.code() == HAMLYN_MALFORMED);
     IS(!inbox.recv(hamlyn::wait::poll()));
+
+    hamlyn::typed<terms, hamlyn::mailbox_receiver> mailbox(server.mailbox());
+    hamlyn::typed<terms, hamlyn::mailbox_sender> letters(client.grow_mailbox(mailbox.bytes_end().ticket(), 60s));
+    letters.send(terms{5, 6}, 60s);
+    IS(mailbox.recv(60s)->second == 6);
+    mailbox.bytes_end().revoke();
+    letters.send(terms{7, 8}, 60s);
+    IS(!mailbox.recv(hamlyn::wait::poll()));
 
     server.offer("item", "offered");
     IS(client.ask("lower-server", "item", 60s) == "offered");

@@ -25,6 +25,8 @@ struct handles {
     hamlyn_detached *detached;
     hamlyn_datagram_receiver *datagram_receiver;
     hamlyn_datagram_sender *datagram_sender;
+    hamlyn_mailbox_receiver *mailbox_receiver;
+    hamlyn_mailbox_sender *mailbox_sender;
     hamlyn_stream_receiver *stream_receiver;
     hamlyn_stream_sender *stream_sender;
     hamlyn_tag_receiver *tag_receiver;
@@ -97,6 +99,9 @@ static void exchange(struct handles *of, char round) {
     COMES(hamlyn_recv_datagram(of->datagram_receiver, HAMLYN_POLL, &message, &error));
     IS(message.length_bytes == sizeof text && memcmp(message.data, text, sizeof text) == 0);
     OK(hamlyn_release_datagram(of->datagram_receiver, &error));
+    OK(hamlyn_send_mail(of->mailbox_sender, text, sizeof text, MINUTE, &error));
+    COMES(hamlyn_recv_mail(of->mailbox_receiver, HAMLYN_POLL, &message, &error));
+    IS(message.length_bytes == sizeof text && memcmp(message.data, text, sizeof text) == 0);
     OK(hamlyn_send_record(of->stream_sender, text, sizeof text, MINUTE, &error));
     OK(hamlyn_flush_stream(of->stream_sender, MINUTE, &error));
     COMES(hamlyn_recv_record(of->stream_receiver, HAMLYN_POLL, &message, &error));
@@ -135,6 +140,7 @@ static void exchange(struct handles *of, char round) {
     COMES(hamlyn_finish_word(of->initiator, operation, HAMLYN_POLL, &word, &error));
     /* Nothing else came. */
     GETS(HAMLYN_TIMED_OUT, "", hamlyn_recv_datagram(of->datagram_receiver, HAMLYN_POLL, &message, &error));
+    GETS(HAMLYN_TIMED_OUT, "", hamlyn_recv_mail(of->mailbox_receiver, HAMLYN_POLL, &message, &error));
     GETS(HAMLYN_TIMED_OUT, "", hamlyn_recv_record(of->stream_receiver, HAMLYN_POLL, &message, &error));
     GETS(HAMLYN_TIMED_OUT, "", hamlyn_recv_tag(of->tag_receiver, HAMLYN_POLL, &tag, &error));
     GETS(HAMLYN_TIMED_OUT, "", hamlyn_next_call(of->service, HAMLYN_POLL, &message, &error));
@@ -226,6 +232,8 @@ int main(void) {
     OK(hamlyn_open("forked-peer", &peer, &error));
     OK(hamlyn_bind_datagram(of->manager, "inbox", 64, &of->datagram_receiver, &error));
     OK(hamlyn_connect_datagram(peer, "forked/inbox", MINUTE, &of->datagram_sender, &error));
+    OK(hamlyn_bind_mailbox(of->manager, "mail", NULL, &of->mailbox_receiver, &error));
+    OK(hamlyn_connect_mailbox(peer, "forked/mail", MINUTE, &of->mailbox_sender, &error));
     OK(hamlyn_bind_stream(of->manager, "log", NULL, &of->stream_receiver, &error));
     OK(hamlyn_connect_stream(peer, "forked/log", MINUTE, &of->stream_sender, &error));
     OK(hamlyn_bind_tagged_write(of->manager, "tags", 64, 16, &of->tag_receiver, &error));

@@ -3,6 +3,7 @@
  * milliseconds; -1: for ever. A party in another language reads the same lines and gives the same answers. */
 #include <hamlyn.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@ static hamlyn_error error;
 static hamlyn_manager *manager;
 static hamlyn_datagram_receiver *inboxes[ENDS];
 static hamlyn_datagram_sender *outboxes[ENDS];
+static hamlyn_mailbox_receiver *mailboxes[ENDS];
+static hamlyn_mailbox_sender *posts[ENDS];
 static hamlyn_stream_receiver *logs[ENDS];
 static hamlyn_stream_sender *writers[ENDS];
 static hamlyn_tag_receiver *tables[ENDS];
@@ -146,6 +149,87 @@ static hamlyn_status next_departure(int64_t wait_ns) {
     return status;
 }
 
+/* A mailbox with a queue of so many bytes, 0 for the default; "-" is no name. */
+static hamlyn_status bind_mailbox(int at, const char *item, const char *queue_bytes) {
+    const hamlyn_mailbox_options options = {(uint32_t)atoi(queue_bytes), 0};
+    return hamlyn_bind_mailbox(manager, strcmp(item, "-") ? item : NULL, &options, &mailboxes[at], &error);
+}
+
+/* Messages of these lengths, separated by commas, whose bytes the seed gives. */
+static hamlyn_status send_mail(int at, unsigned seed, const char *lengths, int64_t wait_ns) {
+    static unsigned char bytes[LINE_BYTES];
+    hamlyn_status status = HAMLYN_OK;
+    while (status == HAMLYN_OK && *lengths != 0) {
+        char *end;
+        const size_t length = strtoul(lengths, &end, 10);
+        for (size_t i = 0; i < length && i < sizeof bytes; i++) {
+            bytes[i] = (unsigned char)(seed * 31 + length + i * 7);
+        }
+        status = hamlyn_send_mail(posts[at], bytes, length, wait_ns, &error);
+        lengths = *end == ',' ? end + 1 : end;
+    }
+    return status;
+}
+
+/* The process that sent the next message, the length of that, and a hash of its bytes (FNV-1a). */
+static hamlyn_status receive_mail(int at, int64_t wait_ns) {
+    hamlyn_message message;
+    hamlyn_peer peer;
+    hamlyn_status status = hamlyn_recv_mail(mailboxes[at], wait_ns, &message, &error);
+    if (status == HAMLYN_OK) {
+        status = hamlyn_mail_peer(mailboxes[at], &peer, &error);
+    }
+    if (status == HAMLYN_OK) {
+        uint64_t hash = UINT64_C(0xcbf29ce484222325);
+        for (size_t i = 0; i < message.length_bytes; i++) {
+            hash = (hash ^ ((const unsigned char *)message.data)[i]) * UINT64_C(0x100000001b3);
+        }
+        snprintf(answer, sizeof answer, "%u %zu %" PRIx64, peer.process, message.length_bytes, hash);
+    }
+    return status;
+}
+
+static hamlyn_status tell_longest_mail(int at) {
+    size_t longest = 0;
+    hamlyn_status status = hamlyn_mail_bytes_max(posts[at], &longest, &error);
+    snprintf(answer, sizeof answer, "%zu", longest);
+    return status;
+}
+
+/* Messages that wait, bytes that they take, messages that were queued, all refusals, and those for one reason. */
+static hamlyn_status tell_mailbox(int at, uint32_t reason) {
+    hamlyn_mailbox_info info;
+    uint64_t refused;
+    hamlyn_status status = hamlyn_get_mailbox_info(mailboxes[at], &info, &error);
+    if (status == HAMLYN_OK) {
+        status = hamlyn_mailbox_refusals(mailboxes[at], reason, &refused, &error);
+    }
+    if (status == HAMLYN_OK) {
+        snprintf(answer, sizeof answer, "%" PRIu64 " %u %" PRIu64 " %" PRIu64 " %" PRIu64, info.waiting,
+                 info.waiting_bytes, info.queued, info.refusals, refused);
+    }
+    return status;
+}
+
+/* Two digits for each byte of a ticket that is used. */
+static hamlyn_status tell_mailbox_ticket(int at) {
+    hamlyn_ticket ticket;
+    hamlyn_status status = hamlyn_mailbox_ticket(mailboxes[at], &ticket, &error);
+    for (size_t i = 0; status == HAMLYN_OK && i < HAMLYN_TICKET_USED_BYTES; i++) {
+        snprintf(answer + 2 * i, 3, "%02x", ticket.bytes[i]);
+    }
+    return status;
+}
+
+static hamlyn_status grow_mailbox(int at, const char *digits, int64_t wait_ns) {
+    hamlyn_ticket ticket = {{0}};
+    for (size_t i = 0; i < HAMLYN_TICKET_USED_BYTES && strlen(digits) >= 2 * i + 2; i++) {
+        const char byte[3] = {digits[2 * i], digits[2 * i + 1], 0};
+        ticket.bytes[i] = (uint8_t)strtoul(byte, NULL, 16);
+    }
+    return hamlyn_grow_mailbox(manager, &ticket, wait_ns, &posts[at], &error);
+}
+
 int main(void) {
     static char line[LINE_BYTES];
     while (fgets(line, sizeof line, stdin) != NULL) {
@@ -174,6 +258,16 @@ int main(void) {
         DO("recv_datagram", receive_datagram(at, wait_ns))
         DO("revoke_datagram", hamlyn_revoke_datagram(inboxes[at], &error))
         DO("close_datagram", hamlyn_close_datagram_receiver(inboxes[at], &error))
+        DO("bind_mailbox", bind_mailbox(at, text, rest[1]))
+        DO("connect_mailbox", hamlyn_connect_mailbox(manager, text, wait_ns, &posts[at], &error))
+        DO("grow_mailbox", grow_mailbox(at, text, wait_ns))
+        DO("mail_bytes_max", tell_longest_mail(at))
+        DO("send_mail", send_mail(at, (unsigned)atoi(text), rest[1], wait_ns))
+        DO("fence_mailbox", hamlyn_fence_mailbox(posts[at], wait_ns, &error))
+        DO("recv_mail", receive_mail(at, wait_ns))
+        DO("mailbox_ticket", tell_mailbox_ticket(at))
+        DO("mailbox_info", tell_mailbox(at, (uint32_t)atoi(text)))
+        DO("revoke_mailbox", hamlyn_revoke_mailbox(mailboxes[at], &error))
         DO("bind_stream", hamlyn_bind_stream(manager, text, NULL, &logs[at], &error))
         DO("connect_stream", hamlyn_connect_stream(manager, text, wait_ns, &writers[at], &error))
         DO("send_records", send_records(at, atoi(text), wait_ns))
