@@ -412,9 +412,9 @@ pub fn short_words(bytes: &[u8]) -> Option<[u64; SHORT_WORDS]> {
     })
 }
 
-/// Fewer than eight bytes as a word.
+/// Fewer than eight bytes as a word, lowest first.
 #[inline(always)]
-fn short_rest(rest: &[u8]) -> u64 {
+pub fn short_rest(rest: &[u8]) -> u64 {
     let length = rest.len();
     if let (Some(first), Some(last)) = (rest.first_chunk(), rest.last_chunk()) {
         let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));

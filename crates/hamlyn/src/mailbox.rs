@@ -335,12 +335,14 @@ impl<H: Host> Sender<H> {
         poll_fn(|context| self.poll_send(context, data)).await
     }
 
-    /// Bytes of the longest message that the link takes: 64 KiB on one host unless set otherwise,
-    /// and what a datagram of the network has room for between hosts. Nothing if the link has
-    /// ended.
+    /// Bytes of the longest message that link and ticket take: 64 KiB on one host unless set
+    /// otherwise, and what a datagram of the network has room for between hosts. Nothing if the link
+    /// has ended.
     pub fn message_bytes_max(&self) -> Option<usize> {
         let session = self.manager.enter().ok()?;
-        session.packet_bytes_max(self.target.link())
+        let most = session.packet_bytes_max(self.target.link())?;
+        let allowed = usize::try_from(self.target.ticket().length_bytes);
+        Some(most.min(allowed.unwrap_or(usize::MAX)))
     }
 
     /// Waits until everything that was sent to the receiver's interface, by whichever sender of

@@ -195,10 +195,11 @@ impl Target {
         self.kind == Kind::MESSAGE
     }
 
-    /// The port, if the ticket leads to one.
+    /// The port, if the ticket leads to one and is good for messages of that length.
     #[inline(always)]
-    pub(crate) fn port(&self) -> Option<PortAddress> {
-        self.is_port().then(|| PortAddress {
+    pub(crate) fn port_for(&self, length_bytes: usize) -> Option<PortAddress> {
+        let is_good = self.is_port() && length_bytes as u64 <= self.ticket.length_bytes;
+        is_good.then(|| PortAddress {
             port: PortName::from_bits(self.ticket.slot.to_bits()),
             key: self.ticket.key,
             group: self.ticket.base,

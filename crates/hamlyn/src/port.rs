@@ -53,6 +53,7 @@ use hamlyn_link::{ReceiveEnd, Shortcut};
 use crate::interface::ReceiveEndOf;
 use crate::ticket::{Ticket, TicketKind};
 
+const WORD_BYTES: usize = size_of::<u64>();
 /// Bytes of a port's queue, unless set otherwise.
 const QUEUE_BYTES: u32 = 1 << 20;
 
@@ -230,25 +231,38 @@ impl<H: Host> PortMessage<'_, H> {
     /// beyond its end.
     #[inline(always)]
     pub fn word(&self, number: usize) -> u64 {
-        const WORD_BYTES: usize = size_of::<u64>();
-        let left = self.len().saturating_sub(number.saturating_mul(WORD_BYTES));
-        if left == 0 {
+        if number < self.len() / WORD_BYTES {
+            return match &self.place {
+                MessagePlace::InCells(shortcut) => shortcut.message_word(number),
+                MessagePlace::Held(_) => self.held_word(number),
+            };
+        }
+        self.last_word(number)
+    }
+
+    #[inline(never)]
+    fn last_word(&self, number: usize) -> u64 {
+        let rest = self.len() % WORD_BYTES;
+        if number != self.len() / WORD_BYTES || rest == 0 {
             return 0;
         }
-        let word = match &self.place {
-            MessagePlace::InCells(shortcut) => shortcut.message_word(number),
-            MessagePlace::Held(port) => {
-                let bytes = &port.bytes(self.arrived.length_bytes)[number * WORD_BYTES..];
-                let mut word = [0; WORD_BYTES];
-                let there = bytes.len().min(WORD_BYTES);
-                word[..there].copy_from_slice(&bytes[..there]);
-                u64::from_le_bytes(word)
+        match &self.place {
+            MessagePlace::InCells(shortcut) => {
+                let beyond = (WORD_BYTES - rest) * u8::BITS as usize;
+                shortcut.message_word(number) & u64::MAX >> beyond
             }
-        };
-        match WORD_BYTES.checked_sub(left) {
-            None | Some(0) => word,
-            Some(beyond) => word & u64::MAX >> (beyond * u8::BITS as usize),
+            MessagePlace::Held(_) => self.held_word(number),
         }
+    }
+
+    #[inline(never)]
+    fn held_word(&self, number: usize) -> u64 {
+        let bytes = self.as_bytes().unwrap_or(&[]);
+        let bytes = &bytes[number * WORD_BYTES..];
+        let mut word = [0; WORD_BYTES];
+        let there = bytes.len().min(WORD_BYTES);
+        word[..there].copy_from_slice(&bytes[..there]);
+        u64::from_le_bytes(word)
     }
 
     /// Copies as many of its bytes as `into` holds, from the first on; how many.

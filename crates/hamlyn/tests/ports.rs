@@ -5,7 +5,7 @@ use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::transport::Return;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::mailbox::{self, MailboxOptions};
-use hamlyn::{FenceError, Manager, ManagerOptions, NewPort, Wait};
+use hamlyn::{FenceError, Manager, ManagerOptions, NewPort, SendError, Wait};
 
 const WAIT: Wait = Wait::millis(10_000);
 
@@ -134,4 +134,26 @@ fn a_mailbox_waits_for_nobody_and_refuses_beyond_its_bound() {
     }
     assert!(inbox.recv(Wait::Poll).expect("received").is_none());
     assert_eq!(inbox.info().expect("open").queued, 32);
+}
+
+#[test]
+fn a_ticket_may_be_for_shorter_messages_and_for_no_place() {
+    let (here, there) = (open("narrow"), open("narrow"));
+    let port = here.session().open_port(NewPort::new()).expect("a port");
+    let ticket = port.ticket();
+    assert!(ticket.narrow(1, 1).is_err());
+    for most in [0, 4, 60, 2000] {
+        let narrow = ticket.narrow(0, most).expect("a shorter one");
+        let outbox = mailbox::Sender::grow(&there, &narrow, WAIT).expect("a link");
+        assert_eq!(outbox.message_bytes_max(), Some(most as usize));
+        for length in [0, 1, 5, 56, 57, 1000, 2000, 2001, 5000] {
+            let sent = outbox.send(&vec![1; length], Wait::Poll);
+            let is_refused = matches!(sent, Err(SendError::OutsideTicket(_)));
+            assert_eq!(
+                is_refused,
+                length as u64 > most,
+                "{length} of {most}: {sent:?}"
+            );
+        }
+    }
 }

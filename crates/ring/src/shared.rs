@@ -34,11 +34,12 @@ pub(crate) use memory::Memory;
 pub use window::Window;
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use hamlyn_engine::limits::{SHORT_BYTES_MAX, SHORT_WORDS};
 use hamlyn_engine::memory::ShortSource;
+use hamlyn_engine::packet::short_rest;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, munmap};
@@ -610,13 +611,24 @@ impl Lines {
         })
     }
 
-    /// Copies bytes into the words of a line after the first, as many as fit.
+    /// Copies bytes into the words of a line after the first, as many as fit. Of a word that they do
+    /// not fill, the other bytes are zero.
     #[inline(always)]
     pub(crate) fn copy_in(&self, at_bytes: u64, bytes: &[u8]) {
         let [_, words @ ..] = self.line(at_bytes);
+        if bytes.len() < LINE_REST_BYTES {
+            let (whole, rest) = bytes.as_chunks();
+            for (word, from) in words.iter().zip(whole) {
+                word.store(u64::from_le_bytes(*from), Ordering::Relaxed);
+            }
+            if !rest.is_empty() {
+                words[whole.len()].store(short_rest(rest), Ordering::Relaxed);
+            }
+            return;
+        }
         let to = words.as_ptr().cast_mut().cast();
         // SAFETY: so many bytes lie in the words, which are atomics, and in the slice.
-        unsafe { copy_continued(to, bytes.as_ptr(), bytes.len().min(LINE_REST_BYTES)) };
+        unsafe { copy_continued(to, bytes.as_ptr(), LINE_REST_BYTES) };
     }
 
     /// The line that begins `at_bytes` after the first, rounded down to a line, and

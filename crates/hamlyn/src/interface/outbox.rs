@@ -71,7 +71,7 @@ impl<H: Host> Outbox<'_, H> {
         data: &[u8],
     ) -> Result<Option<SendHandle>, SendError> {
         if let Half::Own(outbound) = &mut *self.outbound
-            && let Some(to) = target.port()
+            && let Some(to) = target.port_for(data.len())
         {
             let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
             let sent =

@@ -112,8 +112,9 @@ impl<H: Host> Interface<H> {
         self.check()?;
         let arrived = match self.in_place(port) {
             Some(arrived) => Some(arrived),
-            None if self.find_message(port) => None,
-            None => return Ok(None),
+            None if !self.find_message(port) => return Ok(None),
+            // It may lie in place after all: it was overlooked while credit was due.
+            None => self.in_place(port),
         };
         Ok(self.shown(port, arrived))
     }
@@ -134,7 +135,6 @@ impl<H: Host> Interface<H> {
             let (inbound, mut outbox) = self.halves(terminus);
             if port.held.is_none()
                 && let Half::Own(inbound) = inbound
-                && inbound.may_look()
                 && let Some((arrived, shortcut)) = inbound.in_place(port.name)
             {
                 let place = MessagePlace::InCells(shortcut);
@@ -146,8 +146,9 @@ impl<H: Host> Interface<H> {
             if !self.find_message(port) {
                 return Ok(count);
             }
+            let arrived = self.in_place(port);
             let (inbound, mut outbox) = self.halves(terminus);
-            if let Some(message) = shown(inbound, port, None) {
+            if let Some(message) = shown(inbound, port, arrived) {
                 handle(&message, &mut outbox);
                 message.dispose();
             }
@@ -160,7 +161,6 @@ impl<H: Host> Interface<H> {
     pub(crate) fn in_place(&mut self, port: &Port) -> Option<Arrived> {
         if let Half::Own(inbound) = &mut self.inbound
             && port.held.is_none()
-            && inbound.may_look()
         {
             return inbound.in_place(port.name).map(|(arrived, _)| arrived);
         }
@@ -177,13 +177,17 @@ impl<H: Host> Interface<H> {
         shown(&mut self.inbound, port, in_place)
     }
 
-    /// Looks for a message that is not to be read where it lies, and moves it to the port's memory.
+    /// Looks for a message, and moves it to the port's memory, unless it may be read where it lies
+    /// ([`Interface::in_place`]). True if there is one.
     #[inline(never)]
     pub(crate) fn find_message(&mut self, port: &mut Port) -> bool {
         if port.held.is_some() {
             return true;
         }
         self.host.looks();
+        if self.look_again() && self.in_place(port).is_some() {
+            return true;
+        }
         if self.pop_message(port) {
             return true;
         }
@@ -220,7 +224,7 @@ impl<H: Host> Interface<H> {
     #[inline(always)]
     pub(crate) fn take_message(&mut self, port: &mut Port) -> Option<Arrived> {
         let inbound = self.inbound.own()?;
-        if port.held.is_some() || !inbound.may_look() {
+        if port.held.is_some() {
             return None;
         }
         let (arrived, shortcut) = inbound.in_place(port.name)?;
@@ -241,10 +245,10 @@ impl<H: Host> Interface<H> {
         if let Some(arrived) = self.take_message(port) {
             return Some(arrived);
         }
-        match self.find_message(port) {
-            true => port.held.take(),
-            false => None,
+        if !self.find_message(port) {
+            return None;
         }
+        self.take_message(port).or_else(|| port.held.take())
     }
 
     /// Sends a message to a port, for a handler, if nothing stands in its way, or queues it.
@@ -277,7 +281,7 @@ impl<H: Host> Interface<H> {
         handler: u16,
         data: &[u8],
     ) -> Option<SendHandle> {
-        let to = target.port()?;
+        let to = target.port_for(data.len())?;
         if self.is_asked() {
             return None;
         }

@@ -30,13 +30,14 @@ impl<H: Host> Session<'_, H> {
         port: &'a mut Port,
         wait: Wait,
     ) -> Result<Option<PortMessage<'a, H>>, ReceiveError> {
-        let mut arrived = None;
         let found = self.wait_for(wait, |session| {
-            arrived = session.in_place(port);
-            let is_found = arrived.is_some() || session.find_message(port);
+            let is_found = session.in_place(port).is_some() || session.find_message(port);
             Ok::<_, ReceiveError>(is_found.then_some(()))
         })?;
-        Ok(found.and_then(|()| self.shown(port, arrived)))
+        match found {
+            Some(()) => self.next_message(port),
+            None => Ok(None),
+        }
     }
 
     /// Waits until messages of the port are there, and hands them to `handle`, at most so many; how
