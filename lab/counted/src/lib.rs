@@ -25,11 +25,22 @@ pub enum Protocol {
     Datagram,
     /// A record of a stream.
     Stream,
+    /// A message to a port, of which each word is read where it lies.
+    Port,
+    /// A message to a mailbox.
+    Mailbox,
 }
 
 impl Protocol {
     /// Each of them.
-    pub const ALL: [Self; 4] = [Self::Raw, Self::Tagged, Self::Datagram, Self::Stream];
+    pub const ALL: [Self; 6] = [
+        Self::Raw,
+        Self::Tagged,
+        Self::Datagram,
+        Self::Stream,
+        Self::Port,
+        Self::Mailbox,
+    ];
 
     /// As reports and commands call it.
     pub fn name(self) -> &'static str {
@@ -38,6 +49,8 @@ impl Protocol {
             Self::Tagged => "tagged_write",
             Self::Datagram => "datagram",
             Self::Stream => "stream",
+            Self::Port => "port",
+            Self::Mailbox => "mailbox",
         }
     }
 }

@@ -36,23 +36,22 @@ pub enum Counted {
     PortNull,
     /// To a port, 56 bytes, all that one cell holds.
     Port56,
-    /// To a mailbox, 16 bytes.
-    Mailbox,
 }
 
 impl Counted {
     /// Each of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Short(Protocol::Raw),
         Self::Short(Protocol::Tagged),
         Self::Short(Protocol::Datagram),
         Self::Short(Protocol::Stream),
+        Self::Short(Protocol::Port),
+        Self::Short(Protocol::Mailbox),
         Self::Copied64,
         Self::Copied4096,
         Self::Direct4096,
         Self::PortNull,
         Self::Port56,
-        Self::Mailbox,
     ];
 
     /// As reports call it.
@@ -64,7 +63,6 @@ impl Counted {
             Self::Direct4096 => "direct_4096",
             Self::PortNull => "port_null",
             Self::Port56 => "port_56",
-            Self::Mailbox => "mailbox",
         }
     }
 }
@@ -97,23 +95,24 @@ pub fn run() -> Result<()> {
     let mut options = Options::default().in_namespace(&format!("count-{}", std::process::id()));
     options.spin_ns = Some(u64::MAX / 4);
     let batches = order.batches;
-    let counted = match order.counted {
+    let protocol = match order.counted {
         Counted::Short(Protocol::Raw) => return count_raw::<SHORT_BYTES>(options, batches, false),
         Counted::Copied64 => return count_raw::<64>(options, batches, false),
         Counted::Copied4096 => return count_raw::<4096>(options, batches, false),
         Counted::Direct4096 => return count_raw::<4096>(options, batches, true),
         Counted::PortNull => return count_port::<0>(options, batches),
         Counted::Port56 => return count_port::<56>(options, batches),
-        Counted::Short(_) | Counted::Mailbox => order.counted,
+        Counted::Short(Protocol::Port) => return count_port::<SHORT_BYTES>(options, batches),
+        Counted::Short(protocol) => protocol,
     };
     let here = hamlyn::open_with(options.clone(), ManagerOptions::default())?;
     let there = hamlyn::open_with(options, ManagerOptions::default())?;
-    let mut ends: Box<dyn FnMut() -> Result<()>> = match counted {
-        Counted::Short(Protocol::Tagged) => counting(Tagged::open(&here, &there)?, batches),
-        Counted::Short(Protocol::Datagram) => counting(Datagrams::open(&here, &there)?, batches),
-        Counted::Short(Protocol::Stream) => counting(Stream::open(&here, &there)?, batches),
-        Counted::Mailbox => counting(Mailbox::open(&here, &there)?, batches),
-        _ => return Ok(()),
+    let mut ends: Box<dyn FnMut() -> Result<()>> = match protocol {
+        Protocol::Tagged => counting(Tagged::open(&here, &there)?, batches),
+        Protocol::Datagram => counting(Datagrams::open(&here, &there)?, batches),
+        Protocol::Stream => counting(Stream::open(&here, &there)?, batches),
+        Protocol::Mailbox => counting(Mailbox::open(&here, &there)?, batches),
+        Protocol::Raw | Protocol::Port => return Ok(()),
     };
     await_link(&mut there.session())?;
     ends()

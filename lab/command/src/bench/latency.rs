@@ -25,9 +25,10 @@ pub(crate) use hamlyn_counted::Protocol;
 /// The most by which the raw hand-off may move during a measurement.
 const STEADY: f64 = 0.15;
 /// Lengths that are compared with the raw hand-off of one line, then with that of as many lines.
-const LENGTHS_BYTES: [usize; 10] = [0, 1, 8, 16, 24, 32, 33, 64, 128, 256];
-/// The longest message that fits the line of its header.
+const LENGTHS_BYTES: [usize; 12] = [0, 1, 8, 16, 24, 32, 33, 56, 64, 128, 256, 512];
+/// The longest message that fits the line of its header; of a port, too.
 const LINE_MESSAGE_BYTES: usize = 32;
+const PORT_LINE_MESSAGE_BYTES: usize = 56;
 /// Those that are copied or placed directly.
 const LONG_LENGTHS_BYTES: [usize; 2] = [LONG_BYTES, LENGTH_MAX_BYTES];
 const LONG_BYTES: usize = 1024;
@@ -87,8 +88,12 @@ impl Exchange {
     fn raw(self) -> Vec<HandOff> {
         let length_bytes = self.length_bytes;
         let stores = [Store::Through, Store::Past];
+        let in_line = match self.protocol {
+            Protocol::Port | Protocol::Mailbox => PORT_LINE_MESSAGE_BYTES,
+            _ => LINE_MESSAGE_BYTES,
+        };
         match length_bytes {
-            0..=LINE_MESSAGE_BYTES => vec![HandOff::LINE],
+            _ if length_bytes <= in_line => vec![HandOff::LINE],
             _ if length_bytes < LONG_BYTES => vec![HandOff::lines_of(length_bytes)],
             _ if self.is_direct => stores
                 .map(|store| HandOff::Put {

@@ -3,8 +3,10 @@
 use anyhow::{Context, Result, bail, ensure};
 use hamlyn::engine::terminus::TerminusId;
 use hamlyn::host::process::ProcessHost;
-use hamlyn::{Area, GrantTicket, Manager, Message, NewSlot, Queue, Slot, Target, Ticket, Wait};
-use hamlyn::{datagram, stream, tagged_write};
+use hamlyn::{
+    Area, GrantTicket, Manager, Message, NewPort, NewSlot, Port, Queue, Slot, Target, Ticket, Wait,
+};
+use hamlyn::{datagram, mailbox, stream, tagged_write};
 
 use super::{AREA_BYTES, Exchange, LINE_MESSAGE_BYTES, Protocol, place};
 use crate::bench::raw::{ends, mark};
@@ -24,6 +26,13 @@ pub(super) enum Receiving {
     Tagged(tagged_write::Receiver),
     Datagram(datagram::Receiver),
     Stream(stream::Receiver),
+    Port {
+        manager: Manager<ProcessHost>,
+        port: Port,
+        /// All of a message is read where it lies.
+        read: Vec<u8>,
+    },
+    Mailbox(mailbox::Receiver),
 }
 
 impl Receiving {
@@ -58,6 +67,15 @@ impl Receiving {
                 let options = stream::StreamOptions::default();
                 Self::Stream(stream::Receiver::new(manager, options)?)
             }
+            Protocol::Port => Self::Port {
+                port: manager.session().open_port(NewPort::new())?,
+                manager: manager.clone(),
+                read: vec![0; exchange.length_bytes],
+            },
+            Protocol::Mailbox => {
+                let options = mailbox::MailboxOptions::default();
+                Self::Mailbox(mailbox::Receiver::new(manager, options)?)
+            }
         })
     }
 
@@ -67,6 +85,8 @@ impl Receiving {
             Self::Tagged(receiver) => to_hex(&receiver.ticket().to_bytes()),
             Self::Datagram(receiver) => to_hex(&receiver.ticket().to_bytes()),
             Self::Stream(receiver) => to_hex(&receiver.make_seed().to_bytes()),
+            Self::Port { port, .. } => to_hex(&port.ticket().to_bytes()),
+            Self::Mailbox(receiver) => to_hex(&receiver.ticket().to_bytes()),
         })
     }
 
@@ -111,6 +131,23 @@ impl Receiving {
             Self::Stream(receiver) => {
                 let record = receiver.recv(Wait::Forever)?.context("no record")?;
                 check(&record, exchange, turn)
+            }
+            Self::Port {
+                manager,
+                port,
+                read,
+            } => {
+                let mut session = manager.session();
+                let message = session.recv_message(port, Wait::Forever)?;
+                let message = message.context("no message")?;
+                ensure!(message.len() == read.len(), "a message of another length");
+                message.copy_to(read);
+                message.dispose();
+                check(read, exchange, turn)
+            }
+            Self::Mailbox(receiver) => {
+                let mail = receiver.recv(Wait::Forever)?.context("no mail")?;
+                check(&mail, exchange, turn)
             }
         }
     }
@@ -171,6 +208,11 @@ pub(super) enum Sending {
     Tagged(tagged_write::Sender),
     Datagram(datagram::Sender),
     Stream(stream::Sender),
+    Port {
+        manager: Manager<ProcessHost>,
+        target: Target,
+    },
+    Mailbox(mailbox::Sender),
 }
 
 impl Sending {
@@ -194,6 +236,11 @@ impl Sending {
             Protocol::Tagged => Self::Tagged(tagged_write::Sender::grow(manager, &ticket, WAIT)?),
             Protocol::Datagram => Self::Datagram(datagram::Sender::grow(manager, &ticket, WAIT)?),
             Protocol::Stream => bail!("a stream grows from a seed"),
+            Protocol::Port => Self::Port {
+                target: manager.session().target(&ticket, WAIT)?,
+                manager: manager.clone(),
+            },
+            Protocol::Mailbox => Self::Mailbox(mailbox::Sender::grow(manager, &ticket, WAIT)?),
         })
     }
 
@@ -230,6 +277,13 @@ impl Sending {
                 sender.send_to(place as u32, data, None, Wait::Forever)?;
             }
             Self::Stream(sender) => {
+                sender.send(data, Wait::Forever)?;
+            }
+            Self::Port { manager, target } => {
+                let mut session = manager.session();
+                session.send_message(target, 0, data, Wait::Forever)?;
+            }
+            Self::Mailbox(sender) => {
                 sender.send(data, Wait::Forever)?;
             }
         }
