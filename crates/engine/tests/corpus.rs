@@ -82,11 +82,37 @@ fn seeds() -> Vec<(&'static str, Vec<u8>, Outcome)> {
         ]
         .concat()
     };
+    // To the port: group, length, handler, flags.
+    let message = |group: u8, length: u8, handler: u8, flags: u8| {
+        [
+            &[9, 0xF0, 0, 0, 0, 0, 0x80, 1, group, length, 0, 0, 0][..],
+            &[handler, 0, flags, 3],
+        ]
+        .concat()
+    };
     let open = permit(0, 0, 60);
     let one_shot = join(&[open.clone(), vec![5, 0], packet(2, 0, 1, 0, 9, 0, 0, 0)]);
     let complete = Ok(Received::Complete);
     vec![
         ("welcome", good.clone(), complete),
+        ("message", message(0, 64, 0, 0), Ok(Received::Queued)),
+        ("message_wrong_group", message(1, 64, 0, 0), Err(WrongGroup)),
+        (
+            "message_no_handler",
+            message(0, 64, 1, 0),
+            Err(NoSuchHandler),
+        ),
+        ("message_with_flags", message(0, 64, 0, 1), Err(UnknownFlag)),
+        (
+            "message_too_long",
+            message(0, 255, 0, 0),
+            Ok(Received::Queued),
+        ),
+        (
+            "message_queue_full",
+            join(&[message(0, 200, 0, 0), message(0, 1, 0, 0)]),
+            Err(QueueFull),
+        ),
         ("empty_message", packet(0, 0, 1, 40, 0, 0, 0, 0), complete),
         (
             "empty_beyond_end",

@@ -127,7 +127,8 @@ fn ticket_seeds() -> Vec<Seed> {
     seeds.push(("nothing".to_owned(), Vec::new(), false));
     seeds.push(("cut".to_owned(), plain[..47].to_vec(), false));
     seeds.push(("other_version".to_owned(), with(0, &[2]), false));
-    seeds.push(("other_flags".to_owned(), with(1, &[2]), false));
+    seeds.push(("port".to_owned(), with(1, &[2]), true));
+    seeds.push(("other_flags".to_owned(), with(1, &[3]), false));
     seeds.push(("bounds_overflow".to_owned(), with(32, &[0xFF; 16]), false));
     seeds
 }
@@ -225,6 +226,12 @@ fn cell_seeds() -> Vec<Seed> {
         ];
         [&[4], words.map(u64::to_le_bytes).as_flattened()].concat()
     };
+    // Flag, length, handler, abbreviation of a message to a port; data.
+    let message = |length: u64, handler: u64, abbreviation: u64| {
+        let first = 1 | length << 32 | handler << 43 | abbreviation << 55 | 1 << 63;
+        let words = [first, 1, 2, 3, 4, 5, 6, 7];
+        [&[4], words.map(u64::to_le_bytes).as_flattened()].concat()
+    };
     let fast = 0xFFFF;
     // Of a ring in which a packet may take several cells.
     let in_cells = |mut bytes: Vec<u8>| {
@@ -258,6 +265,12 @@ fn cell_seeds() -> Vec<Seed> {
             false,
         ),
         ("cell_that_continues", in_cells(short(0, 16, 0)), false),
+        ("message", message(56, 4_095, 254), true),
+        ("message_empty", message(0, 0, 0), true),
+        ("message_too_long", message(57, 0, 0), false),
+        ("message_in_cells", in_cells(message(1_064, 1, 2)), true),
+        ("message_in_too_many", in_cells(message(1_065, 1, 2)), false),
+        ("message_to_nothing", message(8, 0, 1), false),
         ("short", short(16, 0, 0), true),
         ("short_empty", short(0, 0, fast), true),
         ("short_longest", short(32, 0, fast), true),

@@ -235,5 +235,5 @@ fn committed_seeds_are_the_ones_made_here() {
         };
         assert_eq!(received, expected, "{name}");
     }
-    assert_eq!(VERSION, 8, "the seeds are of this version");
+    assert_eq!(VERSION, 9, "the seeds are of this version");
 }

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use hamlyn_engine::key::Key as PacketKey;
 use hamlyn_engine::memory::Part;
 use hamlyn_engine::packet::{
-    Address, Flags, Header, Kind as PacketKind, Short, SlotName, short_words,
+    Address, Flags, Header, Kind as PacketKind, PortAddress, Short, SlotName, short_words,
 };
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::{
     Association, CloseReason, Incoming, NackReason, Packet, Packets, Return, Settings,
     answer_not_resident,
 };
+use hamlyn_link::message_cell::{self, Abbreviations, MessageHead};
 use hamlyn_link::trace::TapSettings;
 use hamlyn_link::udp::handshake::{
     COOKIE_MESSAGE_BYTES, Credentials, Heard, Initiator, Responder, Taken,
@@ -230,6 +231,13 @@ fn packet_of(text: &str) -> Written {
             "offset" => header.offset = number(value),
             "word" => header.word = number(value),
             "flags" => header.flags = Flags(number(value) as u8),
+            "port" => {
+                header.slot = SlotName::from_bits(number(value) as u32);
+                header.metadata_index = u16::MAX;
+                header.kind = PacketKind::MESSAGE;
+            }
+            "group" => header.offset = number(value),
+            "handler" => header.word = number(value),
             "metadata" => metadata = bytes(value),
             "data" => data = bytes(value),
             _ => panic!("no field {name}"),
@@ -373,6 +381,67 @@ fn cells_are_as_they_are_said_to_be() {
         verdicts.same(&vector, "cells", &said.len(), &(cells * 64));
     }
     verdicts.end(9);
+}
+
+/// Messages to ports, as they lie in the cells of a fresh ring: the first in full, the others
+/// abbreviated; and read by the parser of foreign cells.
+#[test]
+fn messages_are_as_they_are_said_to_be() {
+    let mut verdicts = Verdicts::default();
+    for vector in read(&["messages"]) {
+        let said = vector.bytes("bytes");
+        let geometry = Geometry::DEFAULT;
+        let mapping = Arc::new(Mapping::anonymous(geometry.total_bytes()).unwrap());
+        let memory = SharedCells::new(&mapping, geometry, None).unwrap();
+        let mut producer = Producer::new(memory, geometry, 4096);
+        let mut abbreviations = Abbreviations::default();
+        let packets: Vec<Written> = vector.all("packet").into_iter().map(packet_of).collect();
+        for (header, _, data) in &packets {
+            let to = PortAddress::of(header);
+            if !abbreviations.has(&to) {
+                let placement = cell::Placement {
+                    data: cell::Data::Cell(short_words(data).unwrap()),
+                    metadata: cell::Metadata::Word(0),
+                };
+                let room = producer.room().unwrap();
+                room.publish(cell::encode(header, &placement));
+                abbreviations.note(header);
+                continue;
+            }
+            let head = MessageHead {
+                abbreviation: Abbreviations::number(&to),
+                handler: header.word as u16,
+                length_bytes: data.len() as u16,
+            };
+            let room = producer.room_for(message_cell::cells_of(data.len() as u64));
+            room.unwrap().publish_bytes(head.first_word(), data);
+        }
+        let mut bytes = vec![0; said.len()];
+        let at = geometry.cells_offset();
+        mapping.copy_out(at, &mut bytes).unwrap();
+        verdicts.bytes(&vector, "bytes", &bytes);
+        // The words of the file, from the first cell on.
+        let mut cells = said.as_chunks::<64>().0.iter().map(|bytes| {
+            let words = bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes);
+            <[u64; 8]>::try_from(words.collect::<Vec<_>>()).unwrap()
+        });
+        let mut known = Abbreviations::default();
+        for (header, ..) in &packets {
+            let cell = cells.next().expect("a cell");
+            let decoded = match MessageHead::of_cell(&cell) {
+                Some(head) => head.decode(&known, MESSAGE_CELLS_MAX, 64 << 10),
+                None => cell::decode(&cell, MESSAGE_CELLS_MAX, 1 << 20, 64 << 10),
+            };
+            let (decoded, placement) = decoded.expect("a packet");
+            known.note(&decoded);
+            verdicts.same(&vector, "packet", header, &decoded);
+            for _ in 1..placement.cells(decoded.length_bytes) {
+                cells.next().expect("a cell that continues");
+            }
+        }
+        verdicts.same(&vector, "cells", &None, &cells.next());
+    }
+    verdicts.end(4);
 }
 
 /// What comes back for a frame: its bytes, and what its sender makes of them.

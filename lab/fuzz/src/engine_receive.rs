@@ -6,6 +6,7 @@
 //! and its operands. Where the bytes end, so does the history.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use hamlyn_engine::counting::Counting;
@@ -14,7 +15,8 @@ use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::{Area, Denied, LinkId, NoWindow, Payload, copy_all};
 use hamlyn_engine::metadata::{MetadataArea, Permission};
 use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
-use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_engine::packet::{Flags, Header, Kind, PortAddress, PortName, SlotName};
+use hamlyn_engine::port::PortOptions;
 use hamlyn_engine::receive::{Received, Receiver};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::slot::{Mode, QueueId, Rights, SlotOptions};
@@ -111,6 +113,13 @@ impl Input<'_> {
     }
 }
 
+const HANDLERS: u16 = 4;
+const PORT_QUEUE_BYTES: u32 = 256;
+
+fn counted_bytes(message: &Vec<u8>) -> usize {
+    64 * message.len().div_ceil(64).max(1)
+}
+
 /// A slot, as somebody outside the engine remembers it.
 #[derive(Clone, Copy)]
 struct Known {
@@ -122,6 +131,9 @@ struct Known {
 
 struct World {
     receiver: Receiver<Memory>,
+    port: PortName,
+    /// Those that wait at the port.
+    messages: VecDeque<Vec<u8>>,
     memory: Memory,
     metadata: MetadataArea,
     queue: QueueId,
@@ -169,8 +181,17 @@ impl World {
 pub fn run(bytes: &[u8]) -> Vec<Result<Received, Refusal>> {
     let mut receiver = Receiver::new(Some(100));
     let (queue, mut reader) = receiver.open_queue(4).expect("a legal length");
+    let port = receiver.open_port(PortOptions {
+        key: Key::from_bits(1),
+        group: 0,
+        handlers: HANDLERS,
+        queue_bytes: PORT_QUEUE_BYTES,
+        peer_bytes: PORT_QUEUE_BYTES,
+    });
     let mut world = World {
         receiver,
+        port: port.expect("a legal port"),
+        messages: VecDeque::new(),
         memory: Memory(Rc::new(RefCell::new(vec![0; AREA_BYTES]))),
         metadata: MetadataArea::new(ENTRIES.into()).expect("a legal number"),
         queue,
@@ -198,6 +219,12 @@ pub fn run(bytes: &[u8]) -> Vec<Result<Received, Refusal>> {
     let mut announced = 0_u64;
     let mut outcomes = Vec::new();
     while operation(&mut world, &mut input, &mut announced, &mut outcomes).is_some() {
+        if input.0.first().is_some_and(|next| next % 4 == 2) {
+            let mut bytes = Vec::new();
+            let arrived = world.receiver.pop_message(world.port, &mut bytes);
+            bytes.truncate(arrived.map_or(0, |arrived| arrived.length_bytes as usize));
+            assert_eq!(arrived.map(|_| bytes), world.messages.pop_front());
+        }
         if input.0.first().is_some_and(|next| next % 4 == 3) {
             match reader.pop() {
                 Ok(Some(_)) => announced -= 1,
@@ -306,6 +333,15 @@ fn packet(
     let refused = world.receiver.refusals().total();
     let outcome = world.receiver.receive(PEER, &header, &Bytes(&data), None);
     match outcome {
+        Ok(received) if header.kind == Kind::MESSAGE => {
+            let to = PortAddress::of(&header);
+            let is_ours = (to.port, to.key, to.group) == (world.port, Key::from_bits(1), 0);
+            assert!(is_ours && header.word < u64::from(HANDLERS));
+            assert_eq!(received, Received::Queued);
+            world.messages.push_back(data);
+            let waiting: usize = world.messages.iter().map(counted_bytes).sum();
+            assert!(waiting <= PORT_QUEUE_BYTES as usize);
+        }
         Ok(received) => {
             let slot = world
                 .slots

@@ -31,7 +31,7 @@ use crate::offers::OFFER_BYTES_MAX;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 
 /// The version that this library speaks.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 /// Size of every message of this version but an answer.
 pub const MESSAGE_BYTES: usize = 128;
 /// The most that an answer brings; the least is one byte.
