@@ -22,6 +22,7 @@ use crate::error::Failure;
 use crate::gate::{Closing, Gate, closed, forked};
 use crate::group::GroupSender;
 use crate::loans::Subscriber;
+use crate::mailbox::MailboxSender;
 use crate::manager::Manager;
 use crate::service::Client;
 use crate::slot::Target;
@@ -143,6 +144,17 @@ pub(crate) fn tagged_write(to: To) -> Connect {
             To::Ticket(ticket) => hamlyn::tagged_write::Sender::grow(it, ticket, wait),
         },
         |manager, end| Ok(TaggedWriteSender::new(manager, end)?.into_any()),
+    )
+}
+
+pub(crate) fn mailbox(to: To) -> Connect {
+    connecting(
+        to.name(),
+        move |it, wait| match &to {
+            To::Address(address) => it.connect_mailbox(address, wait),
+            To::Ticket(ticket) => hamlyn::mailbox::Sender::grow(it, ticket, wait),
+        },
+        |manager, end| Ok(MailboxSender::new(manager, end)?.into_any()),
     )
 }
 

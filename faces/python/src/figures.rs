@@ -1,9 +1,10 @@
-//! What an owner can learn of its slots, and of links to other hosts.
+//! What an owner can learn of its slots and mailboxes, and of links to other hosts.
 
 use std::collections::BTreeMap;
 
 use hamlyn::engine::counting::Counting;
 use hamlyn::engine::slot::{Mode, Rights, SlotInfo as Info};
+use hamlyn::port::PortInfo;
 use pyo3::prelude::*;
 
 use crate::manager::refusals;
@@ -88,6 +89,50 @@ impl SlotInfo {
             self.0.length_bytes,
             self.mode(),
             self.rights()
+        )
+    }
+}
+
+/// The queue of a mailbox, and the packets it refused, `MailboxReceiver.info`.
+#[pyclass(frozen, module = "hamlyn")]
+pub(crate) struct MailboxInfo(pub(crate) PortInfo);
+
+#[pymethods]
+impl MailboxInfo {
+    /// Bytes that the queue holds.
+    #[getter]
+    fn queue_bytes(&self) -> u32 {
+        self.0.queue_bytes
+    }
+
+    /// Messages that wait in the queue.
+    #[getter]
+    fn waiting(&self) -> usize {
+        self.0.waiting
+    }
+
+    /// Bytes that these take of it.
+    #[getter]
+    fn waiting_bytes(&self) -> u32 {
+        self.0.waiting_bytes
+    }
+
+    /// Messages that were put into the queue so far, as they were not received in turn.
+    #[getter]
+    fn queued(&self) -> u64 {
+        self.0.queued
+    }
+
+    /// Packets refused, by reason.
+    #[getter]
+    fn refusals(&self) -> BTreeMap<String, u64> {
+        refusals(&self.0.refusals)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<hamlyn.MailboxInfo: {} wait, in {} of {} bytes>",
+            self.0.waiting, self.0.waiting_bytes, self.0.queue_bytes
         )
     }
 }

@@ -127,6 +127,13 @@ pub(crate) trait Lent<E>: Sized + 'static {
     }
 }
 
+/// A message beside which its end point may be read.
+///
+/// # Safety
+///
+/// It reaches its end point by shared references alone.
+pub(crate) unsafe trait BorrowsShared {}
+
 /// An end point, and the message that it holds.
 pub(crate) struct Holding<E: 'static, M: 'static> {
     /// Borrows the end point.
@@ -184,6 +191,15 @@ impl<E, M: Lent<E>> Holding<E, M> {
         }
         // SAFETY: the box is ours, and what could borrow it is not there.
         Ok(unsafe { self.end.as_mut() })
+    }
+
+    /// The end point, to be read beside the message that it holds.
+    pub(crate) fn beside(&self) -> &E
+    where
+        M: BorrowsShared,
+    {
+        // SAFETY: the box is ours, and a message that is held shares it.
+        unsafe { self.end.as_ref() }
     }
 
     /// Whether a message is held.

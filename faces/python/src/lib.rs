@@ -27,6 +27,7 @@ mod interface;
 mod landing;
 mod lending;
 mod loans;
+mod mailbox;
 mod manager;
 mod message;
 mod number;
@@ -77,6 +78,9 @@ fn _hamlyn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tagged_write::Tag>()?;
     module.add_class::<tagged_write::TaggedWriteReceiver>()?;
     module.add_class::<tagged_write::TaggedWriteSender>()?;
+    module.add_class::<mailbox::Mail>()?;
+    module.add_class::<mailbox::MailboxReceiver>()?;
+    module.add_class::<mailbox::MailboxSender>()?;
     module.add_class::<group::Gathered>()?;
     module.add_class::<group::GroupReceiver>()?;
     module.add_class::<group::GroupSender>()?;
@@ -104,6 +108,7 @@ fn _hamlyn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sending::SendHandle>()?;
     module.add_class::<sending::Sent>()?;
     module.add_class::<figures::SlotInfo>()?;
+    module.add_class::<figures::MailboxInfo>()?;
     module.add_class::<figures::ConnectionState>()?;
     module.add_class::<handover::HandoverReader>()?;
     module.add_class::<handover::HandoverView>()?;

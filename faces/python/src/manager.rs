@@ -24,6 +24,7 @@ use crate::group::{GroupReceiver, counting};
 use crate::interface::Interface;
 use crate::lending::End;
 use crate::loans::{Publisher, publisher_options};
+use crate::mailbox::{MailboxReceiver, mailbox_options};
 use crate::number;
 use crate::options::{access, manager_options, network_use, span};
 use crate::peer::Peer;
@@ -334,6 +335,56 @@ impl Manager {
         timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyAny>> {
         connecting::begin(slf, connecting::tagged_write(to), timeout)
+    }
+
+    /// A mailbox for messages of any number of senders, each of one packet at most. Messages that
+    /// are not received in turn wait in a queue of `queue_bytes`, 64 to 2^30, where a message
+    /// counts 64 for each 64 bytes that it begins, and 64 at least. Those of one peer may take
+    /// `peer_bytes` of it, half of it otherwise. Others connect to it as name/item.
+    #[pyo3(signature = (item, *, queue_bytes=1048576, peer_bytes=None))]
+    fn bind_mailbox(
+        slf: &Bound<'_, Self>,
+        item: &str,
+        #[pyo3(from_py_with = number::queue_bytes)] queue_bytes: u32,
+        #[pyo3(from_py_with = number::peer_bytes)] peer_bytes: Option<u32>,
+    ) -> PyResult<Py<MailboxReceiver>> {
+        let options = mailbox_options(queue_bytes, peer_bytes);
+        let end = slf.get().enter(|it| Ok(it.bind_mailbox(item, options)?))?;
+        MailboxReceiver::new(slf, end)
+    }
+
+    /// The same without a name: its `ticket` is where to send.
+    #[pyo3(signature = (*, queue_bytes=1048576, peer_bytes=None))]
+    fn open_mailbox(
+        slf: &Bound<'_, Self>,
+        #[pyo3(from_py_with = number::queue_bytes)] queue_bytes: u32,
+        #[pyo3(from_py_with = number::peer_bytes)] peer_bytes: Option<u32>,
+    ) -> PyResult<Py<MailboxReceiver>> {
+        let options = mailbox_options(queue_bytes, peer_bytes);
+        let end = slf
+            .get()
+            .enter(|it| Ok(hamlyn::mailbox::Receiver::new(it, options)?))?;
+        MailboxReceiver::new(slf, end)
+    }
+
+    /// Connects to a mailbox: by an address, or by a ticket. Waits until it is there.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_mailbox(
+        slf: &Bound<'_, Self>,
+        to: To,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(slf, connecting::mailbox(to), timeout)
+    }
+
+    /// Like `connect_mailbox`, awaited: see `connect_datagram_async`.
+    #[pyo3(signature = (to, timeout=None))]
+    fn connect_mailbox_async<'py>(
+        slf: &Bound<'py, Self>,
+        to: To,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(slf, connecting::mailbox(to), timeout)
     }
 
     /// A group with a buffer of that size: one message, made of the parts of many senders. `begin_shared` offers the parts. `counting` is

@@ -54,6 +54,11 @@ def came(message: Any) -> Any:
     return message
 
 
+def mail(turn: int, length: int) -> bytes:
+    """The bytes of the message of that turn."""
+    return bytes((turn + at) % 251 for at in range(length))
+
+
 class Party:
     """The manager of this party, and its end points by kind and index. Each method but the first is a verb."""
 
@@ -139,6 +144,50 @@ class Party:
 
     def revoke_tags(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
         self.ends["table", at].revoke()
+
+    def bind_mailbox(self, at: int, timeout: Optional[float], item: str, queue_bytes: str) -> None:
+        self.ends["box", at] = self.manager.bind_mailbox(item, queue_bytes=int(queue_bytes or 1 << 20))
+
+    def open_mailbox(self, at: int, timeout: Optional[float], queue_bytes: str, _: str) -> str:
+        """Says its ticket, in hexadecimal digits."""
+        box = self.ends["box", at] = self.manager.open_mailbox(queue_bytes=int(queue_bytes or 1 << 20))
+        return bytes(box.ticket).hex()
+
+    def connect_mailbox(self, at: int, timeout: Optional[float], to: str, _: str) -> None:
+        self.ends["poster", at] = self.manager.connect_mailbox(to, timeout)
+
+    def grow_mailbox(self, at: int, timeout: Optional[float], ticket: str, _: str) -> None:
+        self.ends["poster", at] = self.manager.connect_mailbox(hamlyn.Ticket(bytes.fromhex(ticket)), timeout)
+
+    def send_mail(self, at: int, timeout: Optional[float], text: str, _: str) -> None:
+        self.ends["poster", at].send(text.encode(), timeout)
+
+    def send_mails(self, at: int, timeout: Optional[float], count: str, length: str) -> None:
+        """So many messages of that length. The bytes of each follow from the number of its turn."""
+        for turn in range(int(count)):
+            self.ends["poster", at].send(mail(turn, int(length)), timeout)
+
+    def fence_mailbox(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.ends["poster", at].fence(timeout)
+
+    def recv_mail(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
+        with came(self.ends["box", at].recv(timeout)) as message:
+            return bytes(message).decode()
+
+    def recv_mails(self, at: int, timeout: Optional[float], count: str, length: str) -> None:
+        for turn in range(int(count)):
+            with came(self.ends["box", at].recv(timeout)) as message:
+                if message != mail(turn, int(length)):
+                    raise Failed(MALFORMED, f"{len(message)} other bytes came in the place of message {turn}")
+
+    def waiting_mails(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
+        return str(self.ends["box", at].info.waiting)
+
+    def revoke_mailbox(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.ends["box", at].revoke()
+
+    def close_mailbox(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.ends["box", at].close()
 
     def bind_service(self, at: int, timeout: Optional[float], item: str, _: str) -> None:
         self.ends["service", at] = self.manager.bind_service(item)

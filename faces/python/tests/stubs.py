@@ -87,7 +87,7 @@ class World:
         below = alice.interface
         inbox, log, group = alice.bind_datagram("inbox"), alice.bind_stream("log"), alice.bind_group("whole", 64)
         table, service = alice.bind_tagged_write("table", 4096), alice.bind_service("sums")
-        frames = alice.bind_publisher("frames", message_bytes=4096)
+        frames, box = alice.bind_publisher("frames", message_bytes=4096), alice.bind_mailbox("box")
         group.begin_shared([64])
         sender = me.connect_stream("alice/log", WAIT)
         sender.send(b"a record", WAIT)
@@ -120,6 +120,8 @@ class World:
             "Message": log.recv(WAIT),
             "TaggedWriteReceiver": table,
             "TaggedWriteSender": me.connect_tagged_write("alice/table", WAIT),
+            "MailboxReceiver": box,
+            "MailboxSender": me.connect_mailbox("alice/box", WAIT),
             "GroupReceiver": group,
             "GroupSender": me.connect_group("alice/whole", WAIT),
             "Service": service,

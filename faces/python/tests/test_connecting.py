@@ -55,7 +55,7 @@ def every_end_point() -> None:
     with hamlyn.open("alice", strategy="np") as alice:
         inbox, log, table = alice.bind_datagram("inbox"), alice.bind_stream("log"), alice.bind_tagged_write("table", 64)
         group, service = alice.bind_group("whole", 5), alice.bind_service("echo")
-        frames = alice.bind_publisher("frames", message_bytes=64)
+        frames, box = alice.bind_publisher("frames", message_bytes=64), alice.bind_mailbox("box")
         group.begin_shared([5])
         area, queue = alice.interface.allocate(64), alice.interface.open_queue(4)
         slot = alice.interface.open_slot(area, queue=queue)
@@ -63,6 +63,7 @@ def every_end_point() -> None:
         assert inbox.recv_bytes(WAIT) == b"datagram"
         assert log.recv_bytes(WAIT) == b"record"
         assert int(table.recv(WAIT)) == 7
+        assert box.recv_bytes(WAIT) == b"mail"
         assert bytes(group.recv(WAIT)) == b"parts"
         service.recv(WAIT).reply(b"reply")
         assert alice.interface.rcv(queue, WAIT).word == 9
@@ -81,6 +82,7 @@ def test_every_end_point_may_come_later(strategy: str) -> None:
                 me.connect_datagram_async("alice/inbox"),
                 me.connect_stream_async("alice/log"),
                 me.connect_tagged_write_async("alice/table"),
+                me.connect_mailbox_async("alice/box"),
                 me.connect_group_async("alice/whole"),
                 me.connect_service_async("alice/echo"),
                 me.connect_subscriber_async("alice/frames", trust_publisher=True),
@@ -89,12 +91,13 @@ def test_every_end_point_may_come_later(strategy: str) -> None:
             # All of them have looked, and found nobody.
             await asyncio.sleep(0)
             with running(every_end_point):
-                outbox, log, table, group, client, viewer, ticket = await connected
+                outbox, log, table, box, group, client, viewer, ticket = await connected
                 assert isinstance(viewer, hamlyn.Subscriber) and viewer.manager is me
                 viewer.recv(0)
                 await outbox.send_async(b"datagram")
                 await log.send_async(b"record")
                 await table.send_async(0, b"row", 7)
+                await box.send_async(b"mail")
                 await group.send_last_async(0, b"parts")
                 assert await client.call_async(b"request") == b"reply"
                 target = await me.interface.target_async(hamlyn.Ticket(ticket))

@@ -70,6 +70,31 @@ def test_messages(pair) -> None:
     check(act, 20_000, 1000)
 
 
+def test_mail(pair) -> None:
+    alice, me = pair
+    box = alice.bind_mailbox("box")
+    outbox = me.connect_mailbox("alice/box", WAIT)
+    # Longer ones would touch ever more of the link's memory, up to 16 MiB.
+    payload, buffer = bytes(1000), bytearray(1000)
+
+    def act() -> None:
+        outbox.send(payload)
+        with memoryview(box.recv(WAIT)) as view:
+            assert view.nbytes == 1000
+        outbox.send(buffer)
+        box.recv_into(buffer, WAIT)
+        outbox.send(b"short")
+        alice.poll()
+        assert box.info.waiting <= 1 and box.refusals == {}
+        assert box.recv_bytes(WAIT) == b"short"
+        assert box.recv(0) is None
+        with pytest.raises(hamlyn.TooLong):
+            outbox.send(bytes(65537))
+        alice.open_mailbox(queue_bytes=64)
+
+    check(act, 10_000, 1000)
+
+
 def test_calls(pair) -> None:
     alice, me = pair
     service = alice.bind_service("echo")
