@@ -16,7 +16,7 @@ use crate::limits::{
 };
 use crate::memory::{Area, LinkId, Payload};
 use crate::packet::{Header, PortAddress, PortName, SlotName};
-use crate::receive::NoDeposit;
+use crate::received::NoDeposit;
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::QueueId;
 use crate::table::{Name, Table};

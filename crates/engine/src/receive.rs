@@ -19,6 +19,7 @@ use crate::packet::{Flags, Header, Kind, ShortInPlace, SlotName};
 use crate::point::Point;
 use crate::port::PortTable;
 use crate::receive_observer::{ReceiveEvent, ReceiveObserver, SlotChange, Unobserved};
+use crate::received::NoDeposit;
 pub use crate::received::{Received, ShortReceived};
 use crate::refusal::{Refusal, Refusals};
 use crate::responder::Responder;
@@ -654,32 +655,6 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             self.tell(|| ReceiveEvent::Announced(queue, notification));
         }
         Ok(Received::Complete)
-    }
-}
-
-/// A packet that is no deposit was let in.
-pub(crate) enum NoDeposit {
-    /// It was a request.
-    Asked,
-    /// It was a message to a port, and waits there.
-    Queued,
-    /// It was the message that was waited for.
-    Handed,
-}
-
-impl NoDeposit {
-    #[inline]
-    fn received(self, from: LinkId, header: &Header) -> Received {
-        match self {
-            Self::Asked => Received::Asked,
-            Self::Queued => Received::Queued,
-            Self::Handed => Received::Handed(Notification {
-                slot: header.slot,
-                metadata_index: header.metadata_index,
-                word: header.word << 32 | u64::from(header.length_bytes),
-                from,
-            }),
-        }
     }
 }
 

@@ -7,8 +7,9 @@ use crate::memory::{Area, LinkId, Payload};
 use crate::packet::{Header, PortName};
 use crate::point::Point;
 use crate::port::{Arrived, InPlace, PortError, PortInfo, PortOptions};
-use crate::receive::{NoDeposit, Receiver};
+use crate::receive::Receiver;
 use crate::receive_observer::{PortChange, ReceiveEvent, ReceiveObserver};
+use crate::received::NoDeposit;
 use crate::refusal::Refusal;
 use crate::slot::QueueId;
 

@@ -2,7 +2,7 @@
 
 use crate::memory::LinkId;
 use crate::notification::Notification;
-use crate::packet::Address;
+use crate::packet::{Address, Header};
 
 /// What became of a packet that was let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +19,33 @@ pub enum Received {
     /// A one-sided operation was asked for, and its answer waits to be sent
     /// ([`Receiver::answer`](crate::receive::Receiver::answer)).
     Asked,
+}
+
+/// A packet that is no deposit was let in.
+pub(crate) enum NoDeposit {
+    /// It was a request.
+    Asked,
+    /// It was a message to a port, and waits there.
+    Queued,
+    /// It was the message that was waited for.
+    Handed,
+}
+
+impl NoDeposit {
+    /// The same for the link, of a packet with that header.
+    #[inline]
+    pub(crate) fn received(self, from: LinkId, header: &Header) -> Received {
+        match self {
+            Self::Asked => Received::Asked,
+            Self::Queued => Received::Queued,
+            Self::Handed => Received::Handed(Notification {
+                slot: header.slot,
+                metadata_index: header.metadata_index,
+                word: header.word << 32 | u64::from(header.length_bytes),
+                from,
+            }),
+        }
+    }
 }
 
 /// A short packet that came the fast path

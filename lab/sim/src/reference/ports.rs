@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::{PortAddress, PortName};
+use hamlyn_engine::packet::{Header, PortAddress, PortName};
 use hamlyn_engine::port::{Arrived, PortOptions};
 use hamlyn_engine::receive::Received;
 use hamlyn_engine::receive_observer::PortChange;
 use hamlyn_engine::refusal::Refusal;
 
 use super::Violation;
-use super::receiving::Arrival;
 
 /// What a message in a queue counts at least, and a multiple of which it counts.
 const LINE_BYTES: u64 = 64;
@@ -40,8 +39,8 @@ fn lines(length_bytes: u64) -> u64 {
 }
 
 impl Port {
-    fn refusal(&self, arrival: &Arrival<'_>) -> Option<Refusal> {
-        let (header, to) = (arrival.header, PortAddress::of(arrival.header));
+    fn refusal(&self, header: &Header) -> Option<Refusal> {
+        let to = PortAddress::of(header);
         let reasons = [
             (to.key != self.options.key, Refusal::BadKey),
             (to.group != self.options.group, Refusal::WrongGroup),
@@ -121,13 +120,14 @@ impl Ports {
     /// What becomes of a message; `is_awaited` if its receiver waits for that port.
     pub(super) fn arrived(
         &mut self,
-        arrival: &Arrival<'_>,
+        from: LinkId,
+        header: &Header,
+        data: &[u8],
         is_awaited: bool,
     ) -> Result<Received, Refusal> {
-        let header = arrival.header;
         let name = PortAddress::of(header).port;
         let port = self.0.get_mut(&name).ok_or(Refusal::PortClosed)?;
-        if let Some(reason) = port.refusal(arrival) {
+        if let Some(reason) = port.refusal(header) {
             return Err(reason);
         }
         if is_awaited && port.waiting.is_empty() {
@@ -135,15 +135,15 @@ impl Ports {
                 slot: header.slot,
                 metadata_index: header.metadata_index,
                 word: header.word << 32 | u64::from(header.length_bytes),
-                from: arrival.from,
+                from,
             }));
         }
         let arrived = Arrived {
             handler: header.word as u16,
             length_bytes: header.length_bytes,
-            from: arrival.from,
+            from,
         };
-        port.queue(arrived, arrival.data)?;
+        port.queue(arrived, data)?;
         Ok(Received::Queued)
     }
 

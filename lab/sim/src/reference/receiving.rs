@@ -183,7 +183,9 @@ impl Receiving {
 
     fn message_arrived(&mut self, arrival: &Arrival<'_>) -> Outcome {
         let name = PortAddress::of(arrival.header).port;
-        let reception = self.ports.arrived(arrival, arrival.port == Some(name));
+        let is_awaited = arrival.port == Some(name);
+        let (from, header) = (arrival.from, arrival.header);
+        let reception = self.ports.arrived(from, header, arrival.data, is_awaited);
         if let Err(reason) = reception {
             self.refusals[reason as usize] += 1;
         }
