@@ -21,7 +21,7 @@ use crate::refusal::{Refusal, Refusals};
 use crate::slot::QueueId;
 use crate::table::{Name, Table};
 
-/// What a port is opened with.
+/// The settings of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortOptions {
     /// The protection key.
@@ -46,6 +46,9 @@ pub enum PortError {
     /// A queue of a length that no port has.
     #[error("a queue of {0} bytes: from {PORT_QUEUE_UNIT_BYTES} to {PORT_QUEUE_BYTES_MAX}")]
     QueueBytes(u32),
+    /// A share of one peer that holds no message.
+    #[error("{0} bytes of the queue for one peer: at least {PORT_QUEUE_UNIT_BYTES}")]
+    PeerBytes(u32),
     /// All ports are in use.
     #[error("all {PORTS_MAX} ports are in use: close one")]
     TooMany,
@@ -59,7 +62,7 @@ pub enum PortError {
     Forked,
 }
 
-/// What the owner can learn of a port.
+/// The state of a port, for its owner.
 #[derive(Clone, Copy, Debug)]
 pub struct PortInfo {
     /// Its handlers.
@@ -314,6 +317,9 @@ impl PortTable {
         }
         if !(PORT_QUEUE_UNIT_BYTES..=PORT_QUEUE_BYTES_MAX).contains(&queue_bytes) {
             return Err(PortError::QueueBytes(queue_bytes));
+        }
+        if peer_bytes < PORT_QUEUE_UNIT_BYTES {
+            return Err(PortError::PeerBytes(peer_bytes));
         }
         // In units, so that what is skipped at its end is, too.
         let queue_bytes = queue_bytes.next_multiple_of(PORT_QUEUE_UNIT_BYTES);

@@ -26,6 +26,9 @@ use crate::responder::Responder;
 use crate::slot::{Mode, QueueId, Rights, SlotError, SlotInfo, SlotOptions, SlotTable};
 use crate::table::Table;
 
+/// Above it are the queues of ports ([`crate::port::queue_of`]).
+const QUEUE_GENERATION_MAX: u32 = (1 << 31) - 1;
+
 /// Whether the interface takes packets (`Hamlyn 2.8`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ReceiveEnable {
@@ -76,7 +79,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             observer,
             slots: SlotTable::new(),
             ports: PortTable::new(),
-            queues: Table::new(QUEUES_MAX, u32::MAX - 1),
+            queues: Table::new(QUEUES_MAX, QUEUE_GENERATION_MAX),
             refusals: Refusals::default(),
             announced: 0,
             receive_enable: ReceiveEnable::NotSetUp,

@@ -53,7 +53,7 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         self.ports.next_knock(name)
     }
 
-    /// What is known of a port.
+    /// The state of a port.
     pub fn port_info(&self, name: PortName) -> Result<PortInfo, PortError> {
         self.ports.info(name)
     }

@@ -343,6 +343,11 @@ fn a_port_is_opened_within_its_limits_and_named_once() {
         });
         assert_eq!(opened, Err(PortError::QueueBytes(queue_bytes)));
     }
+    let opened = receiver.open_port(PortOptions {
+        peer_bytes: 63,
+        ..OPTIONS
+    });
+    assert_eq!(opened, Err(PortError::PeerBytes(63)));
     let mut names = std::collections::BTreeSet::new();
     for _ in 0..100 {
         let port = receiver.open_port(OPTIONS).unwrap();

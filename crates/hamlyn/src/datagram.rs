@@ -31,7 +31,7 @@ use crate::message::{Message, Target};
 use crate::peer::PeerIdentity;
 use crate::receive_buffer::{Arrived, ReceiveBuffer};
 use crate::session::Session;
-use crate::ticket::{TICKET_BYTES, Ticket};
+use crate::ticket::{TICKET_BYTES, Ticket, TicketKind};
 use crate::wait::Wait;
 
 /// Bytes of metadata without a reply ticket: offset and length, 32 bits each.
@@ -425,7 +425,7 @@ impl Inbox {
         let mut metadata = [0; USER_METADATA_BYTES];
         match self.buffer.entry() {
             Some(entry) if entry.metadata(&mut metadata) == REPLY_BYTES => {
-                Ticket::from_bytes(&metadata[PLAIN_BYTES..REPLY_BYTES])
+                Ticket::of_slot(&metadata[PLAIN_BYTES..REPLY_BYTES])
                     .map(Some)
                     .map_err(|_| malformed("its reply ticket is none"))
             }
@@ -463,12 +463,13 @@ impl<H: Host> Sender<H> {
         wait: Wait,
     ) -> Result<Self, ConnectError> {
         manager.connect_to(to, header, wait, |ticket, left| {
-            Self::grow(manager, &Ticket::from_bytes(ticket)?, left)
+            Self::grow(manager, &Ticket::of_slot(ticket)?, left)
         })
     }
 
     /// Makes a ticket usable here; connects if need be.
     pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, ConnectError> {
+        ticket.expect(TicketKind::Slot)?;
         Ok(Self {
             target: manager.enter()?.target(ticket, wait)?,
             begun: None,

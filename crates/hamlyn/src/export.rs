@@ -31,7 +31,7 @@ use hamlyn_ring::export::{ExportError as MemoryError, ImportedArea};
 pub use hamlyn_ring::shared::{DirectWindow, OutOfRange};
 
 use crate::forks::from_forked;
-use crate::ticket::{FIELDS_BYTES, Ticket, TicketError, check_sum};
+use crate::ticket::{FIELDS_BYTES, Ticket, TicketError, TicketKind, check_sum};
 
 /// Areas of others that one interface has imported.
 pub const IMPORTS_MAX: usize = 4096;
@@ -101,8 +101,10 @@ impl ExportTicket {
         let rights = rights.filter(|rights| [Rights::READ, Rights::ALL].contains(rights));
         let mut secret = [0; 8];
         secret.copy_from_slice(&bytes[SECRET_AT..SUM_AT]);
+        let ticket = Ticket::from_fields(&bytes[4..SECRET_AT])?;
+        ticket.expect(TicketKind::Slot)?;
         Ok(Self {
-            ticket: Ticket::from_fields(&bytes[4..SECRET_AT])?,
+            ticket,
             rights: rights.ok_or(TicketError::Impossible { field: "rights" })?,
             secret: u64::from_le_bytes(secret),
         })
@@ -235,7 +237,7 @@ mod tests {
                 base: 6,
                 length_bytes: 7,
                 counting: Counting::Bits32,
-                kind: crate::ticket::TicketKind::Slot,
+                kind: TicketKind::Slot,
             },
             rights,
             secret: 8 << 40,

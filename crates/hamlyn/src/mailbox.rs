@@ -27,7 +27,7 @@ use crate::peer::PeerIdentity;
 use crate::port::{NewPort, Port};
 use crate::remains::{Leaving, Remains};
 use crate::session::Session;
-use crate::ticket::Ticket;
+use crate::ticket::{Ticket, TicketKind};
 use crate::wait::Wait;
 
 const HEADER: ItemHeader = ItemHeader::new(Protocol::Mailbox, TypeName::BYTES);
@@ -40,7 +40,7 @@ pub struct MailboxOptions {
     /// Bytes of its queue, 64 to 2^30. A message there counts 64 for each 64 bytes that it begins,
     /// and 64 at least. Default 1 MiB, which takes memory only as it is used.
     pub queue_bytes: u32,
-    /// Bytes of it that the messages of one peer may take. Half of it if none.
+    /// Bytes of it that the messages of one link may take, 64 at least. Half of it if none.
     pub peer_bytes: Option<u32>,
 }
 
@@ -287,6 +287,7 @@ impl<H: Host> Sender<H> {
 
     /// Makes a ticket usable here; connects if need be.
     pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, ConnectError> {
+        ticket.expect(TicketKind::Port)?;
         Ok(Self {
             target: manager.enter()?.target(ticket, wait)?,
             manager: manager.hold(),
@@ -336,8 +337,8 @@ impl<H: Host> Sender<H> {
     }
 
     /// Bytes of the longest message that link and ticket take: 64 KiB on one host unless set
-    /// otherwise, and what a datagram of the network has room for between hosts. Nothing if the link
-    /// has ended.
+    /// otherwise, and what a datagram of the network has room for between hosts, which may grow
+    /// while the path is probed. Nothing if the link has ended.
     pub fn message_bytes_max(&self) -> Option<usize> {
         let session = self.manager.enter().ok()?;
         let most = session.packet_bytes_max(self.target.link())?;

@@ -69,7 +69,11 @@ impl From<ShortTo<'_>> for Short {
 }
 
 impl Target {
-    pub(crate) fn new(link: LinkId, ticket: Ticket) -> Self {
+    pub(crate) fn new(link: LinkId, mut ticket: Ticket) -> Self {
+        if ticket.kind == TicketKind::Port {
+            // It has no entries, whatever was made up.
+            ticket.metadata_index = FAST_INDEX;
+        }
         let starts = ticket.length_bytes.saturating_add(1);
         let (fast_starts, entry_starts) = match (ticket.kind, ticket.metadata_index) {
             (TicketKind::Port, _) => (0, 0),

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use crate::ticket::TicketKind;
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::packet::{Header, SlotName};
+use hamlyn_engine::packet::{Header, Kind, PortName, SlotName};
 use hamlyn_engine::transport::Return;
 use hamlyn_host::{Destination, LossCause};
 
@@ -80,19 +81,21 @@ pub struct PeerLost {
 /// A packet that was refused by its receiver, or came back (`virtual-networks 3.1`: return to
 /// sender). A message of several packets may come back in several parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{length_bytes} bytes for {slot} of {} came back: {reason}", to.map_or("an interface".to_owned(), |to| PeerName(to).to_string()))]
+#[error("{length_bytes} bytes for {} of {} came back: {reason}", self.place(), to.map_or("an interface".to_owned(), |to| PeerName(to).to_string()))]
 pub struct Undelivered {
     /// For whom it was, unless its link ended so long ago that this is not known any more.
     pub to: Option<Destination>,
-    /// For which slot.
+    /// The kind of place that it was for.
+    pub kind: TicketKind,
+    /// For which slot; a port's name is in this field, too.
     pub slot: SlotName,
     /// For which metadata entry; `FAST_INDEX` in fast mode.
     pub metadata_index: u16,
-    /// For which place in the slot.
+    /// For which place in the slot; of a port, its group.
     pub offset: u64,
     /// How many bytes of data.
     pub length_bytes: u32,
-    /// Its word in fast mode, or its delta.
+    /// Its word in fast mode, its handler, or its delta.
     pub word: u64,
     /// Why.
     pub reason: Return,
@@ -102,12 +105,23 @@ impl Undelivered {
     pub(crate) fn new(to: Option<Destination>, header: &Header, reason: Return) -> Self {
         Self {
             to,
+            kind: match header.kind {
+                Kind::MESSAGE => TicketKind::Port,
+                _ => TicketKind::Slot,
+            },
             slot: header.slot,
             metadata_index: header.metadata_index,
             offset: header.offset,
             length_bytes: header.length_bytes,
             word: header.word,
             reason,
+        }
+    }
+
+    fn place(&self) -> String {
+        match self.kind {
+            TicketKind::Slot => self.slot.to_string(),
+            TicketKind::Port => PortName::from_bits(self.slot.to_bits()).to_string(),
         }
     }
 }

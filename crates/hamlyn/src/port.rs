@@ -23,9 +23,9 @@
 //! A message that is not taken in turn, because its receiver looks for another one, waits in the
 //! port's queue. The queue is bounded, for all senders together and for each; a message that finds
 //! no room there is refused ([`Refusal::QueueFull`]), and its sender learns it as of any refusal:
-//! by a fence, or [`Interface::next_undelivered`]. A receiver that asks for its messages in time
-//! refuses none. With a strategy by which a network processor receives, all messages go through the
-//! queue.
+//! by a fence, or [`Interface::next_undelivered`]. Messages wait whenever packets are moved by a
+//! call that does not ask for them: for another end point, before a sleep, for room to send. With a
+//! strategy by which a network processor receives, all of them go through the queue.
 //!
 //! A port that is *parked* refuses all messages ([`Refusal::NotResident`]), and notes who sent them
 //! ([`Interface::next_knock`]).
@@ -58,7 +58,7 @@ const WORD_BYTES: usize = size_of::<u64>();
 const QUEUE_BYTES: u32 = 1 << 20;
 
 /// A port to be opened: by default with a random key, group 0, one handler, and a queue of 1 MiB
-/// of which the messages of one peer may take half.
+/// of which the messages of one link may take half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewPort {
     /// The key; a random one if none. Who knows it may send to the port.
@@ -69,9 +69,10 @@ pub struct NewPort {
     /// Handlers, numbered from 0 on: 1 to 4,096. A message for another one is refused.
     pub handlers: u16,
     /// Bytes of its queue, 64 to 2^30. A message there counts 64 for each 64 bytes that it begins,
-    /// and 64 at least. A longer one is refused if it is not taken in turn.
+    /// and 64 at least. One that is longer than this or the share of a link is refused if it has to
+    /// wait.
     pub queue_bytes: u32,
-    /// Bytes of the queue that messages of one peer may take; half of it if none.
+    /// Bytes of the queue that messages of one link may take, 64 at least; half of it if none.
     pub peer_bytes: Option<u32>,
 }
 
@@ -121,7 +122,7 @@ impl NewPort {
         self
     }
 
-    /// With so many bytes of the queue for one peer.
+    /// With so many bytes of the queue for one link.
     #[must_use]
     pub fn peer_bytes(mut self, bytes: u32) -> Self {
         self.peer_bytes = Some(bytes);
@@ -271,16 +272,7 @@ impl<H: Host> PortMessage<'_, H> {
         let length = into.len().min(self.len());
         let into = &mut into[..length];
         match &self.place {
-            MessagePlace::InCells(shortcut) => {
-                let (words, rest) = into.as_chunks_mut();
-                for (number, word) in words.iter_mut().enumerate() {
-                    *word = shortcut.message_word(number).to_le_bytes();
-                }
-                if !rest.is_empty() {
-                    let word = shortcut.message_word(words.len()).to_le_bytes();
-                    rest.copy_from_slice(&word[..rest.len()]);
-                }
-            }
+            MessagePlace::InCells(shortcut) => shortcut.copy_message(into),
             MessagePlace::Held(port) => {
                 into.copy_from_slice(&port.bytes(self.arrived.length_bytes)[..length]);
             }

@@ -28,7 +28,7 @@ use crate::queue::Queue;
 use crate::remains::{Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
-use crate::ticket::{OutsideTicket, Ticket};
+use crate::ticket::{OutsideTicket, Ticket, TicketKind};
 use crate::wait::Wait;
 
 /// The receiving end: an area to be written, and a queue of tags.
@@ -302,12 +302,13 @@ impl<H: Host> Sender<H> {
         wait: Wait,
     ) -> Result<Self, ConnectError> {
         manager.connect_to(to, HEADER, wait, |ticket, left| {
-            Self::grow(manager, &Ticket::from_bytes(ticket)?, left)
+            Self::grow(manager, &Ticket::of_slot(ticket)?, left)
         })
     }
 
     /// Makes a ticket usable here; connects if need be.
     pub fn grow(manager: &Manager<H>, ticket: &Ticket, wait: Wait) -> Result<Self, ConnectError> {
+        ticket.expect(TicketKind::Slot)?;
         Ok(Self {
             target: manager.enter()?.target(ticket, wait)?,
             manager: manager.hold(),

@@ -5,9 +5,11 @@
 //! its slot's; the sender's library keeps to them, and with a paranoid slot the
 //! receiver's interface enforces them too.
 
+use std::fmt;
+
 use hamlyn_engine::counting::Counting;
 use hamlyn_engine::key::Key;
-use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_host::Destination;
 
@@ -34,6 +36,15 @@ pub enum TicketKind {
     /// A port ([`crate::port`]). Its name is in the field of the slot, its group in that of the
     /// base, and the length is that of the longest message.
     Port,
+}
+
+impl fmt::Display for TicketKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Slot => "slot",
+            Self::Port => "port",
+        })
+    }
 }
 
 /// The right to send to one place. See the module.
@@ -78,6 +89,16 @@ pub enum TicketError {
         /// Its version.
         found: u8,
     },
+    /// It leads to another kind of place than is sent to.
+    #[error(
+        "the ticket leads to a {found}, not to a {expected}: connect to its end point as the kind that it is"
+    )]
+    Kind {
+        /// Where it leads.
+        found: TicketKind,
+        /// Where it had to lead.
+        expected: TicketKind,
+    },
     /// A field has a value that no ticket has.
     #[error("the ticket's {field} is impossible")]
     Impossible {
@@ -99,6 +120,15 @@ pub struct OutsideTicket {
 }
 
 impl Ticket {
+    /// An error if it does not lead to a place of that kind.
+    pub(crate) fn expect(&self, expected: TicketKind) -> Result<(), TicketError> {
+        let found = self.kind;
+        match found == expected {
+            true => Ok(()),
+            false => Err(TicketError::Kind { found, expected }),
+        }
+    }
+
     /// A ticket for a part of this one's place.
     pub fn narrow(&self, offset: u64, length_bytes: u64) -> Result<Ticket, OutsideTicket> {
         self.place(offset, length_bytes)?;
@@ -166,6 +196,13 @@ impl Ticket {
         Self::from_fields(fields)
     }
 
+    /// Like [`Ticket::from_bytes`], for those who need a slot's.
+    pub(crate) fn of_slot(bytes: &[u8]) -> Result<Ticket, TicketError> {
+        let ticket = Self::from_bytes(bytes)?;
+        ticket.expect(TicketKind::Slot)?;
+        Ok(ticket)
+    }
+
     /// Reads what [`Ticket::fields`] wrote, whose check sum was verified.
     pub(crate) fn from_fields(bytes: &[u8]) -> Result<Ticket, TicketError> {
         let bytes: &[u8; FIELDS_BYTES] = bytes.try_into().map_err(|_| TicketError::Length {
@@ -188,6 +225,10 @@ impl Ticket {
             _ => return Err(TicketError::Impossible { field: "flags" }),
         };
         let (base, length_bytes) = (word(32), word(40));
+        let metadata_index = u16::from_le_bytes([bytes[2], bytes[3]]);
+        if kind == TicketKind::Port && metadata_index != FAST_INDEX {
+            return Err(TicketError::Impossible { field: "entry" });
+        }
         if kind == TicketKind::Slot && base.checked_add(length_bytes).is_none() {
             return Err(TicketError::Impossible { field: "bounds" });
         }
@@ -198,7 +239,7 @@ impl Ticket {
                 interface: word(16),
             },
             slot: SlotName::from_bits(half(12)),
-            metadata_index: u16::from_le_bytes([bytes[2], bytes[3]]),
+            metadata_index,
             key: Key::from_bits(word(24)),
             base,
             length_bytes,

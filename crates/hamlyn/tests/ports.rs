@@ -1,11 +1,21 @@
 //! Ports and mailboxes on one host, as far as their paths differ there: in place, from the queue,
 //! in cells and through the arena, over the duplex line.
 
+use hamlyn::engine::key::Key;
+use hamlyn::engine::packet::SlotName;
 use hamlyn::engine::refusal::Refusal;
+use hamlyn::engine::terminus::PostError;
 use hamlyn::engine::transport::Return;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::mailbox::{self, MailboxOptions};
-use hamlyn::{FenceError, Manager, ManagerOptions, NewPort, SendError, Wait};
+use hamlyn::ticket::{TicketError, TicketKind};
+use hamlyn::{
+    ConnectError, Event, FenceError, LinkEnd, Manager, ManagerOptions, Message, NewPort, SendError,
+    Ticket, Wait, datagram, tagged_write,
+};
+use hamlyn_link::LinkFault;
+
+use crate::support::raw_link::RawLink;
 
 const WAIT: Wait = Wait::millis(10_000);
 
@@ -156,4 +166,141 @@ fn a_ticket_may_be_for_shorter_messages_and_for_no_place() {
             );
         }
     }
+}
+
+#[test]
+fn a_ticket_that_was_made_up_harms_nobody() {
+    let (here, there) = (open("made-up"), open("made-up"));
+    let mut port = here.session().open_port(NewPort::new()).expect("a port");
+    let good = there
+        .session()
+        .target(&port.ticket(), WAIT)
+        .expect("a link");
+    for slot in [u32::MAX, port.ticket().slot.to_bits() ^ 0x0100] {
+        for key in [0, 7] {
+            let bogus = Ticket {
+                slot: SlotName::from_bits(slot),
+                key: Key::from_bits(key),
+                ..port.ticket()
+            };
+            let bad = there.session().target(&bogus, WAIT).expect("a link");
+            for length in [0, 1, 100, 2000] {
+                for _ in 0..3 {
+                    let mut session = there.session();
+                    let sent = session.send_message(&bad, 0, &vec![1; length], Wait::Poll);
+                    sent.expect("it is sent");
+                    here.session().poll();
+                }
+            }
+        }
+    }
+    assert_eq!(here.session().refusals().count(Refusal::PortClosed), 48);
+    there
+        .session()
+        .send_message(&good, 0, b"the link lives", WAIT)
+        .expect("sent");
+    let mut session = here.session();
+    let message = session.recv_message(&mut port, WAIT).expect("received");
+    assert_eq!(message.expect("it came").len(), 14);
+}
+
+#[test]
+fn a_port_has_no_entries_and_an_end_point_its_kind_of_place() {
+    let (here, there) = (open("kinds"), open("kinds"));
+    let port = here.session().open_port(NewPort::new()).expect("a port");
+    let wide = Ticket {
+        metadata_index: 0,
+        base: u64::MAX - 10,
+        length_bytes: 1 << 40,
+        ..port.ticket()
+    };
+    let read = Ticket::from_bytes(&wide.to_bytes());
+    assert_eq!(read, Err(TicketError::Impossible { field: "entry" }));
+    let target = there.session().target(&wide, WAIT).expect("a link");
+    let (data, terminus) = (vec![1; 200_000], there.terminus());
+    let sent = there
+        .session()
+        .send_msg(terminus, &target, &Message::new(&data), Wait::Poll);
+    assert!(matches!(sent, Err(SendError::Refused(_))), "{sent:?}");
+    let wrong = ConnectError::Ticket(TicketError::Kind {
+        found: TicketKind::Port,
+        expected: TicketKind::Slot,
+    });
+    let grown = datagram::Sender::grow(&there, &port.ticket(), WAIT);
+    assert_eq!(grown.map(drop), Err(wrong.clone()));
+    let grown = tagged_write::Sender::grow(&there, &port.ticket(), WAIT);
+    assert_eq!(grown.map(drop), Err(wrong));
+    let tags = tagged_write::Receiver::new(&here, 64, 16).expect("a receiver");
+    let grown = mailbox::Sender::grow(&there, &tags.ticket(), WAIT);
+    let kind = TicketError::Kind {
+        found: TicketKind::Slot,
+        expected: TicketKind::Port,
+    };
+    assert_eq!(grown.map(drop), Err(ConnectError::Ticket(kind)));
+}
+
+/// As `try_send`: no room is told apart from what never goes.
+#[test]
+fn an_outbox_refuses_what_can_never_go() {
+    let (here, there) = (open("outbox"), open("outbox"));
+    let mut port = here.session().open_port(NewPort::new()).expect("a port");
+    let tags = tagged_write::Receiver::new(&there, 1 << 20, 16).expect("an area");
+    let ticket = Ticket {
+        metadata_index: 0,
+        ..tags.ticket()
+    };
+    let to_area = here.session().target(&ticket, WAIT).expect("a link");
+    let to_port = there
+        .session()
+        .target(&port.ticket(), WAIT)
+        .expect("a link");
+    let sent = there.session().send_message(&to_port, 0, b"x", WAIT);
+    sent.expect("sent");
+    let data = vec![1; 200_000];
+    let mut answers = Vec::new();
+    here.session()
+        .await_messages(&mut port, 1, WAIT, |_, outbox| {
+            answers.push(outbox.send(&to_area, &Message::new(&data)));
+        })
+        .expect("drained");
+    let [Err(SendError::Refused(PostError::TooLongToQueue { .. }))] = answers[..] else {
+        panic!("{answers:?}");
+    };
+}
+
+/// A peer that uses an abbreviation which it had not said has broken the rules.
+#[test]
+fn an_abbreviation_of_nothing_ends_the_link_and_no_other() {
+    let here = open("nothing");
+    let namespace = format!("ports-nothing-{}", std::process::id());
+    let mut port = here.session().open_port(NewPort::new()).expect("a port");
+    let there = open("nothing");
+    let good = there
+        .session()
+        .target(&port.ticket(), WAIT)
+        .expect("a link");
+    let identity = here.session().identity();
+    let link = std::thread::spawn(move || {
+        let link = RawLink::connect(&namespace, identity, 0xBAD).expect("a link");
+        let first = 1 | 9 << 55 | 1 << 63;
+        let at = link.to_victim_geometry.cells_offset();
+        link.to_victim.store_u64(at, first).expect("mapped");
+        link.ring();
+        link
+    });
+    let lost = loop {
+        match here.next_event(WAIT).expect("it waits").expect("an event") {
+            Event::PeerLeft(lost) if lost.peer != there.session().identity() => break lost,
+            _ => {}
+        }
+    };
+    drop(link.join());
+    assert_eq!(lost.end, LinkEnd::Fault(LinkFault::Abbreviation));
+    there
+        .session()
+        .send_message(&good, 0, b"still here", WAIT)
+        .expect("sent");
+    let mut session = here.session();
+    let message = session.recv_message(&mut port, WAIT).expect("received");
+    assert_eq!(message.expect("it came").len(), 10);
 }

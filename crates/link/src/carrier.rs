@@ -839,6 +839,20 @@ impl Incoming {
         words[number].load(Ordering::Relaxed)
     }
 
+    /// See [`crate::Shortcut::copy_message`].
+    #[inline(always)]
+    pub(crate) fn copy_message(&self, into: &mut [u8]) {
+        let (first, more) = into.split_at_mut(into.len().min(message_cell::FIRST_BYTES));
+        let line = match self.is_line_next {
+            true => self.line.words(),
+            false => self.consumer.words(),
+        };
+        copy_line(line, first);
+        if !more.is_empty() {
+            copy_continued(&self.consumer, more);
+        }
+    }
+
     #[inline(never)]
     fn continued_word(&self, number: usize) -> u64 {
         let words = self.consumer.continuation(number / CONTINUED_WORDS);
@@ -1203,7 +1217,6 @@ impl memory::Payload<Area> for Carried<'_> {
             Data::Placed => return Ok(()),
         };
         let (begin, more) = into.split_at_mut(first_bytes.min(into.len()));
-        let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
         match self.placement.data {
             Data::Cell(words) => copy_words(words.into_iter(), begin),
             Data::Cells { first, .. } => copy_words(first.into_iter(), begin),
@@ -1212,12 +1225,10 @@ impl memory::Payload<Area> for Carried<'_> {
                     Some(line) => line.words(),
                     None => self.ring.words(),
                 };
-                copy_words(words.iter().map(load), begin);
+                copy_line(words, begin);
             }
         }
-        for (number, into) in more.chunks_mut(CONTINUED_BYTES).enumerate() {
-            copy_words(self.ring.continuation(number).iter().map(load), into);
-        }
+        copy_continued(self.ring, more);
         Ok(())
     }
 
@@ -1251,10 +1262,36 @@ impl memory::Payload<Area> for Carried<'_> {
     }
 }
 
+/// Copies the words of a line, but for the first word, as many as there are bytes.
+#[inline(always)]
+fn copy_line(words: &[AtomicU64; CONTINUED_WORDS], into: &mut [u8]) {
+    copy_words(words.iter().map(|word| word.load(Ordering::Relaxed)), into);
+}
+
+/// Copies what the cells after the next one have.
+#[inline(never)]
+fn copy_continued(ring: &Consumer<SharedCells>, into: &mut [u8]) {
+    for (number, into) in into.chunks_mut(CONTINUED_BYTES).enumerate() {
+        let line = ring.continuation(number);
+        match <&mut [u8; CONTINUED_BYTES]>::try_from(&mut *into) {
+            // A number of words that is known is copied without a loop.
+            Ok(whole) => copy_line(line, whole),
+            Err(_) => copy_line(line, into),
+        }
+    }
+}
+
 /// Copies words to bytes, lowest byte first, as many as there are.
-fn copy_words(words: impl Iterator<Item = u64>, into: &mut [u8]) {
-    for (into, word) in into.chunks_mut(size_of::<u64>()).zip(words) {
-        into.copy_from_slice(&word.to_le_bytes()[..into.len()]);
+#[inline(always)]
+fn copy_words(mut words: impl Iterator<Item = u64>, into: &mut [u8]) {
+    let (whole, rest) = into.as_chunks_mut();
+    for (into, word) in whole.iter_mut().zip(&mut words) {
+        *into = word.to_le_bytes();
+    }
+    if !rest.is_empty()
+        && let Some(word) = words.next()
+    {
+        rest.copy_from_slice(&word.to_le_bytes()[..rest.len()]);
     }
 }
 

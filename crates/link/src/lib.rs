@@ -365,6 +365,12 @@ pub trait Shortcut {
         0
     }
 
+    /// Copies the first bytes of the message that was last shown, of which it has at least as many.
+    #[inline(always)]
+    fn copy_message(&self, into: &mut [u8]) {
+        let _ = into;
+    }
+
     /// The message that was last shown is taken, which has so many bytes.
     #[inline(always)]
     fn message_done(&mut self, length_bytes: u16) {

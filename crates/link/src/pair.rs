@@ -527,6 +527,11 @@ impl Shortcut for PairReceive {
     }
 
     #[inline(always)]
+    fn copy_message(&self, into: &mut [u8]) {
+        self.incoming.copy_message(into);
+    }
+
+    #[inline(always)]
     fn message_done(&mut self, length_bytes: u16) {
         self.incoming.message_done(length_bytes);
     }

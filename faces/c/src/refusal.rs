@@ -92,6 +92,7 @@ const _: () = assert!(Refusal::RefusedNotGranted as u32 == Reason::NotGranted as
 const _: () = assert!(Refusal::RefusedBadRequest as u32 == Reason::BadRequest as u32);
 const _: () = assert!(Refusal::RefusedNoSuchOperation as u32 == Reason::NoSuchOperation as u32);
 const _: () = assert!(Refusal::RefusedMisaligned as u32 == Reason::Misaligned as u32);
+const _: () = assert!(Refusal::RefusedTooManyRequests as u32 == Reason::TooManyRequests as u32);
 const _: () = assert!(Refusal::RefusedPortClosed as u32 == Reason::PortClosed as u32);
 const _: () = assert!(Refusal::RefusedWrongGroup as u32 == Reason::WrongGroup as u32);
 const _: () = assert!(Refusal::RefusedNoSuchHandler as u32 == Reason::NoSuchHandler as u32);

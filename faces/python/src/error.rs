@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use hamlyn::engine::terminus::PostError;
 use hamlyn::error::{ConnectError, FenceError, OpenError, PeerLost, ReceiveError, SendError};
 use hamlyn::group::{BeginError, MemberError, SplitError};
 use hamlyn::host::HostError;
@@ -141,7 +142,9 @@ fn of_send(error: &SendError) -> Kind {
         SendError::WouldBlock { .. } => Kind::TimedOut,
         SendError::Cut { .. } => Kind::Cut,
         SendError::PeerLost(_) => Kind::PeerGone,
-        SendError::RecordTooLarge { .. } | SendError::OutsideTicket(_) => Kind::TooLong,
+        SendError::RecordTooLarge { .. }
+        | SendError::OutsideTicket(_)
+        | SendError::Refused(PostError::FastTooLong { .. }) => Kind::TooLong,
         SendError::ClosedByReceiver | SendError::Finished => Kind::Closed,
         SendError::Host(host) => of_host(host),
         _ => Kind::Invalid,

@@ -3,7 +3,9 @@
 use hamlyn_engine::counting::{DivideError, Share, packets_needed};
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MIN, USER_METADATA_BYTES};
 
-use crate::ticket::{FIELDS_BYTES, OutsideTicket, TICKET_BYTES, Ticket, TicketError, check_sum};
+use crate::ticket::{
+    FIELDS_BYTES, OutsideTicket, TICKET_BYTES, Ticket, TicketError, TicketKind, check_sum,
+};
 
 /// Bytes of a member as it travels.
 pub const MEMBER_BYTES: usize = TICKET_BYTES + 8;
@@ -96,6 +98,7 @@ impl Member {
             return Err(TicketError::Damaged.into());
         }
         let ticket = Ticket::from_fields(fields)?;
+        ticket.expect(TicketKind::Slot)?;
         let share = share
             .iter()
             .rev()

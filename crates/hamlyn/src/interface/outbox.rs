@@ -1,6 +1,7 @@
 //! The transmit half and those who send by it: also while a message lies in the receive half.
 
 use hamlyn_engine::limits::DIRECT_BYTES_MAX;
+use hamlyn_engine::memory::{LinkId, TxLinks as _};
 use hamlyn_engine::point::Point;
 use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::Message as EngineMessage;
@@ -23,6 +24,11 @@ pub struct Outbox<'a, H: Host> {
     processor: Option<&'a Processor<TransmitEndOf<H>>>,
     links: &'a Links,
     terminus: TerminusId,
+}
+
+/// The longest payload of a packet of that link.
+pub(super) fn packet_bytes_max<H: Host>(outbound: &OutboundOf<H>, link: LinkId) -> Option<usize> {
+    outbound.read(|outbound| outbound.tx_links.payload_max_bytes(link))
 }
 
 impl<H: Host> Interface<H> {
@@ -51,7 +57,11 @@ impl<H: Host> Outbox<'_, H> {
         let offset = target.ticket.place(message.offset, length)?;
         match self.post(target, message, offset) {
             Ok(handle) => Ok(Some(handle)),
-            Err(PostError::QueueFull | PostError::TooLongToQueue { .. }) => Ok(None),
+            Err(PostError::QueueFull) => Ok(None),
+            // One packet goes as soon as the link has room.
+            Err(PostError::TooLongToQueue { .. }) if self.is_one_packet(target, message) => {
+                Ok(None)
+            }
             Err(PostError::LinkGone) => {
                 let peer = target.ticket.destination;
                 let end = self.links.end_to(target.link, &peer);
@@ -60,6 +70,12 @@ impl<H: Host> Outbox<'_, H> {
             }
             Err(other) => Err(other.into()),
         }
+    }
+
+    fn is_one_packet(&self, target: &Target, message: &Message<'_>) -> bool {
+        let payload_bytes = message.data.len() + message.metadata.len();
+        let most = packet_bytes_max::<H>(self.outbound, target.link);
+        most.is_some_and(|most| payload_bytes <= most)
     }
 
     /// The same of a message to a port, for a handler.

@@ -31,7 +31,7 @@ impl<H: Host> Interface<H> {
             group: new.group,
             handlers: new.handlers,
             queue_bytes: new.queue_bytes,
-            peer_bytes: new.peer_bytes.unwrap_or(new.queue_bytes / 2).max(64),
+            peer_bytes: new.peer_bytes.unwrap_or((new.queue_bytes / 2).max(64)),
         };
         let name = self
             .inbound
@@ -102,8 +102,8 @@ impl<H: Host> Interface<H> {
     }
 
     /// The next message of the port, if there is one; the same one until it is disposed of. Moves
-    /// packets only if none is at hand. Does not block; allocates only if a longer message than
-    /// ever comes.
+    /// packets only if none lies ready. Does not block; allocates only as the port's memory grows
+    /// to its longest message.
     #[inline(always)]
     pub fn next_message<'a>(
         &'a mut self,
@@ -116,6 +116,10 @@ impl<H: Host> Interface<H> {
             // It may lie in place after all: it was overlooked while credit was due.
             None => self.in_place(port),
         };
+        if self.sleepers.is_any() {
+            // It may be what a task that sleeps awaits.
+            self.wake_sleepers_if_active();
+        }
         Ok(self.shown(port, arrived))
     }
 
@@ -131,7 +135,8 @@ impl<H: Host> Interface<H> {
         mut handle: impl FnMut(&PortMessage<'_, H>, &mut Outbox<'_, H>),
     ) -> Result<usize, ReceiveError> {
         self.check()?;
-        for count in 0..most {
+        let mut count = 0;
+        while count < most {
             let (inbound, mut outbox) = self.halves(terminus);
             if port.held.is_none()
                 && let Half::Own(inbound) = inbound
@@ -141,19 +146,25 @@ impl<H: Host> Interface<H> {
                 let message = PortMessage { place, arrived };
                 handle(&message, &mut outbox);
                 message.dispose();
+                count += 1;
                 continue;
             }
             if !self.find_message(port) {
-                return Ok(count);
+                break;
             }
-            let arrived = self.in_place(port);
+            let in_place = self.in_place(port);
             let (inbound, mut outbox) = self.halves(terminus);
-            if let Some(message) = shown(inbound, port, arrived) {
+            if let Some(message) = shown(inbound, port, in_place) {
                 handle(&message, &mut outbox);
                 message.dispose();
+                count += 1;
             }
         }
-        Ok(most)
+        if self.sleepers.is_any() {
+            self.wake_sleepers_if_active();
+            self.wake_sleepers_for_credit();
+        }
+        Ok(count)
     }
 
     /// The message that is next of all, if it may be read where it lies.
@@ -234,7 +245,7 @@ impl<H: Host> Interface<H> {
         if port.buffer.len() < length {
             port.buffer.resize(length.max(FIRST_BUFFER_BYTES), 0);
         }
-        message.copy_to(&mut port.buffer);
+        message.copy_to(&mut port.buffer[..length]);
         message.dispose();
         Some(arrived)
     }

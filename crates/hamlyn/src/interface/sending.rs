@@ -5,7 +5,7 @@
 //! [`Interface::send_at_once`] in several, or as one packet. All others take the general one,
 //! [`Interface::try_send`], and [`Interface::send_some`] for those too long for the work queue.
 
-use hamlyn_engine::memory::{LinkId, TxLinks as _};
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::Short;
 use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
@@ -14,6 +14,7 @@ use hamlyn_host::Host;
 use hamlyn_ring::lending::ImportedRegion;
 
 use super::granting::Placing;
+use super::outbox::packet_bytes_max;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::Half;
@@ -251,8 +252,7 @@ impl<H: Host> Interface<H> {
         if self.is_forked() {
             return None;
         }
-        let payload_max = |outbound: &Outbound<_, _>| outbound.tx_links.payload_max_bytes(link);
-        self.outbound.read(payload_max)
+        packet_bytes_max::<H>(&self.outbound, link)
     }
 
     /// Sends a message that is one packet, if nothing stands in its way, by a transmit half that is

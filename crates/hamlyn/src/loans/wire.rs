@@ -144,8 +144,8 @@ impl Lane {
         let rest = &bytes[2 * TICKET_BYTES..];
         let number = |at: usize| rest[at..].first_chunk().map(|it| u32::from_le_bytes(*it));
         let lane = Self {
-            door: Ticket::from_bytes(&bytes[..TICKET_BYTES]).ok()?,
-            board: Ticket::from_bytes(&bytes[TICKET_BYTES..2 * TICKET_BYTES]).ok()?,
+            door: Ticket::of_slot(&bytes[..TICKET_BYTES]).ok()?,
+            board: Ticket::of_slot(&bytes[TICKET_BYTES..2 * TICKET_BYTES]).ok()?,
             message_bytes: number(0)?,
             chunks: number(4)?,
             depth: u16::from_le_bytes([rest[8], rest[9]]),
@@ -174,7 +174,7 @@ impl Greeting {
     pub(super) fn read(word: u64, bytes: &[u8; GREETING_BYTES]) -> Option<Self> {
         match word {
             GREETING_FOR_VIEWS => {
-                let ticket = Ticket::from_bytes(&bytes[..TICKET_BYTES]);
+                let ticket = Ticket::of_slot(&bytes[..TICKET_BYTES]);
                 ticket.ok().map(Self::Views)
             }
             GREETING_FOR_COPIES => StreamSeed::from_bytes(bytes).ok().map(Self::Copies),

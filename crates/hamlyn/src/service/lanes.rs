@@ -326,7 +326,7 @@ impl Lanes {
         };
         let length = lane.buffers.greeting(&mut words);
         let ticket = words[..length].get(..TICKET_BYTES);
-        let ticket = ticket.and_then(|bytes| Ticket::from_bytes(bytes).ok());
+        let ticket = ticket.and_then(|bytes| Ticket::of_slot(bytes).ok());
         let Some(ticket) = ticket else {
             return self.misbehave(session, name);
         };

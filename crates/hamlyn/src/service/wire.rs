@@ -102,8 +102,8 @@ impl LaneSeed {
             bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
         };
         let seed = Self {
-            requests: Ticket::from_bytes(&bytes[..TICKET_BYTES]).ok()?,
-            board: Ticket::from_bytes(&bytes[TICKET_BYTES..2 * TICKET_BYTES]).ok()?,
+            requests: Ticket::of_slot(&bytes[..TICKET_BYTES]).ok()?,
+            board: Ticket::of_slot(&bytes[TICKET_BYTES..2 * TICKET_BYTES]).ok()?,
             outstanding: u16::try_from(number(0)).ok()?,
             request_bytes: number(4),
             reply_bytes: number(8),

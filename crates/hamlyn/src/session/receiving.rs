@@ -30,14 +30,15 @@ impl<H: Host> Session<'_, H> {
         port: &'a mut Port,
         wait: Wait,
     ) -> Result<Option<PortMessage<'a, H>>, ReceiveError> {
+        // Found once: the sender may write it anew, and then it must not seem that none came.
         let found = self.wait_for(wait, |session| {
-            let is_found = session.in_place(port).is_some() || session.find_message(port);
-            Ok::<_, ReceiveError>(is_found.then_some(()))
+            let in_place = session.in_place(port);
+            if in_place.is_some() || session.find_message(port) {
+                return Ok::<_, ReceiveError>(Some(in_place.or_else(|| session.in_place(port))));
+            }
+            Ok(None)
         })?;
-        match found {
-            Some(()) => self.next_message(port),
-            None => Ok(None),
-        }
+        Ok(found.and_then(|in_place| self.shown(port, in_place)))
     }
 
     /// Waits until messages of the port are there, and hands them to `handle`, at most so many; how

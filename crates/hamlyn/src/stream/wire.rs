@@ -318,7 +318,7 @@ impl StreamSeed {
         let Some((ticket, mut rest)) = bytes.split_at_checked(TICKET_BYTES) else {
             return Err(damaged("it was cut"));
         };
-        let ticket = Ticket::from_bytes(ticket)?;
+        let ticket = Ticket::of_slot(ticket)?;
         let Some((seed, sum)) = Self::read(ticket, &mut rest).filter(|_| rest.is_empty()) else {
             return Err(damaged("its length is wrong"));
         };

@@ -51,7 +51,7 @@ impl Receiver {
     ) -> Result<(), ReceiveError> {
         let ticket = heard
             .get(..TICKET_BYTES)
-            .and_then(|bytes| Ticket::from_bytes(bytes).ok())
+            .and_then(|bytes| Ticket::of_slot(bytes).ok())
             .filter(|ticket| ticket.metadata_index == FAST_INDEX);
         let (Some(ticket), None) = (ticket, self.sender()) else {
             return self.fail("a sender that does not say who it is");
