@@ -6,7 +6,8 @@
 //! variable HAMLYN_PARTY names such a program. The promises are then kept by parties of that
 //! language, and between it and C in both directions; `make python` does so with
 //! `faces/python/tests/party.py`. Those of mailboxes are kept between C, C++
-//! (`programs/party.cpp`) and Rust (`conformance/in_rust.rs`), each with each.
+//! (`programs/party.cpp`), Rust (`conformance/in_rust.rs`) and the language of that program, each
+//! with each.
 
 #[path = "conformance/in_rust.rs"]
 mod in_rust;
@@ -59,7 +60,7 @@ impl Languages {
     fn all() -> Vec<Self> {
         let in_c = Program::in_c;
         let of = |serves, asks| Self { serves, asks };
-        match std::env::var_os("HAMLYN_PARTY").map(|path| Program::Own(path.into())) {
+        match Program::of_environment() {
             None => vec![of(in_c(), in_c())],
             Some(other) => vec![
                 of(other.clone(), other.clone()),
@@ -71,14 +72,28 @@ impl Languages {
 
     /// The worlds in which each promise of mailboxes is kept.
     fn with_mailboxes() -> Vec<Self> {
-        let all = [Program::in_c(), Program::in_cpp(), Program::InRust];
-        let with_each = |serves: &Program| all.clone().map(|asks| (serves.clone(), asks));
-        let pairs = all.iter().flat_map(with_each);
-        pairs.map(|(serves, asks)| Self { serves, asks }).collect()
+        let mut all = vec![Program::in_c(), Program::in_cpp(), Program::InRust];
+        all.extend(Program::of_environment());
+        let mut pairs = Vec::new();
+        for serves in &all {
+            for asks in &all {
+                pairs.push(Self {
+                    serves: serves.clone(),
+                    asks: asks.clone(),
+                });
+            }
+        }
+        pairs
     }
 }
 
 impl Program {
+    /// The one that HAMLYN_PARTY names, if any.
+    fn of_environment() -> Option<Self> {
+        let path = std::env::var_os("HAMLYN_PARTY")?;
+        Some(Self::Own(path.into()))
+    }
+
     fn in_c() -> Self {
         static IN_C: OnceLock<PathBuf> = OnceLock::new();
         let path = IN_C.get_or_init(|| compiled("party.c", "party", &OF_C));

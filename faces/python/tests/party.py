@@ -15,7 +15,7 @@ import hamlyn
 
 ENDS = 16
 STRATEGIES = ("proc", "np", "inject", "receive")
-OK, TIMED_OUT, MALFORMED = 0, 1, 11
+OK, TIMED_OUT, NOT_FOUND, PEER_LOST, MALFORMED = 0, 1, 6, 8, 11
 # The first that fits.
 STATUSES: tuple[tuple[type[BaseException], int], ...] = (
     (hamlyn.TimedOut, TIMED_OUT),
@@ -25,9 +25,9 @@ STATUSES: tuple[tuple[type[BaseException], int], ...] = (
     (hamlyn.InUse, 4),
     (hamlyn.Released, 5),
     (BufferError, 5),
-    (hamlyn.NotFound, 6),
+    (hamlyn.NotFound, NOT_FOUND),
     (hamlyn.Refused, 7),
-    (hamlyn.PeerGone, 8),
+    (hamlyn.PeerGone, PEER_LOST),
     (hamlyn.Closed, 9),
     (hamlyn.Malformed, MALFORMED),
     (hamlyn.Overrun, 12),
@@ -36,6 +36,36 @@ STATUSES: tuple[tuple[type[BaseException], int], ...] = (
     (hamlyn.SystemFailed, 15),
     (hamlyn.Invalid, 2),
     (ValueError, 2),
+)
+# The keys of `refusals` in Python, by the numbers of `hamlyn_refusal` in C.
+REFUSALS = (
+    "the interface is not set up",
+    "the host's handshake stopped",
+    "no such slot",
+    "the slot was closed",
+    "the slot was revoked",
+    "wrong key",
+    "outside the slot's bounds",
+    "no such metadata entry",
+    "fast mode to a paranoid slot",
+    "outside the entry's limits",
+    "wrong key for the entry",
+    "the one-shot entry is spent",
+    "the slot does not grant this",
+    "unknown kind of packet",
+    "unknown flag",
+    "metadata too long or not allowed",
+    "the place is in use",
+    "placed without a grant",
+    "malformed request",
+    "no such atomic operation",
+    "the word is not aligned to its width",
+    "too many requests without answer",
+    "the port was closed",
+    "the port is of another group",
+    "the port has no such handler",
+    "the port is not resident",
+    "the port's queue is full",
 )
 
 
@@ -54,9 +84,17 @@ def came(message: Any) -> Any:
     return message
 
 
-def mail(turn: int, length: int) -> bytes:
-    """The bytes of the message of that turn."""
-    return bytes((turn + at) % 251 for at in range(length))
+def pattern(seed: int, length: int) -> bytes:
+    """The bytes of a message of that length."""
+    return bytes((seed * 31 + length + 7 * at) & 255 for at in range(length))
+
+
+def fnv1a64(data: bytes) -> int:
+    """The hash by which parties tell of bytes: FNV-1a, of 64 bits."""
+    digest = 0xCBF29CE484222325
+    for byte in data:
+        digest = (digest ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return digest
 
 
 class Party:
@@ -146,48 +184,51 @@ class Party:
         self.ends["table", at].revoke()
 
     def bind_mailbox(self, at: int, timeout: Optional[float], item: str, queue_bytes: str) -> None:
-        self.ends["box", at] = self.manager.bind_mailbox(item, queue_bytes=int(queue_bytes or 1 << 20))
-
-    def open_mailbox(self, at: int, timeout: Optional[float], queue_bytes: str, _: str) -> str:
-        """Says its ticket, in hexadecimal digits."""
-        box = self.ends["box", at] = self.manager.open_mailbox(queue_bytes=int(queue_bytes or 1 << 20))
-        return bytes(box.ticket).hex()
+        """A mailbox with a queue of so many bytes, 0 for the default; "-" is no name."""
+        options = {"queue_bytes": int(queue_bytes)} if int(queue_bytes) else {}
+        unnamed = item == "-"
+        self.ends["mailbox", at] = self.manager.open_mailbox(**options) if unnamed else self.manager.bind_mailbox(item, **options)
 
     def connect_mailbox(self, at: int, timeout: Optional[float], to: str, _: str) -> None:
-        self.ends["poster", at] = self.manager.connect_mailbox(to, timeout)
+        self.ends["post", at] = self.manager.connect_mailbox(to, timeout)
 
-    def grow_mailbox(self, at: int, timeout: Optional[float], ticket: str, _: str) -> None:
-        self.ends["poster", at] = self.manager.connect_mailbox(hamlyn.Ticket(bytes.fromhex(ticket)), timeout)
+    def grow_mailbox(self, at: int, timeout: Optional[float], digits: str, _: str) -> None:
+        self.ends["post", at] = self.manager.connect_mailbox(hamlyn.Ticket(bytes.fromhex(digits)), timeout)
 
-    def send_mail(self, at: int, timeout: Optional[float], text: str, _: str) -> None:
-        self.ends["poster", at].send(text.encode(), timeout)
+    def mail_bytes_max(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
+        longest = self.ends["post", at].message_bytes_max
+        if longest is None:
+            raise Failed(PEER_LOST, "the link to the mailbox has ended")
+        return str(longest)
 
-    def send_mails(self, at: int, timeout: Optional[float], count: str, length: str) -> None:
-        """So many messages of that length. The bytes of each follow from the number of its turn."""
-        for turn in range(int(count)):
-            self.ends["poster", at].send(mail(turn, int(length)), timeout)
+    def send_mail(self, at: int, timeout: Optional[float], seed: str, lengths: str) -> None:
+        """Messages of these lengths, separated by commas, whose bytes the seed gives."""
+        for length in map(int, lengths.split(",")):
+            self.ends["post", at].send(pattern(int(seed), length), timeout)
 
     def fence_mailbox(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
-        self.ends["poster", at].fence(timeout)
+        self.ends["post", at].fence(timeout)
 
     def recv_mail(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
-        with came(self.ends["box", at].recv(timeout)) as message:
-            return bytes(message).decode()
+        """The process that sent the next message, the length of that, and a hash of its bytes."""
+        with came(self.ends["mailbox", at].recv(timeout)) as mail:
+            if mail.sender is None:
+                raise Failed(NOT_FOUND, "the peer is not known")
+            return f"{mail.sender.process} {len(mail)} {fnv1a64(bytes(mail)):x}"
 
-    def recv_mails(self, at: int, timeout: Optional[float], count: str, length: str) -> None:
-        for turn in range(int(count)):
-            with came(self.ends["box", at].recv(timeout)) as message:
-                if message != mail(turn, int(length)):
-                    raise Failed(MALFORMED, f"{len(message)} other bytes came in the place of message {turn}")
+    def mailbox_ticket(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
+        return bytes(self.ends["mailbox", at].ticket).hex()
 
-    def waiting_mails(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
-        return str(self.ends["box", at].info.waiting)
+    def mailbox_info(self, at: int, timeout: Optional[float], reason: str, _: str) -> str:
+        """Messages that wait, bytes that they take, messages that were queued, all refusals, and those for one reason."""
+        info = self.ends["mailbox", at].info
+        if not 0 <= int(reason) < len(REFUSALS):
+            raise Failed(NOT_FOUND, "there is no refusal of that number")
+        refused = info.refusals.get(REFUSALS[int(reason)], 0)
+        return f"{info.waiting} {info.waiting_bytes} {info.queued} {sum(info.refusals.values())} {refused}"
 
     def revoke_mailbox(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
-        self.ends["box", at].revoke()
-
-    def close_mailbox(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
-        self.ends["box", at].close()
+        self.ends["mailbox", at].revoke()
 
     def bind_service(self, at: int, timeout: Optional[float], item: str, _: str) -> None:
         self.ends["service", at] = self.manager.bind_service(item)
