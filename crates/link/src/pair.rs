@@ -678,4 +678,6 @@ mod line_tests;
 #[cfg(test)]
 mod loopback_tests;
 #[cfg(test)]
+mod message_tests;
+#[cfg(test)]
 mod tests;
