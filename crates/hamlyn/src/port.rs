@@ -34,8 +34,8 @@
 //! [`Interface::drain_messages`]: crate::Interface::drain_messages
 //! [`Interface::next_knock`]: crate::Interface::next_knock
 //! [`Interface::next_undelivered`]: crate::Interface::next_undelivered
-//! [`Refusal::QueueFull`]: crate::engine::Refusal::QueueFull
-//! [`Refusal::NotResident`]: crate::engine::Refusal::NotResident
+//! [`Refusal::QueueFull`]: crate::engine::refusal::Refusal::QueueFull
+//! [`Refusal::NotResident`]: crate::engine::refusal::Refusal::NotResident
 
 use std::fmt;
 

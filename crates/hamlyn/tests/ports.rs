@@ -289,9 +289,9 @@ fn an_abbreviation_of_nothing_ends_the_link_and_no_other() {
         link
     });
     let lost = loop {
-        match here.next_event(WAIT).expect("it waits").expect("an event") {
-            Event::PeerLeft { end, .. } => break end,
-            _ => {}
+        let event = here.next_event(WAIT).expect("it waits");
+        if let Event::PeerLeft { end, .. } = event.expect("an event") {
+            break end;
         }
     };
     drop(link.join());

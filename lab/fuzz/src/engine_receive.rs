@@ -116,7 +116,7 @@ impl Input<'_> {
 const HANDLERS: u16 = 4;
 const PORT_QUEUE_BYTES: u32 = 256;
 
-fn counted_bytes(message: &Vec<u8>) -> usize {
+fn counted_bytes(message: &[u8]) -> usize {
     64 * message.len().div_ceil(64).max(1)
 }
 
@@ -339,7 +339,7 @@ fn packet(
             assert!(is_ours && header.word < u64::from(HANDLERS));
             assert_eq!(received, Received::Queued);
             world.messages.push_back(data);
-            let waiting: usize = world.messages.iter().map(counted_bytes).sum();
+            let waiting: usize = world.messages.iter().map(|message| counted_bytes(message)).sum();
             assert!(waiting <= PORT_QUEUE_BYTES as usize);
         }
         Ok(received) => {

@@ -79,7 +79,7 @@ impl<H: Host> Interface<H> {
     /// Parks the port, or ends that. While it is parked, messages are refused
     /// ([`Refusal::NotResident`]), and their senders noted; those that wait stay, and can be taken.
     ///
-    /// [`Refusal::NotResident`]: crate::engine::Refusal::NotResident
+    /// [`Refusal::NotResident`]: crate::engine::refusal::Refusal::NotResident
     pub fn park_port(&mut self, port: &Port, is_parked: bool) -> Result<(), PortError> {
         self.check().map_err(|Forked| PortError::Forked)?;
         self.inbound
