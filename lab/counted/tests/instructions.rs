@@ -35,10 +35,10 @@ const MOST: [(&str, f64, f64); 11] = [
     ("copied_64", 360.6, 420.2),
     ("copied_4096", 963.9, 1065.8),
     ("direct_4096", 839.8, 518.8),
-    ("port", 79.9, 158.1),
-    ("port_null", 74.9, 125.5),
-    ("port_56", 106.9, 186.4),
-    ("mailbox", 82.9, 173.9),
+    ("port", 82.9, 161.0),
+    ("port_null", 77.9, 129.6),
+    ("port_56", 109.9, 190.9),
+    ("mailbox", 85.9, 150.8),
 ];
 
 /// What a call through C takes more than the same call of Rust: what was counted when the figure

@@ -339,7 +339,11 @@ fn packet(
             assert!(is_ours && header.word < u64::from(HANDLERS));
             assert_eq!(received, Received::Queued);
             world.messages.push_back(data);
-            let waiting: usize = world.messages.iter().map(|message| counted_bytes(message)).sum();
+            let waiting: usize = world
+                .messages
+                .iter()
+                .map(|message| counted_bytes(message))
+                .sum();
             assert!(waiting <= PORT_QUEUE_BYTES as usize);
         }
         Ok(received) => {

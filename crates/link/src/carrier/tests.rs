@@ -1,13 +1,14 @@
 //! What every test of a link needs, and the conduct that all links share.
 
 use hamlyn_engine::key::Key;
-use hamlyn_engine::limits::FAST_INDEX;
-use hamlyn_engine::memory::Payload as _;
-use hamlyn_engine::packet::{Flags, Kind, SlotName};
+use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
+use hamlyn_engine::memory::{Part, Payload as _};
+use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
+use hamlyn_ring::area::Area;
 
-use super::*;
+use super::Carried;
 use crate::pair::PairLink;
-use crate::{ReceiveEnd, TransmitEnd};
+use crate::{LinkFault, ReceiveEnd, TransmitEnd};
 
 /// A header for this much, with a metadata entry.
 pub(crate) fn header(metadata: usize, length: usize) -> Header {
