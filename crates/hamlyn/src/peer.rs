@@ -3,7 +3,7 @@
 use std::fmt;
 
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::packet::{Header, SlotName};
+use hamlyn_engine::packet::{Header, Kind, PortAddress, PortName, SlotName};
 use hamlyn_engine::transport::Return;
 use hamlyn_host::{Destination, LossCause};
 
@@ -80,12 +80,14 @@ pub struct PeerLost {
 /// A packet that was refused by its receiver, or came back (`virtual-networks 3.1`: return to
 /// sender). A message of several packets may come back in several parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{length_bytes} bytes for {slot} of {} came back: {reason}", to.map_or("an interface".to_owned(), |to| PeerName(to).to_string()))]
+#[error("{length_bytes} bytes for {} of {} came back: {reason}", self.place(), to.map_or("an interface".to_owned(), |to| PeerName(to).to_string()))]
 pub struct Undelivered {
     /// For whom it was, unless its link ended so long ago that this is not known any more.
     pub to: Option<Destination>,
-    /// For which slot.
+    /// For which slot. Of a message to a port, the number of the port, which a slot may have too.
     pub slot: SlotName,
+    /// For which port, if it was a message to one.
+    pub port: Option<PortName>,
     /// For which metadata entry; `FAST_INDEX` in fast mode.
     pub metadata_index: u16,
     /// For which place in the slot.
@@ -103,11 +105,19 @@ impl Undelivered {
         Self {
             to,
             slot: header.slot,
+            port: (header.kind == Kind::MESSAGE).then(|| PortAddress::of(header).port),
             metadata_index: header.metadata_index,
             offset: header.offset,
             length_bytes: header.length_bytes,
             word: header.word,
             reason,
+        }
+    }
+
+    fn place(&self) -> String {
+        match self.port {
+            Some(port) => port.to_string(),
+            None => self.slot.to_string(),
         }
     }
 }

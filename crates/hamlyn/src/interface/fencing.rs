@@ -1,6 +1,7 @@
 //! An interface begins fences, and goes on with them ([`super::fence`]).
 
 use hamlyn_engine::memory::{LinkId, Unsent};
+use hamlyn_engine::packet::Kind;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_host::{Destination, Host};
@@ -12,6 +13,7 @@ use crate::message::Target;
 use crate::outbound::Outbound;
 use crate::peer::LinkEnd;
 use crate::peer::{PeerLost, Undelivered};
+use crate::ticket::TicketKind;
 
 impl<H: Host> Interface<H> {
     /// A fence to all links.
@@ -58,7 +60,10 @@ impl<H: Host> Interface<H> {
                         | Refusal::BadKey
                 )
             );
-            is_gone && header.slot == target.ticket().slot
+            // A port may have the number of a slot.
+            let is_alike =
+                (header.kind == Kind::MESSAGE) == (target.ticket().kind == TicketKind::Port);
+            is_gone && is_alike && header.slot == target.ticket().slot
         })
     }
 
