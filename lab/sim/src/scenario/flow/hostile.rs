@@ -461,7 +461,8 @@ impl FlowSender for Attacker {
             let ticket = target.ticket();
             packet.to == Some(ticket.destination) && packet.slot == ticket.slot
         };
-        if !matches!(packet.reason, Return::Refused(_)) || !self.targets.iter().any(is_ours) {
+        let is_refused = matches!(packet.reason, Return::Refused(_)) && packet.port.is_none();
+        if !is_refused || !self.targets.iter().any(is_ours) {
             return Ok(());
         }
         self.back += 1;
