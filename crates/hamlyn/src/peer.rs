@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use crate::ticket::TicketKind;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{Header, Kind, PortName, SlotName};
 use hamlyn_engine::transport::Return;
 use hamlyn_host::{Destination, LossCause};
+
+use crate::ticket::TicketKind;
 
 /// Why there is no link any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

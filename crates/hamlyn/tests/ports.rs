@@ -135,6 +135,11 @@ fn a_mailbox_waits_for_nobody_and_refuses_beyond_its_bound() {
         Err(FenceError::Refused { count, last }) => {
             assert_eq!(count, 8);
             assert_eq!(last.reason, Return::Refused(Refusal::QueueFull));
+            // A slot may have the same number.
+            assert_eq!(
+                (last.kind, last.slot),
+                (TicketKind::Port, inbox.ticket().slot)
+            );
         }
         other => panic!("{other:?}"),
     }

@@ -15,7 +15,7 @@ const THREADS: usize = 2;
 
 /// What some hundreds of scenarios must have seen: reasons of refusals, states and ends of links,
 /// limits of sockets.
-const SEEN: [&str; 46] = [
+const SEEN: [&str; 50] = [
     "a call of a terminus judged",
     "a datagram lost with its path",
     "a datagram that finds no room",
@@ -31,7 +31,10 @@ const SEEN: [&str; 46] = [
     "a link in the clear",
     "a link of several paths",
     "a link that is encrypted",
+    "a message handed over judged",
+    "a message that waits at its port judged",
     "a node that crashes",
+    "a packet came back: refused: the port's queue is full",
     "a packet came back: refused: wrong key",
     "a packet came back: the peer does not answer",
     "a packet judged",
@@ -44,6 +47,7 @@ const SEEN: [&str; 46] = [
     "a packet was refused: outside the slot's bounds",
     "a packet was refused: placed without a grant",
     "a packet was refused: the one-shot entry is spent",
+    "a packet was refused: the port's queue is full",
     "a packet was refused: the slot does not grant this",
     "a packet was refused: the slot was closed",
     "a packet was refused: the slot was revoked",

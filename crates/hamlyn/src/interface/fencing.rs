@@ -1,6 +1,7 @@
 //! An interface begins fences, and goes on with them ([`super::fence`]).
 
 use hamlyn_engine::memory::{LinkId, Unsent};
+use hamlyn_engine::packet::Kind;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_host::{Destination, Host};
@@ -58,7 +59,9 @@ impl<H: Host> Interface<H> {
                         | Refusal::BadKey
                 )
             );
-            is_gone && header.slot == target.ticket().slot
+            // A port may have the number of a slot.
+            let is_alike = (header.kind == Kind::MESSAGE) == target.is_port();
+            is_gone && is_alike && header.slot == target.ticket().slot
         })
     }
 

@@ -285,7 +285,8 @@ impl ReceiveJudge {
             ReceiveEvent::Done { reception, .. } => Some(match reception {
                 Ok(Received::Deposited) => "a part of a message judged",
                 Ok(Received::Asked) => "a one-sided operation judged",
-                Ok(_) if packet.header.kind == Kind::MESSAGE => "a message to a port judged",
+                Ok(Received::Queued) => "a message that waits at its port judged",
+                Ok(_) if packet.header.kind == Kind::MESSAGE => "a message handed over judged",
                 Ok(_) => "a packet judged",
                 Err(_) => "a refused packet judged",
             }),

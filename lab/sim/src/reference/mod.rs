@@ -14,6 +14,8 @@
 //!   as it was sent.
 //! * [`calling::Calls`]: calls of a service: each is served once at most, and ends once, as its
 //!   server said.
+//! * [`mailing::Mailing`]: messages to a mailbox: each is taken out once, or its sender is told that
+//!   it was refused.
 //! * [`publishing::Publications`]: messages of a publisher: each reader gets them whole and in
 //!   order.
 //! * [`remote::Remote`]: memory that another program changes: an operation that is complete shows
@@ -26,6 +28,7 @@
 pub mod calling;
 pub mod delivery;
 mod entry;
+pub mod mailing;
 pub mod memory;
 pub mod operating;
 mod ports;

@@ -184,7 +184,7 @@ fn each_check_refuses_for_its_reason() {
             |m, _| m.disarmed(0, 0),
             Refusal::EntrySpent,
         ),
-        (Mode::Normal, |_, h| h.kind = Kind(3), Refusal::UnknownKind),
+        (Mode::Normal, |_, h| h.kind = Kind(4), Refusal::UnknownKind),
         (
             Mode::Normal,
             |m, _| m.memory_mut(0).hold(19..21),

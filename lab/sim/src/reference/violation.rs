@@ -207,6 +207,16 @@ pub enum Violation {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A message to a mailbox came or was refused otherwise than it must.
+    #[error("a message of {length_bytes} bytes of process {sender} {why}")]
+    Mail {
+        /// Number of the process that sent it; the highest number if it is not known.
+        sender: usize,
+        /// How long it is.
+        length_bytes: usize,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// The transport between nodes did what it must not.
     #[error("end {end} of an association: {what}")]
     Transport {

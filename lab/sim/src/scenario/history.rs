@@ -14,6 +14,7 @@ use crate::random::Random;
 use crate::reference::Violation;
 use crate::reference::calling::Calls;
 use crate::reference::delivery::{Deliveries, Order};
+use crate::reference::mailing::Mailing;
 use crate::reference::publishing::Publications;
 use crate::reference::remote::Remote;
 use crate::scenario::plan::{Flow, Kind, Plan};
@@ -28,6 +29,7 @@ const SILENT_BYTES_MIN: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Models {
     pub(crate) calls: Calls,
+    pub(crate) mailing: Mailing,
     pub(crate) publications: Publications,
     pub(crate) remote: Remote,
     /// The receiver's memory itself, of which `remote` is the model.

@@ -59,6 +59,8 @@ pub enum Kind {
     OneSided,
     /// Messages that readers read where their publisher wrote them (decision 0024).
     Loans,
+    /// Messages of several senders, which wait at their receiver or come back.
+    Mailbox,
 }
 
 impl Kind {
@@ -79,6 +81,8 @@ impl Kind {
     ];
     /// Those that are drawn apart, so that the rest of a plan is what its seed gave without them.
     pub(crate) const LATER: [Self; 3] = [Self::Service, Self::OneSided, Self::Loans];
+    /// Those that are drawn apart from these, too.
+    pub(crate) const LATEST: [Self; 1] = [Self::Mailbox];
 
     /// The longest message that such a flow carries, in bytes.
     pub(crate) const fn longest_bytes(self) -> u32 {
@@ -90,6 +94,8 @@ impl Kind {
             Self::Stream | Self::Group | Self::Loans => 6_000,
             Self::Service | Self::OneSided => 3_000,
             Self::Granted => 4_000,
+            // A little more than a packet of any link takes; longer ones are cut to what it does.
+            Self::Mailbox => 5_000,
             Self::Counted | Self::OneShot | Self::Gather => 12_000,
         }
     }
@@ -152,7 +158,7 @@ pub struct Flow {
     pub from: usize,
     /// The number of the process that receives; both may be the same.
     pub to: usize,
-    /// Who sends besides, in a group; who reads besides, of loans.
+    /// Who sends besides, in a group or to a mailbox; who reads besides, of loans.
     #[serde(default)]
     pub with: Vec<usize>,
     /// After so many messages their place is closed and opened anew, or gets another key; 0 for

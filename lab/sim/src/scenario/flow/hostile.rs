@@ -8,6 +8,7 @@ use hamlyn::engine::metadata::Permission;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::{Mode, Rights};
 use hamlyn::engine::transport::Return;
+use hamlyn::ticket::TicketKind;
 use hamlyn::{
     Area, Message, NewSlot, Queue, ReceiveError, Slot, Target, Ticket, Undelivered, Wait,
 };
@@ -461,7 +462,9 @@ impl FlowSender for Attacker {
             let ticket = target.ticket();
             packet.to == Some(ticket.destination) && packet.slot == ticket.slot
         };
-        if !matches!(packet.reason, Return::Refused(_)) || !self.targets.iter().any(is_ours) {
+        let is_refused =
+            matches!(packet.reason, Return::Refused(_)) && packet.kind == TicketKind::Slot;
+        if !is_refused || !self.targets.iter().any(is_ours) {
             return Ok(());
         }
         self.back += 1;

@@ -7,6 +7,7 @@ mod granted;
 mod group;
 mod hostile;
 mod loans;
+mod mailboxes;
 mod one_sided;
 mod places;
 mod protocols;
@@ -163,6 +164,7 @@ pub(crate) fn open_receiver(
         Kind::Service => Box::new(calls::ServiceReceiver::open(program, oracle)?),
         Kind::OneSided => Box::new(one_sided::Owner::open(program, oracle)?),
         Kind::Loans => Box::new(loans::LoansPublisher::open(program, oracle)?),
+        Kind::Mailbox => Box::new(mailboxes::MailboxReceiver::open(program, oracle)?),
         Kind::Fast | Kind::Counted | Kind::OneShot | Kind::Silent | Kind::Gather => {
             Box::new(places::Places::open(program, oracle)?)
         }
@@ -192,6 +194,7 @@ pub(crate) fn grow_sender(
         Kind::Gather => gather::GatherSender::grow(program, oracle, seed)?.map(boxed),
         Kind::OneSided => one_sided::OneSidedSender::grow(program, seed)?.map(boxed),
         Kind::Loans => Some(boxed(loans::LoansReader::new(oracle))),
+        Kind::Mailbox => mailboxes::MailboxSender::grow(program, seed)?.map(boxed),
         Kind::Fast | Kind::Counted | Kind::OneShot | Kind::Silent => {
             targets(program, seed)?.map(|to| boxed(places::PlacesSender::new(to)))
         }

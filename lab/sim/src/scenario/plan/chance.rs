@@ -14,6 +14,8 @@ use crate::world::Clock;
 const CLOCKS: u64 = 0x636c_6f63_6b73;
 /// Tells the flows of later kinds.
 const LATER: u64 = 0x006c_6174_6572;
+/// Tells the flows of the latest kinds.
+const LATEST: u64 = 0x6c61_7465_7374;
 const STAMPS_NS: u64 = 1 << STAMP_NS_BITS;
 /// Most worlds have not ended so soon.
 const SOON_NS: u64 = 3_000_000;
@@ -48,6 +50,10 @@ pub(super) fn plan(random: &mut Random, seed: u64) -> Plan {
     let later = &mut Random::new(seed ^ LATER);
     for _ in 0..later.below(3) {
         flows.push(flow(later, &Kind::LATER, processes.len()));
+    }
+    let latest = &mut Random::new(seed ^ LATEST);
+    if latest.below(2) == 0 {
+        flows.push(flow(latest, &Kind::LATEST, processes.len()));
     }
     // These rely on the order that links of one node keep.
     let is_ordered = |flow: &Flow| matches!(flow.kind, Kind::Granted | Kind::Loans);
@@ -234,7 +240,7 @@ fn flow(random: &mut Random, kinds: &[Kind], processes: usize) -> Flow {
     let mut process = || random.below(processes as u64) as usize;
     let (from, to) = (process(), process());
     let with = match kind {
-        Kind::Group | Kind::Loans => vec![process(), process()],
+        Kind::Group | Kind::Loans | Kind::Mailbox => vec![process(), process()],
         _ => Vec::new(),
     };
     let renewed_after = match random.below(3) {
