@@ -42,7 +42,11 @@ fn tickets() -> impl Strategy<Value = Ticket> {
             |(destination, slot, metadata_index, key, (base, length_bytes), kind)| Ticket {
                 destination,
                 slot: SlotName::from_bits(slot),
-                metadata_index,
+                metadata_index: match kind {
+                    // A port has no entries.
+                    2 => u16::MAX,
+                    _ => metadata_index,
+                },
                 key: Key::from_bits(key),
                 base,
                 length_bytes,
@@ -60,6 +64,10 @@ fn tickets() -> impl Strategy<Value = Ticket> {
 
 fn members() -> impl Strategy<Value = Member> {
     (tickets(), any::<u64>()).prop_map(|(ticket, share)| {
+        let ticket = Ticket {
+            kind: TicketKind::Slot,
+            ..ticket
+        };
         let share = if ticket.counting == Counting::Bits32 {
             share >> 32
         } else {
@@ -173,8 +181,13 @@ fn tickets_of_another_version_or_with_impossible_fields_are_named() {
         Err(TicketError::Version { found: 2 })
     );
     assert_eq!(
-        with(&|bytes| bytes[1] = 2),
+        with(&|bytes| bytes[1] = 3),
         Err(TicketError::Impossible { field: "flags" })
+    );
+    // A port has no entries.
+    assert_eq!(
+        with(&|bytes| bytes[1] = 2),
+        Err(TicketError::Impossible { field: "entry" })
     );
     let overflow = with(&|bytes| bytes[32..48].fill(0xFF));
     assert_eq!(overflow, Err(TicketError::Impossible { field: "bounds" }));

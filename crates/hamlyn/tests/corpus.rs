@@ -127,7 +127,8 @@ fn ticket_seeds() -> Vec<Seed> {
     seeds.push(("nothing".to_owned(), Vec::new(), false));
     seeds.push(("cut".to_owned(), plain[..47].to_vec(), false));
     seeds.push(("other_version".to_owned(), with(0, &[2]), false));
-    seeds.push(("port".to_owned(), with(1, &[2]), true));
+    seeds.push(("port".to_owned(), with(1, &[2, 0xFF, 0xFF]), true));
+    seeds.push(("port_with_entry".to_owned(), with(1, &[2, 0, 0]), false));
     seeds.push(("other_flags".to_owned(), with(1, &[3]), false));
     seeds.push(("bounds_overflow".to_owned(), with(32, &[0xFF; 16]), false));
     seeds

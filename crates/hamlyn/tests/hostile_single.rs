@@ -319,7 +319,7 @@ fn requests_that_nobody_may_make_are_refused_by_name() {
         (0x5f, Refusal::NoSuchOperation),
         (0x60, Refusal::UnknownKind),
         (2, Refusal::BadMetadata),
-        (3, Refusal::UnknownKind),
+        (4, Refusal::UnknownKind),
     ] {
         let header = request(&scene, Kind(kind));
         scene.refused(&header, reason);
