@@ -131,6 +131,27 @@ static void receive_stream(int turn) {
     OK(hamlyn_release_record(records, &error));
 }
 
+static hamlyn_mailbox_receiver *letters;
+static hamlyn_mailbox_sender *writer_of_letters;
+
+static void open_mailbox(void) {
+    hamlyn_ticket ticket;
+    OK(hamlyn_bind_mailbox(there, NULL, NULL, &letters, &error));
+    OK(hamlyn_mailbox_ticket(letters, &ticket, &error));
+    OK(hamlyn_grow_mailbox(here, &ticket, 5 * SECONDS, &writer_of_letters, &error));
+}
+
+static void send_mailbox(int turn) {
+    (void)turn;
+    OK(hamlyn_send_mail(writer_of_letters, DATA, BYTES, HAMLYN_POLL, &error));
+}
+
+static void receive_mailbox(int turn) {
+    (void)turn;
+    hamlyn_message mail;
+    OK(hamlyn_recv_mail(letters, HAMLYN_POLL, &mail, &error));
+}
+
 /* Written out for each protocol, as the call through a pointer would be counted. */
 #define MOVE(protocol)                                                                                            \
     __attribute__((noinline)) static void send_some_##protocol(void) {                                            \
@@ -167,6 +188,7 @@ MOVE(fast_mode)
 MOVE(tagged_write)
 MOVE(datagram)
 MOVE(stream)
+MOVE(mailbox)
 
 struct protocol {
     const char *name;
@@ -179,6 +201,7 @@ static const struct protocol PROTOCOLS[] = {
     {"tagged_write", open_tagged_write, count_tagged_write},
     {"datagram", open_datagram, count_datagram},
     {"stream", open_stream, count_stream},
+    {"mailbox", open_mailbox, count_mailbox},
 };
 
 static hamlyn_manager *opened(const char *name, const char *in_namespace) {

@@ -12,7 +12,7 @@ use std::hint::black_box;
 use hamlyn::engine::terminus::{TerminusId, TerminusOptions};
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::{Interface, Manager, ManagerOptions, Message, NewSlot, Queue, Target, Wait};
-use hamlyn::{datagram, stream, tagged_write};
+use hamlyn::{datagram, mailbox, stream, tagged_write};
 
 const BATCH: usize = 32;
 const WARM_UP_BATCHES: u64 = 200;
@@ -119,6 +119,23 @@ impl Ends for Stream {
     fn receive(&mut self, _: usize) -> Done {
         let record = self.0.recv(Wait::Poll)?.ok_or("no record")?;
         looked_at(&record);
+        Ok(())
+    }
+}
+
+struct Mailbox(mailbox::Receiver, mailbox::Sender);
+
+impl Ends for Mailbox {
+    #[inline(never)]
+    fn send(&mut self, bytes: &[u8], _: usize) -> Done {
+        self.1.send(bytes, Wait::Poll)?;
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn receive(&mut self, _: usize) -> Done {
+        let mail = self.0.recv(Wait::Poll)?.ok_or("no mail")?;
+        looked_at(&mail);
         Ok(())
     }
 }
@@ -234,6 +251,13 @@ fn main() -> Done {
             let sender = stream::Sender::grow(&here, &receiver.make_seed(), LONG)?;
             linked();
             count(Stream(receiver, sender), batches)
+        }
+        "mailbox" => {
+            let options = mailbox::MailboxOptions::default();
+            let receiver = mailbox::Receiver::new(&there, options)?;
+            let sender = mailbox::Sender::grow(&here, &receiver.ticket(), LONG)?;
+            linked();
+            count(Mailbox(receiver, sender), batches)
         }
         _ => Err("no protocol is called so".into()),
     }

@@ -84,11 +84,21 @@ fn numbers(object: &Value, names: &[&str]) {
     assert_eq!(object.len(), names.len(), "{object:?}");
 }
 
-const SHORT: [&str; 10] = ["0", "1", "8", "16", "24", "32", "33", "64", "128", "256"];
+const SHORT: [&str; 12] = [
+    "0", "1", "8", "16", "24", "32", "33", "56", "64", "128", "256", "512",
+];
 
 #[test]
 fn one_way_has_a_row_for_each_protocol_and_length() {
-    for protocol in ["fast_mode", "tagged_write", "datagram", "stream"] {
+    let protocols = [
+        "fast_mode",
+        "tagged_write",
+        "datagram",
+        "stream",
+        "port",
+        "mailbox",
+    ];
+    for protocol in protocols {
         let Some(measured) = drawn(&["--only", protocol], &["one-way.svg"]) else {
             return;
         };
