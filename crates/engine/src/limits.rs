@@ -17,7 +17,8 @@ pub const PORTS_MAX: usize = 1 << 15;
 pub const HANDLERS_MAX: u16 = 1 << 12;
 /// Bytes of the largest queue of a port.
 pub const PORT_QUEUE_BYTES_MAX: u32 = 1 << 30;
-/// What a message in the queue of a port counts at least, and a multiple of which it counts.
+/// Unit in which the queue of a port is counted: a message counts those that it begins, one at
+/// least.
 pub const PORT_QUEUE_UNIT_BYTES: u32 = 64;
 /// Senders that a parked port remembers to have been refused.
 pub const KNOCKS_MAX: usize = 64;

@@ -95,7 +95,7 @@ pub struct Arrived {
 /// A message of a port as it lies where its sender can still write.
 #[derive(Clone, Copy, Debug)]
 pub struct InPlace<'a> {
-    /// Where to.
+    /// The port that it goes to.
     pub to: &'a PortAddress,
     /// The handler, which may be none of the port.
     pub handler: u16,
@@ -115,10 +115,10 @@ pub const fn queue_of(port: PortName) -> QueueId {
 #[derive(Debug)]
 struct Waiting {
     arrived: Arrived,
-    /// Where it begins.
+    /// Its first byte in the queue.
     at: u32,
-    /// What is free again when it is taken: its bytes, and those skipped before them, as it lies in
-    /// one piece.
+    /// Bytes that are free again when it is taken: its own, and those skipped before them, as it
+    /// lies in one piece.
     taken_bytes: u32,
 }
 
@@ -136,7 +136,7 @@ const fn counted_bytes(length_bytes: u32) -> u32 {
 struct MessageQueue {
     bytes: Box<[u8]>,
     waiting: VecDeque<Waiting>,
-    /// Where the next one may begin.
+    /// The first byte that the next one may take.
     end: u32,
     used_bytes: u32,
     peer_bytes: u32,
@@ -159,7 +159,7 @@ impl MessageQueue {
         }
     }
 
-    /// What the messages of that link take.
+    /// The bytes that messages of that link take.
     fn peer(&mut self, from: LinkId) -> &mut u32 {
         let index = from.index as usize;
         if self.peers.len() <= index {
@@ -277,6 +277,20 @@ impl Port {
             self.knocks.push_back(from);
         }
     }
+}
+
+/// The first bytes of a buffer, which grows if it has fewer.
+#[inline(always)]
+pub fn room_in(buffer: &mut Vec<u8>, length_bytes: usize) -> &mut [u8] {
+    if buffer.len() < length_bytes {
+        grow(buffer, length_bytes);
+    }
+    &mut buffer[..length_bytes]
+}
+
+#[cold]
+fn grow(buffer: &mut Vec<u8>, length_bytes: usize) {
+    buffer.resize(length_bytes, 0);
 }
 
 /// A port's name as the table has it.
@@ -425,11 +439,7 @@ impl PortTable {
             };
             let copy = |into: &mut [u8]| payload.copy_to(into).map_err(|_| Refusal::OutOfBounds);
             if waiting == Some(queue_of(name)) && port.takes_in_place {
-                let length = header.length_bytes as usize;
-                if self.handed.len() < length {
-                    self.handed.resize(length, 0);
-                }
-                copy(&mut self.handed[..length])?;
+                copy(room_in(&mut self.handed, header.length_bytes as usize))?;
                 return Ok(NoDeposit::Handed);
             }
             port.queue.push(arrived, copy)?;
@@ -448,12 +458,9 @@ impl PortTable {
     /// as needed.
     pub(crate) fn pop(&mut self, name: PortName, buffer: &mut Vec<u8>) -> Option<Arrived> {
         let port = self.ports.get_mut(place(name))?;
-        let arrived = port.queue.pop(|bytes| {
-            if buffer.len() < bytes.len() {
-                buffer.resize(bytes.len(), 0);
-            }
-            buffer[..bytes.len()].copy_from_slice(bytes);
-        });
+        let arrived = port
+            .queue
+            .pop(|bytes| room_in(buffer, bytes.len()).copy_from_slice(bytes));
         port.update();
         arrived
     }

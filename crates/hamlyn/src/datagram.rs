@@ -463,7 +463,7 @@ impl<H: Host> Sender<H> {
         wait: Wait,
     ) -> Result<Self, ConnectError> {
         manager.connect_to(to, header, wait, |ticket, left| {
-            Self::grow(manager, &Ticket::of_slot(ticket)?, left)
+            Self::grow(manager, &Ticket::from_bytes(ticket)?, left)
         })
     }
 

@@ -331,8 +331,10 @@ impl<H: Host> Interface<H> {
                     tracing::debug!(%error, "closing a slot of an end point that is gone");
                 }
             }
-            if let Some(port) = remains.port {
-                self.close_port_named(port);
+            if let Some(port) = remains.port
+                && let Err(error) = self.close_port_named(port)
+            {
+                tracing::debug!(%error, "closing a port of an end point that is gone");
             }
             if let Some(slot) = remains.initiator {
                 self.leave_initiator(slot);

@@ -302,7 +302,7 @@ impl<H: Host> Sender<H> {
         wait: Wait,
     ) -> Result<Self, ConnectError> {
         manager.connect_to(to, HEADER, wait, |ticket, left| {
-            Self::grow(manager, &Ticket::of_slot(ticket)?, left)
+            Self::grow(manager, &Ticket::from_bytes(ticket)?, left)
         })
     }
 

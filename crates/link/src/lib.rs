@@ -309,7 +309,7 @@ pub trait ReceiveEnd {
 /// A message to a port as it lies in its cells.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageInPlace<'a> {
-    /// Where to, and for which handler.
+    /// Its port and its handler.
     pub message: InPlace<'a>,
     /// Its bytes of data.
     pub length_bytes: u16,

@@ -74,7 +74,7 @@ pub struct MessageHead {
 }
 
 impl MessageHead {
-    /// What the number above the flag of a [`MESSAGE`] says. Any number is a head.
+    /// The head that the number above the flag of a [`MESSAGE`] says. Any number is one.
     #[inline(always)]
     pub const fn of(said: u64) -> Self {
         let first = said << LENGTH_SHIFT;
@@ -85,7 +85,7 @@ impl MessageHead {
         }
     }
 
-    /// What a cell says, if it is a message's. The flag does not matter.
+    /// The head in a cell, if that is a message's. The flag does not matter.
     #[inline(always)]
     pub const fn of_cell(cell: &Cell) -> Option<Self> {
         if cell[0] & MESSAGE == 0 {
@@ -147,7 +147,8 @@ impl MessageHead {
     }
 }
 
-/// What the abbreviations of one direction of a link stand for. Takes memory with the first one.
+/// The abbreviations of one direction of a link, with the ports that they stand for. Takes memory
+/// with the first one.
 #[derive(Debug, Default)]
 pub struct Abbreviations(Option<Box<[PortAddress; ABBREVIATIONS]>>);
 
@@ -165,7 +166,7 @@ impl Abbreviations {
         to.port.index() as u8
     }
 
-    /// What that one stands for, if for anything.
+    /// The port that it stands for, if for any.
     #[inline(always)]
     pub fn get(&self, number: u8) -> Option<&PortAddress> {
         let address = &self.0.as_ref()?[usize::from(number)];

@@ -55,20 +55,32 @@ impl<H: Host> Outbox<'_, H> {
     ) -> Result<Option<SendHandle>, SendError> {
         let length = message.data.len() as u64;
         let offset = target.ticket.place(message.offset, length)?;
+        self.post_if_room(target, message, offset)
+            .map_err(|error| match error {
+                PostError::LinkGone => {
+                    let peer = target.ticket.destination;
+                    let end = self.links.end_to(target.link, &peer);
+                    let end = end.unwrap_or(LinkEnd::ClosedHere);
+                    PeerLost { peer, end }.into()
+                }
+                other => other.into(),
+            })
+    }
+
+    /// Posts a message to that offset. Nothing if there is no room for it at present.
+    pub(super) fn post_if_room(
+        &mut self,
+        target: &Target,
+        message: &Message<'_>,
+        offset: u64,
+    ) -> Result<Option<SendHandle>, PostError> {
         match self.post(target, message, offset) {
-            Ok(handle) => Ok(Some(handle)),
             Err(PostError::QueueFull) => Ok(None),
             // One packet goes as soon as the link has room.
             Err(PostError::TooLongToQueue { .. }) if self.is_one_packet(target, message) => {
                 Ok(None)
             }
-            Err(PostError::LinkGone) => {
-                let peer = target.ticket.destination;
-                let end = self.links.end_to(target.link, &peer);
-                let end = end.unwrap_or(LinkEnd::ClosedHere);
-                Err(PeerLost { peer, end }.into())
-            }
-            Err(other) => Err(other.into()),
+            posted => posted.map(Some),
         }
     }
 
@@ -102,7 +114,7 @@ impl<H: Host> Outbox<'_, H> {
     /// Sends what goes at once, queues what may wait. With a network processor that transmits,
     /// all that may wait is queued for it, and only what is too long for that goes at once.
     #[inline(always)]
-    pub(super) fn post(
+    fn post(
         &mut self,
         target: &Target,
         message: &Message<'_>,

@@ -4,9 +4,10 @@
 use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::PortName;
-use hamlyn_engine::port::{Arrived, PortError, PortInfo, PortOptions, queue_of};
+use hamlyn_engine::port::{Arrived, PortError, PortInfo, PortOptions, queue_of, room_in};
 use hamlyn_engine::terminus::{SendHandle, TerminusId};
 use hamlyn_host::Host;
+use hamlyn_link::Shortcut as _;
 use hamlyn_ring::forks::Forked;
 
 use super::{InboundOf, Interface, Outbox};
@@ -15,17 +16,10 @@ use crate::half::Half;
 use crate::message::{Message, Target};
 use crate::port::{MessagePlace, NewPort, Port, PortMessage};
 
-/// A port's memory for a message that is moved has so many bytes at first.
-const FIRST_BUFFER_BYTES: usize = 64;
-
 impl<H: Host> Interface<H> {
     /// Opens a port. Allocates its queue, which takes memory only as it is used.
     pub fn open_port(&mut self, new: NewPort) -> Result<Port, OpenError> {
-        let key = match new.key {
-            Some(key) => key,
-            None => self.new_key()?,
-        };
-        self.check()?;
+        let key = self.key_or_new(new.key)?;
         let options = PortOptions {
             key,
             group: new.group,
@@ -49,27 +43,27 @@ impl<H: Host> Interface<H> {
     /// Closes a port. Its tickets are worthless from now on, and messages that wait there are gone.
     pub fn close_port(&mut self, port: Port) -> Result<(), PortError> {
         self.check().map_err(|Forked| PortError::Forked)?;
-        self.inbound
-            .lock(|inbound| inbound.receiver.close_port(port.name))
+        self.close_port_named(port.name)
     }
 
-    pub(super) fn close_port_named(&mut self, name: PortName) {
-        let closed = self
-            .inbound
-            .lock(|inbound| inbound.receiver.close_port(name));
-        if let Err(error) = closed {
-            tracing::debug!(%error, "closing a port of an end point that is gone");
+    pub(super) fn close_port_named(&mut self, name: PortName) -> Result<(), PortError> {
+        self.inbound
+            .lock(|inbound| inbound.receiver.close_port(name))
+    }
+
+    /// That key, or a random one.
+    fn key_or_new(&mut self, key: Option<Key>) -> Result<Key, OpenError> {
+        self.check()?;
+        match key {
+            Some(key) => Ok(key),
+            None => Ok(self.new_key()?),
         }
     }
 
     /// Gives the port that key, or a random one: tickets made before are worthless. Messages that
     /// wait stay.
     pub fn rekey_port(&mut self, port: &mut Port, key: Option<Key>) -> Result<(), OpenError> {
-        let key = match key {
-            Some(key) => key,
-            None => self.new_key()?,
-        };
-        self.check()?;
+        let key = self.key_or_new(key)?;
         self.inbound
             .lock(|inbound| inbound.receiver.rekey_port(port.name, key))?;
         port.key = key;
@@ -110,17 +104,14 @@ impl<H: Host> Interface<H> {
         port: &'a mut Port,
     ) -> Result<Option<PortMessage<'a, H>>, ReceiveError> {
         self.check()?;
-        let arrived = match self.in_place(port) {
-            Some(arrived) => Some(arrived),
-            None if !self.find_message(port) => return Ok(None),
-            // It may lie in place after all: it was overlooked while credit was due.
-            None => self.in_place(port),
+        let Some(in_place) = self.find(port) else {
+            return Ok(None);
         };
         if self.sleepers.is_any() {
             // It may be what a task that sleeps awaits.
             self.wake_sleepers_if_active();
         }
-        Ok(self.shown(port, arrived))
+        Ok(self.shown(port, in_place))
     }
 
     /// Hands the messages that are there to `handle`, one after the other, at most so many; how
@@ -137,22 +128,9 @@ impl<H: Host> Interface<H> {
         self.check()?;
         let mut count = 0;
         while count < most {
-            let (inbound, mut outbox) = self.halves(terminus);
-            if port.held.is_none()
-                && let Half::Own(inbound) = inbound
-                && let Some((arrived, shortcut)) = inbound.in_place(port.name)
-            {
-                let place = MessagePlace::InCells(shortcut);
-                let message = PortMessage { place, arrived };
-                handle(&message, &mut outbox);
-                message.dispose();
-                count += 1;
-                continue;
-            }
-            if !self.find_message(port) {
+            let Some(in_place) = self.find(port) else {
                 break;
-            }
-            let in_place = self.in_place(port);
+            };
             let (inbound, mut outbox) = self.halves(terminus);
             if let Some(message) = shown(inbound, port, in_place) {
                 handle(&message, &mut outbox);
@@ -176,6 +154,17 @@ impl<H: Host> Interface<H> {
             return inbound.in_place(port.name).map(|(arrived, _)| arrived);
         }
         None
+    }
+
+    /// The next message, if there is one: in place, or else held by the port.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, port: &mut Port) -> Option<Option<Arrived>> {
+        match self.in_place(port) {
+            None if !self.find_message(port) => None,
+            // It may lie in place after all: it was overlooked while credit was due.
+            None => Some(self.in_place(port)),
+            in_place => Some(in_place),
+        }
     }
 
     /// Shows the message that was found.
@@ -239,14 +228,8 @@ impl<H: Host> Interface<H> {
             return None;
         }
         let (arrived, shortcut) = inbound.in_place(port.name)?;
-        let place = MessagePlace::InCells(shortcut);
-        let message = PortMessage::<H> { place, arrived };
-        let length = message.len();
-        if port.buffer.len() < length {
-            port.buffer.resize(length.max(FIRST_BUFFER_BYTES), 0);
-        }
-        message.copy_to(&mut port.buffer[..length]);
-        message.dispose();
+        shortcut.copy_message(room_in(&mut port.buffer, arrived.length_bytes as usize));
+        shortcut.message_done(arrived.length_bytes as u16);
         Some(arrived)
     }
 

@@ -224,26 +224,15 @@ impl<H: Host> Interface<H> {
         }
         let length = message.data.len() as u64;
         let offset = target.ticket.place(message.offset, length)?;
-        let posted = self.halves(terminus).1.post(target, message, offset);
+        let (_, mut outbox) = self.halves(terminus);
+        let posted = outbox.post_if_room(target, message, offset);
         if self.sleepers.is_any() {
             self.wake_sleepers_for_credit();
         }
-        match posted {
-            Ok(handle) => Ok(Some(handle)),
-            Err(PostError::QueueFull) => Ok(None),
-            // What is one packet goes as soon as the link has room.
-            Err(PostError::TooLongToQueue { .. }) if self.is_one_packet(target.link, message) => {
-                Ok(None)
-            }
-            Err(PostError::LinkGone) => Err(self.lost(target).into()),
-            Err(other) => Err(other.into()),
-        }
-    }
-
-    fn is_one_packet(&self, link: LinkId, message: &Message<'_>) -> bool {
-        let payload_bytes = message.data.len() + message.metadata.len();
-        let payload_max = self.packet_bytes_max(link);
-        payload_max.is_some_and(|payload_max| payload_bytes <= payload_max)
+        posted.map_err(|error| match error {
+            PostError::LinkGone => self.lost(target).into(),
+            other => other.into(),
+        })
     }
 
     /// The longest payload of a packet of that link, metadata and data together, in bytes; nothing

@@ -31,13 +31,7 @@ impl<H: Host> Session<'_, H> {
         wait: Wait,
     ) -> Result<Option<PortMessage<'a, H>>, ReceiveError> {
         // Found once: the sender may write it anew, and then it must not seem that none came.
-        let found = self.wait_for(wait, |session| {
-            let in_place = session.in_place(port);
-            if in_place.is_some() || session.find_message(port) {
-                return Ok::<_, ReceiveError>(Some(in_place.or_else(|| session.in_place(port))));
-            }
-            Ok(None)
-        })?;
+        let found = self.wait_for(wait, |session| Ok::<_, ReceiveError>(session.find(port)))?;
         Ok(found.and_then(|in_place| self.shown(port, in_place)))
     }
 

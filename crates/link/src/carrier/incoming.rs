@@ -188,22 +188,23 @@ impl Incoming {
         if number >= CONTINUED_WORDS {
             return self.continued_word(number - CONTINUED_WORDS);
         }
-        let words = match self.is_line_next {
+        self.first_words()[number].load(Ordering::Relaxed)
+    }
+
+    /// The words of the message that was last shown, in its first cell.
+    #[inline(always)]
+    fn first_words(&self) -> &[AtomicU64; CONTINUED_WORDS] {
+        match self.is_line_next {
             true => self.line.words(),
             false => self.consumer.words(),
-        };
-        words[number].load(Ordering::Relaxed)
+        }
     }
 
     /// See [`crate::Shortcut::copy_message`].
     #[inline(always)]
     pub(crate) fn copy_message(&self, into: &mut [u8]) {
         let (first, more) = into.split_at_mut(into.len().min(message_cell::FIRST_BYTES));
-        let line = match self.is_line_next {
-            true => self.line.words(),
-            false => self.consumer.words(),
-        };
-        copy_line(line, first);
+        copy_line(self.first_words(), first);
         if !more.is_empty() {
             copy_continued(&self.consumer, more);
         }

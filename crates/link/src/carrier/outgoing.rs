@@ -284,10 +284,12 @@ impl Outgoing {
         {
             return false;
         }
-        self.send_bytes_in_cells(cells, message_cell::FIRST_BYTES, data, |_| {
-            head.encode(data)
-        })
-        .is_ok()
+        let Ok(room) = self.producer.room_for(cells) else {
+            return false;
+        };
+        room.publish_bytes(head.first_word(), data);
+        self.continued += cells - 1;
+        true
     }
 
     /// Sends a request over the line, if that is due and we may write there; whether it was sent.

@@ -13,7 +13,7 @@ use hamlyn_engine::refusal::Refusal;
 
 use super::Violation;
 
-/// What a message in a queue counts at least, and a multiple of which it counts.
+/// Unit in which a queue is counted: a message counts those that it begins, one at least.
 const LINE_BYTES: u64 = 64;
 
 #[derive(Clone, Debug)]
