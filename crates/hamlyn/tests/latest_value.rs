@@ -22,12 +22,20 @@ fn open_as(host: Options, namespace: &str, strategy: Strategy) -> Manager<Proces
 }
 
 fn publisher(namespace: &str, strategy: Strategy) -> (Manager<ProcessHost>, Publisher) {
+    publisher_to(SlowReaders::Latest, namespace, strategy)
+}
+
+fn publisher_to(
+    slow_readers: SlowReaders,
+    namespace: &str,
+    strategy: Strategy,
+) -> (Manager<ProcessHost>, Publisher) {
     let manager = open_as(Options::named("publisher"), namespace, strategy);
     let options = PublisherOptions {
         message_bytes: BYTES,
         chunks: CHUNKS,
         depth: DEPTH,
-        slow_readers: SlowReaders::Latest,
+        slow_readers,
         ..PublisherOptions::default()
     };
     let publisher = manager.bind_publisher("field", options).unwrap();
@@ -242,6 +250,59 @@ fn the_newest_is_beside_the_chunks_that_were_asked_for() {
     let too_long = publisher.loan(BYTES as usize + 1, Wait::Poll).unwrap_err();
     assert!(matches!(too_long, LoanError::TooLong { .. }));
     assert_eq!(read(&mut subscriber, Wait::Poll), Some(3));
+}
+
+/// They hold messages of different ages, more of them than there are chunks.
+#[test]
+fn readers_that_keep_samples_do_not_make_the_publisher_wait() {
+    const READERS: usize = 5;
+    const VERSIONS: u64 = 60;
+    for (slow_readers, strategy) in [SlowReaders::Latest, SlowReaders::Lose]
+        .into_iter()
+        .flat_map(|slow| [Strategy::Proc, Strategy::Np].map(|strategy| (slow, strategy)))
+    {
+        let namespace = namespace();
+        let (_manager, mut publisher) = publisher_to(slow_readers, &namespace, strategy);
+        let reader = open_as(Options::default(), &namespace, strategy);
+        let mut subscribers: Vec<Subscriber> = Vec::new();
+        for readers in 1..=READERS {
+            subscribers.push(subscriber(&reader));
+            assert_eq!(publisher.await_readers(readers, LONG), Ok(readers));
+        }
+        let mut kept = Vec::new();
+        for number in 0..VERSIONS {
+            let bytes = version(number);
+            let mut loan = publisher.loan(bytes.len(), Wait::Poll).unwrap();
+            loan.copy_from_slice(&bytes);
+            loan.publish(Wait::Poll).unwrap();
+            let subscriber = &mut subscribers[number as usize % READERS];
+            kept.extend(
+                subscriber
+                    .recv(Wait::Poll)
+                    .unwrap()
+                    .map(|sample| sample.keep()),
+            );
+        }
+        for sample in &kept {
+            let mut bytes = vec![0; sample.len()];
+            sample.read_at(0, &mut bytes).unwrap();
+            assert!(bytes == version(sample.number()), "{}", sample.number());
+        }
+        if slow_readers == SlowReaders::Latest {
+            for subscriber in &mut subscribers {
+                let newest = read(subscriber, Wait::Poll);
+                assert!(matches!(newest, None | Some(59)), "{newest:?}");
+            }
+        }
+        drop(kept);
+        until("all chunks", || {
+            publisher.poll();
+            for subscriber in &mut subscribers {
+                read(subscriber, Wait::Poll);
+            }
+            (publisher.chunks_free() == CHUNKS as usize).then_some(())
+        });
+    }
 }
 
 /// It has no pool, and gets the newest with a call of the publisher, if it comes late, too.

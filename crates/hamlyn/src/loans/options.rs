@@ -15,14 +15,16 @@ pub enum SlowReaders {
     /// The publisher waits, for as long as its call says.
     #[default]
     Block,
-    /// The reader does not get the message; it is counted, at both ends.
+    /// The reader does not get the message; it is counted, at both ends. Of two chunks or more
+    /// one is never with readers, so the publisher waits for none of them.
     Lose,
     /// As `Lose`, but readers want the newest message only. A receive gives the newest, and skips
     /// what is outdated. A reader that reads in place gets it without any call of the publisher,
     /// also if it comes late: it copies the message, unless the message was announced to it.
     /// Readers that get copies, on other hosts for example, get the newest with the publisher's
     /// next call. The pool has one chunk more, for the newest message, which stays until the next
-    /// is published.
+    /// is published; and readers have one less than all others at a time, so the publisher waits
+    /// for none of them. Messages beyond that are copied.
     Latest,
 }
 

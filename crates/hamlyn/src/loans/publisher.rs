@@ -69,9 +69,10 @@ impl<H: Host> Publisher<H> {
     ) -> Result<Self, OpenError> {
         options.check()?;
         let (message_bytes, chunks) = (options.message_bytes as usize, options.pool_chunks());
-        let held = match options.is_latest() {
-            true => Held::with_newest(Pool::with_head(message_bytes, chunks)?),
-            false => Held::new(Pool::new(message_bytes, chunks)?),
+        let held = match options.slow_readers {
+            SlowReaders::Latest => Held::with_newest(Pool::with_head(message_bytes, chunks)?),
+            SlowReaders::Lose => Held::with_spare(Pool::new(message_bytes, chunks)?),
+            SlowReaders::Block => Held::new(Pool::new(message_bytes, chunks)?),
         };
         let mut entered = manager.enter()?;
         let bound = entered.core.bind_empty(item, header)?;

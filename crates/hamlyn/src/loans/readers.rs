@@ -517,7 +517,7 @@ impl<H: Host> Readers<H> {
             latest.into_iter().for_each(|chunk| held.release(chunk));
             for sent in reader.window.sent {
                 if let Sent::InPlace(chunk) = sent {
-                    held.release(chunk);
+                    held.take_back(chunk);
                 }
             }
             match reader.route {
@@ -689,7 +689,7 @@ impl<H: Host> Reader<H> {
             return false;
         };
         let position = self.window.head;
-        if self.window.is_full() {
+        if self.window.is_full() || !held.may_lend(index) {
             return false;
         }
         let data = pair(place(index, held.chunk(index).len()), number);
@@ -698,7 +698,7 @@ impl<H: Host> Reader<H> {
             .word(position);
         match session.send(list, &message, Wait::Poll) {
             Ok(_) => {
-                held.hold_again(index);
+                held.lend(index);
                 self.window.push(Sent::InPlace(index));
                 true
             }

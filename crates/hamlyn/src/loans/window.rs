@@ -11,9 +11,20 @@ use super::wire::{board_offset, given_back};
 pub(super) struct Held {
     pub(super) pool: Pool,
     /// By the number of the chunk.
-    chunks: Box<[(Option<Chunk>, u32)]>,
+    chunks: Box<[Holding]>,
+    /// Chunks that are with readers, and how many may be.
+    lent: u32,
+    lent_max: u32,
     /// If the pool has a head.
     latest: Option<Latest>,
+}
+
+/// A chunk that was published, and how many hold it: readers, and all in all.
+#[derive(Default)]
+struct Holding {
+    chunk: Option<Chunk>,
+    readers: u32,
+    holders: u32,
 }
 
 /// Of a pool whose readers look at the head.
@@ -26,23 +37,36 @@ struct Latest {
 
 impl Held {
     pub(super) fn new(pool: Pool) -> Self {
-        let chunks = (0..pool.state().count()).map(|_| (None, 0)).collect();
-        let latest = None;
+        let count = pool.state().count();
         Self {
             pool,
-            chunks,
-            latest,
+            chunks: (0..count).map(|_| Holding::default()).collect(),
+            lent: 0,
+            lent_max: count,
+            latest: None,
         }
     }
 
-    /// Of a pool with a head.
+    /// Of readers that may lose messages: one chunk is left to the publisher, unless it has no
+    /// other.
+    pub(super) fn with_spare(pool: Pool) -> Self {
+        let lent_max = pool.state().count().saturating_sub(1).max(1);
+        Self {
+            lent_max,
+            ..Self::new(pool)
+        }
+    }
+
+    /// Of a pool with a head: one chunk is left to the newest message, and one to the publisher.
     pub(super) fn with_newest(pool: Pool) -> Self {
+        let count = pool.state().count();
         let latest = Some(Latest {
             newest: None,
-            free: VecDeque::with_capacity(pool.state().count() as usize),
+            free: VecDeque::with_capacity(count as usize),
         });
         Self {
             latest,
+            lent_max: count.saturating_sub(2),
             ..Self::new(pool)
         }
     }
@@ -109,23 +133,51 @@ impl Held {
     #[inline]
     pub(super) fn hold(&mut self, chunk: Chunk) -> u32 {
         let index = chunk.index();
-        self.chunks[index as usize] = (Some(chunk), 1);
+        self.chunks[index as usize] = Holding {
+            chunk: Some(chunk),
+            readers: 0,
+            holders: 1,
+        };
         index
     }
 
     /// Holds it once more.
     #[inline]
     pub(super) fn hold_again(&mut self, index: u32) {
-        self.chunks[index as usize].1 += 1;
+        self.chunks[index as usize].holders += 1;
+    }
+
+    /// Whether a reader may have it: its chunk is with one already, or there may be more of those.
+    #[inline]
+    pub(super) fn may_lend(&self, index: u32) -> bool {
+        self.lent < self.lent_max || self.chunks[index as usize].readers > 0
+    }
+
+    /// A reader holds it once more.
+    #[inline]
+    pub(super) fn lend(&mut self, index: u32) {
+        let holding = &mut self.chunks[index as usize];
+        self.lent += u32::from(holding.readers == 0);
+        holding.readers += 1;
+        holding.holders += 1;
+    }
+
+    /// A reader holds it once less.
+    #[inline]
+    pub(super) fn take_back(&mut self, index: u32) {
+        let holding = &mut self.chunks[index as usize];
+        holding.readers -= 1;
+        self.lent -= u32::from(holding.readers == 0);
+        self.release(index);
     }
 
     /// Holds it once less; the last time it is free.
     #[inline]
     pub(super) fn release(&mut self, index: u32) {
-        let (chunk, holders) = &mut self.chunks[index as usize];
-        *holders -= 1;
-        if *holders == 0
-            && let Some(chunk) = chunk.take()
+        let holding = &mut self.chunks[index as usize];
+        holding.holders -= 1;
+        if holding.holders == 0
+            && let Some(chunk) = holding.chunk.take()
         {
             self.give_back(chunk);
         }
@@ -133,7 +185,7 @@ impl Held {
 
     #[inline]
     pub(super) fn chunk(&self, index: u32) -> &Chunk {
-        let chunk = self.chunks[index as usize].0.as_ref();
+        let chunk = self.chunks[index as usize].chunk.as_ref();
         chunk.unwrap_or_else(|| unreachable!("what is held is there"))
     }
 }
@@ -191,7 +243,7 @@ impl Window {
             if said == Ok(given_back(position))
                 && let Sent::InPlace(chunk) = std::mem::replace(sent, Sent::GivenBack)
             {
-                held.release(chunk);
+                held.take_back(chunk);
             }
             if matches!(sent, Sent::GivenBack) && position == self.tail {
                 self.tail += 1;
@@ -207,6 +259,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    use crate::loans::SlowReaders;
 
     const DEPTH: u16 = 3;
     const CHUNKS: u32 = 5;
@@ -242,12 +296,24 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
         /// Against a map of who holds what: whatever readers write on their boards, a chunk is free
-        /// when nobody holds it, and not before; a reader frees only what is with it.
+        /// when nobody holds it, and not before; a reader frees only what is with it. Where they
+        /// may lose messages, there is always one to be written.
         #[test]
         fn chunks_are_free_when_nobody_holds_them(
+            slow_readers in prop::sample::select(vec![
+                SlowReaders::Block,
+                SlowReaders::Lose,
+                SlowReaders::Latest,
+            ]),
             steps in prop::collection::vec((0u8..4, 0..READERS, 0u64..30, 0u64..40), 1..200)
         ) {
-            let mut held = Held::new(Pool::new(64, CHUNKS).unwrap());
+            let is_latest = slow_readers == SlowReaders::Latest;
+            let mut held = match slow_readers {
+                SlowReaders::Block => Held::new(Pool::new(64, CHUNKS).unwrap()),
+                SlowReaders::Lose => Held::with_spare(Pool::new(64, CHUNKS).unwrap()),
+                SlowReaders::Latest => Held::with_newest(Pool::with_head(64, CHUNKS).unwrap()),
+            };
+            let mut number = 0;
             let boards: Vec<Area> = (0..READERS)
                 .map(|_| Area::new(super::super::wire::board_bytes(DEPTH)).unwrap())
                 .collect();
@@ -257,19 +323,26 @@ mod tests {
             let mut next = [0; READERS];
             for (step, reader, position, word) in steps {
                 if step == 0 {
-                    if let Some(chunk) = held.take(1) {
+                    let chunk = held.take(1);
+                    prop_assert!(chunk.is_some() || slow_readers == SlowReaders::Block);
+                    if let Some(mut chunk) = chunk {
+                        held.number(&mut chunk, number);
                         let index = held.hold(chunk);
                         for at in 0..READERS {
                             let oldest = with[at].keys().min().copied().unwrap_or(next[at]);
                             prop_assert_eq!(windows[at].is_full(), next[at] - oldest == u64::from(DEPTH));
-                            if !windows[at].is_full() {
-                                held.hold_again(index);
+                            if !windows[at].is_full() && held.may_lend(index) {
+                                held.lend(index);
                                 windows[at].push(Sent::InPlace(index));
                                 with[at].insert(next[at], index);
                                 next[at] += 1;
                             }
                         }
+                        if is_latest {
+                            held.show_newest(index, number);
+                        }
                         held.release(index);
+                        number += 1;
                     }
                 } else {
                     // Honest if it names a position that it has; anything else is a lie.
@@ -290,6 +363,7 @@ mod tests {
                     });
                 }
                 let mut out: Vec<u32> = with.iter().flat_map(HashMap::values).copied().collect();
+                out.extend(held.newest().map(|(newest, _)| newest));
                 out.sort_unstable();
                 out.dedup();
                 prop_assert_eq!(held.free() + out.len(), CHUNKS as usize);

@@ -102,7 +102,7 @@ class SharedArray:
     @contextmanager
     def write(self, timeout: Optional[float] = None) -> Iterator[NewVersion]:
         """A version to be filled in place; it is published at the end of the `with`, unless there is an exception. Its numbers are those of
-        some version before, or zeros. TimedOut if all versions are with readers: make the array with more `versions`."""
+        some version before, or zeros. Readers never make it wait: they have one version less than there are, and copy what is newer."""
         loan = self._publisher.loan(self._length, timeout)
         new = NewVersion(memoryview(loan), self._head, self._dtype, self._count, self._shape, self._gaps)
         try:
@@ -267,8 +267,8 @@ def shared_array(
     `ArrayReader`, which waits until the writer is there.
 
     `name` is that of the array, and of the manager that is opened for it; host/name elsewhere. With a `manager` it is an item of that, or,
-    to read, name/item. `versions` bounds the memory: so many may be with readers, or be written, at a time, and the newest is kept besides. Further options are those of
-    `hamlyn.open`.
+    to read, name/item. `versions` bounds the memory: one is written while readers have the others, and the newest is kept besides. Further
+    options are those of `hamlyn.open`.
     """
     if manager is not None and options:
         raise TypeError(f"options of a manager that is open already: {', '.join(options)}")
