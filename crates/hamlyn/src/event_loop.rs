@@ -204,12 +204,6 @@ impl<H: Host> Manager<H> {
             WaitStep::Stop => Ok(Step::Over),
             WaitStep::Spin | WaitStep::Yield => Ok(Step::Again),
             WaitStep::Sleep(deadline_ns) => {
-                let due_ns = session.core.tasks.due_ns();
-                if due_ns.is_some_and(|due_ns| due_ns <= session.host().now_ns()) {
-                    session.core.tasks.clear_due();
-                    return Ok(Step::Ready);
-                }
-                let deadline_ns = deadline_ns.into_iter().chain(due_ns).min();
                 Ok(match session.join_sleepers(activity, deadline_ns, true)? {
                     Joined::Asleep(until_ns) => Step::Sleep(until_ns),
                     Joined::Ready => Step::Ready,
@@ -338,17 +332,5 @@ impl<H: Host> Manager<H> {
             let terminus = session.terminus();
             session.send_some(terminus, target, message, sending)
         })
-    }
-}
-
-impl<H: Host> Session<'_, H> {
-    /// The tasks that wait look again after that time, though nothing happens until then.
-    pub(crate) fn wake_tasks_within(&mut self, span: Duration) {
-        let span_ns = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        let due_ns = self.host().now_ns().saturating_add(span_ns);
-        if self.core.tasks.look_by(due_ns) {
-            // The driver may sleep for longer.
-            self.wake_sleepers();
-        }
     }
 }

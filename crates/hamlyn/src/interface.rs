@@ -28,6 +28,7 @@ mod receiving;
 mod sending;
 pub(crate) mod sleepers;
 mod sleeping;
+mod tracking;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -89,9 +90,12 @@ pub struct Interface<H: Host> {
     events_told: u64,
     /// When to look again whether memory can be given back.
     spare_due_ns: Option<u64>,
+    /// When waits are to look again though nothing has happened ([`Interface::look_within`]).
+    look_due_ns: Option<u64>,
     granting: grants::Granting,
     exporting: exports::Exporting,
     operating: initiators::Operating,
+    tracking: tracking::Tracking,
     pub(crate) sleepers: sleepers::Sleepers,
     adaptive_spin: AdaptiveSpin,
     birth: Birth,
@@ -135,9 +139,11 @@ impl<H: Host> Interface<H> {
             announced_credit_waits: None,
             events_told: 0,
             spare_due_ns: None,
+            look_due_ns: None,
             granting: grants::Granting::default(),
             exporting: exports::Exporting::default(),
             operating: initiators::Operating::default(),
+            tracking: tracking::Tracking::default(),
             sleepers: sleepers::Sleepers::default(),
             adaptive_spin,
             birth: Birth::here(),
@@ -342,6 +348,9 @@ impl<H: Host> Interface<H> {
             if let Some(queue) = remains.queue {
                 self.inbound
                     .lock(|inbound| inbound.receiver.close_queue(queue));
+            }
+            if let Some(queue) = remains.completions {
+                self.tracking.close(queue);
             }
             if let Some(number) = remains.pool {
                 self.hide_pool(number);

@@ -52,6 +52,7 @@ mod answers;
 mod arrival;
 mod binding;
 mod cached_table;
+pub mod completions;
 mod core;
 pub mod datagram;
 mod drop_list;
@@ -98,6 +99,7 @@ pub mod ticket;
 pub mod typed;
 mod wait;
 
+pub use completions::{Completion, CompletionError, CompletionQueue, TrackError};
 pub use error::{
     ConnectError, FenceError, OpenError, PeerLost, ReceiveError, SendError, Undelivered,
 };
@@ -116,6 +118,7 @@ pub use message::{Message, Target};
 pub use peer::{LinkEnd, PeerIdentity};
 pub use port::{NewPort, Port, PortMessage};
 pub use processor::Strategy;
+pub use queue::Source;
 pub use rendezvous::{open, open_shared, open_unnamed, open_with};
 pub use session::{Sent, Session};
 pub use slot::{NewSlot, Slot};

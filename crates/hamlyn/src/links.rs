@@ -26,6 +26,8 @@ struct LinkEntry {
     cause: Option<LinkEnd>,
     /// To whom it leads, or led.
     to: Option<PeerIdentity>,
+    /// A number of the program's own.
+    context: u64,
 }
 
 /// A peer came, or is gone.
@@ -73,7 +75,17 @@ impl Links {
             generation: id.generation,
             linked: Some(Linked { peer, lost: None }),
             cause: None,
+            context: 0,
         };
+    }
+
+    pub(crate) fn set_context(&mut self, id: LinkId, context: u64) -> bool {
+        let place = self.at_mut(id);
+        place.map(|place| place.context = context).is_some()
+    }
+
+    pub(crate) fn context(&self, id: LinkId) -> u64 {
+        self.at(id).map_or(0, |place| place.context)
     }
 
     fn at(&self, id: LinkId) -> Option<&LinkEntry> {

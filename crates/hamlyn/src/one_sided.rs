@@ -35,10 +35,10 @@
 
 use hamlyn_engine::limits::PACKET_PAYLOAD_MAX;
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::operation::{ANSWER_BYTES_MAX, AnswerWord, RESPONSES_PER_LINK};
+use hamlyn_engine::operation::{ANSWER_BYTES_MAX, AnswerWord, RESPONSES_PER_LINK, ReturnPlace};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_host::HostError;
+use hamlyn_host::{Destination, HostError};
 use hamlyn_ring::area::Area;
 use hamlyn_ring::shared::DirectWindow;
 
@@ -47,9 +47,10 @@ mod completion;
 pub use completion::{CompletionCounter, OPERATIONS_MAX};
 pub use hamlyn_engine::operation::{Atomic, Change, Width};
 
-pub(crate) use completion::Announcement;
 use completion::Completing;
+pub(crate) use completion::{Announcement, Ended, Tracked};
 
+use crate::completions::CompletionError;
 use crate::forks::from_forked;
 use crate::message::Target;
 use crate::peer::PeerLost;
@@ -216,6 +217,14 @@ impl Pending {
     }
 }
 
+/// The target refused an operation for that reason.
+fn refused(reason: u8) -> OperationError {
+    let known = Refusal::ALL.get(usize::from(reason));
+    known.map_or(OperationError::RefusedOtherwise(reason), |&reason| {
+        OperationError::Refused(reason)
+    })
+}
+
 /// A program's access to the memory that a ticket names, opened by
 /// [`Interface::open_initiator`](crate::Interface::open_initiator). When it is dropped, answers
 /// that are under way reach nothing.
@@ -320,7 +329,11 @@ impl Initiator {
 pub(crate) struct Operations {
     pub(crate) slot: Slot,
     pub(crate) link: LinkId,
+    /// Where the link leads, or led.
+    pub(crate) to: Destination,
     pub(crate) queue: Queue,
+    /// Where words return.
+    area: Area,
     operations: Vec<Pending>,
     free: Vec<u16>,
     is_flooded: bool,
@@ -331,11 +344,13 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    pub(crate) fn new(slot: Slot, link: LinkId, queue: Queue) -> Self {
+    pub(crate) fn new(slot: Slot, target: &Target, queue: Queue, area: Area) -> Self {
         Self {
             slot,
-            link,
+            link: target.link,
+            to: target.ticket.destination,
             queue,
+            area,
             operations: vec![Pending::default(); OPERATIONS_MAX],
             free: (0..OPERATIONS_MAX as u16).rev().collect(),
             is_flooded: false,
@@ -477,10 +492,31 @@ impl Operations {
             && pending.is_done()
         {
             pending.is_used = false;
-            let is_failed = pending.refused.is_some();
+            let end = pending
+                .refused
+                .map_or(Ok(()), |reason| Err(refused(reason)));
             self.free.push(operation.index() as u16);
-            self.completing.ended(operation.index(), is_failed);
+            let area = &self.area;
+            let word = || {
+                let place = ReturnPlace::value_offset(operation.token);
+                area.load_u64(place).unwrap_or(0)
+            };
+            self.completing.ended(operation.index(), end, word);
         }
+    }
+
+    /// A queue tells of its end, and has its result.
+    pub(crate) fn track(
+        &mut self,
+        operation: Operation,
+        tracked: Tracked,
+        has_word: bool,
+    ) -> Result<(), OperationError> {
+        let pending = self.pending(operation).filter(|it| !it.is_given_up);
+        pending.ok_or(OperationError::NotOutstanding)?;
+        self.completing.track(operation.index(), tracked, has_word);
+        self.give_up(operation);
+        Ok(())
     }
 
     /// Its end is to be announced; at once if it has come.
@@ -493,7 +529,7 @@ impl Operations {
         let is_done = pending.ok_or(OperationError::NotOutstanding)?.is_done();
         self.completing.announce(operation.index(), announcement);
         if is_done {
-            self.completing.ended(operation.index(), false);
+            self.completing.ended(operation.index(), Ok(()), || 0);
         }
         Ok(())
     }
@@ -521,17 +557,17 @@ impl Operations {
         self.is_flooded
     }
 
-    pub(crate) fn next_ready(&mut self) -> Option<Announcement> {
+    pub(crate) fn next_ready(&mut self) -> Option<Ended> {
         self.completing.next_ready()
     }
 
     /// No answers come any more: what is to be told of is told, as failed unless it was done
     /// before.
-    pub(crate) fn all_ended(&mut self) {
+    pub(crate) fn all_ended(&mut self, why: &CompletionError) {
         let Self {
             operations, free, ..
         } = self;
-        self.completing.all_failed(|index| {
+        self.completing.all_failed(why, |index| {
             // Nobody fetches the result of what was counted.
             if let Some(pending) = operations.get_mut(index)
                 && pending.is_used
@@ -543,12 +579,11 @@ impl Operations {
         });
     }
 
-    /// Its initiator is gone.
+    /// Its initiator is gone: counters count its operations, and completion queues tell of them.
     pub(crate) fn leave(&mut self) {
         self.is_left = true;
-        // A counter counts them; there is nothing to fetch, and so nothing to announce.
-        self.completing.all_failed(|_| {});
-        while self.completing.next_ready().is_some() {}
+        self.completing
+            .all_failed(&CompletionError::Abandoned, |_| {});
     }
 
     /// A packet of an answer came. Whether its request is answered as a whole.
@@ -569,7 +604,7 @@ impl Operations {
         pending.requests -= u32::from(word.is_last);
         pending.refused = pending.refused.or(word.refused);
         if pending.is_done() && !pending.is_given_up {
-            self.completing.ended(operation.index(), false);
+            self.completing.ended(operation.index(), Ok(()), || 0);
         }
         self.reap(operation);
         word.is_last
@@ -595,19 +630,15 @@ impl Operations {
         if !pending.is_done() && !is_flooded {
             return None;
         }
-        let refused = pending.refused;
+        let reason = pending.refused;
         let is_done = pending.is_done();
         pending.is_used = false;
         self.free.push(operation.index() as u16);
         self.completing.forget(operation.index());
-        Some(match refused {
+        Some(match reason {
             _ if !is_done => Err(OperationError::Flooded),
             None => Ok(()),
-            Some(reason) => Err(Refusal::ALL
-                .get(usize::from(reason))
-                .map_or(OperationError::RefusedOtherwise(reason), |&reason| {
-                    OperationError::Refused(reason)
-                })),
+            Some(reason) => Err(refused(reason)),
         })
     }
 

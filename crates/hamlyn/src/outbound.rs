@@ -310,10 +310,10 @@ impl<T: TransmitEnd> TxRoutes<T> {
         }
     }
 
-    /// Whether short messages to that link take the fast path when there is room.
-    pub(crate) fn has_short_way(&self, link: LinkId) -> bool {
+    /// The longest message that lies in cells of that link; 0 if it has none.
+    pub(crate) fn cells_bytes_max(&self, link: LinkId) -> u64 {
         self.route(link)
-            .is_some_and(|route| route.end.has_short_way())
+            .map_or(0, |route| route.end.cells_bytes_max())
     }
 
     /// Sends a request by the fast path; whether it was sent.

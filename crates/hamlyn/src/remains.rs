@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{PortName, SlotName};
 use hamlyn_engine::slot::QueueId;
+use hamlyn_engine::table::Name;
 use hamlyn_engine::terminus::SendTag;
 
 use crate::arrival::ClassId;
@@ -34,6 +35,8 @@ pub(crate) struct Remains {
     pub(crate) place: Option<(String, u64)>,
     /// A send-buffer area that it used.
     pub(crate) area: Option<SendTag>,
+    /// A completion queue.
+    pub(crate) completions: Option<Name>,
     /// A pool that was shown.
     pub(crate) pool: Option<u64>,
     /// What its peer is to be told.
@@ -95,6 +98,11 @@ impl Leaving {
             left: DropList::default(),
             attention,
         }
+    }
+
+    /// Whether both are of one interface.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.left.is(&other.left)
     }
 
     pub(crate) fn leave(&self, remains: Remains) {

@@ -19,9 +19,6 @@ struct Task {
 #[derive(Default)]
 pub(crate) struct Tasks {
     waiting: Vec<Task>,
-    /// When all of them are to look, though nothing happens until then. It stays if they look
-    /// before, so that a task that asks for it at each look disturbs nobody.
-    due_ns: Option<u64>,
     /// Why nothing will happen any more.
     failure: Option<HostError>,
 }
@@ -54,26 +51,6 @@ impl Tasks {
         let waker = waker.clone();
         self.waiting.push(Task { handle, waker });
         Ok(Some(self.waiting.len() - 1))
-    }
-
-    /// All that wait are to look then, though nothing happens until then. Whether that is sooner
-    /// than they would have.
-    pub(crate) fn look_by(&mut self, due_ns: u64) -> bool {
-        let is_sooner = self.due_ns.is_none_or(|known_ns| due_ns < known_ns);
-        if is_sooner {
-            self.due_ns = Some(due_ns);
-        }
-        is_sooner
-    }
-
-    /// When they are to look.
-    pub(crate) fn due_ns(&self) -> Option<u64> {
-        self.due_ns
-    }
-
-    /// They look now.
-    pub(crate) fn clear_due(&mut self) {
-        self.due_ns = None;
     }
 
     /// Nothing will happen any more, and every task that waits is to hear of it.
@@ -136,18 +113,6 @@ mod tests {
         assert_eq!(tasks.register(2, second, &wakers[1]), Ok(Some(0)));
         assert_eq!(tasks.register(1, first, &wakers[0]), Ok(Some(1)));
         assert_eq!(wake_all(&mut tasks, &mut woken), [1, 2, 1]);
-    }
-
-    #[test]
-    fn the_earliest_look_counts_until_it_was_taken() {
-        let mut tasks = Tasks::default();
-        assert!(tasks.look_by(20) && !tasks.look_by(30) && tasks.look_by(10));
-        assert_eq!(tasks.due_ns(), Some(10));
-        tasks.take(&mut Woken::default());
-        assert!(!tasks.look_by(40));
-        tasks.clear_due();
-        assert_eq!(tasks.due_ns(), None);
-        assert!(tasks.look_by(40));
     }
 
     #[test]

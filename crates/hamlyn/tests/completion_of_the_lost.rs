@@ -3,8 +3,9 @@
 
 use crate::support::{namespace, open};
 use hamlyn::engine::slot::Rights;
+use hamlyn::engine::terminus::TerminusOptions;
 use hamlyn::one_sided::{CompletionCounter, InitiatorOptions, OperationError};
-use hamlyn::{NewSlot, Wait};
+use hamlyn::{Completion, CompletionError, FenceError, Message, NewSlot, Wait};
 
 const LONG: Wait = Wait::millis(20_000);
 
@@ -53,4 +54,66 @@ fn ends_are_told_though_the_target_is_gone() {
         "{result:?}"
     );
     assert_eq!(interface.outstanding(&access), 0);
+}
+
+/// Each of what was tracked is told once, though nothing of it was done.
+#[test]
+fn completions_are_told_though_the_target_is_gone() {
+    const MESSAGES: u64 = 400;
+    let namespace = namespace();
+    let (target, sender) = (open(&namespace), open(&namespace));
+    let area = target.session().allocate(4096).unwrap();
+    let new = NewSlot::new(&area).rights(Rights::ALL);
+    let slot = target.session().open_slot(new).unwrap();
+    let ticket = slot.fast_ticket(0, 4096).unwrap();
+    let mut session = sender.session();
+    let to = session.target(&ticket, LONG).unwrap();
+    let queue = session.open_completions(512).unwrap();
+    let mut initiator = session
+        .open_initiator(to, InitiatorOptions::default())
+        .unwrap();
+    let put = session.begin_put(&mut initiator, 0, &[1; 8], LONG).unwrap();
+    session
+        .track_operation(&queue, &mut initiator, put, 1000)
+        .unwrap();
+    // More than the link has room for: some wait, and fail with it.
+    let options = TerminusOptions {
+        queue_entries: MESSAGES as usize,
+        ..TerminusOptions::default()
+    };
+    let terminus = session.open_terminus(options).unwrap();
+    for context in 0..MESSAGES {
+        let sent = session
+            .try_send(terminus, &to, &Message::new(&[1; 16]))
+            .unwrap();
+        session.track_send(&queue, sent.unwrap(), context).unwrap();
+    }
+    session.track_fence(&queue, to.link(), 1001).unwrap();
+
+    drop((slot, area));
+    drop(target);
+    let mut ends = std::collections::BTreeMap::new();
+    while ends.len() < MESSAGES as usize + 2 {
+        let completion = session.await_completion(&queue, LONG).unwrap();
+        let Completion { context, result } = completion.expect("each has an end");
+        assert_eq!(ends.insert(context, result), None, "{context}");
+    }
+    assert_eq!(session.next_completion(&queue), None);
+    let lost = |end: Option<Result<u64, CompletionError>>| match end {
+        Some(Err(
+            CompletionError::Operation(OperationError::PeerLost(_))
+            | CompletionError::Fence(FenceError::PeerLost(_)),
+        )) => {}
+        other => panic!("{other:?}"),
+    };
+    lost(ends.remove(&1000));
+    lost(ends.remove(&1001));
+    let failed = ends.values().filter(|end| end.is_err()).count();
+    assert!(failed > 0 && failed < MESSAGES as usize, "{failed}");
+    let not_sent = Err(CompletionError::NotSent);
+    assert!(ends.values().all(|end| *end == Ok(0) || *end == not_sent));
+    // There is no link to fence.
+    let late = session.track_fence(&queue, to.link(), 1);
+    let told = session.next_completion(&queue);
+    assert!(late.is_err() || matches!(told, Some(Completion { result: Err(_), .. })));
 }

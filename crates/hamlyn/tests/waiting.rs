@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hamlyn::engine::terminus::Completion;
+use hamlyn::host::HostError;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::{
     Manager, ManagerOptions, Message, NewSlot, SendError, Wait, datagram, stream, tagged_write,
@@ -392,4 +393,38 @@ fn an_event_loop_is_told_when_to_look_though_nothing_comes() {
         assert!(begun.elapsed() < support::TIMEOUT);
         std::thread::sleep(span);
     }
+}
+
+/// Once for each time that it was asked for; in a call that blocks, and in an event loop.
+#[test]
+fn waits_look_again_in_time_though_nothing_happens() {
+    const SPAN: Duration = Duration::from_millis(10);
+    let mut manager = open(&namespace());
+    let mut session = manager.session();
+    let mut next = Instant::now() + SPAN;
+    let mut times = 0;
+    let found = session.wait_for(Wait::Forever, |session| {
+        session.poll();
+        let now = Instant::now();
+        if now >= next {
+            times += 1;
+            next = now + SPAN;
+        }
+        // As a protocol with a time-out does: whenever it looks.
+        session.look_within(next - now);
+        Ok::<_, HostError>((times == 3).then_some(times))
+    });
+    assert_eq!(found, Ok(Some(3)));
+    drop(session);
+    // What was asked for last is still due.
+    manager.session().look_within(Duration::from_secs(3600));
+    let due = until("what is due", || {
+        let sleep = manager.prepare_sleep(Wait::Forever).unwrap()?;
+        let span = sleep.timeout().unwrap();
+        std::thread::sleep(span);
+        (span > Duration::ZERO).then_some(span)
+    });
+    assert!(due <= SPAN, "{due:?}");
+    let news = manager.prepare_sleep(Wait::Forever).unwrap();
+    assert!(news.is_none(), "{:?}", news.map(|sleep| sleep.timeout()));
 }

@@ -140,10 +140,10 @@ impl TransmitEnd for EitherTransmit {
         }
     }
 
-    fn has_short_way(&self) -> bool {
+    fn cells_bytes_max(&self) -> u64 {
         match self {
-            Self::Pair(end) => end.has_short_way(),
-            Self::Udp(_) => false,
+            Self::Pair(end) => end.cells_bytes_max(),
+            Self::Udp(_) => 0,
         }
     }
 

@@ -147,9 +147,9 @@ pub trait TransmitEnd {
         false
     }
 
-    /// Whether [`TransmitEnd::try_send_short`] ever sends anything.
-    fn has_short_way(&self) -> bool {
-        true
+    /// The longest message that the fast paths send; 0 if they never send any.
+    fn cells_bytes_max(&self) -> u64 {
+        0
     }
 
     /// Offers short packets one after the other: asks for the `next` one only when there is room

@@ -295,6 +295,10 @@ impl TransmitEnd for PairTransmit {
         self.outgoing.payload_max()
     }
 
+    fn cells_bytes_max(&self) -> u64 {
+        self.outgoing.cells_bytes_max()
+    }
+
     #[inline(always)]
     fn try_send(
         &mut self,

@@ -57,7 +57,10 @@ impl<H: Host> Interface<H> {
     pub(super) fn leave_initiator(&mut self, slot: SlotName) {
         let place = self.operating.initiators.get_mut(usize::from(slot.index()));
         match place {
-            Some(Some(operations)) if operations.slot.name == slot => operations.leave(),
+            Some(Some(operations)) if operations.slot.name == slot => {
+                operations.leave();
+                self.operating.is_completing |= operations.is_completing();
+            }
             // Its answers are being taken just now.
             _ => self.operating.left_meanwhile = Some(slot),
         }
@@ -88,7 +91,10 @@ impl<H: Host> Interface<H> {
             let (slot, link) = (operations.slot.name, operations.link);
             self.take_answers(slot, None);
             let is_gone = self.link_end(link).is_some();
-            let is_over = |operations: &mut Box<Operations>| is_gone || operations.requests() == 0;
+            // Its ends are told first.
+            let is_over = |operations: &mut Box<Operations>| {
+                (is_gone || operations.requests() == 0) && !operations.is_completing()
+            };
             if let Some(operations) = self.operating.initiators[index].take_if(is_over) {
                 let Operations { slot, queue, .. } = *operations;
                 if let Err(error) = self.close_slot(slot) {

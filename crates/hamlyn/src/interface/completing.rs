@@ -10,8 +10,10 @@ use hamlyn_host::Host;
 
 use super::Interface;
 use crate::one_sided::{
-    ANSWERS_MAX, Announcement, CompletionCounter, Initiator, Operation, OperationError, Operations,
+    ANSWERS_MAX, Announcement, CompletionCounter, Ended, Initiator, Operation, OperationError,
+    Operations,
 };
+use crate::peer::PeerLost;
 use crate::queue::Queue;
 
 impl<H: Host> Interface<H> {
@@ -72,18 +74,30 @@ impl<H: Host> Interface<H> {
             let link = operations.link;
             let is_gone = self.is_drained(link) && self.link_end(link).is_some();
             self.take_answers_at_hand(&mut operations);
-            if is_gone || operations.is_flooded() {
-                operations.all_ended();
+            if is_gone {
+                let (peer, end) = (operations.to, self.why_gone(link, &operations.to));
+                let lost = OperationError::PeerLost(PeerLost { peer, end });
+                operations.all_ended(&lost.into());
+            } else if operations.is_flooded() {
+                operations.all_ended(&OperationError::Flooded.into());
             }
-            while let Some(Announcement { queue, word }) = operations.next_ready() {
-                let notification = Notification {
-                    slot: operations.slot.name,
-                    metadata_index: FAST_INDEX,
-                    word,
-                    from: link,
-                };
-                self.inbound
-                    .lock(|inbound| inbound.receiver.announce(queue, notification));
+            while let Some(ended) = operations.next_ready() {
+                match ended {
+                    Ended::Tracked(tracked, result) => self.tracking.complete(tracked, result),
+                    Ended::Announced(Announcement { queue, word }) => {
+                        let notification = Notification {
+                            slot: operations.slot.name,
+                            metadata_index: FAST_INDEX,
+                            word,
+                            from: link,
+                        };
+                        // There is nothing to fetch of an initiator that is gone.
+                        if !operations.is_left {
+                            self.inbound
+                                .lock(|inbound| inbound.receiver.announce(queue, notification));
+                        }
+                    }
+                }
                 // A sleep that is being prepared does not begin.
                 self.other_activity += 1;
             }

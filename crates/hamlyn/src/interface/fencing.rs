@@ -100,9 +100,14 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Moves packets, and polls for answers; true if all peers have answered.
+    /// Moves packets, and looks for answers; true if all peers have answered.
     pub(crate) fn continue_fence(&mut self, fence: &mut Fence) -> bool {
         self.poll();
+        self.advance_fence(fence)
+    }
+
+    /// Asks what is to be asked, and looks for answers; true if all peers have answered.
+    pub(super) fn advance_fence(&mut self, fence: &mut Fence) -> bool {
         let mut legs = std::mem::take(&mut fence.legs);
         legs.retain_mut(|leg| match self.advance_leg(fence, leg) {
             Step::Waits => true,

@@ -70,7 +70,7 @@ impl<H: Host> Interface<H> {
                 return Err(error);
             }
         };
-        let operations = Operations::new(slot, target.link, queue);
+        let operations = Operations::new(slot, &target, queue, area.clone());
         let leaving = self.leaving.clone();
         let direct = self.exporting.import_of(&target).and_then(|import| {
             let ticket = &target.ticket;

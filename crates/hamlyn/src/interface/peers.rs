@@ -111,6 +111,18 @@ impl<H: Host> Interface<H> {
             .read(|outbound| outbound.tx_links.connection_state(link))
     }
 
+    /// Gives a link a number of the program's own, which is 0 before; false if there is no such
+    /// link.
+    pub fn set_link_context(&mut self, link: LinkId, context: u64) -> bool {
+        !self.is_forked() && self.links.set_context(link, context)
+    }
+
+    /// The number of the program's own that the link has, also after its end, as long as no other
+    /// link has its place; otherwise 0.
+    pub fn link_context(&self, link: LinkId) -> u64 {
+        self.links.context(link)
+    }
+
     /// Why a link is not up, or nothing if it is.
     pub fn link_end(&self, link: LinkId) -> Option<LinkEnd> {
         self.links.end_of(link)
@@ -315,6 +327,8 @@ impl<H: Host> Interface<H> {
             DriverEvent::Lost(id, cause) => {
                 let to = self.links.destination(id);
                 self.outbound.lock(|outbound| outbound.remove(id, to));
+                // Failures are not remembered for ever.
+                self.complete_sends(usize::MAX);
                 self.end_imports_of(id);
                 self.links.lose(id, cause);
             }
@@ -322,6 +336,8 @@ impl<H: Host> Interface<H> {
                 self.other_activity += 1;
                 let to = self.links.destination(id);
                 self.outbound.lock(|outbound| outbound.remove(id, to));
+                // Failures are not remembered for ever.
+                self.complete_sends(usize::MAX);
                 self.inbound.lock(|inbound| inbound.release(id));
                 self.end_grants_with(id);
                 self.end_imports_of(id);

@@ -13,6 +13,7 @@ use hamlyn_ring::forks::Forked;
 use super::{InboundOf, Interface, Outbox};
 use crate::error::{OpenError, ReceiveError, SendError};
 use crate::half::Half;
+use crate::inbound::Inbound;
 use crate::message::{Message, Target};
 use crate::port::{MessagePlace, NewPort, Port, PortMessage};
 
@@ -154,6 +155,12 @@ impl<H: Host> Interface<H> {
             return inbound.in_place(port.name).map(|(arrived, _)| arrived);
         }
         None
+    }
+
+    /// Whether a message is there. Does not move packets.
+    pub(super) fn has_message(&mut self, port: &Port) -> bool {
+        let is_empty = |inbound: &Inbound<_, _>| inbound.receiver.is_port_empty(port.name);
+        port.held.is_some() || !self.inbound.read(is_empty) || self.in_place(port).is_some()
     }
 
     /// The next message, if there is one: in place, or else held by the port.

@@ -339,6 +339,9 @@ impl<H: Host> Interface<H> {
         } else {
             self.pump_lent();
         }
+        if self.tracking.is_pending() {
+            self.advance_tracked();
+        }
         if self.sleepers.is_any() {
             self.wake_sleepers_if_active();
             if !self.outbound.is_shared() {
@@ -413,12 +416,9 @@ impl<H: Host> Interface<H> {
         // All that was sent while we were awake can be seen by now: look once more. What that look
         // changes, the caller has not seen yet.
         self.poll();
-        let deadline_ns = match (deadline_ns, self.spare_due_ns) {
-            (Some(deadline_ns), Some(due_ns)) => Some(deadline_ns.min(due_ns)),
-            (deadline_ns, due_ns) => deadline_ns.or(due_ns),
-        };
+        let until_ns = self.until(deadline_ns);
         let is_quiet = self.activity() == before && !self.is_asked() && !self.credit_came();
-        is_quiet.then_some(deadline_ns)
+        is_quiet.then_some(until_ns)
     }
 
     /// Whether it waited for longer than polling is worth while.
@@ -530,7 +530,7 @@ impl<H: Host> Interface<H> {
             self.spare_due_ns = self.spare_due_ns.into_iter().chain(until_ns).min();
             inbound.poll_all_next();
         }
-        let due_ns = self.spare_due_ns?;
+        let due_ns = self.until(None)?;
         Some(Duration::from_nanos(due_ns.saturating_sub(now_ns)))
     }
 

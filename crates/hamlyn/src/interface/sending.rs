@@ -294,8 +294,9 @@ impl<H: Host> Interface<H> {
         target.inline_form(message)?;
         // To another host no message goes that way, however long one tries.
         let link = target.link;
-        let has_short_way = |outbound: &mut Outbound<_, _>| outbound.tx_links.has_short_way(link);
-        if !self.outbound.with_own(has_short_way)? {
+        let cells_bytes_max =
+            |outbound: &mut Outbound<_, _>| outbound.tx_links.cells_bytes_max(link);
+        if self.outbound.with_own(cells_bytes_max)? == 0 {
             return None;
         }
         for _ in 0..SHORT_TRIES {
@@ -322,8 +323,20 @@ impl<H: Host> Interface<H> {
         None
     }
 
-    /// Whether a message to that link could be queued, if there is no room in the link itself.
-    pub(crate) fn has_room(&self, terminus: TerminusId, link: LinkId) -> bool {
+    /// The longest message that lies in cells of the link and needs no other memory, in bytes: about
+    /// 1 KiB on one host; 0 between hosts, and if the link has ended.
+    pub fn cells_bytes_max(&self, link: LinkId) -> u64 {
+        if self.is_forked() {
+            return 0;
+        }
+        self.outbound
+            .read(|outbound| outbound.tx_links.cells_bytes_max(link))
+    }
+
+    /// Whether a message to that link could be queued, if there is no room in the link itself: for
+    /// layers that ask before they prepare a message. True also if the link or the terminus is gone:
+    /// then a send says so.
+    pub fn has_room(&self, terminus: TerminusId, link: LinkId) -> bool {
         let has_room = |outbound: &Outbound<_, _>| outbound.transmitter.has_room(terminus, link);
         self.outbound.read(has_room) != Ok(false)
     }

@@ -23,6 +23,7 @@ impl<H: Host> Interface<H> {
         deadline_ns: Option<u64>,
         elsewhere: bool,
     ) -> Result<Joined, HostError> {
+        self.end_look_due();
         self.wake_sleepers_if_active();
         self.wake_sleepers_for_credit();
         if self.sleepers.is_over {
@@ -32,7 +33,7 @@ impl<H: Host> Interface<H> {
             if self.activity() != before || self.is_asked() {
                 return Ok(Joined::Ready);
             }
-            deadline_ns.into_iter().chain(self.spare_due_ns).min()
+            self.until(deadline_ns)
         } else {
             let Some(until_ns) = self.begin_sleep(before, deadline_ns) else {
                 self.end_wait();
@@ -51,6 +52,38 @@ impl<H: Host> Interface<H> {
         };
         self.sleepers.count += 1;
         Ok(Joined::Asleep(until_ns))
+    }
+
+    /// Has all waits at this interface look again after so long at the latest, though nothing
+    /// happens until then: blocking calls, event loops and tasks. For protocols with time-outs,
+    /// which ask for it in each look, since the earliest time of all counts, once. Does not block or
+    /// allocate.
+    pub fn look_within(&mut self, span: Duration) {
+        let span_ns = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let due_ns = self.host.now_ns().saturating_add(span_ns);
+        // What is due now is looked at now.
+        self.end_look_due();
+        if self.look_due_ns.is_none_or(|known_ns| due_ns < known_ns) {
+            self.look_due_ns = Some(due_ns);
+            // They may sleep for longer.
+            self.wake_sleepers();
+        }
+    }
+
+    /// If it is time to look again, that is news for all that wait.
+    fn end_look_due(&mut self) {
+        if let Some(due_ns) = self.look_due_ns
+            && due_ns <= self.host.now_ns()
+        {
+            self.look_due_ns = None;
+            self.other_activity += 1;
+        }
+    }
+
+    /// Until when a sleep lasts that ends at that deadline at the latest.
+    pub(super) fn until(&self, deadline_ns: Option<u64>) -> Option<u64> {
+        let due_ns = [self.spare_due_ns, self.look_due_ns];
+        due_ns.into_iter().flatten().chain(deadline_ns).min()
     }
 
     /// A thread that slept at the descriptor does so no longer.

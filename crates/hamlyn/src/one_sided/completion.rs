@@ -5,6 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hamlyn_engine::slot::QueueId;
+use hamlyn_engine::table::Name;
+
+use super::OperationError;
+use crate::completions::CompletionError;
 
 /// Operations that an initiator may have outstanding: those that were begun, and whose result was
 /// not fetched.
@@ -63,6 +67,20 @@ pub(crate) struct Announcement {
     pub(crate) word: u64,
 }
 
+/// Something that a completion queue tracks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tracked {
+    pub(crate) queue: Name,
+    pub(crate) context: u64,
+}
+
+/// The end of an operation that is to be told.
+#[derive(Clone, Debug)]
+pub(crate) enum Ended {
+    Announced(Announcement),
+    Tracked(Tracked, Result<u64, CompletionError>),
+}
+
 /// How an operation's end is told.
 #[derive(Clone, Debug, Default)]
 enum Report {
@@ -71,6 +89,8 @@ enum Report {
     None,
     Announce(Announcement),
     Count(CompletionCounter),
+    /// With its word, if it has one.
+    Track(Tracked, bool),
 }
 
 /// The ends of an initiator's operations that are still to be told.
@@ -81,7 +101,7 @@ pub(crate) struct Completing {
     /// How many of them there are.
     waiting: usize,
     /// Operations that have ended, and are to be announced.
-    ready: Vec<Announcement>,
+    ready: Vec<Ended>,
 }
 
 impl Completing {
@@ -99,6 +119,10 @@ impl Completing {
         self.insert(index, Report::Count(counter.clone()));
     }
 
+    pub(super) fn track(&mut self, index: usize, tracked: Tracked, has_word: bool) {
+        self.insert(index, Report::Track(tracked, has_word));
+    }
+
     fn insert(&mut self, index: usize, report: Report) {
         if self.reports.is_empty() {
             self.reports.resize_with(OPERATIONS_MAX, Report::default);
@@ -110,21 +134,32 @@ impl Completing {
         }
     }
 
-    /// An operation has ended.
+    /// An operation has ended so; `word` reads what it returned.
     #[inline]
-    pub(super) fn ended(&mut self, index: usize, is_failed: bool) {
+    pub(super) fn ended(
+        &mut self,
+        index: usize,
+        end: Result<(), OperationError>,
+        word: impl FnOnce() -> u64,
+    ) {
         if self.waiting > 0 {
-            self.tell(index, is_failed);
+            self.tell(index, end.map_err(Into::into), word);
         }
     }
 
     #[inline(never)]
-    fn tell(&mut self, index: usize, is_failed: bool) {
+    fn tell(&mut self, index: usize, end: Result<(), CompletionError>, word: impl FnOnce() -> u64) {
         let report = self.reports.get_mut(index).map(std::mem::take);
         match report {
             None | Some(Report::None) => return,
-            Some(Report::Announce(announcement)) => self.ready.push(announcement),
-            Some(Report::Count(counter)) => counter.count(is_failed),
+            Some(Report::Announce(announcement)) => {
+                self.ready.push(Ended::Announced(announcement));
+            }
+            Some(Report::Count(counter)) => counter.count(end.is_err()),
+            Some(Report::Track(tracked, has_word)) => {
+                let result = end.map(|()| if has_word { word() } else { 0 });
+                self.ready.push(Ended::Tracked(tracked, result));
+            }
         }
         self.waiting -= 1;
     }
@@ -140,19 +175,19 @@ impl Completing {
         }
     }
 
-    /// No more answers come: every operation whose end is to be told has failed. `each` is given
+    /// No more answers come: every operation whose end is to be told has failed so. `each` is given
     /// their indices.
-    pub(super) fn all_failed(&mut self, mut each: impl FnMut(usize)) {
+    pub(super) fn all_failed(&mut self, why: &CompletionError, mut each: impl FnMut(usize)) {
         for index in 0..self.reports.len() {
             if !matches!(self.reports[index], Report::None) {
-                self.tell(index, true);
+                self.tell(index, Err(why.clone()), || 0);
                 each(index);
             }
         }
     }
 
-    /// The next that is to be announced.
-    pub(super) fn next_ready(&mut self) -> Option<Announcement> {
+    /// The next that is to be told.
+    pub(super) fn next_ready(&mut self) -> Option<Ended> {
         self.ready.pop()
     }
 }

@@ -136,7 +136,7 @@ impl<H: Host> Service<H> {
         self.manager.poll_look(context, |session| {
             let call_id = look_for_call(lanes, bound, dropped, session, &mut false)?;
             if call_id.is_none() {
-                session.wake_tasks_within(TIDY);
+                session.look_within(TIDY);
             }
             Ok(call_id)
         })

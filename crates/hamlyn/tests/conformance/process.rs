@@ -7,6 +7,7 @@ mod table;
 mod board;
 mod cluster;
 mod completion;
+mod completions;
 mod datagrams;
 mod exported;
 mod fences;

@@ -6,6 +6,7 @@ mod table;
 
 mod board;
 mod completion;
+mod completions;
 mod datagrams;
 #[allow(
     dead_code,

@@ -5,6 +5,7 @@
 mod table;
 
 mod completion;
+mod completions;
 mod datagrams;
 mod exported;
 mod fences;

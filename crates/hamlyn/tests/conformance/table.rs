@@ -63,6 +63,11 @@ macro_rules! everything {
             completion::refusals_are_counted_apart
             completion::ends_of_operations_are_announced_beside_messages
             completion::operations_of_an_initiator_that_is_dropped_count_as_failed
+            completions::ends_of_all_kinds_come_in_one_queue
+            completions::a_completion_queue_loses_nothing_and_says_when_it_is_full
+            completions::refused_packets_are_told_by_fence_and_with_the_context_of_their_link
+            completions::a_wait_for_several_sources_ends_with_the_one_that_is_ready
+            completions::a_queue_tells_of_an_initiator_that_is_dropped_and_may_be_dropped_itself
             stores::stores_are_counted_apart_and_are_in_their_place
             stores::stores_that_cannot_be_counted_are_refused
             datagrams::datagrams_arrive_and_a_receiver_must_be_ready

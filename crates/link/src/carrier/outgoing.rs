@@ -229,6 +229,11 @@ impl Outgoing {
         Ok(())
     }
 
+    /// The most data of a message in cells.
+    pub(crate) fn cells_bytes_max(&self) -> u64 {
+        self.cells_bytes_max
+    }
+
     /// Sends a short packet in several cells, if its data, which do not fit one, fit them.
     #[inline(always)]
     pub(crate) fn try_send_in_cells(&mut self, short: &Short, data: &[u8]) -> bool {

@@ -18,6 +18,7 @@ pub use frames::{Carrier, Parcel};
 pub use socket::SocketLimits;
 pub use wire::WireSettings;
 
+use hamlyn_engine::limits::SHORT_BYTES_MAX;
 use hamlyn_engine::memory::{Part, Unsent};
 use hamlyn_engine::packet::{Header, Short};
 use hamlyn_engine::point::Point;
@@ -89,6 +90,10 @@ macro_rules! either {
 impl TransmitEnd for SimTransmit {
     fn payload_max_bytes(&self) -> usize {
         either!(self, end => end.payload_max_bytes())
+    }
+
+    fn cells_bytes_max(&self) -> u64 {
+        SHORT_BYTES_MAX as u64
     }
 
     fn try_send(

@@ -87,6 +87,7 @@ impl Sender {
         if let Some(leaving) = self.leaving.take() {
             leaving.leave(Remains {
                 pool: None,
+                completions: None,
                 item: None,
                 initiator: None,
                 slots: vec![self.slot.name()],

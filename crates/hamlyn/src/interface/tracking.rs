@@ -1,0 +1,361 @@
+//! An interface tells the ends of what is tracked in completion queues ([`crate::completions`],
+//! decision 50).
+//!
+//! A poll looks at some sends and fences, in turn, and at all of them when a link ends. Operations
+//! tell of their ends by themselves, as their answers are taken.
+
+use std::collections::VecDeque;
+
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::table::{Name, Table};
+use hamlyn_engine::terminus::{Completion as SendState, SendHandle};
+use hamlyn_host::Host;
+
+use super::Interface;
+use super::fence::Fence;
+use crate::completions::{
+    COMPLETION_QUEUES_MAX, COMPLETIONS_MAX, Completion, CompletionError, CompletionQueue,
+    TrackError,
+};
+use crate::error::OpenError;
+use crate::one_sided::{Initiator, Operation, Tracked};
+use crate::queue::Source;
+
+/// Sends and fences that a poll looks at, of each.
+const LOOKS: usize = 32;
+
+/// The completions of a queue.
+struct Completions {
+    /// How many more may be tracked.
+    free: usize,
+    ready: VecDeque<Completion>,
+}
+
+/// What an interface tracks.
+pub(super) struct Tracking {
+    queues: Table<Completions>,
+    sends: VecDeque<(Tracked, SendHandle)>,
+    fences: VecDeque<(Tracked, Fence)>,
+    /// The queue that is told of packets that came back.
+    refusals_to: Option<Name>,
+}
+
+impl Default for Tracking {
+    fn default() -> Self {
+        Self {
+            queues: Table::new(COMPLETION_QUEUES_MAX, u32::MAX),
+            sends: VecDeque::new(),
+            fences: VecDeque::new(),
+            refusals_to: None,
+        }
+    }
+}
+
+impl Tracking {
+    /// Whether a poll is to look.
+    #[inline]
+    pub(super) fn is_pending(&self) -> bool {
+        !self.sends.is_empty() || !self.fences.is_empty()
+    }
+
+    /// Takes a place.
+    fn take(&mut self, queue: &CompletionQueue, context: u64) -> Result<Tracked, TrackError> {
+        let completions = self.queues.get_mut(queue.name);
+        let completions = completions.ok_or(TrackError::NoSuchQueue)?;
+        let places = queue.places();
+        let free = completions.free.checked_sub(1);
+        completions.free = free.ok_or(TrackError::Full { places })?;
+        Ok(Tracked {
+            queue: queue.name,
+            context,
+        })
+    }
+
+    /// What was to be tracked was not.
+    fn give_back(&mut self, tracked: &Tracked) {
+        if let Some(completions) = self.queues.get_mut(tracked.queue) {
+            completions.free += 1;
+        }
+    }
+
+    /// Nobody is told if the queue is gone.
+    pub(super) fn complete(&mut self, tracked: Tracked, result: Result<u64, CompletionError>) {
+        if let Some(completions) = self.queues.get_mut(tracked.queue) {
+            let context = tracked.context;
+            completions.ready.push_back(Completion { context, result });
+        }
+    }
+
+    fn next(&mut self, queue: &CompletionQueue) -> Option<Completion> {
+        let completions = self.queues.get_mut(queue.name)?;
+        let completion = completions.ready.pop_front()?;
+        completions.free += 1;
+        Some(completion)
+    }
+
+    fn is_ready(&self, queue: &CompletionQueue) -> bool {
+        let completions = self.queues.get(queue.name);
+        completions.is_some_and(|completions| !completions.ready.is_empty())
+    }
+
+    pub(super) fn close(&mut self, queue: Name) {
+        self.queues.remove(queue);
+        self.sends.retain(|(tracked, _)| tracked.queue != queue);
+        self.fences.retain(|(tracked, _)| tracked.queue != queue);
+        self.refusals_to.take_if(|to| *to == queue);
+    }
+}
+
+/// The end of a message, if it has one.
+fn end_of(state: SendState) -> Option<Result<u64, CompletionError>> {
+    match state {
+        SendState::Pending => None,
+        SendState::Sent => Some(Ok(0)),
+        SendState::Failed => Some(Err(CompletionError::NotSent)),
+    }
+}
+
+impl<H: Host> Interface<H> {
+    /// Opens a completion queue of 1 to 65,536 places. Allocates.
+    pub fn open_completions(&mut self, places: usize) -> Result<CompletionQueue, OpenError> {
+        self.check()?;
+        // Those that were dropped have their places no longer.
+        self.drain_events_if_asked();
+        if !(1..=COMPLETIONS_MAX).contains(&places) {
+            return Err(OpenError::Setting {
+                setting: "the places of a completion queue",
+                value: places as u64,
+                reason: "it has 1 to 65,536",
+            });
+        }
+        let completions = Completions {
+            free: places,
+            ready: VecDeque::with_capacity(places),
+        };
+        let name = self.tracking.queues.insert(completions);
+        let name = name.ok_or(OpenError::Setting {
+            setting: "the number of completion queues",
+            value: COMPLETION_QUEUES_MAX as u64 + 1,
+            reason: "an interface has at most 4,096: drop one",
+        })?;
+        Ok(CompletionQueue::new(name, places, self.leaving.clone()))
+    }
+
+    fn place_in(&mut self, queue: &CompletionQueue, context: u64) -> Result<Tracked, TrackError> {
+        self.check()?;
+        match queue.is_of(&self.leaving) {
+            true => self.tracking.take(queue, context),
+            false => Err(TrackError::NoSuchQueue),
+        }
+    }
+
+    /// Completes when the message is handed to its link whole, so that its buffers are free: at
+    /// once if it is, and most are. Does not block; may allocate.
+    pub fn track_send(
+        &mut self,
+        queue: &CompletionQueue,
+        handle: SendHandle,
+        context: u64,
+    ) -> Result<(), TrackError> {
+        let tracked = self.place_in(queue, context)?;
+        match self.completion(handle) {
+            Ok(state) => match end_of(state) {
+                Some(result) => self.tracking.complete(tracked, result),
+                None => self.tracking.sends.push_back((tracked, handle)),
+            },
+            Err(error) => {
+                self.tracking.give_back(&tracked);
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes when everything that was accepted for that link before is in its place at its
+    /// receiver, or was refused: then with the error that [`Session::fence_link`] would have. So a
+    /// message that is followed by this is complete when it is delivered, and one fence answers for
+    /// all messages before it. Does not block; allocates.
+    ///
+    /// [`Session::fence_link`]: crate::Session::fence_link
+    pub fn track_fence(
+        &mut self,
+        queue: &CompletionQueue,
+        link: LinkId,
+        context: u64,
+    ) -> Result<(), TrackError> {
+        let tracked = self.place_in(queue, context)?;
+        match self.begin_fence_of(link) {
+            Ok(fence) => self.tracking.fences.push_back((tracked, fence)),
+            Err(error) => {
+                self.tracking.give_back(&tracked);
+                return Err(error.into());
+            }
+        }
+        // Asked now, so that a program that sleeps next is rung when it is answered.
+        self.advance_tracked();
+        Ok(())
+    }
+
+    /// Gives an operation to a queue: it cannot be [finished](crate::Session::finish) any more, and
+    /// its place among the initiator's is free when it ends. What a read has read lies in the
+    /// landing memory when it is complete. If the initiator is dropped before, the completion says
+    /// so. Does not block. The first such call of an initiator allocates.
+    pub fn track_operation(
+        &mut self,
+        queue: &CompletionQueue,
+        initiator: &mut Initiator,
+        operation: Operation,
+        context: u64,
+    ) -> Result<(), TrackError> {
+        self.track(queue, initiator, operation, context, false)
+    }
+
+    /// As [`Interface::track_operation`], for an operation with a word: the completion has what it
+    /// was before the change, or what was read.
+    pub fn track_word(
+        &mut self,
+        queue: &CompletionQueue,
+        initiator: &mut Initiator,
+        operation: Operation,
+        context: u64,
+    ) -> Result<(), TrackError> {
+        self.track(queue, initiator, operation, context, true)
+    }
+
+    fn track(
+        &mut self,
+        queue: &CompletionQueue,
+        initiator: &mut Initiator,
+        operation: Operation,
+        context: u64,
+        has_word: bool,
+    ) -> Result<(), TrackError> {
+        let tracked = self.place_in(queue, context)?;
+        let operations = self.operating.of(initiator);
+        let given =
+            operations.and_then(|operations| operations.track(operation, tracked, has_word));
+        if let Err(error) = given {
+            self.tracking.give_back(&tracked);
+            return Err(error.into());
+        }
+        self.operating.is_completing = true;
+        self.tell_completions();
+        Ok(())
+    }
+
+    /// From now on the queue also tells of packets that came back, as [`Interface::next_undelivered`]
+    /// would, whenever nothing else is complete; instead of the queue before, if there was one. They
+    /// take no places. Their context is that of the link ([`Interface::set_link_context`]).
+    pub fn track_refusals(&mut self, queue: &CompletionQueue) -> Result<(), TrackError> {
+        self.check()?;
+        if !queue.is_of(&self.leaving) {
+            return Err(TrackError::NoSuchQueue);
+        }
+        self.tracking.refusals_to = Some(queue.name);
+        Ok(())
+    }
+
+    /// The next completion. If there is none, packets are moved once ([`Interface::poll`]). Does
+    /// not block or allocate.
+    pub fn next_completion(&mut self, queue: &CompletionQueue) -> Option<Completion> {
+        if self.is_forked() || !queue.is_of(&self.leaving) {
+            return None;
+        }
+        let ready = self.tracking.next(queue);
+        ready.or_else(|| self.next_completion_slowly(queue))
+    }
+
+    #[inline(never)]
+    fn next_completion_slowly(&mut self, queue: &CompletionQueue) -> Option<Completion> {
+        self.poll_beside_processor();
+        if let Some(completion) = self.tracking.next(queue) {
+            return Some(completion);
+        }
+        if self.tracking.refusals_to != Some(queue.name) {
+            return None;
+        }
+        let returned = self.next_undelivered()?;
+        let link = returned.to.and_then(|to| self.links.to(&to));
+        Some(Completion {
+            context: link.map_or(0, |link| self.link_context(link)),
+            result: Err(returned.into()),
+        })
+    }
+
+    /// The first of them that is ready.
+    pub(crate) fn first_ready(&mut self, sources: &[Source<'_>]) -> Option<usize> {
+        sources.iter().position(|source| self.is_ready(*source))
+    }
+
+    /// Whether something can be taken from it at once: a message, an error that says that messages
+    /// were lost, or a completion. Does not move packets.
+    pub fn is_ready(&mut self, source: Source<'_>) -> bool {
+        if self.is_forked() {
+            return false;
+        }
+        match source {
+            Source::Messages(queue) => queue.reader.is_pending(),
+            Source::Port(port) => self.has_message(port),
+            Source::Completions(queue) => {
+                queue.is_of(&self.leaving) && self.tracking.is_ready(queue)
+            }
+        }
+    }
+
+    /// Looks at some of what is tracked.
+    #[cold]
+    pub(super) fn advance_tracked(&mut self) {
+        self.complete_sends(LOOKS);
+        for _ in 0..self.tracking.fences.len().min(LOOKS) {
+            let Some((tracked, mut fence)) = self.tracking.fences.pop_front() else {
+                break;
+            };
+            if self.advance_fence(&mut fence) {
+                let result = self.end_fence(fence).map(|()| 0);
+                self.tracking.complete(tracked, result.map_err(Into::into));
+                self.other_activity += 1;
+            } else {
+                self.tracking.fences.push_back((tracked, fence));
+            }
+        }
+        if self.sleepers.is_any() {
+            // They are rung only for the fences that were asked before they announced themselves.
+            self.wake_sleepers_for_credit();
+        }
+    }
+
+    /// Looks at some sends; at all, if none waits any more.
+    pub(super) fn complete_sends(&mut self, looks: usize) {
+        if self.tracking.sends.is_empty() {
+            return;
+        }
+        let mut sends = std::mem::take(&mut self.tracking.sends);
+        let tracking = &mut self.tracking;
+        let completed = self.outbound.read(|outbound| {
+            let transmitter = &outbound.transmitter;
+            let looks = match transmitter.is_waiting() {
+                true => looks.min(sends.len()),
+                false => sends.len(),
+            };
+            let mut completed = 0;
+            for _ in 0..looks {
+                let Some((tracked, handle)) = sends.pop_front() else {
+                    break;
+                };
+                // A terminus that was closed has dropped what waited.
+                let state = transmitter.completion(handle).unwrap_or(SendState::Failed);
+                match end_of(state) {
+                    Some(result) => {
+                        tracking.complete(tracked, result);
+                        completed += 1;
+                    }
+                    None => sends.push_back((tracked, handle)),
+                }
+            }
+            completed
+        });
+        self.tracking.sends = sends;
+        // A sleep that is being prepared does not begin.
+        self.other_activity += completed;
+    }
+}
