@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 use hamlyn_engine::memory::{LinkId, Part, TxLinks, Unsent};
 use hamlyn_engine::operation::ShortRequest;
-use hamlyn_engine::packet::{Header, PortAddress, Short};
+use hamlyn_engine::packet::{Header, Kind, PortAddress, Short, SlotName};
 use hamlyn_engine::point::Point;
+use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_engine::transport::Return;
@@ -99,7 +100,35 @@ struct TxRoute<T> {
     fence: Option<u64>,
     /// Refused packets that fences have told of.
     told: u64,
+    /// Packets that came back, and that the program has not asked for yet.
+    returned: VecDeque<(Header, Return)>,
+    /// Places that are not there any more, as packets said that came back lately: slots, and with
+    /// `true` ports.
+    gone: VecDeque<(SlotName, bool)>,
     end: T,
+}
+
+/// Places that are remembered to be gone, for each link.
+const GONE_MAX: usize = 64;
+
+impl<T: TransmitEnd> TxRoute<T> {
+    /// The next packet that came back, from the link.
+    fn fetch_returned(&mut self) -> Option<(Header, Return)> {
+        let (header, reason) = self.end.next_returned()?;
+        let is_gone = matches!(
+            reason,
+            Return::Refused(
+                Refusal::NoSuchSlot | Refusal::SlotClosed | Refusal::SlotRevoked | Refusal::BadKey
+            )
+        );
+        // A port may have the number of a slot.
+        let place = (header.slot, header.kind == Kind::MESSAGE);
+        if is_gone && !self.gone.contains(&place) {
+            self.gone.truncate(GONE_MAX - 1);
+            self.gone.push_front(place);
+        }
+        Some((header, reason))
+    }
 }
 
 /// The links that packets go to. The one that had the last packet is at hand.
@@ -210,7 +239,7 @@ impl Ended {
     }
 }
 
-/// Packets that came back over ended links and are kept; of more, the oldest are forgotten and
+/// Packets that came back and are kept, of each link and of all that have ended; of more, the oldest are forgotten and
 /// counted.
 const RETURNED_MAX: usize = 1_024;
 
@@ -222,6 +251,8 @@ impl<T: TransmitEnd> TxRoutes<T> {
             needs_credit: false,
             fence: None,
             told: 0,
+            returned: VecDeque::new(),
+            gone: VecDeque::new(),
             end,
         };
         self.routes.put(id.index as usize, route);
@@ -234,7 +265,11 @@ impl<T: TransmitEnd> TxRoutes<T> {
             && let Some(mut route) = self.routes.take(id.index as usize)
         {
             self.ended.note(&mut route, to);
-            while let Some((header, reason)) = route.end.next_returned() {
+            let next = |route: &mut TxRoute<T>| {
+                let returned = route.returned.pop_front();
+                returned.or_else(|| route.fetch_returned())
+            };
+            while let Some((header, reason)) = next(&mut route) {
                 if self.returned.len() == RETURNED_MAX {
                     self.returned.pop_front();
                     self.forgotten += 1;
@@ -295,9 +330,23 @@ impl<T: TransmitEnd> TxRoutes<T> {
         }
     }
 
-    /// The last packet that the peer of that link has refused, if it is known.
-    pub(crate) fn last_refused(&mut self, link: LinkId) -> Option<(Header, Return)> {
-        self.reach(link)?.end.refused().last
+    /// Whether a packet that came back from the peer of that link said that this place is not
+    /// there any more.
+    pub(crate) fn is_gone(&mut self, link: LinkId, place: SlotName, is_port: bool) -> bool {
+        let Some(route) = self.reach(link) else {
+            return false;
+        };
+        let mut forgotten = 0;
+        while let Some(returned) = route.fetch_returned() {
+            if route.returned.len() == RETURNED_MAX {
+                route.returned.pop_front();
+                forgotten += 1;
+            }
+            route.returned.push_back(returned);
+        }
+        let is_gone = route.gone.contains(&(place, is_port));
+        self.forgotten += forgotten;
+        is_gone
     }
 
     /// Refused packets of that link are to be told of by a fence anew; it leads there, or led.
@@ -361,7 +410,8 @@ impl<T: TransmitEnd> TxRoutes<T> {
         let broken = &mut self.broken;
         self.routes.iter_mut().find_map(|route| {
             let link = LinkId::from_bits(route.link);
-            let Some((header, reason)) = route.end.next_returned() else {
+            let returned = route.returned.pop_front();
+            let Some((header, reason)) = returned.or_else(|| route.fetch_returned()) else {
                 // Its peer may have reported what cannot be.
                 broken.extend(route.end.fault().map(|fault| (link, fault)));
                 return None;

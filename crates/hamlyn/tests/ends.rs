@@ -111,6 +111,47 @@ fn a_sender_hears_that_its_receiver_closed_though_there_was_no_room_to_say_so() 
     });
 }
 
+/// Others' refusals over the same link do not hide it.
+#[test]
+fn a_sender_hears_that_its_receiver_was_closed_before_it_came() {
+    for fetches in [false, true] {
+        let namespace = namespace();
+        let (here, there) = (open(&namespace), open(&namespace));
+        let area = here.session().allocate(64).unwrap();
+        let slot = here
+            .session()
+            .open_slot(hamlyn::NewSlot::new(&area))
+            .unwrap();
+        let target = slot.fast_ticket(0, 64).unwrap();
+        let target = there.session().target(&target, LONG).unwrap();
+        here.session().revoke_slot(&slot).unwrap();
+        let mut receiver = Receiver::new(&here, options(32 << 10)).unwrap();
+        let seed = receiver.make_seed();
+        drop(receiver);
+        let mut sender = Sender::grow(&there, &seed, LONG).unwrap();
+        let (message, terminus) = (Message::new(&[1; 8]), there.terminus());
+        for _ in 0..3 {
+            let mut session = there.session();
+            session.send_msg(terminus, &target, &message, LONG).unwrap();
+        }
+        until("refusals", || {
+            here.wait(Wait::millis(1)).unwrap();
+            let refused = here.session().refusals().count(Refusal::SlotRevoked);
+            (refused == 3).then_some(())
+        });
+        if fetches {
+            // A program may want to hear of all that came back.
+            while there.session().next_undelivered().is_some() {}
+        }
+        until("the end", || {
+            let sent = sender.send(&[7; 600], Wait::Poll);
+            matches!(sent, Err(SendError::ClosedByReceiver)).then_some(())
+        });
+        let told = there.session().next_undelivered().is_some();
+        assert_eq!(told, !fetches);
+    }
+}
+
 #[test]
 fn each_record_is_shown_until_the_program_breaks_or_the_stream_ends() {
     let namespace = namespace();

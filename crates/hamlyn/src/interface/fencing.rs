@@ -1,9 +1,6 @@
 //! An interface begins fences, and goes on with them ([`super::fence`]).
 
 use hamlyn_engine::memory::{LinkId, Unsent};
-use hamlyn_engine::packet::Kind;
-use hamlyn_engine::refusal::Refusal;
-use hamlyn_engine::transport::Return;
 use hamlyn_host::{Destination, Host};
 
 use super::Interface;
@@ -41,28 +38,14 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Whether the last packet that came back from the peer of a target was for the target's slot,
-    /// which the peer has closed. For those that wait for an answer: nobody is there to give it.
+    /// Whether a packet that came back said that the peer of a target has closed the target's slot,
+    /// or port. For those that wait for an answer: nobody is there to give it.
     #[cold]
     #[inline(never)]
     pub(crate) fn is_closed_there(&mut self, target: &Target) -> bool {
-        let last = self
-            .outbound
-            .lock(|outbound| outbound.tx_links.last_refused(target.link()));
-        last.is_some_and(|(header, reason)| {
-            let is_gone = matches!(
-                reason,
-                Return::Refused(
-                    Refusal::NoSuchSlot
-                        | Refusal::SlotClosed
-                        | Refusal::SlotRevoked
-                        | Refusal::BadKey
-                )
-            );
-            // A port may have the number of a slot.
-            let is_alike = (header.kind == Kind::MESSAGE) == target.is_port();
-            is_gone && is_alike && header.slot == target.ticket().slot
-        })
+        let (link, place, is_port) = (target.link(), target.ticket().slot, target.is_port());
+        self.outbound
+            .lock(|outbound| outbound.tx_links.is_gone(link, place, is_port))
     }
 
     /// What fences that were given up did not tell, the next one does.
