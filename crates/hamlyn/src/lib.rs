@@ -130,6 +130,7 @@ pub use zerocopy;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../../../docs/start.md")]
+#[doc = include_str!("../../../docs/writing-a-layer.md")]
 #[doc = include_str!("../../../docs/tuning.md")]
 #[doc = include_str!("../../../docs/simulator.md")]
 #[doc = include_str!("../../../docs/tutorial-rust.md")]

@@ -1,65 +1,69 @@
 //! A layer of one's own: active messages of one word. Each names a handler, which runs at the
-//! receiver and may answer. The layer stands on sessions, and writes no loop that waits.
+//! receiver and may answer. The layer stands on ports and sessions, and writes no loop that waits
+//! (`docs/writing-a-layer.md`).
 //!
 //! ```text
 //! echo serve 1000          # answers so many questions, and ends
 //! echo ask 1000            # asks so many, and waits for all answers
 //! ```
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::error::Error;
 
 use hamlyn::engine::memory::LinkId;
 use hamlyn::host::Supply;
-use hamlyn::{Address, Manager, Message, NewSlot, Queue, Session, Slot, Target, Ticket, Wait};
+use hamlyn::{
+    Address, CompletionQueue, Manager, NewPort, Port, SendError, Session, Target, Ticket, Wait,
+};
 use hamlyn_examples::Outcome;
 
 const LONG: Wait = Wait::millis(20_000);
-/// The handler has so many bits of a message's word, its argument the others.
-const HANDLER_BITS: u32 = 8;
 /// Under this item each end offers the ticket to which its messages go.
 const ITEM: &str = "active-messages";
+/// Messages that are handled in one go: then whatever else there is to attend to has its turn.
+const MESSAGES_MAX: usize = 256;
 
 /// A message: the number of a handler, and its argument.
 #[derive(Clone, Copy)]
 struct Active {
-    handler: u8,
+    handler: u16,
     argument: u64,
 }
 
-/// Runs at the receiver, and may answer the sender.
+/// Runs at the receiver, while the message lies where it came, and may answer its sender.
 type Handler<'h> = Box<dyn FnMut(u64) -> Option<Active> + 'h>;
 
 /// An end of the layer: it sends messages, and runs handlers of those that come.
 struct Endpoint<'h> {
-    queue: Queue,
+    port: Port,
     handlers: Vec<Handler<'h>>,
     /// Where answers to those links go.
-    peers: Vec<(LinkId, Target)>,
-    /// Answers for which there was no room yet.
-    unsent: VecDeque<(Target, Active)>,
-    _slot: Slot,
+    peers: HashMap<LinkId, Target>,
+    /// Answers to peers that are not known yet, or for which there was no room.
+    unsent: VecDeque<(LinkId, Active)>,
+    /// Messages that came back.
+    returned: CompletionQueue,
 }
 
 impl<'h> Endpoint<'h> {
     fn open(session: &mut Session<'_>, handlers: Vec<Handler<'h>>) -> Result<Self, Box<dyn Error>> {
-        let area = session.allocate(64)?;
-        let queue = session.open_queue(4096)?;
-        let slot = session.open_slot(NewSlot::new(&area).queue(&queue))?;
-        let ticket = slot.fast_ticket(0, 64)?;
-        session.offer(ITEM, Supply::Always, &ticket.to_bytes())?;
+        let new = NewPort::new().handlers(handlers.len() as u16);
+        let port = session.open_port(new)?;
+        session.offer(ITEM, Supply::Always, &port.ticket().to_bytes())?;
+        let returned = session.open_completions(1)?;
+        session.track_refusals(&returned)?;
         Ok(Self {
-            queue,
+            port,
             handlers,
-            peers: Vec::new(),
+            peers: HashMap::new(),
             unsent: VecDeque::new(),
-            _slot: slot,
+            returned,
         })
     }
 
     /// Sends a message, and runs handlers while there is no room for it.
     fn send(&mut self, session: &mut Session<'_>, to: &Target, message: Active) -> Outcome {
-        self.wait_for(session, |_, session| try_send(session, to, message))
+        self.wait_for(session, |_, session| Ok(try_send(session, to, message)?))
     }
 
     /// Runs handlers until `step` finds something.
@@ -75,21 +79,37 @@ impl<'h> Endpoint<'h> {
         found.ok_or_else(|| "nothing came in time".into())
     }
 
-    /// Runs the handlers of all messages that have come. Does not wait but for the ticket of a new
+    /// Runs the handlers of messages that have come. Does not wait but for the ticket of a new
     /// peer.
     fn run(&mut self, session: &mut Session<'_>) -> Outcome {
-        while let Some(&(to, answer)) = self.unsent.front() {
-            if try_send(session, &to, answer)?.is_none() {
-                break;
-            }
-            self.unsent.pop_front();
+        if let Some(completion) = session.next_completion(&self.returned) {
+            // A message was refused: its receiver is gone, or too slow.
+            completion.result?;
         }
-        while let Some(message) = session.rcv(&mut self.queue)? {
-            let handler = self.handlers.get_mut(usize::from(message.word as u8));
-            let answer = handler.and_then(|handler| handler(message.word >> HANDLER_BITS));
+        let (handlers, peers, unsent) = (&mut self.handlers, &self.peers, &mut self.unsent);
+        let terminus = session.terminus();
+        session.drain_messages(&mut self.port, terminus, MESSAGES_MAX, |message, outbox| {
+            let handler = handlers.get_mut(usize::from(message.handler()));
+            let answer = handler.and_then(|handler| handler(message.word(0)));
             if let Some(answer) = answer {
-                let to = self.peer(session, message.from)?;
-                self.unsent.push_back((to, answer));
+                let to = peers.get(&message.from());
+                let sent = to.map(|to| {
+                    let argument = answer.argument.to_le_bytes();
+                    outbox.send_message(to, answer.handler, &argument)
+                });
+                if !matches!(sent, Some(Ok(Some(_)))) {
+                    unsent.push_back((message.from(), answer));
+                }
+            }
+        })?;
+        // A peer that has no room holds up no other.
+        for _ in 0..self.unsent.len() {
+            let Some((link, answer)) = self.unsent.pop_front() else {
+                break;
+            };
+            let to = self.peer(session, link)?;
+            if try_send(session, &to, answer)?.is_none() {
+                self.unsent.push_back((link, answer));
             }
         }
         Ok(())
@@ -97,13 +117,13 @@ impl<'h> Endpoint<'h> {
 
     /// Where answers to the peer of that link go: to the ticket that it offers itself.
     fn peer(&mut self, session: &mut Session<'_>, link: LinkId) -> Result<Target, Box<dyn Error>> {
-        if let Some((_, known)) = self.peers.iter().find(|(known, _)| *known == link) {
+        if let Some(known) = self.peers.get(&link) {
             return Ok(*known);
         }
         // The kernel or the handshake vouches for it.
         let peer = session.identity_of(link).ok_or("it left long ago")?;
         let target = connect(session, Address::Destination(peer.interface))?;
-        self.peers.push((link, target));
+        self.peers.insert(link, target);
         Ok(target)
     }
 }
@@ -118,10 +138,9 @@ fn try_send(
     session: &mut Session<'_>,
     to: &Target,
     message: Active,
-) -> Result<Option<()>, Box<dyn Error>> {
-    let word = message.argument << HANDLER_BITS | u64::from(message.handler);
-    let terminus = session.terminus();
-    let sent = session.try_send(terminus, to, &Message::new(&[]).word(word))?;
+) -> Result<Option<()>, SendError> {
+    let (terminus, argument) = (session.terminus(), message.argument.to_le_bytes());
+    let sent = session.try_send_message(terminus, to, message.handler, &argument)?;
     Ok(sent.map(drop))
 }
 
