@@ -34,6 +34,23 @@ fn connect(world: &World, serves: &mut Party) -> Party {
     asks
 }
 
+/// Stops a party, and waits until none of its threads runs any more.
+fn stop(party: &Party) {
+    party.signal("-STOP");
+    let tasks = format!("/proc/{}/task", party.child.id());
+    let is_stopped = || {
+        std::fs::read_dir(&tasks).unwrap().all(|task| {
+            let stat = std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
+            // The state is behind the name, which may have spaces.
+            stat.rsplit_once(')')
+                .is_some_and(|(_, rest)| rest.starts_with(" T"))
+        })
+    };
+    while !is_stopped() {
+        std::thread::yield_now();
+    }
+}
+
 fn fine(word: u64) -> End {
     (Status::Ok as i32, word, false, String::new())
 }
@@ -69,7 +86,7 @@ pub(super) fn what_fails_ends_with_its_reason(world: &World, mut serves: Party) 
         assert!(text.contains("revoked"), "{text}");
     }
     // A peer that is gone ends what waits for it.
-    serves.signal("-STOP");
+    stop(&serves);
     asks.does(&format!("add_tracked 0 {LONG_MS} 5 3"));
     asks.does("fence_tracked 0 0 4");
     serves.is_killed();
