@@ -1742,7 +1742,8 @@ hamlyn_status hamlyn_close_completions(hamlyn_completion_queue *queue,
 /**
  * Completes with that context when the message of that number (hamlyn_send_msg, hamlyn_send_gather) is handed to the link whole, so that its
  * buffers are free; HAMLYN_PEER_LOST if its link is lost before. HAMLYN_LIMIT if all places are taken: the message goes all the
- * same, and hamlyn_get_completion says how it ends. Does not block; may allocate.
+ * same, and hamlyn_get_completion says how it ends. A number that no send has told takes its place until the queue is closed. Does not
+ * block; may allocate.
  */
 hamlyn_status hamlyn_track_send(hamlyn_completion_queue *queue,
                                 hamlyn_target *target,

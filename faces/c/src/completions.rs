@@ -89,7 +89,8 @@ pub unsafe extern "C" fn hamlyn_close_completions(
 
 /// Completes with that context when the message of that number (hamlyn_send_msg, hamlyn_send_gather) is handed to the link whole, so that its
 /// buffers are free; HAMLYN_PEER_LOST if its link is lost before. HAMLYN_LIMIT if all places are taken: the message goes all the
-/// same, and hamlyn_get_completion says how it ends. Does not block; may allocate.
+/// same, and hamlyn_get_completion says how it ends. A number that no send has told takes its place until the queue is closed. Does not
+/// block; may allocate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_track_send(
     queue: *mut CompletionQueueHandle,
