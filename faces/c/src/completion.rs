@@ -11,7 +11,8 @@ use crate::queue::QueueHandle;
 use crate::status::{Error, Status};
 
 /// Has the end of an operation announced in a queue of this manager: a notification with the number that hamlyn_initiator_slot tells, and
-/// `word`. Then hamlyn_finish does not wait.
+/// `word`. Then hamlyn_finish does not wait. For programs of version 0.1: a queue that is too short loses such notifications. A completion queue
+/// (hamlyn_track_operation) loses none, and tells the result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_announce_completion(
     initiator: *mut InitiatorHandle,

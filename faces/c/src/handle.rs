@@ -286,6 +286,35 @@ pub(crate) fn with<K: Kind, R>(
     result
 }
 
+/// A handle that is in use until this is dropped, for calls that use any number of them. A panic breaks it.
+pub(crate) struct Entered<'a, K: Kind>(InUse<'a, K>);
+
+/// Uses a handle beside others; [`with`] is for those whose number is known.
+pub(crate) fn enter_for_several<'a, K: Kind>(handle: *const K) -> Result<Entered<'a, K>, Failure> {
+    let mut in_use = enter(handle)?;
+    // SAFETY: as in `with`.
+    if unsafe { &*in_use.cell.value.get() }.is_none() {
+        return Err(not_a_handle::<K>());
+    }
+    in_use.becomes = BROKEN;
+    Ok(Entered(in_use))
+}
+
+impl<K: Kind> Entered<'_, K> {
+    pub(crate) fn value(&self) -> &K::Value {
+        // SAFETY: as in `with`; and it was there when this was made.
+        unsafe { (*self.0.cell.value.get()).as_ref().unwrap_unchecked() }
+    }
+}
+
+impl<K: Kind> Drop for Entered<'_, K> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.0.becomes = OPEN;
+        }
+    }
+}
+
 /// The object of a handle that belongs to this thread, which is therefore of a manager of one thread.
 #[derive(Debug)]
 pub(crate) struct OfThisThread<'a, V>(pub(crate) &'a mut V);

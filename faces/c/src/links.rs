@@ -230,7 +230,7 @@ pub unsafe extern "C" fn hamlyn_fence_link(
 
 /// A packet that was not delivered.
 #[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Undelivered {
     /// The number of the interface that it was for; 0 if that is not known any more.
     pub interface_number: u64,
@@ -246,6 +246,25 @@ pub struct Undelivered {
     pub reason: u32,
     /// The metadata entry that it was for; HAMLYN_NO_ENTRY in fast mode.
     pub entry: u16,
+}
+
+impl From<&hamlyn::Undelivered> for Undelivered {
+    fn from(found: &hamlyn::Undelivered) -> Self {
+        Self {
+            interface_number: found.to.map_or(0, |to| to.interface),
+            offset: found.offset,
+            word: found.word,
+            slot: found.slot.to_bits(),
+            length_bytes: found.length_bytes,
+            reason: match found.reason {
+                Return::Refused(reason) => reason as u32,
+                Return::RefusedOtherwise(code) => code.into(),
+                // Whatever else brings a packet back ends its link.
+                _ => LINK_ENDED,
+            },
+            entry: found.metadata_index,
+        }
+    }
 }
 
 /// The link ended before the packet was acknowledged; it may have been delivered.
@@ -267,20 +286,7 @@ pub unsafe extern "C" fn hamlyn_next_undelivered(
         let found = with_interface!(manager, interface => Ok(interface.next_undelivered()))?;
         let found = found.ok_or(NOTHING_CAME)?;
         text.put(&found);
-        place.put(Undelivered {
-            interface_number: found.to.map_or(0, |to| to.interface),
-            offset: found.offset,
-            word: found.word,
-            slot: found.slot.to_bits(),
-            length_bytes: found.length_bytes,
-            reason: match found.reason {
-                Return::Refused(reason) => reason as u32,
-                Return::RefusedOtherwise(code) => code.into(),
-                // Whatever else brings a packet back ends its link.
-                _ => LINK_ENDED,
-            },
-            entry: found.metadata_index,
-        });
+        place.put((&found).into());
         Ok(())
     })
 }

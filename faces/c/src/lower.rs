@@ -102,6 +102,7 @@ const _: () = {
     const fn passes<T: Send>() {}
     passes::<Made<Threads, hamlyn::Queue>>();
     passes::<Made<Threads, hamlyn::Slot>>();
+    passes::<Made<Threads, hamlyn::CompletionQueue>>();
     passes::<Made<Threads, hamlyn::engine::terminus::TerminusId>>();
     passes::<Made<Threads, hamlyn::Target>>();
     passes::<Made<Threads, hamlyn::one_sided::Initiator>>();

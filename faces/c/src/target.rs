@@ -27,7 +27,7 @@ pub struct TargetHandle {
 }
 
 pub(crate) struct At {
-    terminus: TerminusId,
+    pub(crate) terminus: TerminusId,
     pub(crate) target: Target,
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use hamlyn_c::{
-    datagram, entry, event, export, figures, grant, links, loans, mailbox, member, one_sided,
-    options, peer, queue, service, slot, status, stream, target, ticket,
+    completions, datagram, entry, event, export, figures, grant, links, loans, mailbox, member,
+    one_sided, options, peer, queue, service, slot, status, stream, target, ticket, waiting,
 };
 
 fn header() -> String {
@@ -80,6 +80,8 @@ fn structures_are_laid_out_alike() {
         "hamlyn_undelivered": links::Undelivered {
             interface_number, offset, word, slot, length_bytes, reason, entry
         }
+        "hamlyn_work_completion": completions::WorkCompletion { context, word, status, is_returned, packet }
+        "hamlyn_source": waiting::Source { kind, handle }
         "hamlyn_atomic_change": one_sided::AtomicChange { change, bits, operand, expected }
         "hamlyn_strided": one_sided::Strided { offset, stride_bytes, piece_bytes, pieces }
         "hamlyn_export_ticket": export::ExportTicket { bytes }

@@ -9,6 +9,8 @@
 //! (`programs/party.cpp`), Rust (`conformance/in_rust.rs`) and the language of that program, each
 //! with each.
 
+#[path = "conformance/completions.rs"]
+mod completions;
 #[path = "conformance/in_rust.rs"]
 mod in_rust;
 #[path = "conformance/mailboxes.rs"]
@@ -258,6 +260,12 @@ promises! {
     death_of_a_sender_is_told
     death_of_a_receiver_is_told
     a_stopped_peer_delays_nobody_else
+}
+
+promises! {
+    completions, all:
+    what_is_tracked_ends_with_its_own_number
+    what_fails_ends_with_its_reason
 }
 
 promises! {

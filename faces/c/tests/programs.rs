@@ -65,6 +65,20 @@ fn classes_of_the_lower_layer_work() {
 }
 
 #[test]
+fn classes_of_completion_queues_work() {
+    for standard in ["c++17", "c++20"] {
+        let program = compiled(
+            "completions.cpp",
+            &format!("completions-{standard}"),
+            &["c++", &format!("-std={standard}")],
+        );
+        let standard = standard.replace("++", "pp");
+        let namespace = format!("completions-{standard}-{}", std::process::id());
+        passed_with(start(&program, &namespace, &[]), "passed\n");
+    }
+}
+
+#[test]
 fn tasks_wait_on_an_event_loop() {
     let program = compiled("coroutines.cpp", "coroutines", &["c++", "-std=c++20"]);
     let namespace = format!("c-coroutines-{}", std::process::id());
@@ -78,6 +92,7 @@ fn bad_input_gets_an_error_that_says_what_to_do() {
         "lower_bad_input.c",
         "negative_wait.c",
         "alone.c",
+        "completions.c",
         "mailboxes.c",
         "memory.c",
     ] {

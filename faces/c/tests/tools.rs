@@ -43,6 +43,7 @@ fn address_and_undefined_behaviour_sanitizers_find_nothing() {
     }
     for file in [
         "alone.c",
+        "completions.c",
         "lower_bad_input.c",
         "mailboxes.c",
         "memory.c",
@@ -62,6 +63,7 @@ fn address_and_undefined_behaviour_sanitizers_find_nothing() {
     );
     both_sides_under(&[], &classes, "san-classes");
     for (file, standard) in [
+        ("completions.cpp", "-std=c++20"),
         ("coroutines.cpp", "-std=c++20"),
         ("lower_classes.cpp", "-std=c++17"),
     ] {

@@ -21,7 +21,7 @@ pub(crate) enum Linked<'py> {
 }
 
 /// The link, if it is one of that manager. Another manager's link may have the same number.
-fn link_of(manager: &Handle, to: &Linked<'_>) -> Result<LinkId, Failure> {
+pub(crate) fn link_of(manager: &Handle, to: &Linked<'_>) -> Result<LinkId, Failure> {
     let (link, destination) = match to {
         Linked::Target(target) => (target.0.link(), target.0.ticket().destination),
         Linked::Peer(peer) => (peer.identity.link, peer.identity.interface),

@@ -10,10 +10,11 @@ use pyo3::types::PyBytes;
 use crate::Handle;
 use crate::aio;
 use crate::area::{Area, allocate};
+use crate::completions::CompletionQueue;
 use crate::connecting;
 use crate::error::{Failure, Kind};
 use crate::export::{Export, ExportTicket, Import};
-use crate::fencing::{self, Linked};
+use crate::fencing::{self, Linked, link_of};
 use crate::figures::{ConnectionState, SlotInfo};
 use crate::gate::Guarded;
 use crate::grant::{Grant, GrantTicket};
@@ -72,7 +73,7 @@ pub(crate) fn of_same<'a, T>(
     };
     value.ok_or(Failure::new(
         Kind::Invalid,
-        "this slot, queue, terminus, area or initiator was closed, or is another manager's",
+        "this slot, queue, terminus, area, initiator or completion queue was closed, or is another manager's",
     ))
 }
 
@@ -121,6 +122,36 @@ impl Interface {
             manager.session().close_queue(reading.queue);
         }
         Ok(())
+    }
+
+    /// Opens a queue in which so many sends, fences and operations may end, 1 to 65,536.
+    fn open_completions(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = number::places)] places: usize,
+    ) -> PyResult<CompletionQueue> {
+        CompletionQueue::open(self.owner.clone_ref(py), &self.manager, places)
+    }
+
+    /// Gives the link to a target or a peer a number of the program's own, which is 0 before: the context of packets that come back over it.
+    fn set_link_context(
+        &self,
+        to: Linked<'_>,
+        #[pyo3(from_py_with = number::context)] context: u64,
+    ) -> PyResult<()> {
+        let manager = self.manager.enter()?;
+        let link = link_of(&manager, &to)?;
+        match manager.session().set_link_context(link, context) {
+            true => Ok(()),
+            false => Err(Failure::from(hamlyn::error::FenceError::NoSuchLink).into()),
+        }
+    }
+
+    /// The number of the program's own that the link to a target or a peer has.
+    fn link_context(&self, to: Linked<'_>) -> PyResult<u64> {
+        let manager = self.manager.enter()?;
+        let link = link_of(&manager, &to)?;
+        Ok(manager.session().link_context(link))
     }
 
     /// Memory in so many pieces that change hands, and the program's end of it. `piece_bytes` is a power of two, 16 at least. One slot can be

@@ -9,6 +9,7 @@ mod aio;
 mod area;
 mod borrowing;
 mod bytes;
+mod completions;
 mod connecting;
 mod datagram;
 mod ending;
@@ -103,6 +104,8 @@ fn _hamlyn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<one_sided::Initiator>()?;
     module.add_class::<operation::Operation>()?;
     module.add_class::<operation::CompletionCounter>()?;
+    module.add_class::<completions::CompletionQueue>()?;
+    module.add_class::<completions::Completion>()?;
     module.add_class::<terminus::Terminus>()?;
     module.add_class::<sending::OutgoingMessage>()?;
     module.add_class::<sending::SendHandle>()?;

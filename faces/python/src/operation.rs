@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hamlyn::one_sided::{self, CompletionCounter as Counter, Operation as Token, OperationError};
-use hamlyn::{Session, Wait};
+use hamlyn::{Session, TrackError, Wait};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat};
 
@@ -44,7 +44,7 @@ pub(crate) enum State {
     Begun(Begun),
     /// Its result was not fetched by the program.
     Ended(Result<Value, Failure>),
-    /// Its result was fetched, or it was given to a counter.
+    /// Its result was fetched, or it was given to a counter or a completion queue.
     Told,
 }
 
@@ -98,11 +98,23 @@ impl Begun {
             Err(OperationError::TimedOut) => return Ok(None),
             word => word,
         };
+        let word = word.map_err(Failure::from);
+        self.ended(initiator, landing, word, into).map(Some)
+    }
+
+    /// What it came to, when it has ended so: its place is free.
+    pub(crate) fn ended(
+        &self,
+        initiator: &one_sided::Initiator,
+        landing: &mut Landing,
+        word: Result<u64, Failure>,
+        into: Option<&mut [u8]>,
+    ) -> Result<Value, Failure> {
         if let Some(place) = &self.place {
             landing.give_back(place);
         }
         let word = word?;
-        Ok(Some(match (&self.outcome, &self.place) {
+        Ok(match (&self.outcome, &self.place) {
             (Outcome::Word, _) => Value::Word(word),
             (Outcome::Float(width), _) => Value::Float(float_from(word, *width)),
             (Outcome::Landed(length), Some(place)) => match into {
@@ -117,7 +129,32 @@ impl Begun {
                 }
             },
             _ => Value::Nothing,
-        }))
+        })
+    }
+
+    /// Gives it to a completion queue, under that number.
+    pub(crate) fn track(
+        &self,
+        interface: &mut Session<'_, Host>,
+        initiator: &mut one_sided::Initiator,
+        queue: &hamlyn::CompletionQueue,
+        number: u64,
+    ) -> Result<(), TrackError> {
+        match self.outcome {
+            Outcome::Word | Outcome::Float(_) => {
+                interface.track_word(queue, initiator, self.token, number)
+            }
+            Outcome::Nothing | Outcome::Landed(_) => {
+                interface.track_operation(queue, initiator, self.token, number)
+            }
+        }
+    }
+
+    /// Nobody asks for its result any more, and its end is told to nobody.
+    pub(crate) fn leave_place(&self, landing: &mut Landing) {
+        if let Some(place) = &self.place {
+            landing.leave(place, None);
+        }
     }
 
     /// Nobody asks for its result any more: its place is free when it ends.
@@ -165,8 +202,12 @@ impl Operation {
         }
     }
 
+    pub(crate) fn access(&self) -> &Arc<Access> {
+        &self.access
+    }
+
     /// Gives it to something that tells of its end. Behind the gate.
-    fn with_begun<R>(
+    pub(crate) fn with_begun<R>(
         &self,
         act: impl FnOnce(
             &mut Session<'_, Host>,
@@ -188,9 +229,9 @@ impl Operation {
     }
 }
 
-const TOLD: Failure = Failure::new(
+pub(crate) const TOLD: Failure = Failure::new(
     Kind::Released,
-    "this operation has told its result, or was given to a counter: keep what `finish` returns",
+    "this operation has told its result, or was given to a counter or a completion queue: keep what `finish` returns",
 );
 
 #[pymethods]
@@ -235,6 +276,7 @@ impl Operation {
     }
 
     /// Has its end announced in a queue: a notification with `word` whose `slot` is the initiator's `number`. Then `finish` does not wait.
+    /// For programs of version 0.1: a queue that is too short loses it. A completion queue loses none: `CompletionQueue.track_operation`.
     fn announce(
         &self,
         queue: &Queue,

@@ -339,7 +339,10 @@ impl Row {
     }
 }
 
-fn known(manager: &Arc<Guarded<Handle>>, handle: &SendHandle) -> Result<Handled, Failure> {
+pub(crate) fn known(
+    manager: &Arc<Guarded<Handle>>,
+    handle: &SendHandle,
+) -> Result<Handled, Failure> {
     match Arc::ptr_eq(manager.gate(), &handle.gate) {
         true => Ok(handle.handle),
         false => Err(Failure::new(

@@ -266,6 +266,51 @@ class Party:
         with came(self.ends["subscriber", at].recv(timeout)) as sample:
             return bytes(sample).decode()
 
+    def offer_slot(self, at: int, timeout: Optional[float], item: str, _: str) -> None:
+        """Memory that others write, read and change; its ticket is offered under a name."""
+        interface = self.manager.interface
+        area = self.ends["area", at] = interface.allocate(4096)
+        slot = self.ends["slot", at] = interface.open_slot(area, rights="all")
+        self.manager.offer(item, bytes(slot.ticket()))
+
+    def connect_slot(self, at: int, timeout: Optional[float], name: str, item: str) -> None:
+        ticket = hamlyn.Ticket(self.manager.ask(name, item, timeout))
+        target = self.ends["target", at] = self.manager.interface.target(ticket, timeout)
+        self.ends["initiator", at] = self.manager.interface.open_initiator(target)
+
+    def revoke_slot(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.manager.interface.revoke_slot(self.ends["slot", at])
+
+    def read_slot(self, at: int, timeout: Optional[float], length: str, _: str) -> str:
+        return bytes(self.ends["area", at].read(0, int(length))).decode()
+
+    def open_completions(self, at: int, timeout: Optional[float], places: str, _: str) -> None:
+        self.ends["completions", at] = self.manager.interface.open_completions(int(places))
+
+    def send_tracked(self, at: int, timeout: Optional[float], text: str, context: str) -> None:
+        sent = self.manager.interface.send_msg(self.ends["target", at], text.encode(), timeout=timeout)
+        self.ends["completions", at].track_send(sent, int(context))
+
+    def fence_tracked(self, at: int, timeout: Optional[float], context: str, _: str) -> None:
+        self.ends["completions", at].track_fence(self.ends["target", at], int(context))
+
+    def add_tracked(self, at: int, timeout: Optional[float], operand: str, context: str) -> None:
+        """Adds to the word at 8."""
+        begun = self.ends["initiator", at].begin_atomic(8, "add", int(operand), timeout=timeout)
+        self.ends["completions", at].track_operation(begun, int(context))
+
+    def track_refusals(self, at: int, timeout: Optional[float], _: str, __: str) -> None:
+        self.ends["completions", at].track_refusals()
+
+    def set_link_context(self, at: int, timeout: Optional[float], context: str, _: str) -> None:
+        self.manager.interface.set_link_context(self.ends["target", at], int(context))
+
+    def next_completion(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
+        """Context, status, word, 1 for a packet that came back, and the text of the error."""
+        completion = came(self.ends["completions", at].next(timeout))
+        status = OK if completion.error is None else status_of(completion.error)
+        return f"{completion.context} {status} {completion.word} {int(completion.is_returned)} {completion.error or ''}"
+
     def next_departure(self, at: int, timeout: Optional[float], _: str, __: str) -> str:
         while True:
             event = came(self.manager.next_event(timeout))
@@ -276,16 +321,20 @@ class Party:
         self.manager.poll()
 
 
+def status_of(error: BaseException) -> int:
+    for kind, status in STATUSES:
+        if isinstance(error, kind):
+            return status
+    raise error
+
+
 def answer(verb: Callable[..., Optional[str]], *arguments: Any) -> str:
     try:
         return f"{OK} {verb(*arguments) or ''}"
     except Failed as failed:
         return f"{failed.status} {failed}"
     except Exception as error:
-        for kind, status in STATUSES:
-            if isinstance(error, kind):
-                return f"{status} {error}"
-        raise
+        return f"{status_of(error)} {error}"
 
 
 def main() -> int:

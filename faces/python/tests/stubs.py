@@ -138,6 +138,7 @@ class World:
             "Initiator": initiator,
             "Operation": initiator.begin_read(0, 8, WAIT),
             "CompletionCounter": counter,
+            "CompletionQueue": mine.open_completions(4),
             "Pool": pool,
             "SharedPool": shared,
             "Chunk": pool.take(8),

@@ -206,6 +206,8 @@ class target : public detail::handle<hamlyn_target, hamlyn_close_target> {
     std::uint64_t link() const {
         return detail::found<std::uint64_t>(hamlyn_target_link, get());
     }
+    // A message could be queued, if the link has no room itself.
+    bool has_room() const { return detail::found<std::uint32_t>(hamlyn_has_room, get()) != 0; }
 };
 
 // A ticket for a part of what a ticket names.

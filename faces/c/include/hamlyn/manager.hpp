@@ -266,6 +266,26 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
         state.text = text;
         return state;
     }
+    // A number of the program's own that a link has, 0 before.
+    void set_link_context(std::uint64_t link, std::uint64_t context) {
+        detail::attempt(hamlyn_set_link_context, get(), link, context).value();
+    }
+    std::uint64_t link_context(std::uint64_t link) const {
+        return detail::found<std::uint64_t>(hamlyn_link_context, get(), link);
+    }
+    // The longest message that a link takes without other memory, and the longest payload of a packet of it, in bytes.
+    std::uint64_t cells_bytes_max(std::uint64_t link) const {
+        return detail::found<std::uint64_t>(hamlyn_cells_bytes_max, get(), link);
+    }
+    std::size_t packet_bytes_max(std::uint64_t link) const {
+        return detail::found<std::size_t>(hamlyn_packet_bytes_max, get(), link);
+    }
+    // All waits look again after so long at the latest, once.
+    template <class Rep, class Period>
+    void look_within(std::chrono::duration<Rep, Period> span) {
+        const auto ns = wait(span).ns();
+        detail::attempt(hamlyn_look_within, get(), static_cast<std::uint64_t>(ns)).value();
+    }
     void fence(std::uint64_t link, wait limit) { detail::attempt(hamlyn_fence_link, get(), link, limit.ns()).value(); }
     std::vector<peer> peers() const {
         std::vector<peer> all;

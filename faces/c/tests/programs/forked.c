@@ -15,6 +15,7 @@ struct handles {
     hamlyn_target *target;
     hamlyn_initiator *initiator;
     hamlyn_counter *counter;
+    hamlyn_completion_queue *completion_queue;
     hamlyn_export *export;
     hamlyn_import *import;
     hamlyn_window *window;
@@ -196,6 +197,7 @@ static void open_lower(struct handles *of) {
     options.entries = 1;
     OK(hamlyn_open_slot(of->manager, of->area, &options, &of->slot, &error));
     OK(hamlyn_open_counter(&of->counter, &error));
+    OK(hamlyn_open_completions(of->manager, 4, &of->completion_queue, &error));
     OK(hamlyn_open_area_window(of->area, 0, 4096, &of->window, &error));
     OK(hamlyn_allocate_area(peer, 4096, HAMLYN_AREA_EXPORTABLE, &exportable, &error));
     memset(&options, 0, sizeof options);

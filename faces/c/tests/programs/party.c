@@ -25,6 +25,12 @@ static hamlyn_client *clients[ENDS];
 static hamlyn_publisher *publishers[ENDS];
 static hamlyn_subscriber *subscribers[ENDS];
 
+static hamlyn_area *areas[ENDS];
+static hamlyn_slot *slots[ENDS];
+static hamlyn_target *targets[ENDS];
+static hamlyn_initiator *initiators[ENDS];
+static hamlyn_completion_queue *queues[ENDS];
+
 static char answer[LINE_BYTES];
 
 static void say(hamlyn_status status, const char *text) {
@@ -230,6 +236,73 @@ static hamlyn_status grow_mailbox(int at, const char *digits, int64_t wait_ns) {
     return hamlyn_grow_mailbox(manager, &ticket, wait_ns, &posts[at], &error);
 }
 
+/* Memory that others write, read and change; its ticket is offered under a name. */
+static hamlyn_status offer_slot(int at, const char *item) {
+    hamlyn_ticket ticket;
+    hamlyn_slot_options options;
+    memset(&options, 0, sizeof options);
+    options.rights = HAMLYN_RIGHT_WRITE | HAMLYN_RIGHT_READ | HAMLYN_RIGHT_ATOMIC;
+    hamlyn_status status = hamlyn_allocate_area(manager, 4096, HAMLYN_AREA_PRIVATE, &areas[at], &error);
+    status = status ? status : hamlyn_open_slot(manager, areas[at], &options, &slots[at], &error);
+    status = status ? status : hamlyn_fast_ticket(slots[at], 0, 4096, &ticket, &error);
+    return status ? status : hamlyn_offer(manager, item, HAMLYN_OFFER_ALWAYS, &ticket, HAMLYN_TICKET_USED_BYTES, &error);
+}
+
+static hamlyn_status connect_slot(int at, const char *name, const char *item, int64_t wait_ns) {
+    static unsigned char offered[HAMLYN_OFFER_BYTES_MAX];
+    hamlyn_ticket ticket;
+    hamlyn_terminus *terminus;
+    size_t length;
+    hamlyn_status status = hamlyn_ask(manager, name, item, wait_ns, offered, sizeof offered, &length, &error);
+    memset(&ticket, 0, sizeof ticket);
+    memcpy(&ticket, offered, HAMLYN_TICKET_USED_BYTES);
+    status = status ? status : hamlyn_open_terminus(manager, 0, 0, &terminus, &error);
+    status = status ? status : hamlyn_open_target(terminus, &ticket, wait_ns, &targets[at], &error);
+    return status ? status : hamlyn_open_initiator(manager, &ticket, 0, wait_ns, &initiators[at], &error);
+}
+
+static hamlyn_status send_tracked(int at, const char *text, uint64_t context, int64_t wait_ns) {
+    hamlyn_outgoing_message message;
+    uint64_t sequence;
+    memset(&message, 0, sizeof message);
+    message.data = text;
+    message.length_bytes = strlen(text);
+    hamlyn_status status = hamlyn_send_msg(targets[at], &message, wait_ns, &sequence, &error);
+    return status ? status : hamlyn_track_send(queues[at], targets[at], sequence, context, &error);
+}
+
+static hamlyn_status fence_tracked(int at, uint64_t context) {
+    uint64_t link;
+    hamlyn_status status = hamlyn_target_link(targets[at], &link, &error);
+    return status ? status : hamlyn_track_fence(queues[at], link, context, &error);
+}
+
+/* Adds to the word at 8. */
+static hamlyn_status add_tracked(int at, uint64_t operand, uint64_t context, int64_t wait_ns) {
+    const hamlyn_atomic_change add = {HAMLYN_CHANGE_ADD, 64, operand, 0};
+    uint32_t operation;
+    hamlyn_status status = hamlyn_begin_atomic(initiators[at], 8, &add, wait_ns, &operation, &error);
+    return status ? status : hamlyn_track_word(queues[at], initiators[at], operation, context, &error);
+}
+
+static hamlyn_status number_link(int at, uint64_t context) {
+    uint64_t link;
+    hamlyn_status status = hamlyn_target_link(targets[at], &link, &error);
+    return status ? status : hamlyn_set_link_context(manager, link, context, &error);
+}
+
+/* Context, status, word, 1 for a packet that came back, and the text of the error. */
+static hamlyn_status next_completion(int at, int64_t wait_ns) {
+    hamlyn_work_completion completion;
+    hamlyn_error why;
+    hamlyn_status status = hamlyn_next_completion(queues[at], wait_ns, &completion, &why, &error);
+    if (status == HAMLYN_OK) {
+        snprintf(answer, sizeof answer, "%" PRIu64 " %d %" PRIu64 " %d %s", completion.context, (int)completion.status,
+                 completion.word, completion.is_returned != 0, completion.status == HAMLYN_OK ? "" : why.text);
+    }
+    return status;
+}
+
 int main(void) {
     static char line[LINE_BYTES];
     while (fgets(line, sizeof line, stdin) != NULL) {
@@ -290,6 +363,17 @@ int main(void) {
         DO("publish", publish(at, text, wait_ns))
         DO("connect_subscriber", hamlyn_connect_subscriber(manager, text, wait_ns, &subscribers[at], &error))
         DO("recv_sample", receive_sample(at, wait_ns))
+        DO("offer_slot", offer_slot(at, text))
+        DO("connect_slot", connect_slot(at, text, rest[1], wait_ns))
+        DO("revoke_slot", hamlyn_revoke_slot(slots[at], &error))
+        DO("read_slot", hamlyn_copy_from_area(areas[at], 0, answer, (size_t)atoi(text), &error))
+        DO("open_completions", hamlyn_open_completions(manager, (size_t)atoi(text), &queues[at], &error))
+        DO("send_tracked", send_tracked(at, text, strtoull(rest[1], NULL, 10), wait_ns))
+        DO("fence_tracked", fence_tracked(at, strtoull(text, NULL, 10)))
+        DO("add_tracked", add_tracked(at, strtoull(text, NULL, 10), strtoull(rest[1], NULL, 10), wait_ns))
+        DO("track_refusals", hamlyn_track_refusals(queues[at], &error))
+        DO("set_link_context", number_link(at, strtoull(text, NULL, 10)))
+        DO("next_completion", next_completion(at, wait_ns))
         DO("next_departure", next_departure(wait_ns))
         DO("poll", hamlyn_poll(manager, &error))
         DO("hold_datagram", hold_datagram(at, wait_ns))

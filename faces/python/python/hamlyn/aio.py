@@ -18,6 +18,8 @@ from .errors import Closed, TimedOut
 if TYPE_CHECKING:
     from ._hamlyn import (
         Client,
+        Completion,
+        CompletionQueue,
         Event,
         GroupSender,
         Interface,
@@ -182,6 +184,11 @@ async def _until_room(end: Any, act: Callable[[], R]) -> R:
 async def rcv(interface: Interface, queue: Queue) -> Notification:
     """The next arrival in a queue."""
     return await _until(interface.manager, lambda: interface.rcv(queue, 0))
+
+
+async def next_completion(queue: CompletionQueue) -> Completion:
+    """The next completion of a queue."""
+    return await _until(queue.manager, lambda: queue.next(0))
 
 
 async def finish(manager: Manager, operation: Operation[R]) -> R:
