@@ -59,10 +59,8 @@ pub mod engine;
 pub mod error;
 pub mod event;
 pub mod event_loop;
-pub mod export;
 mod fences;
 pub mod forks;
-pub mod grant;
 pub mod group;
 mod half;
 pub mod host;
@@ -85,6 +83,7 @@ mod processor;
 mod protocol;
 mod queue;
 mod receive_buffer;
+pub mod region;
 mod remains;
 pub mod rendezvous;
 mod rx_links;
@@ -103,8 +102,6 @@ pub use error::{
 };
 pub use event::Event;
 pub use event_loop::{Look, Sleep};
-pub use export::{DirectWindow, Export, ExportError, ExportTicket, Import, ImportError};
-pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
 pub use hamlyn_host::{Address, Destination, Host};
 pub use hamlyn_link::udp_endpoint::ConnectionState;
 pub use hamlyn_ring::area::{Area, HandoverReader};
@@ -116,6 +113,9 @@ pub use message::{Message, Target};
 pub use peer::{LinkEnd, PeerIdentity};
 pub use port::{NewPort, Port, PortMessage};
 pub use processor::Strategy;
+pub use region::{
+    Access, AttachError, Attached, DirectWindow, Holders, Region, RegionTicket, ShareError,
+};
 pub use rendezvous::{open, open_shared, open_unnamed, open_with};
 pub use session::{Sent, Session};
 pub use slot::{NewSlot, Slot};

@@ -33,6 +33,8 @@
 //! # }
 //! ```
 
+use std::sync::{Arc, OnceLock};
+
 use hamlyn_engine::limits::PACKET_PAYLOAD_MAX;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::operation::{ANSWER_BYTES_MAX, AnswerWord, RESPONSES_PER_LINK};
@@ -56,7 +58,7 @@ use crate::peer::PeerLost;
 use crate::queue::Queue;
 use crate::remains::{Leaving, Remains};
 use crate::slot::Slot;
-use crate::ticket::OutsideTicket;
+use crate::ticket::{OutsideTicket, Ticket};
 
 /// Requests longer than this are made in several packets, so that long ones and short ones share a
 /// link.
@@ -225,8 +227,8 @@ pub struct Initiator {
     /// The slot to which answers come.
     pub(crate) slot: SlotName,
     pub(crate) area: Area,
-    /// The ticket's place, if it is imported.
-    pub(crate) direct: Option<DirectWindow>,
+    /// The ticket's place, once it is attached.
+    pub(crate) direct: Arc<OnceLock<DirectWindow>>,
     landing_bytes: u64,
     /// A blocking read was given up, whose bytes may still come.
     pub(crate) is_read_given_up: bool,
@@ -245,7 +247,6 @@ impl Drop for Initiator {
 impl Initiator {
     pub(crate) fn new(
         target: Target,
-        direct: Option<DirectWindow>,
         operations: &Operations,
         area: Area,
         landing_bytes: u64,
@@ -255,7 +256,7 @@ impl Initiator {
             target,
             slot: operations.slot.name,
             area,
-            direct,
+            direct: Arc::clone(&operations.direct),
             landing_bytes,
             is_read_given_up: false,
             leaving,
@@ -272,9 +273,9 @@ impl Initiator {
         LANDING_START + self.landing_bytes
     }
 
-    /// A window on the ticket's place, if it was imported when this was opened and that lasts.
+    /// A window on the ticket's place, if it is in an attached region that lasts.
     pub fn window(&self) -> Option<&DirectWindow> {
-        self.direct.as_ref().filter(|window| window.lasts())
+        self.direct.get().filter(|window| window.lasts())
     }
 
     /// What notifications of its completions name
@@ -320,6 +321,9 @@ impl Initiator {
 pub(crate) struct Operations {
     pub(crate) slot: Slot,
     pub(crate) link: LinkId,
+    /// The initiator's place, and a window on it.
+    pub(crate) ticket: Ticket,
+    pub(crate) direct: Arc<OnceLock<DirectWindow>>,
     pub(crate) queue: Queue,
     operations: Vec<Pending>,
     free: Vec<u16>,
@@ -331,10 +335,12 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    pub(crate) fn new(slot: Slot, link: LinkId, queue: Queue) -> Self {
+    pub(crate) fn new(slot: Slot, target: &Target, queue: Queue) -> Self {
         Self {
             slot,
-            link,
+            link: target.link,
+            ticket: target.ticket,
+            direct: Arc::default(),
             queue,
             operations: vec![Pending::default(); OPERATIONS_MAX],
             free: (0..OPERATIONS_MAX as u16).rev().collect(),

@@ -315,7 +315,7 @@ impl<H: Host> Interface<H> {
             DriverEvent::Lost(id, cause) => {
                 let to = self.links.destination(id);
                 self.outbound.lock(|outbound| outbound.remove(id, to));
-                self.end_imports_of(id);
+                self.attached.end_of(id);
                 self.links.lose(id, cause);
             }
             DriverEvent::Ended(id, end) => {
@@ -323,8 +323,8 @@ impl<H: Host> Interface<H> {
                 let to = self.links.destination(id);
                 self.outbound.lock(|outbound| outbound.remove(id, to));
                 self.inbound.lock(|inbound| inbound.release(id));
-                self.end_grants_with(id);
-                self.end_imports_of(id);
+                self.end_regions_with(id);
+                self.attached.end_of(id);
                 if let Some(peer) = self.links.end(id, end) {
                     tracing::debug!(peer = ?peer.destination, %end, "link closed");
                     self.host.disconnect(peer.token);

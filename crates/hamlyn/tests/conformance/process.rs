@@ -4,11 +4,11 @@
 #[macro_use]
 mod table;
 
+mod attached;
 mod board;
 mod cluster;
 mod completion;
 mod datagrams;
-mod exported;
 mod fences;
 mod gathering;
 mod groups;

@@ -4,9 +4,9 @@
 #[macro_use]
 mod table;
 
+mod attached;
 mod completion;
 mod datagrams;
-mod exported;
 mod fences;
 mod gathering;
 mod groups;
