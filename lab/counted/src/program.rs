@@ -34,7 +34,7 @@ pub enum Counted {
     Copied64,
     /// In fast mode, 4 KiB.
     Copied4096,
-    /// In fast mode, 4 KiB that the sender stores into pages that it was granted.
+    /// In fast mode, 4 KiB that the sender stores into a region that it attached.
     Direct4096,
     /// To a port, without bytes.
     PortNull,
