@@ -1,5 +1,5 @@
-//! Grants: ranges of a slot that a chosen peer stores into by itself (direct placement,
-//! decision 0006). The packet then brings only the header.
+//! Grants: ranges of a slot that others map, and who of them may store there (regions,
+//! decision 0050). A packet whose data its sender stored brings only the header.
 //!
 //! Refused: grants on slots in the paranoid modes, whose promise is that nothing changes after
 //! notification; grants that overlap, since one could not be taken back without the other; and
@@ -13,6 +13,29 @@ use crate::limits::GRANTS_PER_SLOT_MAX;
 use crate::memory::LinkId;
 use crate::packet::SlotName;
 use crate::refusal::Refusal;
+
+/// Who may store into a granted range.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Holder {
+    /// The peer of that link.
+    Peer(LinkId),
+    /// Every peer of this host that is linked.
+    Linked,
+    /// Nobody: others map the range to read it.
+    Nobody,
+}
+
+impl Holder {
+    /// True if the peer of that link is one.
+    #[inline(always)]
+    pub fn includes(self, link: LinkId) -> bool {
+        match self {
+            Self::Peer(peer) => peer == link,
+            Self::Linked => true,
+            Self::Nobody => false,
+        }
+    }
+}
 
 /// Names a grant of an interface. Never used twice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -61,15 +84,15 @@ pub enum GrantRefused {
 #[derive(Debug)]
 struct Granted {
     serial: u64,
-    holder: LinkId,
+    holder: Holder,
     range: Range<u64>,
 }
 
 impl Granted {
     #[inline(always)]
-    fn covers(&self, holder: LinkId, place: &Range<u64>) -> bool {
+    fn covers(&self, by: LinkId, place: &Range<u64>) -> bool {
         let inside = self.range.start <= place.start && place.end <= self.range.end;
-        self.holder == holder && inside
+        self.holder.includes(by) && inside
     }
 }
 
@@ -86,7 +109,7 @@ impl Grants {
         &mut self,
         slot_bytes: u64,
         range: Range<u64>,
-        holder: LinkId,
+        holder: Holder,
         serial: u64,
     ) -> Result<(), GrantRefused> {
         let start = range.start;
@@ -124,23 +147,24 @@ impl Grants {
         self.granted.len() < before
     }
 
-    pub(crate) fn end_all_of(&mut self, holder: LinkId) {
-        self.granted.retain(|granted| granted.holder != holder);
+    pub(crate) fn end_all_of(&mut self, peer: LinkId) {
+        let of_peer = Holder::Peer(peer);
+        self.granted.retain(|granted| granted.holder != of_peer);
     }
 
     /// Whether the peer of that link may have stored there.
     #[inline(always)]
-    pub(crate) fn cover(&self, holder: LinkId, place: Range<u64>) -> Result<(), Refusal> {
+    pub(crate) fn cover(&self, by: LinkId, place: Range<u64>) -> Result<(), Refusal> {
         match self.granted.get(self.at_hand.get()) {
-            Some(granted) if granted.covers(holder, &place) => Ok(()),
-            _ => self.seek(holder, place.start, place.end),
+            Some(granted) if granted.covers(by, &place) => Ok(()),
+            _ => self.seek(by, place.start, place.end),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn seek(&self, holder: LinkId, start: u64, end: u64) -> Result<(), Refusal> {
-        let covers = |granted: &Granted| granted.covers(holder, &(start..end));
+    fn seek(&self, by: LinkId, start: u64, end: u64) -> Result<(), Refusal> {
+        let covers = |granted: &Granted| granted.covers(by, &(start..end));
         let at = self.granted.iter().position(covers);
         self.at_hand.set(at.ok_or(Refusal::NotGranted)?);
         Ok(())

@@ -176,6 +176,12 @@ impl Window for NoWindow {
 /// The bytes that came with a packet, wherever they lie; they are not checked,
 /// and they may change while they are copied.
 pub trait Payload<A: Area> {
+    /// True if its sender may map memory of this host, so that its data can be in their place.
+    #[inline(always)]
+    fn shares_memory(&self) -> bool {
+        true
+    }
+
     /// Copies the packet's metadata; `into` is exactly as long as the header
     /// says, which the engine has bounded.
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize);

@@ -7,7 +7,7 @@ use core::ops::Range;
 
 pub use crate::awaited::Awaited;
 use crate::entry_access::EntryAccess;
-use crate::grant::{GrantId, GrantRefused};
+use crate::grant::{GrantId, GrantRefused, Holder};
 use crate::key::Key;
 use crate::limits::{FAST_INDEX, QUEUES_MAX, USER_METADATA_BYTES};
 use crate::memory::{Area, Denied, LinkId, Payload, Window};
@@ -200,12 +200,12 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         })
     }
 
-    /// Lets the peer of that link store into that range of the slot by itself. Allocates.
+    /// Notes that others map that range of the slot, and which of them may store there. Allocates.
     pub fn grant(
         &mut self,
         name: SlotName,
         range: Range<u64>,
-        holder: LinkId,
+        holder: Holder,
     ) -> Result<GrantId, GrantRefused> {
         let slot = self
             .slots
@@ -246,11 +246,11 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
             .is_some_and(|slot| slot.grants.end(grant.serial))
     }
 
-    /// Ends all grants of a peer that is gone.
-    pub fn end_grants_of(&mut self, holder: LinkId) {
-        self.tell(|| ReceiveEvent::GrantsEndedOf(holder));
+    /// Ends all grants to a peer that is gone.
+    pub fn end_grants_of(&mut self, peer: LinkId) {
+        self.tell(|| ReceiveEvent::GrantsEndedOf(peer));
         for slot in self.slots.iter_mut() {
-            slot.grants.end_all_of(holder);
+            slot.grants.end_all_of(peer);
         }
     }
 
@@ -582,6 +582,9 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         // From here on the packet is welcome. `base + offset` cannot overflow:
         // the slot fits its area and the packet fits the slot.
         if placed {
+            if !payload.shares_memory() {
+                return Err(Refusal::NotGranted);
+            }
             slot.grants.cover(from, header.offset..end)?;
         } else {
             payload

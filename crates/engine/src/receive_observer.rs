@@ -8,7 +8,7 @@
 use core::fmt::Debug;
 use core::ops::Range;
 
-use crate::grant::GrantId;
+use crate::grant::{GrantId, Holder};
 use crate::key::Key;
 use crate::memory::{Area, LinkId, Payload};
 use crate::notification::Notification;
@@ -39,7 +39,7 @@ pub enum ReceiveEvent<'a, A: Area> {
         /// Whether the half said that the slot is open.
         was_open: bool,
     },
-    /// The owner let a peer store into a slot by itself.
+    /// The owner let others map a part of a slot.
     Granted {
         /// The grant.
         grant: GrantId,
@@ -47,8 +47,8 @@ pub enum ReceiveEvent<'a, A: Area> {
         slot: SlotName,
         /// Which bytes of the slot.
         range: Range<u64>,
-        /// The link of the peer.
-        holder: LinkId,
+        /// Who may store there.
+        holder: Holder,
     },
     /// It ended a grant.
     GrantEnded(GrantId),

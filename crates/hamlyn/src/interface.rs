@@ -10,22 +10,19 @@ mod answering;
 mod at_once;
 mod completing;
 mod direct;
-pub(crate) mod exporting;
-mod exports;
 pub(crate) mod fence;
 mod fencing;
 mod gathering;
-mod granting;
-mod grants;
 pub(crate) mod initiators;
 mod operating;
 mod outbox;
 mod peers;
 pub(crate) mod pieces;
-mod pooling;
 pub(crate) mod ports;
 mod receiving;
+mod regions;
 mod sending;
+mod sharing;
 pub(crate) mod sleepers;
 mod sleeping;
 mod tracking;
@@ -92,8 +89,8 @@ pub struct Interface<H: Host> {
     spare_due_ns: Option<u64>,
     /// When waits are to look again though nothing has happened ([`Interface::look_within`]).
     look_due_ns: Option<u64>,
-    granting: grants::Granting,
-    exporting: exports::Exporting,
+    shared: Vec<regions::Shared>,
+    attached: regions::AttachedRegions,
     operating: initiators::Operating,
     tracking: tracking::Tracking,
     pub(crate) sleepers: sleepers::Sleepers,
@@ -140,8 +137,8 @@ impl<H: Host> Interface<H> {
             events_told: 0,
             spare_due_ns: None,
             look_due_ns: None,
-            granting: grants::Granting::default(),
-            exporting: exports::Exporting::default(),
+            shared: Vec::new(),
+            attached: regions::AttachedRegions::default(),
             operating: initiators::Operating::default(),
             tracking: tracking::Tracking::default(),
             sleepers: sleepers::Sleepers::default(),
@@ -313,17 +310,15 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// Closes a slot. Its tickets are worthless from now on, and its grants and its export are
-    /// revoked, which takes as long as [`Interface::revoke_grant`] and
-    /// [`Interface::revoke_export`].
+    /// Closes a slot. Its tickets are worthless from now on, and its regions are revoked, which takes
+    /// as long as [`Interface::revoke`].
     pub fn close_slot(&mut self, slot: Slot) -> Result<(), SlotError> {
         self.check().map_err(|Forked| SlotError::Forked)?;
         self.close_slot_named(slot.name)
     }
 
     fn close_slot_named(&mut self, name: SlotName) -> Result<(), SlotError> {
-        self.end_grants_on(name);
-        self.end_exports_on(name);
+        self.end_regions_on(name);
         self.inbound
             .lock(|inbound| inbound.receiver.close_slot(name))
     }

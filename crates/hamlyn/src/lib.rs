@@ -60,10 +60,8 @@ pub mod engine;
 pub mod error;
 pub mod event;
 pub mod event_loop;
-pub mod export;
 mod fences;
 pub mod forks;
-pub mod grant;
 pub mod group;
 mod half;
 pub mod host;
@@ -86,6 +84,7 @@ mod processor;
 mod protocol;
 mod queue;
 mod receive_buffer;
+pub mod region;
 mod remains;
 pub mod rendezvous;
 mod rx_links;
@@ -105,8 +104,6 @@ pub use error::{
 };
 pub use event::Event;
 pub use event_loop::{Look, Sleep};
-pub use export::{DirectWindow, Export, ExportError, ExportTicket, Import, ImportError};
-pub use grant::{AcceptError, Grant, GrantError, GrantTicket};
 pub use hamlyn_host::{Address, Destination, Host};
 pub use hamlyn_link::udp_endpoint::ConnectionState;
 pub use hamlyn_ring::area::{Area, HandoverReader};
@@ -119,6 +116,9 @@ pub use peer::{LinkEnd, PeerIdentity};
 pub use port::{NewPort, Port, PortMessage};
 pub use processor::Strategy;
 pub use queue::Source;
+pub use region::{
+    Access, AttachError, Attached, DirectWindow, Holders, Region, RegionTicket, ShareError,
+};
 pub use rendezvous::{open, open_shared, open_unnamed, open_with};
 pub use session::{Sent, Session};
 pub use slot::{NewSlot, Slot};

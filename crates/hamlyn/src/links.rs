@@ -162,12 +162,6 @@ impl Links {
         is_same_node && one.interface == other.interface && one.user == other.user
     }
 
-    /// Whether that link leads there, or did while the peer was there.
-    pub(crate) fn is_to(&self, id: LinkId, destination: &Destination) -> bool {
-        let linked = self.at(id).and_then(|place| place.linked.as_ref());
-        linked.is_some_and(|linked| self.are_same(&linked.peer.destination, destination))
-    }
-
     /// Whether there is a link of that name, if only with what a lost peer sent.
     pub(crate) fn contains(&self, id: LinkId) -> bool {
         self.at(id).is_some_and(|place| place.linked.is_some())

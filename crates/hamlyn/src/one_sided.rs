@@ -33,12 +33,14 @@
 //! # }
 //! ```
 
+use std::sync::{Arc, OnceLock};
+
 use hamlyn_engine::limits::PACKET_PAYLOAD_MAX;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::operation::{ANSWER_BYTES_MAX, AnswerWord, RESPONSES_PER_LINK, ReturnPlace};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_host::{Destination, HostError};
+use hamlyn_host::HostError;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::shared::DirectWindow;
 
@@ -57,7 +59,7 @@ use crate::peer::PeerLost;
 use crate::queue::Queue;
 use crate::remains::{Leaving, Remains};
 use crate::slot::Slot;
-use crate::ticket::OutsideTicket;
+use crate::ticket::{OutsideTicket, Ticket};
 
 /// Requests longer than this are made in several packets, so that long ones and short ones share a
 /// link.
@@ -234,8 +236,8 @@ pub struct Initiator {
     /// The slot to which answers come.
     pub(crate) slot: SlotName,
     pub(crate) area: Area,
-    /// The ticket's place, if it is imported.
-    pub(crate) direct: Option<DirectWindow>,
+    /// The ticket's place, once it is attached.
+    pub(crate) direct: Arc<OnceLock<DirectWindow>>,
     landing_bytes: u64,
     /// A blocking read was given up, whose bytes may still come.
     pub(crate) is_read_given_up: bool,
@@ -254,7 +256,6 @@ impl Drop for Initiator {
 impl Initiator {
     pub(crate) fn new(
         target: Target,
-        direct: Option<DirectWindow>,
         operations: &Operations,
         area: Area,
         landing_bytes: u64,
@@ -264,7 +265,7 @@ impl Initiator {
             target,
             slot: operations.slot.name,
             area,
-            direct,
+            direct: Arc::clone(&operations.direct),
             landing_bytes,
             is_read_given_up: false,
             leaving,
@@ -281,9 +282,9 @@ impl Initiator {
         LANDING_START + self.landing_bytes
     }
 
-    /// A window on the ticket's place, if it was imported when this was opened and that lasts.
+    /// A window on the ticket's place, if it is in an attached region that lasts.
     pub fn window(&self) -> Option<&DirectWindow> {
-        self.direct.as_ref().filter(|window| window.lasts())
+        self.direct.get().filter(|window| window.lasts())
     }
 
     /// What notifications of its completions name
@@ -329,8 +330,9 @@ impl Initiator {
 pub(crate) struct Operations {
     pub(crate) slot: Slot,
     pub(crate) link: LinkId,
-    /// Where the link leads, or led.
-    pub(crate) to: Destination,
+    /// The initiator's place, and a window on it.
+    pub(crate) ticket: Ticket,
+    pub(crate) direct: Arc<OnceLock<DirectWindow>>,
     pub(crate) queue: Queue,
     /// Where words return.
     area: Area,
@@ -348,7 +350,8 @@ impl Operations {
         Self {
             slot,
             link: target.link,
-            to: target.ticket.destination,
+            ticket: target.ticket,
+            direct: Arc::default(),
             queue,
             area,
             operations: vec![Pending::default(); OPERATIONS_MAX],

@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use hamlyn::pool::{Chunks, Pool};
-//! use hamlyn::{NewSlot, Wait};
+//! use hamlyn::{Holders, NewSlot, Wait};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let owner = hamlyn::open_unnamed()?;
@@ -22,7 +22,7 @@
 //! // The number would travel in a message.
 //! owner.session().poll();
 //! let (link, _) = owner.session().peers().next().map(|(link, peer)| (link, peer.clone())).expect("it is linked");
-//! let number = owner.session().show_pool(&pool, link)?;
+//! let number = owner.session().show_pool(&pool, Holders::One(link))?;
 //! let owner_of = target.ticket().destination;
 //! let shared = reader.session().fetch_pool(owner_of, number, Wait::millis(5000))?;
 //! let mut frame = [0; 5];

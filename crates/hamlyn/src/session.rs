@@ -19,9 +19,9 @@
 //! # }
 //! ```
 
+mod attaching;
 mod connecting;
 mod fencing;
-mod fetching;
 mod one_sided;
 mod pieces;
 mod receiving;

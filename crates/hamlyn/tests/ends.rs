@@ -125,7 +125,7 @@ fn a_sender_hears_that_its_receiver_was_closed_before_it_came() {
         let target = slot.fast_ticket(0, 64).unwrap();
         let target = there.session().target(&target, LONG).unwrap();
         here.session().revoke_slot(&slot).unwrap();
-        let mut receiver = Receiver::new(&here, options(32 << 10)).unwrap();
+        let receiver = Receiver::new(&here, options(32 << 10)).unwrap();
         let seed = receiver.make_seed();
         drop(receiver);
         let mut sender = Sender::grow(&there, &seed, LONG).unwrap();

@@ -1,6 +1,7 @@
 //! Readers and publishers of loaned messages that break the rules: what they can do harms
 //! themselves.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::{LONG, Random, namespace, open, until};
@@ -10,13 +11,14 @@ use hamlyn::loans::{LoanError, Publisher, PublisherOptions, SlowReaders, Subscri
 use hamlyn::stream::SEED_BYTES;
 use hamlyn::ticket::TICKET_BYTES;
 use hamlyn::{
-    Manager, ManagerOptions, Message, NewSlot, Queue, ReceiveError, SendError, Slot, Target,
-    Ticket, Wait,
+    Holders, Manager, ManagerOptions, Message, NewSlot, Queue, ReceiveError, SendError, Slot,
+    Target, Ticket, Wait,
 };
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::Supply;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::pool::{Chunks, Pool, file_bytes, file_bytes_with_head};
+use hamlyn_ring::region::{ReceivedRegion, RegionFiles};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
@@ -342,7 +344,7 @@ impl Hand {
         offer.extend([u8::from(file.is_some()), 0]);
         if let Some((file, announced)) = file {
             let mut interface = manager.session();
-            let number = interface.host_mut().lend_to_all(file, announced);
+            let number = interface.host_mut().share(files(file, announced), None);
             offer.extend(number.unwrap().to_le_bytes());
         }
         let offered = manager.session().offer("frames", Supply::Always, &offer);
@@ -413,7 +415,11 @@ fn places_outside_the_pool_are_refused() {
     for place in fixed.into_iter().chain(any) {
         let mut subscriber = subscriber(&victim);
         let (link, list) = hand.greeted();
-        let number = hand.manager.session().show_pool(&pool, link).unwrap();
+        let number = hand
+            .manager
+            .session()
+            .show_pool(&pool, Holders::One(link))
+            .unwrap();
         hand.say_pool(&list, number);
         hand.say(&list, 0, u64::from(BYTES) << 32 | u64::from(CHUNKS - 1));
         let sample = subscriber.recv(LONG).unwrap().unwrap();
@@ -489,7 +495,8 @@ fn files_that_are_no_sealed_pool_are_refused() {
                 .unwrap()
                 .1
                 .clone();
-            interface.host_mut().lend(&peer, file, announced).unwrap()
+            let files = files(file, announced);
+            interface.host_mut().share(files, Some(&peer)).unwrap()
         };
         hand.say_pool(&list, number);
         hand.say(&list, 0, 0);
@@ -503,11 +510,22 @@ fn files_that_are_no_sealed_pool_are_refused() {
     assert!(matches!(subscriber.recv(Wait::millis(50)), Ok(None)));
 }
 
+/// A region with any memory. Its word says that it has ended, which readers of pools do not ask.
+fn files(memory: OwnedFd, length_bytes: u64) -> Arc<RegionFiles> {
+    let pool = Pool::new(64, 1).unwrap();
+    let files = pool.files().duplicate().unwrap();
+    Arc::new(RegionFiles::from(ReceivedRegion {
+        memory,
+        length_bytes,
+        ..files
+    }))
+}
+
 /// A file that is a pool with a head, and is written through a mapping that was made before it was
 /// sealed.
 fn pool_with_head() -> (Pool, OwnedFd, u64) {
     let pool = Pool::with_head(BYTES as usize, CHUNKS).unwrap();
-    let file = pool.descriptor().unwrap();
+    let file = pool.files().duplicate().unwrap().memory;
     let len = file_bytes_with_head(BYTES as usize, CHUNKS).unwrap() as u64;
     assert_eq!(pool.length_bytes(), len);
     (pool, file, len)
@@ -549,7 +567,10 @@ fn a_file_that_is_no_pool_with_a_head_is_refused_when_a_reader_connects() {
     let sealed = SealFlags::SHRINK | SealFlags::GROW;
     let bad = [
         (good, len + 4096),
-        (plain.descriptor().unwrap(), plain.length_bytes()),
+        (
+            plain.files().duplicate().unwrap().memory,
+            plain.length_bytes(),
+        ),
         (file(len, true, sealed), len),
     ];
     for (at, (file, announced)) in bad.into_iter().enumerate() {
@@ -611,7 +632,11 @@ fn a_message_that_changes_while_it_is_read_is_read_to_its_end() {
     let mut pool = Pool::new(BYTES as usize, CHUNKS).unwrap();
     let mut subscriber = subscriber(&victim);
     let (link, list) = hand.greeted();
-    let number = hand.manager.session().show_pool(&pool, link).unwrap();
+    let number = hand
+        .manager
+        .session()
+        .show_pool(&pool, Holders::One(link))
+        .unwrap();
     hand.say_pool(&list, number);
     let mut chunks: Vec<_> = (0..CHUNKS)
         .map(|_| pool.chunks().take(BYTES as usize).unwrap())

@@ -11,6 +11,7 @@ use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::Rights;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::one_sided::{Change, InitiatorOptions};
+use hamlyn::region::SharedOptions;
 use hamlyn::{Area, LinkEnd, Manager, NewSlot, Queue, Slot, Wait};
 use hamlyn_engine::packet::{Flags, Header, Kind, SlotName};
 use hamlyn_link::LinkFault;
@@ -38,7 +39,7 @@ impl Scene {
     fn with_rights(rights: Rights) -> Self {
         let namespace = namespace();
         let victim = open(&namespace);
-        let area = victim.session().allocate_shared(AREA_BYTES).unwrap();
+        let area = Area::shared(SharedOptions::reserved(AREA_BYTES)).unwrap();
         let mut queue = victim.session().open_queue(64).unwrap();
         let slot = victim
             .session()

@@ -80,24 +80,18 @@ pub enum HostError {
         /// How much there can be.
         allowed: u64,
     },
-    /// As many lent pages as there can be wait for their borrowers.
-    #[error("{allowed} grants wait to be fetched already: end some")]
-    LendingsFull {
+    /// As many regions as there can be may be fetched.
+    #[error("{allowed} regions can be fetched from here already: revoke some")]
+    RegionsFull {
         /// How many there can be.
         allowed: u32,
     },
-    /// As many lent pages wait for this borrower, or its user, as its share of what there can be.
+    /// As many regions wait for this peer, or its user, as its share of what there can be.
     #[error(
-        "the peer's share of the {allowed} grants that can wait is used up: it fetches none of them; end some"
+        "the peer's share of the {allowed} regions that can be fetched is used up: it fetches none of them; revoke some"
     )]
-    LendingsShare {
+    RegionsShare {
         /// How many there can be for all.
-        allowed: u32,
-    },
-    /// As many areas as there can be are exported.
-    #[error("{allowed} areas are exported here already: revoke some exports")]
-    ExportsFull {
-        /// How many there can be.
         allowed: u32,
     },
     /// The network cannot be used as was said.
@@ -198,11 +192,11 @@ pub enum ConnectError {
         /// For what.
         item: String,
     },
-    /// It is there, but lends us nothing under that number. Trying again cannot help.
+    /// It is there, but shares nothing with us under that number. Trying again cannot help.
     #[error(
-        "{to} has no pages for this interface under that number: they were fetched already, the grant or export ended, or it is for another process"
+        "{to} shares no region with this interface under that number: it was fetched already, has ended, or is for another process"
     )]
-    NotLent {
+    NotShared {
         /// Whom we asked.
         to: String,
     },

@@ -28,10 +28,8 @@ use hamlyn_engine::send_observer::SendObserver;
 use hamlyn_engine::transport::CloseReason;
 use hamlyn_link::Link;
 use hamlyn_ring::area::Area;
-use hamlyn_ring::export::{ExportFiles, ImportedArea};
-use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
-use hamlyn_ring::shared::Access;
+use hamlyn_ring::region::{ReceivedRegion, RegionFiles};
 use std::os::fd::OwnedFd;
 
 /// Where an interface is: what a ticket needs in order to be usable anywhere.
@@ -157,26 +155,14 @@ pub trait Connector: Send + 'static {
     /// ([`Event::Linked`]). Returns [`Peer::token`].
     fn connect(&self, to: Address<'_>, deadline_ns: u64) -> Result<u64, ConnectError>;
 
-    /// Fetches pages that another interface lent to this one; `adopt` maps a file of which that
-    /// interface says how many bytes it has, if the kernel confirms what must hold of it. Blocks
-    /// until `deadline_ns`.
-    fn borrow<R>(
+    /// Fetches a region that another interface shares with this one. Nothing of it is judged yet.
+    /// Blocks until `deadline_ns`.
+    fn fetch(
         &self,
         from: Destination,
         secret: u64,
-        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
         deadline_ns: u64,
-    ) -> Result<R, ConnectError>;
-
-    /// Fetches an area that another interface exports, and maps it if the kernel confirms what must
-    /// hold of it. Blocks until `deadline_ns`.
-    fn import(
-        &self,
-        from: Destination,
-        secret: u64,
-        access: Access,
-        deadline_ns: u64,
-    ) -> Result<ImportedArea, ConnectError>;
+    ) -> Result<ReceivedRegion, ConnectError>;
 }
 
 /// An offer that was given to an asker.
@@ -227,24 +213,13 @@ pub trait Host: std::fmt::Debug + 'static {
     /// 64 random bits. For keys; may make a system call.
     fn random_bits(&mut self) -> Result<u64, HostError>;
 
-    /// Holds a file of lent pages ready for a peer, which fetches it, once, with the number that is
-    /// returned, which is random. Only that peer is given the file.
-    fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError>;
+    /// Holds a region ready to be fetched with the number that is returned, which is random: once,
+    /// by that peer; or without one by all peers that are linked to this interface, as often as
+    /// they ask, until it is withdrawn.
+    fn share(&mut self, files: Arc<RegionFiles>, with: Option<&Peer>) -> Result<u64, HostError>;
 
-    /// Holds a file of pages ready for all peers that are linked to this interface, which fetch
-    /// it, as often as they ask, with the number that is returned, which is random, until it is
-    /// withdrawn.
-    fn lend_to_all(&mut self, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError>;
-
-    /// Lent pages cannot be fetched any more. Peers that have fetched them keep them.
-    fn withdraw_lent(&mut self, secret: u64);
-
-    /// Holds an exported area ready for all peers that are linked to this interface, which fetch it
-    /// with the number that is returned, which is random, until it is withdrawn.
-    fn export(&mut self, files: ExportFiles, length_bytes: u64) -> Result<u64, HostError>;
-
-    /// An exported area cannot be fetched any more. Peers that have fetched it keep it.
-    fn withdraw_export(&mut self, secret: u64);
+    /// A region cannot be fetched any more. Peers that have fetched it keep it.
+    fn withdraw_region(&mut self, secret: u64);
 
     /// Connects to another interface, or to itself. Blocks until `deadline_ns` (by
     /// [`Host::now_ns`]).

@@ -111,11 +111,11 @@ fn seeds() -> Vec<(&'static str, Vec<u8>, Judged)> {
         bytes
     };
     let payload = |bytes: u32| changed(&hello, 28, &bytes.to_le_bytes());
-    let claim = encode(&Message::Claim {
+    let fetch = encode(&Message::Fetch {
         interface: 0x0123_4567_89ab_cdef,
         secret: 0xfedc_ba98_7654_3210,
     });
-    let lent = encode(&Message::Lent {
+    let region = encode(&Message::Region {
         length_bytes: 1 << 20,
     });
     vec![
@@ -199,10 +199,10 @@ fn seeds() -> Vec<(&'static str, Vec<u8>, Judged)> {
         ("kind_missing", hello[..10].to_vec(), Invalid),
         ("kind_zero", changed(&hello, 10, &[0, 0]), Invalid),
         ("kind_unknown", changed(&hello, 10, &[12, 0]), Invalid),
-        ("claim", claim.clone(), Good),
-        ("claim_with_more", changed(&claim, 32, &[1]), Invalid),
-        ("lent", lent.clone(), Good),
-        ("lent_with_more", changed(&lent, 24, &[1]), Invalid),
+        ("fetch", fetch.clone(), Good),
+        ("fetch_with_more", changed(&fetch, 32, &[1]), Invalid),
+        ("region", region.clone(), Good),
+        ("region_with_more", changed(&region, 24, &[1]), Invalid),
         ("mapped", encode(&Message::Mapped), Good),
         ("sealed", encode(&Message::Sealed), Good),
         (
@@ -235,5 +235,5 @@ fn committed_seeds_are_the_ones_made_here() {
         };
         assert_eq!(received, expected, "{name}");
     }
-    assert_eq!(VERSION, 9, "the seeds are of this version");
+    assert_eq!(VERSION, 10, "the seeds are of this version");
 }

@@ -229,6 +229,11 @@ pub enum EitherPayload<'a> {
 
 impl Payload<Area> for EitherPayload<'_> {
     #[inline(always)]
+    fn shares_memory(&self) -> bool {
+        matches!(self, Self::Pair(_))
+    }
+
+    #[inline(always)]
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         either!(self, payload => payload.metadata(into, length_bytes))
     }

@@ -16,14 +16,80 @@ use std::sync::Arc;
 use hamlyn_engine::memory::{self, Denied, ShortData, ShortSource};
 use hamlyn_engine::operation::Atomic;
 
+use rustix::fd::OwnedFd;
+
 use crate::Errno;
 use crate::handover::{ReleaseToken, WriteToken};
-use crate::shared::{Mapping, Memory, PAGE_BYTES, StoreKind, Window};
+use crate::memfd::{Memfd, MemfdError, REGION_BYTES_MAX, Unsuitable, map_failed};
+use crate::shared::{Access, DirectWindow, Mapping, Memory, PAGE_BYTES, StoreKind, Window};
 
 /// Least size of a piece: its state should be small beside it.
 pub const PIECE_MIN_BYTES: u32 = 16;
 
-/// A region of an application's memory that the interface may use.
+/// Options of [`Area::shared`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedOptions {
+    /// Its length, which is rounded up to whole pages.
+    pub length_bytes: u64,
+    /// Pages appear when they are touched first. Otherwise all of them are present from the
+    /// beginning, and running out of memory is an error when the area is made.
+    pub is_sparse: bool,
+    /// The address that it has in this process, a multiple of 4096. By default the kernel chooses.
+    pub address: Option<usize>,
+}
+
+impl SharedOptions {
+    /// All pages are present, anywhere.
+    pub const fn reserved(length_bytes: u64) -> Self {
+        Self {
+            length_bytes,
+            is_sparse: false,
+            address: None,
+        }
+    }
+
+    /// Pages appear when they are touched, anywhere.
+    pub const fn sparse(length_bytes: u64) -> Self {
+        Self {
+            is_sparse: true,
+            ..Self::reserved(length_bytes)
+        }
+    }
+}
+
+/// An area over a file was not made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AreaError {
+    /// The length is impossible.
+    #[error(
+        "an area of {0} bytes cannot be shared: it has 1 byte or more, at most {REGION_BYTES_MAX}, and over memory or a file that exists whole pages of {PAGE_BYTES}"
+    )]
+    Length(u64),
+    /// The address is not that of a page.
+    #[error("{0:#x} is not the address of a page: name a multiple of {PAGE_BYTES}")]
+    Address(usize),
+    /// Something is mapped there.
+    #[error(
+        "something is mapped in the {length_bytes} bytes at {address:#x} already: choose another address"
+    )]
+    Occupied {
+        /// Where it was to lie.
+        address: usize,
+        /// How long it was to be.
+        length_bytes: u64,
+    },
+    /// The memory file could not be made or mapped; nothing has changed.
+    #[error(transparent)]
+    Memory(#[from] MemfdError),
+    /// The program's own file cannot be used.
+    #[error(
+        "the file cannot be an area: {0}; make it with memfd_create, seal it against shrinking and growing, and leave it writable"
+    )]
+    Unsuitable(#[from] Unsuitable),
+}
+
+/// Memory of an application that the interface may use.
 ///
 /// A clone names the same memory. Of a handover area only the first one may write, and whatever
 /// it is moved into; clones of it read. So that it has one writer at a time, an area can
@@ -58,17 +124,68 @@ impl Area {
         })
     }
 
-    /// An area of whole pages, as many as hold `len` bytes, page aligned, zeroed and reserved,
-    /// parts of which may be lent to others ([`crate::lending`]).
-    pub fn lendable(len: u64) -> Result<Self, Errno> {
-        let len = len
+    /// An area of which other processes may be given regions ([`crate::region`]). Zeroed. It
+    /// cannot back a paranoid slot.
+    pub fn shared(options: SharedOptions) -> Result<Self, AreaError> {
+        let impossible = AreaError::Length(options.length_bytes);
+        let len = options
+            .length_bytes
             .checked_next_multiple_of(PAGE_BYTES as u64)
+            .filter(|len| (1..=REGION_BYTES_MAX).contains(len))
             .and_then(|len| usize::try_from(len).ok())
-            .ok_or(Errno::NOMEM)?;
-        Ok(Self {
-            memory: Arc::new(Memory::lendable(len)?),
-            write_token: None,
-        })
+            .ok_or(impossible)?;
+        let file = Memfd::create_unshared(len)?;
+        let mapping = match options.address {
+            None => file.map(Access::Writable).map_err(map_failed)?,
+            Some(address) if !address.is_multiple_of(PAGE_BYTES) => {
+                return Err(AreaError::Address(address));
+            }
+            Some(address) => Mapping::of_file_at(&file, address).map_err(|errno| match errno {
+                Errno::EXIST => AreaError::Occupied {
+                    address,
+                    length_bytes: len as u64,
+                },
+                errno => map_failed(errno).into(),
+            })?,
+        };
+        if !options.is_sparse {
+            mapping.reserve().map_err(|errno| MemfdError::Memory {
+                needed_bytes: len as u64,
+                errno,
+            })?;
+        }
+        let memory = Memory::in_file(mapping, file, true, options.is_sparse);
+        Ok(Self::of_memory(memory))
+    }
+
+    /// An area over a memory file of the program's own, which other processes may be given regions
+    /// of. The file has ordinary pages and exactly that length, can be written, and is sealed
+    /// against shrinking and growing. Before it is shared it gets further seals; so it must take
+    /// them, or have them.
+    ///
+    /// The area is the file until its pages are exchanged: when a part of it is shared, and when a
+    /// region is taken back. From then on the area keeps its contents and addresses, and the
+    /// program's own mappings of the file show that file.
+    pub fn from_file(file: OwnedFd, length_bytes: u64) -> Result<Self, AreaError> {
+        let is_whole = length_bytes.is_multiple_of(PAGE_BYTES as u64);
+        let len = usize::try_from(length_bytes)
+            .ok()
+            .filter(|_| is_whole && (1..=REGION_BYTES_MAX).contains(&length_bytes))
+            .ok_or(AreaError::Length(length_bytes))?;
+        let file = Memfd::adopt(file, len)?;
+        let mapping = file.map(Access::Writable).map_err(map_failed)?;
+        Ok(Self::of_memory(Memory::in_file(mapping, file, false, true)))
+    }
+
+    /// A window on a part of the area, for accesses of a few instructions; none if the range does
+    /// not lie in the area, and on a handover area.
+    pub fn direct_window(&self, range: Range<u64>) -> Option<DirectWindow> {
+        let length_bytes = range.end.checked_sub(range.start)?;
+        DirectWindow::on_own(
+            self.memory(),
+            usize::try_from(range.start).ok()?,
+            usize::try_from(length_bytes).ok()?,
+        )
     }
 
     /// An area without pieces.
@@ -220,7 +337,7 @@ impl memory::Area for Area {
     }
 
     fn is_private(&self) -> bool {
-        !self.memory.is_lendable() && !self.memory.is_in_file()
+        self.memory.is_private()
     }
 
     #[inline]

@@ -12,8 +12,7 @@
 //! * [`shared`]: mappings, and every access to them.
 //! * [`memfd`]: sealed memory files, made and checked.
 //! * [`area`]: message areas and send-buffer areas (`Hamlyn 2.2`).
-//! * [`lending`]: pages of an area that a peer stores into by itself.
-//! * [`export`]: areas that any number of peers map.
+//! * [`region`]: ranges of an area that others map.
 //! * [`pool`]: memory that its owner writes in place and others only read.
 //! * [`producer`], [`consumer`]: the two ends of one direction.
 //! * [`reports`]: what the receiving end refused.
@@ -33,10 +32,8 @@ pub mod cells;
 pub mod consumer;
 pub mod doorbell;
 pub mod duplex;
-pub mod export;
 pub mod geometry;
 mod handover;
-pub mod lending;
 pub mod memfd;
 pub mod newest;
 pub mod payload_arena;
@@ -44,6 +41,7 @@ pub mod poll_set;
 pub mod pool;
 pub mod producer;
 pub mod ready_bitmap;
+pub mod region;
 pub mod reports;
 #[allow(
     unsafe_code,

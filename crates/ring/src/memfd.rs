@@ -23,6 +23,9 @@ use crate::shared::{Access, Mapping, PAGE_BYTES};
 /// `TMPFS_MAGIC`: memory files of ordinary pages lie in the kernel's own tmpfs.
 const ORDINARY_PAGES: u64 = 0x0102_1994;
 
+/// The most bytes of a region, and of an area that can be shared.
+pub const REGION_BYTES_MAX: u64 = 1 << 40;
+
 /// A memory file could not be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -43,6 +46,14 @@ pub enum MemfdError {
         /// The system's reason.
         errno: Errno,
     },
+}
+
+/// A file could not be mapped.
+pub(crate) fn map_failed(errno: Errno) -> MemfdError {
+    MemfdError::System {
+        call: "mmap",
+        errno,
+    }
 }
 
 /// Why a peer's descriptor is not used.
@@ -110,8 +121,8 @@ impl Memfd {
     }
 
     /// A file of `len` bytes, none of them present, that keeps its size and is known to nobody yet.
-    /// [`Memfd::seal_exported`] is due before that changes.
-    pub(crate) fn create_exportable(len: usize) -> Result<Self, MemfdError> {
+    /// [`Memfd::seal_shared`] is due before that changes.
+    pub(crate) fn create_unshared(len: usize) -> Result<Self, MemfdError> {
         let file = Self::unsealed("hamlyn-area", len, 0)?;
         file.seal(SealFlags::SHRINK | SealFlags::GROW)?;
         Ok(file)
@@ -119,24 +130,31 @@ impl Memfd {
 
     /// Nobody can change the seals any more. With [`Access::ReadOnly`], nobody can write it but
     /// through mappings that there are, nor punch holes into it.
-    pub(crate) fn seal_exported(&self, access: Access) -> Result<(), MemfdError> {
-        match access {
-            Access::Writable => self.seal(SealFlags::SEAL),
-            Access::ReadOnly => self.seal(SealFlags::FUTURE_WRITE | SealFlags::SEAL),
+    pub(crate) fn seal_shared(&self, access: Access) -> Result<(), MemfdError> {
+        let wanted = match access {
+            Access::Writable => SealFlags::SEAL,
+            Access::ReadOnly => SealFlags::FUTURE_WRITE | SealFlags::SEAL,
+        };
+        // A file of the program's own may have them, and take no others.
+        match fcntl_get_seals(&self.fd) {
+            Ok(seals) if seals.contains(wanted) => Ok(()),
+            _ => self.seal(wanted),
         }
     }
 
-    /// One more descriptor of it.
-    pub(crate) fn duplicate(&self) -> Result<OwnedFd, MemfdError> {
-        let duplicate = self.fd.try_clone();
-        duplicate.map_err(|error| MemfdError::System {
-            call: "fcntl(F_DUPFD_CLOEXEC)",
-            errno: Errno::from_io_error(&error).unwrap_or(Errno::MFILE),
-        })
+    /// Gives pages back. They would only take memory, so it does not matter if that fails.
+    pub(crate) fn punch(&self, part: Range<usize>) {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = fallocate(&self.fd, flags, part.start as u64, part.len() as u64);
     }
 
-    /// The next pages that are present, from `from` on.
-    pub(crate) fn next_present(&self, from: usize) -> Result<Option<Range<usize>>, MemfdError> {
+    /// The next pages that are present, from `from` on and before `end`.
+    pub(crate) fn next_present(
+        &self,
+        from: usize,
+        end: usize,
+    ) -> Result<Option<Range<usize>>, MemfdError> {
+        let limit = end.min(self.len);
         let find = |from| match seek(&self.fd, from) {
             Ok(found) => Ok(Some(found as usize)),
             // There is nothing behind.
@@ -146,19 +164,16 @@ impl Memfd {
                 errno,
             }),
         };
-        if from >= self.len {
+        if from >= limit {
             return Ok(None);
         }
         let Some(begin) = find(SeekFrom::Data(from as u64))? else {
             return Ok(None);
         };
-        let end = find(SeekFrom::Hole(begin as u64))?.unwrap_or(self.len);
+        let end = find(SeekFrom::Hole(begin as u64))?.unwrap_or(limit);
         // Pages, and not less than one, whatever others do with the file meanwhile.
         let begin = begin.max(from) / PAGE_BYTES * PAGE_BYTES;
-        let end = end
-            .max(begin + 1)
-            .next_multiple_of(PAGE_BYTES)
-            .min(self.len);
+        let end = end.max(begin + 1).next_multiple_of(PAGE_BYTES).min(limit);
         Ok((begin < end).then_some(begin..end))
     }
 

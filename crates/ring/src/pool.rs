@@ -8,20 +8,23 @@
 use core::sync::atomic::{Ordering, fence};
 use std::sync::Arc;
 
-use rustix::fd::{AsFd, OwnedFd};
-
-use crate::Errno;
-use crate::lending::{BorrowError, LENT_BYTES_MAX};
 use crate::memfd::{Memfd, MemfdError};
 use crate::newest::{self, Newest, OutsidePool, Word, Words};
-use crate::shared::{Access, LINE_BYTES, Mapping, PAGE_BYTES};
+use crate::region::{AdoptError, AttachedRegion, LastingWord, ReceivedRegion, RegionFiles};
 pub use crate::shared::{Chunk, Chunks, View};
+use crate::shared::{LINE_BYTES, Mapping, PAGE_BYTES};
 
-/// A pool of chunks of one size, in the hands of the one process that writes it.
+/// The most bytes of a pool: a loan counts them in 32 bits.
+const POOL_BYTES_MAX: u64 = (1 << 32) - PAGE_BYTES as u64;
+
+/// A pool of chunks of one size, in the hands of the one process that writes it: a region for
+/// reading.
 #[derive(Debug)]
 pub struct Pool {
-    file: Memfd,
+    files: Arc<RegionFiles>,
     chunks: Chunks,
+    /// Ends with the pool.
+    _word: LastingWord,
 }
 
 /// A pool could not be made.
@@ -54,13 +57,13 @@ pub fn file_bytes_with_head(chunk_bytes: usize, count: u32) -> Option<usize> {
 }
 
 fn bytes_with(chunk_bytes: usize, count: u32, head_bytes: usize) -> Option<usize> {
-    if chunk_bytes == 0 || count == 0 || chunk_bytes as u64 > LENT_BYTES_MAX {
+    if chunk_bytes == 0 || count == 0 || chunk_bytes as u64 > POOL_BYTES_MAX {
         return None;
     }
     let bytes = Chunks::stride_bytes(chunk_bytes).checked_mul(count as usize)?;
     let bytes = bytes.checked_add(head_bytes)?;
     let bytes = bytes.checked_next_multiple_of(PAGE_BYTES)?;
-    (bytes as u64 <= LENT_BYTES_MAX).then_some(bytes)
+    (bytes as u64 <= POOL_BYTES_MAX).then_some(bytes)
 }
 
 /// Where the words of [`newest`] lie in a pool: the head behind all chunks, the others in the line
@@ -117,7 +120,12 @@ impl Pool {
         let len = len.ok_or(size)?;
         let (file, mapping) = Memfd::create_for_readers("hamlyn-loans", len)?;
         let chunks = Chunks::new(mapping, chunk_bytes, count).map_err(|_| size)?;
-        Ok(Self { file, chunks })
+        let (word, state) = LastingWord::new()?;
+        Ok(Self {
+            files: Arc::new(RegionFiles::new(Arc::new(file), state)),
+            chunks,
+            _word: word,
+        })
     }
 
     /// Its chunks.
@@ -158,47 +166,48 @@ impl Pool {
         newest::show(&self.words(), chunk.index());
     }
 
-    /// A descriptor for a reader.
-    pub fn descriptor(&self) -> Result<OwnedFd, Errno> {
-        self.file
-            .as_fd()
-            .try_clone_to_owned()
-            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))
+    /// The files that readers are given.
+    pub fn files(&self) -> &Arc<RegionFiles> {
+        &self.files
     }
 
     /// Bytes of the file.
     pub fn length_bytes(&self) -> u64 {
-        self.file.len() as u64
+        self.files.length_bytes()
     }
 }
 
 /// Somebody else's pool, which this process reads.
 #[derive(Clone, Debug)]
 pub struct SharedPool {
-    mapping: Arc<Mapping>,
+    region: Arc<AttachedRegion>,
 }
 
 impl SharedPool {
-    /// Maps a file that a peer says is a pool of that many bytes, if the kernel confirms that it is
-    /// sealed and all there.
-    pub fn adopt(file: OwnedFd, length_bytes: u64) -> Result<Self, BorrowError> {
-        let page = PAGE_BYTES as u64;
-        if length_bytes == 0 || length_bytes > LENT_BYTES_MAX || !length_bytes.is_multiple_of(page)
-        {
-            return Err(BorrowError::Length(length_bytes));
+    /// Maps a region that a peer says is a pool, if the kernel confirms that it is sealed and all
+    /// there.
+    pub fn adopt(received: ReceivedRegion) -> Result<Self, AdoptError> {
+        if received.length_bytes > POOL_BYTES_MAX {
+            return Err(AdoptError::Length(received.length_bytes));
         }
-        let file = Memfd::adopt_for_reading(file, length_bytes as usize)?;
-        let mapping = file.map(Access::ReadOnly).map_err(BorrowError::Map)?;
-        mapping.populate_for_loads();
-        Ok(Self {
-            mapping: Arc::new(mapping),
-        })
+        let region = Arc::new(AttachedRegion::adopt_present(received)?);
+        Ok(Self { region })
+    }
+
+    /// A pool that was adopted before.
+    pub fn of_region(region: Arc<AttachedRegion>) -> Self {
+        Self { region }
+    }
+
+    /// The region that it is.
+    pub fn region(&self) -> &Arc<AttachedRegion> {
+        &self.region
     }
 
     /// A view of a range; nothing if it does not lie in the pool.
     #[inline]
     pub fn view(&self, offset: usize, len: usize) -> Option<View<'_>> {
-        View::new(&self.mapping, offset, len).ok()
+        View::new(self.region.mapping(), offset, len).ok()
     }
 
     /// Whether [`SharedPool::copy_newest`] is worth a try: the head shows a version whose number
@@ -210,7 +219,7 @@ impl SharedPool {
 
     fn words(&self, chunk_bytes: usize, count: u32) -> InPool<'_> {
         InPool {
-            mapping: &self.mapping,
+            mapping: self.region.mapping(),
             chunk_bytes,
             count,
         }
@@ -231,7 +240,8 @@ impl SharedPool {
         let copy = |chunk, len: usize| {
             into.resize(len, 0);
             let copied = self
-                .mapping
+                .region
+                .mapping()
                 .copy_out(Chunks::offset_of(chunk, chunk_bytes), into);
             debug_assert!(copied.is_ok(), "a pool has all of its chunks");
         };
@@ -240,7 +250,7 @@ impl SharedPool {
 
     /// Its size.
     pub fn length_bytes(&self) -> u64 {
-        self.mapping.len() as u64
+        self.region.length_bytes()
     }
 }
 

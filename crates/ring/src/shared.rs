@@ -44,8 +44,6 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, munmap};
 
-use crate::memfd::Memfd;
-
 /// The unit of reservation, whatever the processor's page size.
 pub const PAGE_BYTES: usize = 4096;
 /// From this size on, huge pages are worth asking for.
@@ -291,22 +289,11 @@ impl Mapping {
         Self::from_raw(base.cast(), len, access)
     }
 
-    /// Puts the first `len` bytes of a file into the place of a range of whole pages, after copying
-    /// there what is in the range. `file_mapping` shows the file. The addresses stay; what others
-    /// store into the range between copy and exchange is lost. If it fails, nothing has changed.
-    fn exchange(
-        &self,
-        offset: usize,
-        len: usize,
-        file: &Memfd,
-        file_mapping: &Mapping,
-    ) -> Result<(), Errno> {
-        file_mapping.populate()?;
-        Self::copy_between(self, offset, file_mapping, 0, len, StoreKind::Temporal)
-            .map_err(|OutOfRange| Errno::INVAL)?;
-        self.replace(offset, len, file)?;
-        self.prefer_huge_pages(offset, len);
-        self.lock(offset, len);
+    /// Makes sure that all pages are present, huge ones where possible, and stay so.
+    pub(crate) fn reserve(&self) -> Result<(), Errno> {
+        self.prefer_huge_pages(0, self.len);
+        self.populate()?;
+        self.lock(0, self.len);
         Ok(())
     }
 

@@ -27,39 +27,19 @@
 #define HAMLYN_AREA_PRIVATE 0
 
 /**
- * Whole pages, parts of which may be granted to chosen peers (hamlyn_grant_pages).
+ * Whole pages that may be shared with peers (hamlyn_share_region), present in full.
  */
-#define HAMLYN_AREA_GRANTABLE 1
+#define HAMLYN_AREA_SHARED 1
 
 /**
- * Whole pages, all of which any number of peers may be given (hamlyn_export_slot). They appear when they are touched.
+ * Whole pages that may be shared with peers. They appear when they are touched.
  */
-#define HAMLYN_AREA_EXPORTABLE 2
+#define HAMLYN_AREA_SPARSE 2
 
 /**
  * Bytes of metadata that a message may carry.
  */
 #define HAMLYN_METADATA_BYTES 60
-
-/**
- * Bytes of the ticket of an export.
- */
-#define HAMLYN_EXPORT_TICKET_LENGTH_BYTES 64
-
-/**
- * Of these so many are used.
- */
-#define HAMLYN_EXPORT_TICKET_USED_BYTES 64
-
-/**
- * Bytes of the ticket of a grant.
- */
-#define HAMLYN_GRANT_TICKET_LENGTH_BYTES 64
-
-/**
- * Of these so many are used.
- */
-#define HAMLYN_GRANT_TICKET_USED_BYTES 52
 
 /**
  * The link ended before the packet was acknowledged; it may have been delivered.
@@ -210,6 +190,31 @@
  * The entry of messages in fast mode: none.
  */
 #define HAMLYN_NO_ENTRY 65535
+
+/**
+ * Bytes of the ticket of a region.
+ */
+#define HAMLYN_REGION_TICKET_LENGTH_BYTES 64
+
+/**
+ * Number of its bytes that are significant.
+ */
+#define HAMLYN_REGION_TICKET_USED_BYTES 64
+
+/**
+ * Holders read the region. The slot grants HAMLYN_RIGHT_READ alone.
+ */
+#define HAMLYN_REGION_READ_ONLY 0
+
+/**
+ * Holders read and write the region. The slot grants HAMLYN_RIGHT_WRITE.
+ */
+#define HAMLYN_REGION_WRITABLE 1
+
+/**
+ * In place of a link: every peer of this host that is linked.
+ */
+#define HAMLYN_ALL_LINKED UINT64_MAX
 
 /**
  * Holders of the key may send into the slot.
@@ -491,7 +496,7 @@ typedef enum {
      */
     HAMLYN_REFUSED_PLACE_IN_USE = 16,
     /**
-     * The packet says that its data were placed, but its sender has no grant for all of that place.
+     * The packet says that its data were placed, but it does not lie in a region that its sender may write.
      */
     HAMLYN_REFUSED_NOT_GRANTED = 17,
     /**
@@ -538,6 +543,11 @@ typedef enum {
 typedef struct hamlyn_area hamlyn_area;
 
 /**
+ * A region of a peer that this manager has attached.
+ */
+typedef struct hamlyn_attached hamlyn_attached;
+
+/**
  * A client of a service.
  */
 typedef struct hamlyn_client hamlyn_client;
@@ -574,16 +584,6 @@ typedef struct hamlyn_deferred_call hamlyn_deferred_call;
 typedef struct hamlyn_detached hamlyn_detached;
 
 /**
- * An export, in the hands of the slot's owner.
- */
-typedef struct hamlyn_export hamlyn_export;
-
-/**
- * A grant, in the hands of the slot's owner.
- */
-typedef struct hamlyn_grant hamlyn_grant;
-
-/**
  * The receiving end of a group.
  */
 typedef struct hamlyn_group_receiver hamlyn_group_receiver;
@@ -597,11 +597,6 @@ typedef struct hamlyn_group_sender hamlyn_group_sender;
  * The program's end of an area in pieces that change hands: it sees the pieces that it has, and opens them to peers again.
  */
 typedef struct hamlyn_handover hamlyn_handover;
-
-/**
- * An area of a peer that this manager has mapped.
- */
-typedef struct hamlyn_import hamlyn_import;
 
 /**
  * Access to the memory that a ticket names. Up to 64 operations may be outstanding.
@@ -653,6 +648,11 @@ typedef struct hamlyn_publisher hamlyn_publisher;
  * A notification queue, read by this program alone.
  */
 typedef struct hamlyn_queue hamlyn_queue;
+
+/**
+ * A region, in the hands of the slot's owner.
+ */
+typedef struct hamlyn_region hamlyn_region;
 
 /**
  * A service.
@@ -917,38 +917,6 @@ typedef struct {
 } hamlyn_event;
 
 /**
- * The right to map the memory of a slot, for every peer that has it and a link to its owner. May be copied and sent as bytes.
- */
-typedef struct {
-    /**
-     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_EXPORT_TICKET_USED_BYTES alone; the others are 0.
-     */
-    uint8_t bytes[HAMLYN_EXPORT_TICKET_LENGTH_BYTES];
-} hamlyn_export_ticket;
-
-/**
- * Where a window lies, and what may be done there.
- */
-typedef struct {
-    /**
-     * Its first byte, until the window is closed. Others access the memory at any time: use atomic loads and stores, or volatile ones.
-     */
-    void *data;
-    /**
-     * How many bytes it has.
-     */
-    uint64_t length_bytes;
-    /**
-     * Not 0: it may be written. Otherwise the kernel ends a program that does.
-     */
-    uint32_t is_writable;
-    /**
-     * Not 0: the memory is still that of its owner. What is stored after that reaches nobody.
-     */
-    uint32_t lasts;
-} hamlyn_window_info;
-
-/**
  * The state of a slot.
  */
 typedef struct {
@@ -977,7 +945,7 @@ typedef struct {
      */
     uint32_t counting_bits;
     /**
-     * Grants that are in force.
+     * Regions that are shared.
      */
     uint32_t grants;
     /**
@@ -1055,16 +1023,6 @@ typedef struct {
      */
     uint32_t reads_in_place;
 } hamlyn_subscriber_info;
-
-/**
- * The right to fetch granted pages, once, for the one peer that they were granted to. May be sent as bytes.
- */
-typedef struct {
-    /**
-     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_GRANT_TICKET_USED_BYTES alone; the others are 0.
-     */
-    uint8_t bytes[HAMLYN_GRANT_TICKET_LENGTH_BYTES];
-} hamlyn_grant_ticket;
 
 /**
  * Pieces of an area that change hands.
@@ -1394,6 +1352,16 @@ typedef struct {
 } hamlyn_notification;
 
 /**
+ * The right to attach a region, for the peers with which it is shared. May be copied and sent as bytes.
+ */
+typedef struct {
+    /**
+     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_REGION_TICKET_USED_BYTES alone; the others are 0.
+     */
+    uint8_t bytes[HAMLYN_REGION_TICKET_LENGTH_BYTES];
+} hamlyn_region_ticket;
+
+/**
  * What a service is opened with; 0 in a field means its default.
  */
 typedef struct {
@@ -1589,12 +1557,34 @@ typedef struct {
     void *handle;
 } hamlyn_source;
 
+/**
+ * Where a window lies, and what may be done there.
+ */
+typedef struct {
+    /**
+     * Its first byte, until the window is closed. Others access the memory at any time: use atomic loads and stores, or volatile ones.
+     */
+    void *data;
+    /**
+     * How many bytes it has.
+     */
+    uint64_t length_bytes;
+    /**
+     * Not 0: it may be written. Otherwise the kernel ends a program that does.
+     */
+    uint32_t is_writable;
+    /**
+     * Not 0: the memory is still that of its owner. What is stored after that reaches nobody.
+     */
+    uint32_t lasts;
+} hamlyn_window_info;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
 /**
- * Allocates an area, zeroed: HAMLYN_AREA_PRIVATE, HAMLYN_AREA_GRANTABLE or HAMLYN_AREA_EXPORTABLE; the last two are rounded up to whole
+ * Allocates an area, zeroed: HAMLYN_AREA_PRIVATE, HAMLYN_AREA_SHARED or HAMLYN_AREA_SPARSE; the last two are rounded up to whole
  * pages. HAMLYN_SYSTEM if there is no memory.
  */
 hamlyn_status hamlyn_allocate_area(hamlyn_manager *manager,
@@ -1604,7 +1594,7 @@ hamlyn_status hamlyn_allocate_area(hamlyn_manager *manager,
                                    hamlyn_error *error);
 
 /**
- * Allocates an area of HAMLYN_AREA_EXPORTABLE at a chosen address, a multiple of 4,096: for programs whose peers map it at the same one.
+ * Allocates an area of HAMLYN_AREA_SPARSE at a chosen address, a multiple of 4,096: for programs whose peers map it at the same one.
  * HAMLYN_TAKEN if something is mapped in that range already, which stays as it is. HAMLYN_SYSTEM if there is no memory.
  */
 hamlyn_status hamlyn_allocate_area_at(hamlyn_manager *manager,
@@ -2056,107 +2046,6 @@ hamlyn_status hamlyn_prepare_sleep(hamlyn_manager *manager,
 hamlyn_status hamlyn_end_sleep(hamlyn_manager *manager, hamlyn_error *error);
 
 /**
- * Lets peers map the memory of a slot, which must be over all of an area of HAMLYN_AREA_EXPORTABLE, and grant reading or everything.
- * Importers see all of it, now and later. `ticket` is told what they take it up with. Allocates.
- */
-hamlyn_status hamlyn_export_slot(hamlyn_slot *slot,
-                                 hamlyn_export **export_,
-                                 hamlyn_export_ticket *ticket,
-                                 hamlyn_error *error);
-
-/**
- * Ends an export: when this has returned, nothing that importers do changes the area any more. Copies the pages that are there. If there is no
- * memory for that, importers may still write: free some, and call this again. The handle is to be closed afterwards.
- */
-hamlyn_status hamlyn_revoke_export(hamlyn_export *export_,
-                                   hamlyn_error *error);
-
-/**
- * Closes the handle of an export, which lasts until it is revoked or its slot is closed. Null is allowed.
- */
-hamlyn_status hamlyn_close_export(hamlyn_export *export_, hamlyn_error *error);
-
-/**
- * Maps the memory of a slot that a peer exports. There must be a link to the peer (hamlyn_open_target makes one). Initiators that are opened
- * afterwards with tickets of that slot operate in it. Blocks for `wait_ns` at most. Allocates.
- */
-hamlyn_status hamlyn_import_slot(hamlyn_manager *manager,
-                                 const hamlyn_export_ticket *ticket,
-                                 int64_t wait_ns,
-                                 hamlyn_import **import,
-                                 hamlyn_error *error);
-
-/**
- * Whether an export still lasts, and there is a link to its owner: HAMLYN_OK, or HAMLYN_PEER_LOST. It may end right after the call.
- */
-hamlyn_status hamlyn_check_import(hamlyn_import *import,
-                                  hamlyn_error *error);
-
-/**
- * Lets go of an import: operations go as packets again. Windows on it stay mapped until they are closed. Null is allowed.
- */
-hamlyn_status hamlyn_close_import(hamlyn_import *import,
-                                  hamlyn_error *error);
-
-/**
- * Opens a window on all of an import.
- */
-hamlyn_status hamlyn_open_import_window(hamlyn_import *import, hamlyn_window **window, hamlyn_error *error);
-
-/**
- * Opens a window on the place of an initiator's ticket. HAMLYN_NOT_FOUND if that is not in memory that this manager has imported.
- */
-hamlyn_status hamlyn_open_initiator_window(hamlyn_initiator *initiator,
-                                           hamlyn_window **window,
-                                           hamlyn_error *error);
-
-/**
- * Opens a window on a part of an own area. HAMLYN_INVALID if the part does not lie in it, or if it changes hands (hamlyn_view_pieces).
- */
-hamlyn_status hamlyn_open_area_window(hamlyn_area *area,
-                                      uint64_t offset,
-                                      uint64_t length_bytes,
-                                      hamlyn_window **window,
-                                      hamlyn_error *error);
-
-/**
- * Tells where a window lies.
- */
-hamlyn_status hamlyn_get_window(hamlyn_window *window, hamlyn_window_info *info, hamlyn_error *error);
-
-/**
- * Copies bytes out of a window. Those that others write meanwhile come out old or new.
- */
-hamlyn_status hamlyn_read_window(hamlyn_window *window,
-                                 uint64_t offset,
-                                 void *into,
-                                 size_t length_bytes,
-                                 hamlyn_error *error);
-
-/**
- * Copies bytes into a window.
- */
-hamlyn_status hamlyn_write_window(hamlyn_window *window,
-                                  uint64_t offset,
-                                  const void *data,
-                                  size_t length_bytes,
-                                  hamlyn_error *error);
-
-/**
- * Changes the word at `offset`, a multiple of its width in the owner's area, and tells what it was.
- */
-hamlyn_status hamlyn_change_window(hamlyn_window *window,
-                                   uint64_t offset,
-                                   const hamlyn_atomic_change *change,
-                                   uint64_t *before,
-                                   hamlyn_error *error);
-
-/**
- * Closes a window: its memory is unmapped with the last one on it, and its import or area. Null is allowed.
- */
-hamlyn_status hamlyn_close_window(hamlyn_window *window, hamlyn_error *error);
-
-/**
  * How many notifications this manager's receivers have lost, because its queue was too short.
  */
 hamlyn_status hamlyn_notifications_lost(hamlyn_manager *manager, uint64_t *lost, hamlyn_error *error);
@@ -2267,51 +2156,6 @@ hamlyn_status hamlyn_get_subscriber_info(hamlyn_subscriber *subscriber,
  * Who publishes. HAMLYN_NOT_FOUND if its link ended long ago. No message may be held.
  */
 hamlyn_status hamlyn_publisher_peer(hamlyn_subscriber *subscriber, hamlyn_peer *peer, hamlyn_error *error);
-
-/**
- * Lets the peer of a link store into whole pages of the slot, over an area of HAMLYN_AREA_GRANTABLE, by itself. `ticket` is told what it takes
- * them up with. Copies the pages, and allocates as much.
- */
-hamlyn_status hamlyn_grant_pages(hamlyn_slot *slot,
-                                 uint64_t offset,
-                                 uint64_t length_bytes,
-                                 uint64_t link,
-                                 hamlyn_grant **grant,
-                                 hamlyn_grant_ticket *ticket,
-                                 hamlyn_error *error);
-
-/**
- * Ends a grant: when this has returned, nothing that its holder does changes the area any more. Copies the pages. If there is no memory for
- * that, the holder may still write: free some, and call this again. The handle is to be closed afterwards.
- */
-hamlyn_status hamlyn_revoke_grant(hamlyn_grant *grant,
-                                  hamlyn_error *error);
-
-/**
- * Closes the handle of a grant, which lasts until it is revoked or its slot is closed. Null is allowed.
- */
-hamlyn_status hamlyn_close_grant(hamlyn_grant *grant, hamlyn_error *error);
-
-/**
- * Takes up a grant: from now on messages of 512 bytes and more to that part of the slot are stored in place. There must be a link to its owner
- * (hamlyn_open_target makes one). Blocks for `wait_ns` at most.
- */
-hamlyn_status hamlyn_accept_grant(hamlyn_manager *manager,
-                                  const hamlyn_grant_ticket *ticket,
-                                  int64_t wait_ns,
-                                  hamlyn_error *error);
-
-/**
- * Lets go of a grant that was taken up: messages go as copies again. HAMLYN_NOT_FOUND if it was not there (any more).
- */
-hamlyn_status hamlyn_drop_grant(hamlyn_manager *manager,
-                                const hamlyn_grant_ticket *ticket,
-                                hamlyn_error *error);
-
-/**
- * How many grants were made and not taken back, and how many of others were taken up.
- */
-hamlyn_status hamlyn_grants(hamlyn_manager *manager, size_t *made, size_t *accepted, hamlyn_error *error);
 
 /**
  * Binds a group with a place of `place_bytes`, 0 to 2 GiB; 0 for a barrier. Its members are found when hamlyn_begin_group offers them. Null for
@@ -2900,7 +2744,7 @@ hamlyn_status hamlyn_take_member(hamlyn_group_sender *sender,
 
 /**
  * Opens access to what a ticket for fast mode names (hamlyn_fast_ticket). `landing_bytes` of memory are for what is read, enough for all reads
- * that are outstanding at a time; 0: 64 KiB. If this manager has imported the slot (hamlyn_import_slot), operations are made in its
+ * that are outstanding at a time; 0: 64 KiB. If this manager has attached the place (hamlyn_attach_region), operations are made in its
  * memory. Connects if need be, for which it blocks for `wait_ns` at most. Allocates.
  */
 hamlyn_status hamlyn_open_initiator(hamlyn_manager *manager,
@@ -3043,7 +2887,7 @@ hamlyn_status hamlyn_landed(hamlyn_initiator *initiator,
 
 /**
  * Reads bytes at `offset` of the ticket's place to where the program wants them, as many as the ticket has, and waits for them. What does
- * not come in imported memory comes in rounds of 64 KiB. After an error a part of the bytes may be there.
+ * not come in attached memory comes in rounds of 64 KiB. After an error a part of the bytes may be there.
  */
 hamlyn_status hamlyn_read(hamlyn_initiator *initiator,
                           uint64_t offset,
@@ -3124,7 +2968,7 @@ hamlyn_status hamlyn_give_back_chunk(hamlyn_pool *pool,
 hamlyn_status hamlyn_get_pool_info(hamlyn_pool *pool, hamlyn_pool_info *info, hamlyn_error *error);
 
 /**
- * Lets the peer of a link, on this host, fetch a pool once, with the number that `number` is told (hamlyn_fetch_pool); send it in a message.
+ * Lets the peer of a link, on this host, fetch a pool once, or with HAMLYN_ALL_LINKED every peer that is linked, with the number that `number` is told (hamlyn_fetch_pool); send it in a message.
  * It reads all of the pool, now and later, for as long as it likes: nothing that is ever in it is secret from it. HAMLYN_PEER_LOST if
  * the link is not up, HAMLYN_LIMIT or HAMLYN_SYSTEM if too much waits to be fetched. Does not block.
  */
@@ -3238,6 +3082,60 @@ hamlyn_status hamlyn_refusals(hamlyn_manager *manager, uint32_t reason, uint64_t
  * Says for people what a reason is. HAMLYN_NOT_FOUND if there is no such reason.
  */
 hamlyn_status hamlyn_refusal_text(uint32_t reason, char *text, size_t text_bytes, hamlyn_error *error);
+
+/**
+ * Lets the peer of a link, or with HAMLYN_ALL_LINKED every peer of this host that is linked, attach whole pages of the slot, over an area of
+ * HAMLYN_AREA_SHARED or HAMLYN_AREA_SPARSE; `access` is HAMLYN_REGION_READ_ONLY or HAMLYN_REGION_WRITABLE. `ticket` is given the ticket with
+ * which they attach it; one peer does so once. Allocates; copies the pages if they are not all of the area.
+ */
+hamlyn_status hamlyn_share_region(hamlyn_slot *slot,
+                                  uint64_t offset,
+                                  uint64_t length_bytes,
+                                  uint32_t access,
+                                  uint64_t link,
+                                  hamlyn_region **region,
+                                  hamlyn_region_ticket *ticket,
+                                  hamlyn_error *error);
+
+/**
+ * Ends a region: when this has returned, nothing that its holders do changes the area any more. Copies the pages that are there. If there is no
+ * memory for that, holders may still write: free some, and call this again. The handle is to be closed afterwards.
+ */
+hamlyn_status hamlyn_revoke_region(hamlyn_region *region,
+                                   hamlyn_error *error);
+
+/**
+ * Closes the handle of a region, which lasts until it is revoked or its slot is closed. Null is allowed.
+ */
+hamlyn_status hamlyn_close_region(hamlyn_region *region, hamlyn_error *error);
+
+/**
+ * Attaches a region of a peer. There must be a link to the peer (hamlyn_open_target makes one). From then on messages of 512 bytes and more to
+ * that part of the slot are stored in place, and initiators on it operate in memory if the slot grants HAMLYN_RIGHT_READ alone or everything.
+ * Blocks for `wait_ns` at most. Allocates.
+ */
+hamlyn_status hamlyn_attach_region(hamlyn_manager *manager,
+                                   const hamlyn_region_ticket *ticket,
+                                   int64_t wait_ns,
+                                   hamlyn_attached **attached,
+                                   hamlyn_error *error);
+
+/**
+ * HAMLYN_OK if an attached region still lasts and there is a link to its owner, otherwise HAMLYN_PEER_LOST. It may end right after the call.
+ */
+hamlyn_status hamlyn_check_attached(hamlyn_attached *attached,
+                                    hamlyn_error *error);
+
+/**
+ * Detaches a region: messages and operations go as packets again. Windows on it stay mapped until they are closed. Null is allowed.
+ */
+hamlyn_status hamlyn_close_attached(hamlyn_attached *attached,
+                                    hamlyn_error *error);
+
+/**
+ * How many regions are shared and not taken back, and how many of others are attached.
+ */
+hamlyn_status hamlyn_regions(hamlyn_manager *manager, size_t *shared, size_t *attached, hamlyn_error *error);
 
 /**
  * Binds a service. Null for `options`: the defaults. Allocates; does not block.
@@ -3433,10 +3331,9 @@ hamlyn_status hamlyn_slot_refusals(hamlyn_slot *slot,
                                    hamlyn_error *error);
 
 /**
- * Closes a slot: its tickets are worthless from now on, and its grants and its export are taken back. Null is allowed.
+ * Closes a slot: its tickets are worthless from now on, and its regions are taken back. Null is allowed.
  */
-hamlyn_status hamlyn_close_slot(hamlyn_slot *slot,
-                                hamlyn_error *error);
+hamlyn_status hamlyn_close_slot(hamlyn_slot *slot, hamlyn_error *error);
 
 /**
  * Tells the fields of a ticket, or that the bytes are none.
@@ -3815,6 +3712,66 @@ hamlyn_status hamlyn_await_any(hamlyn_manager *manager,
 hamlyn_status hamlyn_look_within(hamlyn_manager *manager,
                                  uint64_t span_ns,
                                  hamlyn_error *error);
+
+/**
+ * Opens a window on all of an attached region.
+ */
+hamlyn_status hamlyn_open_attached_window(hamlyn_attached *attached,
+                                          hamlyn_window **window,
+                                          hamlyn_error *error);
+
+/**
+ * Opens a window on the place of an initiator's ticket. HAMLYN_NOT_FOUND if that is in no region that this manager has attached.
+ */
+hamlyn_status hamlyn_open_initiator_window(hamlyn_initiator *initiator,
+                                           hamlyn_window **window,
+                                           hamlyn_error *error);
+
+/**
+ * Opens a window on a part of an own area. HAMLYN_INVALID if the part does not lie in it, or if it changes hands (hamlyn_view_pieces).
+ */
+hamlyn_status hamlyn_open_area_window(hamlyn_area *area,
+                                      uint64_t offset,
+                                      uint64_t length_bytes,
+                                      hamlyn_window **window,
+                                      hamlyn_error *error);
+
+/**
+ * Tells where a window lies.
+ */
+hamlyn_status hamlyn_get_window(hamlyn_window *window, hamlyn_window_info *info, hamlyn_error *error);
+
+/**
+ * Copies bytes out of a window. Those that others write meanwhile come out old or new.
+ */
+hamlyn_status hamlyn_read_window(hamlyn_window *window,
+                                 uint64_t offset,
+                                 void *into,
+                                 size_t length_bytes,
+                                 hamlyn_error *error);
+
+/**
+ * Copies bytes into a window.
+ */
+hamlyn_status hamlyn_write_window(hamlyn_window *window,
+                                  uint64_t offset,
+                                  const void *data,
+                                  size_t length_bytes,
+                                  hamlyn_error *error);
+
+/**
+ * Changes the word at `offset`, a multiple of its width in the owner's area, and tells what it was.
+ */
+hamlyn_status hamlyn_change_window(hamlyn_window *window,
+                                   uint64_t offset,
+                                   const hamlyn_atomic_change *change,
+                                   uint64_t *before,
+                                   hamlyn_error *error);
+
+/**
+ * Closes a window: its memory is unmapped with the last one on it, and its region or area. Null is allowed.
+ */
+hamlyn_status hamlyn_close_window(hamlyn_window *window, hamlyn_error *error);
 
 #ifdef __cplusplus
 }  // extern "C"

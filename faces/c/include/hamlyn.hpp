@@ -14,15 +14,16 @@
 //     hamlyn::manager me;
 //     me.connect_datagram("alice/inbox").send("hello");
 //
-// The lower layer is in hamlyn/lower.hpp, one-sided operations in hamlyn/one_sided.hpp, completion queues in hamlyn/completions.hpp, memory that is given to others in
-// hamlyn/granting.hpp, memory that changes hands in hamlyn/memory.hpp, and with C++20 coroutines on an event loop in hamlyn/coroutines.hpp; this header includes all.
+// The lower layer is in hamlyn/lower.hpp, one-sided operations in hamlyn/one_sided.hpp, completion queues in hamlyn/completions.hpp,
+// memory that is given to others in hamlyn/sharing.hpp, memory that changes hands in hamlyn/memory.hpp, and with C++20 coroutines on an event
+// loop in hamlyn/coroutines.hpp; this header includes all.
 
 #ifndef HAMLYN_HPP
 #define HAMLYN_HPP
 
 #include "hamlyn/completions.hpp"
 #include "hamlyn/core.hpp"
-#include "hamlyn/granting.hpp"
+#include "hamlyn/sharing.hpp"
 #include "hamlyn/loans.hpp"
 #include "hamlyn/lower.hpp"
 #include "hamlyn/manager.hpp"

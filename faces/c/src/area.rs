@@ -5,7 +5,7 @@
 
 use std::ffi::c_void;
 
-use hamlyn::export::{ExportableError, ExportableOptions};
+use hamlyn::region::{AreaError, SharedOptions};
 use hamlyn::{Area, NewSlot};
 
 use crate::boundary::{bytes, bytes_mut, call, room};
@@ -18,10 +18,10 @@ use crate::status::{Error, Failure, Status};
 
 /// Memory that only this program maps: for receiving and sending. The default.
 pub const AREA_PRIVATE: u32 = 0;
-/// Whole pages, parts of which may be granted to chosen peers (hamlyn_grant_pages).
-pub const AREA_GRANTABLE: u32 = 1;
-/// Whole pages, all of which any number of peers may be given (hamlyn_export_slot). They appear when they are touched.
-pub const AREA_EXPORTABLE: u32 = 2;
+/// Whole pages that may be shared with peers (hamlyn_share_region), present in full.
+pub const AREA_SHARED: u32 = 1;
+/// Whole pages that may be shared with peers. They appear when they are touched.
+pub const AREA_SPARSE: u32 = 2;
 
 /// Memory for messages. Other objects that use it keep it when its handle is closed.
 #[derive(Debug)]
@@ -31,11 +31,11 @@ pub struct AreaHandle {
 
 kind!(AreaHandle, Area, 16, "area");
 
-impl From<ExportableError> for Failure {
-    fn from(error: ExportableError) -> Self {
+impl From<AreaError> for Failure {
+    fn from(error: AreaError) -> Self {
         let status = match &error {
-            ExportableError::Length(_) | ExportableError::Address(_) => Status::Invalid,
-            ExportableError::Occupied { .. } => Status::Taken,
+            AreaError::Length(_) | AreaError::Address(_) => Status::Invalid,
+            AreaError::Occupied { .. } => Status::Taken,
             _ => Status::System,
         };
         Self::of(status, &error)
@@ -54,7 +54,7 @@ fn outside(error: impl std::fmt::Display) -> Failure {
     Failure::of(Status::Invalid, &error)
 }
 
-/// Allocates an area, zeroed: HAMLYN_AREA_PRIVATE, HAMLYN_AREA_GRANTABLE or HAMLYN_AREA_EXPORTABLE; the last two are rounded up to whole
+/// Allocates an area, zeroed: HAMLYN_AREA_PRIVATE, HAMLYN_AREA_SHARED or HAMLYN_AREA_SPARSE; the last two are rounded up to whole
 /// pages. HAMLYN_SYSTEM if there is no memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_allocate_area(
@@ -69,11 +69,11 @@ pub unsafe extern "C" fn hamlyn_allocate_area(
         let is_shared = manager_is_shared(manager)?;
         let made = with_interface!(manager, interface => match area_kind {
             AREA_PRIVATE => Ok(interface.allocate(length_bytes)?),
-            AREA_GRANTABLE => Ok(interface.allocate_shared(length_bytes)?),
-            AREA_EXPORTABLE => Ok(Area::exportable(ExportableOptions { length_bytes, address: None })?),
+            AREA_SHARED => Ok(Area::shared(SharedOptions::reserved(length_bytes))?),
+            AREA_SPARSE => Ok(Area::shared(SharedOptions::sparse(length_bytes))?),
             _ => Err(Failure::new(
                 Status::Invalid,
-                "the kind of area is none of HAMLYN_AREA_PRIVATE, HAMLYN_AREA_GRANTABLE and HAMLYN_AREA_EXPORTABLE",
+                "the kind of area is none of HAMLYN_AREA_PRIVATE, HAMLYN_AREA_SHARED and HAMLYN_AREA_SPARSE",
             )),
         })?;
         place.put(handle::make(made, is_shared));
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn hamlyn_allocate_area(
     })
 }
 
-/// Allocates an area of HAMLYN_AREA_EXPORTABLE at a chosen address, a multiple of 4,096: for programs whose peers map it at the same one.
+/// Allocates an area of HAMLYN_AREA_SPARSE at a chosen address, a multiple of 4,096: for programs whose peers map it at the same one.
 /// HAMLYN_TAKEN if something is mapped in that range already, which stays as it is. HAMLYN_SYSTEM if there is no memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_allocate_area_at(
@@ -101,9 +101,9 @@ pub unsafe extern "C" fn hamlyn_allocate_area_at(
         }
         let is_shared = manager_is_shared(manager)?;
         let address = Some(address.addr());
-        let made = Area::exportable(ExportableOptions {
-            length_bytes,
+        let made = Area::shared(SharedOptions {
             address,
+            ..SharedOptions::sparse(length_bytes)
         })?;
         place.put(handle::make(made, is_shared));
         Ok(())

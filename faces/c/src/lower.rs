@@ -106,9 +106,8 @@ const _: () = {
     passes::<Made<Threads, hamlyn::engine::terminus::TerminusId>>();
     passes::<Made<Threads, hamlyn::Target>>();
     passes::<Made<Threads, hamlyn::one_sided::Initiator>>();
-    passes::<Made<Threads, hamlyn::Export>>();
-    passes::<Made<Threads, hamlyn::Import>>();
-    passes::<Made<Threads, hamlyn::Grant>>();
+    passes::<Made<Threads, hamlyn::Region>>();
+    passes::<Made<Threads, hamlyn::Attached>>();
     passes::<hamlyn::Area>();
     passes::<crate::handover::Handover>();
 };

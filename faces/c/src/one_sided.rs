@@ -154,7 +154,7 @@ impl From<OperationError> for Failure {
 }
 
 /// Opens access to what a ticket for fast mode names (hamlyn_fast_ticket). `landing_bytes` of memory are for what is read, enough for all reads
-/// that are outstanding at a time; 0: 64 KiB. If this manager has imported the slot (hamlyn_import_slot), operations are made in its
+/// that are outstanding at a time; 0: 64 KiB. If this manager has attached the place (hamlyn_attach_region), operations are made in its
 /// memory. Connects if need be, for which it blocks for `wait_ns` at most. Allocates.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_open_initiator(
@@ -428,7 +428,7 @@ pub unsafe extern "C" fn hamlyn_landed(
 }
 
 /// Reads bytes at `offset` of the ticket's place to where the program wants them, as many as the ticket has, and waits for them. What does
-/// not come in imported memory comes in rounds of 64 KiB. After an error a part of the bytes may be there.
+/// not come in attached memory comes in rounds of 64 KiB. After an error a part of the bytes may be there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_read(
     initiator: *mut InitiatorHandle,

@@ -10,6 +10,7 @@ use crate::boundary::{bytes_mut, call, room, wait_of};
 use crate::handle::{self, kind};
 use crate::lower::with_interface;
 use crate::manager::ManagerHandle;
+use crate::region::holders_of;
 use crate::status::{Error, Failure, Status};
 
 /// A pool of this program's. Any thread may use it, one at a time.
@@ -169,7 +170,7 @@ pub unsafe extern "C" fn hamlyn_get_pool_info(
     })
 }
 
-/// Lets the peer of a link, on this host, fetch a pool once, with the number that `number` is told (hamlyn_fetch_pool); send it in a message.
+/// Lets the peer of a link, on this host, fetch a pool once, or with HAMLYN_ALL_LINKED every peer that is linked, with the number that `number` is told (hamlyn_fetch_pool); send it in a message.
 /// It reads all of the pool, now and later, for as long as it likes: nothing that is ever in it is secret from it. HAMLYN_PEER_LOST if
 /// the link is not up, HAMLYN_LIMIT or HAMLYN_SYSTEM if too much waits to be fetched. Does not block.
 #[unsafe(no_mangle)]
@@ -184,7 +185,7 @@ pub unsafe extern "C" fn hamlyn_show_pool(
         let place = room("the place for the number", number)?;
         handle::with(pool, |OwnPool { pool, .. }| {
             place.put(with_interface!(manager, interface => {
-                Ok(interface.show_pool(pool, LinkId::from_bits(link))?)
+                Ok(interface.show_pool(pool, holders_of(link))?)
             })?);
             Ok(())
         })
@@ -231,7 +232,7 @@ pub unsafe extern "C" fn hamlyn_fetch_pool(
                 "the peer that shows the pool is not known: the link has ended long ago",
             ))?;
             let fetched = interface.fetch_pool(peer.interface, number, wait_of(wait_ns));
-            Ok(fetched.map_err(hamlyn::ConnectError::from)?)
+            Ok(fetched?)
         })?;
         place.put(handle::make_for_any_thread(fetched));
         Ok(())

@@ -48,7 +48,7 @@ pub enum Refusal {
     RefusedBadMetadata = 15,
     /// The place is in the application's hands.
     RefusedPlaceInUse = 16,
-    /// The packet says that its data were placed, but its sender has no grant for all of that place.
+    /// The packet says that its data were placed, but it does not lie in a region that its sender may write.
     RefusedNotGranted = 17,
     /// A request whose data or metadata are not those of its kind.
     RefusedBadRequest = 18,

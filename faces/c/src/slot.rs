@@ -255,7 +255,7 @@ pub struct SlotInfo {
     pub entries: u32,
     /// Bits of its accumulators.
     pub counting_bits: u32,
-    /// Grants that are in force.
+    /// Regions that are shared.
     pub grants: u32,
     /// Not 0: it was revoked.
     pub revoked: u32,
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn hamlyn_slot_refusals(
     })
 }
 
-/// Closes a slot: its tickets are worthless from now on, and its grants and its export are taken back. Null is allowed.
+/// Closes a slot: its tickets are worthless from now on, and its regions are taken back. Null is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_close_slot(slot: *mut SlotHandle, error: *mut Error) -> Status {
     call(error, || {

@@ -113,9 +113,8 @@ fn of_host(error: &HostError) -> Status {
         | HostError::Network(_) => Status::Invalid,
         HostError::LinksFull { .. }
         | HostError::OffersFull { .. }
-        | HostError::LendingsFull { .. }
-        | HostError::LendingsShare { .. }
-        | HostError::ExportsFull { .. } => Status::Limit,
+        | HostError::RegionsFull { .. }
+        | HostError::RegionsShare { .. } => Status::Limit,
         HostError::Forked => Status::BadHandle,
         _ => Status::System,
     }
@@ -180,7 +179,7 @@ fn of_reach(error: &hamlyn::host::ConnectError) -> Status {
         Reach::Absent { .. }
         | Reach::Gone { .. }
         | Reach::NotOffered { .. }
-        | Reach::NotLent { .. }
+        | Reach::NotShared { .. }
         | Reach::AbsentHere { .. }
         | Reach::OtherName { .. }
         | Reach::SameName { .. } => Status::NotFound,

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use hamlyn_c::{
-    completions, datagram, entry, event, export, figures, grant, links, loans, mailbox, member,
-    one_sided, options, peer, queue, service, slot, status, stream, target, ticket, waiting,
+    completions, datagram, entry, event, figures, links, loans, mailbox, member, one_sided,
+    options, peer, queue, region, service, slot, status, stream, target, ticket, waiting, window,
 };
 
 fn header() -> String {
@@ -84,9 +84,8 @@ fn structures_are_laid_out_alike() {
         "hamlyn_source": waiting::Source { kind, handle }
         "hamlyn_atomic_change": one_sided::AtomicChange { change, bits, operand, expected }
         "hamlyn_strided": one_sided::Strided { offset, stride_bytes, piece_bytes, pieces }
-        "hamlyn_export_ticket": export::ExportTicket { bytes }
-        "hamlyn_window_info": export::WindowInfo { data, length_bytes, is_writable, lasts }
-        "hamlyn_grant_ticket": grant::GrantTicket { bytes }
+        "hamlyn_region_ticket": region::RegionTicket { bytes }
+        "hamlyn_window_info": window::WindowInfo { data, length_bytes, is_writable, lasts }
         "hamlyn_message": datagram::Message { data, length_bytes }
         "hamlyn_peer": peer::Peer { node, user, group, process, interface_number, link }
         "hamlyn_ticket": ticket::Ticket { bytes }

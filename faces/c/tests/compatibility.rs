@@ -20,7 +20,7 @@ use support::{all_passed_with, start_with_libraries};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Versions with programs.
-const BEFORE: [&str; 1] = ["0.1"];
+const BEFORE: [&str; 1] = ["0.2"];
 
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -52,8 +52,7 @@ fn call(declaration: &str, kinds: &[&str]) -> Option<String> {
             (_, "const char *") => "\"forked/inbox\"".to_owned(),
             // The library checks these before the handle.
             (_, "const hamlyn_ticket *") => "&a_ticket".to_owned(),
-            (_, "const hamlyn_export_ticket *") => "&an_export".to_owned(),
-            (_, "const hamlyn_grant_ticket *") => "&a_grant".to_owned(),
+            (_, "const hamlyn_region_ticket *") => "&a_region".to_owned(),
             (_, "const hamlyn_piece *") => "&a_piece".to_owned(),
             (_, "const hamlyn_member *") => "&a_member".to_owned(),
             (_, "const hamlyn_seed *") => "&a_seed".to_owned(),

@@ -111,7 +111,7 @@ fn the_shared_library_has_names_and_versions() {
     assert!(all.len() > 50);
     let versioned: BTreeSet<String> = all
         .iter()
-        .map(|name| format!("{name}@@HAMLYN_0.1"))
+        .map(|name| format!("{name}@@HAMLYN_0.2"))
         .collect();
     let mut found = exported(&library, &["--with-symbol-versions"]);
     // The version itself is one, too.

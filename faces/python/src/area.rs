@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hamlyn::export::ExportableOptions;
+use hamlyn::region::SharedOptions;
 use hamlyn::{NewSlot, Session};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -159,23 +159,23 @@ pub(crate) fn allocate(
         ));
     }
     let area = match kind {
-        "private" | "grantable" if address.is_some() => {
+        "private" | "shared" if address.is_some() => {
             return Err(PyValueError::new_err(
-                "only an area whose kind is \"exportable\" is allocated at a chosen address",
+                "only an area whose kind is \"sparse\" is allocated at a chosen address",
             ));
         }
         "private" => interface.allocate(length_bytes).map_err(Failure::from)?,
-        "grantable" => interface
-            .allocate_shared(length_bytes)
-            .map_err(Failure::from)?,
-        "exportable" => hamlyn::Area::exportable(ExportableOptions {
-            length_bytes,
+        "shared" => {
+            hamlyn::Area::shared(SharedOptions::reserved(length_bytes)).map_err(Failure::from)?
+        }
+        "sparse" => hamlyn::Area::shared(SharedOptions {
             address,
+            ..SharedOptions::sparse(length_bytes)
         })
         .map_err(Failure::from)?,
         _ => {
             return Err(PyValueError::new_err(format!(
-                "the kind of an area is \"private\", \"grantable\" or \"exportable\"; not {kind:?}"
+                "the kind of an area is \"private\", \"shared\" or \"sparse\"; not {kind:?}"
             )));
         }
     };

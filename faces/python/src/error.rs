@@ -154,7 +154,7 @@ fn of_send(error: &SendError) -> Kind {
 fn of_reach(error: &hamlyn::host::ConnectError) -> Kind {
     use hamlyn::host::ConnectError as Reach;
     match error {
-        Reach::Absent { .. } | Reach::NotOffered { .. } | Reach::NotLent { .. } => Kind::NotFound,
+        Reach::Absent { .. } | Reach::NotOffered { .. } | Reach::NotShared { .. } => Kind::NotFound,
         Reach::UnknownHost { .. } | Reach::NoNetwork { .. } => Kind::NotFound,
         Reach::AbsentHere { .. } | Reach::OtherName { .. } | Reach::SameName { .. } => {
             Kind::NotFound

@@ -71,7 +71,7 @@ impl SlotInfo {
         }
     }
 
-    /// Grants that are in force.
+    /// Regions that are shared.
     #[getter]
     fn grants(&self) -> usize {
         self.0.grants

@@ -13,11 +13,9 @@ use crate::area::{Area, allocate};
 use crate::completions::CompletionQueue;
 use crate::connecting;
 use crate::error::{Failure, Kind};
-use crate::export::{Export, ExportTicket, Import};
 use crate::fencing::{self, Linked, link_of};
 use crate::figures::{ConnectionState, SlotInfo};
 use crate::gate::Guarded;
-use crate::grant::{Grant, GrantTicket};
 use crate::handover::{self, HandoverReader};
 use crate::manager::Manager;
 use crate::number;
@@ -25,6 +23,7 @@ use crate::one_sided::{Initiator, UNANSWERED};
 use crate::operation::CompletionCounter;
 use crate::peer::Peer;
 use crate::pool::{self, Pool, PoolOwner};
+use crate::region::{Attached, Region, RegionTicket};
 use crate::sending::{self, Beside, SendHandle, Sent, Way};
 use crate::slot::{Notification, Queue, Slot, Target, mode_of, receive_many, rights_of};
 use crate::terminus::{self, Terminus};
@@ -85,8 +84,8 @@ impl Interface {
         self.owner.clone_ref(py)
     }
 
-    /// Memory, zeroed. `kind`: "private"; "grantable" to chosen peers, in whole pages; or "exportable", in whole pages, which appear when they
-    /// are touched. The last two are rounded up. An "exportable" one may lie at a chosen `address`, a multiple of 4,096: for programs whose
+    /// Memory, zeroed. `kind`: "private"; "shared", of which peers may be given regions; or "sparse", the same, with pages that appear when they
+    /// are touched. The last two are rounded up to whole pages. A "sparse" one may lie at a chosen `address`, a multiple of 4,096: for programs whose
     /// peers map it at the same one. Taken if something is mapped in that range already, which stays as it is.
     #[pyo3(signature = (length, kind="private", *, address=None))]
     fn allocate(
@@ -591,96 +590,54 @@ impl Interface {
         Initiator::open(owner, &self.manager, target, landing_bytes)
     }
 
-    /// Lets a peer store into whole pages of a slot by itself; the slot is over an area that is "grantable". Copies the pages.
-    #[pyo3(signature = (slot, peer, offset=0, length=None))]
-    fn grant_pages(
+    /// Lets a peer, or every peer of this host that is linked, attach whole pages of a slot over an area that is "shared" or "sparse". `access`:
+    /// "write" needs a slot with that right, and "read" one with that right alone. Copies the pages unless they are all of the area.
+    #[pyo3(signature = (slot, peer=None, offset=0, length=None, *, access="write"))]
+    fn share(
         &self,
         py: Python<'_>,
         slot: &Slot,
-        peer: &Peer,
+        peer: Option<&Peer>,
         #[pyo3(from_py_with = number::offset)] offset: u64,
         #[pyo3(from_py_with = number::length)] length: Option<u64>,
-    ) -> PyResult<Grant> {
-        Grant::make(py, &self.manager, slot, peer, offset, length)
+        access: &str,
+    ) -> PyResult<Region> {
+        Region::make(py, &self.manager, slot, peer, (offset, length), access)
     }
 
-    /// Takes up a grant: from now on messages of 512 bytes and more to that part of the slot are stored in place. There must be a link to its
-    /// owner, which `target` makes.
+    /// Attaches a region of a peer: messages of 512 bytes and more to that part of its slot are stored in place, and initiators on it operate in
+    /// memory if the slot grants "read" or "all". There must be a link to its owner, which `target` makes. A region that is attached already is
+    /// returned once more.
     #[pyo3(signature = (ticket, timeout=None))]
-    fn accept_grant(
+    fn attach(
         &self,
         py: Python<'_>,
-        ticket: &GrantTicket,
+        ticket: &RegionTicket,
         timeout: Option<Timeout>,
     ) -> PyResult<Py<PyAny>> {
-        connecting::wait(self.owner.bind(py), ticket.accepting(), timeout)
+        connecting::wait(self.owner.bind(py), Attached::attaching(ticket), timeout)
     }
 
-    /// As `accept_grant`, awaited: see `Manager.connect_datagram_async`. What a task had taken up before it was cancelled stays taken up.
+    /// As `attach`, awaited: see `Manager.connect_datagram_async`.
     #[pyo3(signature = (ticket, timeout=None))]
-    fn accept_grant_async<'py>(
+    fn attach_async<'py>(
         &self,
         py: Python<'py>,
-        ticket: &GrantTicket,
+        ticket: &RegionTicket,
         timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        connecting::begin(self.owner.bind(py), ticket.accepting(), timeout)
+        connecting::begin(self.owner.bind(py), Attached::attaching(ticket), timeout)
     }
 
-    /// Lets go of a grant that was taken up: messages go as copies again. False if it was not there, or not any more.
-    fn drop_grant(&self, ticket: &GrantTicket) -> PyResult<bool> {
-        ticket.drop_grant(&self.manager)
-    }
-
-    /// Grants of this interface that were made and not taken back.
+    /// Regions of this interface whose memory was not taken back yet.
     #[getter]
-    fn grants_made(&self) -> PyResult<usize> {
-        Ok(self.manager.enter()?.session().grants_made())
+    fn regions_shared(&self) -> PyResult<usize> {
+        Ok(self.manager.enter()?.session().regions_shared())
     }
 
-    /// Grants of others that were taken up.
+    /// Regions of others that are attached.
     #[getter]
-    fn grants_accepted(&self) -> PyResult<usize> {
-        Ok(self.manager.enter()?.session().grants_accepted())
-    }
-
-    /// Lets peers map all memory of a slot, which is over all of an area that is "exportable", with the rights "read" or "all".
-    fn export_slot(&self, slot: &Slot) -> PyResult<Export> {
-        Export::make(&self.manager, slot)
-    }
-
-    /// Maps the memory of a slot that a peer exports. There must be a link to its owner, which `target` makes. What is taken up already is given
-    /// once more.
-    #[pyo3(signature = (ticket, timeout=None))]
-    fn import_slot(
-        &self,
-        py: Python<'_>,
-        ticket: &ExportTicket,
-        timeout: Option<Timeout>,
-    ) -> PyResult<Py<PyAny>> {
-        connecting::wait(self.owner.bind(py), Import::importing(ticket), timeout)
-    }
-
-    /// As `import_slot`, awaited: see `Manager.connect_datagram_async`.
-    #[pyo3(signature = (ticket, timeout=None))]
-    fn import_slot_async<'py>(
-        &self,
-        py: Python<'py>,
-        ticket: &ExportTicket,
-        timeout: Option<Timeout>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        connecting::begin(self.owner.bind(py), Import::importing(ticket), timeout)
-    }
-
-    /// Exports whose memory was not taken back yet.
-    #[getter]
-    fn exports_made(&self) -> PyResult<usize> {
-        Ok(self.manager.enter()?.session().exports_made())
-    }
-
-    /// Areas of others that are imported.
-    #[getter]
-    fn imports(&self) -> PyResult<usize> {
-        Ok(self.manager.enter()?.session().imports())
+    fn regions_attached(&self) -> PyResult<usize> {
+        Ok(self.manager.enter()?.session().regions_attached())
     }
 }

@@ -319,7 +319,9 @@ pub(crate) enum PoolOwner<'py> {
 pub(crate) fn show(manager: &Arc<Guarded<Handle>>, pool: &Pool, peer: &Peer) -> PyResult<u64> {
     let entered = manager.enter()?;
     let pool = pool.0.enter()?;
-    let shown = entered.session().show_pool(&pool, peer.identity.link);
+    let shown = entered
+        .session()
+        .show_pool(&pool, hamlyn::Holders::One(peer.identity.link));
     Ok(shown.map_err(Failure::from)?)
 }
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hamlyn::DirectWindow;
-use hamlyn::export::OutOfRange;
 use hamlyn::one_sided::Atomic;
+use hamlyn::region::OutOfRange;
 use pyo3::exceptions::{PyBufferError, PyIndexError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -40,8 +40,8 @@ impl Closing for Opened {
 }
 
 /// Memory that is mapped here and that others may write at any time: a part of an area, or memory of a peer that was imported. Any number
-/// of threads may use it. When the export ends, calls raise PeerGone. Opened with `trust_peers`, it has the buffer protocol
-/// (`memoryview`, `numpy.frombuffer`): its views show the memory itself, also what others write, and one that outlives the export shows what
+/// of threads may use it. When the region ends, calls raise PeerGone. Opened with `trust_peers`, it has the buffer protocol
+/// (`memoryview`, `numpy.frombuffer`): its views show the memory itself, also what others write, and one that outlives the region shows what
 /// is not the owner's any more, so look at `lasts`.
 #[pyclass(frozen, module = "hamlyn")]
 pub(crate) struct Window {
@@ -63,7 +63,7 @@ const CLOSED: NotDone = NotDone::Otherwise(Failure::new(
 ));
 const ENDED: NotDone = NotDone::Otherwise(Failure::new(
     Kind::PeerGone,
-    "the export of this memory has ended: its owner has revoked it, or is gone, or it was let go here; what was written just now may have reached nobody",
+    "the region has ended: its owner has revoked it, or is gone, or it was detached here; what was written just now may have reached nobody",
 ));
 const READ_ONLY: NotDone = NotDone::Otherwise(Failure::new(
     Kind::Refused,

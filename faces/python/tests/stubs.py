@@ -103,10 +103,8 @@ class World:
         pool, counter = hamlyn.Pool(1024, 4), hamlyn.CompletionCounter()
         number = below.show_pool(pool, event.peer)
         shared = me.interface.fetch_pool(slot.ticket(), number, WAIT, trust_peers=True)
-        granted = below.open_slot(below.allocate(4096, "grantable"))
-        grant = below.grant_pages(granted, event.peer)
-        exportable = below.open_slot(below.allocate(4096, "exportable"), rights="all")
-        export = below.export_slot(exportable)
+        shared_slot = below.open_slot(below.allocate(4096, "shared"), rights="all")
+        region = below.share(shared_slot)
         mine = me.interface
         terminus = mine.open_terminus()
         self.objects: dict[str, Any] = {
@@ -145,8 +143,7 @@ class World:
             "Terminus": terminus,
             "SendHandle": mine.send_msg(target, b"message", timeout=WAIT),
             "Notification": below.rcv(queue, WAIT),
-            "GrantTicket": grant.ticket,
-            "ExportTicket": export.ticket,
+            "RegionTicket": region.ticket,
             "Ticket": slot.ticket(),
             "Member": hamlyn.Manager.bind_group(alice, "other", 64).begin(),
             "Window": area.window(),
@@ -155,7 +152,7 @@ class World:
             "OutgoingMessage": hamlyn.OutgoingMessage(b"outgoing"),
         }
         # Objects that others of them need.
-        self.kept = [alice, export, grant, exportable, granted]
+        self.kept = [alice, region, shared_slot]
 
     def plain(self, name: str, annotation: str) -> Any:
         """A value with which a call comes as far as its other arguments."""

@@ -387,36 +387,31 @@ def test_what_cannot_be_connected_to() -> None:
 def test_what_a_peer_has_is_fetched() -> None:
     async def main() -> None:
         with hamlyn.open("alice") as alice, hamlyn.open() as me, hamlyn.open() as stranger:
-            areas = [alice.interface.allocate(4096, kind) for kind in ("grantable", "exportable")]
-            granted, exported = (alice.interface.open_slot(area, rights="all") for area in areas)
-            owner = me.interface.peer_of(me.interface.target(granted.ticket(), WAIT))
+            area = alice.interface.allocate(4096, "sparse")
+            slot = alice.interface.open_slot(area, rights="all")
+            owner = me.interface.peer_of(me.interface.target(slot.ticket(), WAIT))
             peer = alice.next_event(WAIT).peer
             assert owner is not None and peer is not None
-            export = alice.interface.export_slot(exported)
-            with pytest.raises(hamlyn.NotFound, match="no link"):
-                await stranger.interface.import_slot_async(export.ticket, WAIT)
-            with alice.interface.grant_pages(granted, peer) as grant:
+            with alice.interface.share(slot) as region:
                 with pytest.raises(hamlyn.NotFound, match="no link"):
-                    await stranger.interface.accept_grant_async(grant.ticket, WAIT)
+                    await stranger.interface.attach_async(region.ticket, WAIT)
                 pool = hamlyn.Pool(64, 1)
                 number = alice.interface.show_pool(pool, peer)
-                accepted, imported, shared = await asyncio.gather(
-                    me.interface.accept_grant_async(grant.ticket, WAIT),
-                    me.interface.import_slot_async(export.ticket, WAIT),
+                attached, shared = await asyncio.gather(
+                    me.interface.attach_async(region.ticket, WAIT),
                     me.interface.fetch_pool_async(owner, number, WAIT, trust_peers=True),
                 )
-                assert accepted is None and me.interface.grants_accepted == 1
-                imported.window().write(8, b"imported")
-                assert areas[1].read(8, 8) == b"imported"
+                assert me.interface.regions_attached == 1
+                attached.window().write(8, b"attached")
+                assert area.read(8, 8) == b"attached"
                 assert len(memoryview(shared)) == len(shared)
             # Not there any more, or fetched before.
             with pytest.raises(hamlyn.NotFound):
-                await me.interface.accept_grant_async(grant.ticket, WAIT)
+                await me.interface.attach_async(region.ticket, WAIT)
             with pytest.raises(hamlyn.NotFound):
                 await me.interface.fetch_pool_async(owner, number, WAIT)
-            for call in (me.interface.accept_grant_async, me.interface.import_slot_async):
-                with pytest.raises(TypeError):
-                    call(granted.ticket())  # type: ignore[arg-type]
+            with pytest.raises(TypeError):
+                me.interface.attach_async(slot.ticket())  # type: ignore[arg-type]
             with pytest.raises(TypeError):
                 me.interface.fetch_pool_async(5, number)  # type: ignore[arg-type]
 

@@ -134,28 +134,27 @@ def test_loans(pair) -> None:
     check(act, 10_000, 1000)
 
 
-def test_windows_exports_and_grants(pair) -> None:
+def test_windows_and_regions(pair) -> None:
     alice, me = pair
-    area = alice.interface.allocate(4096, "exportable")
+    area = alice.interface.allocate(4096, "sparse")
     slot = alice.interface.open_slot(area, rights="all")
-    granted = alice.interface.open_slot(alice.interface.allocate(4096, "grantable"))
+    pages = alice.interface.open_slot(alice.interface.allocate(4096, "shared"))
     me.interface.target(slot.ticket(), WAIT)
     peer = alice.next_event(WAIT).peer
     descriptors = []
 
     def act() -> None:
-        with alice.interface.export_slot(slot) as export:
-            imported = me.interface.import_slot(export.ticket, WAIT)
-            window = imported.window(trust_peers=True)
+        with alice.interface.share(slot) as region:
+            attached = me.interface.attach(region.ticket, WAIT)
+            window = attached.window(trust_peers=True)
             with memoryview(window) as view:
                 view[:5] = b"hello"
             assert bytes(window)[:5] == b"hello" == area.window().read(0, 5)
         with pytest.raises(hamlyn.PeerGone):
             window.read(0, 5)
-        imported.close()
-        with alice.interface.grant_pages(granted, peer) as grant:
-            me.interface.accept_grant(grant.ticket, WAIT)
-            assert me.interface.drop_grant(grant.ticket)
+        attached.close()
+        with alice.interface.share(pages, peer) as region, me.interface.attach(region.ticket, WAIT) as attached:
+            assert attached.lasts
         descriptors.append(len(os.listdir("/proc/self/fd")))
 
     check(act, 1000, 1000)

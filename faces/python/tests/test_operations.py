@@ -362,13 +362,13 @@ def test_another_thread_and_ctrl_c() -> None:
         assert not read.is_done and memory.outstanding == 1
 
 
-def test_in_memory_that_is_exported() -> None:
+def test_in_an_attached_region() -> None:
     with hamlyn.open("alice") as alice, hamlyn.open() as me:
-        area = alice.interface.allocate(4096, "exportable")
+        area = alice.interface.allocate(4096, "sparse")
         slot = alice.interface.open_slot(area, rights="all")
-        export = alice.interface.export_slot(slot)
+        region = alice.interface.share(slot)
         target = me.interface.target(slot.ticket(), WAIT)
-        me.interface.import_slot(export.ticket, WAIT)
+        me.interface.attach(region.ticket, WAIT)
         memory = me.interface.open_initiator(target)
         put = memory.begin_put(8, b"at once.", WAIT)
         assert put.is_done

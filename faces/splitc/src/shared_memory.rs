@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
 use hamlyn::Area;
-use hamlyn::export::{ExportableError, ExportableOptions};
+use hamlyn::region::{AreaError, SharedOptions};
 use hamlyn_splitc::{DirectMemory, Error, SharedMemory};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
@@ -78,10 +78,10 @@ impl Division {
 }
 
 /// The segment of this processor.
-pub(crate) fn segment(memory_bytes: u64) -> Result<SharedMemory, ExportableError> {
-    let area = Area::exportable(ExportableOptions {
-        length_bytes: memory_bytes,
+pub(crate) fn segment(memory_bytes: u64) -> Result<SharedMemory, AreaError> {
+    let area = Area::shared(SharedOptions {
         address: Some(SEGMENT_ADDRESS),
+        ..SharedOptions::sparse(memory_bytes)
     })?;
     // Mapped until the process ends, as its stack may lie there.
     std::mem::forget(area.clone());
@@ -97,9 +97,7 @@ pub(crate) fn segment(memory_bytes: u64) -> Result<SharedMemory, ExportableError
 /// # Safety
 ///
 /// The range is static data of the program, to which no Rust code has references, and no other thread runs.
-pub(crate) unsafe fn static_data(
-    data: Range<usize>,
-) -> Result<Option<SharedMemory>, ExportableError> {
+pub(crate) unsafe fn static_data(data: Range<usize>) -> Result<Option<SharedMemory>, AreaError> {
     let start = data.start / PAGE_BYTES * PAGE_BYTES;
     let end = data.end.next_multiple_of(PAGE_BYTES);
     if data.start == 0 || start >= end {

@@ -112,7 +112,7 @@ unsafe fn start(data: std::ops::Range<usize>) -> Result<Division, String> {
     map_state().map_err(|error| {
         format!("the addresses of the runtime are occupied ({error}): run the program without tools that map memory there")
     })?;
-    let shared = |error| text(Error::Exportable(error));
+    let shared = |error| text(Error::Area(error));
     // Before the interface has threads.
     // SAFETY: the caller's promise.
     let data = unsafe { static_data(data) }.map_err(shared)?;

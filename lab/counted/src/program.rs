@@ -9,7 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::{Manager, ManagerOptions, Message, NewPort, NewSlot, Port, Queue, Session, Slot};
+use hamlyn::region::SharedOptions;
+use hamlyn::{
+    Access, Area, Holders, Manager, ManagerOptions, Message, NewPort, NewSlot, Port, Queue,
+    Session, Slot,
+};
 use hamlyn::{Target, Wait, datagram, mailbox, stream, tagged_write};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +34,7 @@ pub enum Counted {
     Copied64,
     /// In fast mode, 4 KiB.
     Copied4096,
-    /// In fast mode, 4 KiB that the sender stores into pages that it was granted.
+    /// In fast mode, 4 KiB that the sender stores into a region that it attached.
     Direct4096,
     /// To a port, without bytes.
     PortNull,
@@ -222,7 +226,7 @@ impl<'a, const BYTES: usize> Raw<'a, BYTES> {
 
     fn open(mut sending: Session<'a>, mut receiving: Session<'a>, is_direct: bool) -> Result<Self> {
         let area = if is_direct {
-            receiving.allocate_shared(Self::AREA_BYTES)?
+            Area::shared(SharedOptions::reserved(Self::AREA_BYTES))?
         } else {
             receiving.allocate(Self::AREA_BYTES)?
         };
@@ -243,8 +247,11 @@ impl<'a, const BYTES: usize> Raw<'a, BYTES> {
     fn grant(&mut self) -> Result<()> {
         let (link, _) = self.receiving.peers().next().context("no peer")?;
         let range = 0..Self::AREA_BYTES;
-        let grant = self.receiving.grant(&self.slot, range, link)?;
-        self.sending.accept_grant(&grant.ticket(), GROWTH)?;
+        let holders = Holders::One(link);
+        let region = self
+            .receiving
+            .share(&self.slot, range, Access::Writable, holders)?;
+        self.sending.attach(&region.ticket(), GROWTH)?;
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ const FACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../faces/c");
 /// cells, takes 59 and 150 fewer; to look there first takes up to 110 of a packet that does not
 /// (decision 48). Since then a program of its own is counted, in which the
 /// compiler made up to four more of a receive. Ports took 8 of a send of 4 KiB, as a packet is asked
-/// whether it goes to one, and 34 of one to granted pages, which are a slot's (decision 49). Copies have one more to spare, as the C
+/// whether it goes to one, and 34 of one to a region, which is a slot's (decision 49). Copies have one more to spare, as the C
 /// library copies differently on different processors.
 const MOST: [(&str, f64, f64); 11] = [
     ("fast_mode", 67.8, 92.6),

@@ -51,9 +51,8 @@ fn obeys_the_rules(message: &Message, length: usize) {
         | Message::NotOffered
         | Message::Mapped
         | Message::Sealed
-        | Message::Claim { .. }
-        | Message::Lent { .. }
-        | Message::Exported { .. } => {}
+        | Message::Fetch { .. }
+        | Message::Region { .. } => {}
     }
 }
 

@@ -188,15 +188,15 @@ pub enum Error {
     Open(#[from] OpenError),
     /// Memory for the job could not be had at the place where it must lie.
     #[error("the shared memory of this processor could not be set up: {0}")]
-    Exportable(#[from] hamlyn::export::ExportableError),
+    Area(#[from] hamlyn::region::AreaError),
     /// Memory could not be shared.
     #[error("this processor could not share its memory: {0}; `--placement copied` does without")]
-    Export(#[from] hamlyn::ExportError),
+    Share(#[from] hamlyn::ShareError),
     /// Memory of another could not be mapped.
     #[error(
         "the memory of another processor could not be mapped: {0}; `--placement copied` does without"
     )]
-    Import(#[from] hamlyn::ImportError),
+    Attach(#[from] hamlyn::AttachError),
     /// The host failed.
     #[error(transparent)]
     Host(#[from] hamlyn::host::HostError),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use hamlyn::export::EXPORT_TICKET_BYTES;
-use hamlyn::{Area, ExportTicket, Slot, Ticket};
+use hamlyn::region::REGION_TICKET_BYTES;
+use hamlyn::{Area, RegionTicket, Slot, Ticket};
 
 /// A stretch of memory that a processor gives to the job: an area, and at which place of the
 /// processor's memory it begins. Rust programs choose the place; in C it is the address.
@@ -78,14 +78,14 @@ pub(crate) enum Shared {
     /// By operations.
     Sent(Ticket),
     /// By operations, and processors of the same host by mapping it.
-    Exported(ExportTicket),
+    Region(RegionTicket),
 }
 
 impl Shared {
     pub(crate) fn ticket(&self) -> Ticket {
         match self {
             Self::Sent(ticket) => *ticket,
-            Self::Exported(export) => export.ticket,
+            Self::Region(region) => region.ticket,
         }
     }
 
@@ -95,9 +95,9 @@ impl Shared {
                 bytes.push(0);
                 bytes.extend(ticket.to_bytes());
             }
-            Self::Exported(export) => {
+            Self::Region(region) => {
                 bytes.push(1);
-                bytes.extend(export.to_bytes());
+                bytes.extend(region.to_bytes());
             }
         }
     }
@@ -109,8 +109,8 @@ impl Shared {
                 ticket.ok().map(Self::Sent)
             }
             [1] => {
-                let export = ExportTicket::from_bytes(&take::<EXPORT_TICKET_BYTES>(rest)?);
-                export.ok().map(Self::Exported)
+                let region = RegionTicket::from_bytes(&take::<REGION_TICKET_BYTES>(rest)?);
+                region.ok().map(Self::Region)
             }
             _ => None,
         }
@@ -122,7 +122,7 @@ impl Shared {
 pub(crate) struct BadDescription(pub(crate) &'static str);
 
 /// Changes with the layout of the control area and of descriptions.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const TICKET_BYTES: usize = hamlyn::ticket::TICKET_BYTES;
 
 impl Description {

@@ -77,9 +77,9 @@ impl<H: Host> Peer<H> {
         let mut interface = manager.session();
         let shared = description.segments.iter().map(|(_, shared)| shared);
         for shared in shared.chain([&description.control]) {
-            // Initiators that are opened afterwards use what is mapped.
-            if let (true, Shared::Exported(export)) = (is_direct, shared) {
-                interface.import(export, MAPPED_WITHIN)?;
+            // Initiators on that memory operate in it.
+            if let (true, Shared::Region(region)) = (is_direct, shared) {
+                interface.attach(region, MAPPED_WITHIN)?;
             }
         }
         let mut segments = Vec::new();

@@ -1,11 +1,11 @@
 //! A processor of a job: its start and its end.
 
 use hamlyn::engine::slot::Rights;
-use hamlyn::export::ExportableOptions;
 use hamlyn::host::process::Options;
 use hamlyn::host::{Address, Supply};
+use hamlyn::region::SharedOptions;
 use hamlyn::service::{Service, ServiceOptions};
-use hamlyn::{Area, Host, Manager, ManagerOptions, Message, NewSlot, Slot, Wait};
+use hamlyn::{Access, Area, Holders, Host, Manager, ManagerOptions, Message, NewSlot, Slot, Wait};
 
 use crate::control::{self, ENTERED, Layout};
 use crate::error::Error;
@@ -143,10 +143,7 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let layout = Layout::new(job.procs, is_direct);
         let mut interface = manager.session();
         let control = match is_direct {
-            true => Area::exportable(ExportableOptions {
-                length_bytes: layout.length_bytes(),
-                address: None,
-            })?,
+            true => Area::shared(SharedOptions::sparse(layout.length_bytes()))?,
             false => interface.allocate(layout.length_bytes())?,
         };
         let control_slot = interface.open_slot(NewSlot::new(&control).rights(Rights::ALL))?;
@@ -227,7 +224,11 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         let mut share = |slot: &Slot| -> Result<Shared, Error> {
             Ok(match is_direct {
                 // It lasts as long as the slot, which is never closed.
-                true => Shared::Exported(interface.export(slot)?.ticket()),
+                true => {
+                    let all = 0..slot.length_bytes();
+                    let region = interface.share(slot, all, Access::Writable, Holders::Linked);
+                    Shared::Region(region?.ticket())
+                }
                 false => {
                     let ticket = slot.fast_ticket(0, slot.length_bytes());
                     Shared::Sent(ticket.map_err(hamlyn::SendError::from)?)

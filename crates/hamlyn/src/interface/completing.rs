@@ -75,7 +75,10 @@ impl<H: Host> Interface<H> {
             let is_gone = self.is_drained(link) && self.link_end(link).is_some();
             self.take_answers_at_hand(&mut operations);
             if is_gone {
-                let (peer, end) = (operations.to, self.why_gone(link, &operations.to));
+                let (peer, end) = (
+                    operations.ticket.destination,
+                    self.why_gone(link, &operations.ticket.destination),
+                );
                 let lost = OperationError::PeerLost(PeerLost { peer, end });
                 operations.all_ended(&lost.into());
             } else if operations.is_flooded() {

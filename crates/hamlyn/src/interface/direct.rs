@@ -1,6 +1,5 @@
-//! One-sided operations in memory that the owner has exported to this interface ([`crate::export`],
-//! decision 0037): loads, stores and locked instructions of this process. Bounds and rights are
-//! those of the ticket and of the export.
+//! One-sided operations in attached regions ([`crate::region`]): loads, stores and locked
+//! instructions of this process. Bounds and rights are those of the ticket and of the region.
 
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_host::Host;
@@ -54,7 +53,7 @@ impl<H: Host> Interface<H> {
     /// The window through which an initiator operates, if there is one that lasts.
     #[inline(always)]
     pub(super) fn direct<'a>(&mut self, initiator: &'a Initiator) -> Option<&'a DirectWindow> {
-        let window = initiator.direct.as_ref()?;
+        let window = initiator.direct.get()?;
         // A program that does nothing else hears of the end of its peer here.
         self.drain_events_if_asked();
         window.lasts().then_some(window)

@@ -8,9 +8,9 @@ use hamlyn_engine::transmit::Transmitter;
 use hamlyn_host::Host;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::forks::Forked;
-use hamlyn_ring::lending::ImportedRegion;
 
-use super::granting::Placing;
+use super::regions::Mapped;
+use super::sharing::Placing;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::Half;
@@ -37,9 +37,9 @@ impl<H: Host> Interface<H> {
                 .checked_add(piece.length_bytes)
                 .ok_or(PostError::TooLong)?;
         }
-        if self.granting.may_place(length_bytes) {
-            let store = |transmitter: &TransmitterOf<H>, pages: &ImportedRegion, at| {
-                store_gathered(transmitter, terminus, pieces, pages, at).is_ok()
+        if self.attached.may_place(length_bytes) {
+            let store = |transmitter: &TransmitterOf<H>, to: &Mapped, at| {
+                store_gathered(transmitter, terminus, pieces, to, at).is_ok()
             };
             match self.send_placed(terminus, target, message, length_bytes, store)? {
                 Placing::Sent(handle) => return Ok(handle),
@@ -49,7 +49,7 @@ impl<H: Host> Interface<H> {
                         peer: target.ticket.destination,
                     });
                 }
-                Placing::NotGranted => {}
+                Placing::NotAttached => {}
             }
         }
         let posting = compose(target, message, length_bytes)?;
@@ -97,18 +97,18 @@ impl<H: Host> Interface<H> {
     }
 }
 
-/// Copies the pieces of a gather list to where they belong in granted pages.
+/// Copies the pieces of a gather list to where they belong in an attached region.
 fn store_gathered<S: SendObserver<Area>>(
     transmitter: &Transmitter<Area, S>,
     terminus: TerminusId,
     pieces: &[GatherPiece],
-    pages: &ImportedRegion,
+    to: &Mapped,
     mut at: u64,
 ) -> Result<(), PostError> {
     for piece in pieces {
         let (area, offset) = transmitter.locate(terminus, piece)?;
-        pages
-            .store_from(at, area, offset, piece.length_bytes)
+        to.region()
+            .store_from(at, area, offset, piece.length_bytes, &to.streaming)
             .map_err(|_| PostError::TooLong)?;
         at += piece.length_bytes;
     }

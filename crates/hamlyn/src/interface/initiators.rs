@@ -4,6 +4,7 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::terminus::TerminusId;
 
+use super::regions::AttachedRegions;
 use crate::one_sided::{Atomic, Initiator, Operation, OperationError, Operations};
 
 /// What an interface knows of its initiators.
@@ -30,6 +31,20 @@ impl Operating {
             self.initiators.resize_with(index + 1, || None);
         }
         self.initiators[index] = Some(Box::new(operations));
+    }
+
+    /// Has initiators over that link operate in memory where regions are attached. The first region
+    /// of an initiator stays the one.
+    #[cold]
+    pub(super) fn attach(&self, link: LinkId, attached: &AttachedRegions) {
+        let all = self.initiators.iter().flatten();
+        for operations in all.filter(|operations| operations.link == link) {
+            if operations.direct.get().is_none()
+                && let Some(window) = attached.window(link, &operations.ticket)
+            {
+                let _ = operations.direct.set(window);
+            }
+        }
     }
 
     pub(super) fn of(&mut self, initiator: &Initiator) -> Result<&mut Operations, OperationError> {

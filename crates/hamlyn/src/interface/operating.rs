@@ -33,8 +33,9 @@ const _: () = assert!(PACKET_PAYLOAD_MIN <= REQUEST_BYTES_MAX);
 
 impl<H: Host> Interface<H> {
     /// Opens access to what a ticket names, for reading, putting and changing it. The ticket must
-    /// be one for fast mode. If this interface has [imported](crate::Session::import) the slot,
-    /// operations are made in its memory, and are complete when they have begun. Allocates.
+    /// be one for fast mode. If this interface has [attached](crate::Session::attach) the place, or
+    /// attaches it later, operations are made in its memory, and are complete when they have begun.
+    /// Allocates.
     pub fn open_initiator(
         &mut self,
         target: Target,
@@ -70,14 +71,11 @@ impl<H: Host> Interface<H> {
                 return Err(error);
             }
         };
+        let (link, leaving) = (target.link, self.leaving.clone());
         let operations = Operations::new(slot, &target, queue, area.clone());
-        let leaving = self.leaving.clone();
-        let direct = self.exporting.import_of(&target).and_then(|import| {
-            let ticket = &target.ticket;
-            import.part(ticket.base, ticket.length_bytes)
-        });
-        let initiator = Initiator::new(target, direct, &operations, area, landing_bytes, leaving);
+        let initiator = Initiator::new(target, &operations, area, landing_bytes, leaving);
         self.operating.insert(operations);
+        self.operating.attach(link, &self.attached);
         Ok(initiator)
     }
 

@@ -47,7 +47,7 @@ impl<H: Host> Interface<H> {
 
 impl<H: Host> Outbox<'_, H> {
     /// Sends a message, or queues it: like [`Interface::try_send`], but if there is no room, nothing
-    /// is done about it. A message to granted pages is sent as any other.
+    /// is done about it. A message to an attached region is sent as any other.
     pub fn send(
         &mut self,
         target: &Target,

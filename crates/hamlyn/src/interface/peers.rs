@@ -329,7 +329,7 @@ impl<H: Host> Interface<H> {
                 self.outbound.lock(|outbound| outbound.remove(id, to));
                 // Failures are not remembered for ever.
                 self.complete_sends(usize::MAX);
-                self.end_imports_of(id);
+                self.attached.end_of(id);
                 self.links.lose(id, cause);
             }
             DriverEvent::Ended(id, end) => {
@@ -339,8 +339,8 @@ impl<H: Host> Interface<H> {
                 // Failures are not remembered for ever.
                 self.complete_sends(usize::MAX);
                 self.inbound.lock(|inbound| inbound.release(id));
-                self.end_grants_with(id);
-                self.end_imports_of(id);
+                self.end_regions_with(id);
+                self.attached.end_of(id);
                 if let Some(peer) = self.links.end(id, end) {
                     tracing::debug!(peer = ?peer.destination, %end, "link closed");
                     self.host.disconnect(peer.token);

@@ -11,10 +11,10 @@ use hamlyn_engine::segment::Segmenter;
 use hamlyn_engine::terminus::{PostError, SendHandle, TerminusId};
 use hamlyn_engine::transmit::SendProgress;
 use hamlyn_host::Host;
-use hamlyn_ring::lending::ImportedRegion;
 
-use super::granting::Placing;
 use super::outbox::packet_bytes_max;
+use super::regions::Mapped;
+use super::sharing::Placing;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
 use crate::half::Half;
@@ -31,7 +31,7 @@ impl<H: Host> Interface<H> {
     /// has no room at present. Nothing if there is room neither in the link nor in the queue;
     /// packets were moved then ([`Interface::poll`]), and it is to be tried again. Does not block.
     ///
-    /// If the place was granted ([`Session::accept_grant`]), the message is stored there at once,
+    /// If the place is attached ([`Session::attach`]), the message is stored there at once,
     /// and only its header is sent or queued.
     ///
     /// # Errors
@@ -161,19 +161,22 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
     ) -> Result<Option<SendHandle>, SendError> {
         let length = message.data.len() as u64;
-        if self.granting.may_place(length) {
+        if self.attached.may_place(length) {
             self.drain_events_if_asked();
-            let store = |_: &_, pages: &ImportedRegion, at| pages.store(at, message.data).is_ok();
+            let store = |_: &_, to: &Mapped, at| {
+                let stored = to.region().store(at, message.data, &to.streaming);
+                stored.is_ok()
+            };
             match self.send_placed(terminus, target, message, length, store)? {
                 Placing::Sent(handle) => return Ok(Some(handle)),
                 Placing::Full => return Ok(None),
-                Placing::NotGranted => {}
+                Placing::NotAttached => {}
             }
         }
         self.post_or_queue(terminus, target, message)
     }
 
-    /// Sends a message that is one packet of bytes, or that is stored in granted pages, if nothing
+    /// Sends a message that is one packet of bytes, or that is stored in an attached region, if nothing
     /// stands in its way: apart from the general path, because that takes much less where nothing
     /// else can be.
     #[inline(always)]
@@ -184,7 +187,7 @@ impl<H: Host> Interface<H> {
         message: &Message<'_>,
     ) -> Option<SendHandle> {
         let data = message.data;
-        if self.granting.may_place(data.len() as u64) {
+        if self.attached.may_place(data.len() as u64) {
             return self.send_placed_at_once(terminus, target, message);
         }
         if self.is_asked() {

@@ -15,6 +15,7 @@ use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
 
 use crate::message::{Message, Target};
 use crate::queue::Queue;
+use crate::region::AttachError;
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::wait::{Wait, Waiting};
@@ -92,7 +93,13 @@ impl List {
             return Ok(());
         };
         let from = self.publisher.ticket().destination;
-        let pool = session.fetch_pool(from, number, POOL_WAIT)?;
+        let pool = session.attach_pool(from, number, POOL_WAIT);
+        let pool = pool.map_err(|error| match error {
+            AttachError::Fetch(error) => error.into(),
+            _ => ConnectError::Seed {
+                what: "its pool is not sealed as it must be",
+            },
+        })?;
         if Some(pool.length_bytes()) != self.lane.pool_bytes().map(|bytes| bytes as u64) {
             return Err(ConnectError::Seed {
                 what: "its pool has another size",
@@ -326,11 +333,11 @@ impl List {
         let from = self.publisher.ticket().destination;
         let pool = match session.fetch_pool(from, number, wait) {
             Ok(pool) => pool,
-            Err(Reach::Stalled { .. }) => {
+            Err(AttachError::Fetch(Reach::Stalled { .. })) => {
                 self.shown = Some((number, session.host().now_ns().max(1)));
                 return Ok(false);
             }
-            Err(Reach::Invalid { .. }) => {
+            Err(AttachError::Unusable(_) | AttachError::Fetch(Reach::Invalid { .. })) => {
                 return Err(malformed("its pool is not sealed as it must be"));
             }
             Err(error) => {

@@ -21,6 +21,7 @@ use crate::item::{Bound, Place};
 use crate::manager::ManagerRef;
 use crate::message::{Message, Target};
 use crate::queue::Queue;
+use crate::region::Holders;
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
@@ -196,7 +197,9 @@ impl Newcomer {
             Greeting::Views(ticket) => {
                 let mut session = manager.enter().ok()?;
                 let list = Target::new(self.from, *ticket);
-                let number = session.show_pool(&held.pool, self.from).ok()?;
+                let number = session
+                    .show_pool(&held.pool, Holders::One(self.from))
+                    .ok()?;
                 let data = pair(number, 0);
                 let message = Message::new(&data).at(POOL_OFFSET).word(POOL);
                 if session.send(&list, &message, Wait::Poll).is_err() {
@@ -232,7 +235,7 @@ impl<H: Host> Readers<H> {
         held: &Held,
     ) -> Result<Self, OpenError> {
         let shown = match options.is_latest() {
-            true => Some(session.show_pool_to_all(&held.pool)?),
+            true => Some(session.share_pool(&held.pool, None)?),
             false => None,
         };
         Ok(Self {

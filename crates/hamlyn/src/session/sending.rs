@@ -31,7 +31,7 @@ impl<H: Host> Session<'_, H> {
     /// both a packet of the link and the 128 bytes that the work queue holds
     /// ([`Interface::send_gather`] does that).
     ///
-    /// If the place was granted ([`Session::accept_grant`]), the message is stored there at once,
+    /// If the place is attached ([`Session::attach`]), the message is stored there at once,
     /// and only its header is sent or queued, so that never blocks for its length.
     ///
     /// [`Interface::send_gather`]: crate::Interface::send_gather

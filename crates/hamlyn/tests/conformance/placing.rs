@@ -1,8 +1,12 @@
-//! Direct placement (decision 0006): messages to granted pages arrive as others do.
+//! Direct placement: messages to attached regions arrive as others do.
 
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::terminus::{Completion, GatherPiece};
-use hamlyn::{Grant, GrantTicket, Message, NewPort, NewSlot, Slot, Target, Wait};
+use hamlyn::region::SharedOptions;
+use hamlyn::{
+    Access, Area, Attached, Holders, Message, NewPort, NewSlot, Region, RegionTicket, Slot, Target,
+    Wait,
+};
 
 use crate::World;
 use crate::low_level::{RxSlot, send, target};
@@ -12,10 +16,10 @@ const PAGE: u64 = 4096;
 const AREA: u64 = 64 * PAGE;
 const WAIT: Wait = Wait::For(TIMEOUT);
 
-/// An rx_slot over memory that can be granted.
+/// An rx_slot over memory that can be shared.
 fn rx_slot(peer: &Peer, entries: usize) -> RxSlot {
     peer.with(|manager| {
-        let area = manager.session().allocate_shared(AREA).unwrap();
+        let area = Area::shared(SharedOptions::reserved(AREA)).unwrap();
         let queue = manager.session().open_queue(256).unwrap();
         let new = NewSlot::new(&area).queue(&queue).entries(entries);
         let slot = manager.session().open_slot(new).unwrap();
@@ -23,29 +27,34 @@ fn rx_slot(peer: &Peer, entries: usize) -> RxSlot {
     })
 }
 
-/// Grants pages to the one peer that there is, as soon as it is linked.
-fn grant(peer: &Peer, slot: &Slot, pages: std::ops::Range<u64>) -> Grant {
+/// Shares pages with the one peer that there is, as soon as it is linked.
+fn share(peer: &Peer, slot: &Slot, pages: std::ops::Range<u64>) -> Region {
     let link = peer.until("a peer", |manager, _| {
         manager.session().poll();
         let interface = manager.session();
         interface.peers().map(|(link, _)| link).next()
     });
     let range = pages.start * PAGE..pages.end * PAGE;
-    let grant = peer.with(|manager| manager.session().grant(slot, range, link));
-    let grant = grant.unwrap();
-    peer.put("grant", &grant.ticket().to_bytes());
-    grant
+    let holders = Holders::One(link);
+    let shared = peer.with(|manager| {
+        let mut session = manager.session();
+        session.share(slot, range, Access::Writable, holders)
+    });
+    let region = shared.unwrap();
+    peer.put("region", &region.ticket().to_bytes());
+    region
 }
 
-/// Makes the ticket usable, and takes up the grant.
-fn accept(peer: &Peer) -> (Target, GrantTicket) {
+/// Makes the ticket usable, and attaches the region.
+fn attach(peer: &Peer) -> (Target, Attached) {
     let target = target(peer, &peer.get_ticket("ticket"));
-    let ticket = GrantTicket::from_bytes(&peer.get("grant")).unwrap();
-    peer.with(|manager| {
-        manager.session().accept_grant(&ticket, WAIT).unwrap();
-        assert_eq!(manager.session().grants_accepted(), 1);
+    let ticket = RegionTicket::from_bytes(&peer.get("region")).unwrap();
+    let attached = peer.with(|manager| {
+        let attached = manager.session().attach(&ticket, WAIT).unwrap();
+        assert_eq!(manager.session().regions_attached(), 1);
+        attached
     });
-    (target, ticket)
+    (target, attached)
 }
 
 pub(crate) fn a_placed_message_is_there_before_it_is_announced(world: &World) {
@@ -53,7 +62,7 @@ pub(crate) fn a_placed_message_is_there_before_it_is_announced(world: &World) {
         &|peer| {
             let mut rx_slot = rx_slot(peer, 1);
             peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, AREA).unwrap());
-            let _grant = grant(peer, &rx_slot.slot, 0..64);
+            let _region = share(peer, &rx_slot.slot, 0..64);
             // No packet is taken here, and yet the bytes are there.
             peer.get_without_polling("placed");
             assert!(rx_slot.bytes(5, 100_000) == pattern(1, 100_000));
@@ -63,7 +72,7 @@ pub(crate) fn a_placed_message_is_there_before_it_is_announced(world: &World) {
             assert_eq!(refused, 0);
         },
         &|peer| {
-            let (target, _) = accept(peer);
+            let (target, _) = attach(peer);
             let bytes = pattern(1, 100_000);
             let message = Message::new(&bytes).at(5).metadata(b"about them");
             send(peer, &target, &message);
@@ -72,7 +81,7 @@ pub(crate) fn a_placed_message_is_there_before_it_is_announced(world: &World) {
     ]);
 }
 
-/// Sizes and places around the limits of the grant, which is of the middle pages only.
+/// Sizes and places around the limits of the region, which is of the middle pages only.
 fn cases() -> Vec<(u64, usize)> {
     let (start, end) = (8 * PAGE, 40 * PAGE);
     let mut cases = Vec::new();
@@ -93,12 +102,12 @@ fn cases() -> Vec<(u64, usize)> {
     cases
 }
 
-pub(crate) fn messages_of_all_sizes_are_whole_granted_or_not(world: &World) {
+pub(crate) fn messages_of_all_sizes_are_whole_attached_or_not(world: &World) {
     world.run(&[
         &|peer| {
             let mut rx_slot = rx_slot(peer, 2);
             peer.put_ticket("ticket", &rx_slot.slot.ticket(1, 0, AREA).unwrap());
-            let _grant = grant(peer, &rx_slot.slot, 8..40);
+            let _region = share(peer, &rx_slot.slot, 8..40);
             for (number, (offset, length)) in cases().into_iter().enumerate() {
                 assert_eq!(rx_slot.next(peer).metadata_index, 1);
                 let expected = pattern(number as u64, length);
@@ -112,7 +121,7 @@ pub(crate) fn messages_of_all_sizes_are_whole_granted_or_not(world: &World) {
             assert_eq!(refused, 0);
         },
         &|peer| {
-            let (target, _) = accept(peer);
+            let (target, _) = attach(peer);
             for (number, (offset, length)) in cases().into_iter().enumerate() {
                 let bytes = pattern(number as u64, length);
                 send(peer, &target, &Message::new(&bytes).at(offset));
@@ -128,15 +137,15 @@ pub(crate) fn after_revocation_messages_go_as_copies(world: &World) {
             let mut rx_slot = rx_slot(peer, 1);
             peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, AREA).unwrap());
             for round in 0..3 {
-                let grant = grant(peer, &rx_slot.slot, 0..64);
-                peer.put(&format!("grant {round}"), &grant.ticket().to_bytes());
+                let region = share(peer, &rx_slot.slot, 0..64);
+                peer.put(&format!("region {round}"), &region.ticket().to_bytes());
                 rx_slot.next(peer);
                 let expected = pattern(2 * round, 50_000);
                 assert!(rx_slot.bytes(0, 50_000) == expected);
                 peer.with(|manager| {
-                    manager.session().revoke_grant(&grant).unwrap();
-                    assert_eq!(manager.session().grants_made(), 0);
-                    assert!(manager.session().revoke_grant(&grant).is_err());
+                    manager.session().revoke(&region).unwrap();
+                    assert_eq!(manager.session().regions_shared(), 0);
+                    assert!(manager.session().revoke(&region).is_err());
                 });
                 assert!(rx_slot.bytes(0, 50_000) == expected, "kept");
                 peer.put(&format!("revoked {round}"), &[]);
@@ -149,9 +158,11 @@ pub(crate) fn after_revocation_messages_go_as_copies(world: &World) {
         &|peer| {
             let target = target(peer, &peer.get_ticket("ticket"));
             for round in 0..3 {
-                let ticket = GrantTicket::from_bytes(&peer.get(&format!("grant {round}")));
+                let ticket = RegionTicket::from_bytes(&peer.get(&format!("region {round}")));
                 let ticket = ticket.unwrap();
-                peer.with(|manager| manager.session().accept_grant(&ticket, WAIT).unwrap());
+                peer.with(|manager| {
+                    manager.session().attach(&ticket, WAIT).unwrap();
+                });
                 send(peer, &target, &Message::new(&pattern(2 * round, 50_000)));
                 peer.get(&format!("revoked {round}"));
                 send(
@@ -159,7 +170,7 @@ pub(crate) fn after_revocation_messages_go_as_copies(world: &World) {
                     &target,
                     &Message::new(&pattern(2 * round + 1, 50_000)),
                 );
-                let left = peer.with(|manager| manager.session().grants_accepted());
+                let left = peer.with(|manager| manager.session().regions_attached());
                 assert_eq!(left, 0, "it has noticed");
             }
         },
@@ -173,7 +184,7 @@ pub(crate) fn an_announcement_that_finds_no_room_waits(world: &World) {
         &|peer| {
             let mut rx_slot = rx_slot(peer, 1);
             peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, AREA).unwrap());
-            let _grant = grant(peer, &rx_slot.slot, 0..64);
+            let _region = share(peer, &rx_slot.slot, 0..64);
             // Nothing is taken until the sender's queue is full.
             peer.get_without_polling("full");
             for _ in 0..MESSAGES {
@@ -185,7 +196,7 @@ pub(crate) fn an_announcement_that_finds_no_room_waits(world: &World) {
             peer.put("had all", &[]);
         },
         &|peer| {
-            let (target, _) = accept(peer);
+            let (target, _) = attach(peer);
             let mut last = None;
             let mut told = false;
             for number in 0..MESSAGES {
@@ -211,17 +222,17 @@ pub(crate) fn an_announcement_that_finds_no_room_waits(world: &World) {
     ]);
 }
 
-pub(crate) fn a_closed_slot_takes_its_grants_with_it(world: &World) {
+pub(crate) fn a_closed_slot_takes_its_regions_with_it(world: &World) {
     world.run(&[
         &|peer| {
             let mut rx_slot = rx_slot(peer, 1);
             peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, AREA).unwrap());
-            let grant = grant(peer, &rx_slot.slot, 3..5);
+            let region = share(peer, &rx_slot.slot, 3..5);
             rx_slot.next(peer);
             peer.with(|manager| {
                 manager.session().close_slot(rx_slot.slot).unwrap();
-                assert_eq!(manager.session().grants_made(), 0);
-                assert!(manager.session().revoke_grant(&grant).is_err());
+                assert_eq!(manager.session().regions_shared(), 0);
+                assert!(manager.session().revoke(&region).is_err());
             });
             peer.put("closed", &[]);
             peer.get("sent");
@@ -237,7 +248,7 @@ pub(crate) fn a_closed_slot_takes_its_grants_with_it(world: &World) {
             assert!(bytes == pattern(1, 4096));
         },
         &|peer| {
-            let (target, _) = accept(peer);
+            let (target, _) = attach(peer);
             send(peer, &target, &Message::new(&pattern(1, 4096)).at(3 * PAGE));
             peer.get("closed");
             send(peer, &target, &Message::new(&pattern(2, 4096)).at(3 * PAGE));
@@ -248,13 +259,13 @@ pub(crate) fn a_closed_slot_takes_its_grants_with_it(world: &World) {
 
 /// Of any length that is placed, gathered or not: nothing that was sent before lands over what was
 /// sent later.
-pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent(world: &World) {
+pub(crate) fn messages_to_attached_regions_land_in_the_order_in_which_they_are_sent(world: &World) {
     const LENGTHS: [usize; 6] = [512, 513, 600, 2048, 1000, 4096];
     world.run(&[
         &|peer| {
             let mut rx_slot = rx_slot(peer, 1);
             peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, AREA).unwrap());
-            let _grant = grant(peer, &rx_slot.slot, 0..64);
+            let _region = share(peer, &rx_slot.slot, 0..64);
             // All of them are on their way before the first is taken.
             peer.get_without_polling("sent");
             let mut expected = vec![0; 4096];
@@ -265,7 +276,7 @@ pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
             assert!(rx_slot.bytes(0, 4096) == expected);
         },
         &|peer| {
-            let (target, _) = accept(peer);
+            let (target, _) = attach(peer);
             for (number, length) in LENGTHS.into_iter().enumerate() {
                 let data = pattern(number as u64 + 1, length);
                 if number != 3 {
@@ -299,12 +310,12 @@ pub(crate) fn messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
 }
 
 /// A port and a slot may have the same name; a message to the one is not stored into the other.
-pub(crate) fn a_message_to_a_port_is_stored_in_no_granted_pages(world: &World) {
+pub(crate) fn a_message_to_a_port_is_stored_in_no_region(world: &World) {
     world.run(&[
         &|peer| {
             let rx_slot = rx_slot(peer, 0);
             peer.put_ticket("ticket", &rx_slot.slot.fast_ticket(0, AREA).unwrap());
-            let _grant = grant(peer, &rx_slot.slot, 0..64);
+            let _region = share(peer, &rx_slot.slot, 0..64);
             let mut port = peer.with(|manager| {
                 let mut session = manager.session();
                 loop {
@@ -331,7 +342,7 @@ pub(crate) fn a_message_to_a_port_is_stored_in_no_granted_pages(world: &World) {
             peer.put("had it", &[]);
         },
         &|peer| {
-            let (_, _) = accept(peer);
+            let (_, _) = attach(peer);
             let port = target(peer, &peer.get_ticket("port"));
             let bytes = pattern(2, 2 * PAGE as usize);
             peer.send(|manager, _| {

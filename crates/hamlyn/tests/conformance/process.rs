@@ -4,12 +4,12 @@
 #[macro_use]
 mod table;
 
+mod attached;
 mod board;
 mod cluster;
 mod completion;
 mod completions;
 mod datagrams;
-mod exported;
 mod fences;
 mod gathering;
 mod groups;

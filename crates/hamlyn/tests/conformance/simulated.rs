@@ -4,10 +4,10 @@
 #[macro_use]
 mod table;
 
+mod attached;
 mod completion;
 mod completions;
 mod datagrams;
-mod exported;
 mod fences;
 mod gathering;
 mod groups;

@@ -160,16 +160,17 @@ macro_rules! between_interfaces {
     ($name:ident, $layout:ident, $strategy:ident) => {
         in_world! { $name, $layout, $strategy,
             placing::a_placed_message_is_there_before_it_is_announced
-            placing::a_message_to_a_port_is_stored_in_no_granted_pages
-            placing::messages_of_all_sizes_are_whole_granted_or_not
+            placing::a_message_to_a_port_is_stored_in_no_region
+            placing::messages_of_all_sizes_are_whole_attached_or_not
             placing::after_revocation_messages_go_as_copies
-            placing::a_closed_slot_takes_its_grants_with_it
-            placing::messages_to_granted_pages_land_in_the_order_in_which_they_are_sent
-            exported::operations_in_exported_memory_are_complete_at_once
-            exported::what_does_not_fit_exported_memory_is_refused_by_the_same_names
-            exported::pieces_are_read_and_put_in_exported_memory
-            exported::after_revocation_operations_go_as_packets
-            exported::changes_of_several_importers_and_by_packets_are_all_counted
+            placing::a_closed_slot_takes_its_regions_with_it
+            placing::messages_to_attached_regions_land_in_the_order_in_which_they_are_sent
+            attached::operations_in_a_region_are_complete_at_once
+            attached::one_region_serves_operations_messages_and_initiators_that_are_open
+            attached::what_does_not_fit_a_region_is_refused_by_the_same_names
+            attached::pieces_are_read_and_put_in_a_region
+            attached::after_revocation_operations_go_as_packets
+            attached::changes_of_several_holders_and_by_packets_are_all_counted
         }
     };
 }

@@ -2,7 +2,11 @@
 
 use hamlyn::engine::slot::Rights;
 use hamlyn::one_sided::{Change, Initiator, InitiatorOptions};
-use hamlyn::{Address, Area, Host, Manager, Message, NewSlot, Queue, Session, Slot, Target, Wait};
+use hamlyn::region::SharedOptions;
+use hamlyn::{
+    Access, Address, Area, Holders, Host, Manager, Message, NewSlot, Queue, Session, Slot, Target,
+    Wait,
+};
 
 use crate::Complaints;
 use crate::support::{LONG, until};
@@ -22,7 +26,7 @@ impl Lower {
         let (queue, slot, area) = {
             let mut interface = there.session();
             let queue = interface.open_queue(64).unwrap();
-            let area = interface.allocate_shared(BYTES).unwrap();
+            let area = Area::shared(SharedOptions::reserved(BYTES)).unwrap();
             let new = NewSlot::new(&area).rights(Rights::ALL).queue(&queue);
             (queue, interface.open_slot(new).unwrap(), area)
         };
@@ -93,7 +97,8 @@ impl Lower {
         told.refused("rekey_slot", interface.rekey_slot(&mut slot));
         told.refused("revoke_slot", interface.revoke_slot(&slot));
         told.refused("slot_info", interface.slot_info(&slot));
-        told.refused("export", interface.export(&slot));
+        let all = (Access::Writable, Holders::Linked);
+        told.refused("share", interface.share(&slot, 0..BYTES, all.0, all.1));
         told.refused("close_slot", interface.close_slot(slot));
         let options = Default::default();
         told.refused("open_terminus", interface.open_terminus(options));

@@ -118,3 +118,30 @@ pub(crate) fn receive(socket: &OwnedFd) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     bytes.truncate(length);
     Some((bytes, descriptors))
 }
+
+/// A socket to the control thread of an interface.
+pub(crate) fn connect_to(namespace: &str, interface: u64) -> OwnedFd {
+    let address = Namespace::new(namespace)
+        .unwrap()
+        .interface_address(interface)
+        .unwrap();
+    let kind = SocketType::SEQPACKET;
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).unwrap();
+    rustix::net::connect(&socket, &address).unwrap();
+    socket
+}
+
+/// Sends a message of the handshake.
+pub(crate) fn say_to(socket: &OwnedFd, message: &Message, descriptors: &[&OwnedFd]) {
+    let descriptors: Vec<_> = descriptors.iter().map(|fd| fd.as_fd()).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    }
+    let bytes = codec::encode(message);
+    let parts = [IoSlice::new(&bytes)];
+    // The other side may have hung up in disgust.
+    let _ = rustix::net::sendmsg(socket, &parts, &mut control, SendFlags::NOSIGNAL);
+}

@@ -8,10 +8,10 @@
 //! |-----|-------|-------|
 //! | 0   | 8     | `hamlyn\r\n` |
 //! | 8   | 2     | version |
-//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal, 5 ask, 6 answer, 7 not offered, 8 claim, 9 lent, 10 mapped, 11 sealed, 12 exported |
+//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal, 5 ask, 6 answer, 7 not offered, 8 fetch, 9 region, 10 mapped, 11 sealed |
 //! | 12  | 2     | reason (refusal) |
 //! | 14  | 2     | flags (hello, welcome) |
-//! | 16  | 8     | interface (greeting, hello, welcome, claim); bytes (lent, exported) |
+//! | 16  | 8     | interface (greeting, hello, welcome, fetch); bytes (region) |
 //! | 24  | 8     | number (claim) |
 //! | 24  | 4     | cells of the ring in which the sender receives (hello, welcome) |
 //! | 28  | 4     | largest payload that the sender takes (hello, welcome) |
@@ -31,7 +31,7 @@ use crate::offers::OFFER_BYTES_MAX;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 
 /// The version that this library speaks.
-pub const VERSION: u16 = 9;
+pub const VERSION: u16 = 10;
 /// Size of every message of this version but an answer.
 pub const MESSAGE_BYTES: usize = 128;
 /// The most that an answer brings; the least is one byte.
@@ -47,11 +47,10 @@ const REFUSAL: u16 = 4;
 const ASK: u16 = 5;
 const ANSWER: u16 = 6;
 const NOT_OFFERED: u16 = 7;
-const CLAIM: u16 = 8;
-const LENT: u16 = 9;
+const FETCH: u16 = 8;
+const REGION: u16 = 9;
 const MAPPED: u16 = 10;
 const SEALED: u16 = 11;
-const EXPORTED: u16 = 12;
 const FLAG_BARRIER: u16 = 1;
 const ANSWER_AT: usize = 16;
 const NAME_AT: usize = 38;
@@ -113,24 +112,18 @@ pub enum Message {
         /// 1 to [`ANSWER_BYTES_MAX`] bytes; with more or fewer it would be no message.
         bytes: Vec<u8>,
     },
-    /// Nothing is offered under that name at present, or lent under that number.
+    /// Nothing is offered under that name at present, or shared under that number.
     NotOffered,
-    /// The connector wants no link, but pages that were lent to it.
-    Claim {
+    /// The connector wants no link, but a region that is shared with it.
+    Fetch {
         /// Its interface.
         interface: u64,
-        /// The number under which they were lent.
+        /// The number under which it is shared.
         secret: u64,
     },
-    /// Here they are.
-    Lent {
-        /// How many bytes. Not yet judged.
-        length_bytes: u64,
-    },
-    /// Here is an area that is exported to all peers, and the page that says whether the export
-    /// lasts.
-    Exported {
-        /// How many bytes the area has. Not yet judged.
+    /// Here it is, with the page that says whether it lasts.
+    Region {
+        /// How many bytes the region has. Not yet judged.
         length_bytes: u64,
     },
 }
@@ -176,18 +169,14 @@ pub fn encode(message: &Message) -> Vec<u8> {
         Message::NotOffered => NOT_OFFERED,
         Message::Mapped => MAPPED,
         Message::Sealed => SEALED,
-        Message::Claim { interface, secret } => {
+        Message::Fetch { interface, secret } => {
             put(&mut bytes, 16, interface.to_le_bytes());
             put(&mut bytes, 24, secret.to_le_bytes());
-            CLAIM
+            FETCH
         }
-        Message::Lent { length_bytes } => {
+        Message::Region { length_bytes } => {
             put(&mut bytes, 16, length_bytes.to_le_bytes());
-            LENT
-        }
-        Message::Exported { length_bytes } => {
-            put(&mut bytes, 16, length_bytes.to_le_bytes());
-            EXPORTED
+            REGION
         }
     };
     put(&mut bytes, 10, kind.to_le_bytes());
@@ -250,14 +239,11 @@ fn take_fixed(kind: u16, bytes: &[u8]) -> Result<Message, NotAMessage> {
         NOT_OFFERED => Message::NotOffered,
         MAPPED => Message::Mapped,
         SEALED => Message::Sealed,
-        CLAIM => Message::Claim {
+        FETCH => Message::Fetch {
             interface: u64::from_le_bytes(take(bytes, 16)?),
             secret: u64::from_le_bytes(take(bytes, 24)?),
         },
-        LENT => Message::Lent {
-            length_bytes: u64::from_le_bytes(take(bytes, 16)?),
-        },
-        EXPORTED => Message::Exported {
+        REGION => Message::Region {
             length_bytes: u64::from_le_bytes(take(bytes, 16)?),
         },
         _ => return Err(NotAMessage::Invalid("its kind is unknown")),
@@ -377,9 +363,8 @@ mod tests {
             Just(Message::Mapped),
             Just(Message::Sealed),
             any::<(u64, u64)>()
-                .prop_map(|(interface, secret)| Message::Claim { interface, secret }),
-            any::<u64>().prop_map(|length_bytes| Message::Lent { length_bytes }),
-            any::<u64>().prop_map(|length_bytes| Message::Exported { length_bytes }),
+                .prop_map(|(interface, secret)| Message::Fetch { interface, secret }),
+            any::<u64>().prop_map(|length_bytes| Message::Region { length_bytes }),
         ]
     }
 

@@ -14,7 +14,6 @@ use super::credentials::Credentials;
 use super::disposal::ReceivedFile;
 use super::exchange::{self, DESCRIPTORS, ReceiveError};
 use super::grant::{LentFile, Unlinkable};
-use super::lendings::HandOver;
 use super::name::Name;
 use super::registry::{NewLink, PeerKey};
 use super::source::Source;
@@ -23,6 +22,7 @@ use crate::network::name_service::ENDPOINT_ITEM;
 use crate::offers::NotGiven;
 use crate::{Errno, HostError, RefusedBecause};
 use hamlyn_ring::forks::Uninherited;
+use hamlyn_ring::region::RegionFiles;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 use rustix::net::{SocketFlags, accept_with};
@@ -324,8 +324,8 @@ impl ControlThread {
                 }
                 _ if only_seeks => Outcome::NotAllowed,
                 (Message::Ask { item }, None) => return self.answer(&socket, &credentials, &item),
-                (Message::Claim { interface, secret }, None) => {
-                    return self.lend(&socket, &credentials, interface, secret);
+                (Message::Fetch { interface, secret }, None) => {
+                    return self.share(&socket, &credentials, interface, secret);
                 }
                 _ => Outcome::Invalid,
             },
@@ -362,31 +362,30 @@ impl ControlThread {
         self.note_given(socket, credentials, given, Outcome::NotOffered);
     }
 
-    /// Hands over pages that were lent to the asker, or an area that is exported. Pages that cannot
-    /// be sent stay.
-    fn lend(
+    /// Hands over a region that is shared with the asker.
+    fn share(
         &mut self,
         socket: &Uninherited,
         credentials: &Credentials,
         interface: u64,
         secret: u64,
     ) {
-        let send = |handed: HandOver<'_>| match handed {
-            HandOver::Lent(file, length_bytes) => {
-                exchange::send(socket, &Message::Lent { length_bytes }, &[file])
-            }
-            HandOver::Exported(files, length_bytes) => {
-                exchange::send(socket, &Message::Exported { length_bytes }, &files)
-            }
+        let send = |files: &RegionFiles| {
+            let length_bytes = files.length_bytes();
+            exchange::send(
+                socket,
+                &Message::Region { length_bytes },
+                &files.descriptors(),
+            )
         };
         let Interior {
-            lendings, registry, ..
+            broker, registry, ..
         } = &*self.interior;
         let process = credentials.process;
         let is_linked = |key| registry.is_linked(key, process);
-        let given = lendings.hand_over(secret, interface, credentials, is_linked, send);
-        let given = given.map(|sent| (Outcome::Lent, sent));
-        self.note_given(socket, credentials, given, Outcome::NotLent);
+        let given = broker.hand_over(secret, interface, credentials, is_linked, send);
+        let given = given.map(|sent| (Outcome::Shared, sent));
+        self.note_given(socket, credentials, given, Outcome::NotShared);
     }
 
     /// Notes what was given to the peer. If nothing was, tells the peer so.
@@ -500,7 +499,7 @@ impl ControlThread {
             outcome,
             Outcome::Answered
                 | Outcome::NotOffered
-                | Outcome::Lent
+                | Outcome::Shared
                 | Outcome::Simultaneous
                 | Outcome::Busy
         ) {

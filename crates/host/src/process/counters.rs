@@ -14,10 +14,10 @@ pub struct RendezvousCounters {
     pub answered: u64,
     /// In the answer that nothing is offered under that name.
     pub not_offered: u64,
-    /// In pages that were lent to the peer.
-    pub lent: u64,
-    /// In the answer that no pages are lent to the peer under that number.
-    pub not_lent: u64,
+    /// In a region that is shared with the peer.
+    pub shared: u64,
+    /// In the answer that no region is shared with the peer under that number.
+    pub not_shared: u64,
     /// The access list does not name the user or group.
     pub not_allowed: u64,
     /// Another version.
@@ -48,8 +48,8 @@ pub(crate) enum Outcome {
     Accepted,
     Answered,
     NotOffered,
-    Lent,
-    NotLent,
+    Shared,
+    NotShared,
     NotAllowed,
     Version,
     TooMany,
@@ -78,8 +78,8 @@ impl Outcome {
             Self::Accepted
             | Self::Answered
             | Self::NotOffered
-            | Self::Lent
-            | Self::NotLent
+            | Self::Shared
+            | Self::NotShared
             | Self::Unauthentic
             | Self::Stalled
             | Self::PeerClosed => return None,
@@ -109,8 +109,8 @@ impl Tally {
             accepted: of(Outcome::Accepted),
             answered: of(Outcome::Answered),
             not_offered: of(Outcome::NotOffered),
-            lent: of(Outcome::Lent),
-            not_lent: of(Outcome::NotLent),
+            shared: of(Outcome::Shared),
+            not_shared: of(Outcome::NotShared),
             not_allowed: of(Outcome::NotAllowed),
             version: of(Outcome::Version),
             too_many: of(Outcome::TooMany),

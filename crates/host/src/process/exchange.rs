@@ -13,8 +13,8 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 
 /// Descriptors that come with a hello or a welcome: the memory that the sender lends for receiving,
-/// and the ready bitmap of its interface. And with an exported area: its memory, and the page that
-/// says whether the export lasts.
+/// and the ready bitmap of its interface. And with a region: its memory, and the page that says
+/// whether it lasts.
 pub(super) const DESCRIPTORS: usize = 2;
 
 /// Sent before a socket is closed on purpose. Every other byte is a ring of the doorbell.
@@ -24,8 +24,6 @@ pub(super) const GOODBYE: u8 = 0xff;
 pub(super) struct ReceivedMessage {
     pub(super) message: Message,
     pub(super) descriptors: Option<[ReceivedFile; DESCRIPTORS]>,
-    /// The file that comes with lent pages.
-    pub(super) pages: Option<ReceivedFile>,
 }
 
 /// Why no valid message arrived. Descriptors that came are closed.
@@ -115,7 +113,7 @@ fn receive_once(
             descriptors.extend(rights);
         }
     }
-    let (mut descriptors, had_others) = disposal.sift(user, descriptors);
+    let (descriptors, had_others) = disposal.sift(user, descriptors);
     if received.bytes == 0 {
         return Err(ReceiveError::PeerClosed);
     }
@@ -133,22 +131,16 @@ fn receive_once(
         return Err(ReceiveError::NotAMessage(NotAMessage::Invalid(what)));
     }
     let wanted = match message {
-        Message::Hello(_) | Message::Welcome(_) | Message::Exported { .. } => DESCRIPTORS,
-        Message::Lent { .. } => 1,
+        Message::Hello(_) | Message::Welcome(_) | Message::Region { .. } => DESCRIPTORS,
         _ => 0,
     };
     if descriptors.len() != wanted {
         let what = "it came with the wrong number of descriptors";
         return Err(ReceiveError::NotAMessage(NotAMessage::Invalid(what)));
     }
-    let mut pages = None;
-    if wanted == 1 {
-        pages = descriptors.pop();
-    }
     Ok(ReceivedMessage {
         message,
         descriptors: <[ReceivedFile; DESCRIPTORS]>::try_from(descriptors).ok(),
-        pages,
     })
 }
 

@@ -7,9 +7,8 @@
 //! * `disposal`: closes descriptors that peers sent, without waiting for them.
 //! * `grant`: the memory that each side of a link lends to the other.
 //! * `credentials`: who the kernel says is at the other end.
-//! * `lendings`: pages that wait to be fetched by the peer that they were lent to, and exported
-//!   areas.
-//! * `reach`, `connect`, `ask`, `borrow`: the side of a handshake that begins it.
+//! * `broker`: regions that peers may fetch.
+//! * `reach`, `connect`, `ask`, `fetch`: the side of a handshake that begins it.
 //! * `control_thread`: the other side; it also notices deaths.
 //! * `driver`: events and sleep, for the thread that drives the interface.
 //! * `registry`: the links, shared by the owner's thread and the control thread.
@@ -38,7 +37,7 @@
 //! closes everything.
 
 mod ask;
-mod borrow;
+mod broker;
 pub(crate) mod clock;
 pub mod codec;
 mod connect;
@@ -48,8 +47,8 @@ mod credentials;
 mod disposal;
 mod driver;
 mod exchange;
+mod fetch;
 mod grant;
-mod lendings;
 pub mod name;
 pub(crate) mod numbers;
 mod options;
@@ -71,22 +70,19 @@ use crate::{
     Address, ConnectError, Connected, Connector, Destination, Errno, Given, Host, HostError, Peer,
     Supply, ThreadHandle,
 };
+use broker::Broker;
 use control_thread::ControlThread;
 use credentials::Credentials;
 use disposal::Disposal;
 use grant::Lender;
 use hamlyn_engine::receive_observer::Unobserved;
 use hamlyn_link::either::EitherLink;
-use hamlyn_ring::export::{ExportFiles, ImportedArea};
 use hamlyn_ring::forks::{Birth, Uninherited};
-use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
-use hamlyn_ring::shared::Access as MemoryAccess;
-use lendings::Lendings;
+use hamlyn_ring::region::{ReceivedRegion, RegionFiles};
 use name::Name;
 use options::Settings;
 use registry::{PeerKey, Registry};
-use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -108,7 +104,7 @@ pub(crate) struct Interior {
     pub(crate) registry: Registry,
     disposal: Disposal,
     pub(crate) offers: Offers,
-    lendings: Lendings,
+    broker: Broker,
 }
 
 impl Interior {
@@ -202,7 +198,7 @@ impl<S> ProcessHost<S> {
             registry,
             disposal: Disposal::default(),
             offers: Offers::new(identity.user),
-            lendings: Lendings::new(identity.user),
+            broker: Broker::new(identity.user),
         });
         let control_thread = ControlThread::new(Arc::clone(&interior), listeners)?;
         let control_thread = std::thread::Builder::new()
@@ -314,24 +310,13 @@ impl Connector for ProcessConnector {
         Ok(connect::connect(self.interior()?, to, deadline_ns)?.token)
     }
 
-    fn borrow<R>(
+    fn fetch(
         &self,
         from: Destination,
         secret: u64,
-        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
         deadline_ns: u64,
-    ) -> Result<R, ConnectError> {
-        borrow::borrow(self.interior()?, from, secret, adopt, deadline_ns)
-    }
-
-    fn import(
-        &self,
-        from: Destination,
-        secret: u64,
-        access: MemoryAccess,
-        deadline_ns: u64,
-    ) -> Result<ImportedArea, ConnectError> {
-        borrow::import(self.interior()?, from, secret, access, deadline_ns)
+    ) -> Result<ReceivedRegion, ConnectError> {
+        fetch::fetch(self.interior()?, from, secret, deadline_ns)
     }
 }
 
@@ -376,42 +361,16 @@ impl<S: Sharing> Host for ProcessHost<S> {
         random_bits()
     }
 
-    fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
+    fn share(&mut self, files: Arc<RegionFiles>, with: Option<&Peer>) -> Result<u64, HostError> {
         self.birth.check()?;
         let secret = random_bits()?;
-        self.interior
-            .lendings
-            .put(secret, pages, length_bytes, Some(to))
-            .map(|()| secret)
+        self.interior.broker.share(secret, files, with)?;
+        Ok(secret)
     }
 
-    fn lend_to_all(&mut self, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
-        self.birth.check()?;
-        let secret = random_bits()?;
-        self.interior
-            .lendings
-            .put(secret, pages, length_bytes, None)
-            .map(|()| secret)
-    }
-
-    fn withdraw_lent(&mut self, secret: u64) {
+    fn withdraw_region(&mut self, secret: u64) {
         if self.birth.is_here() {
-            self.interior.lendings.withdraw(secret);
-        }
-    }
-
-    fn export(&mut self, files: ExportFiles, length_bytes: u64) -> Result<u64, HostError> {
-        self.birth.check()?;
-        let secret = random_bits()?;
-        self.interior
-            .lendings
-            .export(secret, files, length_bytes)
-            .map(|()| secret)
-    }
-
-    fn withdraw_export(&mut self, secret: u64) {
-        if self.birth.is_here() {
-            self.interior.lendings.withdraw_export(secret);
+            self.interior.broker.withdraw(secret);
         }
     }
 

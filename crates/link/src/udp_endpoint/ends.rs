@@ -213,6 +213,10 @@ impl<'a> ReceivedPayload<'a> {
 }
 
 impl Payload<Area> for ReceivedPayload<'_> {
+    fn shares_memory(&self) -> bool {
+        false
+    }
+
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         let length_bytes = length_bytes.min(self.metadata.len());
         into[..length_bytes].copy_from_slice(&self.metadata[..length_bytes]);

@@ -8,11 +8,37 @@ use rustix::fs::{
     FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
 };
 
+use rustix::fd::OwnedFd;
+
 use super::*;
+use crate::Errno;
 use crate::memfd::Unsuitable;
 
+fn descriptor(pool: &Pool) -> OwnedFd {
+    pool.files().duplicate().unwrap().memory
+}
+
+fn adopt(memory: OwnedFd, length_bytes: u64) -> Result<SharedPool, AdoptError> {
+    let (_word, state) = LastingWord::new().unwrap();
+    SharedPool::adopt(ReceivedRegion {
+        memory,
+        state: state.into_fd(),
+        length_bytes,
+    })
+}
+
 fn reader(pool: &Pool) -> SharedPool {
-    SharedPool::adopt(pool.descriptor().unwrap(), pool.length_bytes()).unwrap()
+    SharedPool::adopt(pool.files().duplicate().unwrap()).unwrap()
+}
+
+#[test]
+fn a_reader_is_told_of_the_end_of_a_pool() {
+    let pool = Pool::new(1000, 3).unwrap();
+    let shared = reader(&pool);
+    assert!(shared.region().lasts());
+    drop(pool);
+    assert!(!shared.region().lasts());
+    assert!(shared.view(0, 8).is_some(), "and keeps its mapping");
 }
 
 #[test]
@@ -97,7 +123,7 @@ fn what_lies_outside_the_pool_has_no_view() {
 #[test]
 fn nobody_else_can_write_a_pool_or_take_its_pages() {
     let pool = Pool::new(4096, 2).unwrap();
-    let file = pool.descriptor().unwrap();
+    let file = descriptor(&pool);
     assert_eq!(rustix::io::pwrite(&file, &[1], 0), Err(Errno::PERM));
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     assert_eq!(fallocate(&file, hole, 0, 4096), Err(Errno::PERM));
@@ -131,10 +157,10 @@ fn files_that_are_not_sealed_in_full_are_refused() {
     let len = 4 * PAGE_BYTES as u64;
     let fixed = SealFlags::SHRINK | SealFlags::GROW;
     let all = fixed | SealFlags::FUTURE_WRITE;
-    assert!(SharedPool::adopt(file(len, len, all), len).is_ok());
-    assert!(SharedPool::adopt(file(len, len, fixed | SealFlags::WRITE), len).is_ok());
-    let refused = |file, len| match SharedPool::adopt(file, len) {
-        Err(BorrowError::Unsuitable(why)) => why,
+    assert!(adopt(file(len, len, all), len).is_ok());
+    assert!(adopt(file(len, len, fixed | SealFlags::WRITE), len).is_ok());
+    let refused = |file, len| match adopt(file, len) {
+        Err(AdoptError::Unsuitable(why)) => why,
         other => panic!("{other:?}"),
     };
     for seals in [
@@ -164,10 +190,10 @@ fn files_that_are_not_sealed_in_full_are_refused() {
             actual_bytes: short
         }
     );
-    for length in [0, 1, len + 1, u64::MAX, LENT_BYTES_MAX + 1] {
+    for length in [0, 1, len + 1, u64::MAX, POOL_BYTES_MAX + 1] {
         assert!(matches!(
-            SharedPool::adopt(file(len, len, all), length),
-            Err(BorrowError::Length(_))
+            adopt(file(len, len, all), length),
+            Err(AdoptError::Length(_))
         ));
     }
 }

@@ -1,5 +1,5 @@
 //! Loads, stores and changes of memory that is mapped here and that others write at the same time:
-//! an exported area of a peer, or one's own (decision 0037). A few instructions each: bounds are
+//! a region of a peer, or an area of this process (decision 0037). A few instructions each: bounds are
 //! compared, then the access is made.
 //!
 //! Refused: what does not lie in the window; stores and changes through a window that only reads;
@@ -13,13 +13,13 @@ use hamlyn_engine::operation::Atomic;
 
 use super::{Mapping, Memory, OutOfRange, StoreKind, raw};
 use crate::area::Area;
-use crate::export::ImportedArea;
+use crate::region::AttachedRegion;
 
 /// What keeps the memory mapped.
 #[derive(Clone)]
 enum Source {
     Own(Arc<Memory>),
-    Imported(Arc<ImportedArea>),
+    Attached(Arc<AttachedRegion>),
 }
 
 /// A part of memory that this process shares with others. The memory stays mapped as long as a
@@ -81,9 +81,9 @@ impl DirectWindow {
         })
     }
 
-    /// On a part of an imported area; nothing if it does not lie there.
-    pub(crate) fn on_imported(area: &Arc<ImportedArea>, offset: u64, len: u64) -> Option<Self> {
-        let mapping = area.mapping();
+    /// On a part of an attached region; nothing if it does not lie there.
+    pub(crate) fn on_attached(region: &Arc<AttachedRegion>, offset: u64, len: u64) -> Option<Self> {
+        let mapping = region.mapping();
         let (start, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
         let first = NonNull::new(mapping.readable(start, len).ok()?.cast_mut())?;
         Some(Self {
@@ -91,7 +91,7 @@ impl DirectWindow {
             length_bytes: len as u64,
             writable_bytes: if mapping.is_writable() { len as u64 } else { 0 },
             start,
-            source: Source::Imported(Arc::clone(area)),
+            source: Source::Attached(Arc::clone(region)),
         })
     }
 
@@ -178,7 +178,7 @@ impl DirectWindow {
     pub fn lasts(&self) -> bool {
         match &self.source {
             Source::Own(_) => true,
-            Source::Imported(area) => area.lasts(),
+            Source::Attached(region) => region.lasts(),
         }
     }
 
@@ -194,7 +194,7 @@ impl DirectWindow {
     fn mapping(&self) -> &Mapping {
         match &self.source {
             Source::Own(memory) => memory.mapping(),
-            Source::Imported(area) => area.mapping(),
+            Source::Attached(region) => region.mapping(),
         }
     }
 }

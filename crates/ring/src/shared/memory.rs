@@ -3,163 +3,191 @@
 
 use core::ops::Range;
 use core::sync::atomic::AtomicU32;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hamlyn_engine::limits::SHORT_BYTES_MAX;
 use hamlyn_engine::memory::{Denied, ShortData, ShortSource};
 use hamlyn_engine::operation::Atomic;
 
-use rustix::fd::OwnedFd;
-
 use super::{Access, Mapping, OutOfRange, StoreKind, store_short};
 use crate::Errno;
-use crate::export::{ExportError, ExportableError};
 use crate::handover::{Pieces, ReleaseToken, WriteToken};
-use crate::memfd::Memfd;
+use crate::memfd::{Memfd, MemfdError, map_failed};
+use crate::region::ShareError;
 
 /// The memory of an area: plain, or divided into pieces that are handed over.
 pub(crate) struct Memory {
     mapping: Mapping,
     /// None if it is plain; otherwise all of the mapping lies in them, and they in it.
     pieces: Pieces<AtomicU32>,
-    /// Which pages are lent, if they may be exchanged for others at all; never if it has pieces.
-    lent: Option<Mutex<Vec<Range<usize>>>>,
-    /// The file in which all of it lies, if it may be exported; never if it has pieces or may be
-    /// lent.
-    file: Option<Mutex<ExportableFile>>,
+    /// There if it may be shared; never if it has pieces or a guard.
+    sharing: Option<Mutex<Sharing>>,
+    /// Keeps the mapping alive if it is the program's own. Dropped after it.
+    guard: Option<Box<dyn Send + Sync>>,
 }
 
-/// The file of an area that can be exported.
-struct ExportableFile {
-    file: Memfd,
-    is_exported: bool,
+/// The state of memory that may be shared with other processes.
+struct Sharing {
+    /// In it lies at least what was never exchanged.
+    file: Arc<Memfd>,
+    /// All of the memory lies in the file.
+    is_whole: bool,
+    /// Only this library uses the file.
+    is_ours: bool,
+    /// Pages appear when they are touched; otherwise all of them are present.
+    is_sparse: bool,
+    /// Ranges that others have.
+    shared: Vec<Range<usize>>,
 }
 
 impl Memory {
-    pub(crate) fn plain(len: usize) -> Result<Self, Errno> {
-        Ok(Self {
-            mapping: Mapping::anonymous(len)?,
-            pieces: Pieces::none(),
-            lent: None,
-            file: None,
-        })
-    }
-
-    /// Plain memory whose pages may be lent.
-    pub(crate) fn lendable(len: usize) -> Result<Self, Errno> {
-        Ok(Self {
-            mapping: Mapping::anonymous(len)?,
-            pieces: Pieces::none(),
-            lent: Some(Mutex::default()),
-            file: None,
-        })
-    }
-
-    /// Plain memory that is a mapping of all of a file.
-    pub(crate) fn in_file(mapping: Mapping, file: Memfd) -> Self {
+    fn with(mapping: Mapping, pieces: Pieces<AtomicU32>) -> Self {
         Self {
             mapping,
-            pieces: Pieces::none(),
-            lent: None,
-            file: Some(Mutex::new(ExportableFile {
-                file,
-                is_exported: false,
-            })),
+            pieces,
+            sharing: None,
+            guard: None,
         }
     }
 
+    pub(crate) fn plain(len: usize) -> Result<Self, Errno> {
+        Ok(Self::with(Mapping::anonymous(len)?, Pieces::none()))
+    }
+
+    /// Memory of the program, which `guard` keeps.
+    pub(super) fn guarded(mapping: Mapping, guard: Box<dyn Send + Sync>) -> Self {
+        Self {
+            guard: Some(guard),
+            ..Self::with(mapping, Pieces::none())
+        }
+    }
+
+    /// Plain memory that is a mapping of all of a file, and may be shared.
+    pub(crate) fn in_file(mapping: Mapping, file: Memfd, is_ours: bool, is_sparse: bool) -> Self {
+        let sharing = Sharing {
+            file: Arc::new(file),
+            is_whole: true,
+            is_ours,
+            is_sparse,
+            shared: Vec::new(),
+        };
+        Self {
+            sharing: Some(Mutex::new(sharing)),
+            ..Self::with(mapping, Pieces::none())
+        }
+    }
+
+    /// True if nobody but the library can write it.
     #[inline]
-    pub(crate) fn is_in_file(&self) -> bool {
-        self.file.is_some()
+    pub(crate) fn is_private(&self) -> bool {
+        self.sharing.is_none() && self.guard.is_none()
     }
 
-    /// A descriptor of the file, for peers, and from now on for no others than those of this
-    /// export.
-    pub(crate) fn begin_export(&self, access: Access) -> Result<OwnedFd, ExportError> {
-        let Some(state) = &self.file else {
-            return Err(ExportError::NotExportable);
-        };
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.is_exported {
-            return Err(ExportError::ExportedAlready);
+    fn sharing(&self) -> Result<MutexGuard<'_, Sharing>, ShareError> {
+        let sharing = self.sharing.as_ref().ok_or(ShareError::NotSharable)?;
+        Ok(sharing.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A file that has these pages and no others, sealed for that access.
+    pub(crate) fn share(
+        &self,
+        range: Range<usize>,
+        access: Access,
+    ) -> Result<Arc<Memfd>, ShareError> {
+        let mut sharing = self.sharing()?;
+        let overlaps = |other: &Range<usize>| range.start < other.end && other.start < range.end;
+        if sharing.shared.iter().any(overlaps) {
+            return Err(ShareError::SharedAlready);
         }
-        let descriptor = state.file.duplicate()?;
-        state.file.seal_exported(access)?;
-        state.is_exported = true;
-        Ok(descriptor)
+        let is_all = range.len() == self.len();
+        if !(is_all && sharing.is_whole) {
+            let source = sharing.is_whole.then(|| (&*sharing.file, range.start));
+            let fresh = Arc::new(self.exchange(&range, source, sharing.is_sparse)?);
+            if is_all {
+                sharing.is_whole = true;
+                sharing.file = fresh;
+            } else {
+                // These pages of the area's file are in nobody's use any more.
+                if sharing.is_ours {
+                    sharing.file.punch(range.clone());
+                }
+                sharing.is_whole = false;
+                fresh.seal_shared(access)?;
+                sharing.shared.push(range);
+                return Ok(fresh);
+            }
+        }
+        sharing.file.seal_shared(access)?;
+        sharing.shared.push(range);
+        Ok(Arc::clone(&sharing.file))
     }
 
-    /// Puts a file that nobody else knows into the place of the exported one, with the pages that
-    /// are there.
-    pub(crate) fn end_export(&self) -> Result<(), ExportableError> {
-        let Some(state) = &self.file else {
-            return Ok(());
-        };
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        let len = self.mapping.len();
-        let fresh = Memfd::create_exportable(len)?;
-        let fresh_mapping = fresh.map(Access::Writable).map_err(ExportableError::Map)?;
-        let mut from = 0;
-        // Each turn begins beyond the last one, so importers that punch holes meanwhile do not keep
-        // us here.
-        while let Some(present) = state.file.next_present(from)? {
-            from = present.end;
-            self.mapping.copy_present(present, &fresh, &fresh_mapping)?;
+    /// Puts a file that nobody else knows into the place of one that is shared.
+    pub(crate) fn take_back(&self, range: &Range<usize>, file: &Memfd) -> Result<(), ShareError> {
+        let mut sharing = self.sharing()?;
+        let fresh = self.exchange(range, Some((file, 0)), sharing.is_sparse)?;
+        if range.len() == self.len() {
+            sharing.file = Arc::new(fresh);
+            sharing.is_ours = true;
+        }
+        sharing.shared.retain(|other| other != range);
+        Ok(())
+    }
+
+    /// Puts a fresh file with the same contents into the place of a range. `source` says in which
+    /// file, and where in it, all of the range lies.
+    fn exchange(
+        &self,
+        range: &Range<usize>,
+        source: Option<(&Memfd, usize)>,
+        is_sparse: bool,
+    ) -> Result<Memfd, MemfdError> {
+        let (start, len) = (range.start, range.len());
+        let fresh = Memfd::create_unshared(len)?;
+        let to = fresh.map(Access::Writable).map_err(map_failed)?;
+        match (is_sparse, source) {
+            (false, _) => {
+                // The pages are made when they are touched first: only then can they be huge ones.
+                to.prefer_huge_pages(0, len);
+                to.populate().map_err(|errno| MemfdError::Memory {
+                    needed_bytes: len as u64,
+                    errno,
+                })?;
+                Mapping::copy_between(&self.mapping, start, &to, 0, len, StoreKind::Temporal)
+                    .map_err(|OutOfRange| map_failed(Errno::INVAL))?;
+            }
+            (true, Some((file, first))) => {
+                let mut from = first;
+                // Each turn begins beyond the last one, so holders that punch holes meanwhile do
+                // not keep us here.
+                while let Some(present) = file.next_present(from, first + len)? {
+                    from = present.end;
+                    let present = start + present.start - first..start + present.end - first;
+                    self.mapping.copy_present(present, start, &fresh, &to)?;
+                }
+            }
+            (true, None) => self.mapping.copy_used(range.clone(), &fresh, &to)?,
         }
         self.mapping
-            .replace(0, len, &fresh)
-            .map_err(ExportableError::Map)?;
-        *state = ExportableFile {
-            file: fresh,
-            is_exported: false,
-        };
-        Ok(())
+            .replace(start, len, &fresh)
+            .map_err(map_failed)?;
+        if !is_sparse {
+            self.mapping.prefer_huge_pages(start, len);
+            self.mapping.lock(start, len);
+        }
+        Ok(fresh)
+    }
+
+    /// Bytes of memory that its file takes.
+    #[cfg(test)]
+    pub(crate) fn file_blocks(&self) -> usize {
+        let sharing = self.sharing().unwrap();
+        let blocks = rustix::fs::fstat(&*sharing.file).unwrap().st_blocks;
+        blocks as usize * 512
     }
 
     pub(super) fn mapping(&self) -> &Mapping {
         &self.mapping
-    }
-
-    #[inline]
-    pub(crate) fn is_lendable(&self) -> bool {
-        self.lent.is_some()
-    }
-
-    /// Notes that a range is lent. False if a part of it is already, or it cannot be.
-    pub(crate) fn note_lent(&self, range: Range<usize>) -> bool {
-        let Some(lent) = &self.lent else {
-            return false;
-        };
-        let mut lent = lent.lock().unwrap_or_else(PoisonError::into_inner);
-        let overlaps = |other: &Range<usize>| range.start < other.end && other.start < range.end;
-        if lent.iter().any(overlaps) {
-            return false;
-        }
-        lent.push(range);
-        true
-    }
-
-    /// Undoes that.
-    pub(crate) fn note_taken_back(&self, range: &Range<usize>) {
-        if let Some(lent) = &self.lent {
-            let mut lent = lent.lock().unwrap_or_else(PoisonError::into_inner);
-            lent.retain(|other| other != range);
-        }
-    }
-
-    /// Puts the beginning of a file, filled with what is there, into the place of a range; see
-    /// `Mapping::exchange`. Never done to memory in pieces, into which there may be references.
-    pub(crate) fn exchange(
-        &self,
-        offset: usize,
-        len: usize,
-        file: &Memfd,
-        file_mapping: &Mapping,
-    ) -> Result<(), Errno> {
-        if self.lent.is_none() || self.is_in_pieces() {
-            return Err(Errno::PERM);
-        }
-        self.mapping.exchange(offset, len, file, file_mapping)
     }
 
     /// `count` pieces of `1 << shift` bytes, and the rights to open and to write them.
@@ -172,16 +200,7 @@ impl Memory {
             .ok_or(Errno::NOMEM)?;
         let mapping = Mapping::anonymous(len)?;
         let (pieces, release_token, write_token) = Pieces::new(count, shift).ok_or(Errno::NOMEM)?;
-        Ok((
-            Self {
-                mapping,
-                pieces,
-                lent: None,
-                file: None,
-            },
-            release_token,
-            write_token,
-        ))
+        Ok((Self::with(mapping, pieces), release_token, write_token))
     }
 
     #[inline]

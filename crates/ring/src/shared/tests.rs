@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::memfd::Memfd;
 
 const LEN: usize = 64 << 10;
 

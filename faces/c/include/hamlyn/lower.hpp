@@ -19,10 +19,10 @@ using piece = hamlyn_piece;
 class area : public detail::handle<hamlyn_area, hamlyn_close_area> {
   public:
     using handle::handle;
-    // HAMLYN_AREA_PRIVATE, HAMLYN_AREA_GRANTABLE or HAMLYN_AREA_EXPORTABLE.
+    // HAMLYN_AREA_PRIVATE, HAMLYN_AREA_SHARED or HAMLYN_AREA_SPARSE.
     area(const manager &of, std::uint64_t size, std::uint32_t kind = HAMLYN_AREA_PRIVATE)
         : handle(detail::found<hamlyn_area *>(hamlyn_allocate_area, of.get(), size, kind)) {}
-    // One of HAMLYN_AREA_EXPORTABLE at that address, where nothing may be.
+    // One of HAMLYN_AREA_SPARSE at that address, where nothing may be.
     static area at(const manager &of, std::uint64_t size, void *address) {
         return area(detail::found<hamlyn_area *>(hamlyn_allocate_area_at, of.get(), size, address));
     }

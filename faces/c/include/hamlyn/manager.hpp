@@ -316,16 +316,11 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     // How many different wrong keys a peer may present before it is cut off.
     void set_bad_keys_max(std::uint32_t packets) { detail::attempt(hamlyn_set_bad_keys_max, get(), packets).value(); }
 
-    // Grants of others: pages that this manager writes by itself.
-    void accept(const hamlyn_grant_ticket &grant, wait limit = wait::forever()) {
-        detail::attempt(hamlyn_accept_grant, get(), &grant, limit.ns()).value();
-    }
-    void drop(const hamlyn_grant_ticket &grant) { detail::attempt(hamlyn_drop_grant, get(), &grant).value(); }
-    // How many grants it made, and how many it accepted.
-    std::pair<std::size_t, std::size_t> grants() const {
-        std::size_t made, accepted;
-        detail::attempt(hamlyn_grants, get(), &made, &accepted).value();
-        return {made, accepted};
+    // How many regions it shares, and how many of others it has attached.
+    std::pair<std::size_t, std::size_t> regions() const {
+        std::size_t shared, attached;
+        detail::attempt(hamlyn_regions, get(), &shared, &attached).value();
+        return {shared, attached};
     }
 
     // Takes it from its thread. It must have no end points; if it has, it stays as it was, and this throws.

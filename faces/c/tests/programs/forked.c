@@ -16,10 +16,9 @@ struct handles {
     hamlyn_initiator *initiator;
     hamlyn_counter *counter;
     hamlyn_completion_queue *completion_queue;
-    hamlyn_export *export;
-    hamlyn_import *import;
+    hamlyn_region *region;
+    hamlyn_attached *attached;
     hamlyn_window *window;
-    hamlyn_grant *grant;
     hamlyn_handover *handover;
     hamlyn_pool *pool;
     hamlyn_shared_pool *shared_pool;
@@ -52,8 +51,7 @@ static _Alignas(4096) union {
 } some;
 
 static hamlyn_ticket a_ticket;
-static hamlyn_export_ticket an_export;
-static hamlyn_grant_ticket a_grant;
+static hamlyn_region_ticket a_region;
 static hamlyn_member a_member;
 static hamlyn_seed a_seed;
 static const hamlyn_piece a_piece = {0, 1, 0};
@@ -147,7 +145,7 @@ static void exchange(struct handles *of, char round) {
     GETS(HAMLYN_TIMED_OUT, "", hamlyn_next_call(of->service, HAMLYN_POLL, &message, &error));
     GETS(HAMLYN_TIMED_OUT, "", hamlyn_recv_sample(of->subscriber, HAMLYN_POLL, &length, &number, &error));
     GETS(HAMLYN_TIMED_OUT, "", hamlyn_rcv(peer_queue, HAMLYN_POLL, &notification, &error));
-    IS(hamlyn_check_import(of->import, &error) == HAMLYN_OK);
+    IS(hamlyn_check_attached(of->attached, &error) == HAMLYN_OK);
 }
 
 /* A child that calls everything with the message of a receiver held, and ends as programs end. */
@@ -175,8 +173,8 @@ static void in_a_child(const struct handles *of) {
 
 static void open_lower(struct handles *of) {
     hamlyn_slot_options options;
-    hamlyn_area *area, *exportable, *grantable, *in_pieces;
-    hamlyn_slot *slot, *all, *pages;
+    hamlyn_area *area, *sparse, *in_pieces;
+    hamlyn_slot *slot, *all;
     hamlyn_peer importer;
     uint64_t link, number;
     size_t peers;
@@ -199,16 +197,13 @@ static void open_lower(struct handles *of) {
     OK(hamlyn_open_counter(&of->counter, &error));
     OK(hamlyn_open_completions(of->manager, 4, &of->completion_queue, &error));
     OK(hamlyn_open_area_window(of->area, 0, 4096, &of->window, &error));
-    OK(hamlyn_allocate_area(peer, 4096, HAMLYN_AREA_EXPORTABLE, &exportable, &error));
+    OK(hamlyn_allocate_area(peer, 4096, HAMLYN_AREA_SPARSE, &sparse, &error));
     memset(&options, 0, sizeof options);
     options.rights = HAMLYN_RIGHT_READ;
-    OK(hamlyn_open_slot(peer, exportable, &options, &all, &error));
-    OK(hamlyn_export_slot(all, &of->export, &an_export, &error));
+    OK(hamlyn_open_slot(peer, sparse, &options, &all, &error));
+    OK(hamlyn_share_region(all, 0, 4096, HAMLYN_REGION_READ_ONLY, HAMLYN_ALL_LINKED, &of->region, &a_region, &error));
     OK(hamlyn_connect(of->manager, "forked-peer", MINUTE, &link, &error));
-    OK(hamlyn_import_slot(of->manager, &an_export, MINUTE, &of->import, &error));
-    OK(hamlyn_allocate_area(of->manager, 4096, HAMLYN_AREA_GRANTABLE, &grantable, &error));
-    OK(hamlyn_open_slot(of->manager, grantable, NULL, &pages, &error));
-    OK(hamlyn_grant_pages(pages, 0, 4096, link, &of->grant, &a_grant, &error));
+    OK(hamlyn_attach_region(of->manager, &a_region, MINUTE, &of->attached, &error));
     OK(hamlyn_allocate_handover(of->manager, 2, 64, &in_pieces, &of->handover, &error));
     OK(hamlyn_open_pool(64, 1, &of->pool, &error));
     OK(hamlyn_poll(peer, &error));

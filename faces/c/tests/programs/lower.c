@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* What serve does when it is told so by the word of a message. */
-enum { CHECK_SHORT = 1, CHECK_LONG, REVOKE, REKEY, CHECK_GATHERED, CHECK_STORES, GRANT, REVOKE_GRANT, REVOKE_EXPORT, MANY = 100, END = 1000 };
+enum { CHECK_SHORT = 1, CHECK_LONG, REVOKE, REKEY, CHECK_GATHERED, CHECK_STORES, SHARE, REVOKE_PAGES, REVOKE_ALL, MANY = 100, END = 1000 };
 
 struct tickets {
     hamlyn_ticket fast, entry, one_shot, stores, all, read_only;
@@ -23,10 +23,9 @@ static void fill(unsigned char *data, size_t length, unsigned seed) {
 static hamlyn_manager *manager;
 static hamlyn_area *area;
 static hamlyn_queue *queue;
-static hamlyn_slot *slot, *guarded, *counted, *exported_slot, *read_slot, *granted_slot;
-static hamlyn_export *export;
-static hamlyn_grant *grant;
-static hamlyn_area *exportable, *grantable;
+static hamlyn_slot *slot, *guarded, *counted, *shared_slot, *read_slot, *paged_slot;
+static hamlyn_region *all_of_it, *pages;
+static hamlyn_area *sparse, *paged;
 
 static void offer(const char *item, const void *data, size_t length) {
     OK(hamlyn_offer(manager, item, HAMLYN_OFFER_ALWAYS, data, length, &error));
@@ -98,14 +97,14 @@ static void open_slots(void) {
     OK(hamlyn_entry_ticket(counted, 0, 0, 64 * 1024, &tickets.stores, &error));
 
     /* Memory that others read and change by themselves. */
-    OK(hamlyn_allocate_area(manager, 64 * 1024, HAMLYN_AREA_EXPORTABLE, &exportable, &error));
+    OK(hamlyn_allocate_area(manager, 64 * 1024, HAMLYN_AREA_SPARSE, &sparse, &error));
     memset(&options, 0, sizeof options);
     options.rights = HAMLYN_RIGHT_WRITE | HAMLYN_RIGHT_READ | HAMLYN_RIGHT_ATOMIC;
-    OK(hamlyn_open_slot(manager, exportable, &options, &exported_slot, &error));
-    OK(hamlyn_fast_ticket(exported_slot, 0, 64 * 1024, &tickets.all, &error));
-    hamlyn_export_ticket travels;
-    OK(hamlyn_export_slot(exported_slot, &export, &travels, &error));
-    offer("export", &travels, sizeof travels);
+    OK(hamlyn_open_slot(manager, sparse, &options, &shared_slot, &error));
+    OK(hamlyn_fast_ticket(shared_slot, 0, 64 * 1024, &tickets.all, &error));
+    hamlyn_region_ticket travels;
+    OK(hamlyn_share_region(shared_slot, 0, 64 * 1024, HAMLYN_REGION_WRITABLE, HAMLYN_ALL_LINKED, &all_of_it, &travels, &error));
+    offer("region", &travels, sizeof travels);
     options.rights = HAMLYN_RIGHT_READ;
     options.offset = 768 * 1024;
     options.length_bytes = 4096;
@@ -127,30 +126,30 @@ static void check_one_shot(void) {
     check_area(256 * 1024 + 64, 64, 4);
 }
 
-static void grant_pages(uint64_t link) {
-    OK(hamlyn_allocate_area(manager, 64 * 1024, HAMLYN_AREA_GRANTABLE, &grantable, &error));
+static void share_pages(uint64_t link) {
+    OK(hamlyn_allocate_area(manager, 64 * 1024, HAMLYN_AREA_SHARED, &paged, &error));
     hamlyn_slot_options options;
     memset(&options, 0, sizeof options);
     options.queue = queue;
-    OK(hamlyn_open_slot(manager, grantable, &options, &granted_slot, &error));
+    OK(hamlyn_open_slot(manager, paged, &options, &paged_slot, &error));
     struct {
-        hamlyn_grant_ticket grant;
+        hamlyn_region_ticket pages;
         hamlyn_ticket ticket;
     } travels;
-    OK(hamlyn_grant_pages(granted_slot, 0, 64 * 1024, link, &grant, &travels.grant, &error));
-    OK(hamlyn_fast_ticket(granted_slot, 0, 64 * 1024, &travels.ticket, &error));
-    offer("grant", &travels, sizeof travels);
+    OK(hamlyn_share_region(paged_slot, 0, 64 * 1024, HAMLYN_REGION_WRITABLE, link, &pages, &travels.pages, &error));
+    OK(hamlyn_fast_ticket(paged_slot, 0, 64 * 1024, &travels.ticket, &error));
+    offer("pages", &travels, sizeof travels);
     hamlyn_notification came;
     OK(hamlyn_rcv(queue, MINUTE, &came, &error));
     uint32_t number;
-    OK(hamlyn_slot_number(granted_slot, &number, &error));
+    OK(hamlyn_slot_number(paged_slot, &number, &error));
     IS(came.slot == number && came.word == 5);
     static unsigned char expected[20000], found[20000];
     fill(expected, sizeof expected, 5);
-    OK(hamlyn_copy_from_area(grantable, 0, found, sizeof found, &error));
+    OK(hamlyn_copy_from_area(paged, 0, found, sizeof found, &error));
     IS(memcmp(expected, found, sizeof found) == 0);
     hamlyn_slot_info info;
-    OK(hamlyn_get_slot_info(granted_slot, &info, &error));
+    OK(hamlyn_get_slot_info(paged_slot, &info, &error));
     IS(info.grants == 1);
 }
 
@@ -217,20 +216,20 @@ static void serve(void) {
             said("stored");
             break;
         }
-        case GRANT:
-            grant_pages(came.link);
+        case SHARE:
+            share_pages(came.link);
             said("placed");
             break;
-        case REVOKE_GRANT:
-            OK(hamlyn_revoke_grant(grant, &error));
-            said("grant-over");
+        case REVOKE_PAGES:
+            OK(hamlyn_revoke_region(pages, &error));
+            said("pages-over");
             break;
-        case REVOKE_EXPORT: {
+        case REVOKE_ALL: {
             uint64_t word;
-            OK(hamlyn_load_from_area(exportable, 64, &word, &error));
+            OK(hamlyn_load_from_area(sparse, 64, &word, &error));
             IS(word == 11);
-            OK(hamlyn_revoke_export(export, &error));
-            said("export-over");
+            OK(hamlyn_revoke_region(all_of_it, &error));
+            said("region-over");
             break;
         }
         case END: {
@@ -242,18 +241,18 @@ static void serve(void) {
             char name[65];
             OK(hamlyn_link_peer_name(manager, came.link, name, sizeof name, &error));
             IS(strcmp(name, "lower-asks") == 0);
-            OK(hamlyn_close_grant(grant, &error));
-            OK(hamlyn_close_export(export, &error));
-            OK(hamlyn_close_slot(granted_slot, &error));
+            OK(hamlyn_close_region(pages, &error));
+            OK(hamlyn_close_region(all_of_it, &error));
+            OK(hamlyn_close_slot(paged_slot, &error));
             OK(hamlyn_close_slot(read_slot, &error));
-            OK(hamlyn_close_slot(exported_slot, &error));
+            OK(hamlyn_close_slot(shared_slot, &error));
             OK(hamlyn_close_slot(counted, &error));
             OK(hamlyn_close_slot(guarded, &error));
             OK(hamlyn_close_slot(slot, &error));
             OK(hamlyn_close_queue(queue, &error));
             OK(hamlyn_close_area(area, &error));
-            OK(hamlyn_close_area(exportable, &error));
-            OK(hamlyn_close_area(grantable, &error));
+            OK(hamlyn_close_area(sparse, &error));
+            OK(hamlyn_close_area(paged, &error));
             /* The peer goes first, once all was seen of it, and that is told. */
             said("ended");
             hamlyn_event event;
@@ -422,15 +421,16 @@ static void send_messages(const struct tickets *tickets) {
 }
 
 static void place_messages(void) {
-    tell(GRANT);
+    tell(SHARE);
     struct {
-        hamlyn_grant_ticket grant;
+        hamlyn_region_ticket pages;
         hamlyn_ticket ticket;
     } travels;
-    ask_for("grant", &travels, sizeof travels);
-    OK(hamlyn_accept_grant(manager, &travels.grant, MINUTE, &error));
+    ask_for("pages", &travels, sizeof travels);
+    hamlyn_attached *attached;
+    OK(hamlyn_attach_region(manager, &travels.pages, MINUTE, &attached, &error));
     size_t made, accepted;
-    OK(hamlyn_grants(manager, &made, &accepted, &error));
+    OK(hamlyn_regions(manager, &made, &accepted, &error));
     IS(made == 0 && accepted == 1);
     hamlyn_target *placed;
     OK(hamlyn_open_target(terminus, &travels.ticket, MINUTE, &placed, &error));
@@ -438,10 +438,9 @@ static void place_messages(void) {
     hamlyn_outgoing_message message = message_of(long_data, 20000, 0, 5);
     OK(hamlyn_send_msg(placed, &message, MINUTE, NULL, &error));
     await("placed");
-    OK(hamlyn_drop_grant(manager, &travels.grant, &error));
-    GETS(HAMLYN_NOT_FOUND, "no such grant", hamlyn_drop_grant(manager, &travels.grant, &error));
-    tell(REVOKE_GRANT);
-    await("grant-over");
+    OK(hamlyn_close_attached(attached, &error));
+    tell(REVOKE_PAGES);
+    await("pages-over");
     OK(hamlyn_close_target(placed, &error));
 }
 
@@ -555,15 +554,15 @@ static void operate_in_all_ways(const struct tickets *tickets) {
     OK(hamlyn_open_initiator(manager, &tickets->all, 0, MINUTE, &initiator, &error));
     operate(initiator);
     hamlyn_window *window;
-    GETS(HAMLYN_NOT_FOUND, "import", hamlyn_open_initiator_window(initiator, &window, &error));
+    GETS(HAMLYN_NOT_FOUND, "attached", hamlyn_open_initiator_window(initiator, &window, &error));
     OK(hamlyn_close_initiator(initiator, &error));
 
     /* The same in memory that is mapped here. */
-    hamlyn_export_ticket travels;
-    ask_for("export", &travels, sizeof travels);
-    hamlyn_import *import;
-    OK(hamlyn_import_slot(manager, &travels, MINUTE, &import, &error));
-    OK(hamlyn_check_import(import, &error));
+    hamlyn_region_ticket travels;
+    ask_for("region", &travels, sizeof travels);
+    hamlyn_attached *attached;
+    OK(hamlyn_attach_region(manager, &travels, MINUTE, &attached, &error));
+    OK(hamlyn_check_attached(attached, &error));
     OK(hamlyn_open_initiator(manager, &tickets->all, 0, MINUTE, &initiator, &error));
     operate(initiator);
     OK(hamlyn_open_initiator_window(initiator, &window, &error));
@@ -578,10 +577,10 @@ static void operate_in_all_ways(const struct tickets *tickets) {
     OK(hamlyn_read_window(window, 64, &word, 8, &error));
     IS(before == 10 && word == 11);
     hamlyn_window *whole;
-    OK(hamlyn_open_import_window(import, &whole, &error));
-    tell(REVOKE_EXPORT);
-    await("export-over");
-    GETS(HAMLYN_PEER_LOST, "ended", hamlyn_check_import(import, &error));
+    OK(hamlyn_open_attached_window(attached, &whole, &error));
+    tell(REVOKE_ALL);
+    await("region-over");
+    GETS(HAMLYN_PEER_LOST, "ended", hamlyn_check_attached(attached, &error));
     OK(hamlyn_get_window(whole, &info, &error));
     IS(!info.lasts);
     /* Operations go as packets again. */
@@ -589,7 +588,7 @@ static void operate_in_all_ways(const struct tickets *tickets) {
     IS(word == 11);
     OK(hamlyn_close_window(whole, &error));
     OK(hamlyn_close_window(window, &error));
-    OK(hamlyn_close_import(import, &error));
+    OK(hamlyn_close_attached(attached, &error));
     OK(hamlyn_close_initiator(initiator, &error));
 
     /* What is not granted is refused, and has no effect. */

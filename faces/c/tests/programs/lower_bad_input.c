@@ -13,10 +13,9 @@ struct handles {
     hamlyn_target *target;
     hamlyn_initiator *initiator;
     hamlyn_counter *counter;
-    hamlyn_export *export;
-    hamlyn_import *import;
+    hamlyn_region *region;
+    hamlyn_attached *attached;
     hamlyn_window *window;
-    hamlyn_grant *grant;
     hamlyn_handover *handover;
     hamlyn_pool *pool;
     hamlyn_shared_pool *shared_pool;
@@ -24,8 +23,7 @@ struct handles {
 
 static hamlyn_ticket ticket;
 static hamlyn_outgoing_message message;
-static hamlyn_grant_ticket a_grant;
-static hamlyn_export_ticket an_export;
+static hamlyn_region_ticket a_region;
 static hamlyn_atomic_change change = {HAMLYN_CHANGE_ADD, 64, 1, 0};
 
 /* Each function with each of its handles. `any_thread`: those that every thread may use are called, too. */
@@ -44,8 +42,7 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     hamlyn_undelivered undelivered;
     hamlyn_slot_info slot_info;
     hamlyn_entry entry;
-    hamlyn_export_ticket export_ticket;
-    hamlyn_grant_ticket grant_ticket;
+    hamlyn_region_ticket region_ticket;
     hamlyn_window_info window_info;
     hamlyn_handover_info handover_info;
     hamlyn_pool_info pool_info;
@@ -78,10 +75,8 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     GETS(expected, said, hamlyn_offer(of->manager, "item", HAMLYN_OFFER_ALWAYS, "x", 1, &error));
     GETS(expected, said, hamlyn_withdraw(of->manager, "item", &error));
     GETS(expected, said, hamlyn_ask(of->manager, "nobody", "item", 0, bytes, sizeof bytes, &count, &error));
-    GETS(expected, said, hamlyn_accept_grant(of->manager, &a_grant, 0, &error));
-    GETS(expected, said, hamlyn_drop_grant(of->manager, &a_grant, &error));
-    GETS(expected, said, hamlyn_import_slot(of->manager, &an_export, 0, &made.import, &error));
-    GETS(expected, said, hamlyn_grants(of->manager, &count, &count, &error));
+    GETS(expected, said, hamlyn_attach_region(of->manager, &a_region, 0, &made.attached, &error));
+    GETS(expected, said, hamlyn_regions(of->manager, &count, &count, &error));
 
     GETS(expected, said, hamlyn_area_bytes(of->area, &word, &error));
     GETS(expected, said, hamlyn_copy_from_area(of->area, 0, bytes, 1, &error));
@@ -118,8 +113,7 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     GETS(expected, said, hamlyn_set_entry_class(of->slot, 0, 1, &error));
     GETS(expected, said, hamlyn_get_entry(of->slot, 0, &entry, &error));
     GETS(expected, said, hamlyn_stored_bytes(of->slot, 0, &word, &error));
-    GETS(expected, said, hamlyn_export_slot(of->slot, &made.export, &export_ticket, &error));
-    GETS(expected, said, hamlyn_grant_pages(of->slot, 0, 4096, 0, &made.grant, &grant_ticket, &error));
+    GETS(expected, said, hamlyn_share_region(of->slot, 0, 4096, HAMLYN_REGION_WRITABLE, 0, &made.region, &region_ticket, &error));
 
     GETS(expected, said, hamlyn_bind_area(of->terminus, of->area, 0, 1, &tag, &error));
     GETS(expected, said, hamlyn_gather_metadata(of->terminus, &piece, bytes, 1, &error));
@@ -154,10 +148,9 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     GETS(expected, said, hamlyn_announce_completion(of->initiator, 0, of->queue, 1, &error));
     GETS(expected, said, hamlyn_open_initiator_window(of->initiator, &made.window, &error));
 
-    GETS(expected, said, hamlyn_revoke_export(of->export, &error));
-    GETS(expected, said, hamlyn_revoke_grant(of->grant, &error));
-    GETS(expected, said, hamlyn_check_import(of->import, &error));
-    GETS(expected, said, hamlyn_open_import_window(of->import, &made.window, &error));
+    GETS(expected, said, hamlyn_revoke_region(of->region, &error));
+    GETS(expected, said, hamlyn_check_attached(of->attached, &error));
+    GETS(expected, said, hamlyn_open_attached_window(of->attached, &made.window, &error));
 
     if (!any_thread) {
         GETS(expected, said, hamlyn_count_completion(of->initiator, 0, of->counter, &error));
@@ -193,9 +186,8 @@ static void every_close_gets(const struct handles *of, hamlyn_status expected, i
     CLOSE(target);
     CLOSE(terminus);
     CLOSE(initiator);
-    CLOSE(export);
-    CLOSE(import);
-    CLOSE(grant);
+    CLOSE(region);
+    CLOSE(attached);
     CLOSE(slot);
     CLOSE(handover);
     if (!any_thread) {
@@ -223,14 +215,13 @@ static void nulls(const struct handles *of) {
     uint64_t word;
     uint32_t number;
     uint8_t tag;
-    hamlyn_export *export;
-    hamlyn_grant *grant;
+    hamlyn_region *region;
     hamlyn_notification notification;
     struct handles made;
     GETS(HAMLYN_INVALID, "null", hamlyn_allocate_area(of->manager, 64, HAMLYN_AREA_PRIVATE, NULL, &error));
     GETS(HAMLYN_INVALID, "HAMLYN_AREA_PRIVATE", hamlyn_allocate_area(of->manager, 64, 3, &made.area, &error));
     GETS(HAMLYN_SYSTEM, "", hamlyn_allocate_area(of->manager, UINT64_MAX / 2, HAMLYN_AREA_PRIVATE, &made.area, &error));
-    GETS(HAMLYN_INVALID, "bytes", hamlyn_allocate_area(of->manager, UINT64_MAX, HAMLYN_AREA_EXPORTABLE, &made.area, &error));
+    GETS(HAMLYN_INVALID, "bytes", hamlyn_allocate_area(of->manager, UINT64_MAX, HAMLYN_AREA_SPARSE, &made.area, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_area_bytes(of->area, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_copy_from_area(of->area, 0, NULL, 1, &error));
     GETS(HAMLYN_INVALID, "longer", hamlyn_copy_from_area(of->area, 0, bytes, too_long, &error));
@@ -433,17 +424,21 @@ static void nulls(const struct handles *of) {
     GETS(HAMLYN_INVALID, "null", hamlyn_counts(of->counter, NULL, &word, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_counts(of->counter, &word, NULL, &error));
 
-    hamlyn_export_ticket export_ticket;
-    hamlyn_grant_ticket grant_ticket;
-    memset(&export_ticket, 0x5a, sizeof export_ticket);
-    memset(&grant_ticket, 0x5a, sizeof grant_ticket);
-    GETS(HAMLYN_INVALID, "null", hamlyn_export_slot(of->slot, NULL, &export_ticket, &error));
-    GETS(HAMLYN_INVALID, "null", hamlyn_export_slot(of->slot, &export, NULL, &error));
-    GETS(HAMLYN_INVALID, "READ or ALL", hamlyn_export_slot(of->slot, &export, &export_ticket, &error));
-    GETS(HAMLYN_INVALID, "null", hamlyn_import_slot(of->manager, NULL, 0, &made.import, &error));
-    GETS(HAMLYN_INVALID, "null", hamlyn_import_slot(of->manager, &export_ticket, 0, NULL, &error));
-    GETS(HAMLYN_INVALID, "check sum", hamlyn_import_slot(of->manager, &export_ticket, 0, &made.import, &error));
-    GETS(HAMLYN_INVALID, "null", hamlyn_open_import_window(of->import, NULL, &error));
+    hamlyn_region_ticket region_ticket;
+    memset(&region_ticket, 0x5a, sizeof region_ticket);
+#define SHARE(offset, length, access, link, region, ticket) hamlyn_share_region(of->slot, offset, length, access, link, region, ticket, &error)
+    GETS(HAMLYN_INVALID, "null", SHARE(0, 4096, HAMLYN_REGION_WRITABLE, HAMLYN_ALL_LINKED, NULL, &region_ticket));
+    GETS(HAMLYN_INVALID, "null", SHARE(0, 4096, HAMLYN_REGION_WRITABLE, HAMLYN_ALL_LINKED, &region, NULL));
+    GETS(HAMLYN_INVALID, "grants READ alone", SHARE(0, 4096, HAMLYN_REGION_READ_ONLY, HAMLYN_ALL_LINKED, &region, &region_ticket));
+    GETS(HAMLYN_INVALID, "HAMLYN_REGION_WRITABLE", SHARE(0, 4096, 2, HAMLYN_ALL_LINKED, &region, &region_ticket));
+    GETS(HAMLYN_INVALID, "beyond", SHARE(1, UINT64_MAX, HAMLYN_REGION_WRITABLE, HAMLYN_ALL_LINKED, &region, &region_ticket));
+    GETS(HAMLYN_INVALID, "made to be shared", SHARE(0, 4096, HAMLYN_REGION_WRITABLE, HAMLYN_ALL_LINKED, &region, &region_ticket));
+    GETS(HAMLYN_PEER_LOST, "no link", SHARE(0, 4096, HAMLYN_REGION_WRITABLE, UINT64_MAX - 1, &region, &region_ticket));
+    GETS(HAMLYN_INVALID, "null", hamlyn_attach_region(of->manager, NULL, 0, &made.attached, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_attach_region(of->manager, &region_ticket, 0, NULL, &error));
+    GETS(HAMLYN_INVALID, "check sum", hamlyn_attach_region(of->manager, &region_ticket, 0, &made.attached, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_regions(of->manager, NULL, &count, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_open_attached_window(of->attached, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_open_initiator_window(of->initiator, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_get_window(of->window, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_read_window(of->window, 0, NULL, 1, &error));
@@ -452,14 +447,6 @@ static void nulls(const struct handles *of) {
     GETS(HAMLYN_INVALID, "window", hamlyn_write_window(of->window, UINT64_MAX, bytes, 1, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_change_window(of->window, 0, &change, NULL, &error));
     GETS(HAMLYN_INVALID, "aligned", hamlyn_change_window(of->window, 4, &change, &word, &error));
-    GETS(HAMLYN_INVALID, "null", hamlyn_grant_pages(of->slot, 0, 4096, 0, NULL, &grant_ticket, &error));
-    GETS(HAMLYN_INVALID, "null", hamlyn_grant_pages(of->slot, 0, 4096, 0, &grant, NULL, &error));
-    GETS(HAMLYN_INVALID, "beyond", hamlyn_grant_pages(of->slot, 1, UINT64_MAX, 0, &grant, &grant_ticket, &error));
-    GETS(HAMLYN_PEER_LOST, "no link", hamlyn_grant_pages(of->slot, 0, 4096, UINT64_MAX, &grant, &grant_ticket, &error));
-    GETS(HAMLYN_INVALID, "check sum", hamlyn_accept_grant(of->manager, &grant_ticket, 0, &error));
-    GETS(HAMLYN_INVALID, "null", hamlyn_accept_grant(of->manager, NULL, 0, &error));
-    GETS(HAMLYN_INVALID, "null", hamlyn_drop_grant(of->manager, NULL, &error));
-    GETS(HAMLYN_INVALID, "null", hamlyn_grants(of->manager, NULL, &count, &error));
 
     GETS(HAMLYN_INVALID, "null", hamlyn_connect(of->manager, NULL, 0, &word, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_connect(of->manager, "nobody", 0, NULL, &error));
@@ -565,27 +552,23 @@ int main(void) {
     OK(hamlyn_open_initiator(of->manager, &ticket, 0, MINUTE, &of->initiator, &error));
     OK(hamlyn_open_counter(&of->counter, &error));
     OK(hamlyn_open_area_window(of->area, 0, 4096, &of->window, &error));
-    /* To have one of each: an export and an import between two managers, and a grant. */
+    /* To have one of each: a region between two managers. */
     hamlyn_manager *peer;
-    hamlyn_area *exportable, *grantable;
-    hamlyn_slot *all, *pages;
-    hamlyn_export_ticket export_ticket;
-    hamlyn_grant_ticket grant_ticket;
+    hamlyn_area *sparse;
+    hamlyn_slot *all;
+    hamlyn_region_ticket region_ticket;
     uint64_t link;
     OK(hamlyn_open("lower-bad-peer", &peer, &error));
-    OK(hamlyn_allocate_area(peer, 4096, HAMLYN_AREA_EXPORTABLE, &exportable, &error));
+    OK(hamlyn_allocate_area(peer, 4096, HAMLYN_AREA_SPARSE, &sparse, &error));
     memset(&options, 0, sizeof options);
     options.rights = HAMLYN_RIGHT_READ;
-    OK(hamlyn_open_slot(peer, exportable, &options, &all, &error));
-    OK(hamlyn_export_slot(all, &of->export, &an_export, &error));
-    hamlyn_export *again;
-    GETS(HAMLYN_INVALID, "exported already", hamlyn_export_slot(all, &again, &export_ticket, &error));
-    GETS(HAMLYN_NOT_FOUND, "no link", hamlyn_import_slot(of->manager, &an_export, 0, &of->import, &error));
+    OK(hamlyn_open_slot(peer, sparse, &options, &all, &error));
+    OK(hamlyn_share_region(all, 0, 4096, HAMLYN_REGION_READ_ONLY, HAMLYN_ALL_LINKED, &of->region, &a_region, &error));
+    hamlyn_region *again;
+    GETS(HAMLYN_INVALID, "granted already", hamlyn_share_region(all, 0, 4096, HAMLYN_REGION_READ_ONLY, HAMLYN_ALL_LINKED, &again, &region_ticket, &error));
+    GETS(HAMLYN_NOT_FOUND, "no link", hamlyn_attach_region(of->manager, &a_region, 0, &of->attached, &error));
     OK(hamlyn_connect(of->manager, "lower-bad-peer", MINUTE, &link, &error));
-    OK(hamlyn_import_slot(of->manager, &an_export, MINUTE, &of->import, &error));
-    OK(hamlyn_allocate_area(of->manager, 4096, HAMLYN_AREA_GRANTABLE, &grantable, &error));
-    OK(hamlyn_open_slot(of->manager, grantable, NULL, &pages, &error));
-    OK(hamlyn_grant_pages(pages, 0, 4096, link, &of->grant, &a_grant, &error));
+    OK(hamlyn_attach_region(of->manager, &a_region, MINUTE, &of->attached, &error));
     hamlyn_area *in_pieces;
     hamlyn_peer importer;
     uint64_t number;
@@ -597,9 +580,6 @@ int main(void) {
     IS(peers == 1);
     OK(hamlyn_show_pool(peer, of->pool, importer.link, &number, &error));
     OK(hamlyn_fetch_pool(of->manager, link, number, MINUTE, &of->shared_pool, &error));
-    hamlyn_grant *twice;
-    GETS(HAMLYN_INVALID, "granted already", hamlyn_grant_pages(pages, 0, 4096, link, &twice, &grant_ticket, &error));
-    GETS(HAMLYN_INVALID, "granted already", hamlyn_grant_pages(pages, 1, 64, link, &twice, &grant_ticket, &error));
 
     /* Null, another kind, and another thread. */
     struct handles none;
@@ -610,9 +590,9 @@ int main(void) {
         .manager = (hamlyn_manager *)of->area,         .area = (hamlyn_area *)of->queue,
         .queue = (hamlyn_queue *)of->slot,             .slot = (hamlyn_slot *)of->terminus,
         .terminus = (hamlyn_terminus *)of->target,     .target = (hamlyn_target *)of->initiator,
-        .initiator = (hamlyn_initiator *)of->counter,  .counter = (hamlyn_counter *)of->export,
-        .export = (hamlyn_export *)of->import,         .import = (hamlyn_import *)of->window,
-        .window = (hamlyn_window *)of->grant,          .grant = (hamlyn_grant *)of->handover,
+        .initiator = (hamlyn_initiator *)of->counter,  .counter = (hamlyn_counter *)of->region,
+        .region = (hamlyn_region *)of->attached,       .attached = (hamlyn_attached *)of->window,
+        .window = (hamlyn_window *)of->handover,
         .handover = (hamlyn_handover *)of->pool,       .pool = (hamlyn_pool *)of->shared_pool,
         .shared_pool = (hamlyn_shared_pool *)of->manager,
     };
@@ -627,10 +607,8 @@ int main(void) {
     two_managers(of);
 
     /* What its owner has ended is over for good. */
-    OK(hamlyn_revoke_export(of->export, &error));
-    GETS(HAMLYN_INVALID, "no such export", hamlyn_revoke_export(of->export, &error));
-    OK(hamlyn_revoke_grant(of->grant, &error));
-    GETS(HAMLYN_INVALID, "no such grant", hamlyn_revoke_grant(of->grant, &error));
+    OK(hamlyn_revoke_region(of->region, &error));
+    GETS(HAMLYN_INVALID, "no such region", hamlyn_revoke_region(of->region, &error));
     OK(hamlyn_close_terminus(of->terminus, &error));
     GETS(HAMLYN_INVALID, "terminus", hamlyn_send_msg(of->target, &message, HAMLYN_POLL, NULL, &error));
     GETS(HAMLYN_BAD_HANDLE, "closed", hamlyn_close_terminus(of->terminus, &error));
@@ -642,10 +620,8 @@ int main(void) {
     OK(hamlyn_close(of->manager, &error));
     every_handle_gets(&closed, HAMLYN_BAD_HANDLE, "closed", 0);
     every_close_gets(&closed, HAMLYN_BAD_HANDLE, 0);
-    OK(hamlyn_close_slot(pages, &error));
     OK(hamlyn_close_slot(all, &error));
-    OK(hamlyn_close_area(exportable, &error));
-    OK(hamlyn_close_area(grantable, &error));
+    OK(hamlyn_close_area(sparse, &error));
     OK(hamlyn_close_area(in_pieces, &error));
     OK(hamlyn_close(peer, &error));
     puts("passed");

@@ -197,7 +197,7 @@ void pools(hamlyn::manager &here, hamlyn::manager &there) {
     // Where nothing is: something was there just now.
     void *place = nullptr;
     {
-        hamlyn::area somewhere(here, 65536, HAMLYN_AREA_EXPORTABLE);
+        hamlyn::area somewhere(here, 65536, HAMLYN_AREA_SPARSE);
         hamlyn::window window(somewhere, 0, 65536);
         place = window.info().data;
         throws(HAMLYN_TAKEN, [&] { hamlyn::area::at(here, 65536, place); });
@@ -248,13 +248,13 @@ void operate(hamlyn::initiator &initiator, hamlyn::manager &here) {
 }
 
 // The target answers in its own thread, as another program would.
-void operations(hamlyn::manager &here, const hamlyn::ticket &all, const hamlyn_export_ticket &exported) {
+void operations(hamlyn::manager &here, const hamlyn::ticket &all, const hamlyn_region_ticket &shared) {
     {
         hamlyn::initiator initiator(here, all, 4096, 60s);
         operate(initiator, here);
         throws(HAMLYN_NOT_FOUND, [&] { hamlyn::window none(initiator); });
     }
-    hamlyn::imported memory(here, exported, 60s);
+    hamlyn::attached memory(here, shared, 60s);
     IS(memory.try_check());
     hamlyn::initiator initiator(here, all, 4096, 60s);
     operate(initiator, here);
@@ -264,8 +264,8 @@ void operations(hamlyn::manager &here, const hamlyn::ticket &all, const hamlyn_e
     IS(window.change(64, {HAMLYN_CHANGE_ADD, 64, 1, 0}) == 10 && whole.read<std::uint64_t>(64) == 11);
 }
 
-void grants(hamlyn::manager &here, hamlyn::manager &there) {
-    hamlyn::area area(there, 65536, HAMLYN_AREA_GRANTABLE);
+void placed(hamlyn::manager &here, hamlyn::manager &there) {
+    hamlyn::area area(there, 65536, HAMLYN_AREA_SHARED);
     hamlyn::queue queue(there, 16);
     hamlyn::slot_options options{};
     options.queue = queue.get();
@@ -276,44 +276,43 @@ void grants(hamlyn::manager &here, hamlyn::manager &there) {
     const auto peers = there.peers();
     IS(peers.size() == 1 && there.try_check(peers[0].link) && there.link_peer(peers[0].link).user == getuid());
     IS(there.link_peer_name(peers[0].link) == "here");
-    const std::pair<std::size_t, std::size_t> none(0, 0), one_made(1, 0), one_accepted(0, 1);
+    const std::pair<std::size_t, std::size_t> none(0, 0), one_shared(1, 0), one_attached(0, 1);
     {
-        hamlyn::grant ends_by_itself(slot, 0, 65536, peers[0].link);
-        IS(there.grants() == one_made);
-        here.accept(ends_by_itself.ticket(), 60s);
-        IS(here.grants() == one_accepted);
-        here.drop(ends_by_itself.ticket());
+        hamlyn::region ends_by_itself(slot, 0, 65536, HAMLYN_REGION_WRITABLE, peers[0].link);
+        IS(there.regions() == one_shared);
+        hamlyn::attached detached(here, ends_by_itself.ticket(), 60s);
+        IS(here.regions() == one_attached);
     }
-    IS(there.grants() == none && here.grants() == none);
-    hamlyn::grant grant(slot, 0, 65536, peers[0].link);
-    here.accept(grant.ticket(), 60s);
-    IS(there.grants() == one_made && here.grants() == one_accepted);
+    IS(there.regions() == none && here.regions() == none);
+    hamlyn::region region(slot, 0, 65536, HAMLYN_REGION_WRITABLE, peers[0].link);
+    hamlyn::attached attached(here, region.ticket(), 60s);
+    IS(there.regions() == one_shared && here.regions() == one_attached);
     hamlyn::terminus terminus(here);
     hamlyn::target target(terminus, slot.fast_ticket(0, 65536), 60s);
     const std::vector<char> data(20000, 'g');
     target.send(100, data, 9, 60s);
     IS(queue.recv(60s)->word == 9 && area.read<char>(20099) == 'g');
-    here.drop(grant.ticket());
-    grant.revoke();
-    IS(there.grants() == none && here.grants() == none);
+    attached.close();
+    region.revoke();
+    IS(there.regions() == none && here.regions() == none);
 }
 
 // The owner's library serves it.
-void export_ends(const hamlyn::slot &slot) {
-    hamlyn::manager user("importer");
+void region_ends(const hamlyn::slot &slot) {
+    hamlyn::manager user("holder");
     hamlyn::terminus terminus(user);
     hamlyn::target link(terminus, slot.fast_ticket(0, 65536), 60s);
-    hamlyn_export_ticket ticket;
+    hamlyn_region_ticket ticket;
     {
-        hamlyn::exported ends_by_itself(slot);
+        hamlyn::region ends_by_itself(slot, 0, 65536);
         ticket = ends_by_itself.ticket();
-        hamlyn::imported memory(user, ticket, 60s);
+        hamlyn::attached memory(user, ticket, 60s);
         IS(memory.try_check());
         ends_by_itself.close();
         IS(memory.try_check().code() == HAMLYN_PEER_LOST);
     }
-    hamlyn::exported revoked(slot);
-    hamlyn::imported memory(user, revoked.ticket(), 60s);
+    hamlyn::region revoked(slot, 0, 65536);
+    hamlyn::attached memory(user, revoked.ticket(), 60s);
     revoked.revoke();
     IS(memory.try_check().code() == HAMLYN_PEER_LOST);
     throws(HAMLYN_INVALID, [&] { revoked.revoke(); });
@@ -483,23 +482,23 @@ int main() {
         entries(here, there);
         pieces(here, there);
         pools(here, there);
-        grants(here, there);
+        placed(here, there);
         protocols(here, there);
         here.close();
         there.close();
 
         hamlyn::manager owner(hamlyn::options().name("owner").strategy(HAMLYN_NP));
-        hamlyn::area area(owner, 65536, HAMLYN_AREA_EXPORTABLE);
+        hamlyn::area area(owner, 65536, HAMLYN_AREA_SPARSE);
         hamlyn::slot_options options{};
         options.rights = ALL_RIGHTS;
         hamlyn::slot slot(owner, area, options);
-        export_ends(slot);
-        hamlyn::exported exported(slot);
-        std::thread([all = slot.fast_ticket(0, 65536), travels = exported.ticket()] {
+        region_ends(slot);
+        hamlyn::region region(slot, 0, 65536);
+        std::thread([all = slot.fast_ticket(0, 65536), travels = region.ticket()] {
             hamlyn::manager user("user");
             operations(user, all, travels);
         }).join();
-        exported.revoke();
+        region.revoke();
         managers();
     } catch (const hamlyn::error &error) {
         std::cerr << error.what() << '\n';

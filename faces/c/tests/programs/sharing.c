@@ -206,31 +206,27 @@ static void opens_late(void) {
 
 static pid_t stopped;
 static hamlyn_ticket of_stopped;
-static hamlyn_export_ticket an_export;
-static hamlyn_grant_ticket a_grant;
+static hamlyn_region_ticket a_region;
 static uint64_t pool_number, link_to_stopped;
 
 /* What the other process is asked for by offers. */
 static void serves(void) {
     hamlyn_manager *manager;
-    hamlyn_area *exportable, *grantable;
-    hamlyn_slot *slot, *pages;
+    hamlyn_area *area;
+    hamlyn_slot *slot;
     hamlyn_slot_options options;
-    hamlyn_export *export;
-    hamlyn_grant *grant;
+    hamlyn_region *region;
     hamlyn_pool *pool;
     hamlyn_peer peer;
     size_t peers = 0;
     memset(&options, 0, sizeof options);
     options.rights = HAMLYN_RIGHT_WRITE | HAMLYN_RIGHT_READ | HAMLYN_RIGHT_ATOMIC;
     OK(hamlyn_open("stopped", &manager, &error));
-    OK(hamlyn_allocate_area(manager, 4096, HAMLYN_AREA_EXPORTABLE, &exportable, &error));
-    OK(hamlyn_open_slot(manager, exportable, &options, &slot, &error));
+    OK(hamlyn_allocate_area(manager, 4096, HAMLYN_AREA_SPARSE, &area, &error));
+    OK(hamlyn_open_slot(manager, area, &options, &slot, &error));
     OK(hamlyn_fast_ticket(slot, 0, 4096, &of_stopped, &error));
-    OK(hamlyn_export_slot(slot, &export, &an_export, &error));
-    OK(hamlyn_offer(manager, "export", HAMLYN_OFFER_ALWAYS, &an_export, sizeof an_export, &error));
-    OK(hamlyn_allocate_area(manager, 4096, HAMLYN_AREA_GRANTABLE, &grantable, &error));
-    OK(hamlyn_open_slot(manager, grantable, NULL, &pages, &error));
+    OK(hamlyn_share_region(slot, 0, 4096, HAMLYN_REGION_WRITABLE, HAMLYN_ALL_LINKED, &region, &a_region, &error));
+    OK(hamlyn_offer(manager, "region", HAMLYN_OFFER_ALWAYS, &a_region, sizeof a_region, &error));
     OK(hamlyn_open_pool(64, 1, &pool, &error));
     /* Whoever asks for this has the rest, and connects next. */
     OK(hamlyn_offer(manager, "ticket", HAMLYN_OFFER_ALWAYS, &of_stopped, sizeof of_stopped, &error));
@@ -238,8 +234,6 @@ static void serves(void) {
         OK(hamlyn_wait(manager, HAMLYN_FOREVER, &error));
         OK(hamlyn_peers(manager, &peer, 1, &peers, &error));
     }
-    OK(hamlyn_grant_pages(pages, 0, 4096, peer.link, &grant, &a_grant, &error));
-    OK(hamlyn_offer(manager, "grant", HAMLYN_OFFER_ALWAYS, &a_grant, sizeof a_grant, &error));
     OK(hamlyn_show_pool(manager, pool, peer.link, &pool_number, &error));
     OK(hamlyn_offer(manager, "pool", HAMLYN_OFFER_ALWAYS, &pool_number, sizeof pool_number, &error));
     for (;;) {
@@ -271,15 +265,11 @@ static void opens_a_target(void) {
     WELL(hamlyn_open_target(terminus, &of_stopped, HAMLYN_FOREVER, &to_stopped, &own));
 }
 
-static hamlyn_import *import;
+static hamlyn_attached *attached;
 static hamlyn_shared_pool *shared_pool;
 
-static void imports(void) {
-    WELL(hamlyn_import_slot(shared, &an_export, HAMLYN_FOREVER, &import, &own));
-}
-
-static void accepts(void) {
-    WELL(hamlyn_accept_grant(shared, &a_grant, HAMLYN_FOREVER, &own));
+static void attaches(void) {
+    WELL(hamlyn_attach_region(shared, &a_region, HAMLYN_FOREVER, &attached, &own));
 }
 
 static void fetches(void) {
@@ -294,20 +284,18 @@ static void while_it_is_stopped(const char *what, void (*wait_for_it)(void)) {
 
 static void with_a_process_that_is_stopped(void) {
     hamlyn_initiator *fresh;
-    asks("export", &an_export, sizeof an_export);
+    asks("region", &a_region, sizeof a_region);
     asks("ticket", &of_stopped, sizeof of_stopped);
     while_it_is_stopped("hamlyn_open_target", opens_a_target);
     OK(hamlyn_target_link(to_stopped, &link_to_stopped, &error));
-    asks("grant", &a_grant, sizeof a_grant);
     asks("pool", &pool_number, sizeof pool_number);
-    while_it_is_stopped("hamlyn_import_slot", imports);
-    while_it_is_stopped("hamlyn_accept_grant", accepts);
+    while_it_is_stopped("hamlyn_attach_region", attaches);
     while_it_is_stopped("hamlyn_fetch_pool", fetches);
-    OK(hamlyn_check_import(import, &error));
+    OK(hamlyn_check_attached(attached, &error));
     OK(hamlyn_open_initiator(another, &of_stopped, 0, MINUTE, &fresh, &error));
     OK(hamlyn_close_initiator(fresh, &error));
     OK(hamlyn_close_shared_pool(shared_pool, &error));
-    OK(hamlyn_close_import(import, &error));
+    OK(hamlyn_close_attached(attached, &error));
     OK(hamlyn_close_target(to_stopped, &error));
     IS(kill(stopped, SIGKILL) == 0);
     IS(waitpid(stopped, NULL, 0) == stopped);

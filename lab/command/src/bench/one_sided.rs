@@ -4,7 +4,7 @@
 //! *A read* is over the raw hand-off in both directions of the same seconds: a request cannot be
 //! faster than the line that brings it, nor an answer. The target attends, which is to poll without
 //! a pause, or computes, which is not to call the library at all: then its network processor
-//! answers. A *direct* read is a load in memory that the target has exported.
+//! answers. A *direct* read is a load in memory that the target shares.
 //!
 //! *Changes* are additions to one word: by packets, which an attentive target takes; direct, with
 //! locked instructions through the same calls; and plain, by nothing but `lock xadd` in memory that
@@ -15,11 +15,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use hamlyn::engine::slot::Rights;
-use hamlyn::export::ExportableOptions;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::one_sided::{Atomic, Change, Initiator, InitiatorOptions, OperationError, Width};
+use hamlyn::region::SharedOptions;
 use hamlyn::{
-    Area, Export, ExportTicket, Import, Manager, ManagerOptions, NewSlot, Slot, Strategy, Wait,
+    Access, Area, Holders, Manager, ManagerOptions, NewSlot, Region, RegionTicket, Slot, Strategy,
+    Ticket, Wait,
 };
 use indicatif::ProgressBar;
 use plotters::prelude::SeriesLabelPosition;
@@ -154,19 +155,20 @@ pub(crate) fn measure(
 pub(crate) struct Memory {
     area: Area,
     slot: Slot,
-    export: Export,
+    /// Over the same memory, which is not shared by way of it.
+    packets: Slot,
+    region: Region,
     turn: u64,
 }
 
 impl Memory {
     pub(crate) fn open(manager: &Manager<ProcessHost>) -> Result<Self> {
-        let area = Area::exportable(ExportableOptions {
-            length_bytes: AREA_BYTES,
-            address: None,
-        })?;
+        let area = Area::shared(SharedOptions::sparse(AREA_BYTES))?;
         let mut interface = manager.session();
         let slot = interface.open_slot(NewSlot::new(&area).rights(Rights::ALL))?;
-        let export = interface.export(&slot)?;
+        let packets = interface.open_slot(NewSlot::new(&area).rights(Rights::ALL))?;
+        let all = 0..AREA_BYTES;
+        let region = interface.share(&slot, all, Access::Writable, Holders::Linked)?;
         for at in (0..AREA_BYTES).step_by(8) {
             area.store_u64(at, if at < READ_AT { 0 } else { at })?;
         }
@@ -174,14 +176,17 @@ impl Memory {
         Ok(Self {
             area,
             slot,
-            export,
+            packets,
+            region,
             turn: 0,
         })
     }
 
-    /// How others reach it.
-    pub(crate) fn ticket(&self) -> String {
-        to_hex(&self.export.ticket().to_bytes())
+    /// How others reach it: by mapping it, and by packets.
+    pub(crate) fn tickets(&self) -> Result<(String, String)> {
+        let packets = self.packets.fast_ticket(0, AREA_BYTES)?;
+        let region = self.region.ticket();
+        Ok((to_hex(&region.to_bytes()), to_hex(&packets.to_bytes())))
     }
 
     /// Until an initiator says that it is done: polls, or computes.
@@ -201,6 +206,7 @@ impl Memory {
 
     pub(crate) fn close(self, manager: &Manager<ProcessHost>) -> Result<()> {
         manager.session().close_slot(self.slot)?;
+        manager.session().close_slot(self.packets)?;
         Ok(())
     }
 }
@@ -208,13 +214,15 @@ impl Memory {
 /// Initiators on the other process's memory: one that sends packets, and one that has it mapped.
 fn open(pair: &mut Pair) -> Result<(Initiator, Initiator)> {
     pair.actor.order(&Order::ShareMemory)?;
-    let ticket: String = pair.actor.answer()?;
-    let ticket = ExportTicket::from_bytes(&from_hex(&ticket)?)?;
+    let (region, packets): (String, String) = pair.actor.answer()?;
+    let region = RegionTicket::from_bytes(&from_hex(&region)?)?;
+    let packets = Ticket::from_bytes(&from_hex(&packets)?)?;
     let mut interface = pair.manager.session();
-    let target = interface.target(&ticket.ticket, WAIT)?;
     let options = InitiatorOptions::default();
+    let target = interface.target(&packets, WAIT)?;
     let packets = interface.open_initiator(target, options)?;
-    let _import: Import = interface.import(&ticket, WAIT)?;
+    let target = interface.target(&region.ticket, WAIT)?;
+    interface.attach(&region, WAIT)?;
     let direct = interface.open_initiator(target, options)?;
     ensure!(
         packets.window().is_none() && direct.window().is_some(),
@@ -293,7 +301,7 @@ fn changes(processes: usize, processors: &[usize], effort: Effort) -> Result<Cha
         start += 1;
         let order = ChangeOrder {
             way,
-            ticket: memory.ticket(),
+            ticket: memory.tickets()?.0,
             changes: (all / processes as u64).max(1),
             start,
         };
@@ -361,10 +369,10 @@ pub(crate) fn change(
     }
     let manager = manager.as_ref().context("it was opened")?;
     let mut interface = manager.session();
-    let ticket = ExportTicket::from_bytes(&from_hex(&order.ticket)?)?;
+    let ticket = RegionTicket::from_bytes(&from_hex(&order.ticket)?)?;
     let target = interface.target(&ticket.ticket, WAIT)?;
     if order.way == Way::Direct {
-        interface.import(&ticket, WAIT)?;
+        interface.attach(&ticket, WAIT)?;
     }
     let mut initiator = interface.open_initiator(target, InitiatorOptions::default())?;
     ground.word(START_LINE, 1).fetch_add(1, Release);

@@ -146,7 +146,7 @@ pub(crate) fn run() -> Result<()> {
             }
             Order::ShareMemory => {
                 let opened = one_sided::Memory::open(&manager)?;
-                answer(&opened.ticket())?;
+                answer(&opened.tickets()?)?;
                 if let Some(before) = memory_of_words.replace(opened) {
                     before.close(&manager)?;
                 }

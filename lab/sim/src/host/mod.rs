@@ -5,7 +5,6 @@ mod receive_judge;
 pub(crate) mod registry;
 mod send_judge;
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use hamlyn::{Manager, ManagerOptions, OpenError};
@@ -17,10 +16,8 @@ use hamlyn_host::{
     Address, ConnectError, Connected, Connector, Destination, Errno, Event, Given, Host, HostError,
     Peer, Supply, ThreadHandle,
 };
-use hamlyn_ring::export::{ExportFiles, ImportedArea};
-use hamlyn_ring::lending::BorrowError;
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
-use hamlyn_ring::shared::Access;
+use hamlyn_ring::region::{ReceivedRegion, RegionFiles};
 
 pub use driver::SimDriver;
 pub use receive_judge::ReceiveJudge;
@@ -199,40 +196,16 @@ impl Connector for SimConnector {
         })
     }
 
-    fn borrow<R>(
+    fn fetch(
         &self,
         from: Destination,
         secret: u64,
-        adopt: fn(OwnedFd, u64) -> Result<R, BorrowError>,
         deadline_ns: u64,
-    ) -> Result<R, ConnectError> {
+    ) -> Result<ReceivedRegion, ConnectError> {
         let to = Address::Destination(from);
         let owner = self.find(to, deadline_ns)?;
-        let (pages, length_bytes) = kernel::with(|kernel| kernel.fetch_lent(owner, self.0, secret))
-            .ok_or_else(|| ConnectError::NotLent { to: shown(to) })?;
-        adopt(pages, length_bytes).map_err(|_| ConnectError::Invalid {
-            to: shown(to),
-            what: "what it lent is not sealed memory of the size that it announced",
-        })
-    }
-
-    fn import(
-        &self,
-        from: Destination,
-        secret: u64,
-        access: Access,
-        deadline_ns: u64,
-    ) -> Result<ImportedArea, ConnectError> {
-        let to = Address::Destination(from);
-        let owner = self.find(to, deadline_ns)?;
-        let (files, length_bytes) =
-            kernel::with(|kernel| kernel.fetch_export(owner, self.0, secret))
-                .ok_or_else(|| ConnectError::NotLent { to: shown(to) })?;
-        let adopted = ImportedArea::adopt(files, length_bytes, access);
-        adopted.map_err(|_| ConnectError::Invalid {
-            to: shown(to),
-            what: "what it exports is not sealed memory of the size that it announced",
-        })
+        kernel::with(|kernel| kernel.fetch_region(owner, self.0, secret))
+            .ok_or_else(|| ConnectError::NotShared { to: shown(to) })
     }
 }
 
@@ -294,31 +267,15 @@ impl Host for SimHost {
         Ok(kernel::with(|kernel| kernel.random.bits()))
     }
 
-    fn lend(&mut self, to: &Peer, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
-        let borrower = to.destination.interface;
+    fn share(&mut self, files: Arc<RegionFiles>, with: Option<&Peer>) -> Result<u64, HostError> {
+        let holder = with.map(|peer| peer.destination.interface);
         Ok(kernel::with(|kernel| {
-            kernel.lend(self.interface, Some(borrower), pages, length_bytes)
+            kernel.share_region(self.interface, holder, files)
         }))
     }
 
-    fn lend_to_all(&mut self, pages: OwnedFd, length_bytes: u64) -> Result<u64, HostError> {
-        Ok(kernel::with(|kernel| {
-            kernel.lend(self.interface, None, pages, length_bytes)
-        }))
-    }
-
-    fn withdraw_lent(&mut self, secret: u64) {
-        kernel::with(|kernel| kernel.withdraw_lent(self.interface, secret));
-    }
-
-    fn export(&mut self, files: ExportFiles, length_bytes: u64) -> Result<u64, HostError> {
-        Ok(kernel::with(|kernel| {
-            kernel.export(self.interface, files, length_bytes)
-        }))
-    }
-
-    fn withdraw_export(&mut self, secret: u64) {
-        kernel::with(|kernel| kernel.withdraw_export(self.interface, secret));
+    fn withdraw_region(&mut self, secret: u64) {
+        kernel::with(|kernel| kernel.withdraw_region(self.interface, secret));
     }
 
     fn connect(

@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn_host::offers::{Asker, Offers};
 use hamlyn_host::process::name::Name;
 use hamlyn_host::{Destination, Event, LossCause, Peer};
-use hamlyn_ring::export::ExportFiles;
+use hamlyn_ring::region::{ReceivedRegion, RegionFiles};
 
 use crate::link::channel::AtRest;
 use crate::link::{ChannelLink, SimLink};
@@ -37,13 +36,12 @@ enum Medium {
     Wire,
 }
 
-/// Pages that wait for their borrower.
+/// A region that peers may fetch.
 #[derive(Debug)]
-struct Lending {
-    pages: OwnedFd,
-    length_bytes: u64,
+struct SharedRegion {
+    files: Arc<RegionFiles>,
     /// Without one it is for all.
-    borrower: Option<u64>,
+    holder: Option<u64>,
 }
 
 /// An interface.
@@ -57,8 +55,7 @@ pub(crate) struct Interface {
     joints: BTreeMap<u64, Joint>,
     loopback: Option<u64>,
     offers: Offers,
-    lendings: BTreeMap<u64, Lending>,
-    exports: BTreeMap<u64, (ExportFiles, u64)>,
+    regions: BTreeMap<u64, SharedRegion>,
     /// Rung since a sleep was last prepared.
     rung: bool,
     /// Who sleeps until it is rung for.
@@ -161,8 +158,7 @@ impl Kernel {
             joints: BTreeMap::new(),
             loopback: None,
             offers: Offers::new(0),
-            lendings: BTreeMap::new(),
-            exports: BTreeMap::new(),
+            regions: BTreeMap::new(),
             rung: false,
             sleeper: None,
             relaxing: Vec::new(),
@@ -508,80 +504,44 @@ impl Kernel {
         given.ok().and_then(Result::ok)
     }
 
-    // Lent pages.
+    // Regions.
 
-    pub(crate) fn lend(
+    pub(crate) fn share_region(
         &mut self,
         interface: u32,
-        borrower: Option<u64>,
-        pages: OwnedFd,
-        length_bytes: u64,
+        holder: Option<u64>,
+        files: Arc<RegionFiles>,
     ) -> u64 {
         let secret = self.random.bits();
-        let lending = Lending {
-            pages,
-            length_bytes,
-            borrower,
-        };
         if let Some(known) = self.registry.get_mut(interface) {
-            known.lendings.insert(secret, lending);
+            known.regions.insert(secret, SharedRegion { files, holder });
         }
         secret
     }
 
-    pub(crate) fn withdraw_lent(&mut self, interface: u32, secret: u64) {
+    pub(crate) fn withdraw_region(&mut self, interface: u32, secret: u64) {
         if let Some(known) = self.registry.get_mut(interface) {
-            known.lendings.remove(&secret);
+            known.regions.remove(&secret);
         }
     }
 
-    pub(crate) fn export(&mut self, interface: u32, files: ExportFiles, length_bytes: u64) -> u64 {
-        let secret = self.random.bits();
-        if let Some(known) = self.registry.get_mut(interface) {
-            known.exports.insert(secret, (files, length_bytes));
-        }
-        secret
-    }
-
-    pub(crate) fn withdraw_export(&mut self, interface: u32, secret: u64) {
-        if let Some(known) = self.registry.get_mut(interface) {
-            known.exports.remove(&secret);
-        }
-    }
-
-    /// One more pair of descriptors of an exported area, and its length.
-    pub(crate) fn fetch_export(
+    pub(crate) fn fetch_region(
         &mut self,
         from: u32,
         by: u32,
         secret: u64,
-    ) -> Option<(ExportFiles, u64)> {
-        let importer = self.registry.get(by)?.identity;
-        let owner = self.registry.get(from)?;
-        if owner.identity.node != importer.node {
-            return None;
-        }
-        let (files, length_bytes) = owner.exports.get(&secret)?;
-        let files = ExportFiles {
-            area: files.area.try_clone().ok()?,
-            state: files.state.try_clone().ok()?,
-        };
-        Some((files, *length_bytes))
-    }
-
-    pub(crate) fn fetch_lent(&mut self, from: u32, by: u32, secret: u64) -> Option<(OwnedFd, u64)> {
-        let borrower = self.registry.get(by)?.identity;
+    ) -> Option<ReceivedRegion> {
+        let asker = self.registry.get(by)?.identity;
         let owner = self.registry.get_mut(from)?;
-        let lending = owner.lendings.get(&secret)?;
-        if owner.identity.node != borrower.node {
+        let region = owner.regions.get(&secret)?;
+        let is_for_asker = region.holder.is_none_or(|holder| holder == asker.interface);
+        if owner.identity.node != asker.node || !is_for_asker {
             return None;
         }
-        match lending.borrower {
-            None => return Some((lending.pages.try_clone().ok()?, lending.length_bytes)),
-            Some(interface) if interface != borrower.interface => return None,
-            Some(_) => {}
+        let received = region.files.duplicate().ok()?;
+        if region.holder.is_some() {
+            owner.regions.remove(&secret);
         }
-        let lending = owner.lendings.remove(&secret)?;
-        Some((lending.pages, lending.length_bytes))
+        Some(received)
     }
 }

@@ -291,6 +291,10 @@ pub enum Carried<'a> {
 }
 
 impl Payload<Area> for Carried<'_> {
+    fn shares_memory(&self) -> bool {
+        matches!(self, Self::Channel(_))
+    }
+
     fn metadata(&self, into: &mut [u8; USER_METADATA_BYTES], length_bytes: usize) {
         match self {
             Self::Channel(payload) => payload.metadata(into, length_bytes),

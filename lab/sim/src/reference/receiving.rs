@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use hamlyn_engine::grant::GrantId;
+use hamlyn_engine::grant::{GrantId, Holder};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
 use hamlyn_engine::memory::LinkId;
@@ -57,7 +57,7 @@ pub struct NewSlot {
 struct Slot {
     new: NewSlot,
     revoked: bool,
-    grants: Vec<(GrantId, LinkId, Range<u64>)>,
+    grants: Vec<(GrantId, Holder, Range<u64>)>,
     refusals: Counts,
 }
 
@@ -284,8 +284,8 @@ impl Receiving {
         self.slots.len()
     }
 
-    /// The owner let a peer store there by itself.
-    pub fn granted(&mut self, grant: GrantId, slot: SlotName, holder: LinkId, range: Range<u64>) {
+    /// The owner let others map a part of a slot.
+    pub fn granted(&mut self, grant: GrantId, slot: SlotName, holder: Holder, range: Range<u64>) {
         if let Some(slot) = self.slots.get_mut(&slot) {
             slot.grants.push((grant, holder, range));
         }
@@ -299,7 +299,8 @@ impl Receiving {
     }
 
     /// It ended all grants of a peer.
-    pub fn grants_ended_of(&mut self, holder: LinkId) {
+    pub fn grants_ended_of(&mut self, peer: LinkId) {
+        let holder = Holder::Peer(peer);
         for slot in self.slots.values_mut() {
             slot.grants.retain(|(_, other, _)| *other != holder);
         }
@@ -507,8 +508,8 @@ impl Receiving {
             return Some(Refusal::BadMetadata);
         }
         if header.flags.is_placed() {
-            let covers = |(_, holder, range): &(GrantId, LinkId, Range<u64>)| {
-                *holder == arrival.from
+            let covers = |(_, holder, range): &(GrantId, Holder, Range<u64>)| {
+                holder.includes(arrival.from)
                     && low >= u128::from(range.start)
                     && high <= u128::from(range.end)
             };

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use hamlyn_engine::counting::{Counting, Share};
-use hamlyn_engine::grant::GrantId;
+use hamlyn_engine::grant::{GrantId, Holder};
 use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::SHORT_BYTES_WITH_WORD;
 use hamlyn_engine::memory::LinkId;
@@ -443,10 +443,14 @@ impl Driver {
         let slot = &mut self.slots[at];
         let start = self.random.below(slot.new.length_bytes);
         let end = self.random.within(start..slot.new.length_bytes) + 1;
-        let holder = host::peer(self.random.below(2));
+        let peer = host::peer(self.random.below(2));
+        let holder = match self.random.below(4) {
+            0 => Holder::Linked,
+            _ => Holder::Peer(peer),
+        };
         if let Ok(grant) = self.receiver.grant(slot.name, start..end, holder) {
             self.receiving.granted(grant, slot.name, holder, start..end);
-            slot.grants.push((grant, holder, start..end));
+            slot.grants.push((grant, peer, start..end));
         }
         Ok(())
     }

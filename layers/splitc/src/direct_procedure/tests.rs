@@ -1,6 +1,6 @@
 use hamlyn::Area;
-use hamlyn::export::ExportableOptions;
 use hamlyn::host::process::ProcessHost;
+use hamlyn::region::SharedOptions;
 
 use super::*;
 use crate::job::Job;
@@ -31,10 +31,7 @@ fn two(name: &str, role: impl Fn(&mut Runtime) -> Result<(), Error> + Sync) {
         let mut job = Job::alone(&format!("{name}-{}", std::process::id()));
         (job.proc, job.procs) = (proc, 2);
         let manager = hamlyn::open_with(job.host_options(), job.manager_options())?;
-        let area = Area::exportable(ExportableOptions {
-            length_bytes: LENGTH,
-            address: None,
-        })?;
+        let area = Area::shared(SharedOptions::sparse(LENGTH))?;
         let shared = SharedMemory {
             start: START,
             area,

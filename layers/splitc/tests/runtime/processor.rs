@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use hamlyn::export::ExportableOptions;
+use hamlyn::region::SharedOptions;
 use hamlyn::{Area, Manager};
 use hamlyn_splitc::{Error, GlobalPtr, Job, Placement, Program, Setup, SharedMemory, Splitc};
 
@@ -99,10 +99,7 @@ impl Program<Host> for Test {
 /// Starts a processor, lets it do its part, and ends it.
 pub(crate) fn play(manager: Manager<Host>, job: Job, role: &Role<'_>) -> Result<(), Error> {
     let area = match job.placement {
-        Placement::Direct => Area::exportable(ExportableOptions {
-            length_bytes: LENGTH,
-            address: None,
-        })?,
+        Placement::Direct => Area::shared(SharedOptions::sparse(LENGTH))?,
         Placement::Copied => manager.session().allocate(LENGTH)?,
     };
     let program = Test {

@@ -37,17 +37,17 @@ fn closed_aside(message: &[u8], files: &[OwnedFd]) -> u64 {
 #[test]
 fn large_memory_files_are_closed_aside() {
     const LARGE: u64 = 8 << 20;
-    let lent = codec::encode(&Message::Lent {
+    let region = codec::encode(&Message::Region {
         length_bytes: LARGE,
     });
     let small = [memory(4096, 0)];
-    assert_eq!(closed_aside(&lent, &small), 0);
+    assert_eq!(closed_aside(&region, &small), 0);
     let large = [memory(LARGE, 0)];
     // As it was announced, as too many, and as no message at all.
-    assert_eq!(closed_aside(&lent, &large), 1);
+    assert_eq!(closed_aside(&region, &large), 1);
     let two = [memory(LARGE, 0), memory(LARGE, 0)];
-    assert_eq!(closed_aside(&lent, &two), 2);
+    assert_eq!(closed_aside(&region, &two), 2);
     assert_eq!(closed_aside(b"nothing", &large), 1);
     // Its size says little.
-    assert_eq!(closed_aside(&lent, &[memory(4096, LARGE)]), 1);
+    assert_eq!(closed_aside(&region, &[memory(4096, LARGE)]), 1);
 }

@@ -3,8 +3,10 @@
 use anyhow::{Context, Result};
 use hamlyn::engine::terminus::{GatherPiece, SendTag};
 use hamlyn::host::process::ProcessHost;
+use hamlyn::region::SharedOptions;
 use hamlyn::{
-    Area, GrantTicket, Manager, Message, NewSlot, Queue, SendError, Slot, Target, Ticket, Wait,
+    Access, Area, Attached, Holders, Manager, Message, NewSlot, Queue, RegionTicket, SendError,
+    Slot, Target, Ticket, Wait,
 };
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +56,7 @@ pub(crate) fn give_up(pair: &Pair, tag: SendTag) -> Result<()> {
 pub(crate) struct SendingEnd {
     buffers: Buffers,
     placement: Placement,
-    grant: Option<GrantTicket>,
+    attached: Option<Attached>,
     targets: Vec<Target>,
     credit: Slot,
     queue: Queue,
@@ -86,18 +88,17 @@ impl SendingEnd {
             .collect();
         let targets = targets?;
         drop(interface);
-        let mut grant = None;
+        let mut attached = None;
         if placement == Placement::Direct {
             pair.actor.order(&Order::LargeGrant)?;
             let ticket: String = pair.actor.answer()?;
-            let ticket = GrantTicket::from_bytes(&from_hex(&ticket)?)?;
-            pair.manager.session().accept_grant(&ticket, WAIT)?;
-            grant = Some(ticket);
+            let ticket = RegionTicket::from_bytes(&from_hex(&ticket)?)?;
+            attached = Some(pair.manager.session().attach(&ticket, WAIT)?);
         }
         Ok(Self {
             buffers,
             placement,
-            grant,
+            attached,
             targets,
             credit,
             queue,
@@ -167,8 +168,8 @@ impl SendingEnd {
         pair.actor.order(&Order::LargeClose { placement })?;
         let () = pair.actor.answer()?;
         let mut interface = pair.manager.session();
-        if let Some(grant) = &self.grant {
-            interface.drop_grant(grant);
+        if let Some(attached) = &self.attached {
+            interface.detach(attached);
         }
         interface.close_slot(self.credit)?;
         interface.close_queue(self.queue);
@@ -198,7 +199,7 @@ impl ReceivingEnd {
         let bytes = buffers.target_bytes() as u64;
         let area = match placement {
             Placement::Copied => interface.allocate(bytes)?,
-            Placement::Direct => interface.allocate_shared(bytes)?,
+            Placement::Direct => Area::shared(SharedOptions::reserved(bytes))?,
         };
         let queue = interface.open_queue(2048)?;
         let entries = buffers.on_their_way(placement) as usize;
@@ -215,12 +216,13 @@ impl ReceivingEnd {
         })
     }
 
-    /// Grants all of the memory to the sender.
+    /// Shares all of the memory with the sender.
     pub(crate) fn grant(&mut self, manager: &Manager<ProcessHost>) -> Result<()> {
         let mut interface = manager.session();
         let range = 0..self.slot.length_bytes();
-        let grant = interface.grant(&self.slot, range, self.credit.link())?;
-        answer(&to_hex(&grant.ticket().to_bytes()))
+        let holders = Holders::One(self.credit.link());
+        let region = interface.share(&self.slot, range, Access::Writable, holders)?;
+        answer(&to_hex(&region.ticket().to_bytes()))
     }
 
     /// Takes so many messages.

@@ -3,8 +3,10 @@
 use anyhow::{Context, Result, bail, ensure};
 use hamlyn::engine::terminus::TerminusId;
 use hamlyn::host::process::ProcessHost;
+use hamlyn::region::SharedOptions;
 use hamlyn::{
-    Area, GrantTicket, Manager, Message, NewPort, NewSlot, Port, Queue, Slot, Target, Ticket, Wait,
+    Access, Area, Holders, Manager, Message, NewPort, NewSlot, Port, Queue, RegionTicket, Slot,
+    Target, Ticket, Wait,
 };
 use hamlyn::{datagram, mailbox, stream, tagged_write};
 
@@ -41,7 +43,7 @@ impl Receiving {
             Protocol::Raw => {
                 let mut interface = manager.session();
                 let area = if exchange.is_direct {
-                    interface.allocate_shared(AREA_BYTES)?
+                    Area::shared(SharedOptions::reserved(AREA_BYTES))?
                 } else {
                     interface.allocate(AREA_BYTES)?
                 };
@@ -90,15 +92,15 @@ impl Receiving {
         })
     }
 
-    /// Grants all of the memory to the interface to which the other end sends.
+    /// Shares all of the memory with the interface to which the other end sends.
     pub(super) fn grant(&self, sending: &Sending) -> Result<String> {
         let (Self::Raw { manager, slot, .. }, Sending::Raw { target, .. }) = (self, sending) else {
-            bail!("nothing to grant");
+            bail!("nothing to share");
         };
-        let grant = manager
-            .session()
-            .grant(slot, 0..AREA_BYTES, target.link())?;
-        Ok(to_hex(&grant.ticket().to_bytes()))
+        let mut session = manager.session();
+        let holders = Holders::One(target.link());
+        let region = session.share(slot, 0..AREA_BYTES, Access::Writable, holders)?;
+        Ok(to_hex(&region.ticket().to_bytes()))
     }
 
     #[inline]
@@ -249,8 +251,8 @@ impl Sending {
         let Self::Raw { manager, .. } = self else {
             bail!("nothing to store into");
         };
-        let ticket = GrantTicket::from_bytes(&from_hex(grant)?)?;
-        manager.session().accept_grant(&ticket, WAIT)?;
+        let ticket = RegionTicket::from_bytes(&from_hex(grant)?)?;
+        manager.session().attach(&ticket, WAIT)?;
         Ok(())
     }
 

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use hamlyn::Area;
-use hamlyn::export::ExportableOptions;
 use hamlyn::host::process::ProcessHost;
+use hamlyn::region::SharedOptions;
 use hamlyn_splitc::{
     Error, GlobalAddress, GlobalPtr, Job, Placement, Program, Setup, SharedMemory, Splitc,
 };
@@ -71,10 +71,7 @@ pub(crate) fn run() -> Result<()> {
         Part::Pair | Part::Three | Part::Polling => LENGTH,
     };
     let area = match job.placement {
-        Placement::Direct => Area::exportable(ExportableOptions {
-            length_bytes: length,
-            address: None,
-        })?,
+        Placement::Direct => Area::shared(SharedOptions::sparse(length))?,
         Placement::Copied => manager.session().allocate(length)?,
     };
     // Pages that are touched for the first time are not what is measured.

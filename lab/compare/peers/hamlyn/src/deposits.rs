@@ -8,7 +8,11 @@
 use anyhow::{Context, Result, ensure};
 use hamlyn::host::process::ProcessHost;
 use hamlyn::tagged_write;
-use hamlyn::{Area, GrantTicket, Manager, Message, NewSlot, Queue, Slot, Target, Ticket, Wait};
+use hamlyn::region::SharedOptions;
+use hamlyn::{
+    Access, Area, Holders, Manager, Message, NewSlot, Queue, RegionTicket, Slot, Target, Ticket,
+    Wait,
+};
 use hamlyn_compare_session::{
     MESSAGE_BYTES_MAX, Order, Peer, RECEIVER, REGION_BYTES, Session, Stamp,
 };
@@ -36,7 +40,7 @@ const MANY: usize = 64;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     Raw,
-    /// The raw interface, each side storing into pages that the other granted.
+    /// The raw interface, each side storing into a region that the other shares.
     Direct,
     /// The raw interface, many messages in a call.
     Many,
@@ -164,7 +168,7 @@ impl Deposits {
             Way::Raw | Way::Direct | Way::Many => {
                 let mut interface = manager.session();
                 let area = if way == Way::Direct {
-                    interface.allocate_shared(bytes)?
+                    Area::shared(SharedOptions::reserved(bytes))?
                 } else {
                     interface.allocate(bytes)?
                 };
@@ -219,13 +223,14 @@ impl Deposits {
         if let (Way::Direct, Inbox::Raw { slot, area, .. }) = (way, &inbox) {
             // Pages that are there are mapped in advance at the other side.
             fill(area, bytes)?;
-            let grant = interface.grant(slot, 0..bytes, outbox.fast.link())?;
+            let holders = Holders::One(outbox.fast.link());
+            let region = interface.share(slot, 0..bytes, Access::Writable, holders)?;
             session.publish(
-                &format!("grant.{}", session.role),
-                &grant.ticket().to_bytes(),
+                &format!("region.{}", session.role),
+                &region.ticket().to_bytes(),
             )?;
-            let ticket = session.awaited(&format!("grant.{other}"))?;
-            interface.accept_grant(&GrantTicket::from_bytes(&ticket)?, SETTING_UP)?;
+            let ticket = session.awaited(&format!("region.{other}"))?;
+            interface.attach(&RegionTicket::from_bytes(&ticket)?, SETTING_UP)?;
         }
         drop(interface);
         Ok(Self {
@@ -400,8 +405,8 @@ impl Peer for Deposits {
             self.await_seen(1)?;
         }
         ensure!(
-            self.way != Way::Direct || self.manager.session().grants_accepted() == 1,
-            "the grant has ended"
+            self.way != Way::Direct || self.manager.session().regions_attached() == 1,
+            "the region has ended"
         );
         ensure!(
             self.manager.session().flush(SETTING_UP)?,

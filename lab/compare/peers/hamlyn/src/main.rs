@@ -3,7 +3,7 @@
 //! * `raw`: the raw interface. Messages that fit a packet go in fast mode, longer ones to a
 //!   metadata entry.
 //! * `direct`: the same with direct placement: each side stores messages of 1 KiB and more into
-//!   pages that the other granted. A grant is for one peer, so there is one sender.
+//!   a region that the other shares with it alone, so there is one sender.
 //! * `many`: short messages of the raw interface, 64 in a call. Streams only.
 //! * `tagged`: tagged writes, of one packet.
 //! * `datagram`: one at a time, so round trips only.

@@ -1,5 +1,5 @@
 //! Hamlyn's one-sided operations, measured as `peers/harness/one_sided.h` says: by packets
-//! (`packets`), or in memory that its owner has exported (`exported`). The processes are described
+//! (`packets`), or in memory that its owner shares (`exported`). The processes are described
 //! in their environment as those of a Split-C job are.
 
 mod programs;
@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use hamlyn::engine::slot::Rights;
-use hamlyn::export::ExportableOptions;
+use hamlyn::region::SharedOptions;
 use hamlyn::host::process::Options;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::host::{Address, Supply};
 use hamlyn::one_sided::{Atomic, Change, Initiator, InitiatorOptions, Width};
-use hamlyn::{Area, ExportTicket, Manager, ManagerOptions, NewSlot, Ticket, Wait};
+use hamlyn::{
+    Access, Area, Holders, Manager, ManagerOptions, NewSlot, RegionTicket, Ticket, Wait,
+};
 
 const BYTES_MAX: usize = 65_536;
 /// Of the words that all use, in the memory of process 0.
@@ -35,7 +37,7 @@ struct Process {
     manager: Manager,
     me: u32,
     procs: u32,
-    /// Its own memory; and whether that is exported: then nothing is asked of it by packets.
+    /// Its own memory; and whether that is shared: then nothing is asked of it by packets.
     area: Area,
     is_exported: bool,
     /// All processes, itself included.
@@ -80,15 +82,16 @@ impl Process {
         let manager = Manager::new(host, ManagerOptions::default())?;
         let mut interface = manager.session();
         let area = match is_exported {
-            true => Area::exportable(ExportableOptions {
-                length_bytes: MEMORY_BYTES,
-                address: None,
-            })?,
+            true => Area::shared(SharedOptions::sparse(MEMORY_BYTES))?,
             false => interface.allocate(MEMORY_BYTES)?,
         };
         let slot = interface.open_slot(NewSlot::new(&area).rights(Rights::ALL))?;
         let bytes = match is_exported {
-            true => interface.export(&slot)?.ticket().to_bytes().to_vec(),
+            true => {
+                let all = 0..MEMORY_BYTES;
+                let region = interface.share(&slot, all, Access::Writable, Holders::Linked)?;
+                region.ticket().to_bytes().to_vec()
+            }
             false => slot.fast_ticket(0, MEMORY_BYTES)?.to_bytes().to_vec(),
         };
         interface.offer(ITEM, Supply::Always, &bytes)?;
@@ -98,12 +101,12 @@ impl Process {
             let bytes = interface.ask(Address::Name(&name(proc)), ITEM, LONG)?;
             let ticket = match is_exported {
                 true => {
-                    let export = ExportTicket::from_bytes(&bytes)?;
-                    interface.target(&export.ticket, LONG)?;
+                    let region = RegionTicket::from_bytes(&bytes)?;
+                    interface.target(&region.ticket, LONG)?;
                     if proc != me {
-                        interface.import(&export, LONG)?;
+                        interface.attach(&region, LONG)?;
                     }
-                    export.ticket
+                    region.ticket
                 }
                 false => Ticket::from_bytes(&bytes)?,
             };

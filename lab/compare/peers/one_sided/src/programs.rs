@@ -94,12 +94,14 @@ impl Process {
             self.area.change_at(at, &atomic)?;
             return Ok(());
         }
-        let (interface, peer) = (&mut self.manager.session(), &mut self.peers[proc as usize]);
+        let mut interface = self.manager.session();
+        let peer = &mut self.peers[proc as usize];
         if peer.window().is_some() {
             interface.change(peer, at, Change::Xor, value, LONG)?;
             return Ok(());
         }
         let _ = interface.begin_atomic(peer, at, atomic, LONG)?;
+        drop(interface);
         self.make_room(proc)
     }
 
@@ -108,11 +110,13 @@ impl Process {
             return self.set_own_word(at, value);
         }
         let (at, bytes) = (WORDS_AT + 8 * at, value.to_le_bytes());
-        let (interface, peer) = (&mut self.manager.session(), &mut self.peers[proc as usize]);
+        let mut interface = self.manager.session();
+        let peer = &mut self.peers[proc as usize];
         if peer.window().is_some() {
             return Ok(interface.put(peer, at, &bytes, LONG)?);
         }
         let _ = interface.begin_put(peer, at, &bytes, LONG)?;
+        drop(interface);
         self.make_room(proc)
     }
 

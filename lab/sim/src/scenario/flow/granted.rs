@@ -1,9 +1,12 @@
-//! Messages to pages that their sender is granted, and loses again (decision 0006). Short ones go
-//! as copies. What was placed and not announced before the end of a grant is refused, and counted.
+//! Messages to regions that are shared with their sender, and taken back again. Short ones go as
+//! copies. Messages that were placed and not announced before the end are refused, and counted.
 
 use hamlyn::engine::refusal::Refusal;
-use hamlyn::grant::{Grant, GrantError, GrantTicket, PLACED_BYTES_MIN};
-use hamlyn::{Area, Message, NewSlot, Queue, ReceiveError, Slot, Target, Wait};
+use hamlyn::region::{PLACED_BYTES_MIN, SharedOptions};
+use hamlyn::{
+    Access, Area, Attached, Holders, Message, NewSlot, Queue, ReceiveError, Region, RegionTicket,
+    ShareError, Slot, Target, Wait,
+};
 
 use super::places::Tickets;
 use super::{
@@ -20,7 +23,7 @@ const GUARD: u8 = 0xa5;
 /// Between two changes of mind this many turns go by.
 const TURNS: u64 = 12;
 
-/// What the sender is told: a grant, and that it is at an end.
+/// The sender is told of a region, and of its end.
 const BEGINS: u8 = 0;
 const ENDS: u8 = 1;
 /// What the receiver is told of a message: its data are about to be put in their place; they are;
@@ -29,13 +32,13 @@ const PLACING: u8 = 0;
 const PLACED: u8 = 1;
 const UNPLACED: u8 = 2;
 
-/// Places of which the pages are granted for a while.
+/// Places of which the pages are shared for a while.
 pub(super) struct GrantedReceiver {
     area: Area,
     slot: Slot,
     queue: Queue,
     random: Random,
-    grant: Option<Grant>,
+    region: Option<Region>,
     heard: usize,
     /// Messages that are announced by their header alone, as the sender says.
     placed: Vec<u64>,
@@ -49,7 +52,13 @@ pub(super) struct GrantedReceiver {
 
 impl GrantedReceiver {
     pub(super) fn open(program: &Program, oracle: &Oracle<'_>) -> Result<Self, String> {
-        let area = program.session().allocate_shared((PLACES + 2) * PAGE_BYTES);
+        // Both kinds, as the pages of a sparse one are copied one by one.
+        let length_bytes = (PLACES + 2) * PAGE_BYTES;
+        let options = match oracle.seed() % 2 {
+            0 => SharedOptions::reserved(length_bytes),
+            _ => SharedOptions::sparse(length_bytes),
+        };
+        let area = Area::shared(options);
         let area = area.map_err(wrong("allocating"))?;
         for at in [0, (PLACES + 1) * PAGE_BYTES] {
             // It lies within.
@@ -67,7 +76,7 @@ impl GrantedReceiver {
             slot: slot.map_err(wrong("opening a slot"))?,
             queue,
             random: Random::new(oracle.seed()),
-            grant: None,
+            region: None,
             heard: 0,
             placed: Vec::new(),
             barred: Vec::new(),
@@ -142,25 +151,30 @@ impl GrantedReceiver {
             return Ok(false);
         };
         let pages = 0..PLACES * PAGE_BYTES;
-        match program.session().grant(&self.slot, pages, link) {
-            Ok(grant) => {
+        let holders = match oracle.seed() / 2 % 2 {
+            0 => Holders::One(link),
+            _ => Holders::Linked,
+        };
+        let mut session = program.session();
+        match session.share(&self.slot, pages, Access::Writable, holders) {
+            Ok(region) => {
                 let mut told = vec![BEGINS];
-                told.extend(grant.ticket().to_bytes());
+                told.extend(region.ticket().to_bytes());
                 oracle.tell(End::Sender, told);
-                self.grant = Some(grant);
+                self.region = Some(region);
                 Ok(true)
             }
-            Err(GrantError::NoLink(_)) => Ok(false),
-            Err(error) => Err(wrong("granting")(error)),
+            Err(ShareError::NoLink(_)) => Ok(false),
+            Err(error) => Err(wrong("sharing")(error)),
         }
     }
 
     fn end(&mut self, program: &Program, oracle: &Oracle<'_>) -> Result<bool, String> {
-        let Some(grant) = self.grant.take() else {
+        let Some(region) = self.region.take() else {
             return Ok(false);
         };
-        match program.session().revoke_grant(&grant) {
-            Ok(()) | Err(GrantError::NoSuchGrant) => {}
+        match program.session().revoke(&region) {
+            Ok(()) | Err(ShareError::NoSuchRegion) => {}
             Err(error) => return Err(wrong("revoking")(error)),
         }
         // What is in the queue by now was received before the end.
@@ -192,7 +206,7 @@ impl GrantedReceiver {
 }
 
 fn too_late(number: u64) -> String {
-    format!("message {number} was placed under a grant that is at an end, and announced")
+    format!("message {number} was placed in a region that is at an end, and announced")
 }
 
 impl FlowReceiver for GrantedReceiver {
@@ -214,7 +228,7 @@ impl FlowReceiver for GrantedReceiver {
         if !self.barred.is_empty() {
             self.settle(program, oracle)?;
         } else if self.random.below(TURNS) == 0 && !oracle.is_through() {
-            let moved = match self.grant {
+            let moved = match self.region {
                 None => self.begin(program, oracle)?,
                 Some(_) => self.end(program, oracle)?,
             };
@@ -247,7 +261,7 @@ impl FlowReceiver for GrantedReceiver {
 pub(super) struct GrantedSender {
     tickets: Tickets,
     heard: usize,
-    grant: Option<GrantTicket>,
+    region: Option<Attached>,
 }
 
 impl GrantedSender {
@@ -255,7 +269,7 @@ impl GrantedSender {
         Self {
             tickets: Tickets::new(targets),
             heard: 0,
-            grant: None,
+            region: None,
         }
     }
 
@@ -264,14 +278,13 @@ impl GrantedSender {
             self.heard += 1;
             match told.split_first() {
                 Some((&BEGINS, ticket)) => {
-                    let ticket = GrantTicket::from_bytes(ticket).map_err(wrong("a grant"))?;
-                    let accepted = program.session().accept_grant(&ticket, Wait::millis(1));
+                    let ticket = RegionTicket::from_bytes(ticket).map_err(wrong("a region"))?;
                     // It may be at an end already.
-                    self.grant = accepted.is_ok().then_some(ticket);
+                    self.region = program.session().attach(&ticket, Wait::millis(1)).ok();
                 }
                 _ => {
-                    if let Some(ticket) = self.grant.take() {
-                        program.session().drop_grant(&ticket);
+                    if let Some(attached) = self.region.take() {
+                        program.session().detach(&attached);
                     }
                 }
             }
@@ -291,9 +304,9 @@ impl FlowSender for GrantedSender {
         let metadata = word_of(number, oracle.length(number)).to_le_bytes();
         let terminus = program.terminus();
         let is_long = oracle.length(number) as u64 >= PLACED_BYTES_MIN;
-        let is_placed = is_long && self.grant.is_some();
+        let is_placed = is_long && self.region.is_some();
         let wait = match is_placed {
-            // Whether the grant is in force is known now, and not later.
+            // Whether the region lasts is known now, and not later.
             true => Wait::Poll,
             false => Wait::Forever,
         };
@@ -304,17 +317,17 @@ impl FlowSender for GrantedSender {
         if is_placed {
             tell(PLACING);
         }
-        let accepted = program.session().grants_accepted();
+        let attached = program.session().regions_attached();
         let sent = send_message(oracle, number, |data| {
             let message = Message::new(data).metadata(&metadata);
             program
                 .session()
                 .send_msg(terminus, &target, &message, wait)
         })?;
-        // A grant that was found at an end is no longer there, and the message went as a copy.
-        let was_placed = program.session().grants_accepted() == accepted;
+        // A region that was found at an end is no longer there, and the message went as a copy.
+        let was_placed = program.session().regions_attached() == attached;
         if !was_placed {
-            self.grant = None;
+            self.region = None;
         }
         if is_placed {
             tell(match was_placed && matches!(sent, Sent::Yes(_)) {

@@ -1,4 +1,4 @@
-"""Exported memory and windows on it: what is read is the owner's memory or an error, and nothing outlives what it was granted with."""
+"""Regions that all peers may attach, and windows on them: what is read is the owner's memory or an error, and nothing outlives the region."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ LENGTH = 2 * 4096
 
 
 class Owner:
-    """A manager with an exported slot."""
+    """A manager with a shared slot."""
 
     def __init__(self, manager: hamlyn.Manager, rights: str = "all", length: int = LENGTH) -> None:
         self.manager = manager
         self.interface = manager.interface
-        self.area = self.interface.allocate(length, "exportable")
+        self.area = self.interface.allocate(length, "sparse")
         self.slot = self.interface.open_slot(self.area, rights=rights)
-        self.export = self.interface.export_slot(self.slot)
-        manager.offer("memory", bytes(self.export.ticket))
+        self.region = self.interface.share(self.slot, access="read" if rights == "read" else "write")
+        manager.offer("memory", bytes(self.region.ticket))
 
 
-def take_up(me: hamlyn.Manager) -> hamlyn.Import:
-    ticket = hamlyn.ExportTicket(me.ask("alice", "memory", WAIT))
+def attach(me: hamlyn.Manager) -> hamlyn.Attached:
+    ticket = hamlyn.RegionTicket(me.ask("alice", "memory", WAIT))
     me.interface.target(ticket.ticket, WAIT)
-    return me.interface.import_slot(ticket, WAIT)
+    return me.interface.attach(ticket, WAIT)
 
 
 @pytest.fixture
@@ -41,16 +41,16 @@ def pair():
         yield alice, me
 
 
-def importer() -> None:
+def holder() -> None:
     with hamlyn.open() as me:
-        imported = take_up(me)
-        window = imported.window()
+        attached = attach(me)
+        window = attached.window()
         assert len(window) == LENGTH and window.writable and window.lasts
         assert window.read(8, 5) == b"begin"
-        window.write(100, b"from the importer")
+        window.write(100, b"from the holder")
         assert window.change(0, "add", 3) == 7
         # An initiator of the slot operates in the memory itself: the owner makes no call.
-        memory = me.interface.open_initiator(me.interface.target(imported.ticket.ticket, WAIT))
+        memory = me.interface.open_initiator(me.interface.target(attached.ticket.ticket, WAIT))
         assert memory.read(100, 8, WAIT) == b"from the"
         memory.put(200, b"put", WAIT)
         assert memory.change(0, "add", 1, WAIT) == 10
@@ -62,21 +62,21 @@ def test_operations_are_loads_and_stores() -> None:
         owner = Owner(alice)
         owner.area.store_u64(0, 7)
         owner.area.write(8, b"begin")
-        with running(importer):
+        with running(holder):
             pass
         assert owner.area.load_u64(0) == 11
-        assert owner.area.read(100, 17) == b"from the importer"
+        assert owner.area.read(100, 17) == b"from the holder"
         assert owner.area.read(200, 3) == b"put"
-        assert owner.interface.exports_made == 1
-        owner.export.revoke()
-        assert owner.interface.exports_made == 0
+        assert owner.interface.regions_shared == 1
+        owner.region.revoke()
+        assert owner.interface.regions_shared == 0
         assert owner.area.load_u64(0) == 11
 
 
 def test_words_of_32_bits(pair) -> None:
     alice, me = pair
     owner = Owner(alice)
-    window = take_up(me).window()
+    window = attach(me).window()
     owner.area.store_u64(8, 0)
     window.store_u32(12, 0xFFFF_FFFF)
     assert window.load_u32(12) == 0xFFFF_FFFF and window.load_u32(8) == 0
@@ -107,7 +107,7 @@ def test_words_of_32_bits(pair) -> None:
     for value in (1 << 32, -1):
         with pytest.raises(hamlyn.Invalid, match="value is an int"):
             window.store_u32(0, value)
-    owner.export.revoke()
+    owner.region.revoke()
     for ended in (lambda: window.load_u32(0), lambda: window.store_u32(0, 1), lambda: window.change(0, "add", 1, bits=32)):
         with pytest.raises(hamlyn.PeerGone):
             ended()
@@ -116,7 +116,7 @@ def test_words_of_32_bits(pair) -> None:
 def test_32_bits_that_may_be_read_only(pair) -> None:
     alice, me = pair
     owner = Owner(alice, rights="read")
-    window = take_up(me).window()
+    window = attach(me).window()
     assert window.load_u32(4) == 0
     for write in (lambda: window.store_u32(4, 1), lambda: window.change(4, "add", 1, bits=32), lambda: window.compare_swap(4, 0, 1, bits=32)):
         with pytest.raises(hamlyn.Refused):
@@ -130,52 +130,52 @@ def test_an_area_lies_where_it_is_to(pair) -> None:
     place = mmap.mmap(-1, 1 << 20)
     address = numpy.frombuffer(place, "u1").ctypes.data
     with pytest.raises(hamlyn.Taken, match="mapped"):
-        alice.interface.allocate(1 << 20, "exportable", address=address)
+        alice.interface.allocate(1 << 20, "sparse", address=address)
     place.close()
-    area = alice.interface.allocate(8000, "exportable", address=address)
+    area = alice.interface.allocate(8000, "sparse", address=address)
     assert len(area) == 8192
     area.write(4096, b"here")
     shown = numpy.frombuffer(area.window(trust_peers=True), "u1")
     assert shown.ctypes.data == address and bytes(shown[4096:4100]) == b"here"
     with pytest.raises(hamlyn.Taken, match="another address"):
-        alice.interface.allocate(4096, "exportable", address=address + 4096)
-    # It is exported as any other.
+        alice.interface.allocate(4096, "sparse", address=address + 4096)
+    # It is shared as any other.
     slot = alice.interface.open_slot(area, rights="all")
-    alice.offer("memory", bytes(alice.interface.export_slot(slot).ticket))
-    assert take_up(me).window().read(4096, 4) == b"here"
+    alice.offer("memory", bytes(alice.interface.share(slot).ticket))
+    assert attach(me).window().read(4096, 4) == b"here"
     for wrong, said in (
-        (lambda: alice.interface.allocate(4096, "exportable", address=address + 1), "multiple"),
-        (lambda: alice.interface.allocate(0, "exportable", address=address + 65536), "bytes"),
-        (lambda: alice.interface.allocate(4096, "exportable", address=0), "address is 0"),
-        (lambda: alice.interface.allocate(4096, address=address + 65536), "exportable"),
-        (lambda: alice.interface.allocate(4096, "grantable", address=address + 65536), "exportable"),
+        (lambda: alice.interface.allocate(4096, "sparse", address=address + 1), "multiple"),
+        (lambda: alice.interface.allocate(0, "sparse", address=address + 65536), "bytes"),
+        (lambda: alice.interface.allocate(4096, "sparse", address=0), "address is 0"),
+        (lambda: alice.interface.allocate(4096, address=address + 65536), "sparse"),
+        (lambda: alice.interface.allocate(4096, "shared", address=address + 65536), "sparse"),
         (lambda: alice.interface.allocate(4096, "shared", address=address + 65536), "kind"),
     ):
         with pytest.raises(ValueError, match=said):
             wrong()
     for wrong in (-4096, 1 << 64):
         with pytest.raises(hamlyn.Invalid, match="address is an int"):
-            alice.interface.allocate(4096, "exportable", address=wrong)
+            alice.interface.allocate(4096, "sparse", address=wrong)
     with pytest.raises(TypeError):
-        alice.interface.allocate(4096, "exportable", address="here")
+        alice.interface.allocate(4096, "sparse", address="here")
     # Outside of what a program can have.
     with pytest.raises(hamlyn.SystemFailed):
-        alice.interface.allocate(4096, "exportable", address=(1 << 64) - 4096)
+        alice.interface.allocate(4096, "sparse", address=(1 << 64) - 4096)
 
 
 def test_what_is_revoked_is_an_error(pair) -> None:
     alice, me = pair
     owner = Owner(alice)
-    imported = take_up(me)
-    window, trusting = imported.window(), imported.window(trust_peers=True)
+    attached = attach(me)
+    window, trusting = attached.window(), attached.window(trust_peers=True)
     view = memoryview(trusting)
     owner.area.write(0, b"before")
     assert window.read(0, 6) == b"before" == bytes(view[:6])
-    memory = me.interface.open_initiator(me.interface.target(imported.ticket.ticket, WAIT))
-    owner.export.revoke()
-    owner.export.revoke()
+    memory = me.interface.open_initiator(me.interface.target(attached.ticket.ticket, WAIT))
+    owner.region.revoke()
+    owner.region.revoke()
     owner.area.write(0, b"after!")
-    assert not window.lasts and not imported.lasts
+    assert not window.lasts and not attached.lasts
     buffer = bytearray(8)
     for use in (
         lambda: window.read(0, 6),
@@ -196,9 +196,9 @@ def test_what_is_revoked_is_an_error(pair) -> None:
     assert bytes(view[:6]) == b"before"
     view[:6] = b"wrong!"
     assert owner.area.read(0, 6) == b"after!"
-    # Nobody can take it up again.
+    # Nobody can attach it again.
     with pytest.raises(hamlyn.NotFound):
-        me.interface.import_slot(owner.export.ticket, WAIT)
+        me.interface.attach(owner.region.ticket, WAIT)
     # The slot is as open as before: operations go as packets.
     alice_moves = threading.Event()
 
@@ -215,7 +215,7 @@ def test_what_is_revoked_is_an_error(pair) -> None:
         thread.join()
 
 
-def exporter() -> None:
+def sharer() -> None:
     with hamlyn.open("alice", strategy="np") as alice:
         owner = Owner(alice)
         owner.area.write(0, b"mortal")
@@ -223,10 +223,10 @@ def exporter() -> None:
 
 
 def test_a_dead_owner_is_an_error() -> None:
-    with hamlyn.open() as me, doomed(exporter) as owner:
-        imported = take_up(me)
-        window = imported.window()
-        array = numpy.frombuffer(imported.window(trust_peers=True), "u1")
+    with hamlyn.open() as me, doomed(sharer) as owner:
+        attached = attach(me)
+        window = attached.window()
+        array = numpy.frombuffer(attached.window(trust_peers=True), "u1")
         assert window.read(0, 6) == b"mortal"
         owner.kill()
         while me.next_event(WAIT).kind != "peer_left":
@@ -236,16 +236,16 @@ def test_a_dead_owner_is_an_error() -> None:
             window.read(0, 6)
         # The memory is there as long as a view of it is.
         assert array[:6].tobytes() == b"mortal"
-        assert me.interface.imports == 0
+        assert me.interface.regions_attached == 0
 
 
 def test_views_of_a_window(pair) -> None:
     alice, me = pair
     owner = Owner(alice)
-    imported = take_up(me)
+    attached = attach(me)
     with pytest.raises(BufferError, match="trust_peers=True"):
-        memoryview(imported.window())
-    window = imported.window(trust_peers=True)
+        memoryview(attached.window())
+    window = attached.window(trust_peers=True)
     array = numpy.frombuffer(window, "f8")
     assert array.size == LENGTH // 8 and array.flags.writeable
     array[:3] = (1, 2, 3)
@@ -258,10 +258,10 @@ def test_views_of_a_window(pair) -> None:
     with pytest.raises(BufferError, match="view of the window"):
         window.close()
     # A view holds its window.
-    del window, imported
+    del window, attached
     gc.collect()
     assert array[1] == 2.5
-    window = take_up(me).window(trust_peers=True)
+    window = attach(me).window(trust_peers=True)
     with window, memoryview(window) as view:
         assert view[:8].tobytes() == numpy.float64(1).tobytes()
         view.release()
@@ -275,8 +275,8 @@ def test_read_only(pair) -> None:
     alice, me = pair
     owner = Owner(alice, "read")
     owner.area.write(0, b"look")
-    imported = take_up(me)
-    window = imported.window(trust_peers=True)
+    attached = attach(me)
+    window = attached.window(trust_peers=True)
     assert not window.writable and window.read(0, 4) == b"look"
     for use in (lambda: window.write(0, b"x"), lambda: window.store_u64(0, 1), lambda: window.change(0, "or", 1)):
         with pytest.raises(hamlyn.Refused, match="read only"):
@@ -293,18 +293,18 @@ def test_read_only(pair) -> None:
 def test_what_closes_with_what(pair) -> None:
     alice, me = pair
     owner = Owner(alice)
-    with take_up(me) as imported:
-        window = imported.window()
-        assert me.interface.imports == 1
-    assert imported.closed and not imported.lasts and not window.lasts
-    assert me.interface.imports == 0
+    with attach(me) as attached:
+        window = attached.window()
+        assert me.interface.regions_attached == 1
+    assert attached.closed and not attached.lasts and not window.lasts
+    assert me.interface.regions_attached == 0
     with pytest.raises(hamlyn.PeerGone):
         window.read(0, 1)
     with pytest.raises(hamlyn.HandleClosed):
-        imported.window()
-    imported.close()
+        attached.window()
+    attached.close()
     # Deleting an import changes nothing; closing the manager ends it, but no view.
-    window = take_up(me).window(trust_peers=True)
+    window = attach(me).window(trust_peers=True)
     own = owner.area.window()
     gc.collect()
     window.write(0, b"still")
@@ -314,47 +314,49 @@ def test_what_closes_with_what(pair) -> None:
         with pytest.raises(hamlyn.HandleClosed):
             use()
     assert bytes(view[:5]) == b"still" == own.read(0, 5)
-    # A slot that is closed takes its export back.
+    # A slot that is closed takes its region back.
     owner.interface.close_slot(owner.slot)
-    assert owner.interface.exports_made == 0
-    owner.export.revoke()
+    assert owner.interface.regions_shared == 0
+    owner.region.revoke()
     alice.close()
     with pytest.raises(hamlyn.HandleClosed):
-        owner.export.revoke()
+        owner.region.revoke()
     with pytest.raises(hamlyn.HandleClosed):
         own.read(0, 5)
 
 
-def test_what_cannot_be_exported(pair) -> None:
+def test_what_cannot_be_shared_with_all(pair) -> None:
     alice, me = pair
     interface = alice.interface
     private = interface.allocate(LENGTH)
     with pytest.raises(hamlyn.Invalid):
-        interface.export_slot(interface.open_slot(private, rights="all"))
-    area = interface.allocate(LENGTH, "exportable")
-    with pytest.raises(hamlyn.Invalid, match="whole area"):
-        interface.export_slot(interface.open_slot(area, length=4096, rights="all"))
-    with pytest.raises(hamlyn.Invalid, match="READ or ALL"):
-        interface.export_slot(interface.open_slot(area, rights="write"))
-    with pytest.raises(ValueError, match="exportable"):
-        interface.allocate(LENGTH, "shared")
-    assert len(interface.allocate(1, "exportable")) == 4096
+        interface.share(interface.open_slot(private, rights="all"))
+    area = interface.allocate(LENGTH, "sparse")
     slot = interface.open_slot(area, rights="all")
+    with pytest.raises(hamlyn.Invalid, match="READ alone"):
+        interface.share(slot, access="read")
+    with pytest.raises(hamlyn.Invalid, match="READ alone"):
+        interface.share(interface.open_slot(area, rights="read"))
+    with pytest.raises(hamlyn.Invalid, match="access"):
+        interface.share(slot, access="all")
+    with pytest.raises(ValueError, match="sparse"):
+        interface.allocate(LENGTH, "exportable")
+    assert len(interface.allocate(1, "sparse")) == 4096
     with pytest.raises(hamlyn.Invalid, match="another manager's"):
-        me.interface.export_slot(slot)
-    with interface.export_slot(slot) as export:
-        assert len(export.ticket) == LENGTH == len(export.ticket.ticket)
-        assert hamlyn.ExportTicket(bytes(export.ticket)) == export.ticket
-        assert str(LENGTH) in repr(export) and "secret" not in repr(export.ticket)
+        me.interface.share(slot)
+    with interface.share(slot) as region:
+        assert len(region.ticket) == LENGTH == len(region.ticket.ticket)
+        assert hamlyn.RegionTicket(bytes(region.ticket)) == region.ticket
+        assert str(LENGTH) in repr(region) and "secret" not in repr(region.ticket)
         with pytest.raises(hamlyn.NotFound, match="no link"):
-            me.interface.import_slot(export.ticket, WAIT)
+            me.interface.attach(region.ticket, WAIT)
         with pytest.raises(hamlyn.Invalid, match="own"):
-            interface.import_slot(export.ticket, WAIT)
-    for wrong in (b"nonsense", bytes(len(bytes(export.ticket))), bytes(slot.ticket())):
+            interface.attach(region.ticket, WAIT)
+    for wrong in (b"nonsense", bytes(len(bytes(region.ticket))), bytes(slot.ticket())):
         with pytest.raises(hamlyn.Invalid):
-            hamlyn.ExportTicket(wrong)
+            hamlyn.RegionTicket(wrong)
     with pytest.raises(TypeError):
-        me.interface.import_slot(slot.ticket())
+        me.interface.attach(slot.ticket())
 
 
 def test_bounds_of_a_window(pair) -> None:
@@ -385,7 +387,7 @@ def test_bounds_of_a_window(pair) -> None:
 def test_threads_share_a_window(pair) -> None:
     alice, me = pair
     owner = Owner(alice)
-    window = take_up(me).window()
+    window = attach(me).window()
     rounds, threads = 5000, 4
 
     def count() -> None:

@@ -2,15 +2,16 @@
  *
  * Functions return a hamlyn_status: HAMLYN_OK, or an error, of which hamlyn_error is given a text with the remedy; null
  * for `error`: nobody reads it. `wait_ns` says how long a call may wait: HAMLYN_POLL, so many nanoseconds, or
- * HAMLYN_FOREVER. A signal does not end a wait: its handler runs, and the wait goes on.
+ * HAMLYN_FOREVER; any other negative number is a time that is over, and the call polls. A signal does not end a wait: its handler runs, and the wait goes on.
  *
  * Handles. A manager belongs to the thread that opened it, with its end points, unless it was opened as shared; then any
  * thread may use each of them, one at a time. Null, a closed handle, one of another kind and one of another thread
  * are refused with an error. (A closed handle is told for sure until a thousand more of its kind were closed.) A child
- * of fork must not use handles of its parent: it is refused, and opens its own.
+ * of fork opens its own manager: each call with a handle of its parent is refused there (HAMLYN_BAD_HANDLE), closing
+ * included, and changes nothing.
  *
  * Pointers. What is not said to be optional must not be null. Texts are UTF-8 and end with a zero. Data are read during
- * the call only. What is received stays where it landed until it is released.
+ * the call only. What is received stays where it landed until it is released; a message of a mailbox, until the next is taken.
  *
  * This file is generated from the library's source. */
 
@@ -26,29 +27,19 @@
 #define HAMLYN_AREA_PRIVATE 0
 
 /**
- * Whole pages, parts of which may be granted to chosen peers (hamlyn_grant_pages).
+ * Whole pages that may be shared with peers (hamlyn_share_region), present in full.
  */
-#define HAMLYN_AREA_GRANTABLE 1
+#define HAMLYN_AREA_SHARED 1
 
 /**
- * Whole pages, all of which any number of peers may be given (hamlyn_export_slot). They appear when they are touched.
+ * Whole pages that may be shared with peers. They appear when they are touched.
  */
-#define HAMLYN_AREA_EXPORTABLE 2
+#define HAMLYN_AREA_SPARSE 2
 
 /**
  * Bytes of metadata that a message may carry.
  */
 #define HAMLYN_METADATA_BYTES 60
-
-/**
- * Bytes of the ticket of an export.
- */
-#define HAMLYN_EXPORT_TICKET_LENGTH_BYTES 64
-
-/**
- * Bytes of the ticket of a grant.
- */
-#define HAMLYN_GRANT_TICKET_LENGTH_BYTES 64
 
 /**
  * The link ended before the packet was acknowledged; it may have been delivered.
@@ -86,9 +77,19 @@
 #define HAMLYN_LOSE 1
 
 /**
- * The same, but the newest message is kept for the reader until it has room.
+ * The same, but readers get the newest message, also if they come late. On this host that takes no further call of the publisher.
  */
 #define HAMLYN_LATEST 2
+
+/**
+ * Bytes of a member.
+ */
+#define HAMLYN_MEMBER_LENGTH_BYTES 96
+
+/**
+ * Of these so many are used.
+ */
+#define HAMLYN_MEMBER_USED_BYTES 60
 
 /**
  * Adds; wraps.
@@ -191,6 +192,31 @@
 #define HAMLYN_NO_ENTRY 65535
 
 /**
+ * Bytes of the ticket of a region.
+ */
+#define HAMLYN_REGION_TICKET_LENGTH_BYTES 64
+
+/**
+ * Number of its bytes that are significant.
+ */
+#define HAMLYN_REGION_TICKET_USED_BYTES 64
+
+/**
+ * Holders read the region. The slot grants HAMLYN_RIGHT_READ alone.
+ */
+#define HAMLYN_REGION_READ_ONLY 0
+
+/**
+ * Holders read and write the region. The slot grants HAMLYN_RIGHT_WRITE.
+ */
+#define HAMLYN_REGION_WRITABLE 1
+
+/**
+ * In place of a link: every peer of this host that is linked.
+ */
+#define HAMLYN_ALL_LINKED UINT64_MAX
+
+/**
  * Holders of the key may send into the slot.
  */
 #define HAMLYN_RIGHT_WRITE 1
@@ -241,9 +267,24 @@
 #define HAMLYN_ERROR_TEXT_BYTES 508
 
 /**
+ * Bytes of a seed.
+ */
+#define HAMLYN_SEED_LENGTH_BYTES 96
+
+/**
+ * Of these so many are used.
+ */
+#define HAMLYN_SEED_USED_BYTES 76
+
+/**
  * Bytes of a ticket.
  */
 #define HAMLYN_TICKET_LENGTH_BYTES 64
+
+/**
+ * Of these so many are used.
+ */
+#define HAMLYN_TICKET_USED_BYTES 52
 
 /**
  * What became of a call. Zero is success; all others are errors, of which hamlyn_error has a text with the remedy.
@@ -262,7 +303,8 @@ typedef enum {
      */
     HAMLYN_INVALID = 2,
     /**
-     * A handle that was closed, is of another kind, or is none.
+     * A handle that was closed, is of another kind, is that of the process from which this one was
+     * forked, or is none.
      */
     HAMLYN_BAD_HANDLE = 3,
     /**
@@ -270,7 +312,7 @@ typedef enum {
      */
     HAMLYN_OTHER_THREAD = 4,
     /**
-     * A message of this handle is held: release it first. Or none is held that could be released.
+     * A message of this handle is held, or a view: release it first. Or none is held that could be released. Or another has what is asked for.
      */
     HAMLYN_HELD = 5,
     /**
@@ -306,7 +348,7 @@ typedef enum {
      */
     HAMLYN_CUT = 13,
     /**
-     * The name, item, stream or group is taken.
+     * The name, item, stream, group or address is taken.
      */
     HAMLYN_TAKEN = 14,
     /**
@@ -444,7 +486,7 @@ typedef enum {
      */
     HAMLYN_REFUSED_PLACE_IN_USE = 16,
     /**
-     * The packet says that its data were placed, but its sender has no grant for all of that place.
+     * The packet says that its data were placed, but it does not lie in a region that its sender may write.
      */
     HAMLYN_REFUSED_NOT_GRANTED = 17,
     /**
@@ -463,12 +505,37 @@ typedef enum {
      * More requests of one link than are answered at a time.
      */
     HAMLYN_REFUSED_TOO_MANY_REQUESTS = 21,
+    /**
+     * No port of that name is open.
+     */
+    HAMLYN_REFUSED_PORT_CLOSED = 22,
+    /**
+     * The port is of another group than the message.
+     */
+    HAMLYN_REFUSED_WRONG_GROUP = 23,
+    /**
+     * The port has no handler of that number.
+     */
+    HAMLYN_REFUSED_NO_SUCH_HANDLER = 24,
+    /**
+     * The port is parked: its owner keeps no memory ready for it.
+     */
+    HAMLYN_REFUSED_NOT_RESIDENT = 25,
+    /**
+     * The messages that wait at the port, together or those of this sender, leave no room.
+     */
+    HAMLYN_REFUSED_QUEUE_FULL = 26,
 } hamlyn_refusal;
 
 /**
  * Memory for messages. Other objects that use it keep it when its handle is closed.
  */
 typedef struct hamlyn_area hamlyn_area;
+
+/**
+ * A region of a peer that this manager has attached.
+ */
+typedef struct hamlyn_attached hamlyn_attached;
 
 /**
  * A client of a service.
@@ -501,16 +568,6 @@ typedef struct hamlyn_deferred_call hamlyn_deferred_call;
 typedef struct hamlyn_detached hamlyn_detached;
 
 /**
- * An export, in the hands of the slot's owner.
- */
-typedef struct hamlyn_export hamlyn_export;
-
-/**
- * A grant, in the hands of the slot's owner.
- */
-typedef struct hamlyn_grant hamlyn_grant;
-
-/**
  * The receiving end of a group.
  */
 typedef struct hamlyn_group_receiver hamlyn_group_receiver;
@@ -521,9 +578,9 @@ typedef struct hamlyn_group_receiver hamlyn_group_receiver;
 typedef struct hamlyn_group_sender hamlyn_group_sender;
 
 /**
- * An area of a peer that this manager has mapped.
+ * The program's end of an area in pieces that change hands: it sees the pieces that it has, and opens them to peers again.
  */
-typedef struct hamlyn_import hamlyn_import;
+typedef struct hamlyn_handover hamlyn_handover;
 
 /**
  * Access to the memory that a ticket names. Up to 64 operations may be outstanding.
@@ -541,6 +598,16 @@ typedef struct hamlyn_kept_record hamlyn_kept_record;
 typedef struct hamlyn_kept_sample hamlyn_kept_sample;
 
 /**
+ * The receiving end of a mailbox.
+ */
+typedef struct hamlyn_mailbox_receiver hamlyn_mailbox_receiver;
+
+/**
+ * A sending end of a mailbox.
+ */
+typedef struct hamlyn_mailbox_sender hamlyn_mailbox_sender;
+
+/**
  * An interface and its end points, found by others under its name. Belongs to the thread that opened it, with all its end points,
  * unless it was opened as shared.
  */
@@ -550,6 +617,11 @@ typedef struct hamlyn_manager hamlyn_manager;
  * A call whose reply has not been taken. Closing it cancels it.
  */
 typedef struct hamlyn_pending_call hamlyn_pending_call;
+
+/**
+ * A pool of this program's. Any thread may use it, one at a time.
+ */
+typedef struct hamlyn_pool hamlyn_pool;
 
 /**
  * The publishing end.
@@ -562,9 +634,19 @@ typedef struct hamlyn_publisher hamlyn_publisher;
 typedef struct hamlyn_queue hamlyn_queue;
 
 /**
+ * A region, in the hands of the slot's owner.
+ */
+typedef struct hamlyn_region hamlyn_region;
+
+/**
  * A service.
  */
 typedef struct hamlyn_service hamlyn_service;
+
+/**
+ * A pool of a peer's, which this program reads. Any thread may use it, one at a time.
+ */
+typedef struct hamlyn_shared_pool hamlyn_shared_pool;
 
 /**
  * A slot of this program.
@@ -587,7 +669,7 @@ typedef struct hamlyn_stream_sender hamlyn_stream_sender;
 typedef struct hamlyn_subscriber hamlyn_subscriber;
 
 /**
- * The receiving end of tagged writes, and the tag that it received last.
+ * The receiving end of tagged writes, and the link over which the last tag came.
  */
 typedef struct hamlyn_tag_receiver hamlyn_tag_receiver;
 
@@ -697,7 +779,7 @@ typedef struct {
  */
 typedef struct {
     /**
-     * Meaningful to the library only.
+     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_TICKET_USED_BYTES alone; the others are 0.
      */
     uint8_t bytes[HAMLYN_TICKET_LENGTH_BYTES];
 } hamlyn_ticket;
@@ -759,38 +841,6 @@ typedef struct {
 } hamlyn_event;
 
 /**
- * The right to map the memory of a slot, for every peer that has it and a link to its owner. May be copied and sent as bytes.
- */
-typedef struct {
-    /**
-     * Meaningful to the library only.
-     */
-    uint8_t bytes[HAMLYN_EXPORT_TICKET_LENGTH_BYTES];
-} hamlyn_export_ticket;
-
-/**
- * Where a window lies, and what may be done there.
- */
-typedef struct {
-    /**
-     * Its first byte, until the window is closed. Others access the memory at any time: use atomic loads and stores, or volatile ones.
-     */
-    void *data;
-    /**
-     * How many bytes it has.
-     */
-    uint64_t length_bytes;
-    /**
-     * Not 0: it may be written. Otherwise the kernel ends a program that does.
-     */
-    uint32_t is_writable;
-    /**
-     * Not 0: the memory is still that of its owner. What is stored after that reaches nobody.
-     */
-    uint32_t lasts;
-} hamlyn_window_info;
-
-/**
  * The state of a slot.
  */
 typedef struct {
@@ -819,7 +869,7 @@ typedef struct {
      */
     uint32_t counting_bits;
     /**
-     * Grants that are in force.
+     * Regions that are shared.
      */
     uint32_t grants;
     /**
@@ -827,6 +877,32 @@ typedef struct {
      */
     uint32_t revoked;
 } hamlyn_slot_info;
+
+/**
+ * The state of a mailbox.
+ */
+typedef struct {
+    /**
+     * Messages that wait in its queue.
+     */
+    uint64_t waiting;
+    /**
+     * Messages that were put into its queue so far, as they were not taken in turn.
+     */
+    uint64_t queued;
+    /**
+     * Messages that were refused, for all reasons (hamlyn_mailbox_refusals).
+     */
+    uint64_t refusals;
+    /**
+     * Bytes of its queue that the messages there take.
+     */
+    uint32_t waiting_bytes;
+    /**
+     * Bytes that its queue holds.
+     */
+    uint32_t queue_bytes;
+} hamlyn_mailbox_info;
 
 /**
  * What a publisher knows of its readers.
@@ -873,14 +949,26 @@ typedef struct {
 } hamlyn_subscriber_info;
 
 /**
- * The right to fetch granted pages, once, for the one peer that they were granted to. May be sent as bytes.
+ * Pieces of an area that change hands.
  */
 typedef struct {
     /**
-     * Meaningful to the library only.
+     * How many there are.
      */
-    uint8_t bytes[HAMLYN_GRANT_TICKET_LENGTH_BYTES];
-} hamlyn_grant_ticket;
+    uint32_t pieces;
+    /**
+     * Bytes of each.
+     */
+    uint32_t piece_bytes;
+    /**
+     * How many of them are in the program's hands now.
+     */
+    uint32_t held;
+    /**
+     * Of how many there are views (hamlyn_view_pieces).
+     */
+    uint32_t viewed;
+} hamlyn_handover_info;
 
 /**
  * How a link to another host is, and what its transport did. The counters never go down.
@@ -963,6 +1051,21 @@ typedef struct {
      */
     uint32_t slow_readers;
 } hamlyn_publisher_options;
+
+/**
+ * Settings with which a mailbox is opened; 0 in a field means its default.
+ */
+typedef struct {
+    /**
+     * Bytes of its queue, 64 to 2^30. A message there counts 64 for each 64 bytes that it
+     * begins, and 64 at least. Default 1 MiB.
+     */
+    uint32_t queue_bytes;
+    /**
+     * Bytes of the queue that the messages of one peer may take. Default: half of it.
+     */
+    uint32_t peer_bytes;
+} hamlyn_mailbox_options;
 
 /**
  * How other hosts are reached, and this one by them: set all of it to 0 first. Exactly one of a secret, keys, and no security is chosen.
@@ -1107,6 +1210,17 @@ typedef struct {
 } hamlyn_options;
 
 /**
+ * A part of a group's place, and of what its receiver counts. A capability, like a ticket; to be used by one holder, once. May be copied
+ * and sent as bytes.
+ */
+typedef struct {
+    /**
+     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_MEMBER_USED_BYTES alone; the others are 0.
+     */
+    uint8_t bytes[HAMLYN_MEMBER_LENGTH_BYTES];
+} hamlyn_member;
+
+/**
  * Pieces of memory at equal distances, of one length each.
  */
 typedef struct {
@@ -1127,6 +1241,51 @@ typedef struct {
      */
     uint64_t pieces;
 } hamlyn_strided;
+
+/**
+ * A chunk that was taken from a pool.
+ */
+typedef struct {
+    /**
+     * Its first byte, for this program to write and read until the chunk is given back or the pool is closed. Peers that have the pool read
+     * it at any time.
+     */
+    void *data;
+    /**
+     * How many bytes were asked for.
+     */
+    size_t length_bytes;
+    /**
+     * Where it lies in the pool, for hamlyn_read_shared_pool of peers.
+     */
+    uint64_t offset;
+    /**
+     * Its number, for hamlyn_give_back_chunk.
+     */
+    uint32_t index;
+} hamlyn_chunk;
+
+/**
+ * What a pool is like.
+ */
+typedef struct {
+    /**
+     * Bytes of all of it, as peers map it.
+     */
+    uint64_t length_bytes;
+    /**
+     * The most bytes that a chunk has.
+     */
+    size_t chunk_bytes;
+    /**
+     * How many chunks there are.
+     */
+    uint32_t chunks;
+    /**
+     * How many are free.
+     */
+    uint32_t free;
+} hamlyn_pool_info;
 
 /**
  * A message has arrived whole, or a one-sided operation has ended (hamlyn_announce_completion).
@@ -1151,6 +1310,16 @@ typedef struct {
 } hamlyn_notification;
 
 /**
+ * The right to attach a region, for the peers with which it is shared. May be copied and sent as bytes.
+ */
+typedef struct {
+    /**
+     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_REGION_TICKET_USED_BYTES alone; the others are 0.
+     */
+    uint8_t bytes[HAMLYN_REGION_TICKET_LENGTH_BYTES];
+} hamlyn_region_ticket;
+
+/**
  * What a service is opened with; 0 in a field means its default.
  */
 typedef struct {
@@ -1167,7 +1336,7 @@ typedef struct {
      */
     uint16_t outstanding;
     /**
-     * Clients at a time. Default 256.
+     * Clients at a time. Default: as many as the manager's queue has entries for, 256 at most.
      */
     uint16_t clients;
 } hamlyn_service_options;
@@ -1267,6 +1436,16 @@ typedef struct {
 } hamlyn_stream_options;
 
 /**
+ * What the sending end of a stream grows from. A capability, like a ticket; to be used by one holder, once. May be copied and sent as bytes.
+ */
+typedef struct {
+    /**
+     * Meaningful to the library only. Programs in Rust and Python take the first HAMLYN_SEED_USED_BYTES alone; the others are 0.
+     */
+    uint8_t bytes[HAMLYN_SEED_LENGTH_BYTES];
+} hamlyn_seed;
+
+/**
  * A message to be sent; set all of it to 0 first, then what it needs.
  */
 typedef struct {
@@ -1322,12 +1501,34 @@ typedef struct {
     uint8_t tag;
 } hamlyn_piece;
 
+/**
+ * Where a window lies, and what may be done there.
+ */
+typedef struct {
+    /**
+     * Its first byte, until the window is closed. Others access the memory at any time: use atomic loads and stores, or volatile ones.
+     */
+    void *data;
+    /**
+     * How many bytes it has.
+     */
+    uint64_t length_bytes;
+    /**
+     * Not 0: it may be written. Otherwise the kernel ends a program that does.
+     */
+    uint32_t is_writable;
+    /**
+     * Not 0: the memory is still that of its owner. What is stored after that reaches nobody.
+     */
+    uint32_t lasts;
+} hamlyn_window_info;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
 /**
- * Allocates an area, zeroed: HAMLYN_AREA_PRIVATE, HAMLYN_AREA_GRANTABLE or HAMLYN_AREA_EXPORTABLE; the last two are rounded up to whole
+ * Allocates an area, zeroed: HAMLYN_AREA_PRIVATE, HAMLYN_AREA_SHARED or HAMLYN_AREA_SPARSE; the last two are rounded up to whole
  * pages. HAMLYN_SYSTEM if there is no memory.
  */
 hamlyn_status hamlyn_allocate_area(hamlyn_manager *manager,
@@ -1335,6 +1536,16 @@ hamlyn_status hamlyn_allocate_area(hamlyn_manager *manager,
                                    uint32_t area_kind,
                                    hamlyn_area **area,
                                    hamlyn_error *error);
+
+/**
+ * Allocates an area of HAMLYN_AREA_SPARSE at a chosen address, a multiple of 4,096: for programs whose peers map it at the same one.
+ * HAMLYN_TAKEN if something is mapped in that range already, which stays as it is. HAMLYN_SYSTEM if there is no memory.
+ */
+hamlyn_status hamlyn_allocate_area_at(hamlyn_manager *manager,
+                                      uint64_t length_bytes,
+                                      void *address,
+                                      hamlyn_area **area,
+                                      hamlyn_error *error);
 
 /**
  * How many bytes an area has.
@@ -1351,7 +1562,7 @@ hamlyn_status hamlyn_copy_from_area(hamlyn_area *area,
                                     hamlyn_error *error);
 
 /**
- * Copies into an area.
+ * Copies into an area. HAMLYN_HELD if it changes hands and was handed over to a slot (hamlyn_allocate_handover); so for all that write it.
  */
 hamlyn_status hamlyn_copy_to_area(hamlyn_area *area,
                                   uint64_t offset,
@@ -1664,107 +1875,6 @@ hamlyn_status hamlyn_prepare_sleep(hamlyn_manager *manager,
 hamlyn_status hamlyn_end_sleep(hamlyn_manager *manager, hamlyn_error *error);
 
 /**
- * Lets peers map the memory of a slot, which must be over all of an area of HAMLYN_AREA_EXPORTABLE, and grant reading or everything.
- * Importers see all of it, now and later. `ticket` is told what they take it up with. Allocates.
- */
-hamlyn_status hamlyn_export_slot(hamlyn_slot *slot,
-                                 hamlyn_export **export_,
-                                 hamlyn_export_ticket *ticket,
-                                 hamlyn_error *error);
-
-/**
- * Ends an export: when this has returned, nothing that importers do changes the area any more. Copies the pages that are there. If there is no
- * memory for that, importers may still write: free some, and call this again. The handle is to be closed afterwards.
- */
-hamlyn_status hamlyn_revoke_export(hamlyn_export *export_,
-                                   hamlyn_error *error);
-
-/**
- * Closes the handle of an export, which lasts until it is revoked or its slot is closed. Null is allowed.
- */
-hamlyn_status hamlyn_close_export(hamlyn_export *export_, hamlyn_error *error);
-
-/**
- * Maps the memory of a slot that a peer exports. There must be a link to the peer (hamlyn_open_target makes one). Initiators that are opened
- * afterwards with tickets of that slot operate in it. Blocks for `wait_ns` at most. Allocates.
- */
-hamlyn_status hamlyn_import_slot(hamlyn_manager *manager,
-                                 const hamlyn_export_ticket *ticket,
-                                 int64_t wait_ns,
-                                 hamlyn_import **import,
-                                 hamlyn_error *error);
-
-/**
- * Whether an export still lasts, and there is a link to its owner: HAMLYN_OK, or HAMLYN_PEER_LOST. It may end right after the call.
- */
-hamlyn_status hamlyn_check_import(hamlyn_import *import,
-                                  hamlyn_error *error);
-
-/**
- * Lets go of an import: operations go as packets again. Windows on it stay mapped until they are closed. Null is allowed.
- */
-hamlyn_status hamlyn_close_import(hamlyn_import *import,
-                                  hamlyn_error *error);
-
-/**
- * Opens a window on all of an import.
- */
-hamlyn_status hamlyn_open_import_window(hamlyn_import *import, hamlyn_window **window, hamlyn_error *error);
-
-/**
- * Opens a window on the place of an initiator's ticket. HAMLYN_NOT_FOUND if that is not in memory that this manager has imported.
- */
-hamlyn_status hamlyn_open_initiator_window(hamlyn_initiator *initiator,
-                                           hamlyn_window **window,
-                                           hamlyn_error *error);
-
-/**
- * Opens a window on a part of an own area.
- */
-hamlyn_status hamlyn_open_area_window(hamlyn_area *area,
-                                      uint64_t offset,
-                                      uint64_t length_bytes,
-                                      hamlyn_window **window,
-                                      hamlyn_error *error);
-
-/**
- * Tells where a window lies.
- */
-hamlyn_status hamlyn_get_window(hamlyn_window *window, hamlyn_window_info *info, hamlyn_error *error);
-
-/**
- * Copies bytes out of a window. Those that others write meanwhile come out old or new.
- */
-hamlyn_status hamlyn_read_window(hamlyn_window *window,
-                                 uint64_t offset,
-                                 void *into,
-                                 size_t length_bytes,
-                                 hamlyn_error *error);
-
-/**
- * Copies bytes into a window.
- */
-hamlyn_status hamlyn_write_window(hamlyn_window *window,
-                                  uint64_t offset,
-                                  const void *data,
-                                  size_t length_bytes,
-                                  hamlyn_error *error);
-
-/**
- * Changes the word at `offset`, a multiple of its width in the owner's area, and tells what it was.
- */
-hamlyn_status hamlyn_change_window(hamlyn_window *window,
-                                   uint64_t offset,
-                                   const hamlyn_atomic_change *change,
-                                   uint64_t *before,
-                                   hamlyn_error *error);
-
-/**
- * Closes a window: its memory is unmapped with the last one on it, and its import or area. Null is allowed.
- */
-hamlyn_status hamlyn_close_window(hamlyn_window *window, hamlyn_error *error);
-
-/**
  * How many notifications this manager's receivers have lost, because its queue was too short.
  */
 hamlyn_status hamlyn_notifications_lost(hamlyn_manager *manager, uint64_t *lost, hamlyn_error *error);
@@ -1792,6 +1902,22 @@ hamlyn_status hamlyn_get_tags_info(hamlyn_tag_receiver *receiver,
  * How many tags a receiver has lost, because there were more than it has room for.
  */
 hamlyn_status hamlyn_tags_lost(hamlyn_tag_receiver *receiver, uint64_t *lost, hamlyn_error *error);
+
+/**
+ * Tells the state of a mailbox. The message that was taken last stays valid.
+ */
+hamlyn_status hamlyn_get_mailbox_info(hamlyn_mailbox_receiver *receiver,
+                                      hamlyn_mailbox_info *info,
+                                      hamlyn_error *error);
+
+/**
+ * Tells how many messages to a mailbox were refused for that reason, a number of hamlyn_refusal.
+ * HAMLYN_NOT_FOUND if there is no such reason.
+ */
+hamlyn_status hamlyn_mailbox_refusals(hamlyn_mailbox_receiver *receiver,
+                                      uint32_t reason,
+                                      uint64_t *count,
+                                      hamlyn_error *error);
 
 /**
  * The state of the slot that a group stands on.
@@ -1861,52 +1987,8 @@ hamlyn_status hamlyn_get_subscriber_info(hamlyn_subscriber *subscriber,
 hamlyn_status hamlyn_publisher_peer(hamlyn_subscriber *subscriber, hamlyn_peer *peer, hamlyn_error *error);
 
 /**
- * Lets the peer of a link store into whole pages of the slot, over an area of HAMLYN_AREA_GRANTABLE, by itself. `ticket` is told what it takes
- * them up with. Copies the pages, and allocates as much.
- */
-hamlyn_status hamlyn_grant_pages(hamlyn_slot *slot,
-                                 uint64_t offset,
-                                 uint64_t length_bytes,
-                                 uint64_t link,
-                                 hamlyn_grant **grant,
-                                 hamlyn_grant_ticket *ticket,
-                                 hamlyn_error *error);
-
-/**
- * Ends a grant: when this has returned, nothing that its holder does changes the area any more. Copies the pages. If there is no memory for
- * that, the holder may still write: free some, and call this again. The handle is to be closed afterwards.
- */
-hamlyn_status hamlyn_revoke_grant(hamlyn_grant *grant,
-                                  hamlyn_error *error);
-
-/**
- * Closes the handle of a grant, which lasts until it is revoked or its slot is closed. Null is allowed.
- */
-hamlyn_status hamlyn_close_grant(hamlyn_grant *grant, hamlyn_error *error);
-
-/**
- * Takes up a grant: from now on messages of 512 bytes and more to that part of the slot are stored in place. There must be a link to its owner
- * (hamlyn_open_target makes one). Blocks for `wait_ns` at most.
- */
-hamlyn_status hamlyn_accept_grant(hamlyn_manager *manager,
-                                  const hamlyn_grant_ticket *ticket,
-                                  int64_t wait_ns,
-                                  hamlyn_error *error);
-
-/**
- * Lets go of a grant that was taken up: messages go as copies again. HAMLYN_NOT_FOUND if it was not there (any more).
- */
-hamlyn_status hamlyn_drop_grant(hamlyn_manager *manager,
-                                const hamlyn_grant_ticket *ticket,
-                                hamlyn_error *error);
-
-/**
- * How many grants were made and not taken back, and how many of others were taken up.
- */
-hamlyn_status hamlyn_grants(hamlyn_manager *manager, size_t *made, size_t *accepted, hamlyn_error *error);
-
-/**
- * Binds a group with a place of `place_bytes`, 0 to 2 GiB; 0 for a barrier. Its members are found when hamlyn_begin_group offers them.
+ * Binds a group with a place of `place_bytes`, 0 to 2 GiB; 0 for a barrier. Its members are found when hamlyn_begin_group offers them. Null for
+ * `item`: it is reached by members of hamlyn_begin_member only.
  */
 hamlyn_status hamlyn_bind_group(hamlyn_manager *manager,
                                 const char *item,
@@ -1967,6 +2049,75 @@ hamlyn_status hamlyn_fence_group(hamlyn_group_sender *sender,
  * Closes a member. If it has not sent its last part, the round is never complete. Null is allowed.
  */
 hamlyn_status hamlyn_close_group_sender(hamlyn_group_sender *sender, hamlyn_error *error);
+
+/**
+ * Allocates an area of `pieces` pieces that change hands, zeroed: each has `piece_bytes` bytes, a power of two, at least 16. A piece is in the
+ * program's hands, as all are at first, or open (hamlyn_open_pieces). Peers write open pieces only; what they send to others is refused.
+ * When a message to an entry of a slot of HAMLYN_MODE_ONE_SHOT is complete, all pieces between the limits of the entry
+ * (hamlyn_permit_entry) are the program's: it reads them in place (hamlyn_view_pieces), opens them, and arms the entry again.
+ *
+ * `area` is for hamlyn_open_slot, once: the slot has the area to itself, and the handle only reads from then on. A second slot over it is
+ * refused with HAMLYN_HELD, also if the first is closed or could not be opened. HAMLYN_SYSTEM if there is no memory. Does not block.
+ */
+hamlyn_status hamlyn_allocate_handover(hamlyn_manager *manager,
+                                       uint32_t pieces,
+                                       uint32_t piece_bytes,
+                                       hamlyn_area **area,
+                                       hamlyn_handover **handover,
+                                       hamlyn_error *error);
+
+/**
+ * Tells which pieces an area has. Looks at each.
+ */
+hamlyn_status hamlyn_get_handover_info(hamlyn_handover *handover,
+                                       hamlyn_handover_info *info,
+                                       hamlyn_error *error);
+
+/**
+ * Opens pieces to peers: `count` of them, from number `first` on. What was read of them is not to be used any more. HAMLYN_HELD if a view of one
+ * of them was not ended; then none is opened. Does not allocate.
+ */
+hamlyn_status hamlyn_open_pieces(hamlyn_handover *handover,
+                                 uint32_t first,
+                                 uint32_t count,
+                                 hamlyn_error *error);
+
+/**
+ * Tells whether a piece is in the program's hands: not 0, or 0 if it is open to peers.
+ */
+hamlyn_status hamlyn_is_piece_held(hamlyn_handover *handover,
+                                   uint32_t piece,
+                                   uint32_t *is_held,
+                                   hamlyn_error *error);
+
+/**
+ * Tells where bytes of the area lie, of one piece or of several side by side, all in the program's hands: HAMLYN_HELD if one of them is open.
+ * Nothing writes them before hamlyn_end_view is called with the same range: until then these pieces cannot be opened, nor the
+ * handover be closed. Of one piece there may be several views. Does not allocate.
+ *
+ * The pointer is of no use after that. As long as the area's memory is there, it leads to bytes that peers may be writing, which come out
+ * old or new; once the handover, the area's handle and the slot are closed, it leads nowhere.
+ */
+hamlyn_status hamlyn_view_pieces(hamlyn_handover *handover,
+                                 uint64_t offset,
+                                 size_t length_bytes,
+                                 const void **data,
+                                 hamlyn_error *error);
+
+/**
+ * Ends a view: the program does not use its pointer any more. HAMLYN_HELD if there is none of these bytes.
+ */
+hamlyn_status hamlyn_end_view(hamlyn_handover *handover,
+                              uint64_t offset,
+                              size_t length_bytes,
+                              hamlyn_error *error);
+
+/**
+ * Closes the program's end of an area; pieces that are open stay so. HAMLYN_HELD, and it stays open, if a view was not ended. Null is
+ * allowed.
+ */
+hamlyn_status hamlyn_close_handover(hamlyn_handover *handover,
+                                    hamlyn_error *error);
 
 /**
  * Keeps the record that is held, instead of releasing it: the next one can be received. Closing what is kept gives its memory back, in any
@@ -2138,8 +2289,8 @@ hamlyn_status hamlyn_withdraw(hamlyn_manager *manager, const char *item, hamlyn_
 
 /**
  * Asks the interface of that name for what it offers under `item`, and copies it into `into`. Makes no link. Blocks for `wait_ns` at most
- * while nobody has the name or nothing is offered; nothing is received meanwhile. There must be room for HAMLYN_OFFER_BYTES_MAX,
- * so that what is offered once is not lost.
+ * while nobody has the name or nothing is offered; nothing is received meanwhile, but by other threads of a shared manager. There must be
+ * room for HAMLYN_OFFER_BYTES_MAX, so that what is offered once is not lost.
  */
 hamlyn_status hamlyn_ask(hamlyn_manager *manager,
                          const char *name,
@@ -2239,6 +2390,101 @@ hamlyn_status hamlyn_samples_lost(hamlyn_subscriber *subscriber, uint64_t *lost,
 hamlyn_status hamlyn_close_subscriber(hamlyn_subscriber *subscriber, hamlyn_error *error);
 
 /**
+ * Binds a mailbox. Any number of senders may connect to manager/item, and send whether the
+ * mailbox is asked for messages or not: those that are not taken wait in its queue, in the order
+ * of each sender. Null for `item`: senders use its ticket. Null for `options`: the defaults.
+ * Allocates its queue, which takes memory only as it is used; does not block.
+ */
+hamlyn_status hamlyn_bind_mailbox(hamlyn_manager *manager,
+                                  const char *item,
+                                  const hamlyn_mailbox_options *options,
+                                  hamlyn_mailbox_receiver **receiver,
+                                  hamlyn_error *error);
+
+/**
+ * Takes the next message. Its bytes are valid until the next one is taken, or the receiver
+ * closed; nothing is to be released. Blocks for `wait_ns` at most. Allocates only for a message
+ * that is longer than all before.
+ */
+hamlyn_status hamlyn_recv_mail(hamlyn_mailbox_receiver *receiver,
+                               int64_t wait_ns,
+                               hamlyn_message *message,
+                               hamlyn_error *error);
+
+/**
+ * Tells who sent the message that was taken last. HAMLYN_NOT_FOUND if none was, or if its link
+ * ended long ago.
+ */
+hamlyn_status hamlyn_mail_peer(hamlyn_mailbox_receiver *receiver, hamlyn_peer *peer, hamlyn_error *error);
+
+/**
+ * A ticket with which others can send to this mailbox.
+ */
+hamlyn_status hamlyn_mailbox_ticket(hamlyn_mailbox_receiver *receiver,
+                                    hamlyn_ticket *ticket,
+                                    hamlyn_error *error);
+
+/**
+ * Takes back all tickets of this mailbox: messages that were sent with them and have not come
+ * are refused. Those that wait stay. Those who connect from now on are given a new one.
+ */
+hamlyn_status hamlyn_revoke_mailbox(hamlyn_mailbox_receiver *receiver, hamlyn_error *error);
+
+/**
+ * Closes a receiver. Messages that wait there are gone, and the one that was taken last is not
+ * valid any more. Null is allowed.
+ */
+hamlyn_status hamlyn_close_mailbox_receiver(hamlyn_mailbox_receiver *receiver, hamlyn_error *error);
+
+/**
+ * Connects to a mailbox: manager/item, or host/manager/item. Blocks for `wait_ns` at most while
+ * nobody has the name or has bound the item, so both programs may start in any order. Allocates.
+ */
+hamlyn_status hamlyn_connect_mailbox(hamlyn_manager *manager,
+                                     const char *to,
+                                     int64_t wait_ns,
+                                     hamlyn_mailbox_sender **sender,
+                                     hamlyn_error *error);
+
+/**
+ * The same, by a ticket of the receiver.
+ */
+hamlyn_status hamlyn_grow_mailbox(hamlyn_manager *manager,
+                                  const hamlyn_ticket *ticket,
+                                  int64_t wait_ns,
+                                  hamlyn_mailbox_sender **sender,
+                                  hamlyn_error *error);
+
+/**
+ * Sends a message, one packet at most (hamlyn_mail_bytes_max). HAMLYN_OK means accepted: if the
+ * mailbox has no room when it comes, it is refused there, which hamlyn_fence_mailbox tells.
+ * Blocks for `wait_ns` at most while there is no room on the way. Does not allocate.
+ */
+hamlyn_status hamlyn_send_mail(hamlyn_mailbox_sender *sender,
+                               const void *data,
+                               size_t length_bytes,
+                               int64_t wait_ns,
+                               hamlyn_error *error);
+
+/**
+ * Tells the length of the longest message that the link to the mailbox takes: 64 KiB on one host
+ * unless set otherwise, and as much as a frame of the network has room for between hosts.
+ * HAMLYN_PEER_LOST if the link has ended.
+ */
+hamlyn_status hamlyn_mail_bytes_max(hamlyn_mailbox_sender *sender, size_t *length_bytes, hamlyn_error *error);
+
+/**
+ * Waits until all that this manager sent to the mailbox's interface has come, or says what was
+ * refused since the fence before.
+ */
+hamlyn_status hamlyn_fence_mailbox(hamlyn_mailbox_sender *sender, int64_t wait_ns, hamlyn_error *error);
+
+/**
+ * Closes a sender. What it sent arrives all the same. Null is allowed.
+ */
+hamlyn_status hamlyn_close_mailbox_sender(hamlyn_mailbox_sender *sender, hamlyn_error *error);
+
+/**
  * Opens a manager, as `options` say; null: an unnamed one with the defaults. Allocates. Does not block, but for the time that the
  * system takes.
  */
@@ -2292,8 +2538,42 @@ hamlyn_status hamlyn_fence(hamlyn_manager *manager,
 hamlyn_status hamlyn_share_manager(hamlyn_manager *manager, hamlyn_manager **another, hamlyn_error *error);
 
 /**
+ * Begins a round as hamlyn_begin_group does, with the whole place as one member, which is offered to nobody: divide it, and give the parts to
+ * the senders.
+ */
+hamlyn_status hamlyn_begin_member(hamlyn_group_receiver *receiver,
+                                  hamlyn_member *member,
+                                  hamlyn_error *error);
+
+/**
+ * Divides a member into consecutive parts of the given lengths, into an array of as many. Allocates. HAMLYN_INVALID if they are longer than
+ * it, or more than it can count.
+ */
+hamlyn_status hamlyn_divide_member(const hamlyn_member *member,
+                                   const uint64_t *lengths_bytes,
+                                   size_t count,
+                                   hamlyn_member *parts,
+                                   hamlyn_error *error);
+
+/**
+ * Becomes the sender of a member. Blocks for `wait_ns` at most while it connects.
+ */
+hamlyn_status hamlyn_grow_group(hamlyn_manager *manager,
+                                const hamlyn_member *member,
+                                int64_t wait_ns,
+                                hamlyn_group_sender **sender,
+                                hamlyn_error *error);
+
+/**
+ * Closes a sender, and gives what is left of its member, to be divided among delegates. HAMLYN_FINISHED if all of it was sent.
+ */
+hamlyn_status hamlyn_take_member(hamlyn_group_sender *sender,
+                                 hamlyn_member *member,
+                                 hamlyn_error *error);
+
+/**
  * Opens access to what a ticket for fast mode names (hamlyn_fast_ticket). `landing_bytes` of memory are for what is read, enough for all reads
- * that are outstanding at a time; 0: 64 KiB. If this manager has imported the slot (hamlyn_import_slot), operations are made in its
+ * that are outstanding at a time; 0: 64 KiB. If this manager has attached the place (hamlyn_attach_region), operations are made in its
  * memory. Connects if need be, for which it blocks for `wait_ns` at most. Allocates.
  */
 hamlyn_status hamlyn_open_initiator(hamlyn_manager *manager,
@@ -2436,7 +2716,7 @@ hamlyn_status hamlyn_landed(hamlyn_initiator *initiator,
 
 /**
  * Reads bytes at `offset` of the ticket's place to where the program wants them, as many as the ticket has, and waits for them. What does
- * not come in imported memory comes in rounds of 64 KiB. After an error a part of the bytes may be there.
+ * not come in attached memory comes in rounds of 64 KiB. After an error a part of the bytes may be there.
  */
 hamlyn_status hamlyn_read(hamlyn_initiator *initiator,
                           uint64_t offset,
@@ -2487,6 +2767,99 @@ hamlyn_status hamlyn_close_initiator(hamlyn_initiator *initiator,
 hamlyn_status hamlyn_default_options(hamlyn_options *options, hamlyn_error *error);
 
 /**
+ * Makes a pool of `chunks` chunks of up to `chunk_bytes` bytes, less than 4 GiB together. Allocates all of it.
+ */
+hamlyn_status hamlyn_open_pool(size_t chunk_bytes,
+                               uint32_t chunks,
+                               hamlyn_pool **pool,
+                               hamlyn_error *error);
+
+/**
+ * Takes a free chunk for `length_bytes` bytes; they are those of some use before. HAMLYN_TIMED_OUT if none is free, HAMLYN_TOO_LONG if chunks
+ * are shorter. Does not block, and does not allocate.
+ */
+hamlyn_status hamlyn_take_chunk(hamlyn_pool *pool,
+                                size_t length_bytes,
+                                hamlyn_chunk *chunk,
+                                hamlyn_error *error);
+
+/**
+ * Gives a chunk back: it must not be written any more. What it holds stays for those who read it, until it is taken again. HAMLYN_INVALID if
+ * no chunk of that number is taken.
+ */
+hamlyn_status hamlyn_give_back_chunk(hamlyn_pool *pool,
+                                     uint32_t index,
+                                     hamlyn_error *error);
+
+/**
+ * Tells what a pool is like.
+ */
+hamlyn_status hamlyn_get_pool_info(hamlyn_pool *pool, hamlyn_pool_info *info, hamlyn_error *error);
+
+/**
+ * Lets the peer of a link, on this host, fetch a pool once, or with HAMLYN_ALL_LINKED every peer that is linked, with the number that `number` is told (hamlyn_fetch_pool); send it in a message.
+ * It reads all of the pool, now and later, for as long as it likes: nothing that is ever in it is secret from it. HAMLYN_PEER_LOST if
+ * the link is not up, HAMLYN_LIMIT or HAMLYN_SYSTEM if too much waits to be fetched. Does not block.
+ */
+hamlyn_status hamlyn_show_pool(hamlyn_manager *manager,
+                               hamlyn_pool *pool,
+                               uint64_t link,
+                               uint64_t *number,
+                               hamlyn_error *error);
+
+/**
+ * A pool that was shown and not fetched cannot be fetched any more with that number. Nothing for any other number.
+ */
+hamlyn_status hamlyn_hide_pool(hamlyn_manager *manager,
+                               uint64_t number,
+                               hamlyn_error *error);
+
+/**
+ * Closes a pool: its chunks must not be written any more. Peers keep what they have mapped. Null is allowed.
+ */
+hamlyn_status hamlyn_close_pool(hamlyn_pool *pool, hamlyn_error *error);
+
+/**
+ * Fetches the pool that the peer of a link shows under that number, if the kernel confirms that it can neither shrink nor be written by others
+ * than its owner. HAMLYN_NOT_FOUND if the link is not known, or if nothing is shown under that number. Blocks for `wait_ns` at most. Allocates.
+ */
+hamlyn_status hamlyn_fetch_pool(hamlyn_manager *manager,
+                                uint64_t link,
+                                uint64_t number,
+                                int64_t wait_ns,
+                                hamlyn_shared_pool **pool,
+                                hamlyn_error *error);
+
+/**
+ * How many bytes a pool of a peer has.
+ */
+hamlyn_status hamlyn_shared_pool_bytes(hamlyn_shared_pool *pool, uint64_t *length_bytes, hamlyn_error *error);
+
+/**
+ * Copies bytes out of a pool of a peer. The peer may write them at any time: check what was copied, and copy it once.
+ */
+hamlyn_status hamlyn_read_shared_pool(hamlyn_shared_pool *pool,
+                                      uint64_t offset,
+                                      void *into,
+                                      size_t length_bytes,
+                                      hamlyn_error *error);
+
+/**
+ * Tells where bytes of a peer's pool lie, until the pool's handle is closed. The peer may write them at any time: use atomic loads, or volatile
+ * ones, unless it is trusted not to. They may only be read: the kernel ends a program that writes them.
+ */
+hamlyn_status hamlyn_view_shared_pool(hamlyn_shared_pool *pool,
+                                      uint64_t offset,
+                                      size_t length_bytes,
+                                      const void **data,
+                                      hamlyn_error *error);
+
+/**
+ * Closes a pool of a peer: its memory is unmapped. Null is allowed.
+ */
+hamlyn_status hamlyn_close_shared_pool(hamlyn_shared_pool *pool, hamlyn_error *error);
+
+/**
  * Opens a queue of that many entries, 2 to 1,048,576, rounded up to a power of two. One that is too short for what may arrive loses
  * the oldest, and says so. Allocates.
  */
@@ -2496,8 +2869,8 @@ hamlyn_status hamlyn_open_queue(hamlyn_manager *manager,
                                 hamlyn_error *error);
 
 /**
- * Takes the next notification (h_rcv, h_rcv_block). Blocks for `wait_ns` at most; a shared manager is kept from other threads meanwhile.
- * Does not allocate. HAMLYN_OVERRUN if notifications were lost: the next call goes on with the oldest that is left.
+ * Takes the next notification (h_rcv, h_rcv_block). Blocks for `wait_ns` at most. Does not allocate. HAMLYN_OVERRUN if
+ * notifications were lost: the next call goes on with the oldest that is left.
  */
 hamlyn_status hamlyn_rcv(hamlyn_queue *queue,
                          int64_t wait_ns,
@@ -2538,6 +2911,60 @@ hamlyn_status hamlyn_refusals(hamlyn_manager *manager, uint32_t reason, uint64_t
  * Says for people what a reason is. HAMLYN_NOT_FOUND if there is no such reason.
  */
 hamlyn_status hamlyn_refusal_text(uint32_t reason, char *text, size_t text_bytes, hamlyn_error *error);
+
+/**
+ * Lets the peer of a link, or with HAMLYN_ALL_LINKED every peer of this host that is linked, attach whole pages of the slot, over an area of
+ * HAMLYN_AREA_SHARED or HAMLYN_AREA_SPARSE; `access` is HAMLYN_REGION_READ_ONLY or HAMLYN_REGION_WRITABLE. `ticket` is given the ticket with
+ * which they attach it; one peer does so once. Allocates; copies the pages if they are not all of the area.
+ */
+hamlyn_status hamlyn_share_region(hamlyn_slot *slot,
+                                  uint64_t offset,
+                                  uint64_t length_bytes,
+                                  uint32_t access,
+                                  uint64_t link,
+                                  hamlyn_region **region,
+                                  hamlyn_region_ticket *ticket,
+                                  hamlyn_error *error);
+
+/**
+ * Ends a region: when this has returned, nothing that its holders do changes the area any more. Copies the pages that are there. If there is no
+ * memory for that, holders may still write: free some, and call this again. The handle is to be closed afterwards.
+ */
+hamlyn_status hamlyn_revoke_region(hamlyn_region *region,
+                                   hamlyn_error *error);
+
+/**
+ * Closes the handle of a region, which lasts until it is revoked or its slot is closed. Null is allowed.
+ */
+hamlyn_status hamlyn_close_region(hamlyn_region *region, hamlyn_error *error);
+
+/**
+ * Attaches a region of a peer. There must be a link to the peer (hamlyn_open_target makes one). From then on messages of 512 bytes and more to
+ * that part of the slot are stored in place, and initiators on it operate in memory if the slot grants HAMLYN_RIGHT_READ alone or everything.
+ * Blocks for `wait_ns` at most. Allocates.
+ */
+hamlyn_status hamlyn_attach_region(hamlyn_manager *manager,
+                                   const hamlyn_region_ticket *ticket,
+                                   int64_t wait_ns,
+                                   hamlyn_attached **attached,
+                                   hamlyn_error *error);
+
+/**
+ * HAMLYN_OK if an attached region still lasts and there is a link to its owner, otherwise HAMLYN_PEER_LOST. It may end right after the call.
+ */
+hamlyn_status hamlyn_check_attached(hamlyn_attached *attached,
+                                    hamlyn_error *error);
+
+/**
+ * Detaches a region: messages and operations go as packets again. Windows on it stay mapped until they are closed. Null is allowed.
+ */
+hamlyn_status hamlyn_close_attached(hamlyn_attached *attached,
+                                    hamlyn_error *error);
+
+/**
+ * How many regions are shared and not taken back, and how many of others are attached.
+ */
+hamlyn_status hamlyn_regions(hamlyn_manager *manager, size_t *shared, size_t *attached, hamlyn_error *error);
 
 /**
  * Binds a service. Null for `options`: the defaults. Allocates; does not block.
@@ -2675,7 +3102,7 @@ hamlyn_status hamlyn_close_client(hamlyn_client *client, hamlyn_error *error);
 
 /**
  * Opens a slot over an area, or a part of it, with a fresh key. Null for `options`: the whole area, to be written, in normal mode,
- * unannounced. Allocates.
+ * unannounced. An area that changes hands (hamlyn_allocate_handover) becomes the slot's own: HAMLYN_HELD if it was another's. Allocates.
  */
 hamlyn_status hamlyn_open_slot(hamlyn_manager *manager,
                                hamlyn_area *area,
@@ -2733,10 +3160,9 @@ hamlyn_status hamlyn_slot_refusals(hamlyn_slot *slot,
                                    hamlyn_error *error);
 
 /**
- * Closes a slot: its tickets are worthless from now on, and its grants and its export are taken back. Null is allowed.
+ * Closes a slot: its tickets are worthless from now on, and its regions are taken back. Null is allowed.
  */
-hamlyn_status hamlyn_close_slot(hamlyn_slot *slot,
-                                hamlyn_error *error);
+hamlyn_status hamlyn_close_slot(hamlyn_slot *slot, hamlyn_error *error);
 
 /**
  * Tells the fields of a ticket, or that the bytes are none.
@@ -2746,13 +3172,27 @@ hamlyn_status hamlyn_get_ticket_info(const hamlyn_ticket *ticket,
                                      hamlyn_error *error);
 
 /**
- * Binds the receiving end of a stream, for the one sender that connects first. Null for `options`: the defaults. Allocates; does not
- * block.
+ * Binds the receiving end of a stream, for the one sender that connects first. Null for `options`: the defaults. Null for `item`: its sender
+ * grows from its seed. Allocates; does not block.
  */
 hamlyn_status hamlyn_bind_stream(hamlyn_manager *manager,
                                  const char *item,
                                  const hamlyn_stream_options *options,
                                  hamlyn_stream_receiver **receiver,
+                                 hamlyn_error *error);
+
+/**
+ * A stream's seed, for a sender that is not to find it by a name. No record may be held.
+ */
+hamlyn_status hamlyn_stream_seed(hamlyn_stream_receiver *receiver, hamlyn_seed *seed, hamlyn_error *error);
+
+/**
+ * Becomes the sender of a stream by its seed. Blocks for `wait_ns` at most while it connects. Allocates.
+ */
+hamlyn_status hamlyn_grow_stream(hamlyn_manager *manager,
+                                 const hamlyn_seed *seed,
+                                 int64_t wait_ns,
+                                 hamlyn_stream_sender **sender,
                                  hamlyn_error *error);
 
 /**
@@ -2870,7 +3310,8 @@ hamlyn_status hamlyn_write_area(hamlyn_tag_receiver *receiver,
                                 hamlyn_error *error);
 
 /**
- * A ticket for a part of the area.
+ * A ticket for a part of the area. Its holder's library keeps to that part; what guards the area is one key, so who makes tickets up from this
+ * one reaches all of it. For parts that are guarded apart, bind several.
  */
 hamlyn_status hamlyn_area_ticket(hamlyn_tag_receiver *receiver,
                                  uint64_t offset,
@@ -3054,6 +3495,16 @@ hamlyn_status hamlyn_bind_area(hamlyn_terminus *terminus,
                                hamlyn_error *error);
 
 /**
+ * Copies up to HAMLYN_METADATA_BYTES of metadata for a message out of a send-buffer area, `piece` into `room_bytes` bytes of the program.
+ * HAMLYN_TOO_LONG if there is less room, or the piece is longer than metadata can be. Does not block, and does not allocate.
+ */
+hamlyn_status hamlyn_gather_metadata(hamlyn_terminus *terminus,
+                                     const hamlyn_piece *piece,
+                                     void *into,
+                                     size_t room_bytes,
+                                     hamlyn_error *error);
+
+/**
  * Undoes hamlyn_bind_area.
  */
 hamlyn_status hamlyn_unbind_area(hamlyn_terminus *terminus, uint8_t tag, hamlyn_error *error);
@@ -3071,6 +3522,66 @@ hamlyn_status hamlyn_narrow_ticket(const hamlyn_ticket *ticket,
                                    uint64_t length_bytes,
                                    hamlyn_ticket *narrowed,
                                    hamlyn_error *error);
+
+/**
+ * Opens a window on all of an attached region.
+ */
+hamlyn_status hamlyn_open_attached_window(hamlyn_attached *attached,
+                                          hamlyn_window **window,
+                                          hamlyn_error *error);
+
+/**
+ * Opens a window on the place of an initiator's ticket. HAMLYN_NOT_FOUND if that is in no region that this manager has attached.
+ */
+hamlyn_status hamlyn_open_initiator_window(hamlyn_initiator *initiator,
+                                           hamlyn_window **window,
+                                           hamlyn_error *error);
+
+/**
+ * Opens a window on a part of an own area. HAMLYN_INVALID if the part does not lie in it, or if it changes hands (hamlyn_view_pieces).
+ */
+hamlyn_status hamlyn_open_area_window(hamlyn_area *area,
+                                      uint64_t offset,
+                                      uint64_t length_bytes,
+                                      hamlyn_window **window,
+                                      hamlyn_error *error);
+
+/**
+ * Tells where a window lies.
+ */
+hamlyn_status hamlyn_get_window(hamlyn_window *window, hamlyn_window_info *info, hamlyn_error *error);
+
+/**
+ * Copies bytes out of a window. Those that others write meanwhile come out old or new.
+ */
+hamlyn_status hamlyn_read_window(hamlyn_window *window,
+                                 uint64_t offset,
+                                 void *into,
+                                 size_t length_bytes,
+                                 hamlyn_error *error);
+
+/**
+ * Copies bytes into a window.
+ */
+hamlyn_status hamlyn_write_window(hamlyn_window *window,
+                                  uint64_t offset,
+                                  const void *data,
+                                  size_t length_bytes,
+                                  hamlyn_error *error);
+
+/**
+ * Changes the word at `offset`, a multiple of its width in the owner's area, and tells what it was.
+ */
+hamlyn_status hamlyn_change_window(hamlyn_window *window,
+                                   uint64_t offset,
+                                   const hamlyn_atomic_change *change,
+                                   uint64_t *before,
+                                   hamlyn_error *error);
+
+/**
+ * Closes a window: its memory is unmapped with the last one on it, and its region or area. Null is allowed.
+ */
+hamlyn_status hamlyn_close_window(hamlyn_window *window, hamlyn_error *error);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,57 +1,53 @@
-//! One-sided operations in exported memory (decision 0037): the same calls and results as by
-//! packets, complete at once, though the owner does nothing; and packets again when the export has
-//! ended.
+//! One-sided operations in attached regions: the same calls and results as by packets, complete at
+//! once, though the owner does nothing; and packets again when the region has ended. One region
+//! serves operations and messages.
 
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::Rights;
-use hamlyn::export::ExportableOptions;
 use hamlyn::one_sided::{
     Atomic, Change, Initiator, InitiatorOptions, Operation, OperationError, Width,
 };
-use hamlyn::{Area, Export, ExportTicket, Import, NewSlot, Slot, Wait};
+use hamlyn::region::SharedOptions;
+use hamlyn::{Access, Area, Attached, Holders, Message, NewSlot, Region, RegionTicket, Slot, Wait};
 
 use crate::World;
-use crate::low_level::target;
+use crate::low_level::{send, target};
 use crate::one_sided::pieces_of_every_shape;
 use crate::peer::{Peer, pattern};
 
 const AREA: u64 = 80 << 12;
 
 /// A slot that others may map.
-fn exported(peer: &Peer, key: &str, rights: Rights) -> (Area, Slot, Export) {
-    let options = ExportableOptions {
-        length_bytes: AREA,
-        address: None,
+fn shared(peer: &Peer, key: &str, rights: Rights) -> (Area, Slot, Region) {
+    let area = Area::shared(SharedOptions::sparse(AREA)).unwrap();
+    let access = match rights {
+        Rights::READ => Access::ReadOnly,
+        _ => Access::Writable,
     };
-    let area = Area::exportable(options).unwrap();
     let opened = peer.with(|manager| {
         let mut interface = manager.session();
         let new = NewSlot::new(&area).rights(rights);
         let slot = interface.open_slot(new).unwrap();
-        let export = interface.export(&slot).unwrap();
-        (slot, export)
+        let region = interface.share(&slot, 0..AREA, access, Holders::Linked);
+        (slot, region.unwrap())
     });
     peer.put(key, &opened.1.ticket().to_bytes());
     (area, opened.0, opened.1)
 }
 
-/// Imports what was published under that key, and opens an initiator on a part of it.
-fn import(peer: &Peer, key: &str, offset: u64, length_bytes: u64) -> (Import, Initiator) {
-    let ticket = ExportTicket::from_bytes(&peer.get(key)).unwrap();
+/// Attaches the region that was published under that key, and opens an initiator on a part of it.
+fn attach(peer: &Peer, key: &str, offset: u64, length_bytes: u64) -> (Attached, Initiator) {
+    let ticket = RegionTicket::from_bytes(&peer.get(key)).unwrap();
     let to = target(peer, &ticket.ticket.narrow(offset, length_bytes).unwrap());
-    let import = peer.until("the memory", |manager, _| {
-        Some(
-            manager
-                .session()
-                .import(&ticket, Wait::millis(5_000))
-                .unwrap(),
-        )
+    let attached = peer.with(|manager| {
+        let mut session = manager.session();
+        session.attach(&ticket, Wait::millis(5_000)).unwrap()
     });
     let options = InitiatorOptions {
         landing_bytes: 2 * AREA,
     };
     let initiator = peer.with(|manager| manager.session().open_initiator(to, options));
-    (import, initiator.unwrap())
+    (attached, initiator.unwrap())
 }
 
 fn finish(peer: &Peer, initiator: &mut Initiator, begun: Operation) -> Result<u64, OperationError> {
@@ -65,10 +61,10 @@ fn add(operand: u64) -> Atomic {
     Atomic::new(Change::Add, Width::Bits64, operand)
 }
 
-pub(crate) fn operations_in_exported_memory_are_complete_at_once(world: &World) {
+pub(crate) fn operations_in_a_region_are_complete_at_once(world: &World) {
     world.run(&[
         &|peer| {
-            let (area, _slot, _export) = exported(peer, "export", Rights::ALL);
+            let (area, _slot, _region) = shared(peer, "region", Rights::ALL);
             area.write_at(0, &pattern(3, AREA as usize)).unwrap();
             peer.put("filled", &[]);
             peer.linked();
@@ -80,7 +76,7 @@ pub(crate) fn operations_in_exported_memory_are_complete_at_once(world: &World) 
         },
         &|peer| {
             peer.get("filled");
-            let (_import, mut initiator) = import(peer, "export", 8, AREA - 8);
+            let (_region, mut initiator) = attach(peer, "region", 8, AREA - 8);
             peer.get("linked");
             let mut model = pattern(3, AREA as usize)[8..].to_vec();
             assert!(initiator.window().is_some());
@@ -147,17 +143,17 @@ pub(crate) fn operations_in_exported_memory_are_complete_at_once(world: &World) 
     ]);
 }
 
-pub(crate) fn what_does_not_fit_exported_memory_is_refused_by_the_same_names(world: &World) {
+pub(crate) fn what_does_not_fit_a_region_is_refused_by_the_same_names(world: &World) {
     world.run(&[
         &|peer| {
-            let _all = exported(peer, "all", Rights::ALL);
-            let _read = exported(peer, "read", Rights::READ);
+            let _all = shared(peer, "all", Rights::ALL);
+            let _read = shared(peer, "read", Rights::READ);
             peer.get("through");
         },
         &|peer| {
-            let (import_all, mut all) = import(peer, "all", 8, 4000);
-            let (_import_read, mut read) = import(peer, "read", 0, AREA);
-            assert_eq!(import_all.window().length_bytes(), AREA);
+            let (region_all, mut all) = attach(peer, "all", 8, 4000);
+            let (_region_read, mut read) = attach(peer, "read", 0, AREA);
+            assert_eq!(region_all.window().length_bytes(), AREA);
             peer.with(|manager| {
                 let mut interface = manager.session();
                 let refused = |refusal| Err(OperationError::Refused(refusal));
@@ -197,9 +193,9 @@ pub(crate) fn what_does_not_fit_exported_memory_is_refused_by_the_same_names(wor
 pub(crate) fn after_revocation_operations_go_as_packets(world: &World) {
     world.run(&[
         &|peer| {
-            let (area, _slot, export) = exported(peer, "export", Rights::ALL);
+            let (area, _slot, region) = shared(peer, "region", Rights::ALL);
             peer.get("direct");
-            peer.with(|manager| manager.session().revoke_export(&export))
+            peer.with(|manager| manager.session().revoke(&region))
                 .unwrap();
             assert_eq!(area.load_u64(0), Ok(5));
             peer.put("revoked", &[]);
@@ -207,8 +203,8 @@ pub(crate) fn after_revocation_operations_go_as_packets(world: &World) {
             assert_eq!(area.load_u64(0), Ok(14));
         },
         &|peer| {
-            let (import, mut initiator) = import(peer, "export", 0, AREA);
-            let window = import.window();
+            let (attached, mut initiator) = attach(peer, "region", 0, AREA);
+            let window = attached.window();
             let change = |initiator: &mut Initiator, operand| {
                 let begun = peer.until("room", |manager, wait| {
                     let mut interface = manager.session();
@@ -243,10 +239,10 @@ pub(crate) fn after_revocation_operations_go_as_packets(world: &World) {
     ]);
 }
 
-pub(crate) fn changes_of_several_importers_and_by_packets_are_all_counted(world: &World) {
+pub(crate) fn changes_of_several_holders_and_by_packets_are_all_counted(world: &World) {
     const EACH: u64 = 2_000;
     let role = |peer: &mut Peer, me: &str| {
-        let (_import, mut initiator) = import(peer, "export", 0, AREA);
+        let (_region, mut initiator) = attach(peer, "region", 0, AREA);
         for _ in 0..EACH {
             peer.with(|manager| {
                 let mut interface = manager.session();
@@ -258,7 +254,7 @@ pub(crate) fn changes_of_several_importers_and_by_packets_are_all_counted(world:
     };
     world.run(&[
         &|peer| {
-            let (area, slot, _export) = exported(peer, "export", Rights::ALL);
+            let (area, slot, _region) = shared(peer, "region", Rights::ALL);
             peer.put_ticket("ticket", &slot.fast_ticket(0, AREA).unwrap());
             for key in ["one", "other", "packets"] {
                 peer.get(key);
@@ -287,19 +283,62 @@ pub(crate) fn changes_of_several_importers_and_by_packets_are_all_counted(world:
     ]);
 }
 
-pub(crate) fn pieces_are_read_and_put_in_exported_memory(world: &World) {
+pub(crate) fn pieces_are_read_and_put_in_a_region(world: &World) {
     world.run(&[
         &|peer| {
-            let (area, _slot, _export) = exported(peer, "export", Rights::ALL);
+            let (area, _slot, _region) = shared(peer, "region", Rights::ALL);
             area.write_at(0, &pattern(3, AREA as usize)).unwrap();
             peer.put("filled", &[]);
             peer.get("through");
         },
         &|peer| {
             peer.get("filled");
-            let (_import, mut initiator) = import(peer, "export", 8, AREA - 8);
+            let (_region, mut initiator) = attach(peer, "region", 8, AREA - 8);
             let mut all = pattern(3, AREA as usize)[8..].to_vec();
             pieces_of_every_shape(peer, &mut initiator, &mut all);
+            peer.put("through", &[]);
+        },
+    ]);
+}
+
+pub(crate) fn one_region_serves_operations_messages_and_initiators_that_are_open(world: &World) {
+    world.run(&[
+        &|peer| {
+            let (area, slot, _region) = shared(peer, "region", Rights::ALL);
+            peer.put_ticket("ticket", &slot.fast_ticket(0, AREA).unwrap());
+            peer.get("open");
+            area.store_u64(0, 5).unwrap();
+            peer.put("filled", &[]);
+            // Nothing is received here, and yet the operation and the message are there.
+            peer.get_without_polling("through");
+            let mut placed = vec![0; 5_000];
+            area.read_at(4096, &mut placed).unwrap();
+            assert!(placed == pattern(6, 5_000));
+            assert_eq!(area.load_u64(0), Ok(12));
+        },
+        &|peer| {
+            let to = target(peer, &peer.get_ticket("ticket"));
+            let options = InitiatorOptions::default();
+            let mut initiator = peer
+                .with(|manager| manager.session().open_initiator(to, options))
+                .unwrap();
+            assert!(initiator.window().is_none());
+            peer.put("open", &[]);
+            peer.get("filled");
+            let ticket = RegionTicket::from_bytes(&peer.get("region")).unwrap();
+            let attached = peer.with(|manager| {
+                let mut session = manager.session();
+                session.attach(&ticket, Wait::millis(5_000)).unwrap()
+            });
+            // The initiator was open before, and finds it.
+            assert!(initiator.window().is_some());
+            peer.with(|manager| {
+                let mut session = manager.session();
+                let changed = session.change(&mut initiator, 0, Change::Add, 7, Wait::Poll);
+                assert_eq!(changed, Ok(5));
+            });
+            send(peer, &to, &Message::new(&pattern(6, 5_000)).at(4096));
+            assert_eq!(attached.window().load_u64(0), Ok(12));
             peer.put("through", &[]);
         },
     ]);
