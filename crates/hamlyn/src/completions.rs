@@ -146,6 +146,9 @@ pub enum TrackError {
     /// The queue is another interface's.
     #[error("the completion queue is another interface's")]
     NoSuchQueue,
+    /// No message of that number was sent.
+    #[error("no message of that number was sent: track what a send has returned")]
+    NoSuchMessage,
     /// The message is of a terminus that is not open.
     #[error(transparent)]
     Terminus(#[from] TerminusError),

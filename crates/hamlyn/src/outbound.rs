@@ -176,8 +176,9 @@ fn newly_refused<T: TransmitEnd>(route: &mut TxRoute<T>) -> Option<NewlyRefused>
 /// Of links that have ended: what a fence is to tell of them.
 #[derive(Default)]
 pub(crate) struct Ended {
-    /// Fences that had been answered when their link ended, and that were not reported yet.
-    answered: VecDeque<(LinkId, u64)>,
+    /// Fences that had been answered when their link ended, and that were not reported yet; and
+    /// packets that were refused before, which those are told of that ask for this link alone.
+    answered: VecDeque<(LinkId, u64, NewlyRefused)>,
     /// Interfaces that were gone before they had taken all that was sent to them.
     unplaced: VecDeque<Destination>,
     /// Refused packets, and the last of them.
@@ -190,16 +191,15 @@ const ENDED_MAX: usize = 64;
 
 impl Ended {
     fn note<T: TransmitEnd>(&mut self, route: &mut TxRoute<T>, to: Option<Destination>) {
+        let refused = newly_refused(route).unwrap_or_default();
         if let Some(fence) = route.fence
             && route.end.is_answered(fence) == Ok(true)
         {
             self.answered.truncate(ENDED_MAX - 1);
-            self.answered
-                .push_front((LinkId::from_bits(route.link), fence));
+            let link = LinkId::from_bits(route.link);
+            self.answered.push_front((link, fence, refused));
         }
-        if let Some(refused) = newly_refused(route)
-            && let Some((header, reason)) = refused.last
-        {
+        if let Some((header, reason)) = refused.last {
             self.refused += refused.packets;
             self.last = Some((to, header, reason));
         }
@@ -217,13 +217,26 @@ impl Ended {
         }
     }
 
-    fn was_answered(&self, link: LinkId, fence: u64) -> bool {
-        let is_it = |&(ended, answered): &(LinkId, u64)| ended == link && fence <= answered;
-        self.answered.iter().any(is_it)
+    /// If that fence had been answered when its link ended, the packets that were refused before,
+    /// and that no fence has told of.
+    fn take_answered(&mut self, link: LinkId, fence: u64) -> Option<NewlyRefused> {
+        let is_it = |(ended, answered, _): &&mut (LinkId, u64, NewlyRefused)| {
+            *ended == link && fence <= *answered
+        };
+        let (_, _, refused) = self.answered.iter_mut().find(is_it)?;
+        let refused = std::mem::take(refused);
+        self.refused -= refused.packets;
+        if self.refused == 0 {
+            self.last = None;
+        }
+        Some(refused)
     }
 
     /// Refused packets that no fence has told of.
     pub(crate) fn take_refused(&mut self) -> (u64, Option<(Option<Destination>, Header, Return)>) {
+        for (_, _, refused) in &mut self.answered {
+            *refused = NewlyRefused::default();
+        }
         (std::mem::take(&mut self.refused), self.last.take())
     }
 
@@ -303,11 +316,8 @@ impl<T: TransmitEnd> TxRoutes<T> {
         fence: u64,
     ) -> Result<Option<NewlyRefused>, Unsent> {
         let Some(route) = self.reach(link) else {
-            let was_answered = self.ended.was_answered(link, fence);
-            // What it refused was noted when it ended.
-            return was_answered
-                .then(|| Some(NewlyRefused::default()))
-                .ok_or(Unsent::Gone);
+            let answered = self.ended.take_answered(link, fence);
+            return answered.map(Some).ok_or(Unsent::Gone);
         };
         let answered = route.end.is_answered(fence);
         match answered {
@@ -418,6 +428,19 @@ impl<T: TransmitEnd> TxRoutes<T> {
             };
             Some((leads_to(link), header, reason))
         })
+    }
+
+    /// Whether [`TxRoutes::next_returned`] has something.
+    pub(crate) fn has_returned(&mut self) -> bool {
+        let mut routes = self.routes.iter_mut();
+        !self.returned.is_empty()
+            || routes.any(|route| {
+                if route.returned.is_empty() {
+                    let fetched = route.fetch_returned();
+                    route.returned.extend(fetched);
+                }
+                !route.returned.is_empty()
+            })
     }
 
     /// What is known of the way to that link's peer, if it leads over the wire.

@@ -3,9 +3,9 @@
 
 use crate::support::{namespace, open};
 use hamlyn::engine::slot::Rights;
-use hamlyn::engine::terminus::TerminusOptions;
+use hamlyn::engine::terminus::{SendHandle, TerminusOptions};
 use hamlyn::one_sided::{CompletionCounter, InitiatorOptions, OperationError};
-use hamlyn::{Completion, CompletionError, FenceError, Message, NewSlot, Wait};
+use hamlyn::{Completion, CompletionError, FenceError, Message, NewSlot, Source, TrackError, Wait};
 
 const LONG: Wait = Wait::millis(20_000);
 
@@ -116,4 +116,107 @@ fn completions_are_told_though_the_target_is_gone() {
     let late = session.track_fence(&queue, to.link(), 1);
     let told = session.next_completion(&queue);
     assert!(late.is_err() || matches!(told, Some(Completion { result: Err(_), .. })));
+}
+
+#[test]
+fn a_tracked_fence_tells_of_refusals_though_its_link_ends_before_it_is_looked_at() {
+    let namespace = namespace();
+    let (target, sender) = (open(&namespace), open(&namespace));
+    let area = target.session().allocate(4096).unwrap();
+    let slot = target.session().open_slot(NewSlot::new(&area)).unwrap();
+    let ticket = slot.fast_ticket(0, 4096).unwrap();
+    let to = sender.session().target(&ticket, LONG).unwrap();
+    target.session().revoke_slot(&slot).unwrap();
+    let queue = sender.session().open_completions(1).unwrap();
+    let terminus = sender.terminus();
+    let message = Message::new(&[1; 16]);
+    sender
+        .session()
+        .send_msg(terminus, &to, &message, LONG)
+        .unwrap();
+    sender.session().track_fence(&queue, to.link(), 1).unwrap();
+    for _ in 0..4 {
+        target.session().poll();
+    }
+    sender.session().disconnect(to.link());
+    let ended = sender
+        .session()
+        .await_completion(&queue, LONG)
+        .unwrap()
+        .unwrap();
+    assert!(
+        matches!(
+            ended.result,
+            Err(CompletionError::Fence(FenceError::Refused { count: 1, .. }))
+        ),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_wait_for_several_ends_for_a_packet_that_came_back() {
+    let namespace = namespace();
+    let (target, sender) = (open(&namespace), open(&namespace));
+    let area = target.session().allocate(4096).unwrap();
+    let slot = target.session().open_slot(NewSlot::new(&area)).unwrap();
+    let ticket = slot.fast_ticket(0, 4096).unwrap();
+    let to = sender.session().target(&ticket, LONG).unwrap();
+    target.session().revoke_slot(&slot).unwrap();
+    let queue = sender.session().open_completions(1).unwrap();
+    sender.session().track_refusals(&queue).unwrap();
+    let terminus = sender.terminus();
+    let message = Message::new(&[1; 16]);
+    sender
+        .session()
+        .send_msg(terminus, &to, &message, LONG)
+        .unwrap();
+    for _ in 0..4 {
+        target.session().poll();
+    }
+    let ready = sender
+        .session()
+        .await_any(&[Source::Completions(&queue)], Wait::millis(100));
+    let next = sender.session().next_completion(&queue);
+    assert!(next.is_some());
+    assert_eq!(ready, Ok(Some(0)));
+}
+
+#[test]
+fn a_message_that_was_never_sent_is_not_tracked() {
+    let sender = open(&namespace());
+    let queue = sender.session().open_completions(1).unwrap();
+    let terminus = sender.terminus();
+    let handle = SendHandle {
+        terminus,
+        sequence: u64::MAX,
+    };
+    let tracked = sender.session().track_send(&queue, handle, 1);
+    assert_eq!(tracked, Err(TrackError::NoSuchMessage));
+}
+
+#[test]
+fn a_packet_that_came_back_has_the_context_of_its_link_after_the_link_has_ended() {
+    let namespace = namespace();
+    let (target, sender) = (open(&namespace), open(&namespace));
+    let area = target.session().allocate(4096).unwrap();
+    let slot = target.session().open_slot(NewSlot::new(&area)).unwrap();
+    let ticket = slot.fast_ticket(0, 4096).unwrap();
+    let to = sender.session().target(&ticket, LONG).unwrap();
+    target.session().revoke_slot(&slot).unwrap();
+    let queue = sender.session().open_completions(1).unwrap();
+    sender.session().track_refusals(&queue).unwrap();
+    assert!(sender.session().set_link_context(to.link(), 99));
+    let terminus = sender.terminus();
+    let message = Message::new(&[1; 16]);
+    sender
+        .session()
+        .send_msg(terminus, &to, &message, LONG)
+        .unwrap();
+    for _ in 0..4 {
+        target.session().poll();
+    }
+    sender.session().disconnect(to.link());
+    assert_eq!(sender.session().link_context(to.link()), 99);
+    let returned = sender.session().next_completion(&queue).unwrap();
+    assert_eq!(returned.context, 99, "{returned:?}");
 }

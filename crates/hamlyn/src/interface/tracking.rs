@@ -19,6 +19,7 @@ use crate::completions::{
 };
 use crate::error::OpenError;
 use crate::one_sided::{Initiator, Operation, Tracked};
+use crate::outbound::Outbound;
 use crate::queue::Source;
 
 /// Sends and fences that a poll looks at, of each.
@@ -142,7 +143,6 @@ impl<H: Host> Interface<H> {
     }
 
     fn place_in(&mut self, queue: &CompletionQueue, context: u64) -> Result<Tracked, TrackError> {
-        self.check()?;
         match queue.is_of(&self.leaving) {
             true => self.tracking.take(queue, context),
             false => Err(TrackError::NoSuchQueue),
@@ -157,6 +157,11 @@ impl<H: Host> Interface<H> {
         handle: SendHandle,
         context: u64,
     ) -> Result<(), TrackError> {
+        self.check()?;
+        let accepted = |outbound: &Outbound<_, _>| outbound.transmitter.accepted();
+        if handle.sequence > self.outbound.read(accepted) {
+            return Err(TrackError::NoSuchMessage);
+        }
         let tracked = self.place_in(queue, context)?;
         match self.completion(handle) {
             Ok(state) => match end_of(state) {
@@ -183,6 +188,7 @@ impl<H: Host> Interface<H> {
         link: LinkId,
         context: u64,
     ) -> Result<(), TrackError> {
+        self.check()?;
         let tracked = self.place_in(queue, context)?;
         match self.begin_fence_of(link) {
             Ok(fence) => self.tracking.fences.push_back((tracked, fence)),
@@ -230,6 +236,7 @@ impl<H: Host> Interface<H> {
         context: u64,
         has_word: bool,
     ) -> Result<(), TrackError> {
+        self.check()?;
         let tracked = self.place_in(queue, context)?;
         let operations = self.operating.of(initiator);
         let given =
@@ -275,9 +282,9 @@ impl<H: Host> Interface<H> {
             return None;
         }
         let returned = self.next_undelivered()?;
-        let link = returned.to.and_then(|to| self.links.to(&to));
+        let to = returned.to;
         Some(Completion {
-            context: link.map_or(0, |link| self.link_context(link)),
+            context: to.map_or(0, |to| self.links.context_of(&to)),
             result: Err(returned.into()),
         })
     }
@@ -297,7 +304,11 @@ impl<H: Host> Interface<H> {
             Source::Messages(queue) => queue.reader.is_pending(),
             Source::Port(port) => self.has_message(port),
             Source::Completions(queue) => {
-                queue.is_of(&self.leaving) && self.tracking.is_ready(queue)
+                let has_returned = |outbound: &mut Outbound<_, _>| outbound.tx_links.has_returned();
+                queue.is_of(&self.leaving)
+                    && (self.tracking.is_ready(queue)
+                        || self.tracking.refusals_to == Some(queue.name)
+                            && self.outbound.lock(has_returned))
             }
         }
     }
