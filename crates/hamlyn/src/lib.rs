@@ -99,7 +99,7 @@ pub mod typed;
 mod wait;
 
 pub use error::{
-    ConnectError, FenceError, OpenError, PeerLost, ReceiveError, SendError, Undelivered,
+    ConnectError, FenceError, NotSent, OpenError, PeerLost, ReceiveError, SendError, Undelivered,
 };
 pub use event::Event;
 pub use event_loop::{Look, Sleep};

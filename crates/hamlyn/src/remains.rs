@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{PortName, SlotName};
 use hamlyn_engine::slot::QueueId;
-use hamlyn_engine::terminus::SendTag;
 
 use crate::arrival::ClassId;
 use crate::drop_list::DropList;
@@ -32,8 +31,6 @@ pub(crate) struct Remains {
     pub(crate) item: Option<String>,
     /// The place under an item that its peer had, by the item and its number.
     pub(crate) place: Option<(String, u64)>,
-    /// A send-buffer area that it used.
-    pub(crate) area: Option<SendTag>,
     /// A pool that was shown.
     pub(crate) pool: Option<u64>,
     /// What its peer is to be told.

@@ -4,7 +4,7 @@
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::packet::SlotName;
-use hamlyn_engine::terminus::{GatherPiece, SendHandle};
+use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
@@ -150,7 +150,7 @@ impl Remote {
     }
 
     /// Sends to a buffer without waiting: what cannot go at once is copied, and goes as the link
-    /// has room. [`SendError::WouldBlock`] only if the work queue is full. Allocates if it copies.
+    /// has room. [`SendError::WouldBlock`] only if the work queue is full.
     pub(super) fn post<H: Host>(
         &self,
         session: &mut Session<'_, H>,
@@ -161,30 +161,8 @@ impl Remote {
         let metadata = word.to_bits().to_le_bytes();
         let (to, offset) = (self.at(index), offset_of(index, self.length_bytes));
         let message = Message::new(data).at(offset).metadata(&metadata);
-        match session.send(&to, &message, Wait::Poll) {
-            Err(SendError::WouldBlock { .. }) if !data.is_empty() => {}
-            sent => return sent,
-        }
-        session.core.sweep_areas();
         let terminus = session.core.terminus();
-        let length_bytes = data.len() as u64;
-        let area = session.allocate(length_bytes)?;
-        area.write_at(0, data)
-            .unwrap_or_else(|_| unreachable!("the area is as long"));
-        let Ok(tag) = session.bind_area(terminus, &area, 0..length_bytes) else {
-            return Err(SendError::WouldBlock {
-                peer: self.target.ticket().destination,
-            });
-        };
-        let message = Message::new(&[]).at(offset).metadata(&metadata);
-        let piece = GatherPiece {
-            tag,
-            offset: 0,
-            length_bytes,
-        };
-        let sent = session.send_gather(terminus, &to, &message, &[piece]);
-        session.core.retire_area(tag);
-        sent
+        session.send_copied(terminus, &to, &message)
     }
 
     /// Greets, with words without data.
