@@ -196,6 +196,9 @@ impl<H: Host> Core<H> {
             if let Some(class) = remains.class {
                 self.unregister(class);
             }
+            if let Some((class, entries)) = remains.entries {
+                self.unreserve(class, entries);
+            }
             if let Some((item, place)) = remains.place {
                 self.interface.return_place(&item, place);
             }

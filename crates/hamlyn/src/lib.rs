@@ -71,6 +71,7 @@ pub mod interface;
 pub mod item;
 mod links;
 pub mod loans;
+mod lobby;
 mod look_interval;
 pub mod mailbox;
 pub mod manager;

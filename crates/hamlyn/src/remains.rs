@@ -27,6 +27,8 @@ pub(crate) struct Remains {
     pub(crate) queue: Option<QueueId>,
     /// The receiver to be forgotten, with its room for notifications.
     pub(crate) class: Option<ClassId>,
+    /// Notifications that a receiver has room for no longer.
+    pub(crate) entries: Option<(ClassId, usize)>,
     /// The item to which it was bound.
     pub(crate) item: Option<String>,
     /// The place under an item that its peer had, by the item and its number.

@@ -76,6 +76,10 @@ impl Buffers {
         })
     }
 
+    pub(super) fn count(&self) -> u16 {
+        self.count
+    }
+
     pub(super) fn name(&self) -> SlotName {
         self.opened.slot.name()
     }
