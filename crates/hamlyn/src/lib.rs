@@ -69,6 +69,7 @@ pub mod host;
 mod inbound;
 pub mod interface;
 pub mod item;
+pub mod lane;
 mod links;
 pub mod loans;
 mod lobby;

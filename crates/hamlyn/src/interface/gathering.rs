@@ -96,7 +96,7 @@ impl<H: Host> Interface<H> {
 
     /// Sends a message whose bytes the interface keeps until the link has taken all of them: of any
     /// length, and without a copy. `message.data` is not used. Never blocks; allocates only as the
-    /// work queue grows.
+    /// work queue grows. If there is no room, it moves packets once.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl<H: Host> Interface<H> {
     /// ([`TerminusOptions::queue_bytes`]); a message alone may be longer than that.
     ///
     /// [`TerminusOptions::queue_bytes`]: hamlyn_engine::terminus::TerminusOptions::queue_bytes
-    pub fn send_owned(
+    pub fn try_send_owned(
         &mut self,
         terminus: TerminusId,
         target: &Target,
@@ -120,7 +120,7 @@ impl<H: Host> Interface<H> {
     }
 
     /// Sends a message of any length, of which the interface copies the bytes if they must wait.
-    /// Otherwise like [`Interface::send_owned`]; allocates for a copy of more than 128 bytes.
+    /// Otherwise like [`Interface::try_send_owned`]; allocates for a copy of more than 128 bytes.
     pub fn send_copied(
         &mut self,
         terminus: TerminusId,
@@ -193,7 +193,13 @@ impl<H: Host> Interface<H> {
         match posted {
             Ok(posted) => Ok(posted.handle),
             Err(PostError::LinkGone) => Err(self.lost(target).into()),
-            Err(PostError::QueueFull) => Err(would_block),
+            Err(PostError::QueueFull) => {
+                // So that a program which only tries again gets on.
+                if !matches!(load, Load::Pieces(_)) {
+                    self.poll();
+                }
+                Err(would_block)
+            }
             Err(other) => Err(other.into()),
         }
     }

@@ -2,25 +2,23 @@
 
 use std::collections::VecDeque;
 
-use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_host::{Host, HostError};
 use hamlyn_ring::area::Area;
 
 use super::ServiceOptions;
-use super::buffers::{Buffers, Remote, WORDS};
 use super::wire::{BOARD_BYTES, LaneSeed, Status, Word, board_offset, cancellation};
-use crate::error::{OpenError, SendError};
+use crate::error::{NotSent, OpenError, SendError};
 
 use crate::item::{Bound, Place};
+use crate::lane::buffers::{Buffers, Remote, WORDS};
 use crate::lobby::{Guest, Lobby};
 use crate::manager::{Arrival, ClassId};
 use crate::message::Target;
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
-use crate::ticket::{TICKET_BYTES, Ticket};
 
 /// What became of a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -256,13 +254,9 @@ impl Lanes {
         let Some(guest) = self.lobby.guest_mut(at) else {
             return;
         };
-        let mut words = [0; USER_METADATA_BYTES];
-        let length = guest.buffers.greeting(&mut words);
-        let ticket = words[..length].get(..TICKET_BYTES);
-        let ticket = ticket.and_then(|bytes| Ticket::of_slot(bytes).ok());
         // Requests that came over another link are not this client's.
         let is_alone = guest.early.iter().all(|&(_, by)| by == from);
-        let Some(ticket) = ticket.filter(|_| is_alone) else {
+        let Some(ticket) = guest.buffers.greeting().filter(|_| is_alone) else {
             return self.lobby.refuse(at);
         };
         let admitted = self.lobby.admit(session, at, from, &ticket.destination);
@@ -301,7 +295,8 @@ impl Lanes {
         if lane.owed.iter().any(|&(index, ..)| index == call_id.index) {
             return self.misbehave(session, call_id.lane);
         }
-        let Some(word) = lane.opened.buffers.landed(call_id.index) else {
+        let landed = lane.opened.buffers.landed(call_id.index);
+        let Some(word) = landed.and_then(Word::from_lane) else {
             return self.misbehave(session, call_id.lane);
         };
         lane.held[usize::from(call_id.index)] = Some(word);
@@ -397,7 +392,10 @@ impl Lanes {
             ..word
         };
         if lane.owed.is_empty() {
-            match lane.client.post(session, call_id.index, word, data) {
+            match lane
+                .client
+                .post(session, call_id.index, word.to_lane(), data)
+            {
                 Ok(_) => {}
                 Err(SendError::WouldBlock { .. }) => {
                     lane.owed.push_back((call_id.index, word, data.to_vec()));
@@ -424,12 +422,16 @@ impl Lanes {
             if lane.owed.is_empty() {
                 continue;
             }
-            while let Some((index, word, data)) = lane.owed.front() {
-                let sent = lane.client.post(session, *index, *word, data);
-                if let Err(SendError::WouldBlock { .. }) = sent {
+            while let Some((index, word, data)) = lane.owed.pop_front() {
+                let given = lane.client.give(session, index, word.to_lane(), data);
+                if let Err(NotSent {
+                    error: SendError::WouldBlock { .. },
+                    data,
+                }) = given
+                {
+                    lane.owed.push_front((index, word, data));
                     break;
                 }
-                lane.owed.pop_front();
             }
             self.owing -= usize::from(lane.owed.is_empty());
         }

@@ -16,7 +16,6 @@
 //! end with one half. Whoever asks in vain is told whether all lanes are taken or its share is. Who
 //! may ask says the access list; [`Service::dismiss`] takes all lanes of a client away.
 
-mod buffers;
 mod client;
 mod lanes;
 mod server;

@@ -124,11 +124,11 @@ impl<H: Host> Session<'_, H> {
         })
     }
 
-    /// Gives the interface a message to send ([`Interface::send_owned`]), over the manager's
+    /// Gives the interface a message to send ([`Interface::try_send_owned`]), over the manager's
     /// terminus. Blocks, for as long as `wait` says, only while as much waits for that destination
     /// as may; then an error gives the bytes back.
     ///
-    /// [`Interface::send_owned`]: crate::Interface::send_owned
+    /// [`Interface::try_send_owned`]: crate::Interface::try_send_owned
     pub fn send_owned(
         &mut self,
         target: &Target,
@@ -137,30 +137,22 @@ impl<H: Host> Session<'_, H> {
         wait: Wait,
     ) -> Result<SendHandle, NotSent> {
         let terminus = self.core.terminus();
-        let mut left = data;
+        let mut kept = data;
         let sent = self.wait_for(wait, |session| {
-            let data = std::mem::take(&mut left);
-            match session
-                .core
-                .interface
-                .send_owned(terminus, target, message, data)
-            {
-                Ok(handle) => Ok(Some(handle)),
-                Err(NotSent { error, data }) => {
-                    left = data;
-                    match error {
-                        SendError::WouldBlock { .. } => {
-                            session.poll();
-                            Ok(None)
-                        }
-                        error => Err(error),
-                    }
-                }
+            let data = std::mem::take(&mut kept);
+            let not_sent = match session.try_send_owned(terminus, target, message, data) {
+                Ok(handle) => return Ok(Some(handle)),
+                Err(not_sent) => not_sent,
+            };
+            kept = not_sent.data;
+            match not_sent.error {
+                SendError::WouldBlock { .. } => Ok(None),
+                error => Err(error),
             }
         });
         let peer = target.ticket().destination;
         let sent = sent.and_then(|sent| sent.ok_or(SendError::WouldBlock { peer }));
-        sent.map_err(|error| NotSent { error, data: left })
+        sent.map_err(|error| NotSent { error, data: kept })
     }
 
     /// Sends a message that the fast path did not take. Nothing if the time was over before all of

@@ -2,6 +2,7 @@
 
 mod account;
 mod closing;
+mod staged;
 mod staging;
 
 use hamlyn_engine::limits::{DIRECT_BYTES_MAX, USER_METADATA_BYTES};
@@ -10,7 +11,7 @@ use hamlyn_host::Host;
 
 use account::Account;
 pub(crate) use closing::nothing_follows;
-use staging::{Cut, Staged};
+use staged::{Cut, Staged};
 
 use super::wire::{
     CREDIT_PLACE_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, LIMIT_BYTES_MAX, StreamPosition,

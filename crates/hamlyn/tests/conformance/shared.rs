@@ -15,6 +15,7 @@ mod fences;
 mod gathering;
 mod groups;
 mod harm;
+mod lanes;
 mod loans;
 mod low_level;
 mod managers;

@@ -5,7 +5,7 @@ use hamlyn_engine::terminus::Completion;
 use hamlyn_host::Host;
 
 use super::Sender;
-use super::staging::Staged;
+use super::staged::Staged;
 use crate::error::SendError;
 use crate::message::Target;
 use crate::remains::{LastWord, Remains};

@@ -1,45 +1,16 @@
 //! What is copied because its sender would not wait, records and packs of them, and goes as the
 //! link has room.
 
-use std::collections::VecDeque;
-
-use hamlyn_engine::terminus::{Completion, SendHandle};
+use hamlyn_engine::terminus::Completion;
 use hamlyn_host::Host;
 
 use super::Sender;
+use super::staged::{Cut, Staged};
 use crate::error::{NotSent, SendError};
-use crate::message::{Message, Sending, Target};
+use crate::message::{Message, Sending};
 use crate::session::Session;
 use crate::stream::wire::{Kind, piece_word};
 use crate::wait::Waiting;
-
-/// What is left of a piece that was cut when the wait for it was over.
-#[derive(Debug)]
-pub(super) struct Cut {
-    target: Target,
-    sending: Sending,
-    /// All of the piece.
-    data: Vec<u8>,
-    metadata: [u8; 8],
-}
-
-/// A record, or a pack of them, that was copied because its sender would not wait.
-#[derive(Debug)]
-pub(super) struct Staged {
-    /// Those that are not queued.
-    pieces: VecDeque<Vec<u8>>,
-    /// What the next piece is, and the length that it tells.
-    kind: Kind,
-    told_bytes: usize,
-    last: Option<SendHandle>,
-}
-
-impl Staged {
-    /// Whether nothing of it is still to be queued.
-    pub(super) fn is_all_queued(&self) -> bool {
-        self.pieces.is_empty()
-    }
-}
 
 impl Sender {
     /// Copies a record or a pack, which is one piece, so that it can go as the link has room. Of a
@@ -94,7 +65,7 @@ impl Sender {
             match session
                 .core
                 .interface
-                .send_owned(terminus, &self.target, &message, piece)
+                .try_send_owned(terminus, &self.target, &message, piece)
             {
                 Ok(handle) => {
                     staged.last = Some(handle);
