@@ -16,10 +16,14 @@ use crate::send_observer::{SendEvent, SendObserver};
 use crate::terminus::{Completion, GatherPiece, PostError, SendTag, Terminus, TerminusId};
 
 /// Where the data of a message are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) enum Source<'a> {
     /// At hand: direct I/O.
     Bytes(&'a [u8]),
+    /// At hand, and copied if they must wait.
+    Copied(&'a [u8]),
+    /// The same, but moved out if they must wait.
+    Owned(&'a mut Vec<u8>),
     /// In their place already, so many (direct placement, decision 0006).
     Placed(u32),
     /// In send-buffer areas, to be pulled.
@@ -27,6 +31,24 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
+    /// The data, if they are at hand.
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Source::Bytes(bytes) | Source::Copied(bytes) => Some(bytes),
+            Source::Owned(bytes) => Some(bytes),
+            Source::Placed(_) | Source::Pieces(_) => None,
+        }
+    }
+
+    /// Bytes that a work queue keeps for it besides its entry.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        match self {
+            Source::Copied(bytes) => bytes.len(),
+            Source::Owned(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
     /// Whether all of it can wait in a work queue.
     pub(crate) fn can_wait(&self) -> bool {
         !matches!(self, Source::Bytes(bytes) if bytes.len() > DIRECT_BYTES_MAX)
@@ -36,7 +58,8 @@ impl Source<'_> {
     #[inline(always)]
     pub(crate) fn length_bytes<A: Area>(&self, terminus: &Terminus<A>) -> Result<u64, PostError> {
         match self {
-            Source::Bytes(bytes) => Ok(bytes.len() as u64),
+            Source::Bytes(bytes) | Source::Copied(bytes) => Ok(bytes.len() as u64),
+            Source::Owned(bytes) => Ok(bytes.len() as u64),
             Source::Placed(data_bytes) => Ok(u64::from(*data_bytes)),
             Source::Pieces(pieces) => terminus.measure(pieces),
         }
@@ -50,6 +73,7 @@ enum Data {
         length: u8,
         bytes: [u8; DIRECT_BYTES_MAX],
     },
+    Kept(Vec<u8>),
     Placed,
     Pieces {
         count: u8,
@@ -161,17 +185,15 @@ impl<'a, A: Area, S: SendObserver<A>> Offered<'a, A, S> {
         let metadata = &metadata[..usize::from(header.metadata_length_bytes)];
         let is_fetched = matches!(source, Source::Pieces(_));
         pass_cut(tx_links, header, segment.start == 0, is_fetched);
-        match source {
-            Source::Bytes(bytes) => {
-                let start = segment.start as usize;
-                let bytes = &bytes[start..start + header.length_bytes as usize];
-                self.offer_parts(tx_links, header, metadata, &[Part::Bytes(bytes)])
-            }
-            Source::Placed(_) => self.offer_parts(tx_links, header, metadata, &[]),
-            Source::Pieces(pieces) => {
-                let parts = PartList::of_pieces(self.terminus, pieces, segment);
-                self.offer_parts(tx_links, header, metadata, parts.as_slice())
-            }
+        if let Some(bytes) = source.bytes() {
+            let start = segment.start as usize;
+            let bytes = &bytes[start..start + header.length_bytes as usize];
+            self.offer_parts(tx_links, header, metadata, &[Part::Bytes(bytes)])
+        } else if let Source::Pieces(pieces) = source {
+            let parts = PartList::of_pieces(self.terminus, pieces, segment);
+            self.offer_parts(tx_links, header, metadata, parts.as_slice())
+        } else {
+            self.offer_parts(tx_links, header, metadata, &[])
         }?;
         if segment.last {
             pass_out(tx_links, header);
@@ -248,7 +270,7 @@ impl Work {
         sequence: u64,
         segmenter: Segmenter,
         metadata: &[u8],
-        source: &Source<'_>,
+        source: Source<'_>,
     ) -> Self {
         let mut kept = [0; USER_METADATA_BYTES];
         kept[..metadata.len()].copy_from_slice(metadata);
@@ -261,6 +283,8 @@ impl Work {
                     bytes,
                 }
             }
+            Source::Copied(data) => Data::Kept(data.to_vec()),
+            Source::Owned(data) => Data::Kept(core::mem::take(data)),
             Source::Placed(_) => Data::Placed,
             Source::Pieces(list) => {
                 let mut pieces = [GatherPiece {
@@ -292,10 +316,18 @@ impl Work {
     ) -> Result<(), Unsent> {
         let source = match &self.data {
             Data::Bytes { length, bytes } => Source::Bytes(&bytes[..usize::from(*length)]),
+            Data::Kept(bytes) => Source::Bytes(bytes),
             Data::Placed => Source::Placed(0),
             Data::Pieces { .. } => Source::Pieces(self.pieces()),
         };
         offered.offer(tx_links, &source, segment, &self.metadata)
+    }
+
+    fn kept_bytes(&self) -> usize {
+        match &self.data {
+            Data::Kept(bytes) => bytes.len(),
+            _ => 0,
+        }
     }
 
     fn pieces(&self) -> &[GatherPiece] {
@@ -314,6 +346,8 @@ pub(crate) struct Lane {
     /// Packets that it may still send before others have their turn.
     left_in_turn: u8,
     pub(crate) queue: VecDeque<Work>,
+    /// Bytes of long messages in the queue.
+    kept_bytes: usize,
     /// Sequence numbers of its messages that failed, the latest last: as many as the queue holds.
     failed: Vec<u64>,
     failed_max: usize,
@@ -332,8 +366,14 @@ impl Lane {
         found.ok().map(|_| Completion::Pending)
     }
 
+    fn pop(&mut self) -> Option<Work> {
+        let work = self.queue.pop_front()?;
+        self.kept_bytes -= work.kept_bytes();
+        Some(work)
+    }
+
     fn fail_first(&mut self) {
-        if let Some(work) = self.queue.pop_front() {
+        if let Some(work) = self.pop() {
             if self.failed.len() == self.failed_max {
                 self.failed.remove(0);
             }
@@ -384,6 +424,11 @@ impl Backlog {
         self.lane_of(terminus).map_or(0, |lane| lane.queue.len())
     }
 
+    /// Bytes of long messages of that terminus that wait.
+    pub(crate) fn kept_bytes_of(&self, terminus: TerminusId) -> usize {
+        self.lane_of(terminus).map_or(0, |lane| lane.kept_bytes)
+    }
+
     fn lane_of(&self, terminus: TerminusId) -> Option<&Lane> {
         self.lanes.iter().find(|lane| lane.terminus == terminus)
     }
@@ -398,6 +443,7 @@ impl Backlog {
             priority: terminus.priority,
             left_in_turn: terminus.priority,
             queue: VecDeque::new(),
+            kept_bytes: 0,
             failed: Vec::new(),
             failed_max: terminus.queue_entries,
         });
@@ -407,7 +453,9 @@ impl Backlog {
     /// Puts a message behind the others of its terminus. Allocates as the queue grows.
     pub(crate) fn push<A>(&mut self, id: TerminusId, terminus: &Terminus<A>, work: Work) {
         let place = self.enter(id, terminus);
-        self.lanes[place].queue.push_back(work);
+        let lane = &mut self.lanes[place];
+        lane.kept_bytes += work.kept_bytes();
+        lane.queue.push_back(work);
         self.waiting += 1;
     }
 
@@ -432,7 +480,7 @@ impl Backlog {
         if let (Some(segment), Some(work)) = (segment, lane.queue.front_mut()) {
             work.segmenter.advance(segment);
             if segment.last {
-                lane.queue.pop_front();
+                lane.pop();
                 self.waiting -= 1;
             }
         }

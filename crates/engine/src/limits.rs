@@ -26,6 +26,9 @@ pub const KNOCKS_MAX: usize = 64;
 pub const WORK_QUEUE_ENTRIES: usize = 63;
 /// The largest work queue that may be asked for.
 pub const WORK_QUEUE_ENTRIES_MAX: usize = 4095;
+/// Bytes that a terminus keeps for each destination, of messages longer than [`DIRECT_BYTES_MAX`],
+/// unless its options say something else.
+pub const WORK_QUEUE_BYTES: usize = 16 << 20;
 /// Send-buffer areas of a terminus, each with base and bound (`Hamlyn 2.3`).
 pub const SEND_AREAS: usize = 8;
 /// Pieces a gathered message may consist of.

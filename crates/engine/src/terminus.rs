@@ -5,7 +5,7 @@
 use crate::counting::ShareTooSmall;
 use crate::limits::{
     DIRECT_BYTES_MAX, GATHER_PIECES_MAX, SEND_AREAS, TERMINI_MAX, USER_METADATA_BYTES,
-    WORK_QUEUE_ENTRIES, WORK_QUEUE_ENTRIES_MAX,
+    WORK_QUEUE_BYTES, WORK_QUEUE_ENTRIES, WORK_QUEUE_ENTRIES_MAX,
 };
 use crate::memory::Area;
 use crate::table::Name;
@@ -40,6 +40,10 @@ pub struct TerminusOptions {
     /// Messages that may be queued for each destination, 1 to 4,095; the paper's and the default:
     /// 63.
     pub queue_entries: usize,
+    /// Bytes that are kept for each destination, of messages longer than
+    /// [`DIRECT_BYTES_MAX`](crate::limits::DIRECT_BYTES_MAX) that were given to the interface or
+    /// copied; one message alone may be longer. Default 16 MiB.
+    pub queue_bytes: usize,
     /// Packets sent per turn relative to other termini that send to the same destination, 1 to 255;
     /// default 1.
     pub priority: u8,
@@ -49,6 +53,7 @@ impl Default for TerminusOptions {
     fn default() -> Self {
         Self {
             queue_entries: WORK_QUEUE_ENTRIES,
+            queue_bytes: WORK_QUEUE_BYTES,
             priority: 1,
         }
     }
@@ -95,7 +100,7 @@ pub enum PostError {
         "the terminus is of an interface that was opened before this process was forked: open a manager of its own in the child"
     )]
     Forked,
-    /// The work queue for that destination has no entry left.
+    /// The work queue for that destination has no entry left, or keeps as many bytes as it may.
     #[error(
         "the terminus' work queue for that destination is full: try again when a message to it has completed"
     )]
@@ -226,6 +231,8 @@ pub(crate) struct Terminus<A> {
     areas: [Option<SendArea<A>>; SEND_AREAS],
     /// Messages that may wait for each link.
     pub(crate) queue_entries: usize,
+    /// Bytes that may be kept for each link.
+    pub(crate) queue_bytes: usize,
     pub(crate) priority: u8,
 }
 
@@ -242,6 +249,7 @@ impl<A: Area> Terminus<A> {
         Ok(Self {
             areas: [const { None }; SEND_AREAS],
             queue_entries: options.queue_entries,
+            queue_bytes: options.queue_bytes,
             priority: options.priority,
         })
     }

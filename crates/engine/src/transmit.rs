@@ -64,7 +64,7 @@ pub struct Pumped {
 /// The transmitting half. See the module for what it does.
 ///
 /// * For the application: `open_terminus`, `close_terminus`, `bind_area`, `unbind_area`, `post`,
-///   `post_placed`, `post_gather`, `begin_streaming`, `continue_streaming`, `finish_streaming`,
+///   `post_owned`, `post_placed`, `post_gather`, `begin_streaming`, `continue_streaming`, `finish_streaming`,
 ///   `completion`.
 /// * For the host: `pump`, `link_ended`, `shrink`.
 ///
@@ -256,6 +256,22 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
                 .map_or(0, |backlog| backlog.waiting_of(id)),
         };
         Ok(waiting < terminus.queue_entries)
+    }
+
+    /// Whether the terminus keeps so many bytes more for that link: as many as its options say, or
+    /// one message alone.
+    fn has_room_to_keep(
+        &self,
+        id: TerminusId,
+        link: LinkId,
+        length_bytes: usize,
+    ) -> Result<bool, PostError> {
+        let terminus = self.termini.get(id.name());
+        let terminus = terminus.ok_or(PostError::NoSuchTerminus)?;
+        let backlog = self.backlog(link);
+        let kept_bytes = backlog.map_or(0, |backlog| backlog.kept_bytes_of(id));
+        let room = terminus.queue_bytes.saturating_sub(kept_bytes);
+        Ok(kept_bytes == 0 || length_bytes <= room)
     }
 
     /// Puts a message behind the others for its link.

@@ -290,7 +290,7 @@ fn failures_are_remembered_for_each_destination_as_many_as_its_queue_holds() {
     let terminus = transmitter
         .open_terminus(TerminusOptions {
             queue_entries: 3,
-            priority: 1,
+            ..TerminusOptions::default()
         })
         .unwrap();
     let (mut wires, lost) = Wires::with_room(64, 0);
@@ -594,7 +594,7 @@ fn terminus_options_are_bounded() {
     for asked in [0, WORK_QUEUE_ENTRIES_MAX + 1] {
         let options = TerminusOptions {
             queue_entries: asked,
-            priority: 1,
+            ..TerminusOptions::default()
         };
         assert_eq!(
             transmitter.open_terminus(options),
@@ -602,8 +602,8 @@ fn terminus_options_are_bounded() {
         );
     }
     let options = TerminusOptions {
-        queue_entries: 1,
         priority: 0,
+        ..TerminusOptions::default()
     };
     assert_eq!(
         transmitter.open_terminus(options),
@@ -611,7 +611,7 @@ fn terminus_options_are_bounded() {
     );
     let options = TerminusOptions {
         queue_entries: 1,
-        priority: 1,
+        ..TerminusOptions::default()
     };
     let all: Vec<_> = (0..TERMINI_MAX)
         .map(|_| transmitter.open_terminus(options).unwrap())
@@ -639,4 +639,60 @@ fn memory_of_queues_is_given_back_when_nothing_waits_there() {
     assert!(transmitter.has_spare());
     transmitter.shrink();
     assert!(!transmitter.has_spare());
+}
+
+#[test]
+fn bytes_that_must_wait_are_kept_of_any_length_up_to_a_bound() {
+    let mut transmitter = Transmitter::<VecArea>::new();
+    let options = TerminusOptions {
+        queue_bytes: 1_000,
+        ..TerminusOptions::default()
+    };
+    let terminus = transmitter.open_terminus(options).unwrap();
+    let (mut wires, link) = Wires::with_room(64, 2);
+    let other = wires.add(64, 0);
+    let whole = pattern(1, 3_000);
+    // The link takes two packets of it; the rest waits, although it is beyond the bound.
+    let mut data = whole.clone();
+    let post = |transmitter: &mut Transmitter<VecArea>, wires: &mut Wires, link, data: &mut _| {
+        transmitter.post_owned(terminus, &message(link), &[], data, wires)
+    };
+    let first = post(&mut transmitter, &mut wires, link, &mut data).unwrap();
+    assert!(!first.sent && data.is_empty());
+    // One more is given back.
+    data = whole.clone();
+    let refused = post(&mut transmitter, &mut wires, link, &mut data);
+    assert_eq!(refused, Err(PostError::QueueFull));
+    assert_eq!(data, whole);
+    let refused = transmitter.post_copied(terminus, &message(link), &[], &data, &mut wires);
+    assert_eq!(refused, Err(PostError::QueueFull));
+    // Short ones have entries of their own, and other destinations bounds of their own.
+    transmitter
+        .post_copied(terminus, &message(link), &[], &data[..64], &mut wires)
+        .unwrap();
+    for length in [400, 600] {
+        transmitter
+            .post_copied(terminus, &message(other), &[], &data[..length], &mut wires)
+            .unwrap();
+    }
+    let refused = post(&mut transmitter, &mut wires, other, &mut data);
+    assert_eq!(refused, Err(PostError::QueueFull));
+    wires.wire(link).room = usize::MAX;
+    transmitter.pump(&mut wires, usize::MAX);
+    let came: Vec<u8> = wires
+        .drain(link)
+        .into_iter()
+        .flat_map(|packet| packet.data)
+        .collect();
+    assert_eq!(came, [&whole[..], &whole[..64]].concat());
+    assert_eq!(transmitter.completion(first.handle), Ok(Completion::Sent));
+    // What a lost link kept is no longer counted.
+    transmitter.link_ended(other);
+    let again = wires.add(64, 0);
+    let kept = post(&mut transmitter, &mut wires, again, &mut data).unwrap();
+    assert!(!kept.sent && data.is_empty());
+    // A link with room takes all of it, and the bytes stay the caller's.
+    wires.wire(link).room = usize::MAX;
+    let sent = post(&mut transmitter, &mut wires, link, &mut data);
+    assert!(sent.unwrap().sent);
 }

@@ -7,7 +7,7 @@ use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::table::Table;
-use hamlyn_engine::terminus::{SendTag, TerminusError, TerminusId, TerminusOptions};
+use hamlyn_engine::terminus::{TerminusId, TerminusOptions};
 use hamlyn_host::Host;
 use hamlyn_host::sharing::Sharing;
 
@@ -80,8 +80,6 @@ pub(crate) struct Core<H: Host> {
     pub(crate) items: HashSet<String>,
     /// What peers offered to attempts to connect that came to nothing.
     pub(crate) found: KeptOffers,
-    /// Send-buffer areas that are to be unbound when nothing queued uses them any more.
-    retired: Vec<SendTag>,
     /// What peers of end points that are gone are to be told when there is room.
     last_words: LastWords,
     /// Notifications that were lost, and were not reported yet.
@@ -105,7 +103,6 @@ impl<H: Host> Core<H> {
             reserved: 0,
             items: HashSet::new(),
             found: KeptOffers::default(),
-            retired: Vec::new(),
             last_words: LastWords::default(),
             overrun: 0,
             tasks: Tasks::default(),
@@ -199,8 +196,8 @@ impl<H: Host> Core<H> {
             if let Some(class) = remains.class {
                 self.unregister(class);
             }
-            if let Some(area) = remains.area {
-                self.retire_area(area);
+            if let Some((class, entries)) = remains.entries {
+                self.unreserve(class, entries);
             }
             if let Some((item, place)) = remains.place {
                 self.interface.return_place(&item, place);
@@ -358,23 +355,5 @@ impl<H: Host> Core<H> {
             0 => self.interface.next_event(),
             lost => Some(Event::Overrun { lost }),
         }
-    }
-
-    /// Gives up a send-buffer area of the manager's terminus, at once or when nothing queued uses
-    /// it any more.
-    pub(crate) fn retire_area(&mut self, tag: SendTag) {
-        self.retired.push(tag);
-        self.sweep_areas();
-    }
-
-    /// Unbinds areas that were given up and are free by now.
-    pub(crate) fn sweep_areas(&mut self) {
-        let (interface, terminus) = (&mut self.interface, self.terminus);
-        self.retired.retain(|&tag| {
-            matches!(
-                interface.unbind_area(terminus, tag),
-                Err(TerminusError::InUse { .. })
-            )
-        });
     }
 }

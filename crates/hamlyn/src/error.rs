@@ -194,6 +194,17 @@ impl SendError {
     }
 }
 
+/// A message that was given to an interface was not sent; nothing of it was. Its bytes are given
+/// back.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct NotSent {
+    /// The reason.
+    pub error: SendError,
+    /// The bytes.
+    pub data: Vec<u8>,
+}
+
 /// Receiving failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -68,8 +68,10 @@ pub mod host;
 mod inbound;
 pub mod interface;
 pub mod item;
+pub mod lane;
 mod links;
 pub mod loans;
+mod lobby;
 mod look_interval;
 pub mod mailbox;
 pub mod manager;
@@ -100,7 +102,7 @@ mod wait;
 
 pub use completions::{Completion, CompletionError, CompletionQueue, TrackError};
 pub use error::{
-    ConnectError, FenceError, OpenError, PeerLost, ReceiveError, SendError, Undelivered,
+    ConnectError, FenceError, NotSent, OpenError, PeerLost, ReceiveError, SendError, Undelivered,
 };
 pub use event::Event;
 pub use event_loop::{Look, Sleep};

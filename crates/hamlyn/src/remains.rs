@@ -10,7 +10,6 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{PortName, SlotName};
 use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::table::Name;
-use hamlyn_engine::terminus::SendTag;
 
 use crate::arrival::ClassId;
 use crate::drop_list::DropList;
@@ -29,12 +28,12 @@ pub(crate) struct Remains {
     pub(crate) queue: Option<QueueId>,
     /// The receiver to be forgotten, with its room for notifications.
     pub(crate) class: Option<ClassId>,
+    /// Notifications that a receiver has room for no longer.
+    pub(crate) entries: Option<(ClassId, usize)>,
     /// The item to which it was bound.
     pub(crate) item: Option<String>,
     /// The place under an item that its peer had, by the item and its number.
     pub(crate) place: Option<(String, u64)>,
-    /// A send-buffer area that it used.
-    pub(crate) area: Option<SendTag>,
     /// A completion queue.
     pub(crate) completions: Option<Name>,
     /// A pool that was shown.

@@ -13,6 +13,7 @@ mod hostile;
 mod hostile_loans;
 mod hostile_memory;
 mod hostile_single;
+mod lanes;
 mod latest_value;
 mod many_peers;
 mod passed_tags;

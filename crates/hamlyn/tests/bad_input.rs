@@ -10,6 +10,7 @@ use hamlyn::engine::transport::Return;
 use hamlyn::group::{MEMBER_BYTES, Member, MemberError};
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::{ConnectError, HostError};
+use hamlyn::lane::LaneSeed;
 use hamlyn::stream::{SEED_BYTES, StreamOptions, StreamSeed};
 use hamlyn::ticket::TICKET_BYTES;
 use hamlyn::ticket::TicketKind;
@@ -107,6 +108,9 @@ proptest! {
             prop_assert_eq!(&member.to_bytes()[..], &bytes[..]);
         }
         if let Ok(seed) = StreamSeed::from_bytes(&bytes) {
+            prop_assert_eq!(&seed.to_bytes()[..], &bytes[..]);
+        }
+        if let Ok(seed) = LaneSeed::from_bytes(&bytes) {
             prop_assert_eq!(&seed.to_bytes()[..], &bytes[..]);
         }
     }

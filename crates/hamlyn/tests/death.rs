@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use hamlyn::host::LossCause;
 use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::lane::{Lane, LaneOptions, LaneSeed, LaneSender};
 use hamlyn::stream::{Receiver, Sender, StreamOptions, StreamSeed};
 use hamlyn::{
     FenceError, LinkEnd, Manager, ManagerOptions, Message, NewSlot, PeerLost, ReceiveError,
@@ -45,6 +46,8 @@ fn child() {
         "send" => send_for_ever(&manager),
         "receive" => receive_for_ever(&manager),
         "idle" => idle(&manager),
+        "fill" => fill_for_ever(&manager),
+        "hold" => hold_for_ever(&manager),
         "leave" => {
             let ticket = Ticket::from_bytes(&listen()).unwrap();
             let sender = tagged_write::Sender::grow(&manager, &ticket, LONG).unwrap();
@@ -86,6 +89,37 @@ fn receive_for_ever(manager: &Manager<ProcessHost>) {
     }
 }
 
+/// Fills a lane until killed.
+fn fill_for_ever(manager: &Manager<ProcessHost>) {
+    let seed = LaneSeed::from_bytes(&listen()).unwrap();
+    let mut sender = LaneSender::connect(&mut manager.session(), &seed, LONG).unwrap();
+    for tag in 0_u32.. {
+        let data = vec![tag as u8; tag as usize * 97 % 3000];
+        let sent = sender.send(&mut manager.session(), tag, &data, LONG);
+        sent.unwrap();
+    }
+}
+
+/// Takes messages of a lane until killed, and gives the first back.
+fn hold_for_ever(manager: &Manager<ProcessHost>) {
+    let mut session = manager.session();
+    let mut lane = Lane::open(&mut session, LaneOptions::default()).unwrap();
+    say(&lane.seed().to_bytes());
+    let mut held = Vec::new();
+    loop {
+        let Some(message) = lane.recv(&mut session, LONG).unwrap() else {
+            continue;
+        };
+        match message.tag() {
+            0 => lane.give_back(&mut session, message),
+            _ => held.push(message),
+        }
+        if held.len() == 2 {
+            say(b"held");
+        }
+    }
+}
+
 /// Promises memory and then does nothing with it.
 fn idle(manager: &Manager<ProcessHost>) {
     let area = manager.session().allocate(64 << 20).unwrap();
@@ -104,6 +138,77 @@ fn idle(manager: &Manager<ProcessHost>) {
     });
     say(b"deaf");
     listen();
+}
+
+#[test]
+fn a_lane_whose_sender_is_killed_gives_what_came_and_ends() {
+    let _alone = alone();
+    let namespace = namespace();
+    let manager = open(&namespace);
+    let mut random = Random::new(3);
+    for _ in 0..10 {
+        let mut session = manager.session();
+        let mut lane = Lane::open(&mut session, LaneOptions::default()).unwrap();
+        let mut child = Actor::start("fill", &namespace);
+        child.tell(&lane.seed().to_bytes());
+        let last = 1 + random.below(200) as u32;
+        let mut next = 0;
+        let ended = loop {
+            match lane.recv(&mut session, LONG) {
+                Ok(None) => panic!("neither a message nor an end"),
+                Ok(Some(message)) => {
+                    let tag = message.tag();
+                    assert_eq!(tag, next);
+                    next += 1;
+                    let length = tag as usize * 97 % 3000;
+                    assert_eq!(lane.bytes(&message), vec![tag as u8; length]);
+                    lane.give_back(&mut session, message);
+                    if tag == last {
+                        child.kill();
+                    }
+                }
+                Err(error) => break error,
+            }
+        };
+        assert!(next > last, "{next}");
+        assert!(matches!(ended, ReceiveError::PeerLost(_)), "{ended}");
+    }
+}
+
+#[test]
+fn what_a_killed_receiver_of_a_lane_had_not_given_back_is_the_senders() {
+    let _alone = alone();
+    let namespace = namespace();
+    let manager = open(&namespace);
+    let mut child = Actor::start("hold", &namespace);
+    let seed = LaneSeed::from_bytes(&child.hear()).unwrap();
+    let mut session = manager.session();
+    let mut sender = LaneSender::connect(&mut session, &seed, LONG).unwrap();
+    for tag in 0..3 {
+        let sent = sender.try_send_kept(&mut session, tag, vec![tag as u8; 1000]);
+        sent.unwrap();
+    }
+    drop(session);
+    assert_eq!(child.hear(), b"held");
+    until("credit for the first", || {
+        manager.session().poll();
+        sender.is_free(0).then_some(())
+    });
+    child.kill();
+    let lost = until("the loss", || {
+        let mut session = manager.session();
+        match sender.send(&mut session, 3, b"late", Wait::millis(10)) {
+            Ok(_) | Err(SendError::WouldBlock { .. }) => None,
+            Err(error) => Some(error),
+        }
+    });
+    assert!(matches!(lost, SendError::PeerLost(_)), "{lost}");
+    let kept = sender.take_kept();
+    let kept: Vec<_> = kept
+        .iter()
+        .map(|kept| (kept.tag, kept.data.len()))
+        .collect();
+    assert_eq!(kept, [(1, 1000), (2, 1000)]);
 }
 
 /// Everything that one peer can be the sender of.

@@ -1,7 +1,9 @@
 //! A message is posted: refused, sent as far as its link takes it, and the rest of it queued.
 
+use alloc::vec::Vec;
+
 use crate::backlog::{Offered, PartList, Source, Work};
-use crate::limits::{MESSAGE_BYTES_MAX, SHORT_BYTES_MAX, USER_METADATA_BYTES};
+use crate::limits::{DIRECT_BYTES_MAX, MESSAGE_BYTES_MAX, SHORT_BYTES_MAX, USER_METADATA_BYTES};
 use crate::memory::{Area, Part, TxLinks, Unsent};
 use crate::packet::{Flags, Header};
 use crate::point::Point;
@@ -84,6 +86,38 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         self.dispatch(id, || *message, metadata, Source::Pieces(pieces), tx_links)
     }
 
+    /// Sends a message whose bytes the work queue keeps if it must wait: it takes them out of
+    /// `data`, of whatever length, and drops them when the link has taken all of them. If the link
+    /// takes all at once, or the message is refused, `data` stays as it is. Beyond the bytes that
+    /// the terminus keeps for the link, refused as when the queue is full; a message alone may be
+    /// longer than that. Never blocks; allocates only as a queue grows.
+    pub fn post_owned<O: TxLinks<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        data: &mut Vec<u8>,
+        tx_links: &mut O,
+    ) -> Result<Posted, PostError> {
+        self.dispatch(id, || *message, metadata, Source::Owned(data), tx_links)
+    }
+
+    /// As [`Transmitter::post_owned`], but copies the bytes if the message must wait.
+    pub fn post_copied<O: TxLinks<A>>(
+        &mut self,
+        id: TerminusId,
+        message: &Message,
+        metadata: &[u8],
+        data: &[u8],
+        tx_links: &mut O,
+    ) -> Result<Posted, PostError> {
+        let source = match data.len() <= DIRECT_BYTES_MAX {
+            true => Source::Bytes(data),
+            false => Source::Copied(data),
+        };
+        self.dispatch(id, || *message, metadata, source, tx_links)
+    }
+
     /// Announces a message of `data_bytes` bytes that are in their place already, by a grant of the
     /// receiver (decision 0006): one packet without data. It waits if it cannot go at once. The
     /// stores to the place must come before. Never blocks; allocates only as a queue grows.
@@ -115,8 +149,9 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         source: Source<'_>,
         tx_links: &mut O,
     ) -> Result<Posted, PostError> {
-        let (pieces, data_bytes) = match source {
-            Source::Bytes(data) => (0, metadata.len() + data.len()),
+        let (pieces, data_bytes) = match &source {
+            Source::Bytes(data) | Source::Copied(data) => (0, metadata.len() + data.len()),
+            Source::Owned(data) => (0, metadata.len() + data.len()),
             Source::Placed(_) => (0, metadata.len()),
             Source::Pieces(pieces) => (pieces.len() + usize::from(!metadata.is_empty()), 0),
         };
@@ -125,10 +160,13 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
             data_bytes: data_bytes as u32,
         });
         self.tell_posting(id, &message, metadata, &source);
-        let offered = match source {
+        let offered = match &source {
             _ if !O::TAKES => None,
-            Source::Bytes(data) => self.offer_bytes(id, &message(), metadata, data, tx_links),
-            Source::Placed(bytes) => self.offer_placed(id, &message(), metadata, bytes, tx_links),
+            Source::Bytes(data) | Source::Copied(data) => {
+                self.offer_bytes(id, &message(), metadata, data, tx_links)
+            }
+            Source::Owned(data) => self.offer_bytes(id, &message(), metadata, data, tx_links),
+            Source::Placed(bytes) => self.offer_placed(id, &message(), metadata, *bytes, tx_links),
             Source::Pieces(_) => self.offer_gathered(id, &message(), metadata, &source, tx_links),
         };
         let result = if offered == Some(Ok(())) {
@@ -165,7 +203,10 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
             });
         };
         match source {
-            Source::Bytes(data) => tell(PostedData::Parts(&[Part::Bytes(data)])),
+            Source::Bytes(data) | Source::Copied(data) => {
+                tell(PostedData::Parts(&[Part::Bytes(data)]));
+            }
+            Source::Owned(data) => tell(PostedData::Parts(&[Part::Bytes(data)])),
             Source::Placed(data_bytes) => tell(PostedData::Placed(*data_bytes)),
             Source::Pieces(pieces) => {
                 if let Some(terminus) = self.termini.get(id.name())
@@ -204,7 +245,10 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         let payload_max_bytes = payload_max_bytes.ok_or(PostError::LinkGone)?;
         let mut segmenter = segmenter(message, metadata, data_bytes, payload_max_bytes)?;
         if self.is_waiting_for(link) {
-            if !source.can_wait() || !self.has_room(id, link)? {
+            if !source.can_wait()
+                || !self.has_room(id, link)?
+                || !self.has_room_to_keep(id, link, source.kept_bytes())?
+            {
                 return Err(PostError::QueueFull);
             }
         } else if !source.can_wait() {
@@ -229,7 +273,7 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
             }
         }
         let sequence = self.accept(1);
-        self.enqueue(id, link, Work::new(sequence, segmenter, metadata, &source));
+        self.enqueue(id, link, Work::new(sequence, segmenter, metadata, source));
         Ok((sequence, false))
     }
 }

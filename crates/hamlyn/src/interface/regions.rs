@@ -41,6 +41,12 @@ impl Mapped {
                 .is_some_and(|end| end <= self.region().length_bytes())
     }
 
+    /// Stores bytes; false if they do not lie in it.
+    #[inline(always)]
+    pub(super) fn store(&self, at: u64, bytes: &[u8]) -> bool {
+        self.region().store(at, bytes, &self.streaming).is_ok()
+    }
+
     #[inline(always)]
     pub(super) fn region(&self) -> &AttachedRegion {
         &self.attached.region

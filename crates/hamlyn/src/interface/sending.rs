@@ -163,10 +163,7 @@ impl<H: Host> Interface<H> {
         let length = message.data.len() as u64;
         if self.attached.may_place(length) {
             self.drain_events_if_asked();
-            let store = |_: &_, to: &Mapped, at| {
-                let stored = to.region().store(at, message.data, &to.streaming);
-                stored.is_ok()
-            };
+            let store = |_: &_, to: &Mapped, at| to.store(at, message.data);
             match self.send_placed(terminus, target, message, length, store)? {
                 Placing::Sent(handle) => return Ok(Some(handle)),
                 Placing::Full => return Ok(None),

@@ -300,10 +300,7 @@ impl<H: Host> Interface<H> {
             return None;
         }
         let length = message.data.len() as u64;
-        let store = |_: &_, to: &Mapped, at| {
-            let stored = to.region().store(at, message.data, &to.streaming);
-            stored.is_ok()
-        };
+        let store = |_: &_, to: &Mapped, at| to.store(at, message.data);
         match self.place(terminus, target, message, length, store) {
             Ok(Ok(placed)) => placed,
             _ => None,

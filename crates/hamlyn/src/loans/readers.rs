@@ -2,8 +2,6 @@
 //! and what is held for them. Everything that is counted is counted here; nothing that a reader can
 //! write is believed but that it gives back its own.
 
-use std::collections::VecDeque;
-
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::notification::Notification;
 use hamlyn_host::{Destination, Host};
@@ -18,6 +16,7 @@ use super::wire::{
 use crate::error::{OpenError, SendError};
 
 use crate::item::{Bound, Place};
+use crate::lobby::{Guest, Lobby};
 use crate::manager::ManagerRef;
 use crate::message::{Message, Target};
 use crate::queue::Queue;
@@ -43,8 +42,6 @@ pub struct Published {
 const OFFERED: usize = 4;
 /// The same if readers are to get the newest message though the publisher makes no call.
 const OFFERED_AHEAD: usize = 16;
-/// How long an asker has to present itself, in nanoseconds.
-const GREETING_NS: u64 = 10_000_000_000;
 /// Looks after which the offered lanes are counted, if nothing has made that necessary before.
 const LOOKS_BETWEEN_COUNTS: u32 = 64;
 /// Notifications of a lane that may wait. Of a reader that sends more the oldest are lost, and it
@@ -53,8 +50,6 @@ const DOOR_ENTRIES: usize = 4;
 
 /// Our end of a lane.
 struct Door {
-    /// There once it is offered.
-    place: Option<Place>,
     slot: Slot,
     area: Area,
     queue: Queue,
@@ -62,15 +57,9 @@ struct Door {
     board: Area,
 }
 
-/// A lane that no reader has.
-struct Offered {
-    door: Door,
-    /// When it was seen that somebody had asked for it.
-    asked_ns: Option<u64>,
-}
-
 /// A reader that has presented itself.
 struct Newcomer {
+    place: Place,
     door: Door,
     from: LinkId,
     greeting: Greeting,
@@ -86,6 +75,7 @@ enum Route<H: Host> {
 }
 
 struct Reader<H: Host> {
+    _place: Place,
     door: Door,
     from: LinkId,
     to: Destination,
@@ -109,18 +99,14 @@ pub(super) struct Readers<H: Host> {
     options: PublisherOptions,
     /// Under which every reader fetches the pool, if it has a head.
     shown: Option<u64>,
-    /// In the order in which they are given out.
-    offered: VecDeque<Offered>,
+    lobby: Lobby<Door>,
     readers: Vec<Reader<H>>,
     /// Those that have presented themselves and could not be taken in yet.
     waiting: Vec<Newcomer>,
     copied: usize,
-    is_untidy: bool,
     looks: u32,
-    peers_happened: u64,
     /// By readers that are gone.
     lost: u64,
-    misbehaved: u64,
     leaving: Leaving,
 }
 
@@ -130,9 +116,6 @@ impl<H: Host> Drop for Readers<H> {
             pool: self.shown,
             ..Remains::default()
         });
-        for offered in &self.offered {
-            self.leaving.leave(offered.door.remains(None));
-        }
         for newcomer in &self.waiting {
             self.leaving.leave(newcomer.remains());
         }
@@ -142,13 +125,21 @@ impl<H: Host> Drop for Readers<H> {
     }
 }
 
-impl Door {
-    fn remains(&self, last_word: Option<LastWord>) -> Remains {
+impl Guest for Door {
+    fn remains(&self) -> Remains {
         Remains {
             slots: vec![self.slot.name(), self.board_slot.name()],
             queue: Some(self.queue.id()),
-            last_word,
             ..Remains::default()
+        }
+    }
+}
+
+impl Door {
+    fn remains_with(&self, last_word: Option<LastWord>) -> Remains {
+        Remains {
+            last_word,
+            ..self.remains()
         }
     }
 }
@@ -166,10 +157,7 @@ impl LastWord {
 
 impl Newcomer {
     fn to(&self) -> Destination {
-        match &self.greeting {
-            Greeting::Views(ticket) => ticket.destination,
-            Greeting::Copies(seed) => seed.ticket.destination,
-        }
+        self.greeting.to()
     }
 
     /// What is to be done when the publisher ends before it was taken in.
@@ -178,7 +166,7 @@ impl Newcomer {
             Greeting::Views(ticket) => LastWord::end_of(Target::new(self.from, *ticket)),
             Greeting::Copies(seed) => stream::nothing_follows(seed, self.from),
         };
-        self.door.remains(Some(last_word))
+        self.door.remains_with(Some(last_word))
     }
 
     /// Shows it the pool, if that is not shown to all, or grows its stream; nothing if there is no
@@ -224,7 +212,7 @@ impl<H: Host> Reader<H> {
             Route::Views { list, .. } if is_there => Some(LastWord::end_of(*list)),
             _ => None,
         };
-        self.door.remains(last_word)
+        self.door.remains_with(last_word)
     }
 }
 
@@ -234,22 +222,19 @@ impl<H: Host> Readers<H> {
         options: PublisherOptions,
         held: &Held,
     ) -> Result<Self, OpenError> {
-        let shown = match options.is_latest() {
-            true => Some(session.share_pool(&held.pool, None)?),
-            false => None,
+        let (shown, ahead) = match options.is_latest() {
+            true => (Some(session.share_pool(&held.pool, None)?), OFFERED_AHEAD),
+            false => (None, OFFERED),
         };
         Ok(Self {
             options,
             shown,
-            offered: VecDeque::new(),
+            lobby: Lobby::new(options.readers, ahead, session.leaving.clone()),
             readers: Vec::new(),
             waiting: Vec::new(),
             copied: 0,
-            is_untidy: false,
             looks: 0,
-            peers_happened: 0,
             lost: 0,
-            misbehaved: 0,
             leaving: session.leaving.clone(),
         })
     }
@@ -263,7 +248,7 @@ impl<H: Host> Readers<H> {
     }
 
     pub(super) fn misbehaved(&self) -> u64 {
-        self.misbehaved
+        self.lobby.misbehaved
     }
 
     #[inline]
@@ -300,73 +285,10 @@ impl<H: Host> Readers<H> {
         session: &mut Session<'_, H>,
         bound: &Bound,
     ) -> Result<(), OpenError> {
-        let asked = |offered: &&Offered| offered.asked_ns.is_some();
-        let mut open = self.offered.len() - self.offered.iter().filter(asked).count();
-        let most = usize::from(self.options.readers);
-        let enough = match self.shown {
-            Some(_) => OFFERED_AHEAD,
-            None => OFFERED,
-        };
-        let taken = self.readers.len() + self.waiting.len();
-        while open < enough && self.offered.len() + taken < most {
-            let (mut door, lane) = match self.open_lane(session) {
-                Ok(opened) => opened,
-                Err(error) => {
-                    session.core.run_short(bound);
-                    return Err(error);
-                }
-            };
-            match session
-                .core
-                .offer_place(bound, self.options.readers, &lane.to_bytes())
-            {
-                Ok(place) => door.place = Some(place),
-                Err(error) => {
-                    self.leaving.leave(door.remains(None));
-                    return Err(error);
-                }
-            }
-            let asked_ns = None;
-            self.offered.push_back(Offered { door, asked_ns });
-            open += 1;
-        }
-        Ok(())
-    }
-
-    fn open_lane(&self, session: &mut Session<'_, H>) -> Result<(Door, Lane), OpenError> {
-        let area = session.allocate(DOOR_BYTES)?;
-        let board = session.allocate(board_bytes(self.options.depth))?;
-        let queue = session.open_queue(DOOR_ENTRIES)?;
-        let slot = session.open_slot(NewSlot::new(&area).queue(&queue));
-        let slot = match slot {
-            Ok(slot) => slot,
-            Err(error) => {
-                session.close_queue(queue);
-                return Err(error);
-            }
-        };
-        let board_slot = match session.open_slot(NewSlot::new(&board)) {
-            Ok(board_slot) => board_slot,
-            Err(error) => {
-                session.close_slot(slot)?;
-                session.close_queue(queue);
-                return Err(error);
-            }
-        };
-        let whole = |slot: &Slot| {
-            let ticket = slot.fast_ticket(0, slot.length_bytes());
-            ticket.unwrap_or_else(|_| unreachable!("the slot covers itself"))
-        };
-        let lane = Lane::new(whole(&slot), whole(&board_slot), &self.options, self.shown);
-        let door = Door {
-            place: None,
-            slot,
-            area,
-            queue,
-            board_slot,
-            board,
-        };
-        Ok((door, lane))
+        let (options, shown) = (&self.options, self.shown);
+        let filled = self.readers.len() + self.waiting.len();
+        let open = |session: &mut Session<'_, H>| open_lane(session, options, shown);
+        self.lobby.offer(session, bound, filled, open)
     }
 
     /// Takes in what was given back, and nothing else: for a publisher that waits for it.
@@ -393,27 +315,8 @@ impl<H: Host> Readers<H> {
             reader.collect(held);
         }
         self.sweep(&mut entered, held);
-        let happened = entered.peers_happened();
         self.looks += 1;
-        if happened != self.peers_happened || self.looks >= LOOKS_BETWEEN_COUNTS {
-            self.peers_happened = happened;
-            self.is_untidy = true;
-        }
-        let mut came = Vec::new();
-        let mut at = 0;
-        while let Some(offered) = self.offered.get_mut(at) {
-            match offered.door.queue.reader.pop() {
-                Ok(None) => at += 1,
-                told => {
-                    let door = self.offered.remove(at).map(|offered| offered.door);
-                    came.extend(door.zip(told.ok().flatten()));
-                }
-            }
-        }
-        self.is_untidy |= !came.is_empty();
-        for (door, told) in came {
-            self.greet(&mut entered, door, &told);
-        }
+        self.hear(&mut entered);
         if !self.waiting.is_empty() {
             drop(entered);
             self.take_in(manager, held);
@@ -422,7 +325,7 @@ impl<H: Host> Readers<H> {
                 Err(_) => return,
             };
         }
-        if std::mem::take(&mut self.is_untidy) {
+        if self.looks >= LOOKS_BETWEEN_COUNTS || self.lobby.is_untidy(&mut entered) {
             self.looks = 0;
             self.tidy(&mut entered, bound);
         }
@@ -431,31 +334,38 @@ impl<H: Host> Readers<H> {
         self.copy_latest(held);
     }
 
+    /// Hears those that present themselves.
+    fn hear(&mut self, session: &mut Session<'_, H>) {
+        let mut at = 0;
+        while let Some(door) = self.lobby.guest_mut(at) {
+            match door.queue.reader.pop() {
+                Ok(None) => at += 1,
+                told => self.greet(session, at, told.ok().flatten()),
+            }
+        }
+    }
+
     /// A reader presents itself over a link: with a list or a stream of its own.
-    fn greet(&mut self, session: &mut Session<'_, H>, door: Door, told: &Notification) {
-        let (from, word) = (told.from, told.word);
+    fn greet(&mut self, session: &mut Session<'_, H>, at: usize, told: Option<Notification>) {
+        let Some((door, told)) = self.lobby.guest_mut(at).zip(told) else {
+            return self.lobby.dismiss(at);
+        };
         let mut bytes = [0; GREETING_BYTES];
         let is_read = door.area.read_at(GREETING_OFFSET, &mut bytes).is_ok();
-        let greeting = is_read.then(|| Greeting::read(word, &bytes)).flatten();
+        let greeting = is_read.then(|| Greeting::read(told.word, &bytes)).flatten();
         let Some(greeting) = greeting else {
-            self.misbehaved += u64::from(word != FAREWELL);
-            self.leaving.leave(door.remains(None));
-            return;
+            return match told.word {
+                FAREWELL => self.lobby.dismiss(at),
+                _ => self.lobby.refuse(at),
+            };
         };
-        let newcomer = Newcomer {
+        let admitted = self.lobby.admit(session, at, told.from, &greeting.to());
+        self.waiting.extend(admitted.map(|(place, door)| Newcomer {
+            place,
             door,
-            from,
+            from: told.from,
             greeting,
-        };
-        let led_there = session.led_to(from, &newcomer.to());
-        if led_there == Some(true) {
-            self.waiting.push(newcomer);
-            return;
-        }
-        // It would have us write to somebody else; or its link ended, and another has its place:
-        // then it broke no rule.
-        self.misbehaved += u64::from(led_there == Some(false));
-        self.leaving.leave(newcomer.door.remains(None));
+        }));
     }
 
     /// Takes in those that have presented themselves. Whoever finds a full link, or no room among
@@ -469,8 +379,8 @@ impl<H: Host> Readers<H> {
                 Err(_) => true,
             };
             if told != Ok(None) || is_gone {
-                self.leaving.leave(newcomer.door.remains(None));
-                self.is_untidy = true;
+                self.leaving.leave(newcomer.door.remains());
+                self.lobby.vacate();
                 continue;
             }
             let shown = self.shown.is_some();
@@ -488,6 +398,7 @@ impl<H: Host> Readers<H> {
             }
             self.readers.push(Reader {
                 is_fetched: is_copied || shown,
+                _place: newcomer.place,
                 door: newcomer.door,
                 from: newcomer.from,
                 to,
@@ -514,8 +425,8 @@ impl<H: Host> Readers<H> {
             let reader = self.readers.swap_remove(at);
             self.leaving.leave(reader.remains(!is_gone));
             self.lost += reader.lost;
-            self.misbehaved += u64::from(reader.is_bad);
-            self.is_untidy = true;
+            self.lobby.misbehaved += u64::from(reader.is_bad);
+            self.lobby.vacate();
             let latest = reader.latest.map(|(chunk, _)| chunk);
             latest.into_iter().for_each(|chunk| held.release(chunk));
             for sent in reader.window.sent {
@@ -536,25 +447,10 @@ impl<H: Host> Readers<H> {
 
     /// Takes back lanes whose askers did not present themselves, and offers others.
     fn tidy(&mut self, session: &mut Session<'_, H>, bound: &Bound) {
-        let now_ns = session.host().now_ns();
-        let asked = self
-            .offered
-            .len()
-            .saturating_sub(session.core.offered_under(bound));
-        for offered in self.offered.iter_mut().take(asked) {
-            offered.asked_ns.get_or_insert(now_ns);
+        if self.lobby.begin_tidy(session, bound) {
+            self.hear(session);
+            self.lobby.dismiss_late(session);
         }
-        let leaving = &self.leaving;
-        self.offered.retain(|offered| {
-            let since_ns = offered
-                .asked_ns
-                .map(|asked_ns| now_ns.saturating_sub(asked_ns));
-            let is_late = since_ns.is_some_and(|since_ns| since_ns >= GREETING_NS);
-            if is_late {
-                leaving.leave(offered.door.remains(None));
-            }
-            !is_late
-        });
         if let Err(error) = self.offer(session, bound) {
             tracing::debug!(%error, "no lane for another reader of loaned messages");
         }
@@ -760,4 +656,43 @@ impl<H: Host> Reader<H> {
         }
         self.window.collect(&self.door.board, held);
     }
+}
+
+/// Opens a lane of that publisher, and gives what its reader gets.
+fn open_lane<H: Host>(
+    session: &mut Session<'_, H>,
+    options: &PublisherOptions,
+    shown: Option<u64>,
+) -> Result<(Door, Vec<u8>), OpenError> {
+    let area = session.allocate(DOOR_BYTES)?;
+    let board = session.allocate(board_bytes(options.depth))?;
+    let queue = session.open_queue(DOOR_ENTRIES)?;
+    let slot = match session.open_slot(NewSlot::new(&area).queue(&queue)) {
+        Ok(slot) => slot,
+        Err(error) => {
+            session.close_queue(queue);
+            return Err(error);
+        }
+    };
+    let board_slot = match session.open_slot(NewSlot::new(&board)) {
+        Ok(board_slot) => board_slot,
+        Err(error) => {
+            session.close_slot(slot)?;
+            session.close_queue(queue);
+            return Err(error);
+        }
+    };
+    let whole = |slot: &Slot| {
+        let ticket = slot.fast_ticket(0, slot.length_bytes());
+        ticket.unwrap_or_else(|_| unreachable!("the slot covers itself"))
+    };
+    let lane = Lane::new(whole(&slot), whole(&board_slot), options, shown);
+    let door = Door {
+        slot,
+        area,
+        queue,
+        board_slot,
+        board,
+    };
+    Ok((door, lane.to_bytes()))
 }

@@ -82,7 +82,7 @@ impl<H: Host> Subscriber<H> {
     /// A reader of the lane that is in those bytes.
     fn grow(manager: &Manager<H>, lane: &[u8], left: Wait) -> Result<Self, ConnectError> {
         let lane = Lane::from_bytes(lane).ok_or(ConnectError::Seed {
-            what: "its lane is none",
+            what: "malformed lane descriptor",
         })?;
         let mut entered = manager.enter()?;
         let door = entered.target(&lane.door, left)?;

@@ -5,6 +5,8 @@
 //! gives samples back. It brings a slot of its own, its *list*, to which the publisher writes where
 //! messages lie; or, where it must have copies, a stream.
 
+use hamlyn_host::Destination;
+
 use super::options::{DEPTH_MAX, PublisherOptions, pool_bytes};
 use crate::stream::{SEED_BYTES, StreamSeed};
 use crate::ticket::{TICKET_BYTES, Ticket};
@@ -170,6 +172,14 @@ pub(super) enum Greeting {
 }
 
 impl Greeting {
+    /// Where it comes from, as it says.
+    pub(super) fn to(&self) -> Destination {
+        match self {
+            Self::Views(ticket) => ticket.destination,
+            Self::Copies(seed) => seed.ticket.destination,
+        }
+    }
+
     /// Reads a greeting of that word. What follows is not looked at.
     pub(super) fn read(word: u64, bytes: &[u8; GREETING_BYTES]) -> Option<Self> {
         match word {

@@ -9,12 +9,12 @@ use std::rc::Rc;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 
-use super::buffers::{Buffers, Remote, WORDS};
 use super::wire::{LaneSeed, Status, Word, board_offset, cancellation};
 use crate::drop_list::DropList;
 use crate::error::{ConnectError, SendError};
 use crate::forks::from_forked;
 use crate::item::{Greeted, ItemHeader};
+use crate::lane::buffers::{Buffers, Remote, WORDS};
 use crate::manager::{Arrival, ClassId, Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::peer::PeerLost;
@@ -264,7 +264,7 @@ impl<H: Host> Client<H> {
     /// A client of the lane that is in those bytes.
     fn grow(manager: &Manager<H>, to: &str, seed: &[u8], left: Wait) -> Result<Self, ConnectError> {
         let seed = LaneSeed::from_bytes(seed).ok_or(ConnectError::Seed {
-            what: "its lane is none",
+            what: "malformed lane descriptor",
         })?;
         let mut entered = manager.enter()?;
         let target = entered.target(&seed.requests, left)?;
@@ -493,7 +493,8 @@ impl Calls {
         } else if usize::from(index) >= self.states.len() {
             self.is_dismissed = true;
         } else {
-            let state = match (self.state(index), self.replies.landed(index)) {
+            let landed = self.replies.landed(index).and_then(Word::from_lane);
+            let state = match (self.state(index), landed) {
                 (State::Asked, Some(word)) if word.number == self.number(index) => {
                     State::Replied(word)
                 }
@@ -569,7 +570,7 @@ impl Calls {
         };
         // Before the server can answer.
         self.replies.arm(index);
-        match self.requests.post(session, index, word, request) {
+        match self.requests.post(session, index, word.to_lane(), request) {
             Ok(_) => {}
             Err(SendError::WouldBlock { .. }) => return Ok(None),
             Err(SendError::PeerLost(lost)) => return Err(lost.into()),

@@ -2,24 +2,23 @@
 
 use std::collections::VecDeque;
 
-use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_host::{Host, HostError};
 use hamlyn_ring::area::Area;
 
 use super::ServiceOptions;
-use super::buffers::{Buffers, Remote, WORDS};
 use super::wire::{BOARD_BYTES, LaneSeed, Status, Word, board_offset, cancellation};
-use crate::error::{OpenError, SendError};
+use crate::error::{NotSent, OpenError, SendError};
 
 use crate::item::{Bound, Place};
+use crate::lane::buffers::{Buffers, Remote, WORDS};
+use crate::lobby::{Guest, Lobby};
 use crate::manager::{Arrival, ClassId};
 use crate::message::Target;
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
-use crate::ticket::{TICKET_BYTES, Ticket};
 
 /// What became of a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,8 +35,6 @@ pub enum Answered {
 const CLIENTS: usize = 256;
 /// Lanes that are offered at a time.
 const OFFERED: usize = 4;
-/// How long an asker has to present itself, in nanoseconds.
-const GREETING_NS: u64 = 10_000_000_000;
 
 /// A request, by its lane and the buffer in which it landed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,36 +43,59 @@ pub(super) struct CallId {
     pub(super) index: u16,
 }
 
-struct Lane {
-    /// There once it is offered.
-    place: Option<Place>,
+/// What a lane consists of.
+struct Opened {
     buffers: Buffers,
-    /// When it was seen that a client had asked for it, until that client presents itself.
-    asked_ns: Option<u64>,
     /// What its client cancels: a number for each buffer.
     board: Area,
     board_slot: Slot,
-    client: Option<Remote>,
-    /// The request in each buffer that the application has, or will have.
-    held: Box<[Option<Word>]>,
     /// Buffers in which requests landed before the greeting did.
     early: Vec<(u16, LinkId)>,
+    class: ClassId,
+}
+
+impl Opened {
+    fn name(&self) -> SlotName {
+        self.buffers.name()
+    }
+}
+
+impl Guest for Opened {
+    fn remains(&self) -> Remains {
+        Remains {
+            slots: vec![self.name(), self.board_slot.name()],
+            entries: Some((self.class, usize::from(self.buffers.count()) + WORDS)),
+            ..Remains::default()
+        }
+    }
+}
+
+/// A lane and its client.
+struct Lane {
+    _place: Place,
+    opened: Opened,
+    client: Remote,
+    /// The request in each buffer that the application has, or will have.
+    held: Box<[Option<Word>]>,
     /// Answers that found no room.
     owed: VecDeque<(u16, Word, Vec<u8>)>,
 }
 
 impl Lane {
-    /// What is to be done when it is gone: its client, if it has one, is told.
+    /// What is to be done when it is gone: its client is told.
     fn remains(&self) -> Remains {
         Remains {
-            slots: vec![self.buffers.name(), self.board_slot.name()],
-            last_word: self.client.map(|client| LastWord {
-                target: client.greeting_target(),
+            last_word: Some(LastWord {
+                target: self.client.greeting_target(),
                 metadata: vec![0],
                 word: 0,
             }),
-            ..Remains::default()
+            ..self.opened.remains()
         }
+    }
+
+    fn link(&self) -> LinkId {
+        self.client.target().link()
     }
 }
 
@@ -83,23 +103,15 @@ impl Lane {
 pub(super) struct Lanes {
     options: ServiceOptions,
     class: ClassId,
-    /// By the index of their slot.
+    /// Those that no client has.
+    lobby: Lobby<Opened>,
+    /// Those of clients, by the index of their slot.
     by_slot: Vec<Option<Box<Lane>>>,
-    /// Those that are offered, in the order in which they are given out.
-    offered: VecDeque<SlotName>,
-    count: usize,
+    clients: usize,
     /// Requests that the application has not been given.
     ready: VecDeque<CallId>,
     /// How many lanes owe answers.
     owing: usize,
-    /// Lanes whose askers have not presented themselves.
-    asked: usize,
-    /// There is room to be offered.
-    is_untidy: bool,
-    /// Peers that had come and gone when the lanes were last looked through.
-    peers_happened: u64,
-    /// Clients that lost their lane because they broke the protocol.
-    pub(super) misbehaved: u64,
     leaving: Leaving,
 }
 
@@ -140,17 +152,18 @@ impl Lanes {
         Ok(Self {
             options,
             class: session.core.register_queued(0)?,
+            lobby: Lobby::new(clients, OFFERED, session.leaving.clone()),
             by_slot: Vec::new(),
-            offered: VecDeque::new(),
-            count: 0,
+            clients: 0,
             ready: VecDeque::new(),
             owing: 0,
-            asked: 0,
-            is_untidy: false,
-            peers_happened: 0,
-            misbehaved: 0,
             leaving: session.leaving.clone(),
         })
+    }
+
+    /// Clients that lost their lane because they broke the protocol.
+    pub(super) fn misbehaved(&self) -> u64 {
+        self.lobby.misbehaved
     }
 
     pub(super) fn class(&self) -> ClassId {
@@ -159,13 +172,13 @@ impl Lanes {
 
     fn lane(&self, name: SlotName) -> Option<&Lane> {
         let lane = self.by_slot.get(usize::from(name.index()))?.as_deref();
-        lane.filter(|lane| lane.buffers.name() == name)
+        lane.filter(|lane| lane.opened.name() == name)
     }
 
     fn lane_mut(&mut self, name: SlotName) -> Option<&mut Lane> {
         let lane = self.by_slot.get_mut(usize::from(name.index()))?;
         lane.as_deref_mut()
-            .filter(|lane| lane.buffers.name() == name)
+            .filter(|lane| lane.opened.name() == name)
     }
 
     /// Opens lanes until enough are offered, as far as there may be more.
@@ -174,95 +187,12 @@ impl Lanes {
         session: &mut Session<'_, H>,
         bound: &Bound,
     ) -> Result<(), OpenError> {
-        let most = self.options.clients;
-        while self.offered.len() < OFFERED && self.count < usize::from(most) {
-            let seed = match self.open_lane(session) {
-                Ok(seed) => seed,
-                Err(error) => {
-                    session.core.run_short(bound);
-                    return Err(error);
-                }
-            };
-            let name = seed.requests.slot;
-            let place = match session.core.offer_place(bound, most, &seed.to_bytes()) {
-                Ok(place) => place,
-                Err(error) => {
-                    self.close(session, name);
-                    // The room of this lane is not worth another try before the next look.
-                    self.is_untidy = false;
-                    return Err(error);
-                }
-            };
-            if let Some(lane) = self.lane_mut(name) {
-                lane.place = Some(place);
-            }
-            self.offered.push_back(name);
-        }
-        Ok(())
+        let (options, class) = (&self.options, self.class);
+        let open = |session: &mut Session<'_, H>| open_lane(session, class, options);
+        self.lobby.offer(session, bound, self.clients, open)
     }
 
-    fn open_lane<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<LaneSeed, OpenError> {
-        let outstanding = self.options.outstanding;
-        let entries = usize::from(outstanding) + WORDS;
-        session.core.reserve(self.class, entries)?;
-        let opened = self.open_reserved(session);
-        if opened.is_err() {
-            session.core.unreserve(self.class, entries);
-        }
-        opened
-    }
-
-    fn open_reserved<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-    ) -> Result<LaneSeed, OpenError> {
-        let ServiceOptions {
-            outstanding,
-            request_bytes,
-            reply_bytes,
-            ..
-        } = self.options;
-        let board = session.allocate(u64::from(outstanding) * BOARD_BYTES)?;
-        let board_slot = session.open_slot(NewSlot::new(&board))?;
-        let opened = Buffers::open(session, self.class, outstanding, request_bytes);
-        let mut buffers = match opened {
-            Ok(buffers) => buffers,
-            Err(error) => {
-                session.close_slot(board_slot)?;
-                return Err(error);
-            }
-        };
-        for index in 0..outstanding {
-            buffers.arm(index);
-        }
-        let board_ticket = board_slot.fast_ticket(0, board_slot.length_bytes());
-        let seed = LaneSeed {
-            requests: buffers.ticket(),
-            board: board_ticket.unwrap_or_else(|_| unreachable!("the slot covers itself")),
-            outstanding,
-            request_bytes,
-            reply_bytes,
-        };
-        let index = usize::from(buffers.name().index());
-        if self.by_slot.len() <= index {
-            self.by_slot.resize_with(index + 1, || None);
-        }
-        self.by_slot[index] = Some(Box::new(Lane {
-            place: None,
-            buffers,
-            asked_ns: None,
-            board,
-            board_slot,
-            client: None,
-            held: vec![None; usize::from(outstanding)].into(),
-            early: Vec::new(),
-            owed: VecDeque::new(),
-        }));
-        self.count += 1;
-        Ok(seed)
-    }
-
-    /// Closes a lane and says the last word to its client, if it has one.
+    /// Closes a lane and says the last word to its client.
     pub(super) fn close<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
         if self.lane(name).is_none() {
             return;
@@ -270,91 +200,90 @@ impl Lanes {
         let Some(lane) = self.by_slot[usize::from(name.index())].take() else {
             return;
         };
-        self.offered.retain(|&offered| offered != name);
         self.ready.retain(|call_id| call_id.lane != name);
         self.owing -= usize::from(!lane.owed.is_empty());
-        self.asked -= usize::from(lane.asked_ns.is_some());
-        self.count -= 1;
-        self.is_untidy = true;
+        self.clients -= 1;
+        self.lobby.vacate();
         self.leaving.leave(lane.remains());
-        let entries = lane.held.len() + WORDS;
         drop(lane);
         session.core.reap();
-        session.core.unreserve(self.class, entries);
-    }
-
-    fn names(&self) -> Vec<SlotName> {
-        let lanes = self.by_slot.iter().flatten();
-        lanes.map(|lane| lane.buffers.name()).collect()
     }
 
     /// Takes a message to a lane in.
     pub(super) fn take<H: Host>(&mut self, session: &mut Session<'_, H>, arrival: Arrival) {
         let (name, index) = (arrival.slot, arrival.metadata_index);
-        let Some(lane) = self.lane_mut(name) else {
-            // Of one that was closed.
+        let outstanding = self.options.outstanding;
+        let Some(lane) = self.lane(name) else {
+            // Or of one that was closed.
+            if let Some(at) = self.lobby.position(|guest| guest.name() == name) {
+                self.take_early(session, at, index, arrival.from);
+            }
             return;
         };
-        if usize::from(index) >= lane.held.len() {
-            let is_greeting = usize::from(index) == lane.held.len();
-            let is_own = |client: Remote| client.target().link() == arrival.from;
-            match lane.client {
-                None if is_greeting => self.greet(session, name, arrival.from),
-                // It says good-bye, perhaps before it was heard to come.
-                None => self.close(session, name),
-                Some(client) if !is_greeting && is_own(client) => self.close(session, name),
-                Some(_) => self.misbehave(session, name),
-            }
-            return;
+        if lane.link() != arrival.from || index == outstanding {
+            // Somebody else has its keys: none of ours. Or it greets again.
+            self.misbehave(session, name);
+        } else if index > outstanding {
+            self.close(session, name);
+        } else {
+            self.accept(session, CallId { lane: name, index });
         }
-        match lane.client {
-            None => lane.early.push((index, arrival.from)),
-            Some(client) if client.target().link() == arrival.from => {
-                self.accept(session, CallId { lane: name, index });
-            }
-            // Somebody else has its keys: none of ours.
-            Some(_) => self.misbehave(session, name),
+    }
+
+    /// Takes in a message to a lane that no client has.
+    fn take_early<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        at: usize,
+        index: u16,
+        from: LinkId,
+    ) {
+        let outstanding = self.options.outstanding;
+        if index == outstanding {
+            self.greet(session, at, from);
+        } else if index > outstanding {
+            // It says good-bye before it was heard to come.
+            self.lobby.dismiss(at);
+        } else if let Some(guest) = self.lobby.guest_mut(at) {
+            guest.early.push((index, from));
         }
     }
 
     /// A client presents itself: with a ticket of its own, over the link by which this came.
-    fn greet<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName, from: LinkId) {
-        let mut words = [0; USER_METADATA_BYTES];
-        let (outstanding, reply_bytes) = (self.options.outstanding, self.options.reply_bytes);
-        let Some(lane) = self.lane_mut(name) else {
-            return;
-        };
-        let length = lane.buffers.greeting(&mut words);
-        let ticket = words[..length].get(..TICKET_BYTES);
-        let ticket = ticket.and_then(|bytes| Ticket::of_slot(bytes).ok());
-        let Some(ticket) = ticket else {
-            return self.misbehave(session, name);
-        };
-        match session.led_to(from, &ticket.destination) {
-            Some(true) => {}
-            Some(false) => return self.misbehave(session, name),
-            // Its link ended, and another has its place: the client is gone, and broke no rule.
-            None => return self.close(session, name),
-        }
-        let Some(lane) = self.lane_mut(name) else {
+    fn greet<H: Host>(&mut self, session: &mut Session<'_, H>, at: usize, from: LinkId) {
+        let Some(guest) = self.lobby.guest_mut(at) else {
             return;
         };
         // Requests that came over another link are not this client's.
-        if lane.early.iter().any(|&(_, by)| by != from) {
-            return self.misbehave(session, name);
-        }
-        lane.client = Some(Remote::new(
-            Target::new(from, ticket),
+        let is_alone = guest.early.iter().all(|&(_, by)| by == from);
+        let Some(ticket) = guest.buffers.greeting().filter(|_| is_alone) else {
+            return self.lobby.refuse(at);
+        };
+        let admitted = self.lobby.admit(session, at, from, &ticket.destination);
+        let Some((place, mut opened)) = admitted else {
+            return;
+        };
+        let ServiceOptions {
             outstanding,
             reply_bytes,
-        ));
-        let was_asked = lane.asked_ns.take().is_some();
-        let early = std::mem::take(&mut lane.early);
-        self.asked -= usize::from(was_asked);
-        self.is_untidy = true;
-        self.offered.retain(|&offered| offered != name);
+            ..
+        } = self.options;
+        let early = std::mem::take(&mut opened.early);
+        let lane = opened.name();
+        let slot = usize::from(lane.index());
+        if self.by_slot.len() <= slot {
+            self.by_slot.resize_with(slot + 1, || None);
+        }
+        self.by_slot[slot] = Some(Box::new(Lane {
+            _place: place,
+            opened,
+            client: Remote::new(Target::new(from, ticket), outstanding, reply_bytes),
+            held: vec![None; usize::from(outstanding)].into(),
+            owed: VecDeque::new(),
+        }));
+        self.clients += 1;
         for (index, _) in early {
-            self.accept(session, CallId { lane: name, index });
+            self.accept(session, CallId { lane, index });
         }
     }
 
@@ -366,7 +295,8 @@ impl Lanes {
         if lane.owed.iter().any(|&(index, ..)| index == call_id.index) {
             return self.misbehave(session, call_id.lane);
         }
-        let Some(word) = lane.buffers.landed(call_id.index) else {
+        let landed = lane.opened.buffers.landed(call_id.index);
+        let Some(word) = landed.and_then(Word::from_lane) else {
             return self.misbehave(session, call_id.lane);
         };
         lane.held[usize::from(call_id.index)] = Some(word);
@@ -379,7 +309,7 @@ impl Lanes {
 
     fn misbehave<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
         tracing::debug!(lane = ?name, "a client breaks the service protocol");
-        self.misbehaved += 1;
+        self.lobby.misbehaved += 1;
         self.close(session, name);
     }
 
@@ -411,20 +341,19 @@ impl Lanes {
     pub(super) fn request(&self, call_id: CallId) -> Option<&[u8]> {
         let word = self.word(call_id)?;
         let lane = self.lane(call_id.lane)?;
-        lane.buffers.view(call_id.index, word.length_bytes)
+        lane.opened.buffers.view(call_id.index, word.length_bytes)
     }
 
     /// The link to the client of a lane.
     pub(super) fn link(&self, name: SlotName) -> Option<LinkId> {
-        Some(self.lane(name)?.client?.target().link())
+        Some(self.lane(name)?.link())
     }
 
     /// The lanes of the client over that link.
     pub(super) fn lanes_over(&self, link: LinkId) -> Vec<SlotName> {
-        let names = self.names().into_iter();
-        names
-            .filter(|&name| self.link(name) == Some(link))
-            .collect()
+        let lanes = self.by_slot.iter().flatten();
+        let of_link = lanes.filter(|lane| lane.link() == link);
+        of_link.map(|lane| lane.opened.name()).collect()
     }
 
     /// Whether its client has given a call up.
@@ -432,7 +361,7 @@ impl Lanes {
         let (Some(lane), Some(number)) = (self.lane(call_id.lane), self.number(call_id)) else {
             return false;
         };
-        lane.board.load_u64(board_offset(call_id.index)) == Ok(cancellation(number))
+        lane.opened.board.load_u64(board_offset(call_id.index)) == Ok(cancellation(number))
     }
 
     /// Answers a request. Its client owns the buffer again from now on.
@@ -448,11 +377,11 @@ impl Lanes {
             return Ok(Answered::ClientGone);
         };
         let held = lane.held.get_mut(usize::from(call_id.index));
-        let (Some(word), Some(client)) = (held.and_then(Option::take), lane.client) else {
+        let Some(word) = held.and_then(Option::take) else {
             return Ok(Answered::ClientGone);
         };
         // Before the client can know of it: it may ask again at once.
-        lane.buffers.arm(call_id.index);
+        lane.opened.buffers.arm(call_id.index);
         let (status, data) = match is_cancelled {
             true => (Status::Cancelled, &[][..]),
             false => (status, data),
@@ -463,7 +392,10 @@ impl Lanes {
             ..word
         };
         if lane.owed.is_empty() {
-            match client.post(session, call_id.index, word, data) {
+            match lane
+                .client
+                .post(session, call_id.index, word.to_lane(), data)
+            {
                 Ok(_) => {}
                 Err(SendError::WouldBlock { .. }) => {
                     lane.owed.push_back((call_id.index, word, data.to_vec()));
@@ -487,15 +419,19 @@ impl Lanes {
             return;
         }
         for lane in self.by_slot.iter_mut().flatten() {
-            let (Some(client), false) = (lane.client, lane.owed.is_empty()) else {
+            if lane.owed.is_empty() {
                 continue;
-            };
-            while let Some((index, word, data)) = lane.owed.front() {
-                let sent = client.post(session, *index, *word, data);
-                if let Err(SendError::WouldBlock { .. }) = sent {
+            }
+            while let Some((index, word, data)) = lane.owed.pop_front() {
+                let given = lane.client.give(session, index, word.to_lane(), data);
+                if let Err(NotSent {
+                    error: SendError::WouldBlock { .. },
+                    data,
+                }) = given
+                {
+                    lane.owed.push_front((index, word, data));
                     break;
                 }
-                lane.owed.pop_front();
             }
             self.owing -= usize::from(lane.owed.is_empty());
         }
@@ -503,57 +439,85 @@ impl Lanes {
 
     /// Whether [`Lanes::tidy`] has more to do than to look who asked and did not come.
     pub(super) fn is_untidy<H: Host>(&self, session: &mut Session<'_, H>) -> bool {
-        self.is_untidy || session.peers_happened() != self.peers_happened
+        self.lobby.is_untidy(session)
     }
 
     /// Closes the lanes of clients that are gone, and takes back those whose askers did not present
     /// themselves in time.
     pub(super) fn tidy<H: Host>(&mut self, session: &mut Session<'_, H>, bound: &Bound) {
-        let was_untidy = std::mem::take(&mut self.is_untidy);
-        let happened = session.peers_happened();
-        if std::mem::replace(&mut self.peers_happened, happened) != happened || was_untidy {
-            for name in self.names() {
-                let link = self.link(name);
-                if link.is_some_and(|link| session.link_end(link).is_some()) {
-                    self.close(session, name);
-                }
-            }
-        }
-        let now_ns = session.host().now_ns();
-        let left = session.core.offered_under(bound);
-        for _ in left..self.offered.len() {
-            let Some(name) = self.offered.pop_front() else {
-                break;
-            };
-            if let Some(lane) = self.lane_mut(name) {
-                lane.asked_ns = Some(now_ns);
-                self.asked += 1;
-            }
-        }
-        let asked = match self.asked {
-            0 => Vec::new(),
-            _ => {
-                // Greetings that have come count, however long nobody looked. At most so many: a
-                // flood ends.
-                let most = self.count * (usize::from(self.options.outstanding) + WORDS);
-                for _ in 0..=most {
-                    let Some(arrival) = session.core.next_arrival(self.class) else {
-                        break;
-                    };
-                    self.take(session, arrival);
-                }
-                self.names()
-            }
-        };
-        for name in asked {
-            let asked_ns = self.lane(name).and_then(|lane| lane.asked_ns);
-            if asked_ns.is_some_and(|asked_ns| now_ns.saturating_sub(asked_ns) > GREETING_NS) {
+        if self.lobby.is_untidy(session) {
+            let lanes = self.by_slot.iter().flatten();
+            let gone = lanes.filter(|lane| session.link_end(lane.link()).is_some());
+            let gone: Vec<_> = gone.map(|lane| lane.opened.name()).collect();
+            for name in gone {
                 self.close(session, name);
             }
+        }
+        if self.lobby.begin_tidy(session, bound) {
+            // At most so many: a flood ends.
+            let lanes = usize::from(self.options.clients);
+            for _ in 0..=lanes * (usize::from(self.options.outstanding) + WORDS) {
+                let Some(arrival) = session.core.next_arrival(self.class) else {
+                    break;
+                };
+                self.take(session, arrival);
+            }
+            self.lobby.dismiss_late(session);
         }
         // Those who are connected are served all the same; the next look tries again.
         if let Err(error) = self.offer(session, bound) {
             tracing::debug!(%error, "no lane for another client");
         }
     }
+}
+
+/// Opens a lane of that service, and gives what its client gets.
+fn open_lane<H: Host>(
+    session: &mut Session<'_, H>,
+    class: ClassId,
+    options: &ServiceOptions,
+) -> Result<(Opened, Vec<u8>), OpenError> {
+    let outstanding = options.outstanding;
+    let entries = usize::from(outstanding) + WORDS;
+    session.core.reserve(class, entries)?;
+    let opened = open_reserved(session, class, options);
+    let opened = opened.inspect_err(|_| session.core.unreserve(class, entries))?;
+    let board_ticket = opened
+        .board_slot
+        .fast_ticket(0, opened.board_slot.length_bytes());
+    let seed = LaneSeed {
+        requests: opened.buffers.ticket(),
+        board: board_ticket.unwrap_or_else(|_| unreachable!("the slot covers itself")),
+        outstanding,
+        request_bytes: options.request_bytes,
+        reply_bytes: options.reply_bytes,
+    };
+    Ok((opened, seed.to_bytes().to_vec()))
+}
+
+fn open_reserved<H: Host>(
+    session: &mut Session<'_, H>,
+    class: ClassId,
+    options: &ServiceOptions,
+) -> Result<Opened, OpenError> {
+    let outstanding = options.outstanding;
+    let board = session.allocate(u64::from(outstanding) * BOARD_BYTES)?;
+    let board_slot = session.open_slot(NewSlot::new(&board))?;
+    let mut buffers = match Buffers::open(session, class, outstanding, options.request_bytes) {
+        Ok(buffers) => buffers,
+        Err(error) => {
+            session.close_slot(board_slot)?;
+            return Err(error);
+        }
+    };
+    for index in 0..outstanding {
+        buffers.arm(index);
+    }
+    Ok(Opened {
+        buffers,
+        board,
+        board_slot,
+        early: Vec::new(),
+        class,
+    })
 }

@@ -14,11 +14,8 @@
 //! than the service's own gets a lane as long as it has less than twice of what it leaves to
 //! others, and so ends with two thirds; all programs of another user, or of another host, together
 //! end with one half. Whoever asks in vain is told whether all lanes are taken or its share is. Who
-//! may ask says the access list; [`Service::dismiss`] takes all lanes of a client away. Long
-//! replies to clients that take nothing share eight send buffers of the manager; while all are in
-//! use, other long replies wait.
+//! may ask says the access list; [`Service::dismiss`] takes all lanes of a client away.
 
-mod buffers;
 mod client;
 mod lanes;
 mod server;

@@ -230,7 +230,7 @@ impl<H: Host> Service<H> {
 
     /// Clients that lost their lane because they broke the protocol.
     pub fn misbehaved(&self) -> u64 {
-        self.lanes.misbehaved
+        self.lanes.misbehaved()
     }
 
     /// Whether a call that was put off is of this service, and its client is there.

@@ -1,18 +1,17 @@
 //! What clients and servers of a service say to each other. What is read here comes from a peer
 //! that is not trusted: any bytes give a value or nothing.
 
+use crate::lane;
 use crate::ticket::{TICKET_BYTES, Ticket};
 
 /// Bytes of a lane as it travels.
 pub(super) const LANE_BYTES: usize = 2 * TICKET_BYTES + 12;
 /// Most bytes of a request or a reply.
-pub const MESSAGE_BYTES_MAX: u32 = 1 << 27;
+pub const MESSAGE_BYTES_MAX: u32 = lane::BUFFER_BYTES_MAX;
 /// Most calls that a client may have outstanding.
-pub const OUTSTANDING_MAX: u16 = 4096;
-/// Bits of a word that hold a length.
-const LENGTH_BITS: u32 = 28;
-
-const _: () = assert!(MESSAGE_BYTES_MAX < 1 << LENGTH_BITS);
+pub const OUTSTANDING_MAX: u16 = lane::BUFFERS_MAX;
+/// Bits of a lane's tag that hold a status.
+const STATUS_BITS: u32 = 4;
 
 /// Bytes of an entry of the board, where a client gives calls up.
 pub(super) const BOARD_BYTES: u64 = size_of::<u64>() as u64;
@@ -48,26 +47,28 @@ pub(super) struct Word {
 }
 
 impl Word {
-    pub(super) fn to_bits(self) -> u64 {
+    pub(super) fn to_lane(self) -> lane::wire::Word {
         let status = match self.status {
             Status::Answered => 0,
             Status::Dropped => 1,
             Status::Cancelled => 2,
         };
-        u64::from(self.number) << 32 | status << LENGTH_BITS | u64::from(self.length_bytes)
+        lane::wire::Word {
+            tag: u64::from(self.number) << STATUS_BITS | status,
+            length_bytes: self.length_bytes,
+        }
     }
 
-    pub(super) fn from_bits(bits: u64) -> Option<Self> {
-        let low = bits as u32;
+    pub(super) fn from_lane(word: lane::wire::Word) -> Option<Self> {
         Some(Self {
-            number: (bits >> 32) as u32,
-            status: match low >> LENGTH_BITS {
+            number: (word.tag >> STATUS_BITS) as u32,
+            status: match word.tag & ((1 << STATUS_BITS) - 1) {
                 0 => Status::Answered,
                 1 => Status::Dropped,
                 2 => Status::Cancelled,
                 _ => return None,
             },
-            length_bytes: low & ((1 << LENGTH_BITS) - 1),
+            length_bytes: word.length_bytes,
         })
     }
 }

@@ -5,7 +5,7 @@ use hamlyn_engine::terminus::{Completion, SendHandle, TerminusId};
 use hamlyn_host::{Host, HostError};
 
 use super::Session;
-use crate::error::SendError;
+use crate::error::{NotSent, SendError};
 use crate::interface::TransmitterOf;
 use crate::interface::ports::to_handler;
 use crate::message::Sending;
@@ -122,6 +122,37 @@ impl<H: Host> Session<'_, H> {
             Some(sent_bytes) => SendError::Cut { peer, sent_bytes },
             None => SendError::WouldBlock { peer },
         })
+    }
+
+    /// Gives the interface a message to send ([`Interface::try_send_owned`]), over the manager's
+    /// terminus. Blocks, for as long as `wait` says, only while as much waits for that destination
+    /// as may; then an error gives the bytes back.
+    ///
+    /// [`Interface::try_send_owned`]: crate::Interface::try_send_owned
+    pub fn send_owned(
+        &mut self,
+        target: &Target,
+        message: &Message<'_>,
+        data: Vec<u8>,
+        wait: Wait,
+    ) -> Result<SendHandle, NotSent> {
+        let terminus = self.core.terminus();
+        let mut kept = data;
+        let sent = self.wait_for(wait, |session| {
+            let data = std::mem::take(&mut kept);
+            let not_sent = match session.try_send_owned(terminus, target, message, data) {
+                Ok(handle) => return Ok(Some(handle)),
+                Err(not_sent) => not_sent,
+            };
+            kept = not_sent.data;
+            match not_sent.error {
+                SendError::WouldBlock { .. } => Ok(None),
+                error => Err(error),
+            }
+        });
+        let peer = target.ticket().destination;
+        let sent = sent.and_then(|sent| sent.ok_or(SendError::WouldBlock { peer }));
+        sent.map_err(|error| NotSent { error, data: kept })
     }
 
     /// Sends a message that the fast path did not take. Nothing if the time was over before all of

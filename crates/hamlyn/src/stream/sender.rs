@@ -509,7 +509,8 @@ impl Sender {
         }
         // The rest of a record in several pieces must not find that there is no room for it.
         if left == Wait::Poll {
-            return self.stage(session, Kind::Whole, data);
+            self.stage(Kind::Whole, data);
+            return self.push_staged(session);
         }
         let record_at = self.account.next;
         for (index, part) in data.chunks(self.piece_bytes).enumerate() {
@@ -522,7 +523,8 @@ impl Sender {
             match sent {
                 Err(SendError::WouldBlock { .. }) if index > 0 => {
                     // What the receiver has of it is not in vain: the rest goes later.
-                    return self.stage(session, Kind::Next, &data[index * self.piece_bytes..]);
+                    self.stage(Kind::Next, &data[index * self.piece_bytes..]);
+                    return self.push_staged(session);
                 }
                 Err(error) => {
                     self.is_over |= index > 0;
@@ -562,7 +564,8 @@ impl Sender {
         } else if sending.sent_bytes().is_some() {
             self.keep_cut(sending, metadata, data);
         } else if wait == Wait::Poll && data.len() > DIRECT_BYTES_MAX && !self.is_staging() {
-            return self.stage(session, kind, data);
+            self.stage(kind, data);
+            return self.push_staged(session);
         } else {
             return Err(self.would_block());
         }

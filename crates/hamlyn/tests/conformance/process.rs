@@ -15,6 +15,7 @@ mod gathering;
 mod groups;
 mod harm;
 mod independence;
+mod lanes;
 mod loans;
 mod low_level;
 mod managers;

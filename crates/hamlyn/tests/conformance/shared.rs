@@ -16,6 +16,7 @@ mod fences;
 mod gathering;
 mod groups;
 mod harm;
+mod lanes;
 mod loans;
 mod low_level;
 mod managers;

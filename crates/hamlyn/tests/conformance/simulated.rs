@@ -13,6 +13,7 @@ mod gathering;
 mod groups;
 mod harm;
 mod independence;
+mod lanes;
 mod loans;
 mod low_level;
 mod managers;

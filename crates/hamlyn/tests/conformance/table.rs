@@ -118,6 +118,10 @@ macro_rules! everything {
             ports::handlers_answer_while_their_message_lies_in_place
             ports::a_mailbox_takes_messages_of_many_senders
             ports::a_mailbox_that_is_dropped_or_revoked_refuses
+            lanes::a_lane_takes_messages_of_all_lengths
+            lanes::what_a_lane_has_no_credit_for_comes_back
+            lanes::a_hostile_sender_ends_its_own_lane_only
+            lanes::a_shared_lane_takes_messages_of_several_up_to_their_shares
             groups::one_notification_for_all_members
             groups::members_are_divided_among_delegates
             groups::a_barrier_has_no_bytes

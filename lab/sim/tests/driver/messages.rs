@@ -222,7 +222,7 @@ impl Driver {
         }
         let id = self.termini[number].id;
         let link = draft.message.link;
-        let way = self.random.below(4);
+        let way = self.random.below(6);
         if way == 0
             && let Some(short) = draft.short()
         {
@@ -239,8 +239,18 @@ impl Driver {
                 .post_gather(id, message, metadata, &pieces, &mut self.wires)
         } else {
             let (message, metadata) = (&draft.message, &draft.metadata);
-            self.transmitter
-                .post(id, message, metadata, &draft.data, &mut self.wires)
+            let (transmitter, wires) = (&mut self.transmitter, &mut self.wires);
+            match way {
+                4 => transmitter.post_copied(id, message, metadata, &draft.data, wires),
+                5 => {
+                    let mut data = draft.data.clone();
+                    let posted = transmitter.post_owned(id, message, metadata, &mut data, wires);
+                    let is_kept = posted.is_ok_and(|posted| !posted.sent);
+                    assert_eq!(data.is_empty(), is_kept || draft.data.is_empty());
+                    posted
+                }
+                _ => transmitter.post(id, message, metadata, &draft.data, wires),
+            }
         };
         self.note_posted(number, posted, &draft)
     }

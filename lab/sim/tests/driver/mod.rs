@@ -167,6 +167,7 @@ impl Driver {
             let options = TerminusOptions {
                 queue_entries,
                 priority: 1 + random.below(3) as u8,
+                ..TerminusOptions::default()
             };
             let id = transmitter.open_terminus(options).unwrap();
             let area = VecArea::from_bytes(noise(&mut random, SEND_AREA_BYTES));

@@ -85,19 +85,13 @@ impl Sender {
     /// Leaves what is to be done when this is gone, once.
     pub(super) fn leave(&mut self, last_word: Option<LastWord>) {
         if let Some(leaving) = self.leaving.take() {
+            // The rest of what is staged is given up.
+            self.staged = None;
             leaving.leave(Remains {
-                pool: None,
-                completions: None,
-                item: None,
-                initiator: None,
                 slots: vec![self.slot.name()],
-                port: None,
                 queue: Some(self.queue.id()),
-                class: None,
-                place: None,
-                // What is still queued of a staged record goes; the rest is given up.
-                area: self.staged.take().map(|staged| staged.tag),
                 last_word,
+                ..Remains::default()
             });
         }
     }

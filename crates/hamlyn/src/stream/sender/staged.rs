@@ -1,7 +1,8 @@
 //! What a sender has copied because its program would not wait.
 
-use hamlyn_engine::terminus::{SendHandle, SendTag};
-use hamlyn_ring::area::Area;
+use std::collections::VecDeque;
+
+use hamlyn_engine::terminus::SendHandle;
 
 use crate::message::{Sending, Target};
 use crate::stream::wire::Kind;
@@ -19,19 +20,17 @@ pub(super) struct Cut {
 /// A record, or a pack of them, that was copied because its sender would not wait.
 #[derive(Debug)]
 pub(super) struct Staged {
-    /// Kept as long as the interface pulls from it.
-    pub(super) _area: Area,
-    pub(super) tag: SendTag,
-    /// What a piece that holds all of it is; [`Kind::Next`] if its beginning is sent already.
+    /// Those that are not queued.
+    pub(super) pieces: VecDeque<Vec<u8>>,
+    /// What the next piece is, and the length that it tells.
     pub(super) kind: Kind,
-    pub(super) length_bytes: usize,
-    pub(super) sent_bytes: usize,
+    pub(super) told_bytes: usize,
     pub(super) last: Option<SendHandle>,
 }
 
 impl Staged {
     /// Whether nothing of it is still to be queued.
     pub(super) fn is_all_queued(&self) -> bool {
-        self.sent_bytes == self.length_bytes
+        self.pieces.is_empty()
     }
 }

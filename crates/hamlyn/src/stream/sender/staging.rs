@@ -1,45 +1,34 @@
 //! What is copied because its sender would not wait, records and packs of them, and goes as the
 //! link has room.
 
-use hamlyn_engine::terminus::{Completion, GatherPiece};
+use hamlyn_engine::terminus::Completion;
 use hamlyn_host::Host;
 
 use super::Sender;
 use super::staged::{Cut, Staged};
-use crate::error::SendError;
-use crate::message::Message;
-use crate::message::Sending;
+use crate::error::{NotSent, SendError};
+use crate::message::{Message, Sending};
 use crate::session::Session;
 use crate::stream::wire::{Kind, piece_word};
 use crate::wait::Waiting;
 
 impl Sender {
-    /// Copies a record or a pack, which is one piece, so that it can go as the link has room.
-    pub(super) fn stage<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        kind: Kind,
-        data: &[u8],
-    ) -> Result<(), SendError> {
+    /// Copies a record or a pack, which is one piece, so that it can go as the link has room. Of a
+    /// record whose beginning is sent already, [`Kind::Next`] is the rest.
+    pub(super) fn stage(&mut self, kind: Kind, data: &[u8]) {
         if kind != Kind::Next {
             self.record_at = self.account.next;
         }
-        session.core.sweep_areas();
-        let terminus = session.core.terminus();
-        let area = session.allocate(data.len() as u64)?;
-        area.write_at(0, data).map_err(|_| SendError::Finished)?;
-        let tag = session
-            .bind_area(terminus, &area, 0..data.len() as u64)
-            .map_err(|_| self.would_block())?;
+        let is_one_piece = data.len() <= self.piece_bytes;
         self.staged = Some(Staged {
-            _area: area,
-            tag,
-            kind,
-            length_bytes: data.len(),
-            sent_bytes: 0,
+            pieces: data.chunks(self.piece_bytes).map(Vec::from).collect(),
+            kind: match kind {
+                Kind::Whole if !is_one_piece => Kind::First,
+                kind => kind,
+            },
+            told_bytes: data.len(),
             last: None,
         });
-        self.push_staged(session)
     }
 
     /// Queues as much of a staged record as the terminus takes.
@@ -56,8 +45,8 @@ impl Sender {
             }
             self.cut = None;
         }
-        while let Some(staged) = &self.staged {
-            if staged.is_all_queued() {
+        while let Some(staged) = &mut self.staged {
+            let Some(piece) = staged.pieces.pop_front() else {
                 if let Some(last) = staged.last
                     && matches!(session.completion(last), Ok(Completion::Pending))
                 {
@@ -65,34 +54,29 @@ impl Sender {
                 }
                 self.drop_staged(session);
                 return Ok(());
-            }
-            let left = staged.length_bytes - staged.sent_bytes;
-            let length = left.min(self.piece_bytes);
-            let (kind, said) = if staged.sent_bytes > 0 || staged.kind == Kind::Next {
-                (Kind::Next, length)
-            } else if staged.length_bytes <= self.piece_bytes {
-                (staged.kind, length)
-            } else {
-                (Kind::First, staged.length_bytes)
             };
-            let piece = GatherPiece {
-                tag: staged.tag,
-                offset: staged.sent_bytes as u64,
-                length_bytes: length as u64,
+            let told_bytes = match staged.kind {
+                Kind::Next => piece.len(),
+                _ => staged.told_bytes,
             };
-            let metadata = piece_word(kind, said as u32).to_le_bytes();
-            let offset = self.next_offset();
+            let metadata = piece_word(staged.kind, told_bytes as u32).to_le_bytes();
+            let offset = u64::from(self.account.next_index) * self.piece_bytes as u64;
             let message = Message::new(&[]).at(offset).metadata(&metadata);
-            match session.send_gather(terminus, &self.target, &message, &[piece]) {
+            match session
+                .core
+                .interface
+                .try_send_owned(terminus, &self.target, &message, piece)
+            {
                 Ok(handle) => {
+                    staged.last = Some(handle);
+                    staged.kind = Kind::Next;
                     self.filled();
-                    if let Some(staged) = &mut self.staged {
-                        staged.sent_bytes += length;
-                        staged.last = Some(handle);
-                    }
                 }
-                Err(SendError::WouldBlock { .. }) => return Ok(()),
-                Err(error) => {
+                Err(NotSent { error, data }) => {
+                    staged.pieces.push_front(data);
+                    if let SendError::WouldBlock { .. } = error {
+                        return Ok(());
+                    }
                     self.is_over = true;
                     return Err(error);
                 }
@@ -121,7 +105,6 @@ impl Sender {
                 .last
                 .is_none_or(|last| !matches!(session.completion(last), Ok(Completion::Pending)))
         {
-            session.core.retire_area(staged.tag);
             self.staged = None;
         }
     }

@@ -3,24 +3,25 @@
 //! greeting, and a good-bye.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
+use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::packet::SlotName;
-use hamlyn_engine::terminus::{GatherPiece, SendHandle};
+use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
 use hamlyn_ring::area::HandoverReader;
 
 use super::wire::Word;
-use crate::error::{OpenError, SendError};
+use crate::error::{NotSent, OpenError, SendError};
 
 use crate::arrival::ClassId;
 use crate::message::{Message, Target};
 use crate::one_shot::OneShotSlot;
 use crate::session::Session;
 use crate::slot::NewSlot;
-use crate::ticket::Ticket;
+use crate::ticket::{TICKET_BYTES, Ticket};
 use crate::wait::Wait;
 
 /// Entries for words.
-pub(super) const WORDS: usize = 2;
+pub(crate) const WORDS: usize = 2;
 /// Bytes of the smallest piece.
 const PIECE_BYTES_MIN: u32 = 64;
 
@@ -35,7 +36,7 @@ fn piece_bytes(length_bytes: u32) -> u32 {
 
 /// The receiving side.
 #[derive(Debug)]
-pub(super) struct Buffers {
+pub(crate) struct Buffers {
     opened: OneShotSlot,
     reader: HandoverReader,
     count: u16,
@@ -45,7 +46,7 @@ pub(super) struct Buffers {
 impl Buffers {
     /// So many buffers of that length, none of which accepts anything yet, and the entries for
     /// words, which accept one each.
-    pub(super) fn open<H: Host>(
+    pub(crate) fn open<H: Host>(
         session: &mut Session<'_, H>,
         class: ClassId,
         count: u16,
@@ -76,17 +77,21 @@ impl Buffers {
         })
     }
 
-    pub(super) fn name(&self) -> SlotName {
+    pub(crate) fn count(&self) -> u16 {
+        self.count
+    }
+
+    pub(crate) fn name(&self) -> SlotName {
         self.opened.slot.name()
     }
 
     /// The ticket of the first buffer; the others lie behind it.
-    pub(super) fn ticket(&self) -> Ticket {
+    pub(crate) fn ticket(&self) -> Ticket {
         self.opened.slot.whole(0, self.opened.key)
     }
 
     /// Lets one message into a buffer.
-    pub(super) fn arm(&mut self, index: u16) {
+    pub(crate) fn arm(&mut self, index: u16) {
         if let Some(entry) = self.opened.metadata.entry(index) {
             self.reader.open_one(u32::from(index));
             entry.arm();
@@ -94,26 +99,33 @@ impl Buffers {
     }
 
     /// What the message in a buffer says of itself, if that is what landed.
-    pub(super) fn landed(&self, index: u16) -> Option<Word> {
+    pub(crate) fn landed(&self, index: u16) -> Option<Word> {
         let entry = self.opened.metadata.entry(index)?;
         if entry.metadata_length_bytes() != 8 {
             return None;
         }
-        let word = Word::from_bits(entry.metadata_word())?;
+        let word = Word::from_bits(entry.metadata_word());
         let offset = offset_of(index, self.length_bytes);
         let is_right = word.length_bytes <= self.length_bytes
             && entry.has_landed(self.opened.slot.key, offset, word.length_bytes);
         is_right.then_some(word)
     }
 
-    /// The words of the greeting.
-    pub(super) fn greeting(&self, into: &mut [u8; USER_METADATA_BYTES]) -> usize {
-        let entry = self.opened.metadata.entry(self.count);
-        entry.map_or(0, |entry| entry.metadata(into))
+    /// The ticket that the greeting brought, if it did.
+    pub(crate) fn greeting(&self) -> Option<Ticket> {
+        let mut words = [0; USER_METADATA_BYTES];
+        let length = self.opened.metadata.entry(self.count)?.metadata(&mut words);
+        Ticket::of_slot(words[..length].get(..TICKET_BYTES)?).ok()
+    }
+
+    /// The word of the good-bye.
+    pub(crate) fn farewell(&self) -> u64 {
+        let entry = self.opened.metadata.entry(self.count + 1);
+        entry.map_or(0, MetadataEntry::metadata_word)
     }
 
     /// The bytes in a buffer. They begin at a multiple of 64, also if there are none.
-    pub(super) fn view(&self, index: u16, length_bytes: u32) -> Option<&[u8]> {
+    pub(crate) fn view(&self, index: u16, length_bytes: u32) -> Option<&[u8]> {
         let offset = offset_of(index, self.length_bytes);
         match length_bytes {
             0 => self.reader.view(offset, 1).map(|bytes| &bytes[..0]),
@@ -124,14 +136,14 @@ impl Buffers {
 
 /// The sending side.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Remote {
+pub(crate) struct Remote {
     target: Target,
     count: u16,
     length_bytes: u32,
 }
 
 impl Remote {
-    pub(super) fn new(target: Target, count: u16, length_bytes: u32) -> Self {
+    pub(crate) fn new(target: Target, count: u16, length_bytes: u32) -> Self {
         Self {
             target,
             count,
@@ -139,7 +151,7 @@ impl Remote {
         }
     }
 
-    pub(super) fn target(&self) -> &Target {
+    pub(crate) fn target(&self) -> &Target {
         &self.target
     }
 
@@ -150,8 +162,8 @@ impl Remote {
     }
 
     /// Sends to a buffer without waiting: what cannot go at once is copied, and goes as the link
-    /// has room. [`SendError::WouldBlock`] only if the work queue is full. Allocates if it copies.
-    pub(super) fn post<H: Host>(
+    /// has room. [`SendError::WouldBlock`] only if the work queue is full.
+    pub(crate) fn post<H: Host>(
         &self,
         session: &mut Session<'_, H>,
         index: u16,
@@ -161,34 +173,27 @@ impl Remote {
         let metadata = word.to_bits().to_le_bytes();
         let (to, offset) = (self.at(index), offset_of(index, self.length_bytes));
         let message = Message::new(data).at(offset).metadata(&metadata);
-        match session.send(&to, &message, Wait::Poll) {
-            Err(SendError::WouldBlock { .. }) if !data.is_empty() => {}
-            sent => return sent,
-        }
-        session.core.sweep_areas();
         let terminus = session.core.terminus();
-        let length_bytes = data.len() as u64;
-        let area = session.allocate(length_bytes)?;
-        area.write_at(0, data)
-            .unwrap_or_else(|_| unreachable!("the area is as long"));
-        let Ok(tag) = session.bind_area(terminus, &area, 0..length_bytes) else {
-            return Err(SendError::WouldBlock {
-                peer: self.target.ticket().destination,
-            });
-        };
+        session.send_copied(terminus, &to, &message)
+    }
+
+    /// The same of bytes that become the interface's.
+    pub(crate) fn give<H: Host>(
+        &self,
+        session: &mut Session<'_, H>,
+        index: u16,
+        word: Word,
+        data: Vec<u8>,
+    ) -> Result<SendHandle, NotSent> {
+        let metadata = word.to_bits().to_le_bytes();
+        let offset = offset_of(index, self.length_bytes);
         let message = Message::new(&[]).at(offset).metadata(&metadata);
-        let piece = GatherPiece {
-            tag,
-            offset: 0,
-            length_bytes,
-        };
-        let sent = session.send_gather(terminus, &to, &message, &[piece]);
-        session.core.retire_area(tag);
-        sent
+        let terminus = session.core.terminus();
+        session.try_send_owned(terminus, &self.at(index), &message, data)
     }
 
     /// Greets, with words without data.
-    pub(super) fn greet<H: Host>(
+    pub(crate) fn greet<H: Host>(
         &self,
         session: &mut Session<'_, H>,
         words: &[u8],
@@ -199,12 +204,12 @@ impl Remote {
     }
 
     /// Where a greeting goes.
-    pub(super) fn greeting_target(&self) -> Target {
+    pub(crate) fn greeting_target(&self) -> Target {
         self.at(self.count)
     }
 
     /// Where a good-bye goes.
-    pub(super) fn farewell_target(&self) -> Target {
+    pub(crate) fn farewell_target(&self) -> Target {
         self.at(self.count + 1)
     }
 }

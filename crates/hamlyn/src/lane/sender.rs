@@ -1,0 +1,285 @@
+//! The sending end of a lane.
+
+use hamlyn_host::Host;
+use hamlyn_ring::area::Area;
+
+use super::LaneSeed;
+use super::buffers::Remote;
+use super::wire::{BOARD_BYTES, Word};
+use crate::error::{ConnectError, NotSent, SendError};
+use crate::message::Target;
+use crate::remains::{LastWord, Leaving, Remains};
+use crate::session::Session;
+use crate::slot::{NewSlot, Slot};
+use crate::wait::{Wait, Waiting};
+
+/// A message that was sent, and for which no credit came.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// The number of its buffer.
+    pub index: u16,
+    /// The number that its sender gave it.
+    pub tag: u32,
+    /// Its bytes.
+    pub data: Vec<u8>,
+}
+
+/// The sending end of a lane. See [the module](crate::lane). When it is dropped, the receiver is
+/// told by the manager's next call that waits; [`LaneSender::close`] does not leave it to that.
+#[derive(Debug)]
+pub struct LaneSender {
+    remote: Remote,
+    seed: LaneSeed,
+    /// How often each buffer was given back, as the receiver says.
+    board: Area,
+    slot: Slot,
+    /// How often each was filled.
+    filled: Box<[u64]>,
+    /// Where the search for a free buffer begins.
+    next: u16,
+    kept: Vec<Kept>,
+    sent: u64,
+    has_greeted: bool,
+    leaving: Leaving,
+}
+
+impl Drop for LaneSender {
+    fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            slots: vec![self.slot.name()],
+            // If the greeting did not leave, another attempt may be the sender.
+            last_word: self.has_greeted.then(|| LastWord {
+                target: self.remote.farewell_target(),
+                metadata: self.sent.to_le_bytes().to_vec(),
+                word: 0,
+            }),
+            ..Remains::default()
+        });
+    }
+}
+
+impl LaneSender {
+    /// Makes this program the sender of a lane: connects to the receiver's interface, if there is
+    /// no link, and presents itself. Blocks for as long as `wait` says, for that only. A lane has
+    /// one sender: of another one the greeting is refused, as a fence shows.
+    pub fn connect<H: Host>(
+        session: &mut Session<'_, H>,
+        seed: &LaneSeed,
+        wait: Wait,
+    ) -> Result<Self, ConnectError> {
+        let mut waiting = Waiting::new(wait);
+        let left = session.left(&mut waiting);
+        let mut target = session.target(&seed.ticket, left)?;
+        target.set_metadata_index(0);
+        let buffers = usize::from(seed.buffers);
+        let board = session
+            .allocate(u64::from(seed.buffers) * BOARD_BYTES)
+            .map_err(crate::OpenError::Host)?;
+        let slot = session.open_slot(NewSlot::new(&board).entries(1))?;
+        let board_ticket = slot.fast_ticket(0, slot.length_bytes());
+        // What was opened is closed with it.
+        let mut sender = Self {
+            remote: Remote::new(target, seed.buffers, seed.buffer_bytes),
+            seed: *seed,
+            board,
+            slot,
+            filled: vec![0; buffers].into(),
+            next: 0,
+            kept: Vec::new(),
+            sent: 0,
+            has_greeted: false,
+            leaving: session.leaving.clone(),
+        };
+        let board_ticket = board_ticket.unwrap_or_else(|_| unreachable!("the slot covers itself"));
+        let left = session.left(&mut waiting);
+        sender
+            .remote
+            .greet(session, &board_ticket.to_bytes(), left)?;
+        sender.has_greeted = true;
+        Ok(sender)
+    }
+
+    /// Ends the lane, and tells the receiver as soon as there is room: it gets all that was sent,
+    /// and then learns that nothing more comes. Does not block.
+    pub fn close<H: Host>(self, session: &mut Session<'_, H>) {
+        drop(self);
+        session.core.reap();
+    }
+
+    /// The receiver's end.
+    pub fn target(&self) -> &Target {
+        self.remote.target()
+    }
+
+    /// Bytes of each buffer: the longest message.
+    pub fn buffer_bytes(&self) -> u32 {
+        self.seed.buffer_bytes
+    }
+
+    /// Number of buffers.
+    pub fn buffers(&self) -> u16 {
+        self.seed.buffers
+    }
+
+    /// True if that buffer is free: it was never filled, or given back since.
+    pub fn is_free(&self, index: u16) -> bool {
+        // A receiver that says anything else gives nothing back.
+        self.filled.get(usize::from(index)).is_some_and(|&filled| {
+            self.board.load_u64(u64::from(index) * BOARD_BYTES) == Ok(filled)
+        })
+    }
+
+    /// Number of free buffers, as far as credit has come.
+    pub fn credits(&self) -> usize {
+        let free = (0..self.seed.buffers).filter(|&index| self.is_free(index));
+        free.count()
+    }
+
+    /// The next free buffer, from that after the last on.
+    fn next_free(&self) -> Option<u16> {
+        let all = (self.next..self.seed.buffers).chain(0..self.next);
+        let mut free = all.filter(|&index| self.is_free(index));
+        free.next()
+    }
+
+    fn check<H: Host>(&self, session: &mut Session<'_, H>) -> Result<(), SendError> {
+        session.check()?;
+        let is_closed = self.slot.metadata().and_then(|area| area.entry(0));
+        if is_closed.is_some_and(|entry| entry.metadata_length_bytes() != 0) {
+            return Err(SendError::ClosedByReceiver);
+        }
+        let target = self.remote.target();
+        if session.link_end(target.link()).is_some() {
+            return Err(session.lost(target).into());
+        }
+        Ok(())
+    }
+
+    fn word(&self, tag: u32, length: usize) -> Result<Word, SendError> {
+        let limit_bytes = self.seed.buffer_bytes;
+        match u32::try_from(length) {
+            Ok(length_bytes) if length_bytes <= limit_bytes => Ok(Word {
+                tag: tag.into(),
+                length_bytes,
+            }),
+            _ => Err(SendError::RecordTooLarge {
+                length_bytes: length as u64,
+                limit_bytes: limit_bytes.into(),
+            }),
+        }
+    }
+
+    /// Sends a message to the next free buffer: the number of that. Nothing if none is free, or
+    /// there is no room to send. Does not block; moves packets if nothing could be sent. Bytes that
+    /// must wait are copied.
+    pub fn try_send<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        tag: u32,
+        bytes: &[u8],
+    ) -> Result<Option<u16>, SendError> {
+        if let Some(index) = self.next_free() {
+            return self.try_send_to(session, index, tag, bytes);
+        }
+        self.no_room(session)
+    }
+
+    /// The same to a buffer of the caller's choice, which must be free.
+    pub fn try_send_to<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        index: u16,
+        tag: u32,
+        bytes: &[u8],
+    ) -> Result<Option<u16>, SendError> {
+        self.check(session)?;
+        let word = self.word(tag, bytes.len())?;
+        if !self.is_free(index) {
+            return self.no_room(session);
+        }
+        match self.remote.post(session, index, word, bytes) {
+            Ok(_) => {}
+            Err(SendError::WouldBlock { .. }) => return self.no_room(session),
+            Err(error) => return Err(error),
+        }
+        self.note_sent(index);
+        Ok(Some(index))
+    }
+
+    /// Sends bytes to the next free buffer, and keeps them until credit comes for it: if the
+    /// message is refused, or the receiver ends, [`LaneSender::take_kept`] has them. The number of
+    /// the buffer. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// Each gives the bytes back; [`SendError::WouldBlock`] if no buffer is free or there is no
+    /// room to send.
+    pub fn try_send_kept<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        tag: u32,
+        data: Vec<u8>,
+    ) -> Result<u16, NotSent> {
+        self.drop_credited();
+        let peer = self.remote.target().ticket().destination;
+        match self.try_send(session, tag, &data) {
+            Ok(Some(index)) => {
+                self.kept.push(Kept { index, tag, data });
+                Ok(index)
+            }
+            Ok(None) => Err(NotSent {
+                error: SendError::WouldBlock { peer },
+                data,
+            }),
+            Err(error) => Err(NotSent { error, data }),
+        }
+    }
+
+    /// Waits until a message is sent, as [`LaneSender::try_send`]: the number of its buffer. Blocks
+    /// for as long as `wait` says; [`SendError::WouldBlock`] if the time is over.
+    pub fn send<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        tag: u32,
+        bytes: &[u8],
+        wait: Wait,
+    ) -> Result<u16, SendError> {
+        let sent = session.wait_for(wait, |session| self.try_send(session, tag, bytes))?;
+        sent.ok_or(SendError::WouldBlock {
+            peer: self.remote.target().ticket().destination,
+        })
+    }
+
+    /// The messages that were sent to be kept and for which no credit came, the oldest first. The
+    /// receiver may have had those that are under way.
+    pub fn take_kept(&mut self) -> Vec<Kept> {
+        self.drop_credited();
+        std::mem::take(&mut self.kept)
+    }
+
+    fn drop_credited(&mut self) {
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.retain(|kept| !self.is_free(kept.index));
+        self.kept = kept;
+    }
+
+    fn note_sent(&mut self, index: u16) {
+        if let Some(filled) = self.filled.get_mut(usize::from(index)) {
+            *filled += 1;
+        }
+        // Of the message that was there before nothing can come back.
+        self.kept.retain(|kept| kept.index != index);
+        self.next = (index + 1) % self.seed.buffers;
+        self.sent += 1;
+    }
+
+    /// Moves packets, and finds out whether the lane is still there.
+    fn no_room<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<Option<u16>, SendError> {
+        session.poll();
+        self.check(session)?;
+        match session.is_closed_there(self.remote.target()) {
+            true => Err(SendError::ClosedByReceiver),
+            false => Ok(None),
+        }
+    }
+}
