@@ -123,9 +123,6 @@ pub enum CompletionError {
     /// A one-sided operation was not carried out, or it is not known whether it was.
     #[error(transparent)]
     Operation(#[from] OperationError),
-    /// The initiator of an operation was dropped.
-    #[error("the initiator was dropped before it was known whether the operation was carried out")]
-    Abandoned,
     /// A packet came back ([`Interface::track_refusals`](crate::Interface::track_refusals)).
     #[error(transparent)]
     Returned(#[from] Undelivered),

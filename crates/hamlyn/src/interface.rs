@@ -25,6 +25,7 @@ mod sending;
 mod sharing;
 pub(crate) mod sleepers;
 mod sleeping;
+mod tracked;
 mod tracking;
 
 use std::sync::Arc;
@@ -92,7 +93,7 @@ pub struct Interface<H: Host> {
     shared: Vec<regions::Shared>,
     attached: regions::AttachedRegions,
     operating: initiators::Operating,
-    tracking: tracking::Tracking,
+    tracking: tracked::Tracking,
     pub(crate) sleepers: sleepers::Sleepers,
     adaptive_spin: AdaptiveSpin,
     birth: Birth,
@@ -140,7 +141,7 @@ impl<H: Host> Interface<H> {
             shared: Vec::new(),
             attached: regions::AttachedRegions::default(),
             operating: initiators::Operating::default(),
-            tracking: tracking::Tracking::default(),
+            tracking: tracked::Tracking::default(),
             sleepers: sleepers::Sleepers::default(),
             adaptive_spin,
             birth: Birth::here(),

@@ -93,6 +93,7 @@ mod rx_links;
 pub mod service;
 pub mod session;
 pub mod slot;
+mod source;
 pub mod stream;
 pub mod tagged_write;
 mod tasks;
@@ -117,13 +118,13 @@ pub use message::{Message, Target};
 pub use peer::{LinkEnd, PeerIdentity};
 pub use port::{NewPort, Port, PortMessage};
 pub use processor::Strategy;
-pub use queue::Source;
 pub use region::{
     Access, AttachError, Attached, DirectWindow, Holders, Region, RegionTicket, ShareError,
 };
 pub use rendezvous::{open, open_shared, open_unnamed, open_with};
 pub use session::{Sent, Session};
 pub use slot::{NewSlot, Slot};
+pub use source::Source;
 pub use ticket::{Ticket, TicketError};
 pub use wait::{Wait, Waiting};
 pub use zerocopy;

@@ -52,7 +52,6 @@ pub use hamlyn_engine::operation::{Atomic, Change, Width};
 use completion::Completing;
 pub(crate) use completion::{Announcement, Ended, Tracked};
 
-use crate::completions::CompletionError;
 use crate::forks::from_forked;
 use crate::message::Target;
 use crate::peer::PeerLost;
@@ -178,6 +177,9 @@ pub enum OperationError {
     /// As many operations as there may be are outstanding.
     #[error("{OPERATIONS_MAX} operations are outstanding: finish one")]
     TooMany,
+    /// The initiator was dropped before it was known whether the operation was carried out.
+    #[error("the initiator was dropped before it was known whether the operation was carried out")]
+    Abandoned,
     /// There is no such operation, or its result was fetched before.
     #[error("the operation is not outstanding: it was finished, or is another initiator's")]
     NotOutstanding,
@@ -342,7 +344,7 @@ pub(crate) struct Operations {
     /// Its initiator is gone: it stays until all that was asked is answered, so that nothing is
     /// asked too often.
     pub(crate) is_left: bool,
-    completing: Completing,
+    completing: Completing<OperationError>,
 }
 
 impl Operations {
@@ -560,13 +562,13 @@ impl Operations {
         self.is_flooded
     }
 
-    pub(crate) fn next_ready(&mut self) -> Option<Ended> {
+    pub(crate) fn next_ready(&mut self) -> Option<Ended<OperationError>> {
         self.completing.next_ready()
     }
 
     /// No answers come any more: what is to be told of is told, as failed unless it was done
     /// before.
-    pub(crate) fn all_ended(&mut self, why: &CompletionError) {
+    pub(crate) fn all_ended(&mut self, why: &OperationError) {
         let Self {
             operations, free, ..
         } = self;
@@ -586,7 +588,7 @@ impl Operations {
     pub(crate) fn leave(&mut self) {
         self.is_left = true;
         self.completing
-            .all_failed(&CompletionError::Abandoned, |_| {});
+            .all_failed(&OperationError::Abandoned, |_| {});
     }
 
     /// A packet of an answer came. Whether its request is answered as a whole.

@@ -3,20 +3,6 @@
 use hamlyn_engine::notification::NotificationReader;
 use hamlyn_engine::slot::QueueId;
 
-use crate::completions::CompletionQueue;
-use crate::port::Port;
-
-/// Something that a wait looks at ([`Session::await_any`](crate::Session::await_any)).
-#[derive(Clone, Copy, Debug)]
-pub enum Source<'a> {
-    /// A queue in which messages are announced.
-    Messages(&'a Queue),
-    /// The messages of a port.
-    Port(&'a Port),
-    /// Completions.
-    Completions(&'a CompletionQueue),
-}
-
 /// A notification queue with its reading end.
 #[derive(Debug)]
 pub struct Queue {

@@ -50,8 +50,6 @@ impl From<CompletionError> for Failure {
             CompletionError::NotSent => Self::of(Status::PeerLost, &error),
             CompletionError::Fence(error) => error.into(),
             CompletionError::Operation(error) => error.into(),
-            // hamlyn_finish says so of an initiator that is closed.
-            CompletionError::Abandoned => Self::of(Status::BadHandle, &error),
             CompletionError::Returned(packet) => {
                 let status = match packet.reason {
                     Return::Refused(_) | Return::RefusedOtherwise(_) => Status::Refused,

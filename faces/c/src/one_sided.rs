@@ -145,6 +145,7 @@ impl From<OperationError> for Failure {
             OperationError::Refused(_) | OperationError::RefusedOtherwise(_) => Status::Refused,
             OperationError::TooMany => Status::Limit,
             OperationError::Flooded => Status::Malformed,
+            OperationError::Abandoned => Status::BadHandle,
             OperationError::PeerLost(_) => Status::PeerLost,
             OperationError::Host(host) => return host.clone().into(),
             _ => Status::Invalid,

@@ -39,7 +39,6 @@ impl From<CompletionError> for Failure {
             CompletionError::NotSent => Self::of(Kind::PeerGone, &error),
             CompletionError::Fence(error) => error.into(),
             CompletionError::Operation(error) => error.into(),
-            CompletionError::Abandoned => Self::of(Kind::HandleClosed, &error),
             CompletionError::Returned(packet) => {
                 use hamlyn::engine::transport::Return;
                 let kind = match packet.reason {

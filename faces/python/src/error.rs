@@ -246,6 +246,7 @@ failures! {
         OperationError::WouldBlock | OperationError::TimedOut => Kind::TimedOut,
         OperationError::OutsideTicket(_) | OperationError::OutsideLanding { .. } => Kind::TooLong,
         OperationError::NotOutstanding => Kind::Released,
+        OperationError::Abandoned => Kind::HandleClosed,
         OperationError::Flooded => Kind::Malformed,
         OperationError::PeerLost(_) => Kind::PeerGone,
         OperationError::Host(host) => of_host(host),

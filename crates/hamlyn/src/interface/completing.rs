@@ -80,13 +80,15 @@ impl<H: Host> Interface<H> {
                     self.why_gone(link, &operations.ticket.destination),
                 );
                 let lost = OperationError::PeerLost(PeerLost { peer, end });
-                operations.all_ended(&lost.into());
+                operations.all_ended(&lost);
             } else if operations.is_flooded() {
-                operations.all_ended(&OperationError::Flooded.into());
+                operations.all_ended(&OperationError::Flooded);
             }
             while let Some(ended) = operations.next_ready() {
                 match ended {
-                    Ended::Tracked(tracked, result) => self.tracking.complete(tracked, result),
+                    Ended::Tracked(tracked, result) => {
+                        self.tracking.complete(tracked, result.map_err(Into::into));
+                    }
                     Ended::Announced(Announcement { queue, word }) => {
                         let notification = Notification {
                             slot: operations.slot.name,

@@ -158,7 +158,7 @@ impl<H: Host> Interface<H> {
     }
 
     /// Whether a message is there. Does not move packets.
-    pub(super) fn has_message(&mut self, port: &Port) -> bool {
+    pub(crate) fn has_message(&mut self, port: &Port) -> bool {
         let is_empty = |inbound: &Inbound<_, _>| inbound.receiver.is_port_empty(port.name);
         port.held.is_some() || !self.inbound.read(is_empty) || self.in_place(port).is_some()
     }

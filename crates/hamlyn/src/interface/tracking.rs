@@ -4,15 +4,12 @@
 //! A poll looks at some sends and fences, in turn, and at all of them when a link ends. Operations
 //! tell of their ends by themselves, as their answers are taken.
 
-use std::collections::VecDeque;
-
 use hamlyn_engine::memory::LinkId;
-use hamlyn_engine::table::{Name, Table};
 use hamlyn_engine::terminus::{Completion as SendState, SendHandle};
 use hamlyn_host::Host;
 
 use super::Interface;
-use super::fence::Fence;
+use super::tracked::Completions;
 use crate::completions::{
     COMPLETION_QUEUES_MAX, COMPLETIONS_MAX, Completion, CompletionError, CompletionQueue,
     TrackError,
@@ -20,92 +17,6 @@ use crate::completions::{
 use crate::error::OpenError;
 use crate::one_sided::{Initiator, Operation, Tracked};
 use crate::outbound::Outbound;
-use crate::queue::Source;
-
-/// Sends and fences that a poll looks at, of each.
-const LOOKS: usize = 32;
-
-/// The completions of a queue.
-struct Completions {
-    /// How many more may be tracked.
-    free: usize,
-    ready: VecDeque<Completion>,
-}
-
-/// What an interface tracks.
-pub(super) struct Tracking {
-    queues: Table<Completions>,
-    sends: VecDeque<(Tracked, SendHandle)>,
-    fences: VecDeque<(Tracked, Fence)>,
-    /// The queue that is told of packets that came back.
-    refusals_to: Option<Name>,
-}
-
-impl Default for Tracking {
-    fn default() -> Self {
-        Self {
-            queues: Table::new(COMPLETION_QUEUES_MAX, u32::MAX),
-            sends: VecDeque::new(),
-            fences: VecDeque::new(),
-            refusals_to: None,
-        }
-    }
-}
-
-impl Tracking {
-    /// Whether a poll is to look.
-    #[inline]
-    pub(super) fn is_pending(&self) -> bool {
-        !self.sends.is_empty() || !self.fences.is_empty()
-    }
-
-    /// Takes a place.
-    fn take(&mut self, queue: &CompletionQueue, context: u64) -> Result<Tracked, TrackError> {
-        let completions = self.queues.get_mut(queue.name);
-        let completions = completions.ok_or(TrackError::NoSuchQueue)?;
-        let places = queue.places();
-        let free = completions.free.checked_sub(1);
-        completions.free = free.ok_or(TrackError::Full { places })?;
-        Ok(Tracked {
-            queue: queue.name,
-            context,
-        })
-    }
-
-    /// What was to be tracked was not.
-    fn give_back(&mut self, tracked: &Tracked) {
-        if let Some(completions) = self.queues.get_mut(tracked.queue) {
-            completions.free += 1;
-        }
-    }
-
-    /// Nobody is told if the queue is gone.
-    pub(super) fn complete(&mut self, tracked: Tracked, result: Result<u64, CompletionError>) {
-        if let Some(completions) = self.queues.get_mut(tracked.queue) {
-            let context = tracked.context;
-            completions.ready.push_back(Completion { context, result });
-        }
-    }
-
-    fn next(&mut self, queue: &CompletionQueue) -> Option<Completion> {
-        let completions = self.queues.get_mut(queue.name)?;
-        let completion = completions.ready.pop_front()?;
-        completions.free += 1;
-        Some(completion)
-    }
-
-    fn is_ready(&self, queue: &CompletionQueue) -> bool {
-        let completions = self.queues.get(queue.name);
-        completions.is_some_and(|completions| !completions.ready.is_empty())
-    }
-
-    pub(super) fn close(&mut self, queue: Name) {
-        self.queues.remove(queue);
-        self.sends.retain(|(tracked, _)| tracked.queue != queue);
-        self.fences.retain(|(tracked, _)| tracked.queue != queue);
-        self.refusals_to.take_if(|to| *to == queue);
-    }
-}
 
 /// The end of a message, if it has one.
 fn end_of(state: SendState) -> Option<Result<u64, CompletionError>> {
@@ -115,6 +26,9 @@ fn end_of(state: SendState) -> Option<Result<u64, CompletionError>> {
         SendState::Failed => Some(Err(CompletionError::NotSent)),
     }
 }
+
+/// Sends and fences that a poll looks at, of each.
+const LOOKS: usize = 32;
 
 impl<H: Host> Interface<H> {
     /// Opens a completion queue of 1 to 65,536 places. Allocates.
@@ -131,7 +45,7 @@ impl<H: Host> Interface<H> {
         }
         let completions = Completions {
             free: places,
-            ready: VecDeque::with_capacity(places),
+            ready: std::collections::VecDeque::with_capacity(places),
         };
         let name = self.tracking.queues.insert(completions);
         let name = name.ok_or(OpenError::Setting {
@@ -289,28 +203,13 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// The first of them that is ready.
-    pub(crate) fn first_ready(&mut self, sources: &[Source<'_>]) -> Option<usize> {
-        sources.iter().position(|source| self.is_ready(*source))
-    }
-
-    /// Whether something can be taken from it at once: a message, an error that says that messages
-    /// were lost, or a completion. Does not move packets.
-    pub fn is_ready(&mut self, source: Source<'_>) -> bool {
-        if self.is_forked() {
-            return false;
-        }
-        match source {
-            Source::Messages(queue) => queue.reader.is_pending(),
-            Source::Port(port) => self.has_message(port),
-            Source::Completions(queue) => {
-                let has_returned = |outbound: &mut Outbound<_, _>| outbound.tx_links.has_returned();
-                queue.is_of(&self.leaving)
-                    && (self.tracking.is_ready(queue)
-                        || self.tracking.refusals_to == Some(queue.name)
-                            && self.outbound.lock(has_returned))
-            }
-        }
+    /// Whether [`Interface::next_completion`] would return something without moving packets.
+    pub(crate) fn has_completion(&mut self, queue: &CompletionQueue) -> bool {
+        let has_returned = |outbound: &mut Outbound<_, _>| outbound.tx_links.has_returned();
+        queue.is_of(&self.leaving)
+            && (self.tracking.is_ready(queue)
+                || self.tracking.refusals_to == Some(queue.name)
+                    && self.outbound.lock(has_returned))
     }
 
     /// Looks at some of what is tracked.

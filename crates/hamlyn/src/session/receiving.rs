@@ -8,7 +8,7 @@ use crate::completions::{Completion, CompletionQueue};
 use crate::error::ReceiveError;
 use crate::interface::Outbox;
 use crate::port::{Port, PortMessage};
-use crate::queue::{Queue, Source};
+use crate::queue::Queue;
 use crate::wait::Wait;
 
 impl<H: Host> Session<'_, H> {
@@ -31,24 +31,6 @@ impl<H: Host> Session<'_, H> {
         wait: Wait,
     ) -> Result<Option<Completion>, HostError> {
         self.wait_for(wait, |session| Ok(session.next_completion(queue)))
-    }
-
-    /// Waits until one of several is ready: the first of those that are, by its place in `sources`.
-    /// Nothing if none was in time. Does not allocate. At least one of them should be given.
-    ///
-    /// Each look moves packets, so messages lie in their queues when this returns.
-    pub fn await_any(
-        &mut self,
-        sources: &[Source<'_>],
-        wait: Wait,
-    ) -> Result<Option<usize>, HostError> {
-        self.wait_for(wait, |session| {
-            if let Some(ready) = session.first_ready(sources) {
-                return Ok(Some(ready));
-            }
-            session.poll_beside_processor();
-            Ok(session.first_ready(sources))
-        })
     }
 
     /// Waits for a message of the port. Nothing if none came in time. See

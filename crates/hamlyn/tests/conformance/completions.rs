@@ -328,7 +328,10 @@ pub(crate) fn a_queue_tells_of_an_initiator_that_is_dropped_and_may_be_dropped_i
                 }
                 let of_dropped = &ends[&(2 * round)];
                 assert!(
-                    matches!(of_dropped, Ok(_) | Err(CompletionError::Abandoned)),
+                    matches!(
+                        of_dropped,
+                        Ok(_) | Err(CompletionError::Operation(OperationError::Abandoned))
+                    ),
                     "{of_dropped:?}"
                 );
                 assert!(ends[&(2 * round + 1)].is_ok(), "{ends:?}");

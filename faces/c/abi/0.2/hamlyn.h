@@ -287,6 +287,16 @@
 #define HAMLYN_TICKET_USED_BYTES 52
 
 /**
+ * The handle of a source is a hamlyn_queue.
+ */
+#define HAMLYN_SOURCE_MESSAGES 0
+
+/**
+ * The handle of a source is a hamlyn_completion_queue.
+ */
+#define HAMLYN_SOURCE_COMPLETIONS 1
+
+/**
  * What became of a call. Zero is success; all others are errors, of which hamlyn_error has a text with the remedy.
  */
 typedef enum {
@@ -543,6 +553,12 @@ typedef struct hamlyn_attached hamlyn_attached;
 typedef struct hamlyn_client hamlyn_client;
 
 /**
+ * A completion queue: the ends of what was given to it (hamlyn_track_send, hamlyn_track_fence, hamlyn_track_operation, hamlyn_track_word), each
+ * with a number of the program's own. Each takes a place until its completion is fetched, so no completion is lost. They come in any order.
+ */
+typedef struct hamlyn_completion_queue hamlyn_completion_queue;
+
+/**
  * Counts completions of operations. Any thread may use it, one at a time.
  */
 typedef struct hamlyn_counter hamlyn_counter;
@@ -728,6 +744,66 @@ typedef struct {
      */
     uint64_t expected;
 } hamlyn_atomic_change;
+
+/**
+ * A packet that was not delivered.
+ */
+typedef struct {
+    /**
+     * The number of the interface that it was for; 0 if that is not known any more.
+     */
+    uint64_t interface_number;
+    /**
+     * The place in the slot that it was for.
+     */
+    uint64_t offset;
+    /**
+     * Its word in fast mode, or its delta.
+     */
+    uint64_t word;
+    /**
+     * The slot that it was for.
+     */
+    uint32_t slot;
+    /**
+     * How many bytes it has.
+     */
+    uint32_t length_bytes;
+    /**
+     * A number of hamlyn_refusal, or of a later version of the library; HAMLYN_LINK_ENDED.
+     */
+    uint32_t reason;
+    /**
+     * The metadata entry that it was for; HAMLYN_NO_ENTRY in fast mode.
+     */
+    uint16_t entry;
+} hamlyn_undelivered;
+
+/**
+ * The end of what was given to a completion queue, or a packet that came back.
+ */
+typedef struct {
+    /**
+     * The number that it was given to the queue with; of a packet that came back that of its link (hamlyn_set_link_context).
+     */
+    uint64_t context;
+    /**
+     * Of an operation that was given by hamlyn_track_word: the word before its change, or as it was read. Otherwise 0.
+     */
+    uint64_t word;
+    /**
+     * HAMLYN_OK, or the status of the same error in the call that waits: hamlyn_fence_link, hamlyn_finish.
+     */
+    hamlyn_status status;
+    /**
+     * Not 0: a packet came back, and `packet` says which (hamlyn_track_refusals).
+     */
+    uint32_t is_returned;
+    /**
+     * The packet that came back; otherwise zeros.
+     */
+    hamlyn_undelivered packet;
+} hamlyn_work_completion;
 
 /**
  * A message that is held: where it lies, and how long it is. Valid until it is released, or its handle closed.
@@ -991,40 +1067,6 @@ typedef struct {
      */
     uint64_t forgotten;
 } hamlyn_link_state;
-
-/**
- * A packet that was not delivered.
- */
-typedef struct {
-    /**
-     * The number of the interface that it was for; 0 if that is not known any more.
-     */
-    uint64_t interface_number;
-    /**
-     * The place in the slot that it was for.
-     */
-    uint64_t offset;
-    /**
-     * Its word in fast mode, or its delta.
-     */
-    uint64_t word;
-    /**
-     * The slot that it was for.
-     */
-    uint32_t slot;
-    /**
-     * How many bytes it has.
-     */
-    uint32_t length_bytes;
-    /**
-     * A number of hamlyn_refusal, or of a later version of the library; HAMLYN_LINK_ENDED.
-     */
-    uint32_t reason;
-    /**
-     * The metadata entry that it was for; HAMLYN_NO_ENTRY in fast mode.
-     */
-    uint16_t entry;
-} hamlyn_undelivered;
 
 /**
  * What a publisher is opened with; 0 in a field means its default.
@@ -1502,6 +1544,20 @@ typedef struct {
 } hamlyn_piece;
 
 /**
+ * Something that hamlyn_await_any looks at.
+ */
+typedef struct {
+    /**
+     * HAMLYN_SOURCE_MESSAGES or HAMLYN_SOURCE_COMPLETIONS.
+     */
+    uint32_t kind;
+    /**
+     * A handle of that kind.
+     */
+    void *handle;
+} hamlyn_source;
+
+/**
  * Where a window lies, and what may be done there.
  */
 typedef struct {
@@ -1610,7 +1666,8 @@ hamlyn_status hamlyn_close_area(hamlyn_area *area,
 
 /**
  * Has the end of an operation announced in a queue of this manager: a notification with the number that hamlyn_initiator_slot tells, and
- * `word`. Then hamlyn_finish does not wait.
+ * `word`. Then hamlyn_finish does not wait. For programs of version 0.1: a queue that is too short loses such notifications. A completion queue
+ * (hamlyn_track_operation) loses none, and tells the result.
  */
 hamlyn_status hamlyn_announce_completion(hamlyn_initiator *initiator,
                                          uint32_t operation,
@@ -1657,6 +1714,120 @@ hamlyn_status hamlyn_await_completions(hamlyn_manager *manager,
  * Closes a counter's handle; operations that were given to it go on. Null is allowed.
  */
 hamlyn_status hamlyn_close_counter(hamlyn_counter *counter, hamlyn_error *error);
+
+/**
+ * Opens a completion queue of that many places, 1 to 65,536. Allocates.
+ */
+hamlyn_status hamlyn_open_completions(hamlyn_manager *manager,
+                                      size_t places,
+                                      hamlyn_completion_queue **queue,
+                                      hamlyn_error *error);
+
+/**
+ * Closes a completion queue. All that it tracks goes on; no completion of it is told any more. Null is allowed.
+ */
+hamlyn_status hamlyn_close_completions(hamlyn_completion_queue *queue,
+                                       hamlyn_error *error);
+
+/**
+ * Completes with that context when the message of that number (hamlyn_send_msg, hamlyn_send_gather) is handed to the link whole, so that its
+ * buffers are free; HAMLYN_PEER_LOST if its link is lost before. HAMLYN_LIMIT if all places are taken: the message goes all the
+ * same, and hamlyn_get_completion says how it ends. A number that no send has told takes its place until the queue is closed. Does not
+ * block; may allocate.
+ */
+hamlyn_status hamlyn_track_send(hamlyn_completion_queue *queue,
+                                hamlyn_target *target,
+                                uint64_t sequence,
+                                uint64_t context,
+                                hamlyn_error *error);
+
+/**
+ * Completes with that context when everything that was accepted for that link before is in its place at its receiver; otherwise with the
+ * status that hamlyn_fence_link has. So a message that is followed by this is complete when it is delivered, and one fence answers for all
+ * messages before it. Does not block; allocates.
+ */
+hamlyn_status hamlyn_track_fence(hamlyn_completion_queue *queue,
+                                 uint64_t link,
+                                 uint64_t context,
+                                 hamlyn_error *error);
+
+/**
+ * Gives an operation to a queue: it completes there with that context and the status that hamlyn_finish has, cannot be finished any more,
+ * and its place among the initiator's is free when it ends. HAMLYN_BAD_HANDLE if the initiator is closed before. Does not block. The first such
+ * call of an initiator allocates.
+ */
+hamlyn_status hamlyn_track_operation(hamlyn_completion_queue *queue,
+                                     hamlyn_initiator *initiator,
+                                     uint32_t operation,
+                                     uint64_t context,
+                                     hamlyn_error *error);
+
+/**
+ * The same for an operation with a word (hamlyn_begin_atomic, hamlyn_begin_read_word): the completion has the word.
+ */
+hamlyn_status hamlyn_track_word(hamlyn_completion_queue *queue,
+                                hamlyn_initiator *initiator,
+                                uint32_t operation,
+                                uint64_t context,
+                                hamlyn_error *error);
+
+/**
+ * From now on this queue tells packets that came back, in place of hamlyn_next_undelivered, whenever nothing else is complete; no other queue of
+ * the manager does any more. They take no places. Their context is that of the link (hamlyn_set_link_context).
+ */
+hamlyn_status hamlyn_track_refusals(hamlyn_completion_queue *queue,
+                                    hamlyn_error *error);
+
+/**
+ * The next completion. Blocks for `wait_ns` at most. Does not allocate, unless one is told that failed. HAMLYN_OK also if that which was
+ * tracked failed: see its status, of which `why` is given a text; null: nobody reads it.
+ */
+hamlyn_status hamlyn_next_completion(hamlyn_completion_queue *queue,
+                                     int64_t wait_ns,
+                                     hamlyn_work_completion *completion,
+                                     hamlyn_error *why,
+                                     hamlyn_error *error);
+
+/**
+ * Gives a link a number of the program's own, which is 0 before. HAMLYN_NOT_FOUND if there is no such link.
+ */
+hamlyn_status hamlyn_set_link_context(hamlyn_manager *manager,
+                                      uint64_t link,
+                                      uint64_t context,
+                                      hamlyn_error *error);
+
+/**
+ * The number of the program's own that a link has; also after its end, until another link has its place; otherwise 0.
+ */
+hamlyn_status hamlyn_link_context(hamlyn_manager *manager,
+                                  uint64_t link,
+                                  uint64_t *context,
+                                  hamlyn_error *error);
+
+/**
+ * The longest message that a send to that link takes without other memory, in bytes: about 1 KiB on one host; 0 between hosts, and if the
+ * link has ended.
+ */
+hamlyn_status hamlyn_cells_bytes_max(hamlyn_manager *manager,
+                                     uint64_t link,
+                                     uint64_t *length_bytes,
+                                     hamlyn_error *error);
+
+/**
+ * The longest payload of a packet of that link, metadata and data together, in bytes. HAMLYN_NOT_FOUND if the link has ended.
+ */
+hamlyn_status hamlyn_packet_bytes_max(hamlyn_manager *manager,
+                                      uint64_t link,
+                                      size_t *length_bytes,
+                                      hamlyn_error *error);
+
+/**
+ * Not 0 for `has_room`: a message to that target could be queued, if its link has no room itself. For programs that ask before they prepare a
+ * message. Not 0 also if the link or the terminus is gone: then a send says so.
+ */
+hamlyn_status hamlyn_has_room(hamlyn_target *target,
+                              uint32_t *has_room,
+                              hamlyn_error *error);
 
 /**
  * Binds a receiver for datagrams of up to `buffer_bytes`, 1 byte to 2 GiB, ready for the first. Any number of senders may connect to
@@ -3522,6 +3693,25 @@ hamlyn_status hamlyn_narrow_ticket(const hamlyn_ticket *ticket,
                                    uint64_t length_bytes,
                                    hamlyn_ticket *narrowed,
                                    hamlyn_error *error);
+
+/**
+ * Waits until one of `count` queues has something, a message or a completion, and tells the place in the array of the first that has. Blocks
+ * for `wait_ns` at most. All of them are of that manager, each is given once, and no other call may use them meanwhile. Allocates.
+ */
+hamlyn_status hamlyn_await_any(hamlyn_manager *manager,
+                               const hamlyn_source *sources,
+                               size_t count,
+                               int64_t wait_ns,
+                               size_t *ready,
+                               hamlyn_error *error);
+
+/**
+ * Has all waits with this manager look again after so long at the latest, event loops included, though nothing happens until then. For
+ * protocols with time-outs, which ask for it in each look, since the earliest time of all counts, once. Does not block.
+ */
+hamlyn_status hamlyn_look_within(hamlyn_manager *manager,
+                                 uint64_t span_ns,
+                                 hamlyn_error *error);
 
 /**
  * Opens a window on all of an attached region.
