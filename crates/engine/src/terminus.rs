@@ -41,7 +41,7 @@ pub struct TerminusOptions {
     /// 63.
     pub queue_entries: usize,
     /// Bytes that are kept for each destination, of messages longer than
-    /// [`DIRECT_BYTES_MAX`](crate::limits::DIRECT_BYTES_MAX) that were given to the interface or
+    /// [`DIRECT_BYTES_MAX`] that were given to the interface or
     /// copied; one message alone may be longer. Default 16 MiB.
     pub queue_bytes: usize,
     /// Packets sent per turn relative to other termini that send to the same destination, 1 to 255;

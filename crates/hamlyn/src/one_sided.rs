@@ -3,9 +3,8 @@
 //!
 //! An operation is carried out by whichever thread takes the packets of the target: with
 //! [`Strategy::Proc`](crate::Strategy::Proc) its program, in its calls; with the other strategies
-//! its network processor, while the program computes. In memory that the owner has
-//! [exported](crate::export), the initiator carries it out by itself, and it is complete when it
-//! has begun.
+//! its network processor, while the program computes. In a [region](crate::region) that is
+//! attached, the initiator carries it out by itself, and it is complete when it has begun.
 //!
 //! An [`Initiator`] is a program's access to one ticket. Its operations complete in any order, also
 //! those to the same place: wait for one before another that depends on it. Each is carried out

@@ -15,7 +15,7 @@ use super::{Message, Posted, Transmitter, posted};
 
 impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
     /// Sends a message of bytes at hand (direct I/O). If the link has no room, or messages wait for
-    /// it, up to [`DIRECT_BYTES_MAX`](crate::limits::DIRECT_BYTES_MAX) bytes are copied into the
+    /// it, up to [`DIRECT_BYTES_MAX`] bytes are copied into the
     /// work queue; longer ones are refused. Never blocks; allocates only as a queue grows.
     #[inline]
     pub fn post<O: TxLinks<A>>(

@@ -40,7 +40,7 @@ impl<H: Host> Interface<H> {
     /// and the 128 bytes that the work queue holds: [`Interface::send_some`] sends that, and
     /// [`Interface::send_gather`].
     ///
-    /// [`Session::accept_grant`]: crate::Session::accept_grant
+    /// [`Session::attach`]: crate::Session::attach
     #[inline(always)]
     pub fn try_send(
         &mut self,
