@@ -390,7 +390,7 @@ fn assert_all_hear(
 /// More than there can be pools that wait to be fetched.
 #[test]
 fn readers_that_fetch_late_all_hear() {
-    const READERS: usize = 300;
+    const READERS: usize = 600;
     let namespace = namespace();
     let (alice, bob) = (named(&namespace, "alice"), open(&namespace));
     let options = PublisherOptions {

@@ -65,7 +65,7 @@ def test_operations_are_loads_and_stores() -> None:
         with running(holder):
             pass
         assert owner.area.load_u64(0) == 11
-        assert owner.area.read(100, 17) == b"from the holder"
+        assert owner.area.read(100, 15) == b"from the holder"
         assert owner.area.read(200, 3) == b"put"
         assert owner.interface.regions_shared == 1
         owner.region.revoke()
