@@ -395,7 +395,6 @@ fn readers_that_fetch_late_all_hear() {
     let (alice, bob) = (named(&namespace, "alice"), open(&namespace));
     let options = PublisherOptions {
         readers: READERS as u16,
-        chunks: 8,
         ..PUBLISHER
     };
     let mut publisher = alice.bind_publisher("news", options).unwrap();
