@@ -262,6 +262,17 @@ impl<H: Host, P: Program<H>> Splitc<H, P> {
         self.end_barrier()?;
         // What this processor sent last may be what another waits for.
         self.manager.flush(Wait::millis(1000))?;
+        let is_between_hosts = {
+            let session = self.manager.session();
+            let node = session.identity().node;
+            session
+                .peers()
+                .any(|(_, peer)| peer.destination.node != node)
+        };
+        if is_between_hosts {
+            // There it may be lost with this process. Those who have it may be gone already.
+            let _ = self.manager.fence(Wait::millis(1000));
+        }
         Ok(())
     }
 
