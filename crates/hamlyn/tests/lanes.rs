@@ -11,7 +11,7 @@ use hamlyn::{FenceError, Message, NewSlot, ReceiveError, SendError, Ticket, Wait
 
 use crate::support::{LONG, Random, namespace, open, until};
 
-/// What a lane owes: which message each buffer has, and which of them the receiver has.
+/// The debts of a lane: which message each buffer has, and which of them the receiver has.
 #[derive(Default)]
 struct Model {
     filled: BTreeMap<u16, u32>,
@@ -283,7 +283,7 @@ fn a_second_sender_of_a_lane_is_refused() {
         matches!(refused, Err(FenceError::Refused { count: 1, .. })),
         "{refused:?}"
     );
-    // Whoever has the keys and is not the sender can end the lane, and nothing else.
+    // A peer that has the keys and is not the sender can end the lane, and nothing else.
     stranger.close(&mut second.session());
     second.session().flush(LONG).unwrap();
     let mut session = here.session();
@@ -293,4 +293,37 @@ fn a_second_sender_of_a_lane_is_refused() {
         "{ended:?}"
     );
     assert_eq!(lane.bytes(&message), b"first");
+}
+
+/// A sender that does not keep to the ticket hides no message that waits behind its own.
+#[test]
+fn messages_that_are_too_long_for_a_shared_lane_hide_no_other() {
+    let namespace = namespace();
+    let (here, there) = (open(&namespace), open(&namespace));
+    let options = SharedLaneOptions {
+        buffer_bytes: 64,
+        ..SharedLaneOptions::default()
+    };
+    let mut lane = SharedLane::open(&mut here.session(), options).unwrap();
+    let forged = Ticket {
+        length_bytes: 1_000,
+        ..lane.ticket()
+    };
+    let mut session = there.session();
+    let to = session.target(&forged, LONG).unwrap();
+    for _ in 0..3 {
+        session.send_message(&to, 1, &[1; 65], LONG).unwrap();
+    }
+    session.send_message(&to, 2, b"short", LONG).unwrap();
+    let mut session = here.session();
+    until("all messages in the queue", || {
+        session.poll();
+        let waiting = lane.info(&session).unwrap().waiting;
+        (waiting == 4).then_some(())
+    });
+    let message = lane.next(&mut session).unwrap().expect("it is there");
+    assert_eq!((message.tag(), &message[..]), (2, &b"short"[..]));
+    assert_eq!(lane.too_long(), 3);
+    lane.give_back(message);
+    assert!(lane.next(&mut session).unwrap().is_none());
 }

@@ -72,27 +72,34 @@ impl Default for LaneOptions {
 
 impl LaneOptions {
     fn check(&self) -> Result<(), OpenError> {
-        let settings = [
-            (
-                "a lane's buffers",
-                u32::from(self.buffers),
-                u32::from(BUFFERS_MAX),
-            ),
-            (
-                "the bytes of a lane's buffers",
-                self.buffer_bytes,
-                BUFFER_BYTES_MAX,
-            ),
-        ];
-        for (setting, value, most) in settings {
-            if !(1..=most).contains(&value) {
-                return Err(OpenError::Setting {
-                    setting,
-                    value: u64::from(value),
-                    reason: "a lane has 1 to 4,096 buffers of 1 byte to 128 MiB",
-                });
-            }
-        }
-        Ok(())
+        check_sizes(
+            [
+                ("a lane's buffers", self.buffers.into(), BUFFERS_MAX.into()),
+                (
+                    "the bytes of a lane's buffers",
+                    self.buffer_bytes,
+                    BUFFER_BYTES_MAX,
+                ),
+            ],
+            "a lane has 1 to 4,096 buffers of 1 byte to 128 MiB",
+        )
     }
+}
+
+/// Refuses settings that are 0 or more than the most, each with its name.
+fn check_sizes(
+    settings: [(&'static str, u32, u32); 2],
+    reason: &'static str,
+) -> Result<(), OpenError> {
+    for (setting, value, most) in settings {
+        if !(1..=most).contains(&value) {
+            let value = u64::from(value);
+            return Err(OpenError::Setting {
+                setting,
+                value,
+                reason,
+            });
+        }
+    }
+    Ok(())
 }

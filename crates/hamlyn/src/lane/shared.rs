@@ -14,7 +14,7 @@ use hamlyn_engine::packet::PortName;
 use hamlyn_engine::port::{PortError, PortInfo};
 use hamlyn_host::Host;
 
-use super::BUFFERS_MAX;
+use super::{BUFFERS_MAX, check_sizes};
 use crate::error::{OpenError, ReceiveError};
 use crate::interface::Interface;
 use crate::port::{NewPort, Port};
@@ -22,6 +22,9 @@ use crate::remains::{Leaving, Remains};
 use crate::session::Session;
 use crate::ticket::Ticket;
 use crate::wait::Wait;
+
+/// Messages that are too long and dropped in one look.
+const TOO_LONG_MAX: u32 = 4_096;
 
 /// Options of a shared lane. It takes `buffers * buffer_bytes` bytes of memory, allocated as
 /// messages come.
@@ -117,28 +120,21 @@ impl SharedLane {
         session: &mut Session<'_, H>,
         options: SharedLaneOptions,
     ) -> Result<Self, OpenError> {
-        let most = PACKET_PAYLOAD_MAX as u32;
-        let settings = [
-            (
-                "a shared lane's buffers",
-                u32::from(options.buffers),
-                u32::from(BUFFERS_MAX),
-            ),
-            (
-                "the bytes of a shared lane's buffers",
-                options.buffer_bytes,
-                most,
-            ),
-        ];
-        for (setting, value, most) in settings {
-            if !(1..=most).contains(&value) {
-                return Err(OpenError::Setting {
-                    setting,
-                    value: u64::from(value),
-                    reason: "a shared lane has 1 to 4,096 buffers of 1 byte to 65,536 bytes",
-                });
-            }
-        }
+        check_sizes(
+            [
+                (
+                    "a shared lane's buffers",
+                    options.buffers.into(),
+                    BUFFERS_MAX.into(),
+                ),
+                (
+                    "the bytes of a shared lane's buffers",
+                    options.buffer_bytes,
+                    PACKET_PAYLOAD_MAX as u32,
+                ),
+            ],
+            "a shared lane has 1 to 4,096 buffers of 1 byte to 65,536 bytes",
+        )?;
         Ok(Self {
             port: session.open_port(options.port)?,
             options,
@@ -169,14 +165,23 @@ impl SharedLane {
         }
         let buffer_bytes = self.options.buffer_bytes as usize;
         let port = self.port.name();
-        let Some(message) = interface.next_message(&mut self.port)? else {
-            return Ok(None);
-        };
-        if message.len() > buffer_bytes {
+        // Those that are too long hide none that waits behind them; at most so many, so that a
+        // flood of them ends.
+        let mut too_long = 0;
+        let message = loop {
+            let Some(message) = interface.next_message(&mut self.port)? else {
+                return Ok(None);
+            };
+            if message.len() <= buffer_bytes {
+                break message;
+            }
             message.dispose();
             self.too_long += 1;
-            return Ok(None);
-        }
+            too_long += 1;
+            if too_long == TOO_LONG_MAX {
+                return Ok(None);
+            }
+        };
         let buffer = self.free.pop();
         let mut buffer = buffer.unwrap_or_else(|| vec![0; buffer_bytes].into());
         let (tag, from) = (message.handler(), message.from());
