@@ -47,7 +47,7 @@ pub enum ReceiveEvent<'a, A: Area> {
         slot: SlotName,
         /// Which bytes of the slot.
         range: Range<u64>,
-        /// Who may store there.
+        /// Those who may store there.
         holder: Holder,
     },
     /// It ended a grant.

@@ -64,8 +64,8 @@ pub struct Pumped {
 /// The transmitting half. See the module for what it does.
 ///
 /// * For the application: `open_terminus`, `close_terminus`, `bind_area`, `unbind_area`, `post`,
-///   `post_owned`, `post_placed`, `post_gather`, `begin_streaming`, `continue_streaming`, `finish_streaming`,
-///   `completion`.
+///   `post_owned`, `post_placed`, `post_gather`, `begin_streaming`, `continue_streaming`,
+///   `finish_streaming`, `completion`.
 /// * For the host: `pump`, `link_ended`, `shrink`.
 ///
 /// `S` watches it; see [`crate::send_observer`].
@@ -258,7 +258,7 @@ impl<A: Area, S: SendObserver<A>> Transmitter<A, S> {
         Ok(waiting < terminus.queue_entries)
     }
 
-    /// Whether the terminus keeps so many bytes more for that link: as many as its options say, or
+    /// True if the terminus keeps so many bytes more for that link: as many as its options say, or
     /// one message alone.
     fn has_room_to_keep(
         &self,

@@ -686,7 +686,7 @@ fn bytes_that_must_wait_are_kept_of_any_length_up_to_a_bound() {
         .collect();
     assert_eq!(came, [&whole[..], &whole[..64]].concat());
     assert_eq!(transmitter.completion(first.handle), Ok(Completion::Sent));
-    // What a lost link kept is no longer counted.
+    // Bytes that were kept for a lost link no longer count.
     transmitter.link_ended(other);
     let again = wires.add(64, 0);
     let kept = post(&mut transmitter, &mut wires, again, &mut data).unwrap();

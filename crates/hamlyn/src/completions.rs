@@ -26,7 +26,8 @@
 //! // "In its place at the receiver", as number 1.
 //! session.track_fence(&completions, target.link(), 1)?;
 //! let mut word = session.open_initiator(target, InitiatorOptions::default())?;
-//! let add = session.begin_atomic(&mut word, 8, Atomic::new(Change::Add, Width::Bits64, 5), Wait::Forever)?;
+//! let five = Atomic::new(Change::Add, Width::Bits64, 5);
+//! let add = session.begin_atomic(&mut word, 8, five, Wait::Forever)?;
 //! session.track_word(&completions, &mut word, add, 2)?;
 //!
 //! let mut contexts = Vec::new();
@@ -79,12 +80,12 @@ impl CompletionQueue {
         }
     }
 
-    /// Whether it is of the interface whose end points leave there.
+    /// True if it is of the interface whose end points leave there.
     pub(crate) fn is_of(&self, leaving: &Leaving) -> bool {
         self.leaving.is(leaving)
     }
 
-    /// How many completions may be tracked or wait to be fetched.
+    /// Completions that may be tracked or wait to be fetched.
     pub fn places(&self) -> usize {
         self.places
     }
@@ -137,7 +138,7 @@ pub enum TrackError {
         "all {places} places of the completion queue are taken: fetch completions, or open it with more"
     )]
     Full {
-        /// How many there are.
+        /// The number of places.
         places: usize,
     },
     /// The queue is another interface's.

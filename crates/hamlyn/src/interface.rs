@@ -311,8 +311,8 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// Closes a slot. Its tickets are worthless from now on, and its regions are revoked, which takes
-    /// as long as [`Interface::revoke`].
+    /// Closes a slot. Its tickets are worthless from now on, and its regions are revoked, which
+    /// takes as long as [`Interface::revoke`].
     pub fn close_slot(&mut self, slot: Slot) -> Result<(), SlotError> {
         self.check().map_err(|Forked| SlotError::Forked)?;
         self.close_slot_named(slot.name)

@@ -4,7 +4,8 @@
 //! then the place is taken back. Nobody gets all places: the host counts them for the user and the
 //! process that ask ([`hamlyn_host`]), and tells those who ask in vain why.
 //!
-//! The owner opens what a place consists of, its *guest*, hears the greeting, and lets the guest in.
+//! The owner opens what a place consists of, its *guest*, hears the greeting, and lets the guest
+//! in.
 
 use std::collections::VecDeque;
 
@@ -19,9 +20,9 @@ use crate::session::Session;
 /// Time that an asker has to present itself, in nanoseconds.
 const GREETING_NS: u64 = 10_000_000_000;
 
-/// What a place consists of before somebody has it.
+/// The parts of a place before somebody has it.
 pub(crate) trait Guest {
-    /// What is to be closed when nobody takes the place.
+    /// The parts that are to be closed when nobody takes the place.
     fn remains(&self) -> Remains;
 }
 
@@ -169,7 +170,7 @@ impl<T: Guest> Lobby<T> {
         self.is_untidy = true;
     }
 
-    /// Whether there may be something to offer or to take back; late askers aside.
+    /// True if there may be something to offer or to take back; late askers aside.
     pub(crate) fn is_untidy<H: Host>(&self, session: &mut Session<'_, H>) -> bool {
         self.is_untidy || session.peers_happened() != self.peers_happened
     }

@@ -39,25 +39,24 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::operation::{ANSWER_BYTES_MAX, AnswerWord, RESPONSES_PER_LINK, ReturnPlace};
 use hamlyn_engine::packet::SlotName;
 use hamlyn_engine::refusal::Refusal;
-use hamlyn_host::HostError;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::shared::DirectWindow;
 
 mod completion;
+mod error;
 
-pub use completion::{CompletionCounter, OPERATIONS_MAX};
+pub use completion::CompletionCounter;
+pub use error::{OPERATIONS_MAX, OperationError};
 pub use hamlyn_engine::operation::{Atomic, Change, Width};
 
 use completion::Completing;
 pub(crate) use completion::{Announcement, Ended, Tracked};
 
-use crate::forks::from_forked;
 use crate::message::Target;
-use crate::peer::PeerLost;
 use crate::queue::Queue;
 use crate::remains::{Leaving, Remains};
 use crate::slot::Slot;
-use crate::ticket::{OutsideTicket, Ticket};
+use crate::ticket::Ticket;
 
 /// Requests longer than this are made in several packets, so that long ones and short ones share a
 /// link.
@@ -132,69 +131,6 @@ impl Operation {
     }
 }
 
-/// An operation was not carried out, or it is not known whether it was.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OperationError {
-    /// The target refused it: it had no effect, or, of a long one, a part of it had none.
-    #[error("the target refused the operation: {0}")]
-    Refused(Refusal),
-    /// The target refused it for a reason that this version does not know.
-    #[error(
-        "the target refused the operation for a reason of a later version ({0}): update this program"
-    )]
-    RefusedOtherwise(u8),
-    /// It does not lie in the ticket's bounds.
-    #[error(transparent)]
-    OutsideTicket(#[from] OutsideTicket),
-    /// It does not lie in the memory for landing.
-    #[error(
-        "{length_bytes} bytes at {offset} do not lie in the {landing_bytes} bytes for landing: open the initiator with more"
-    )]
-    OutsideLanding {
-        /// Where it was to land.
-        offset: u64,
-        /// How many bytes.
-        length_bytes: u64,
-        /// How many there are.
-        landing_bytes: u64,
-    },
-    /// The bytes to be put are not as many as the pieces have.
-    #[error("{length_bytes} bytes cannot be put to pieces of {pieces_bytes} bytes together")]
-    PiecesLength {
-        /// How many were to be put.
-        length_bytes: u64,
-        /// What the pieces have.
-        pieces_bytes: u64,
-    },
-    /// There was no room within the wait. Of a long operation a part may have been carried out.
-    #[error("no room at present for one more operation: try again, or wait longer")]
-    WouldBlock,
-    /// The wait was over before the operation was; it is still outstanding.
-    #[error("the target has not answered yet: wait longer, or see whether it still takes packets")]
-    TimedOut,
-    /// As many operations as there may be are outstanding.
-    #[error("{OPERATIONS_MAX} operations are outstanding: finish one")]
-    TooMany,
-    /// The initiator was dropped before it was known whether the operation was carried out.
-    #[error("the initiator was dropped before it was known whether the operation was carried out")]
-    Abandoned,
-    /// There is no such operation, or its result was fetched before.
-    #[error("the operation is not outstanding: it was finished, or is another initiator's")]
-    NotOutstanding,
-    /// The target sent more answers than it was asked for.
-    #[error(
-        "the target sent answers that nobody asked for: open another initiator, or disconnect it"
-    )]
-    Flooded,
-    /// The target is gone; whether the operation was carried out is not known.
-    #[error(transparent)]
-    PeerLost(#[from] PeerLost),
-    /// Waiting failed.
-    #[error(transparent)]
-    Host(#[from] HostError),
-}
-
 /// An operation of an initiator.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
@@ -218,14 +154,6 @@ impl Pending {
     fn is_done(&self) -> bool {
         self.is_all_sent && self.left_bytes == 0 && self.requests == 0
     }
-}
-
-/// The target refused an operation for that reason.
-fn refused(reason: u8) -> OperationError {
-    let known = Refusal::ALL.get(usize::from(reason));
-    known.map_or(OperationError::RefusedOtherwise(reason), |&reason| {
-        OperationError::Refused(reason)
-    })
 }
 
 /// A program's access to the memory that a ticket names, opened by
@@ -335,7 +263,7 @@ pub(crate) struct Operations {
     pub(crate) ticket: Ticket,
     pub(crate) direct: Arc<OnceLock<DirectWindow>>,
     pub(crate) queue: Queue,
-    /// Where words return.
+    /// The memory to which words return.
     area: Area,
     operations: Vec<Pending>,
     free: Vec<u16>,
@@ -343,7 +271,7 @@ pub(crate) struct Operations {
     /// Its initiator is gone: it stays until all that was asked is answered, so that nothing is
     /// asked too often.
     pub(crate) is_left: bool,
-    completing: Completing<OperationError>,
+    completing: Completing,
 }
 
 impl Operations {
@@ -498,7 +426,7 @@ impl Operations {
             pending.is_used = false;
             let end = pending
                 .refused
-                .map_or(Ok(()), |reason| Err(refused(reason)));
+                .map_or(Ok(()), |reason| Err(OperationError::refused(reason)));
             self.free.push(operation.index() as u16);
             let area = &self.area;
             let word = || {
@@ -561,7 +489,7 @@ impl Operations {
         self.is_flooded
     }
 
-    pub(crate) fn next_ready(&mut self) -> Option<Ended<OperationError>> {
+    pub(crate) fn next_ready(&mut self) -> Option<Ended> {
         self.completing.next_ready()
     }
 
@@ -642,7 +570,7 @@ impl Operations {
         Some(match reason {
             _ if !is_done => Err(OperationError::Flooded),
             None => Ok(()),
-            Some(reason) => Err(refused(reason)),
+            Some(reason) => Err(OperationError::refused(reason)),
         })
     }
 
@@ -663,8 +591,4 @@ impl Operations {
             self.completing.forget(operation.index());
         }
     }
-}
-
-from_forked! {
-    OperationError: Self::Host;
 }

@@ -252,8 +252,8 @@ impl Ended {
     }
 }
 
-/// Packets that came back and are kept, of each link and of all that have ended; of more, the oldest are forgotten and
-/// counted.
+/// Packets that came back and are kept, of each link and of all that have ended; of more, the
+/// oldest are forgotten and counted.
 const RETURNED_MAX: usize = 1_024;
 
 impl<T: TransmitEnd> TxRoutes<T> {
@@ -340,7 +340,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
         }
     }
 
-    /// Whether a packet that came back from the peer of that link said that this place is not
+    /// True if a packet that came back from the peer of that link said that this place is not
     /// there any more.
     pub(crate) fn is_gone(&mut self, link: LinkId, place: SlotName, is_port: bool) -> bool {
         let Some(route) = self.reach(link) else {
@@ -430,7 +430,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
         })
     }
 
-    /// Whether [`TxRoutes::next_returned`] has something.
+    /// True if [`TxRoutes::next_returned`] has something.
     pub(crate) fn has_returned(&mut self) -> bool {
         let mut routes = self.routes.iter_mut();
         !self.returned.is_empty()

@@ -1,8 +1,8 @@
 //! Regions: memory of a slot that others map.
 //!
-//! The owner allocates an area with [`Area::shared`](crate::Area::shared), opens a slot over it, and
-//! shares whole pages of the slot with [`Interface::share`](crate::Interface::share): for reading, or
-//! for reading and writing; with one peer, or with all that are linked. It sends the
+//! The owner allocates an area with [`Area::shared`](crate::Area::shared), opens a slot over it,
+//! and shares whole pages of the slot with [`Interface::share`](crate::Interface::share): for
+//! reading, or for reading and writing; with one peer, or with all that are linked. It sends the
 //! [`RegionTicket`] in messages. A peer that has a link to the owner takes it with
 //! [`Session::attach`](crate::Session::attach). From then on, for that part of the slot:
 //!
@@ -16,9 +16,9 @@
 //! Nothing else changes for either side. A peer that attaches nothing sends packets.
 //!
 //! **The cost in trust.** While a region lasts, its holders may read it, and with
-//! [`Access::Writable`] write it, at any time, also bytes that were announced already. An owner that
-//! must not see bytes change copies them out before it looks at them twice. Keys guard packets, not
-//! mappings: a slot that gets a new key keeps its holders. After
+//! [`Access::Writable`] write it, at any time, also bytes that were announced already. An owner
+//! that must not see bytes change copies them out before it looks at them twice. Keys guard
+//! packets, not mappings: a slot that gets a new key keeps its holders. After
 //! [`Interface::revoke`](crate::Interface::revoke) has returned, nothing that they do changes the
 //! area any more.
 //!
@@ -227,9 +227,9 @@ pub enum AttachError {
     /// The memory is not as long as the ticket says.
     #[error("the region has {found_bytes} bytes, its ticket says {expected_bytes}")]
     Length {
-        /// What came.
+        /// The bytes that came.
         found_bytes: u64,
-        /// What the ticket says.
+        /// The bytes that the ticket says.
         expected_bytes: u64,
     },
     /// The kernel does not confirm that the memory can be used safely.

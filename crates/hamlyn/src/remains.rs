@@ -99,7 +99,7 @@ impl Leaving {
         }
     }
 
-    /// Whether both are of one interface.
+    /// True if both are of one interface.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.left.is(&other.left)
     }

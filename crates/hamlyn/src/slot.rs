@@ -148,8 +148,12 @@ impl Slot {
 
     /// A ticket for fast mode, for the part of the slot at `offset`.
     pub fn fast_ticket(&self, offset: u64, length_bytes: u64) -> Result<Ticket, OutsideTicket> {
+        self.whole_fast().narrow(offset, length_bytes)
+    }
+
+    /// A ticket for fast mode to all of it.
+    pub(crate) fn whole_fast(&self) -> Ticket {
         self.whole(FAST_INDEX, self.key)
-            .narrow(offset, length_bytes)
     }
 
     /// A ticket for the metadata entry of that index and the part of the slot at `offset`. In the

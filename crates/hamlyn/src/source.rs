@@ -26,7 +26,7 @@ impl<H: Host> Interface<H> {
         sources.iter().position(|source| self.is_ready(*source))
     }
 
-    /// Whether something can be taken from it at once: a message, an error that says that messages
+    /// True if something can be taken from it at once: a message, an error that says that messages
     /// were lost, or a completion. Does not move packets.
     pub fn is_ready(&mut self, source: Source<'_>) -> bool {
         if self.is_forked() {

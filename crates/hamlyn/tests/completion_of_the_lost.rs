@@ -1,11 +1,14 @@
-//! A target that ends before it has answered: operations that were to be counted count as failed,
-//! and those that were to be announced are announced (decision 0037).
+//! Ends that are told though the target or its link is gone: of operations that were to be counted
+//! or announced (decision 0037), and of all that a completion queue tracks (decision 0050).
 
 use crate::support::{namespace, open};
 use hamlyn::engine::slot::Rights;
 use hamlyn::engine::terminus::{SendHandle, TerminusOptions};
 use hamlyn::one_sided::{CompletionCounter, InitiatorOptions, OperationError};
-use hamlyn::{Completion, CompletionError, FenceError, Message, NewSlot, Source, TrackError, Wait};
+use hamlyn::{
+    Completion, CompletionError, CompletionQueue, FenceError, Manager, Message, NewSlot, Session,
+    Source, Target, TrackError, Wait,
+};
 
 const LONG: Wait = Wait::millis(20_000);
 
@@ -118,32 +121,41 @@ fn completions_are_told_though_the_target_is_gone() {
     assert!(late.is_err() || matches!(told, Some(Completion { result: Err(_), .. })));
 }
 
-#[test]
-fn a_tracked_fence_tells_of_refusals_though_its_link_ends_before_it_is_looked_at() {
+/// A target that has refused a message, its sender, the place, and a queue of the sender's that was
+/// prepared so before the message was sent, and so after.
+fn refused(
+    before: impl FnOnce(&mut Session<'_>, &CompletionQueue, &Target),
+    after: impl FnOnce(&mut Session<'_>, &CompletionQueue, &Target),
+) -> (Manager, Manager, Target, CompletionQueue) {
     let namespace = namespace();
     let (target, sender) = (open(&namespace), open(&namespace));
     let area = target.session().allocate(4096).unwrap();
     let slot = target.session().open_slot(NewSlot::new(&area)).unwrap();
     let ticket = slot.fast_ticket(0, 4096).unwrap();
-    let to = sender.session().target(&ticket, LONG).unwrap();
+    let mut session = sender.session();
+    let to = session.target(&ticket, LONG).unwrap();
     target.session().revoke_slot(&slot).unwrap();
-    let queue = sender.session().open_completions(1).unwrap();
-    let terminus = sender.terminus();
-    let message = Message::new(&[1; 16]);
-    sender
-        .session()
-        .send_msg(terminus, &to, &message, LONG)
-        .unwrap();
-    sender.session().track_fence(&queue, to.link(), 1).unwrap();
+    let queue = session.open_completions(1).unwrap();
+    before(&mut session, &queue, &to);
+    let (terminus, message) = (session.terminus(), Message::new(&[1; 16]));
+    session.send_msg(terminus, &to, &message, LONG).unwrap();
+    after(&mut session, &queue, &to);
+    drop(session);
     for _ in 0..4 {
         target.session().poll();
     }
-    sender.session().disconnect(to.link());
-    let ended = sender
-        .session()
-        .await_completion(&queue, LONG)
-        .unwrap()
-        .unwrap();
+    (target, sender, to, queue)
+}
+
+#[test]
+fn a_tracked_fence_tells_of_refusals_though_its_link_ends_before_it_is_looked_at() {
+    let track = |session: &mut Session<'_>, queue: &CompletionQueue, to: &Target| {
+        session.track_fence(queue, to.link(), 1).unwrap();
+    };
+    let (_target, sender, to, queue) = refused(|_, _, _| (), track);
+    let mut session = sender.session();
+    session.disconnect(to.link());
+    let ended = session.await_completion(&queue, LONG).unwrap().unwrap();
     assert!(
         matches!(
             ended.result,
@@ -155,68 +167,39 @@ fn a_tracked_fence_tells_of_refusals_though_its_link_ends_before_it_is_looked_at
 
 #[test]
 fn a_wait_for_several_ends_for_a_packet_that_came_back() {
-    let namespace = namespace();
-    let (target, sender) = (open(&namespace), open(&namespace));
-    let area = target.session().allocate(4096).unwrap();
-    let slot = target.session().open_slot(NewSlot::new(&area)).unwrap();
-    let ticket = slot.fast_ticket(0, 4096).unwrap();
-    let to = sender.session().target(&ticket, LONG).unwrap();
-    target.session().revoke_slot(&slot).unwrap();
-    let queue = sender.session().open_completions(1).unwrap();
-    sender.session().track_refusals(&queue).unwrap();
-    let terminus = sender.terminus();
-    let message = Message::new(&[1; 16]);
-    sender
-        .session()
-        .send_msg(terminus, &to, &message, LONG)
-        .unwrap();
-    for _ in 0..4 {
-        target.session().poll();
-    }
-    let ready = sender
-        .session()
-        .await_any(&[Source::Completions(&queue)], Wait::millis(100));
-    let next = sender.session().next_completion(&queue);
-    assert!(next.is_some());
+    let track = |session: &mut Session<'_>, queue: &CompletionQueue, _: &Target| {
+        session.track_refusals(queue).unwrap();
+    };
+    let (_target, sender, _, queue) = refused(track, |_, _, _| ());
+    let mut session = sender.session();
+    let ready = session.await_any(&[Source::Completions(&queue)], Wait::millis(100));
+    assert!(session.next_completion(&queue).is_some());
     assert_eq!(ready, Ok(Some(0)));
+}
+
+#[test]
+fn a_packet_that_came_back_has_the_context_of_its_link_after_the_link_has_ended() {
+    let track = |session: &mut Session<'_>, queue: &CompletionQueue, to: &Target| {
+        session.track_refusals(queue).unwrap();
+        assert!(session.set_link_context(to.link(), 99));
+    };
+    let (_target, sender, to, queue) = refused(track, |_, _, _| ());
+    let mut session = sender.session();
+    session.disconnect(to.link());
+    assert_eq!(session.link_context(to.link()), 99);
+    let returned = session.next_completion(&queue).unwrap();
+    assert_eq!(returned.context, 99, "{returned:?}");
 }
 
 #[test]
 fn a_message_that_was_never_sent_is_not_tracked() {
     let sender = open(&namespace());
-    let queue = sender.session().open_completions(1).unwrap();
-    let terminus = sender.terminus();
+    let mut session = sender.session();
+    let queue = session.open_completions(1).unwrap();
     let handle = SendHandle {
-        terminus,
+        terminus: session.terminus(),
         sequence: u64::MAX,
     };
-    let tracked = sender.session().track_send(&queue, handle, 1);
+    let tracked = session.track_send(&queue, handle, 1);
     assert_eq!(tracked, Err(TrackError::NoSuchMessage));
-}
-
-#[test]
-fn a_packet_that_came_back_has_the_context_of_its_link_after_the_link_has_ended() {
-    let namespace = namespace();
-    let (target, sender) = (open(&namespace), open(&namespace));
-    let area = target.session().allocate(4096).unwrap();
-    let slot = target.session().open_slot(NewSlot::new(&area)).unwrap();
-    let ticket = slot.fast_ticket(0, 4096).unwrap();
-    let to = sender.session().target(&ticket, LONG).unwrap();
-    target.session().revoke_slot(&slot).unwrap();
-    let queue = sender.session().open_completions(1).unwrap();
-    sender.session().track_refusals(&queue).unwrap();
-    assert!(sender.session().set_link_context(to.link(), 99));
-    let terminus = sender.terminus();
-    let message = Message::new(&[1; 16]);
-    sender
-        .session()
-        .send_msg(terminus, &to, &message, LONG)
-        .unwrap();
-    for _ in 0..4 {
-        target.session().poll();
-    }
-    sender.session().disconnect(to.link());
-    assert_eq!(sender.session().link_context(to.link()), 99);
-    let returned = sender.session().next_completion(&queue).unwrap();
-    assert_eq!(returned.context, 99, "{returned:?}");
 }

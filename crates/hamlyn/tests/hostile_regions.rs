@@ -6,7 +6,6 @@ mod support;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn::engine::key::Key;
-use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::Rights;
 use hamlyn::host::process::ProcessHost;
@@ -28,7 +27,7 @@ use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use support::actor::{Actor, listen, role, say};
 use support::raw_link::{RawLink, connect_to, receive, say_to};
-use support::{LONG, Random, namespace, open, until};
+use support::{LONG, Random, link_to, namespace, open, until};
 
 const PAGE: u64 = 4096;
 
@@ -49,18 +48,6 @@ fn share(
     session
         .share(slot, range, Access::Writable, holders)
         .unwrap()
-}
-
-/// Waits for the link to somebody.
-fn link_to(manager: &Manager<ProcessHost>, interface: u64) -> LinkId {
-    until("a link", || {
-        manager.session().poll();
-        let guard = manager.session();
-        guard
-            .peers()
-            .find(|(_, peer)| peer.destination.interface == interface)
-            .map(|(link, _)| link)
-    })
 }
 
 /// A peer that has the link and the region in its own hands.
@@ -133,7 +120,7 @@ fn a_holder_that_stores_at_any_time_and_announces_anything() {
         cells: 0,
         pages,
     };
-    // What is not covered is refused, by name; what is, is let in.
+    // Places that are not covered are refused, by name; others are let in.
     let announcements = [
         (2 * PAGE, 8, true),
         (2 * PAGE, 2 * PAGE as u32, true),
@@ -341,7 +328,7 @@ fn an_owner_that_shares_what_cannot_be_mapped_is_refused() {
     ));
 }
 
-/// What the children do: attach a region, and place messages or store for ever.
+/// The children attach a region, and place messages or store for ever.
 #[test]
 #[ignore = "run by the other tests"]
 fn child() {
@@ -394,7 +381,7 @@ fn a_holder_that_is_killed_leaves_nothing() {
             }
         }
         child.kill();
-        // What it announced before is taken, then the link is gone.
+        // All that it announced before is taken, then the link is gone.
         until("the loss", || {
             owner.session().poll();
             let peers = owner.session().peers().count();

@@ -1,5 +1,5 @@
-//! Regions between processes: what is shared and with whom, what is refused by name, and how regions
-//! end.
+//! Regions between processes: what is shared and with whom, what is refused by name, and how
+//! regions end.
 
 mod support;
 
@@ -18,7 +18,7 @@ use hamlyn_host::process::codec;
 use hamlyn_ring::region::ShareError as MemoryError;
 use support::actor::{Actor, role, say};
 use support::raw_link::{connect_to, receive, say_to};
-use support::{LONG, descriptors, namespace, open, until};
+use support::{LONG, descriptors, link_to, namespace, open, until};
 
 const PAGE: u64 = 4096;
 
@@ -62,18 +62,6 @@ fn share_with(
 fn attach(manager: &Manager<ProcessHost>, ticket: &RegionTicket) -> Result<Attached, AttachError> {
     manager.session().target(&ticket.ticket, LONG).unwrap();
     manager.session().attach(ticket, LONG)
-}
-
-/// Waits for the link to somebody.
-fn link_to(manager: &Manager<ProcessHost>, interface: u64) -> LinkId {
-    until("a link", || {
-        manager.session().poll();
-        let guard = manager.session();
-        guard
-            .peers()
-            .find(|(_, peer)| peer.destination.interface == interface)
-            .map(|(link, _)| link)
-    })
 }
 
 #[test]
@@ -185,7 +173,7 @@ fn what_cannot_be_shared_with_all_is_refused_by_name() {
         let refused = refused(NewSlot::over(area).rights(Rights::ALL));
         assert_eq!(refused, ShareError::Memory(MemoryError::NotSharable));
     }
-    // What is shared already, by way of another slot.
+    // Pages that are shared already, by way of another slot.
     let slot = owner.session().open_slot(all()).unwrap();
     let region = share(&owner, &slot);
     let twice = ShareError::Memory(MemoryError::SharedAlready);
@@ -247,7 +235,7 @@ fn closing_the_slot_revokes_and_full_tables_say_so() {
     assert!(try_all(&owner, &slot).is_ok());
 }
 
-/// What the owner answers to a claim in that name.
+/// The owner's answer to a request in that name.
 fn fetched(namespace: &str, owner: u64, interface: u64, secret: u64) -> (codec::Message, usize) {
     let socket = connect_to(namespace, owner);
     receive(&socket).unwrap();
@@ -478,7 +466,7 @@ fn a_region_is_for_one_peer_and_fetched_once() {
         let counters = owner.session().host().rendezvous_counters();
         ((counters.shared, counters.not_shared) == (1, 3)).then_some(())
     });
-    // What was revoked before it was fetched cannot be fetched.
+    // A region that was revoked before it was fetched cannot be fetched.
     owner.session().revoke(&region).unwrap();
     let region = share_with(&owner, &slot, 0..PAGE, link).unwrap();
     owner.session().revoke(&region).unwrap();

@@ -416,7 +416,7 @@ fn waits_look_again_in_time_though_nothing_happens() {
     });
     assert_eq!(found, Ok(Some(3)));
     drop(session);
-    // What was asked for last is still due.
+    // The look that was asked for last is still due.
     manager.session().look_within(Duration::from_secs(3600));
     let due = until("what is due", || {
         let sleep = manager.prepare_sleep(Wait::Forever).unwrap()?;

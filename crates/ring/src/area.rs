@@ -74,9 +74,9 @@ pub enum AreaError {
         "something is mapped in the {length_bytes} bytes at {address:#x} already: choose another address"
     )]
     Occupied {
-        /// Where it was to lie.
+        /// The address.
         address: usize,
-        /// How long it was to be.
+        /// Its length.
         length_bytes: u64,
     },
     /// The memory file could not be made or mapped; nothing has changed.

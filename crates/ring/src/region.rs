@@ -1,8 +1,8 @@
 //! Regions: ranges of an area that others map.
 //!
 //! A memory file shows all of its pages to every process that has it, for ever. So a region that is
-//! all of an area is shared by the area's own file, and for a part of it the pages are exchanged for
-//! a file that holds nothing else. When the region is taken back, a fresh file that nobody else
+//! all of an area is shared by the area's own file, and for a part of it the pages are exchanged
+//! for a file that holds nothing else. When the region is taken back, a fresh file that nobody else
 //! knows takes its place. The addresses stay the same throughout.
 //!
 //! A second file of one page goes with it, which only the owner can write. Its first word says
@@ -51,9 +51,9 @@ pub enum ShareError {
         "the range from {start} to {end} is not made of whole pages of {PAGE_BYTES} bytes of the area"
     )]
     NotPages {
-        /// Where it was to begin, in the area.
+        /// Its first byte in the area.
         start: u64,
-        /// Where it was to end.
+        /// The byte behind its last.
         end: u64,
     },
     /// A part of it is shared already, perhaps by way of another slot or interface.
@@ -251,7 +251,7 @@ pub struct ReceivedRegion {
     pub memory: OwnedFd,
     /// The page that says whether the region lasts.
     pub state: OwnedFd,
-    /// How many bytes the owner says the memory has.
+    /// Bytes of the memory, as the owner says.
     pub length_bytes: u64,
 }
 

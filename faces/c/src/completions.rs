@@ -11,7 +11,7 @@ use crate::boundary::{self, call, room, wait_of};
 use crate::datagram::NOTHING_CAME;
 use crate::handle::{self, kind};
 use crate::links::Undelivered;
-use crate::lower::{Lower, make_lower, on, with_interface};
+use crate::lower::{Lower, make_lower, on};
 use crate::manager::{ManagerHandle, each};
 use crate::one_sided::InitiatorHandle;
 use crate::status::{Error, Failure, Status};
@@ -252,80 +252,6 @@ pub unsafe extern "C" fn hamlyn_next_completion(
             place.put(found);
             Ok(())
         })
-    })
-}
-
-/// Gives a link a number of the program's own, which is 0 before. HAMLYN_NOT_FOUND if there is no such link.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hamlyn_set_link_context(
-    manager: *mut ManagerHandle,
-    link: u64,
-    context: u64,
-    error: *mut Error,
-) -> Status {
-    call(error, || {
-        let is_set = with_interface!(manager, interface => {
-            Ok(interface.set_link_context(LinkId::from_bits(link), context))
-        })?;
-        match is_set {
-            true => Ok(()),
-            false => Err(NO_SUCH_LINK),
-        }
-    })
-}
-
-const NO_SUCH_LINK: Failure = Failure::new(Status::NotFound, "there is no such link (any more)");
-
-/// The number of the program's own that a link has; also after its end, until another link has its place; otherwise 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hamlyn_link_context(
-    manager: *mut ManagerHandle,
-    link: u64,
-    context: *mut u64,
-    error: *mut Error,
-) -> Status {
-    call(error, || {
-        let place = room("the place for the context", context)?;
-        place.put(with_interface!(manager, interface => {
-            Ok(interface.link_context(LinkId::from_bits(link)))
-        })?);
-        Ok(())
-    })
-}
-
-/// The longest message that a send to that link takes without other memory, in bytes: about 1 KiB on one host; 0 between hosts, and if the
-/// link has ended.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hamlyn_cells_bytes_max(
-    manager: *mut ManagerHandle,
-    link: u64,
-    length_bytes: *mut u64,
-    error: *mut Error,
-) -> Status {
-    call(error, || {
-        let place = room("the place for the length", length_bytes)?;
-        place.put(with_interface!(manager, interface => {
-            Ok(interface.cells_bytes_max(LinkId::from_bits(link)))
-        })?);
-        Ok(())
-    })
-}
-
-/// The longest payload of a packet of that link, metadata and data together, in bytes. HAMLYN_NOT_FOUND if the link has ended.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hamlyn_packet_bytes_max(
-    manager: *mut ManagerHandle,
-    link: u64,
-    length_bytes: *mut usize,
-    error: *mut Error,
-) -> Status {
-    call(error, || {
-        let place = room("the place for the length", length_bytes)?;
-        let found = with_interface!(manager, interface => {
-            Ok(interface.packet_bytes_max(LinkId::from_bits(link)))
-        })?;
-        place.put(found.ok_or(NO_SUCH_LINK)?);
-        Ok(())
     })
 }
 

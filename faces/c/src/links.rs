@@ -13,6 +13,8 @@ use crate::manager::ManagerHandle;
 use crate::peer::{self, Peer};
 use crate::status::{Error, Failure, Status};
 
+const NO_SUCH_LINK: Failure = Failure::new(Status::NotFound, "there is no such link (any more)");
+
 /// Connects to an interface by its name, host/name or name, and says over which link it is reached. For programs that hold no
 /// ticket yet; hamlyn_open_target connects by itself. Blocks for `wait_ns` at most.
 #[unsafe(no_mangle)]
@@ -137,11 +139,79 @@ pub unsafe extern "C" fn hamlyn_link_peer_name(
             let found = interface.peers().find(|(of, _)| *of == link);
             Ok(found.map(|(_, peer)| peer.name.clone().unwrap_or_default()))
         })?;
-        let found = found.ok_or(Failure::new(
-            Status::NotFound,
-            "there is no such link (any more)",
-        ))?;
-        room_of_name.put(&found);
+        room_of_name.put(&found.ok_or(NO_SUCH_LINK)?);
+        Ok(())
+    })
+}
+
+/// Gives a link a number of the program's own, which is 0 before. HAMLYN_NOT_FOUND if there is no such link.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_set_link_context(
+    manager: *mut ManagerHandle,
+    link: u64,
+    context: u64,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let is_set = with_interface!(manager, interface => {
+            Ok(interface.set_link_context(LinkId::from_bits(link), context))
+        })?;
+        match is_set {
+            true => Ok(()),
+            false => Err(NO_SUCH_LINK),
+        }
+    })
+}
+
+/// The number of the program's own that a link has; also after its end, until another link has its place; otherwise 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_link_context(
+    manager: *mut ManagerHandle,
+    link: u64,
+    context: *mut u64,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the context", context)?;
+        place.put(with_interface!(manager, interface => {
+            Ok(interface.link_context(LinkId::from_bits(link)))
+        })?);
+        Ok(())
+    })
+}
+
+/// The longest message that a send to that link takes without other memory, in bytes: about 1 KiB on one host; 0 between hosts, and if the
+/// link has ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_cells_bytes_max(
+    manager: *mut ManagerHandle,
+    link: u64,
+    length_bytes: *mut u64,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the length", length_bytes)?;
+        place.put(with_interface!(manager, interface => {
+            Ok(interface.cells_bytes_max(LinkId::from_bits(link)))
+        })?);
+        Ok(())
+    })
+}
+
+/// The longest payload of a packet of that link, metadata and data together, in bytes. HAMLYN_NOT_FOUND if the link has ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_packet_bytes_max(
+    manager: *mut ManagerHandle,
+    link: u64,
+    length_bytes: *mut usize,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the length", length_bytes)?;
+        let found = with_interface!(manager, interface => {
+            Ok(interface.packet_bytes_max(LinkId::from_bits(link)))
+        })?;
+        place.put(found.ok_or(NO_SUCH_LINK)?);
         Ok(())
     })
 }

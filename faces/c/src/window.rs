@@ -83,13 +83,13 @@ pub unsafe extern "C" fn hamlyn_open_area_window(
     })
 }
 
-/// Where a window lies, and what may be done there.
+/// The place of a window, and the accesses that it allows.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowInfo {
     /// Its first byte, until the window is closed. Others access the memory at any time: use atomic loads and stores, or volatile ones.
     pub data: *mut c_void,
-    /// How many bytes it has.
+    /// Its number of bytes.
     pub length_bytes: u64,
     /// Not 0: it may be written. Otherwise the kernel ends a program that does.
     pub is_writable: u32,

@@ -254,7 +254,7 @@ impl CompletionQueue {
         self.owner.clone_ref(py)
     }
 
-    /// How many completions may be tracked or wait to be fetched.
+    /// Completions that may be tracked or wait to be fetched.
     #[getter]
     fn places(&self) -> PyResult<usize> {
         Ok(self.tracking.enter()?.queue.places())

@@ -102,7 +102,7 @@ impl Begun {
         self.ended(initiator, landing, word, into).map(Some)
     }
 
-    /// What it came to, when it has ended so: its place is free.
+    /// The result, when it has ended so: its place is free.
     pub(crate) fn ended(
         &self,
         initiator: &one_sided::Initiator,

@@ -45,7 +45,7 @@ impl RegionTicket {
         Ticket(self.0.ticket)
     }
 
-    /// How many bytes the memory has.
+    /// Bytes of the memory.
     fn __len__(&self) -> usize {
         usize::try_from(self.0.ticket.length_bytes).unwrap_or(usize::MAX)
     }
@@ -247,7 +247,7 @@ impl Attached {
         self.ticket
     }
 
-    /// Whether the region still lasts, and there is a link to its owner. It may end right after the call. False when this was closed.
+    /// True while the region lasts, and there is a link to its owner. It may end right after the call. False when this was closed.
     #[getter]
     fn lasts(&self) -> PyResult<bool> {
         if self.closed() {
@@ -275,7 +275,7 @@ impl Attached {
         Ok(())
     }
 
-    /// Whether it was closed.
+    /// True if it was closed.
     #[getter]
     fn closed(&self) -> bool {
         self.held.0.is_shut()

@@ -52,7 +52,7 @@ def test_long_messages_are_stored_in_place(pair) -> None:
     me.interface.send_msg(sharing.target, long, PAGE, timeout=WAIT)
     assert sharing.area.read(PAGE, 2000) == long
     sharing.received(PAGE, long)
-    # What is short, or lies elsewhere, goes as a copy.
+    # Messages that are short, or lie elsewhere, go as copies.
     me.interface.send_msg(sharing.target, short, PAGE, timeout=WAIT)
     me.interface.send_msg(sharing.target, long, 0, timeout=WAIT)
     assert sharing.area.read(0, 2000) == bytes(2000)

@@ -38,7 +38,7 @@ impl<H: Host> Interface<H> {
         }
     }
 
-    /// Whether a packet that came back said that the peer of a target has closed the target's slot,
+    /// True if a packet that came back said that the peer of a target has closed the target's slot,
     /// or port. For those that wait for an answer: nobody is there to give it.
     #[cold]
     #[inline(never)]

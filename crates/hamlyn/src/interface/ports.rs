@@ -157,7 +157,7 @@ impl<H: Host> Interface<H> {
         None
     }
 
-    /// Whether a message is there. Does not move packets.
+    /// True if a message is there. Does not move packets.
     pub(crate) fn has_message(&mut self, port: &Port) -> bool {
         let is_empty = |inbound: &Inbound<_, _>| inbound.receiver.is_port_empty(port.name);
         port.held.is_some() || !self.inbound.read(is_empty) || self.in_place(port).is_some()

@@ -61,15 +61,16 @@ struct OfLink {
     /// The place of the one into which the last message was stored: most likely the next one goes
     /// there.
     recent: usize,
-    /// Pools, by their number, as long as a program reads them.
-    pools: Vec<(u64, Weak<AttachedRegion>)>,
 }
 
 /// Every region that is attached, by the index of the link to its owner. Placed messages, one-sided
 /// operations and readers of pools ask it.
 #[derive(Default)]
 pub(super) struct AttachedRegions {
+    /// Empty if none is attached: then sends do not look.
     by_link: Vec<OfLink>,
+    /// Pools, by their owner and their number, as long as a program reads them.
+    pools: Vec<(LinkId, u64, Weak<AttachedRegion>)>,
 }
 
 impl AttachedRegions {
@@ -147,16 +148,18 @@ impl AttachedRegions {
 
     /// The pool with that number, if a program reads it already.
     pub(super) fn pool(&self, link: LinkId, number: u64) -> Option<SharedPool> {
-        let mut pools = self.of(link)?.pools.iter();
-        let (_, region) = pools.find(|(of, _)| *of == number)?;
+        let mut pools = self.pools.iter();
+        let (.., region) = pools.find(|(of, known, _)| (*of, *known) == (link, number))?;
         let region = region.upgrade().filter(|region| region.lasts())?;
         Some(SharedPool::of_region(region))
     }
 
     pub(super) fn insert_pool(&mut self, link: LinkId, number: u64, pool: &SharedPool) {
-        let pools = &mut self.of_mut(link).pools;
-        pools.retain(|(of, region)| *of != number && region.strong_count() > 0);
-        pools.push((number, Arc::downgrade(pool.region())));
+        let is_it = |of: LinkId, known: u64| (of, known) == (link, number);
+        self.pools
+            .retain(|(of, known, region)| !is_it(*of, *known) && region.strong_count() > 0);
+        self.pools
+            .push((link, number, Arc::downgrade(pool.region())));
     }
 
     /// The region of that ticket, if it is attached already.
@@ -178,6 +181,13 @@ impl AttachedRegions {
         for of in &mut self.by_link {
             of.mapped.retain(|mapped| mapped.attached.lasts());
         }
+        self.forget_if_empty();
+    }
+
+    fn forget_if_empty(&mut self) {
+        if self.by_link.iter().all(|of| of.mapped.is_empty()) {
+            self.by_link.clear();
+        }
     }
 
     /// The peer is gone: nobody answers for what its memory says.
@@ -188,7 +198,9 @@ impl AttachedRegions {
                 mapped.region().detach();
             }
             *of = OfLink::default();
+            self.forget_if_empty();
         }
+        self.pools.retain(|(of, ..)| *of != link);
     }
 
     pub(super) fn len(&self) -> usize {

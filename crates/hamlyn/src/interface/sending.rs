@@ -173,9 +173,9 @@ impl<H: Host> Interface<H> {
         self.post_or_queue(terminus, target, message)
     }
 
-    /// Sends a message that is one packet of bytes, or that is stored in an attached region, if nothing
-    /// stands in its way: apart from the general path, because that takes much less where nothing
-    /// else can be.
+    /// Sends a message that is one packet of bytes, or that is stored in an attached region, if
+    /// nothing stands in its way: apart from the general path, because that takes much less where
+    /// nothing else can be.
     #[inline(always)]
     pub(crate) fn send_at_once(
         &mut self,
@@ -323,8 +323,8 @@ impl<H: Host> Interface<H> {
         None
     }
 
-    /// The longest message that lies in cells of the link and needs no other memory, in bytes: about
-    /// 1 KiB on one host; 0 between hosts, and if the link has ended.
+    /// The longest message that lies in cells of the link and needs no other memory, in bytes:
+    /// about 1 KiB on one host; 0 between hosts, and if the link has ended.
     pub fn cells_bytes_max(&self, link: LinkId) -> u64 {
         if self.is_forked() {
             return 0;
@@ -333,9 +333,9 @@ impl<H: Host> Interface<H> {
             .read(|outbound| outbound.tx_links.cells_bytes_max(link))
     }
 
-    /// Whether a message to that link could be queued, if there is no room in the link itself: for
-    /// layers that ask before they prepare a message. True also if the link or the terminus is gone:
-    /// then a send says so.
+    /// True if a message to that link could be queued, if there is no room in the link itself: for
+    /// layers that ask before they prepare a message. True also if the link or the terminus is
+    /// gone: then a send says so.
     pub fn has_room(&self, terminus: TerminusId, link: LinkId) -> bool {
         let has_room = |outbound: &Outbound<_, _>| outbound.transmitter.has_room(terminus, link);
         self.outbound.read(has_room) != Ok(false)

@@ -38,9 +38,9 @@ pub(super) enum Placing {
 
 impl<H: Host> Interface<H> {
     /// Lets peers attach these pages of the slot; see [`crate::region`]. The range is relative to
-    /// the slot, and must be whole pages of its area, which [`Area::shared`](crate::Area::shared) has
-    /// made. [`Access::ReadOnly`] needs a slot that grants [`Rights::READ`] alone, as holders of the
-    /// ticket have the slot's key; [`Access::Writable`] one that grants [`Rights::WRITE`].
+    /// the slot, and must be whole pages of its area, which [`Area::shared`](crate::Area::shared)
+    /// has made. [`Access::ReadOnly`] needs a slot that grants [`Rights::READ`] alone, as holders
+    /// of the ticket have the slot's key; [`Access::Writable`] one that grants [`Rights::WRITE`].
     ///
     /// Allocates. If the range is not all of its area, copies the pages, and what is stored into
     /// them meanwhile, by other threads or other interfaces, may be lost.
@@ -90,7 +90,7 @@ impl<H: Host> Interface<H> {
                 return Err(error.into());
             }
         };
-        // What was granted lies in the slot.
+        // The granted range lies in the slot.
         let ticket = slot.fast_ticket(range.start, region.length_bytes());
         let ticket = RegionTicket {
             ticket: ticket.map_err(|_| GrantRefused::NotOpen(name))?,
@@ -126,9 +126,9 @@ impl<H: Host> Interface<H> {
     }
 
     /// Ends a region. When this has returned, nothing that holders do changes the area any more.
-    /// Messages that a holder placed and announced, but that were not yet received here, are refused
-    /// and counted (`Refusal::NotGranted`). Holders that go on learn of it by themselves and send
-    /// packets.
+    /// Messages that a holder placed and announced, but that were not yet received here, are
+    /// refused and counted (`Refusal::NotGranted`). Holders that go on learn of it by themselves
+    /// and send packets.
     ///
     /// Copies the pages that are there, and allocates as much. If there is no memory for that, no
     /// message is placed and nobody can attach the region any more, but holders can still write the

@@ -56,12 +56,12 @@ impl<H: Host> Interface<H> {
 
     /// Has all waits at this interface look again after so long at the latest, though nothing
     /// happens until then: blocking calls, event loops and tasks. For protocols with time-outs,
-    /// which ask for it in each look, since the earliest time of all counts, once. Does not block or
-    /// allocate.
+    /// which ask for it in each look, since the earliest time of all counts, once. Does not block
+    /// or allocate.
     pub fn look_within(&mut self, span: Duration) {
         let span_ns = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         let due_ns = self.host.now_ns().saturating_add(span_ns);
-        // What is due now is looked at now.
+        // A look that is due is due now.
         self.end_look_due();
         if self.look_due_ns.is_none_or(|known_ns| due_ns < known_ns) {
             self.look_due_ns = Some(due_ns);

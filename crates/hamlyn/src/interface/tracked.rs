@@ -13,12 +13,12 @@ use crate::one_sided::Tracked;
 
 /// The completions of a queue.
 pub(super) struct Completions {
-    /// How many more may be tracked.
+    /// Places that are not taken.
     pub(super) free: usize,
     pub(super) ready: VecDeque<Completion>,
 }
 
-/// What an interface tracks.
+/// All that an interface tracks.
 pub(super) struct Tracking {
     pub(super) queues: Table<Completions>,
     pub(super) sends: VecDeque<(Tracked, SendHandle)>,
@@ -39,7 +39,7 @@ impl Default for Tracking {
 }
 
 impl Tracking {
-    /// Whether a poll is to look.
+    /// True if a poll is to look.
     #[inline]
     pub(super) fn is_pending(&self) -> bool {
         !self.sends.is_empty() || !self.fences.is_empty()
@@ -62,7 +62,7 @@ impl Tracking {
         })
     }
 
-    /// What was to be tracked was not.
+    /// The place was not needed.
     pub(super) fn give_back(&mut self, tracked: &Tracked) {
         if let Some(completions) = self.queues.get_mut(tracked.queue) {
             completions.free += 1;

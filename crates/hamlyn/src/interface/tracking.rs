@@ -76,16 +76,11 @@ impl<H: Host> Interface<H> {
         if handle.sequence > self.outbound.read(accepted) {
             return Err(TrackError::NoSuchMessage);
         }
+        let state = self.completion(handle)?;
         let tracked = self.place_in(queue, context)?;
-        match self.completion(handle) {
-            Ok(state) => match end_of(state) {
-                Some(result) => self.tracking.complete(tracked, result),
-                None => self.tracking.sends.push_back((tracked, handle)),
-            },
-            Err(error) => {
-                self.tracking.give_back(&tracked);
-                return Err(error.into());
-            }
+        match end_of(state) {
+            Some(result) => self.tracking.complete(tracked, result),
+            None => self.tracking.sends.push_back((tracked, handle)),
         }
         Ok(())
     }
@@ -103,14 +98,9 @@ impl<H: Host> Interface<H> {
         context: u64,
     ) -> Result<(), TrackError> {
         self.check()?;
+        let fence = self.begin_fence_of(link)?;
         let tracked = self.place_in(queue, context)?;
-        match self.begin_fence_of(link) {
-            Ok(fence) => self.tracking.fences.push_back((tracked, fence)),
-            Err(error) => {
-                self.tracking.give_back(&tracked);
-                return Err(error.into());
-            }
-        }
+        self.tracking.fences.push_back((tracked, fence));
         // Asked now, so that a program that sleeps next is rung when it is answered.
         self.advance_tracked();
         Ok(())
@@ -164,9 +154,10 @@ impl<H: Host> Interface<H> {
         Ok(())
     }
 
-    /// From now on the queue also tells of packets that came back, as [`Interface::next_undelivered`]
-    /// would, whenever nothing else is complete; instead of the queue before, if there was one. They
-    /// take no places. Their context is that of the link ([`Interface::set_link_context`]).
+    /// From now on the queue also tells of packets that came back, as
+    /// [`Interface::next_undelivered`] would, whenever nothing else is complete; instead of the
+    /// queue before, if there was one. They take no places. Their context is that of the link
+    /// ([`Interface::set_link_context`]).
     pub fn track_refusals(&mut self, queue: &CompletionQueue) -> Result<(), TrackError> {
         self.check()?;
         if !queue.is_of(&self.leaving) {
@@ -203,7 +194,7 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// Whether [`Interface::next_completion`] would return something without moving packets.
+    /// True if [`Interface::next_completion`] would return something without moving packets.
     pub(crate) fn has_completion(&mut self, queue: &CompletionQueue) -> bool {
         let has_returned = |outbound: &mut Outbound<_, _>| outbound.tx_links.has_returned();
         queue.is_of(&self.leaving)

@@ -21,16 +21,16 @@ pub struct Lane {
     buffers: Buffers,
     options: LaneOptions,
     class: ClassId,
-    /// Where the first message came from; all others must.
+    /// The link of the first message, which all others must come over.
     from: Option<LinkId>,
-    /// Where credit goes, once the sender has presented itself.
+    /// The place of credit, once the sender has presented itself.
     board: Option<Target>,
-    /// How often each buffer was given back.
+    /// Times that each buffer was given back.
     given_back: Box<[u64]>,
     /// Buffers of which the sender could not be told.
     untold: Vec<u16>,
     received: u64,
-    /// How many messages there are, once the sender has said good-bye.
+    /// The number of messages, once the sender has said good-bye.
     told: Option<u64>,
     broken: Option<&'static str>,
     leaving: Leaving,
@@ -258,7 +258,7 @@ impl Lane {
         }
     }
 
-    /// Whether the sender need not be told any more that a buffer is free.
+    /// True if the sender need not be told any more that a buffer is free.
     fn tell<H: Host>(&self, session: &mut Session<'_, H>, index: u16) -> bool {
         let Some(board) = &self.board else {
             return false;

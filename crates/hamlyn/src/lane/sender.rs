@@ -30,12 +30,12 @@ pub struct Kept {
 pub struct LaneSender {
     remote: Remote,
     seed: LaneSeed,
-    /// How often each buffer was given back, as the receiver says.
+    /// Times that each buffer was given back, as the receiver says.
     board: Area,
     slot: Slot,
-    /// How often each was filled.
+    /// Times that each was filled.
     filled: Box<[u64]>,
-    /// Where the search for a free buffer begins.
+    /// The buffer at which the search for a free one begins.
     next: u16,
     kept: Vec<Kept>,
     sent: u64,
@@ -76,8 +76,8 @@ impl LaneSender {
             .allocate(u64::from(seed.buffers) * BOARD_BYTES)
             .map_err(crate::OpenError::Host)?;
         let slot = session.open_slot(NewSlot::new(&board).entries(1))?;
-        let board_ticket = slot.fast_ticket(0, slot.length_bytes());
-        // What was opened is closed with it.
+        let board_ticket = slot.whole_fast();
+        // Dropping it closes what was opened.
         let mut sender = Self {
             remote: Remote::new(target, seed.buffers, seed.buffer_bytes),
             seed: *seed,
@@ -90,7 +90,6 @@ impl LaneSender {
             has_greeted: false,
             leaving: session.leaving.clone(),
         };
-        let board_ticket = board_ticket.unwrap_or_else(|_| unreachable!("the slot covers itself"));
         let left = session.left(&mut waiting);
         sender
             .remote

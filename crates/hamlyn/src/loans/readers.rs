@@ -682,11 +682,7 @@ fn open_lane<H: Host>(
             return Err(error);
         }
     };
-    let whole = |slot: &Slot| {
-        let ticket = slot.fast_ticket(0, slot.length_bytes());
-        ticket.unwrap_or_else(|_| unreachable!("the slot covers itself"))
-    };
-    let lane = Lane::new(whole(&slot), whole(&board_slot), options, shown);
+    let lane = Lane::new(slot.whole_fast(), board_slot.whole_fast(), options, shown);
     let door = Door {
         slot,
         area,

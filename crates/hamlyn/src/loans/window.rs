@@ -147,7 +147,7 @@ impl Held {
         self.chunks[index as usize].holders += 1;
     }
 
-    /// Whether a reader may have it: its chunk is with one already, or there may be more of those.
+    /// True if a reader may have it: its chunk is with one already, or there may be more of those.
     #[inline]
     pub(super) fn may_lend(&self, index: u32) -> bool {
         self.lent < self.lent_max || self.chunks[index as usize].readers > 0

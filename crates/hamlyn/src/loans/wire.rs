@@ -172,7 +172,7 @@ pub(super) enum Greeting {
 }
 
 impl Greeting {
-    /// Where it comes from, as it says.
+    /// The interface that it comes from, as it says.
     pub(super) fn to(&self) -> Destination {
         match self {
             Self::Views(ticket) => ticket.destination,

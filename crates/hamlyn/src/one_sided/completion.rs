@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::table::Name;
 
-/// Operations that an initiator may have outstanding: those that were begun, and whose result was
-/// not fetched.
-pub const OPERATIONS_MAX: usize = 64;
+use super::error::{OPERATIONS_MAX, OperationError};
 
 /// Counts completions of the operations that were given to it by
 /// [`Interface::count_completion`](crate::Interface::count_completion), of one initiator or
@@ -73,9 +71,9 @@ pub(crate) struct Tracked {
 
 /// The end of an operation that is to be told.
 #[derive(Clone, Debug)]
-pub(crate) enum Ended<E> {
+pub(crate) enum Ended {
     Announced(Announcement),
-    Tracked(Tracked, Result<u64, E>),
+    Tracked(Tracked, Result<u64, OperationError>),
 }
 
 /// How an operation's end is told.
@@ -91,27 +89,17 @@ enum Report {
 }
 
 /// The ends of an initiator's operations that are still to be told.
-#[derive(Debug)]
-pub(crate) struct Completing<E> {
+#[derive(Debug, Default)]
+pub(crate) struct Completing {
     /// By the index of the operation; empty until the first is asked for.
     reports: Vec<Report>,
     /// How many of them there are.
     waiting: usize,
     /// Operations that have ended, and are to be announced.
-    ready: Vec<Ended<E>>,
+    ready: Vec<Ended>,
 }
 
-impl<E> Default for Completing<E> {
-    fn default() -> Self {
-        Self {
-            reports: Vec::new(),
-            waiting: 0,
-            ready: Vec::new(),
-        }
-    }
-}
-
-impl<E: Clone> Completing<E> {
+impl Completing {
     /// Whether anything is to be told, now or later.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
@@ -143,14 +131,19 @@ impl<E: Clone> Completing<E> {
 
     /// An operation has ended so; `word` reads what it returned.
     #[inline]
-    pub(super) fn ended(&mut self, index: usize, end: Result<(), E>, word: impl FnOnce() -> u64) {
+    pub(super) fn ended(
+        &mut self,
+        index: usize,
+        end: Result<(), OperationError>,
+        word: impl FnOnce() -> u64,
+    ) {
         if self.waiting > 0 {
             self.tell(index, end, word);
         }
     }
 
     #[inline(never)]
-    fn tell(&mut self, index: usize, end: Result<(), E>, word: impl FnOnce() -> u64) {
+    fn tell(&mut self, index: usize, end: Result<(), OperationError>, word: impl FnOnce() -> u64) {
         let report = self.reports.get_mut(index).map(std::mem::take);
         match report {
             None | Some(Report::None) => return,
@@ -179,7 +172,7 @@ impl<E: Clone> Completing<E> {
 
     /// No more answers come: every operation whose end is to be told has failed so. `each` is given
     /// their indices.
-    pub(super) fn all_failed(&mut self, why: &E, mut each: impl FnMut(usize)) {
+    pub(super) fn all_failed(&mut self, why: &OperationError, mut each: impl FnMut(usize)) {
         for index in 0..self.reports.len() {
             if !matches!(self.reports[index], Report::None) {
                 self.tell(index, Err(why.clone()), || 0);
@@ -189,7 +182,7 @@ impl<E: Clone> Completing<E> {
     }
 
     /// The next that is to be told.
-    pub(super) fn next_ready(&mut self) -> Option<Ended<E>> {
+    pub(super) fn next_ready(&mut self) -> Option<Ended> {
         self.ready.pop()
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct CallId {
     pub(super) index: u16,
 }
 
-/// What a lane consists of.
+/// The parts of a lane.
 struct Opened {
     buffers: Buffers,
     /// What its client cancels: a number for each buffer.
@@ -82,7 +82,7 @@ struct Lane {
 }
 
 impl Lane {
-    /// What is to be done when it is gone: its client is told.
+    /// The rest to be done when it is gone: its client is told.
     fn remains(&self) -> Remains {
         Remains {
             last_word: Some(LastWord {
@@ -482,12 +482,9 @@ fn open_lane<H: Host>(
     session.core.reserve(class, entries)?;
     let opened = open_reserved(session, class, options);
     let opened = opened.inspect_err(|_| session.core.unreserve(class, entries))?;
-    let board_ticket = opened
-        .board_slot
-        .fast_ticket(0, opened.board_slot.length_bytes());
     let seed = LaneSeed {
         requests: opened.buffers.ticket(),
-        board: board_ticket.unwrap_or_else(|_| unreachable!("the slot covers itself")),
+        board: opened.board_slot.whole_fast(),
         outstanding,
         request_bytes: options.request_bytes,
         reply_bytes: options.reply_bytes,

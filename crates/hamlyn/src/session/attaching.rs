@@ -10,14 +10,14 @@ use crate::wait::Wait;
 
 impl<H: Host> Session<'_, H> {
     /// Attaches a region of a peer, if the kernel confirms what must hold of its memory
-    /// ([`crate::region`]). There must be a link to the peer ([`Session::target`] makes one). A region
-    /// that is attached already is returned once more. Initiators that are open on that part of the
-    /// slot, or are opened later, operate in the memory.
+    /// ([`crate::region`]). There must be a link to the peer ([`Session::target`] makes one). A
+    /// region that is attached already is returned once more. Initiators that are open on that part
+    /// of the slot, or are opened later, operate in the memory.
     ///
     /// Messages that were sent there before, shorter ones, and those that lie only partly in the
-    /// region, go as copies, and may land after what is stored later. A page that nobody has touched
-    /// is made by whoever touches it first, and counts as that program's memory. Allocates. Blocks
-    /// for as long as `wait` says; nothing is received meanwhile.
+    /// region, go as copies, and may land after what is stored later. A page that nobody has
+    /// touched is made by whoever touches it first, and counts as that program's memory. Allocates.
+    /// Blocks for as long as `wait` says; nothing is received meanwhile.
     pub fn attach(&mut self, ticket: &RegionTicket, wait: Wait) -> Result<Attached, AttachError> {
         self.check()?;
         if let Err(attached) = self.way_to_attach(ticket)? {

@@ -147,7 +147,7 @@ pub(crate) fn ends_of_all_kinds_come_in_one_queue(world: &World) {
             let refusal = await_completion(peer, &queue);
             assert_eq!(refusal.context, 3);
             assert_eq!(refusal.result, Err(CompletionError::Operation(no_right)));
-            // What a read has read is there when it is complete.
+            // The bytes of a read are there when it is complete.
             let read = begin(peer, |session, wait| {
                 session.begin_read(&mut granted, 100, 7, 5_000, wait)
             });
@@ -317,7 +317,7 @@ pub(crate) fn a_queue_tells_of_an_initiator_that_is_dropped_and_may_be_dropped_i
                 }
                 drop(first);
                 if round % 2 == 0 {
-                    // What goes on is told to nobody.
+                    // The operations go on, and nobody is told of their ends.
                     drop(queue);
                     continue;
                 }

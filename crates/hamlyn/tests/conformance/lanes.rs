@@ -208,7 +208,7 @@ pub(crate) fn a_hostile_sender_ends_its_own_lane_only(world: &World) {
                     peer.with(|manager| Lane::open(&mut manager.session(), options).unwrap());
                 peer.put(&format!("bad {case}"), &lane.seed().to_bytes());
                 if case < 3 {
-                    // What came before is in order.
+                    // Messages that came before are in order.
                     let message = recv(peer, &mut lane);
                     assert_eq!(lane.bytes(&message), b"hostile!");
                 }
@@ -230,7 +230,7 @@ pub(crate) fn a_hostile_sender_ends_its_own_lane_only(world: &World) {
                 let target = peer.with(|manager| manager.session().target(&ticket, GROW).unwrap());
                 if case < 3 {
                     raw(peer, &target, 0, 0, &word(9, 8));
-                    // Where messages come in any order, one after the other.
+                    // In worlds where messages come in any order, one after the other.
                     peer.until("a fence", |manager, wait| manager.fence(wait).ok());
                     // The second is refused by the interface, and hurts nobody.
                     raw(peer, &target, 0, 0, &word(9, 8));

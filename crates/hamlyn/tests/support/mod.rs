@@ -9,6 +9,7 @@ pub(crate) mod raw_link;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use hamlyn::engine::memory::LinkId;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
 use hamlyn::{Event, Host, Manager, ManagerOptions, PeerLost, Wait};
@@ -53,6 +54,17 @@ pub(crate) fn next_loss<H: Host>(manager: &Manager<H>, wait: Wait) -> Option<Pee
             return Some(PeerLost { peer, end });
         }
     }
+}
+
+/// Waits for the link to an interface.
+pub(crate) fn link_to(manager: &Manager<ProcessHost>, interface: u64) -> LinkId {
+    until("a link", || {
+        manager.session().poll();
+        let session = manager.session();
+        let mut peers = session.peers();
+        let found = peers.find(|(_, peer)| peer.destination.interface == interface);
+        found.map(|(link, _)| link)
+    })
 }
 
 /// Repeats `look` until it finds something.

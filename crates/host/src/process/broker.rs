@@ -25,7 +25,8 @@ struct Entry {
 
 struct Tables {
     entries: HashMap<u64, Entry>,
-    /// Who has how many regions to fetch, so that one that fetches none is in nobody else's way.
+    /// The number of regions that each peer has to fetch, so that one that fetches none is in
+    /// nobody else's way.
     places: Places,
     own_user: u32,
 }

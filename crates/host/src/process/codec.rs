@@ -123,7 +123,7 @@ pub enum Message {
     },
     /// Here it is, with the page that says whether it lasts.
     Region {
-        /// How many bytes the region has. Not yet judged.
+        /// Bytes of the region. Not yet judged.
         length_bytes: u64,
     },
 }

@@ -329,7 +329,7 @@ fn a_part_of_an_area_is_shared_in_a_file_of_its_own() {
         let other = attach(&again, Access::Writable);
         store(&other, 0, &[101]).unwrap();
         assert_eq!(byte(&area, 2 * PAGE), 101);
-        // What was taken back is not taken back once more, when somebody else has it.
+        // Pages that were taken back are not taken back once more, when somebody else has them.
         region.take_back().unwrap();
         drop(region);
         store(&other, 0, &[102]).unwrap();

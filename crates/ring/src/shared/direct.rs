@@ -1,6 +1,6 @@
 //! Loads, stores and changes of memory that is mapped here and that others write at the same time:
-//! a region of a peer, or an area of this process (decision 0037). A few instructions each: bounds are
-//! compared, then the access is made.
+//! a region of a peer, or an area of this process (decision 0037). A few instructions each: bounds
+//! are compared, then the access is made.
 //!
 //! Refused: what does not lie in the window; stores and changes through a window that only reads;
 //! changes of words that are not aligned.

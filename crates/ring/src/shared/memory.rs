@@ -100,26 +100,23 @@ impl Memory {
             return Err(ShareError::SharedAlready);
         }
         let is_all = range.len() == self.len();
-        if !(is_all && sharing.is_whole) {
+        let file = if is_all && sharing.is_whole {
+            Arc::clone(&sharing.file)
+        } else {
             let source = sharing.is_whole.then(|| (&*sharing.file, range.start));
             let fresh = Arc::new(self.exchange(&range, source, sharing.is_sparse)?);
             if is_all {
-                sharing.is_whole = true;
-                sharing.file = fresh;
-            } else {
+                sharing.file = Arc::clone(&fresh);
+            } else if sharing.is_ours {
                 // These pages of the area's file are in nobody's use any more.
-                if sharing.is_ours {
-                    sharing.file.punch(range.clone());
-                }
-                sharing.is_whole = false;
-                fresh.seal_shared(access)?;
-                sharing.shared.push(range);
-                return Ok(fresh);
+                sharing.file.punch(range.clone());
             }
-        }
-        sharing.file.seal_shared(access)?;
+            sharing.is_whole = is_all;
+            fresh
+        };
+        file.seal_shared(access)?;
         sharing.shared.push(range);
-        Ok(Arc::clone(&sharing.file))
+        Ok(file)
     }
 
     /// Puts a file that nobody else knows into the place of one that is shared.

@@ -82,8 +82,8 @@ impl Mapping {
         Ok(())
     }
 
-    /// Copies those pages of a range that are not zero to a file that is mapped here and has nothing
-    /// in it yet.
+    /// Copies those pages of a range that are not zero to a file that is mapped here and has
+    /// nothing in it yet.
     pub(super) fn copy_used(
         &self,
         range: Range<usize>,
@@ -169,9 +169,9 @@ impl Area {
     }
 
     /// An area over memory that the program allocated, and that `guard` keeps: it is dropped when
-    /// nobody has the area any more, and no message can reach the memory. Such an area holds data to
-    /// send, and backs slots in normal mode. It cannot be shared with other processes, nor back a
-    /// paranoid slot.
+    /// nobody has the area any more, and no message can reach the memory. Such an area holds data
+    /// to send, and backs slots in normal mode. It cannot be shared with other processes, nor back
+    /// a paranoid slot.
     ///
     /// # Safety
     ///

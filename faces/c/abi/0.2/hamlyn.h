@@ -1558,7 +1558,7 @@ typedef struct {
 } hamlyn_source;
 
 /**
- * Where a window lies, and what may be done there.
+ * The place of a window, and the accesses that it allows.
  */
 typedef struct {
     /**
@@ -1566,7 +1566,7 @@ typedef struct {
      */
     void *data;
     /**
-     * How many bytes it has.
+     * Its number of bytes.
      */
     uint64_t length_bytes;
     /**
@@ -1787,39 +1787,6 @@ hamlyn_status hamlyn_next_completion(hamlyn_completion_queue *queue,
                                      hamlyn_work_completion *completion,
                                      hamlyn_error *why,
                                      hamlyn_error *error);
-
-/**
- * Gives a link a number of the program's own, which is 0 before. HAMLYN_NOT_FOUND if there is no such link.
- */
-hamlyn_status hamlyn_set_link_context(hamlyn_manager *manager,
-                                      uint64_t link,
-                                      uint64_t context,
-                                      hamlyn_error *error);
-
-/**
- * The number of the program's own that a link has; also after its end, until another link has its place; otherwise 0.
- */
-hamlyn_status hamlyn_link_context(hamlyn_manager *manager,
-                                  uint64_t link,
-                                  uint64_t *context,
-                                  hamlyn_error *error);
-
-/**
- * The longest message that a send to that link takes without other memory, in bytes: about 1 KiB on one host; 0 between hosts, and if the
- * link has ended.
- */
-hamlyn_status hamlyn_cells_bytes_max(hamlyn_manager *manager,
-                                     uint64_t link,
-                                     uint64_t *length_bytes,
-                                     hamlyn_error *error);
-
-/**
- * The longest payload of a packet of that link, metadata and data together, in bytes. HAMLYN_NOT_FOUND if the link has ended.
- */
-hamlyn_status hamlyn_packet_bytes_max(hamlyn_manager *manager,
-                                      uint64_t link,
-                                      size_t *length_bytes,
-                                      hamlyn_error *error);
 
 /**
  * Not 0 for `has_room`: a message to that target could be queued, if its link has no room itself. For programs that ask before they prepare a
@@ -2396,6 +2363,39 @@ hamlyn_status hamlyn_link_peer_name(hamlyn_manager *manager,
                                     char *name,
                                     size_t name_bytes,
                                     hamlyn_error *error);
+
+/**
+ * Gives a link a number of the program's own, which is 0 before. HAMLYN_NOT_FOUND if there is no such link.
+ */
+hamlyn_status hamlyn_set_link_context(hamlyn_manager *manager,
+                                      uint64_t link,
+                                      uint64_t context,
+                                      hamlyn_error *error);
+
+/**
+ * The number of the program's own that a link has; also after its end, until another link has its place; otherwise 0.
+ */
+hamlyn_status hamlyn_link_context(hamlyn_manager *manager,
+                                  uint64_t link,
+                                  uint64_t *context,
+                                  hamlyn_error *error);
+
+/**
+ * The longest message that a send to that link takes without other memory, in bytes: about 1 KiB on one host; 0 between hosts, and if the
+ * link has ended.
+ */
+hamlyn_status hamlyn_cells_bytes_max(hamlyn_manager *manager,
+                                     uint64_t link,
+                                     uint64_t *length_bytes,
+                                     hamlyn_error *error);
+
+/**
+ * The longest payload of a packet of that link, metadata and data together, in bytes. HAMLYN_NOT_FOUND if the link has ended.
+ */
+hamlyn_status hamlyn_packet_bytes_max(hamlyn_manager *manager,
+                                      uint64_t link,
+                                      size_t *length_bytes,
+                                      hamlyn_error *error);
 
 /**
  * This manager's own interface, as its peers see it. Its link is 0.

@@ -316,7 +316,7 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
     // How many different wrong keys a peer may present before it is cut off.
     void set_bad_keys_max(std::uint32_t packets) { detail::attempt(hamlyn_set_bad_keys_max, get(), packets).value(); }
 
-    // How many regions it shares, and how many of others it has attached.
+    // Regions that it shares, and regions of others that it has attached.
     std::pair<std::size_t, std::size_t> regions() const {
         std::size_t shared, attached;
         detail::attempt(hamlyn_regions, get(), &shared, &attached).value();

@@ -67,7 +67,7 @@ class attached : public detail::handle<hamlyn_attached, hamlyn_close_attached> {
     attached(const manager &of, const hamlyn_region_ticket &given, wait limit = wait::forever())
         : handle(detail::found<hamlyn_attached *>(hamlyn_attach_region, of.get(), &given, limit.ns())) {}
 
-    // Whether the region lasts.
+    // True while the region lasts.
     done try_check() const { return detail::attempt(hamlyn_check_attached, get()); }
     hamlyn::window window() const { return hamlyn::window(detail::found<hamlyn_window *>(hamlyn_open_attached_window, get())); }
 };

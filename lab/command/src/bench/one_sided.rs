@@ -182,7 +182,7 @@ impl Memory {
         })
     }
 
-    /// How others reach it: by mapping it, and by packets.
+    /// The ways in which others reach it: by mapping it, and by packets.
     pub(crate) fn tickets(&self) -> Result<(String, String)> {
         let packets = self.packets.fast_ticket(0, AREA_BYTES)?;
         let region = self.region.ticket();

@@ -22,7 +22,7 @@ pub(super) struct Cut {
 pub(super) struct Staged {
     /// Those that are not queued.
     pub(super) pieces: VecDeque<Vec<u8>>,
-    /// What the next piece is, and the length that it tells.
+    /// The kind of the next piece, and the length that it tells.
     pub(super) kind: Kind,
     pub(super) told_bytes: usize,
     pub(super) last: Option<SendHandle>,

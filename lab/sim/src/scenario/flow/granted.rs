@@ -306,7 +306,7 @@ impl FlowSender for GrantedSender {
         let is_long = oracle.length(number) as u64 >= PLACED_BYTES_MIN;
         let is_placed = is_long && self.region.is_some();
         let wait = match is_placed {
-            // Whether the region lasts is known now, and not later.
+            // A region that lasts now may have ended later.
             true => Wait::Poll,
             false => Wait::Forever,
         };
