@@ -266,7 +266,7 @@ impl<H: Host> Sender<H> {
         let message = Message::new(data)
             .at(offset)
             .share(share.ok_or(SendError::Finished)?);
-        let sent = self.manager.enter()?.send(&self.target, &message, wait);
+        let sent = self.manager.send(&self.target, &message, wait);
         if let Err(SendError::Cut { .. }) = sent {
             // A part of the share is spent on a message that will not be whole.
             self.left = None;

@@ -1,18 +1,26 @@
 //! A half of an interface, in the hands of one thread or lent between two
 //! (ARCHITECTURE.md, strategies).
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// What can be a half.
+pub(crate) trait Lendable {
+    /// True if there is something to do for those who poll.
+    fn is_pending(&self) -> bool;
+}
 
 /// The transmit or the receive half. With a tag of its own, which is told in fewer instructions
 /// than a value that the half itself never has.
 #[repr(u8)]
-pub(crate) enum Half<T> {
+pub(crate) enum Half<T: Lendable> {
     /// The application's alone.
     Own(T),
     /// The network processor's, which steps aside when the application wants it.
     Shared(Arc<HandoffLock<T>>),
-    /// The application's, which the network processor borrows now and then.
+    /// The application's, which the network processor borrows now and then, or which has several
+    /// threads, one of which sends while another one receives ([`crate::sending_half`]).
     Lent(Arc<HandoffLock<T>>),
 }
 
@@ -27,13 +35,37 @@ pub(crate) enum Holder {
     Processor,
 }
 
-impl<T> Half<T> {
+impl<T: Lendable> Half<T> {
     /// The half, if it is the application's alone.
     #[inline(always)]
     pub(crate) fn own(&mut self) -> Option<&mut T> {
         match self {
             Half::Own(half) => Some(half),
             Half::Shared(_) | Half::Lent(_) => None,
+        }
+    }
+
+    /// For fast paths: uses the half, if it is the application's, alone or, if that has several
+    /// threads, lent.
+    #[inline(always)]
+    pub(crate) fn at_once<R>(
+        &mut self,
+        among_threads: bool,
+        act: impl FnOnce(&mut T) -> Option<R>,
+    ) -> Option<R> {
+        match self {
+            Half::Own(half) if !among_threads => act(half),
+            Half::Lent(handoff_lock) if among_threads => act(&mut handoff_lock.enter_soon()),
+            _ => None,
+        }
+    }
+
+    /// True if there may be something to do for those who poll. Takes no lock.
+    #[inline(always)]
+    pub(crate) fn is_pending(&self) -> bool {
+        match self {
+            Half::Own(half) => half.is_pending(),
+            Half::Shared(handoff_lock) | Half::Lent(handoff_lock) => handoff_lock.is_pending(),
         }
     }
 
@@ -67,6 +99,7 @@ impl<T> Half<T> {
         let handoff_lock = Arc::new(HandoffLock {
             half: Mutex::new(half),
             wanted: AtomicU32::new(0),
+            pending: AtomicBool::new(false),
             lets_others,
         });
         let theirs = Arc::clone(&handoff_lock);
@@ -99,27 +132,66 @@ impl<T> Half<T> {
 
 /// A lock whose one holder, the network processor, has it nearly all the time and
 /// steps aside when it is wanted; or only borrows it, when it is free.
-pub(crate) struct HandoffLock<T> {
+pub(crate) struct HandoffLock<T: Lendable> {
     half: Mutex<T>,
     /// Threads of the application that want it, or are about to have it.
     wanted: AtomicU32,
+    /// There was something to do for those who poll when the half was given back last.
+    pending: AtomicBool,
     /// How to wait for it, where that is not the system's business.
     lets_others: Option<fn()>,
 }
 
-impl<T> HandoffLock<T> {
-    fn lock(&self) -> MutexGuard<'_, T> {
+/// A half in somebody's hands.
+pub(crate) struct Taken<'a, T: Lendable> {
+    half: MutexGuard<'a, T>,
+    pending: &'a AtomicBool,
+}
+
+impl<T: Lendable> Deref for Taken<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.half
+    }
+}
+
+impl<T: Lendable> DerefMut for Taken<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.half
+    }
+}
+
+impl<T: Lendable> Drop for Taken<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let is_pending = self.half.is_pending();
+        if self.pending.load(Ordering::Relaxed) != is_pending {
+            self.pending.store(is_pending, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<T: Lendable> HandoffLock<T> {
+    fn taken<'a>(&'a self, half: MutexGuard<'a, T>) -> Taken<'a, T> {
+        let pending = &self.pending;
+        Taken { half, pending }
+    }
+
+    fn lock(&self) -> Taken<'_, T> {
         if let Some(lets_others) = self.lets_others {
             while let Err(TryLockError::WouldBlock) = self.half.try_lock() {
                 lets_others();
             }
         }
         // A half is whole after each of its calls, whatever became of the caller.
-        self.half.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken(self.half.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// For the application: has the other side step aside.
-    pub(crate) fn enter(&self) -> MutexGuard<'_, T> {
+    pub(crate) fn enter(&self) -> Taken<'_, T> {
         self.wanted.fetch_add(1, Ordering::Relaxed);
         let half = self.lock();
         self.wanted.fetch_sub(1, Ordering::Relaxed);
@@ -127,15 +199,15 @@ impl<T> HandoffLock<T> {
     }
 
     /// For the application, if it is the holder: it is free nearly always.
-    pub(crate) fn enter_soon(&self) -> MutexGuard<'_, T> {
-        self.half.try_lock().unwrap_or_else(|_| self.enter())
+    pub(crate) fn enter_soon(&self) -> Taken<'_, T> {
+        self.try_enter().unwrap_or_else(|| self.enter())
     }
 
     /// For a network processor that borrows it: only if it can be had at once.
-    pub(crate) fn try_in_background(&self) -> Option<MutexGuard<'_, T>> {
+    pub(crate) fn try_in_background(&self) -> Option<Taken<'_, T>> {
         let free = match self.is_wanted() {
             true => None,
-            false => self.half.try_lock().ok(),
+            false => self.try_enter(),
         };
         if let (None, Some(lets_others)) = (&free, self.lets_others) {
             lets_others();
@@ -144,8 +216,14 @@ impl<T> HandoffLock<T> {
     }
 
     /// For the application: only if it can be had at once.
-    pub(crate) fn try_enter(&self) -> Option<MutexGuard<'_, T>> {
-        self.half.try_lock().ok()
+    pub(crate) fn try_enter(&self) -> Option<Taken<'_, T>> {
+        self.half.try_lock().ok().map(|half| self.taken(half))
+    }
+
+    /// Whether there may be something to do for those who poll.
+    #[inline(always)]
+    fn is_pending(&self) -> bool {
+        self.pending.load(Ordering::Relaxed)
     }
 
     /// Whether a thread waits for it.
@@ -155,7 +233,7 @@ impl<T> HandoffLock<T> {
     }
 
     /// For the network processor: lets those who want it go first.
-    pub(crate) fn lock_in_background(&self) -> MutexGuard<'_, T> {
+    pub(crate) fn lock_in_background(&self) -> Taken<'_, T> {
         while self.is_wanted() {
             self.lets_others.unwrap_or(std::thread::yield_now)();
         }

@@ -18,6 +18,7 @@ use hamlyn_ring::ready_bitmap::ReadyBitmap;
 
 use crate::active_links::ActiveLinks;
 use crate::arrival::ShortArrival;
+use crate::half::Lendable;
 use crate::look_interval::LookInterval;
 use crate::peer::LinkEnd;
 use crate::rx_links::{RxLink, RxLinks};
@@ -74,6 +75,13 @@ enum Reception {
     Taken,
     /// There is none.
     Nothing,
+}
+
+impl<R, O> Lendable for Inbound<R, O> {
+    /// Those who poll look at the links.
+    fn is_pending(&self) -> bool {
+        false
+    }
 }
 
 impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {

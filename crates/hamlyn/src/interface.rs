@@ -41,13 +41,14 @@ use hamlyn_engine::terminus::{
     Completion, SendHandle, SendTag, TerminusError, TerminusId, TerminusOptions,
 };
 use hamlyn_engine::transmit::Transmitter;
+use hamlyn_host::sharing::Sharing;
 use hamlyn_host::{Destination, Driver, Host, HostError};
 use hamlyn_link::Link;
 use hamlyn_ring::area::{Area, HandoverReader};
 use hamlyn_ring::forks::{Birth, Forked};
 
 use crate::error::OpenError;
-use crate::half::Half;
+use crate::half::{Half, Holder};
 use crate::inbound::Inbound;
 use crate::links::Links;
 use crate::outbound::Outbound;
@@ -59,7 +60,7 @@ use crate::wait::AdaptiveSpin;
 pub(crate) type TransmitterOf<H> = Transmitter<Area, <H as Host>::SendObserver>;
 type OutboundOf<H> = Half<Outbound<TransmitEndOf<H>, <H as Host>::SendObserver>>;
 type InboundOf<H> = Half<Inbound<ReceiveEndOf<H>, <H as Host>::ReceiveObserver>>;
-type TransmitEndOf<H> = <<H as Host>::Link as Link>::Transmit;
+pub(crate) type TransmitEndOf<H> = <<H as Host>::Link as Link>::Transmit;
 pub(crate) type ReceiveEndOf<H> = <<H as Host>::Link as Link>::Receive;
 
 /// An interface. See the module.
@@ -102,10 +103,13 @@ pub struct Interface<H: Host> {
 
 pub use crate::message::Sending;
 pub use crate::queue::Queue;
+use crate::sending_half::SendingHalf;
 use fence::Untold;
 pub use outbox::Outbox;
 
 impl<H: Host> Interface<H> {
+    const AMONG_THREADS: bool = H::Sharing::AMONG_THREADS;
+
     /// An interface on that host, ready for packets. All strategies but [`Strategy::Proc`]
     /// start a thread, which ends with the interface.
     pub(crate) fn open(mut host: H, strategy: Strategy) -> Result<Self, OpenError> {
@@ -120,8 +124,12 @@ impl<H: Host> Interface<H> {
         let inbound = Inbound::new(receiver, host.ready_bitmap());
         let (inbound, lent_inbound) = Half::new(inbound, strategy.receive_holder(), H::LETS_OTHERS);
         let outbound = Outbound::new(host.send_observer());
-        let (outbound, lent_outbound) =
-            Half::new(outbound, strategy.transmit_holder(), H::LETS_OTHERS);
+        let transmit_holder = match strategy.transmit_holder() {
+            // Its threads send while one of them receives.
+            Holder::Application if Self::AMONG_THREADS => Holder::Lender,
+            holder => holder,
+        };
+        let (outbound, lent_outbound) = Half::new(outbound, transmit_holder, H::LETS_OTHERS);
         let mut interface = Self {
             processor: None,
             attention: Arc::clone(driver.attention()),
@@ -169,6 +177,18 @@ impl<H: Host> Interface<H> {
         self.leaving = Leaving::new(Arc::clone(&self.attention));
         self.processor = Some(processor);
         Ok(())
+    }
+
+    /// How threads that share it send over that terminus while another one has it; nothing if they
+    /// share it within one thread, or a network processor sends.
+    pub(crate) fn sending_half(&self, terminus: TerminusId) -> Option<SendingHalf<H>> {
+        match &self.outbound {
+            Half::Lent(outbound) if Self::AMONG_THREADS => {
+                let attention = Arc::clone(&self.attention);
+                Some(SendingHalf::new(Arc::clone(outbound), attention, terminus))
+            }
+            _ => None,
+        }
     }
 
     /// The process that opened it.

@@ -33,7 +33,8 @@
 //! **Threads.** A manager and its end points stay in the thread that opened it, and cost no lock;
 //! open one for each thread that communicates. [`Manager::detach`] moves one that has no end
 //! points. Those that [`open_shared`] opens may be used by any thread, one at a time, for the price
-//! of a lock. Tickets and seeds may move freely.
+//! of a lock; short messages are sent under another one, so a thread sends while another one
+//! receives. Tickets and seeds may move freely.
 //!
 //! **Waiting.** Calls that may have to wait take a [`Wait`]: not at all, for so long, or for ever.
 //! They poll for a while, which they learn, and then sleep. Event loops wait with
@@ -90,6 +91,7 @@ pub mod region;
 mod remains;
 pub mod rendezvous;
 mod rx_links;
+mod sending_half;
 pub mod service;
 pub mod session;
 pub mod slot;

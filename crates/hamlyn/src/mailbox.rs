@@ -19,7 +19,6 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
-use crate::interface::ports::to_handler;
 use crate::item::{Bound, Greeted, ItemHeader, Protocol, TypeName};
 use crate::manager::{Manager, ManagerRef};
 use crate::message::Target;
@@ -299,21 +298,7 @@ impl<H: Host> Sender<H> {
     /// which [`Sender::fence`] tells. Blocks for as long as `wait` says.
     #[inline(always)]
     pub fn send(&self, data: &[u8], wait: Wait) -> Result<SendHandle, SendError> {
-        let mut session = self.manager.enter()?;
-        let terminus = session.terminus();
-        match session.send_message_at_once(terminus, &self.target, HANDLER, data) {
-            Some(handle) => Ok(handle),
-            None => {
-                drop(session);
-                self.send_slowly(data, wait)
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn send_slowly(&self, data: &[u8], wait: Wait) -> Result<SendHandle, SendError> {
-        let message = to_handler(HANDLER, data);
-        self.manager.send(&self.target, &message, wait)
+        self.manager.send_message(&self.target, HANDLER, data, wait)
     }
 
     /// Like [`Sender::send`], for a task: it is woken when there may be room

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::terminus::{SendHandle, TerminusId};
 use hamlyn_host::process::ProcessHost;
-use hamlyn_host::sharing::Shared;
+use hamlyn_host::sharing::{Shared, Sharing};
 use hamlyn_host::{Address, Host, HostError};
 use hamlyn_ring::forks::{Birth, Forked};
 
@@ -32,6 +32,8 @@ use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
 use crate::event::Event;
 use crate::message::{Message, Target};
 
+use crate::interface::ports::to_handler;
+use crate::sending_half::SendingHalf;
 use crate::session::Session;
 use crate::tasks::Woken;
 use crate::wait::{Wait, Waiting};
@@ -41,6 +43,8 @@ pub struct Manager<H: Host = ProcessHost> {
     held: Held<H>,
     birth: Birth,
     pub(crate) descriptor: Option<Arc<OwnedFd>>,
+    /// Where threads share it: how they send while another one has it.
+    sending_half: Option<Arc<SendingHalf<H>>>,
     /// What had happened when a wait of this handle last ended.
     pub(crate) activity_seen: AtomicU64,
     /// Such a wait ended because something was at hand.
@@ -94,16 +98,28 @@ impl<H: Host> Clone for ManagerRef<H> {
 
 impl<H: Host> Clone for Manager<H> {
     fn clone(&self) -> Self {
-        Self::of(self.held.clone(), self.descriptor.clone(), self.birth)
+        let sending_half = self.sending_half.clone();
+        Self::of(
+            self.held.clone(),
+            self.descriptor.clone(),
+            self.birth,
+            sending_half,
+        )
     }
 }
 
 impl<H: Host> Manager<H> {
-    fn of(held: Held<H>, descriptor: Option<Arc<OwnedFd>>, birth: Birth) -> Self {
+    fn of(
+        held: Held<H>,
+        descriptor: Option<Arc<OwnedFd>>,
+        birth: Birth,
+        sending_half: Option<Arc<SendingHalf<H>>>,
+    ) -> Self {
         Self {
             held,
             birth,
             descriptor,
+            sending_half,
             activity_seen: AtomicU64::new(0),
             was_at_hand: AtomicBool::new(false),
             news_in_a_row: 0,
@@ -121,7 +137,13 @@ impl<H: Host> Manager<H> {
     fn around(core: Core<H>) -> Self {
         let descriptor = core.interface.shared_descriptor().cloned();
         let birth = core.interface.birth();
-        Self::of(Shared::new(core), descriptor, birth)
+        let sending_half = core.interface.sending_half(core.terminus());
+        Self::of(
+            Shared::new(core),
+            descriptor,
+            birth,
+            sending_half.map(Arc::new),
+        )
     }
 
     /// Fails in a forked child: all that the manager has is the parent's.
@@ -172,15 +194,55 @@ impl<H: Host> Manager<H> {
         message: &Message<'_>,
         wait: Wait,
     ) -> Result<SendHandle, SendError> {
-        let mut session = self.enter()?;
-        let terminus = session.terminus();
-        if let Some(handle) = session.send_short(terminus, target, message) {
-            return Ok(handle);
+        self.check()?;
+        if let Some(sending_half) = self.sending_half() {
+            if let Some(handle) = sending_half.send(target, message) {
+                return Ok(handle);
+            }
+        } else {
+            let mut session = Session::<H>::new(&self.held);
+            let terminus = session.terminus();
+            if let Some(handle) = session.send_short(terminus, target, message) {
+                return Ok(handle);
+            }
         }
-        drop(session);
         // A copy, so that on the way above the message need not be in memory.
         let message = *message;
         self.send_longer(target, &message, wait)
+    }
+
+    /// Sends a message to a port, for a handler, over the manager's terminus, as
+    /// [`Session::send_message`].
+    #[inline(always)]
+    pub(crate) fn send_message(
+        &self,
+        target: &Target,
+        handler: u16,
+        data: &[u8],
+        wait: Wait,
+    ) -> Result<SendHandle, SendError> {
+        self.check()?;
+        let sent = match self.sending_half() {
+            Some(sending_half) => sending_half.send_message(target, handler, data),
+            None => {
+                let mut session = Session::<H>::new(&self.held);
+                let terminus = session.terminus();
+                session.send_message_at_once(terminus, target, handler, data)
+            }
+        };
+        match sent {
+            Some(handle) => Ok(handle),
+            None => self.send_longer(target, &to_handler(handler, data), wait),
+        }
+    }
+
+    /// Within one thread none, which the compiler knows.
+    #[inline(always)]
+    pub(crate) fn sending_half(&self) -> Option<&SendingHalf<H>> {
+        match H::Sharing::AMONG_THREADS {
+            true => self.sending_half.as_deref(),
+            false => None,
+        }
     }
 
     /// Apart, so that the session of a call that takes the fast path lies in registers.
@@ -334,7 +396,12 @@ impl<H: Host> Manager<H> {
     pub fn detach(self) -> Result<Detached<H>, Self> {
         match self.held.into_inner() {
             Ok(core) => Ok(Detached(core)),
-            Err(held) => Err(Self::of(held, self.descriptor, self.birth)),
+            Err(held) => Err(Self::of(
+                held,
+                self.descriptor,
+                self.birth,
+                self.sending_half,
+            )),
         }
     }
 }

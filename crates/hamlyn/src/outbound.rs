@@ -9,6 +9,7 @@ use hamlyn_engine::packet::{Header, Kind, PortAddress, Short, SlotName};
 use hamlyn_engine::point::Point;
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::send_observer::SendObserver;
+use hamlyn_engine::terminus::{SendHandle, TerminusId};
 use hamlyn_engine::transmit::Transmitter;
 use hamlyn_engine::transport::Return;
 use hamlyn_host::Destination;
@@ -17,6 +18,8 @@ use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
 
 use crate::cached_table::CachedTable;
+use crate::half::Lendable;
+use crate::message::{Message, Target, compose_at};
 
 /// Packets of queued messages sent at a time.
 const BURST_PACKETS: usize = 64;
@@ -29,6 +32,15 @@ const SPARE_NS: u64 = 100_000_000;
 pub(crate) struct Outbound<T, S> {
     pub(crate) transmitter: Transmitter<Area, S>,
     pub(crate) tx_links: TxRoutes<T>,
+    /// Regions are attached: a message may have to be stored in one.
+    pub(crate) has_regions: bool,
+}
+
+impl<T: TransmitEnd, S: SendObserver<Area>> Lendable for Outbound<T, S> {
+    #[inline(always)]
+    fn is_pending(&self) -> bool {
+        self.transmitter.is_waiting() || self.tx_links.has_broken()
+    }
 }
 
 impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
@@ -46,7 +58,37 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
                 holding: Vec::new(),
                 ended: Ended::default(),
             },
+            has_regions: false,
         }
+    }
+
+    /// Sends a message that is one packet, if nothing stands in its way.
+    #[inline(always)]
+    pub(crate) fn send_at_once(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Option<SendHandle> {
+        let (transmitter, tx_links) = (&mut self.transmitter, &mut self.tx_links);
+        if let Some(form) = target.inline_form(message) {
+            let short = target.short(message, form);
+            return transmitter.post_short(terminus, target.link, short, tx_links);
+        }
+        if let Some(short) = target.in_cells(message) {
+            let data = message.data;
+            let sent = transmitter.post_in_cells(terminus, target.link, &short, data, tx_links);
+            if sent.is_some() {
+                return sent;
+            }
+        }
+        if !message.metadata.is_empty() {
+            return None;
+        }
+        let length_bytes = message.data.len() as u64;
+        let offset = target.ticket.place(message.offset, length_bytes).ok()?;
+        let posting = || compose_at(target, message, offset);
+        transmitter.post_at_once(terminus, posting, message.data, tx_links)
     }
 
     /// A link has ended, which led there: nothing goes to it any more, and what waits for it fails.

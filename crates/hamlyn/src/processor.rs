@@ -249,7 +249,7 @@ type LentInbound<L, O> = Arc<HandoffLock<Inbound<<L as Link>::Receive, O>>>;
 type LentOutbound<L, S> = Arc<HandoffLock<Outbound<<L as Link>::Transmit, S>>>;
 
 /// What the thread works on.
-pub(crate) struct DriverState<D: Driver, O, S> {
+pub(crate) struct DriverState<D: Driver, O, S: SendObserver<Area>> {
     pub(crate) strategy: Strategy,
     /// How long it polls before it sleeps.
     pub(crate) spin_ns: u64,

@@ -45,7 +45,9 @@ pub fn open_with(
 }
 
 /// As [`open_with`], for a manager and end points that several threads use, one at a time. Each
-/// call takes a lock; a call that waits lets others have it meanwhile.
+/// call takes a lock; a call that waits lets others have it meanwhile. Datagrams, tagged writes,
+/// mail, messages of groups and small records of streams that fit a packet are sent under a lock of
+/// their own: a thread sends them while another one has the manager.
 pub fn open_shared(
     host: Options,
     manager: ManagerOptions,

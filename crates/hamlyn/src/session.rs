@@ -34,7 +34,7 @@ use std::os::fd::AsFd;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::terminus::TerminusId;
 use hamlyn_host::process::ProcessHost;
-use hamlyn_host::sharing::{Shared, await_readable};
+use hamlyn_host::sharing::{Shared, Sharing, await_readable};
 use hamlyn_host::{Host, HostError};
 
 pub use sending::Sent;
@@ -85,7 +85,7 @@ impl<H: Host> Drop for Session<'_, H> {
 }
 
 impl<'a, H: Host> Session<'a, H> {
-    const AMONG_THREADS: bool = <Held<H> as Shared<Core<H>>>::AMONG_THREADS;
+    const AMONG_THREADS: bool = H::Sharing::AMONG_THREADS;
 
     #[inline(always)]
     #[track_caller]

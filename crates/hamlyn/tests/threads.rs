@@ -1,8 +1,9 @@
 //! Use from several threads, safe by construction: what may move and what may be shared.
 
 use crate::support;
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::Duration;
 
 use crate::support::{LONG, namespace, open, open_shared};
 use hamlyn::engine::slot::Rights;
@@ -12,7 +13,7 @@ use hamlyn::one_sided::InitiatorOptions;
 use hamlyn::stream::{self, StreamOptions, StreamSeed};
 use hamlyn::{
     Destination, Detached, Interface, Manager, Message, NewSlot, Queue, ReceiveError, Slot, Target,
-    Ticket, datagram, group, tagged_write,
+    Ticket, Wait, datagram, group, mailbox, tagged_write,
 };
 
 type Shared = ProcessHost<AnyThread>;
@@ -293,4 +294,110 @@ fn a_manager_moves_between_threads_with_its_end_points() {
         .join()
         .unwrap();
     }
+}
+
+/// A thread that has the manager in hand, for as long as it likes, keeps no other one from sending:
+/// the transmit half has a lock of its own. Those that cannot send so wait, or say that they would.
+#[test]
+fn one_thread_sends_while_another_has_the_manager() {
+    let namespace = namespace();
+    let here = open_shared(&namespace);
+    let there = open(&namespace);
+    let mut tags = tagged_write::Receiver::new(&there, 64, 64).unwrap();
+    let tag_sender = tagged_write::Sender::grow(&here, &tags.ticket(), LONG).unwrap();
+    let mut datagrams = datagram::Receiver::new(&there, 64).unwrap();
+    datagrams.ready();
+    let ticket = datagrams.ticket();
+    let datagram_sender = datagram::Sender::grow(&here, &ticket, LONG).unwrap();
+    let mut mail = mailbox::Receiver::new(&there, mailbox::MailboxOptions::default()).unwrap();
+    let mail_sender = mailbox::Sender::grow(&here, &mail.ticket(), LONG).unwrap();
+    let sends = || {
+        tag_sender.send(8, b"a", 47, Wait::Poll).unwrap();
+        datagram_sender.send(b"b", Wait::Poll).unwrap();
+        mail_sender.send(b"c", Wait::Poll).unwrap();
+    };
+    let mut came = || {
+        assert_eq!(tags.recv(LONG).unwrap().unwrap().tag, 47);
+        assert_eq!(&**datagrams.recv(LONG).unwrap().as_ref().unwrap(), b"b");
+        assert_eq!(&*mail.recv(LONG).unwrap().unwrap(), b"c");
+    };
+    // The manager sees to all that is new with a link.
+    sends();
+    came();
+    assert_eq!(here.flush(LONG), Ok(true));
+    let held = here.session();
+    let (says, said) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            sends();
+            says.send(()).unwrap();
+        });
+        let sent = said.recv_timeout(Duration::from_secs(30));
+        drop(held);
+        assert_eq!(sent, Ok(()));
+    });
+    came();
+}
+
+/// Threads send over one link, others receive, and one connects and disconnects meanwhile: every
+/// message of a thread comes once and in order.
+#[test]
+fn threads_send_and_receive_side_by_side() {
+    const SENDERS: u64 = 3;
+    const MESSAGES: u64 = 20_000;
+    const AHEAD_MAX: u64 = 512;
+    let namespace = namespace();
+    let here = open_shared(&namespace);
+    let ways: Vec<_> = (0..SENDERS)
+        .map(|_| {
+            let receiver = tagged_write::Receiver::new(&here, 4096, 1024).unwrap();
+            let sender = tagged_write::Sender::grow(&here, &receiver.ticket(), LONG).unwrap();
+            (sender, receiver)
+        })
+        .collect();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (sender, mut receiver) in ways {
+            let taken = Arc::new(AtomicU64::new(0));
+            let seen = Arc::clone(&taken);
+            threads.push(scope.spawn(move || {
+                for number in 0..MESSAGES {
+                    while number >= seen.load(Ordering::Acquire) + AHEAD_MAX {
+                        std::thread::yield_now();
+                    }
+                    // Of one cell, of several, and of a packet with payload.
+                    let data = [number as u8; 2048];
+                    let length = [16, 100, 2048][number as usize % 3];
+                    sender.send(0, &data[..length], number, LONG).unwrap();
+                }
+            }));
+            threads.push(scope.spawn(move || {
+                for number in 0..MESSAGES {
+                    let tag = receiver.recv(LONG).unwrap();
+                    assert_eq!(tag.unwrap().tag, number);
+                    taken.store(number + 1, Ordering::Release);
+                }
+            }));
+        }
+        let (here, is_over, namespace) = (here.clone(), &is_over, &namespace);
+        let comes_and_goes = scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                let guest = open(namespace);
+                let receiver = tagged_write::Receiver::new(&guest, 64, 4).unwrap();
+                let sender = tagged_write::Sender::grow(&here, &receiver.ticket(), LONG).unwrap();
+                sender.send(0, b"x", 0, LONG).unwrap();
+                drop(guest);
+                drop(receiver);
+                // It is gone, and nothing that is sent to it goes to anybody else.
+                while sender.send(0, b"y", 1, Wait::Poll).is_ok() {}
+            }
+        });
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        comes_and_goes.join().unwrap();
+    });
+    assert!(here.flush(LONG).unwrap());
 }

@@ -7,6 +7,7 @@ use std::ops::DerefMut;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -17,6 +18,9 @@ use crate::HostError;
 
 /// A way to share.
 pub trait Sharing: 'static {
+    /// True if several threads may use what is shared.
+    const AMONG_THREADS: bool;
+
     /// What is shared.
     type Shared<T: 'static>: Shared<T>;
 }
@@ -25,9 +29,6 @@ pub trait Sharing: 'static {
 pub trait Shared<T: 'static>: Clone + 'static {
     /// The value, in the hands of one of them.
     type Guard<'a>: DerefMut<Target = T>;
-
-    /// Whether several threads may use it.
-    const AMONG_THREADS: bool;
 
     /// Shares a value.
     fn new(value: T) -> Self;
@@ -76,6 +77,8 @@ pub fn await_readable(
 pub enum OneThread {}
 
 impl Sharing for OneThread {
+    const AMONG_THREADS: bool = false;
+
     type Shared<T: 'static> = Rc<RefCell<T>>;
 }
 
@@ -91,8 +94,6 @@ fn in_hand() -> ! {
 
 impl<T: 'static> Shared<T> for Rc<RefCell<T>> {
     type Guard<'a> = RefMut<'a, T>;
-
-    const AMONG_THREADS: bool = false;
 
     fn new(value: T) -> Self {
         Rc::new(RefCell::new(value))
@@ -132,6 +133,8 @@ impl<T: 'static> Shared<T> for Rc<RefCell<T>> {
 pub enum AnyThread {}
 
 impl Sharing for AnyThread {
+    const AMONG_THREADS: bool = true;
+
     type Shared<T: 'static> = Arc<Locked<T>>;
 }
 
@@ -139,23 +142,51 @@ impl Sharing for AnyThread {
 #[derive(Debug)]
 pub struct Locked<T> {
     value: Mutex<T>,
+    /// Threads that wait for it.
+    wanted: AtomicU32,
     changed: Condvar,
+}
+
+/// How often a thread looks for the lock before it sleeps. Its holders have it for a short time.
+const LOOKS: u32 = 256;
+/// For how many of them a thread that comes later leaves it to those who wait: or else one that
+/// calls again and again, as those do who poll, would have it each time.
+const LOOKS_LEFT_TO_OTHERS: u32 = 8;
+
+impl<T> Locked<T> {
+    #[cold]
+    #[inline(never)]
+    fn enter_in_turn(&self) -> MutexGuard<'_, T> {
+        let others = self.wanted.fetch_add(1, Relaxed);
+        let from = if others > 0 { LOOKS_LEFT_TO_OTHERS } else { 0 };
+        let found = (0..LOOKS).find_map(|look| {
+            std::hint::spin_loop();
+            (look >= from).then(|| self.value.try_lock()).flatten()
+        });
+        let value = found.unwrap_or_else(|| self.value.lock());
+        self.wanted.fetch_sub(1, Relaxed);
+        value
+    }
 }
 
 impl<T: 'static> Shared<T> for Arc<Locked<T>> {
     type Guard<'a> = MutexGuard<'a, T>;
 
-    const AMONG_THREADS: bool = true;
-
     fn new(value: T) -> Self {
         Arc::new(Locked {
             value: Mutex::new(value),
+            wanted: AtomicU32::new(0),
             changed: Condvar::new(),
         })
     }
 
+    #[inline]
     fn enter(&self) -> MutexGuard<'_, T> {
-        self.value.lock()
+        match self.wanted.load(Relaxed) {
+            0 => self.value.try_lock(),
+            _ => None,
+        }
+        .unwrap_or_else(|| self.enter_in_turn())
     }
 
     fn try_enter(&self) -> Option<MutexGuard<'_, T>> {

@@ -12,7 +12,6 @@ use super::initiators::Asking;
 use super::operating::{ONE_REQUEST_BYTES, clear_value};
 use super::pieces::Pieces;
 use super::receiving::at_hand;
-use crate::half::Half;
 use crate::message::Target;
 use crate::one_sided::{Initiator, Operation};
 
@@ -39,9 +38,6 @@ impl<H: Host> Interface<H> {
             }
             _ => return false,
         };
-        let Half::Own(outbound) = &mut self.outbound else {
-            return false;
-        };
         let window = *self.operating.window(*link);
         let Ok(operations) = self.operating.of(initiator) else {
             return false;
@@ -64,12 +60,15 @@ impl<H: Host> Interface<H> {
             word: u64::from(operations.slot.name.to_bits()) << 32 | u64::from(operation.token),
             data: [operations.slot.key.to_bits(), argument],
         };
-        let is_sent = outbound.tx_links.offer_request(*link, &request);
-        if is_sent {
+        let sent = self.outbound.at_once(Self::AMONG_THREADS, |outbound| {
+            let is_sent = outbound.tx_links.offer_request(*link, &request);
+            is_sent.then_some(())
+        });
+        if sent.is_some() {
             operations.asked_at_once(operation);
             *self.operating.window(*link) += 1;
         }
-        is_sent
+        sent.is_some()
     }
 
     /// The fast path for an operation that was asked for in one request: whether the next message

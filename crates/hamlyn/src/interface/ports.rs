@@ -286,9 +286,10 @@ impl<H: Host> Interface<H> {
         if self.is_asked() {
             return None;
         }
-        let outbound = self.outbound.own()?;
-        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-        transmitter.post_message(terminus, target.link, &to, handler, data, tx_links)
+        self.outbound.at_once(Self::AMONG_THREADS, |outbound| {
+            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+            transmitter.post_message(terminus, target.link, &to, handler, data, tx_links)
+        })
     }
 }
 

@@ -235,14 +235,13 @@ impl<H: Host> Interface<H> {
         if self.is_asked() {
             return false;
         }
-        let (Half::Own(inbound), Half::Own(outbound)) = (&mut self.inbound, &self.outbound) else {
+        let Half::Own(inbound) = &mut self.inbound else {
             return false;
         };
         is_empty(&inbound.receiver)
             && !inbound.receiver.owes_answers()
             && inbound.is_silent()
-            && !outbound.transmitter.is_waiting()
-            && !outbound.tx_links.has_broken()
+            && !self.outbound.is_pending()
     }
 
     /// Moves packets: takes what has come, sends what is queued, learns of connections and losses.
@@ -287,10 +286,8 @@ impl<H: Host> Interface<H> {
         self.drain_events_if_asked();
         let polled = match (&mut self.inbound, &self.processor) {
             (Half::Own(inbound), _) => {
-                let served = match &mut self.outbound {
-                    Half::Own(outbound) => answers::serve_at_once(inbound, outbound),
-                    Half::Shared(_) | Half::Lent(_) => None,
-                };
+                let serve = |outbound: &mut _| answers::serve_at_once(inbound, outbound);
+                let served = self.outbound.at_once(Self::AMONG_THREADS, serve);
                 served.unwrap_or_else(|| inbound.poll(waiting))
             }
             (Half::Shared(handoff_lock) | Half::Lent(handoff_lock), Some(processor)) => {
@@ -331,13 +328,8 @@ impl<H: Host> Interface<H> {
         }
         self.answer();
         self.close_left_initiators();
-        if let Half::Own(outbound) = &mut self.outbound {
-            self.other_activity += outbound.pump() as u64;
-            if outbound.tx_links.has_broken() {
-                self.end_broken();
-            }
-        } else {
-            self.pump_lent();
+        if self.outbound.is_pending() {
+            self.pump();
         }
         if self.tracking.is_pending() {
             self.advance_tracked();
@@ -351,9 +343,9 @@ impl<H: Host> Interface<H> {
         polled
     }
 
-    /// Sends what is queued, if the transmit half is lent.
+    /// Sends what is queued, if the application does that, and ends links that were found broken.
     #[inline(never)]
-    fn pump_lent(&mut self) {
+    fn pump(&mut self) {
         if self.outbound.is_shared() {
             return;
         }

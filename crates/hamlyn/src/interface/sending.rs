@@ -101,11 +101,11 @@ impl<H: Host> Interface<H> {
         if self.is_asked() {
             return None;
         }
-        let outbound = self.outbound.own()?;
         let short = target.short(message, form);
-        outbound
-            .transmitter
-            .post_short(terminus, target.link, short, &mut outbound.tx_links)
+        self.outbound.at_once(Self::AMONG_THREADS, |outbound| {
+            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+            transmitter.post_short(terminus, target.link, short, tx_links)
+        })
     }
 
     /// Sends messages as long as they are short and nothing stands in their way. One that is not
@@ -121,7 +121,6 @@ impl<H: Host> Interface<H> {
         if self.is_asked() {
             return None;
         }
-        let outbound = self.outbound.own()?;
         let mut left = SHORTS_MAX;
         let next = || {
             left = left.checked_sub(1)?;
@@ -132,10 +131,10 @@ impl<H: Host> Interface<H> {
             };
             Some(Short::from(target.short(&message, form)))
         };
-        let tx_links = &mut outbound.tx_links;
-        outbound
-            .transmitter
-            .post_shorts(terminus, target.link, next, tx_links)
+        self.outbound.at_once(Self::AMONG_THREADS, |outbound| {
+            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
+            transmitter.post_shorts(terminus, target.link, next, tx_links)
+        })
     }
 
     /// The general path, for a message that the fast one did not take. If there is no room, it
@@ -190,24 +189,9 @@ impl<H: Host> Interface<H> {
         if self.is_asked() {
             return None;
         }
-        let outbound = self.outbound.own()?;
-        if let Some(short) = target.in_cells(message) {
-            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            let sent = transmitter.post_in_cells(terminus, target.link, &short, data, tx_links);
-            if sent.is_some() {
-                return sent;
-            }
-        }
-        if !message.metadata.is_empty() {
-            return None;
-        }
-        let offset = target
-            .ticket
-            .place(message.offset, data.len() as u64)
-            .ok()?;
-        let posting = || compose_at(target, message, offset);
-        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-        transmitter.post_at_once(terminus, posting, data, tx_links)
+        self.outbound.at_once(Self::AMONG_THREADS, |outbound| {
+            outbound.send_at_once(terminus, target, message)
+        })
     }
 
     /// Sends what goes at once, and queues what may wait.
@@ -259,27 +243,9 @@ impl<H: Host> Interface<H> {
         if self.is_asked() {
             return None;
         }
-        let mut outbound = handoff_lock.enter_soon();
-        let outbound = &mut *outbound;
-        let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-        if let Some(form) = target.inline_form(message) {
-            let short = target.short(message, form);
-            return transmitter.post_short(terminus, target.link, short, tx_links);
-        }
-        if let Some(short) = target.in_cells(message) {
-            let data = message.data;
-            let sent = transmitter.post_in_cells(terminus, target.link, &short, data, tx_links);
-            if sent.is_some() {
-                return sent;
-            }
-        }
-        if !message.metadata.is_empty() {
-            return None;
-        }
-        let length = message.data.len() as u64;
-        let offset = target.ticket.place(message.offset, length).ok()?;
-        let posting = || compose_at(target, message, offset);
-        transmitter.post_at_once(terminus, posting, message.data, tx_links)
+        handoff_lock
+            .enter_soon()
+            .send_at_once(terminus, target, message)
     }
 
     /// Sends a short message that found no room, or others before it, if room comes soon: a program

@@ -247,6 +247,7 @@ impl<H: Host> Interface<H> {
             region: Arc::new(region),
         };
         self.attached.insert(attached.clone());
+        self.note_regions();
         self.operating.attach(link, &self.attached);
         Ok(attached)
     }
@@ -264,6 +265,7 @@ impl<H: Host> Interface<H> {
         }
         let link = self.links.to(&destination).ok_or(AttachError::NotLinked)?;
         self.attached.prune();
+        self.note_regions();
         if let Some(attached) = self.attached.find(link, ticket) {
             return Ok(Err(attached));
         }
@@ -279,7 +281,15 @@ impl<H: Host> Interface<H> {
         if !self.is_forked() {
             attached.region.detach();
             self.attached.prune();
+            self.note_regions();
         }
+    }
+
+    /// The transmit half knows whether there are any.
+    fn note_regions(&mut self) {
+        let has_regions = self.attached.len() > 0;
+        self.outbound
+            .lock(|outbound| outbound.has_regions = has_regions);
     }
 
     /// Regions of others that are attached.
@@ -296,7 +306,7 @@ impl<H: Host> Interface<H> {
         target: &Target,
         message: &Message<'_>,
     ) -> Option<SendHandle> {
-        if self.is_asked() || self.outbound.own().is_none() {
+        if self.is_asked() || self.outbound.is_shared() {
             return None;
         }
         let length = message.data.len() as u64;

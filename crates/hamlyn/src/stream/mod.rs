@@ -18,6 +18,7 @@ mod offering;
 mod options;
 mod receiver;
 mod sender;
+mod short_way;
 mod wire;
 
 use std::fmt;
@@ -332,10 +333,20 @@ impl<H: Host> Sender<H> {
     /// move it.
     #[inline(always)]
     pub fn send(&mut self, data: &[u8], wait: Wait) -> Result<(), SendError> {
-        if self.end.send_short(&mut self.manager.enter()?.core, data) {
-            return Ok(());
+        let is_sent = match self.manager.sending_half() {
+            Some(mut sending_half) => {
+                self.manager.check()?;
+                self.end.send_short(&mut sending_half, data)
+            }
+            None => {
+                let mut session = self.manager.enter()?;
+                self.end.send_short(&mut *session.core, data)
+            }
+        };
+        match is_sent {
+            true => Ok(()),
+            false => self.send_slowly(data, wait),
         }
-        self.send_slowly(data, wait)
     }
 
     #[inline(never)]

@@ -13,14 +13,13 @@ use account::Account;
 pub(crate) use closing::nothing_follows;
 use staged::{Cut, Staged};
 
+use super::short_way::ShortWay;
 use super::wire::{
     CREDIT_PLACE_BYTES, Credit, ENLARGE, ExtentNote, HELLO, Kind, LIMIT_BYTES_MAX, StreamPosition,
     StreamSeed, packed_bytes, piece_word,
 };
-use crate::core::Core;
 use crate::error::{ConnectError, FenceError, OpenError, SendError};
 
-use crate::interface::Interface;
 use crate::message::Sending;
 use crate::message::{Message, Target};
 use crate::queue::Queue;
@@ -152,10 +151,10 @@ impl Sender {
 
     /// The common case: a small record, and a receiver that keeps up. Whether it was sent.
     #[inline(always)]
-    pub(crate) fn send_short<H: Host>(&mut self, core: &mut Core<H>, data: &[u8]) -> bool {
+    pub(crate) fn send_short(&mut self, way: &mut impl ShortWay, data: &[u8]) -> bool {
         if data.len() > self.small_bytes
             || self.account.next >= self.at_once
-            || self.has_news(&core.interface)
+            || !way.is_known_empty(&self.queue)
         {
             return false;
         }
@@ -163,12 +162,11 @@ impl Sender {
         let message = Message::new(data)
             .at(self.next_offset())
             .metadata(&metadata);
-        let terminus = core.terminus();
-        let sent = core.interface.send_short(terminus, &self.target, &message);
-        if sent.is_some() {
+        let is_sent = way.send(&self.target, &message);
+        if is_sent {
             self.filled();
         }
-        sent.is_some()
+        is_sent
     }
 
     /// Sends a record in any case.
@@ -290,12 +288,6 @@ impl Sender {
             true => self.account.released + self.account.pieces.div_ceil(2),
             false => 0,
         };
-    }
-
-    /// Whether the receiver may have said something.
-    #[inline(always)]
-    fn has_news<H: Host>(&self, interface: &Interface<H>) -> bool {
-        !interface.is_known_empty(&self.queue)
     }
 
     /// Takes in what the receiver reported, and refuses to go on if the stream is over.

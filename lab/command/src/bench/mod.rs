@@ -27,6 +27,7 @@ pub(crate) mod senders;
 pub(crate) mod splitc;
 pub(crate) mod stopped;
 mod strategies;
+mod threads;
 mod through_c;
 mod throughput;
 mod waking;
@@ -98,6 +99,9 @@ pub(crate) struct Arguments {
     /// Measure many senders to one receiver and nothing else.
     #[arg(long, group = "part")]
     senders: bool,
+    /// Measure threads that share an interface and nothing else.
+    #[arg(long, group = "part")]
+    threads: bool,
     /// Measure more processes than processors and nothing else.
     #[arg(long, group = "part")]
     oversubscribed: bool,
@@ -123,7 +127,7 @@ pub(crate) struct Arguments {
     /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network,
     /// what loss costs; with --one-sided and --splitc, what they measure.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "c", "faces", "strategies", "waking", "event_loop",
-          "senders", "oversubscribed", "stopped_peer", "request_reply", "loans", "wan"])]
+          "senders", "threads", "oversubscribed", "stopped_peer", "request_reply", "loans", "wan"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
@@ -277,6 +281,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         ..report::Report::default()
     };
     if arguments.senders
+        || arguments.threads
         || arguments.oversubscribed
         || arguments.stopped_peer
         || arguments.event_loop
@@ -297,6 +302,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             + 4
             + 1
             + senders::steps(effort)
+            + threads::STEPS
             + oversubscribed::STEPS
             + event_loop::STEPS
             + one_sided::STEPS
@@ -338,6 +344,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
             one_sided::measure(&mut pair, &processors, effort, &mut report, &bar)?;
             senders::measure(&processors, effort, &mut report, &bar)?;
+            threads::measure(&processors, effort, &mut report, &bar)?;
             oversubscribed::measure(&processors, effort, &mut report, &bar)?;
             stopped::measure(&processors, effort, &mut report, &bar)?;
             event_loop::measure(&processors, effort, &mut report, &bar)?;
@@ -381,6 +388,8 @@ fn crowd(
 ) -> Result<ExitCode> {
     let (steps, measure): (_, Measure) = if arguments.senders {
         (senders::steps(effort), senders::measure)
+    } else if arguments.threads {
+        (threads::STEPS, threads::measure)
     } else if arguments.oversubscribed {
         (oversubscribed::STEPS, oversubscribed::measure)
     } else if arguments.event_loop {

@@ -36,6 +36,7 @@ pub(crate) struct Report {
     pub(crate) strategies: Vec<super::strategies::Figures>,
     pub(crate) one_sided: Option<super::one_sided::Figures>,
     pub(crate) senders: Vec<super::senders::Figures>,
+    pub(crate) threads: Vec<super::threads::Figures>,
     pub(crate) oversubscribed: Option<super::oversubscribed::Figures>,
     pub(crate) beside_a_stopped_peer: Vec<super::stopped::Figures>,
     pub(crate) event_loop: Vec<super::event_loop::Figures>,
@@ -157,6 +158,7 @@ impl Report {
             "strategies": self.strategies,
             "one_sided": self.one_sided,
             "senders": self.senders.iter().map(super::senders::Figures::json).collect::<Vec<_>>(),
+            "threads": self.threads,
             "oversubscribed": self.oversubscribed.as_ref().map(super::oversubscribed::Figures::json),
             "beside_a_stopped_peer": self.beside_a_stopped_peer,
             "epoll_call_over_blocking": self.event_loop,
@@ -218,6 +220,13 @@ impl Report {
             super::one_sided::print(figures);
         }
         self.print_senders();
+        if !self.threads.is_empty() {
+            let mut table = hamlyn_cli::terminal::table(&super::threads::Figures::COLUMNS);
+            for figures in &self.threads {
+                table.add_row(figures.row());
+            }
+            println!("How do threads share an interface? 16 bytes\n{table}");
+        }
         self.print_oversubscribed();
         if !self.beside_a_stopped_peer.is_empty() {
             let mut table = hamlyn_cli::terminal::table(&super::stopped::Figures::COLUMNS);
