@@ -24,6 +24,29 @@ pub(crate) enum Half<T: Lendable> {
     Lent(Arc<HandoffLock<T>>),
 }
 
+/// Uses a half for a fast path, if it is the application's: alone or, if that has several threads
+/// (`among_threads`, a constant), lent. Otherwise nothing. No function, so that what is done is a
+/// part of its caller in either case.
+macro_rules! at_once {
+    ($half:expr, $among_threads:expr, |$held:ident| $act:expr) => {
+        if $among_threads {
+            match &mut $half {
+                $crate::half::Half::Lent(handoff_lock) => {
+                    let $held = &mut *handoff_lock.enter_soon();
+                    $act
+                }
+                _ => None,
+            }
+        } else {
+            match &mut $half {
+                $crate::half::Half::Own($held) => $act,
+                _ => None,
+            }
+        }
+    };
+}
+pub(crate) use at_once;
+
 /// Which thread has a half most of the time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holder {
@@ -42,21 +65,6 @@ impl<T: Lendable> Half<T> {
         match self {
             Half::Own(half) => Some(half),
             Half::Shared(_) | Half::Lent(_) => None,
-        }
-    }
-
-    /// For fast paths: uses the half, if it is the application's, alone or, if that has several
-    /// threads, lent.
-    #[inline(always)]
-    pub(crate) fn at_once<R>(
-        &mut self,
-        among_threads: bool,
-        act: impl FnOnce(&mut T) -> Option<R>,
-    ) -> Option<R> {
-        match self {
-            Half::Own(half) if !among_threads => act(half),
-            Half::Lent(handoff_lock) if among_threads => act(&mut handoff_lock.enter_soon()),
-            _ => None,
         }
     }
 

@@ -71,10 +71,24 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
         message: &Message<'_>,
     ) -> Option<SendHandle> {
         let (transmitter, tx_links) = (&mut self.transmitter, &mut self.tx_links);
-        if let Some(form) = target.inline_form(message) {
-            let short = target.short(message, form);
-            return transmitter.post_short(terminus, target.link, short, tx_links);
+        match target.inline_form(message) {
+            Some(form) => {
+                let short = target.short(message, form);
+                transmitter.post_short(terminus, target.link, short, tx_links)
+            }
+            None => self.send_longer_at_once(terminus, target, message),
         }
+    }
+
+    /// The same of a message that needs more than one cell.
+    #[inline(always)]
+    pub(crate) fn send_longer_at_once(
+        &mut self,
+        terminus: TerminusId,
+        target: &Target,
+        message: &Message<'_>,
+    ) -> Option<SendHandle> {
+        let (transmitter, tx_links) = (&mut self.transmitter, &mut self.tx_links);
         if let Some(short) = target.in_cells(message) {
             let data = message.data;
             let sent = transmitter.post_in_cells(terminus, target.link, &short, data, tx_links);

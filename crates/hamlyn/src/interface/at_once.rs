@@ -12,6 +12,7 @@ use super::initiators::Asking;
 use super::operating::{ONE_REQUEST_BYTES, clear_value};
 use super::pieces::Pieces;
 use super::receiving::at_hand;
+use crate::half::at_once;
 use crate::message::Target;
 use crate::one_sided::{Initiator, Operation};
 
@@ -60,7 +61,7 @@ impl<H: Host> Interface<H> {
             word: u64::from(operations.slot.name.to_bits()) << 32 | u64::from(operation.token),
             data: [operations.slot.key.to_bits(), argument],
         };
-        let sent = self.outbound.at_once(Self::AMONG_THREADS, |outbound| {
+        let sent = at_once!(self.outbound, Self::AMONG_THREADS, |outbound| {
             let is_sent = outbound.tx_links.offer_request(*link, &request);
             is_sent.then_some(())
         });

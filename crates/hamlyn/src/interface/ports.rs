@@ -12,7 +12,7 @@ use hamlyn_ring::forks::Forked;
 
 use super::{InboundOf, Interface, Outbox};
 use crate::error::{OpenError, ReceiveError, SendError};
-use crate::half::Half;
+use crate::half::{Half, at_once};
 use crate::inbound::Inbound;
 use crate::message::{Message, Target};
 use crate::port::{MessagePlace, NewPort, Port, PortMessage};
@@ -286,7 +286,7 @@ impl<H: Host> Interface<H> {
         if self.is_asked() {
             return None;
         }
-        self.outbound.at_once(Self::AMONG_THREADS, |outbound| {
+        at_once!(self.outbound, Self::AMONG_THREADS, |outbound| {
             let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
             transmitter.post_message(terminus, target.link, &to, handler, data, tx_links)
         })

@@ -18,7 +18,7 @@ use super::Interface;
 use crate::answers;
 use crate::arrival::ShortArrival;
 use crate::error::ReceiveError;
-use crate::half::Half;
+use crate::half::{Half, at_once};
 use crate::inbound::{Inbound, Polled};
 use crate::outbound::Outbound;
 use crate::processor::Strategy;
@@ -286,8 +286,9 @@ impl<H: Host> Interface<H> {
         self.drain_events_if_asked();
         let polled = match (&mut self.inbound, &self.processor) {
             (Half::Own(inbound), _) => {
-                let serve = |outbound: &mut _| answers::serve_at_once(inbound, outbound);
-                let served = self.outbound.at_once(Self::AMONG_THREADS, serve);
+                let served = at_once!(self.outbound, Self::AMONG_THREADS, |outbound| {
+                    answers::serve_at_once(inbound, outbound)
+                });
                 served.unwrap_or_else(|| inbound.poll(waiting))
             }
             (Half::Shared(handoff_lock) | Half::Lent(handoff_lock), Some(processor)) => {

@@ -17,7 +17,7 @@ use super::regions::Mapped;
 use super::sharing::Placing;
 use super::{Interface, TransmitterOf};
 use crate::error::SendError;
-use crate::half::Half;
+use crate::half::{Half, at_once};
 use crate::message::{Message, Sending, Target, compose_at};
 use crate::outbound::Outbound;
 
@@ -102,7 +102,7 @@ impl<H: Host> Interface<H> {
             return None;
         }
         let short = target.short(message, form);
-        self.outbound.at_once(Self::AMONG_THREADS, |outbound| {
+        at_once!(self.outbound, Self::AMONG_THREADS, |outbound| {
             let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
             transmitter.post_short(terminus, target.link, short, tx_links)
         })
@@ -131,7 +131,7 @@ impl<H: Host> Interface<H> {
             };
             Some(Short::from(target.short(&message, form)))
         };
-        self.outbound.at_once(Self::AMONG_THREADS, |outbound| {
+        at_once!(self.outbound, Self::AMONG_THREADS, |outbound| {
             let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
             transmitter.post_shorts(terminus, target.link, next, tx_links)
         })
@@ -189,8 +189,8 @@ impl<H: Host> Interface<H> {
         if self.is_asked() {
             return None;
         }
-        self.outbound.at_once(Self::AMONG_THREADS, |outbound| {
-            outbound.send_at_once(terminus, target, message)
+        at_once!(self.outbound, Self::AMONG_THREADS, |outbound| {
+            outbound.send_longer_at_once(terminus, target, message)
         })
     }
 
