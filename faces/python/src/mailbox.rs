@@ -57,7 +57,8 @@ impl Mail {
 }
 
 /// The receiving end. Its senders need not wait until it is ready: what they send meanwhile waits
-/// in its queue, in the order of each sender. A message that finds no room there is refused.
+/// in its queue, on one host in the order of each sender. A message that finds no room there is
+/// refused.
 #[pyclass(frozen, extends = EndPoint, module = "hamlyn")]
 pub(crate) struct MailboxReceiver(Arc<Receiving>);
 
