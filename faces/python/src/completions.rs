@@ -244,6 +244,14 @@ impl CompletionQueue {
             tracking: Guarded::new(manager.gate(), "completion queue", tracking),
         })
     }
+
+    /// The queue of the library, for a caller that has passed the gate.
+    pub(crate) fn of_same(
+        &self,
+        manager: &Guarded<Handle>,
+    ) -> Result<&hamlyn::CompletionQueue, Failure> {
+        Ok(&of_same(manager, &self.tracking)?.queue)
+    }
 }
 
 #[pymethods]

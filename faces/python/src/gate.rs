@@ -280,6 +280,17 @@ impl<T> Guarded<T> {
         unsafe { (*self.value.get()).as_mut() }
     }
 
+    /// The same, or the failure that says that it is closed.
+    ///
+    /// # Safety
+    ///
+    /// As [`Guarded::behind`].
+    #[expect(clippy::mut_from_ref, reason = "the gate excludes others")]
+    pub(crate) unsafe fn behind_or_closed(&self) -> Result<&mut T, Failure> {
+        // SAFETY: the caller has passed the gate.
+        unsafe { self.behind() }.ok_or_else(|| closed(self.name))
+    }
+
     /// Closes it: the object is dropped behind the gate.
     ///
     /// # Safety

@@ -133,7 +133,7 @@ impl Manager {
         &self.streams
     }
 
-    pub(crate) fn guarded(&self) -> &Guarded<Handle> {
+    pub(crate) fn guarded(&self) -> &Arc<Guarded<Handle>> {
         &self.manager
     }
 }
