@@ -8,12 +8,12 @@ use hamlyn::{CompletionError, TrackError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::Handle;
 use crate::aio;
 use crate::error::{Failure, Kind};
 use crate::fencing::{Linked, link_of};
 use crate::gate::Guarded;
-use crate::interface::of_same;
+use crate::gate::of_same;
+use crate::host::Handle;
 use crate::manager::Manager;
 use crate::number;
 use crate::one_sided::Access;

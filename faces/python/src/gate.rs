@@ -302,6 +302,26 @@ impl<T> Guarded<T> {
     }
 }
 
+/// What is behind another gate is refused before it is touched.
+#[expect(
+    clippy::mut_from_ref,
+    reason = "callers have passed the gate, and ask once for each object in a call"
+)]
+pub(crate) fn of_same<'a, M, T>(
+    manager: &Guarded<M>,
+    guarded: &'a Guarded<T>,
+) -> Result<&'a mut T, Failure> {
+    let value = match Arc::ptr_eq(manager.gate(), guarded.gate()) {
+        // SAFETY: callers have passed the gate with their manager, and ask once for each object.
+        true => unsafe { guarded.behind() },
+        false => None,
+    };
+    value.ok_or(Failure::new(
+        Kind::Invalid,
+        "this slot, queue, terminus, area, initiator, lane or completion queue was closed, or is another manager's",
+    ))
+}
+
 #[cold]
 pub(crate) fn closed(name: &'static str) -> Failure {
     Failure::of(

@@ -7,16 +7,16 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Handle;
 use crate::aio;
 use crate::area::{Area, allocate};
 use crate::completions::CompletionQueue;
 use crate::connecting;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::fencing::{self, Linked, link_of};
 use crate::figures::{ConnectionState, SlotInfo};
-use crate::gate::Guarded;
+use crate::gate::{Guarded, of_same};
 use crate::handover::{self, HandoverReader};
+use crate::host::Handle;
 use crate::lanes::{self, Lane, SharedLane};
 use crate::manager::Manager;
 use crate::number;
@@ -56,26 +56,6 @@ impl Interface {
             target,
         }
     }
-}
-
-/// What is behind another gate is refused before it is touched.
-#[expect(
-    clippy::mut_from_ref,
-    reason = "callers have passed the gate, and ask once for each object in a call"
-)]
-pub(crate) fn of_same<'a, T>(
-    manager: &Guarded<Handle>,
-    guarded: &'a Guarded<T>,
-) -> Result<&'a mut T, Failure> {
-    let value = match Arc::ptr_eq(manager.gate(), guarded.gate()) {
-        // SAFETY: callers have passed the gate with their manager, and ask once for each object.
-        true => unsafe { guarded.behind() },
-        false => None,
-    };
-    value.ok_or(Failure::new(
-        Kind::Invalid,
-        "this slot, queue, terminus, area, initiator, lane or completion queue was closed, or is another manager's",
-    ))
 }
 
 #[pymethods]

@@ -22,14 +22,15 @@ use crate::bytes::{check, with_bytes};
 use crate::connecting::{self, Connect};
 use crate::error::Failure;
 use crate::figures::MailboxInfo;
+use crate::figures::refusals;
 use crate::gate::Guarded;
-use crate::manager::{Manager, refusals};
+use crate::host::{Handle, Host};
+use crate::manager::Manager;
 use crate::number;
 use crate::peer::Peer;
 use crate::slot::Target;
 use crate::ticket::Ticket;
 use crate::waiting::{Timeout, found, or_wait, wait_for};
-use crate::{Handle, Host};
 
 /// A message that came, or was kept.
 struct Came {

@@ -22,6 +22,7 @@ mod format;
 mod gate;
 mod group;
 mod handover;
+mod host;
 mod interface;
 mod landing;
 mod lanes;
@@ -51,15 +52,7 @@ mod waiting;
 mod window;
 mod words;
 
-use hamlyn::host::process::ProcessHost;
-use hamlyn::host::sharing::AnyThread;
 use pyo3::prelude::*;
-
-/// Where interfaces run. Any thread may use the managers of this host, one at a time, so that those that are opened as shared need no other
-/// code; all others pay for a lock that is always free.
-type Host = ProcessHost<AnyThread>;
-/// A handle of a manager of the library.
-type Handle = hamlyn::Manager<Host>;
 
 /// Programs that do not trust each other exchange messages at memory speed: the sender names the place in the receiver's memory.
 #[pymodule(gil_used = false)]

@@ -6,11 +6,11 @@ use hamlyn::Source;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::Handle;
 use crate::completions::CompletionQueue;
 use crate::error::Failure;
 use crate::gate::Guarded;
-use crate::interface::of_same;
+use crate::gate::of_same;
+use crate::host::Handle;
 use crate::lanes::SharedLane;
 use crate::slot::Queue;
 use crate::waiting::{Timeout, wait_for};
