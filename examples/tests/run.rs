@@ -108,6 +108,18 @@ fn hosts() {
     server.end();
 }
 
+#[test]
+fn provider() {
+    let stage = Stage::new("provider");
+    let said = stage.run(env!("CARGO_BIN_EXE_provider"), &[]);
+    // Memory that is shared has a region's key, which was expected first.
+    assert_eq!(
+        said,
+        "wrote and read by key 17, of 64 bytes\nwrote and read by key 16, of 52 bytes\n\
+         closed memory: the target refused the operation: the slot was closed\n"
+    );
+}
+
 /// The program of `docs/tutorial-rust.md` is `tally`, and does what it says there: on one host,
 #[test]
 fn tally() {

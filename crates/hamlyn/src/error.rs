@@ -23,7 +23,7 @@ pub enum FenceError {
     Refused {
         /// How many packets. A message may have several.
         count: u64,
-        /// The last of one link; [`crate::Interface::next_undelivered`] tells of the others.
+        /// The last of one link; [`crate::Interface::next_undelivered`] tells of each of them.
         last: Undelivered,
     },
     /// The peer is gone, and it is not known what it has taken.

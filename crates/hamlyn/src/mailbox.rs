@@ -2,8 +2,8 @@
 //!
 //! A mailbox is an end point on a [port](crate::port). Its senders need not wait until it is ready,
 //! as those of a [datagram](crate::datagram) receiver must: messages that come while its program
-//! does something else wait in its queue, in the order of each sender. A message that finds no room
-//! there is refused, and its sender learns it by [`Sender::fence`]. Datagrams are for those who
+//! does something else wait in its queue, on one host in the order of each sender. A message that
+//! finds no room there is refused, and its sender learns it by [`Sender::fence`]. Datagrams are for those who
 //! choose the place.
 
 use std::fmt;

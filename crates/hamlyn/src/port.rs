@@ -27,6 +27,9 @@
 //! call that does not ask for them: for another end point, before a sleep, for room to send. With a
 //! strategy by which a network processor receives, all of them go through the queue.
 //!
+//! On one host the messages of a sender come in the order in which it sent them, but for those that
+//! were refused. Between hosts they come in any order: a layer that promises one numbers them.
+//!
 //! A port that is *parked* refuses all messages ([`Refusal::NotResident`]), and notes who sent them
 //! ([`Interface::next_knock`]).
 //!
@@ -130,7 +133,8 @@ impl NewPort {
     }
 }
 
-/// An open port, in its owner's hands. Closed by [`crate::Interface::close_port`].
+/// An open port, in its owner's hands. Closed by [`crate::Interface::close_port`]; dropping this
+/// closes nothing.
 #[derive(Debug)]
 pub struct Port {
     pub(crate) name: PortName,

@@ -12,7 +12,8 @@ use hamlyn_ring::area::Area;
 use crate::queue::Queue;
 use crate::ticket::{OutsideTicket, Ticket, TicketKind};
 
-/// An open slot, in its owner's hands. Closed by [`crate::Interface::close_slot`].
+/// An open slot, in its owner's hands. Closed by [`crate::Interface::close_slot`]; dropping this
+/// closes nothing.
 #[derive(Debug)]
 pub struct Slot {
     pub(crate) name: SlotName,

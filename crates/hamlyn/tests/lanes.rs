@@ -318,7 +318,7 @@ fn messages_that_are_too_long_for_a_shared_lane_hide_no_other() {
     let mut session = here.session();
     until("all messages in the queue", || {
         session.poll();
-        let waiting = lane.info(&session).unwrap().waiting;
+        let waiting = session.port_info(lane.port()).unwrap().waiting;
         (waiting == 4).then_some(())
     });
     let message = lane.next(&mut session).unwrap().expect("it is there");

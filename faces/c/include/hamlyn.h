@@ -42,6 +42,16 @@
 #define HAMLYN_METADATA_BYTES 60
 
 /**
+ * Bytes of the seed of a lane.
+ */
+#define HAMLYN_LANE_SEED_LENGTH_BYTES 96
+
+/**
+ * Number of its bytes that are significant.
+ */
+#define HAMLYN_LANE_SEED_USED_BYTES 60
+
+/**
  * The link ended before the packet was acknowledged; it may have been delivered.
  */
 #define HAMLYN_LINK_ENDED 4294967295
@@ -295,6 +305,11 @@
  * The handle of a source is a hamlyn_completion_queue.
  */
 #define HAMLYN_SOURCE_COMPLETIONS 1
+
+/**
+ * The handle of a source is a hamlyn_shared_lane. It is ready as long as messages wait, also while the program has all buffers.
+ */
+#define HAMLYN_SOURCE_SHARED_LANE 2
 
 /**
  * What became of a call. Zero is success; all others are errors, of which hamlyn_error has a text with the remedy.
@@ -614,6 +629,16 @@ typedef struct hamlyn_kept_record hamlyn_kept_record;
 typedef struct hamlyn_kept_sample hamlyn_kept_sample;
 
 /**
+ * The receiving end of a lane.
+ */
+typedef struct hamlyn_lane hamlyn_lane;
+
+/**
+ * The sending end of a lane.
+ */
+typedef struct hamlyn_lane_sender hamlyn_lane_sender;
+
+/**
  * The receiving end of a mailbox.
  */
 typedef struct hamlyn_mailbox_receiver hamlyn_mailbox_receiver;
@@ -658,6 +683,11 @@ typedef struct hamlyn_region hamlyn_region;
  * A service.
  */
 typedef struct hamlyn_service hamlyn_service;
+
+/**
+ * The receiving end of a shared lane.
+ */
+typedef struct hamlyn_shared_lane hamlyn_shared_lane;
 
 /**
  * A pool of a peer's, which this program reads. Any thread may use it, one at a time.
@@ -1047,6 +1077,78 @@ typedef struct {
 } hamlyn_handover_info;
 
 /**
+ * Settings with which a lane is opened; 0 in a field means its default.
+ */
+typedef struct {
+    /**
+     * Number of buffers, 1 to 4,096. Default 16.
+     */
+    uint32_t buffers;
+    /**
+     * Bytes of each, 1 to 128 MiB. Default 4,096.
+     */
+    uint32_t buffer_bytes;
+} hamlyn_lane_options;
+
+/**
+ * All that the sending end of a lane needs. A capability, like a ticket; to be used by one holder, once. May be copied and sent as bytes.
+ */
+typedef struct {
+    /**
+     * Meaningful to the library only. Programs in Rust take the first HAMLYN_LANE_SEED_USED_BYTES alone; the others are 0.
+     */
+    uint8_t bytes[HAMLYN_LANE_SEED_LENGTH_BYTES];
+} hamlyn_lane_seed;
+
+/**
+ * A message in a buffer of a lane or of a shared lane.
+ */
+typedef struct {
+    /**
+     * Its bytes: valid until its buffer is given back, or the lane is closed.
+     */
+    const void *data;
+    /**
+     * Number of bytes.
+     */
+    size_t length_bytes;
+    /**
+     * The link over which it came (hamlyn_link_peer).
+     */
+    uint64_t link;
+    /**
+     * The number that its sender gave it.
+     */
+    uint32_t tag;
+    /**
+     * The number of its buffer.
+     */
+    uint32_t buffer;
+} hamlyn_lane_message;
+
+/**
+ * The state of a lane's sending end.
+ */
+typedef struct {
+    /**
+     * The link to the receiver (hamlyn_fence_link, hamlyn_track_fence).
+     */
+    uint64_t link;
+    /**
+     * Number of buffers.
+     */
+    uint32_t buffers;
+    /**
+     * Bytes of each: the longest message.
+     */
+    uint32_t buffer_bytes;
+    /**
+     * Number of free buffers, as far as credit has come.
+     */
+    uint32_t credits;
+} hamlyn_lane_sender_info;
+
+/**
  * How a link to another host is, and what its transport did. The counters never go down.
  */
 typedef struct {
@@ -1384,6 +1486,75 @@ typedef struct {
 } hamlyn_service_options;
 
 /**
+ * Settings with which a shared lane is opened; 0 in a field means its default.
+ */
+typedef struct {
+    /**
+     * Its key: who knows it may send. Default: a random one.
+     */
+    uint64_t key;
+    /**
+     * The group of those who may send. It is no secret. Default: group 0.
+     */
+    uint64_t group;
+    /**
+     * Number of buffers that the program may have at a time, 1 to 4,096. Default 64.
+     */
+    uint32_t buffers;
+    /**
+     * Bytes of each, 1 to 65,536: the longest message. Default 4,096.
+     */
+    uint32_t buffer_bytes;
+    /**
+     * Number of tags, from 0 on, 1 to 4,096. Default 4,096.
+     */
+    uint32_t tags;
+    /**
+     * Bytes of the queue in which messages wait for a buffer, 64 to 2^30. A message there counts 64 for each 64 bytes that it begins, and 64 at
+     * least. Default 1 MiB.
+     */
+    uint32_t queue_bytes;
+    /**
+     * Bytes of the queue that messages of one peer may take. Default: half of it.
+     */
+    uint32_t peer_bytes;
+} hamlyn_shared_lane_options;
+
+/**
+ * The state of a shared lane.
+ */
+typedef struct {
+    /**
+     * Messages that wait in its queue.
+     */
+    uint64_t waiting;
+    /**
+     * Messages that were put into its queue so far, as they were not taken in turn.
+     */
+    uint64_t queued;
+    /**
+     * Messages that were refused, for all reasons (hamlyn_shared_lane_refusals).
+     */
+    uint64_t refusals;
+    /**
+     * Messages that were dropped because they are longer than a buffer: their senders did not keep to the ticket.
+     */
+    uint64_t too_long;
+    /**
+     * Buffers that the program has.
+     */
+    uint32_t taken;
+    /**
+     * Bytes of its queue that the messages there take.
+     */
+    uint32_t waiting_bytes;
+    /**
+     * Bytes that its queue holds.
+     */
+    uint32_t queue_bytes;
+} hamlyn_shared_lane_info;
+
+/**
  * What a slot is opened with; 0 in a field means its default.
  */
 typedef struct {
@@ -1548,7 +1719,7 @@ typedef struct {
  */
 typedef struct {
     /**
-     * HAMLYN_SOURCE_MESSAGES or HAMLYN_SOURCE_COMPLETIONS.
+     * HAMLYN_SOURCE_MESSAGES, HAMLYN_SOURCE_COMPLETIONS or HAMLYN_SOURCE_SHARED_LANE.
      */
     uint32_t kind;
     /**
@@ -2317,6 +2488,119 @@ hamlyn_status hamlyn_reclaim_samples(hamlyn_subscriber *subscriber, hamlyn_error
  * Closes a sample that is kept. Null is allowed.
  */
 hamlyn_status hamlyn_close_kept_sample(hamlyn_kept_sample *kept, hamlyn_error *error);
+
+/**
+ * Opens a lane, all of whose buffers are free. It takes as many entries of the manager's queue, and two more. Null for `options`: the
+ * defaults. Does not block; allocates.
+ */
+hamlyn_status hamlyn_open_lane(hamlyn_manager *manager,
+                               const hamlyn_lane_options *options,
+                               hamlyn_lane **lane,
+                               hamlyn_error *error);
+
+/**
+ * Closes a lane, and tells its sender as soon as there is room. Messages that the program has are not valid any more. Does not block. Null is
+ * allowed.
+ */
+hamlyn_status hamlyn_close_lane(hamlyn_lane *lane,
+                                hamlyn_error *error);
+
+/**
+ * Tells the seed of a lane's sender.
+ */
+hamlyn_status hamlyn_get_lane_seed(hamlyn_lane *lane, hamlyn_lane_seed *seed, hamlyn_error *error);
+
+/**
+ * Takes the next message, in a buffer that is the program's until it gives it back (hamlyn_give_back_lane). Any number of buffers may be the
+ * program's. Blocks for `wait_ns` at most. HAMLYN_FINISHED if the sender has ended and everything was taken; HAMLYN_PEER_LOST if it is gone;
+ * HAMLYN_MALFORMED if it broke the protocol. Does not allocate.
+ */
+hamlyn_status hamlyn_recv_lane(hamlyn_lane *lane,
+                               int64_t wait_ns,
+                               hamlyn_lane_message *message,
+                               hamlyn_error *error);
+
+/**
+ * Gives the buffer of a message back to the sender. HAMLYN_HELD if the program has no message there. Does not block.
+ */
+hamlyn_status hamlyn_give_back_lane(hamlyn_lane *lane,
+                                    uint32_t buffer,
+                                    hamlyn_error *error);
+
+/**
+ * Makes this program the sender of a lane. Blocks for `wait_ns` at most while it connects. Of a second sender of one seed the greeting is refused,
+ * as a fence shows. Allocates.
+ */
+hamlyn_status hamlyn_connect_lane(hamlyn_manager *manager,
+                                  const hamlyn_lane_seed *seed,
+                                  int64_t wait_ns,
+                                  hamlyn_lane_sender **sender,
+                                  hamlyn_error *error);
+
+/**
+ * Closes a sender. The receiver gets all that was sent, and then learns that nothing more comes. Does not block. Null is allowed.
+ */
+hamlyn_status hamlyn_close_lane_sender(hamlyn_lane_sender *sender,
+                                       hamlyn_error *error);
+
+/**
+ * Sends a message to the next free buffer, and tells its number; null for `buffer`: nobody asks. Blocks for `wait_ns` at most while no buffer is
+ * free, or there is no room on the way. HAMLYN_TOO_LONG if it is longer than a buffer; HAMLYN_FINISHED if the receiver closed the lane.
+ */
+hamlyn_status hamlyn_send_lane(hamlyn_lane_sender *sender,
+                               uint32_t tag,
+                               const void *data,
+                               size_t length_bytes,
+                               int64_t wait_ns,
+                               uint32_t *buffer,
+                               hamlyn_error *error);
+
+/**
+ * The same to a buffer of the program's choice, as soon as that is free. HAMLYN_INVALID if there is no such buffer.
+ */
+hamlyn_status hamlyn_send_lane_to(hamlyn_lane_sender *sender,
+                                  uint32_t buffer,
+                                  uint32_t tag,
+                                  const void *data,
+                                  size_t length_bytes,
+                                  int64_t wait_ns,
+                                  hamlyn_error *error);
+
+/**
+ * Sends a message to the next free buffer, and keeps a copy until credit comes for it: hamlyn_next_kept tells those for which none came. Otherwise
+ * like hamlyn_send_lane. Allocates.
+ */
+hamlyn_status hamlyn_send_lane_kept(hamlyn_lane_sender *sender,
+                                    uint32_t tag,
+                                    const void *data,
+                                    size_t length_bytes,
+                                    int64_t wait_ns,
+                                    uint32_t *buffer,
+                                    hamlyn_error *error);
+
+/**
+ * Tells a message that was sent by hamlyn_send_lane_kept and for which no credit came, the oldest first; its link is the receiver's. The receiver
+ * may have had it, and the lane keeps it no longer. Its bytes are valid until this is called again, or the sender is closed. HAMLYN_NOT_FOUND if
+ * there is none. Does not block.
+ */
+hamlyn_status hamlyn_next_kept(hamlyn_lane_sender *sender,
+                               hamlyn_lane_message *message,
+                               hamlyn_error *error);
+
+/**
+ * Tells the state of a sending end.
+ */
+hamlyn_status hamlyn_get_lane_sender_info(hamlyn_lane_sender *sender,
+                                          hamlyn_lane_sender_info *info,
+                                          hamlyn_error *error);
+
+/**
+ * Not 0 for `is_free`: that buffer was never filled, or given back since. HAMLYN_INVALID if there is no such buffer.
+ */
+hamlyn_status hamlyn_is_lane_buffer_free(hamlyn_lane_sender *sender,
+                                         uint32_t buffer,
+                                         uint32_t *is_free,
+                                         hamlyn_error *error);
 
 /**
  * Connects to an interface by its name, host/name or name, and says over which link it is reached. For programs that hold no
@@ -3270,6 +3554,56 @@ hamlyn_status hamlyn_close_pending_call(hamlyn_pending_call *pending,
  * Closes a client: its calls are cancelled. Null is allowed.
  */
 hamlyn_status hamlyn_close_client(hamlyn_client *client, hamlyn_error *error);
+
+/**
+ * Opens a shared lane. Null for `options`: the defaults. Does not block; allocates its queue, which takes memory as it is used.
+ */
+hamlyn_status hamlyn_open_shared_lane(hamlyn_manager *manager,
+                                      const hamlyn_shared_lane_options *options,
+                                      hamlyn_shared_lane **lane,
+                                      hamlyn_error *error);
+
+/**
+ * Closes a shared lane. Messages that wait there are gone, and those that the program has are not valid any more. Null is allowed.
+ */
+hamlyn_status hamlyn_close_shared_lane(hamlyn_shared_lane *lane,
+                                       hamlyn_error *error);
+
+/**
+ * Tells a ticket of a shared lane, with which any number of peers send: a target's message names its tag as its word.
+ */
+hamlyn_status hamlyn_shared_lane_ticket(hamlyn_shared_lane *lane,
+                                        hamlyn_ticket *ticket,
+                                        hamlyn_error *error);
+
+/**
+ * Takes the next message, in a buffer that is the program's until it gives it back (hamlyn_give_back_shared_lane). HAMLYN_TIMED_OUT at once if
+ * the program has all buffers: then messages wait in the queue. Blocks for `wait_ns` at most. Allocates the first time that a buffer is used.
+ */
+hamlyn_status hamlyn_recv_shared_lane(hamlyn_shared_lane *lane,
+                                      int64_t wait_ns,
+                                      hamlyn_lane_message *message,
+                                      hamlyn_error *error);
+
+/**
+ * Gives the buffer of a message back. HAMLYN_HELD if the program has no message there.
+ */
+hamlyn_status hamlyn_give_back_shared_lane(hamlyn_shared_lane *lane, uint32_t buffer, hamlyn_error *error);
+
+/**
+ * Tells the state of a shared lane.
+ */
+hamlyn_status hamlyn_get_shared_lane_info(hamlyn_shared_lane *lane,
+                                          hamlyn_shared_lane_info *info,
+                                          hamlyn_error *error);
+
+/**
+ * Tells how many messages to a shared lane were refused for that reason, a number of hamlyn_refusal. HAMLYN_NOT_FOUND if there is no such reason.
+ */
+hamlyn_status hamlyn_shared_lane_refusals(hamlyn_shared_lane *lane,
+                                          uint32_t reason,
+                                          uint64_t *count,
+                                          hamlyn_error *error);
 
 /**
  * Opens a slot over an area, or a part of it, with a fresh key. Null for `options`: the whole area, to be written, in normal mode,

@@ -14,9 +14,9 @@
 //     hamlyn::manager me;
 //     me.connect_datagram("alice/inbox").send("hello");
 //
-// The lower layer is in hamlyn/lower.hpp, one-sided operations in hamlyn/one_sided.hpp, completion queues in hamlyn/completions.hpp,
-// memory that is given to others in hamlyn/sharing.hpp, memory that changes hands in hamlyn/memory.hpp, and with C++20 coroutines on an event
-// loop in hamlyn/coroutines.hpp; this header includes all.
+// The lower layer is in hamlyn/lower.hpp, one-sided operations in hamlyn/one_sided.hpp, completion queues in hamlyn/completions.hpp, lanes in
+// hamlyn/lanes.hpp, memory that is given to others in hamlyn/sharing.hpp, memory that changes hands in hamlyn/memory.hpp, and with C++20
+// coroutines on an event loop in hamlyn/coroutines.hpp; this header includes all.
 
 #ifndef HAMLYN_HPP
 #define HAMLYN_HPP
@@ -24,6 +24,7 @@
 #include "hamlyn/completions.hpp"
 #include "hamlyn/core.hpp"
 #include "hamlyn/sharing.hpp"
+#include "hamlyn/lanes.hpp"
 #include "hamlyn/loans.hpp"
 #include "hamlyn/lower.hpp"
 #include "hamlyn/manager.hpp"

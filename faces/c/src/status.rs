@@ -205,6 +205,12 @@ impl From<OpenError> for Failure {
     }
 }
 
+impl From<PortError> for Failure {
+    fn from(error: PortError) -> Self {
+        Self::of(of_port(&error), &error)
+    }
+}
+
 impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
         if let SendError::WouldBlock { .. } = error {

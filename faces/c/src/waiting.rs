@@ -12,18 +12,21 @@ use crate::handle::{self, Entered};
 use crate::lower::with_interface;
 use crate::manager::{Manager, ManagerHandle, each};
 use crate::queue::QueueHandle;
+use crate::shared_lanes::SharedLaneHandle;
 use crate::status::{Error, Failure, Status};
 
 /// The handle of a source is a hamlyn_queue.
 pub const SOURCE_MESSAGES: u32 = 0;
 /// The handle of a source is a hamlyn_completion_queue.
 pub const SOURCE_COMPLETIONS: u32 = 1;
+/// The handle of a source is a hamlyn_shared_lane. It is ready as long as messages wait, also while the program has all buffers.
+pub const SOURCE_SHARED_LANE: u32 = 2;
 
 /// Something that hamlyn_await_any looks at.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Source {
-    /// HAMLYN_SOURCE_MESSAGES or HAMLYN_SOURCE_COMPLETIONS.
+    /// HAMLYN_SOURCE_MESSAGES, HAMLYN_SOURCE_COMPLETIONS or HAMLYN_SOURCE_SHARED_LANE.
     pub kind: u32,
     /// A handle of that kind.
     pub handle: *mut c_void,
@@ -33,6 +36,7 @@ pub struct Source {
 enum InUse<'a> {
     Messages(Entered<'a, QueueHandle>),
     Completions(Entered<'a, CompletionQueueHandle>),
+    SharedLane(Entered<'a, SharedLaneHandle>),
 }
 
 impl InUse<'_> {
@@ -49,9 +53,14 @@ impl InUse<'_> {
                 queue.value().check(interface, "completion queue")?;
                 Ok(Self::Completions(queue))
             }
+            SOURCE_SHARED_LANE => {
+                let lane = handle::enter_for_several::<SharedLaneHandle>(source.handle.cast())?;
+                lane.value().check(interface, "shared lane")?;
+                Ok(Self::SharedLane(lane))
+            }
             _ => Err(Failure::new(
                 Status::Invalid,
-                "a source is neither HAMLYN_SOURCE_MESSAGES nor HAMLYN_SOURCE_COMPLETIONS",
+                "a source is none of HAMLYN_SOURCE_MESSAGES, HAMLYN_SOURCE_COMPLETIONS and HAMLYN_SOURCE_SHARED_LANE",
             )),
         }
     }
@@ -63,6 +72,9 @@ impl InUse<'_> {
             }
             Self::Completions(queue) => {
                 hamlyn::Source::Completions(each!(queue.value(), of => &of.object))
+            }
+            Self::SharedLane(lane) => {
+                hamlyn::Source::Port(each!(lane.value(), of => of.object.lane.port()))
             }
         }
     }

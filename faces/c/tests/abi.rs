@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::Command;
 
 use hamlyn_c::{
-    completions, datagram, entry, event, figures, links, loans, mailbox, member, one_sided,
-    options, peer, queue, region, service, slot, status, stream, target, ticket, waiting, window,
+    completions, datagram, entry, event, figures, lanes, links, loans, mailbox, member, one_sided,
+    options, peer, queue, region, service, shared_lanes, slot, status, stream, target, ticket,
+    waiting, window,
 };
 
 fn header() -> String {
@@ -55,6 +56,16 @@ fn structures_are_laid_out_alike() {
         "hamlyn_error": status::Error { status, text }
         "hamlyn_seed": stream::Seed { bytes }
         "hamlyn_member": member::Member { bytes }
+        "hamlyn_lane_seed": lanes::LaneSeedBytes { bytes }
+        "hamlyn_lane_options": lanes::LaneOptions { buffers, buffer_bytes }
+        "hamlyn_lane_message": lanes::LaneMessage { data, length_bytes, link, tag, buffer }
+        "hamlyn_lane_sender_info": lanes::LaneSenderInfo { link, buffers, buffer_bytes, credits }
+        "hamlyn_shared_lane_options": shared_lanes::SharedLaneOptions {
+            key, group, buffers, buffer_bytes, tags, queue_bytes, peer_bytes
+        }
+        "hamlyn_shared_lane_info": shared_lanes::SharedLaneInfo {
+            waiting, queued, refusals, too_long, taken, waiting_bytes, queue_bytes
+        }
         "hamlyn_options": options::Options {
             struct_bytes, name, namespace_name, strategy, shared, queue_entries, spin_ns, access, users_count, users, groups,
             groups_count, network, network_options, cells, arena_bytes, payload_bytes_max, links_max, handshakes_max,

@@ -56,6 +56,7 @@ fn call(declaration: &str, kinds: &[&str]) -> Option<String> {
             (_, "const hamlyn_piece *") => "&a_piece".to_owned(),
             (_, "const hamlyn_member *") => "&a_member".to_owned(),
             (_, "const hamlyn_seed *") => "&a_seed".to_owned(),
+            (_, "const hamlyn_lane_seed *") => "&a_lane_seed".to_owned(),
             (_, "const hamlyn_atomic_change *") => "&a_change".to_owned(),
             (_, kind) if kind.ends_with("_options *") => "NULL".to_owned(),
             (_, kind) if kind.contains('*') => format!("({kind})some.handles"),

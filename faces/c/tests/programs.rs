@@ -33,6 +33,14 @@ fn the_lower_layer_works_between_two_programs_with_every_strategy() {
 }
 
 #[test]
+fn lanes_work_between_two_programs_with_every_strategy() {
+    let program = compiled("lanes.c", "lanes-of-two", &OF_C);
+    for strategy in ["0", "1", "2", "3"] {
+        both_sides(&program, "c-lanes", strategy);
+    }
+}
+
+#[test]
 fn a_long_record_arrives_though_its_sender_only_receives() {
     let program = compiled("long_records.c", "long-records", &OF_C);
     both_sides(&program, "long-records", "");
@@ -65,16 +73,18 @@ fn classes_of_the_lower_layer_work() {
 }
 
 #[test]
-fn classes_of_completion_queues_work() {
-    for standard in ["c++17", "c++20"] {
-        let program = compiled(
-            "completions.cpp",
-            &format!("completions-{standard}"),
-            &["c++", &format!("-std={standard}")],
-        );
-        let standard = standard.replace("++", "pp");
-        let namespace = format!("completions-{standard}-{}", std::process::id());
-        passed_with(start(&program, &namespace, &[]), "passed\n");
+fn classes_of_completion_queues_and_lanes_work() {
+    for name in ["completions", "lanes"] {
+        for standard in ["c++17", "c++20"] {
+            let program = compiled(
+                &format!("{name}.cpp"),
+                &format!("{name}-{standard}"),
+                &["c++", &format!("-std={standard}")],
+            );
+            let standard = standard.replace("++", "pp");
+            let namespace = format!("{name}-{standard}-{}", std::process::id());
+            passed_with(start(&program, &namespace, &[]), "passed\n");
+        }
     }
 }
 
@@ -93,6 +103,7 @@ fn bad_input_gets_an_error_that_says_what_to_do() {
         "negative_wait.c",
         "alone.c",
         "completions.c",
+        "lanes.c",
         "mailboxes.c",
         "memory.c",
     ] {

@@ -44,6 +44,7 @@ fn address_and_undefined_behaviour_sanitizers_find_nothing() {
     for file in [
         "alone.c",
         "completions.c",
+        "lanes.c",
         "lower_bad_input.c",
         "mailboxes.c",
         "memory.c",
@@ -65,6 +66,7 @@ fn address_and_undefined_behaviour_sanitizers_find_nothing() {
     for (file, standard) in [
         ("completions.cpp", "-std=c++20"),
         ("coroutines.cpp", "-std=c++20"),
+        ("lanes.cpp", "-std=c++20"),
         ("lower_classes.cpp", "-std=c++17"),
     ] {
         let program = compiled(file, &format!("{file}-sanitized"), &of_classes(standard));
@@ -120,7 +122,7 @@ fn valgrind_finds_nothing() {
         "--fair-sched=try",
         &excused,
     ];
-    for file in ["alone.c", "mailboxes.c"] {
+    for file in ["alone.c", "lanes.c", "mailboxes.c"] {
         let program = compiled(file, &format!("{file}-valgrind"), &OF_C);
         alone_under(&tool, &program, &format!("vg-{}", &file[..5]));
     }

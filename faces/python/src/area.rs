@@ -10,10 +10,10 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Host;
 use crate::bytes::{with_bytes, with_writable};
 use crate::error::{Failure, Kind};
 use crate::gate::{Gate, Guarded};
+use crate::host::Host;
 use crate::number;
 use crate::window::Window;
 

@@ -8,12 +8,12 @@ use hamlyn::{CompletionError, TrackError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::Handle;
 use crate::aio;
 use crate::error::{Failure, Kind};
 use crate::fencing::{Linked, link_of};
 use crate::gate::Guarded;
-use crate::interface::of_same;
+use crate::gate::of_same;
+use crate::host::Handle;
 use crate::manager::Manager;
 use crate::number;
 use crate::one_sided::Access;
@@ -243,6 +243,14 @@ impl CompletionQueue {
             manager: Arc::clone(manager),
             tracking: Guarded::new(manager.gate(), "completion queue", tracking),
         })
+    }
+
+    /// The queue of the library, for a caller that has passed the gate.
+    pub(crate) fn of_same(
+        &self,
+        manager: &Guarded<Handle>,
+    ) -> Result<&hamlyn::CompletionQueue, Failure> {
+        Ok(&of_same(manager, &self.tracking)?.queue)
     }
 }
 

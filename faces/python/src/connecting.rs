@@ -13,7 +13,6 @@ use hamlyn::host::{Address, ConnectError as Reach};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Handle;
 use crate::address::{To, address_of};
 use crate::aio;
 use crate::bytes::with_bytes;
@@ -21,6 +20,7 @@ use crate::datagram::DatagramSender;
 use crate::error::Failure;
 use crate::gate::{Closing, Gate, closed, forked};
 use crate::group::GroupSender;
+use crate::host::Handle;
 use crate::loans::Subscriber;
 use crate::mailbox::MailboxSender;
 use crate::manager::Manager;

@@ -15,14 +15,15 @@ use crate::borrowing::Borrowing;
 use crate::bytes::{check, with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
+use crate::figures::refusals;
+use crate::host::{Handle, Host};
 use crate::lending::{End, Holding, Lent, released};
-use crate::manager::{Manager, refusals};
+use crate::manager::Manager;
 use crate::message::{Message, sender};
 use crate::number;
 use crate::peer::Peer;
 use crate::ticket::Ticket;
 use crate::waiting::{Timeout, detached, fence, found, or_wait, wait_for};
-use crate::{Handle, Host};
 
 impl Lent<datagram::Receiver<Host>> for Lending<'static, Host> {
     const NAME: &'static str = "datagram";

@@ -8,9 +8,9 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 
-use crate::Handle;
 use crate::error::is_ours;
 use crate::gate::Guarded;
+use crate::host::Handle;
 use crate::stream::Outgoing;
 use crate::waiting::{Timeout, wait_for};
 

@@ -4,10 +4,10 @@ use hamlyn::engine::memory::LinkId;
 use hamlyn::error::FenceError;
 use pyo3::prelude::*;
 
-use crate::Handle;
 use crate::aio;
 use crate::error::Failure;
 use crate::gate::Guarded;
+use crate::host::Handle;
 use crate::manager::Manager;
 use crate::peer::Peer;
 use crate::slot::Target;

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use hamlyn::engine::counting::Counting;
+use hamlyn::engine::refusal::Refusals;
 use hamlyn::engine::slot::{Mode, Rights, SlotInfo as Info};
 use hamlyn::port::PortInfo;
 use pyo3::prelude::*;
-
-use crate::manager::refusals;
 
 /// What the owner of a slot can learn of it, `Interface.slot_info`.
 #[pyclass(frozen, module = "hamlyn")]
@@ -229,4 +228,12 @@ impl ConnectionState {
         };
         format!("<hamlyn.ConnectionState to {}{end}>", self.0.peer)
     }
+}
+
+/// Packets refused, by reason.
+pub(crate) fn refusals(refusals: &Refusals) -> BTreeMap<String, u64> {
+    refusals
+        .iter()
+        .map(|(reason, count)| (reason.to_string(), count))
+        .collect()
 }

@@ -280,6 +280,17 @@ impl<T> Guarded<T> {
         unsafe { (*self.value.get()).as_mut() }
     }
 
+    /// The same, or the failure that says that it is closed.
+    ///
+    /// # Safety
+    ///
+    /// As [`Guarded::behind`].
+    #[expect(clippy::mut_from_ref, reason = "the gate excludes others")]
+    pub(crate) unsafe fn behind_or_closed(&self) -> Result<&mut T, Failure> {
+        // SAFETY: the caller has passed the gate.
+        unsafe { self.behind() }.ok_or_else(|| closed(self.name))
+    }
+
     /// Closes it: the object is dropped behind the gate.
     ///
     /// # Safety
@@ -289,6 +300,26 @@ impl<T> Guarded<T> {
         // SAFETY: the caller has passed the gate.
         unsafe { (*self.value.get()).take() }
     }
+}
+
+/// What is behind another gate is refused before it is touched.
+#[expect(
+    clippy::mut_from_ref,
+    reason = "callers have passed the gate, and ask once for each object in a call"
+)]
+pub(crate) fn of_same<'a, M, T>(
+    manager: &Guarded<M>,
+    guarded: &'a Guarded<T>,
+) -> Result<&'a mut T, Failure> {
+    let value = match Arc::ptr_eq(manager.gate(), guarded.gate()) {
+        // SAFETY: callers have passed the gate with their manager, and ask once for each object.
+        true => unsafe { guarded.behind() },
+        false => None,
+    };
+    value.ok_or(Failure::new(
+        Kind::Invalid,
+        "this slot, queue, terminus, area, initiator, lane or completion queue was closed, or is another manager's",
+    ))
 }
 
 #[cold]

@@ -7,12 +7,12 @@ use hamlyn::group;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
 use crate::bytes::{check, with_bytes};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
+use crate::host::Host;
 use crate::lending::{End, Lent};
 use crate::manager::Manager;
 use crate::message::Message;

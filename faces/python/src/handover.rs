@@ -12,10 +12,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Handle;
 use crate::area::Area;
 use crate::error::{Failure, Kind};
 use crate::gate::{Guarded, forked};
+use crate::host::Handle;
 use crate::lending::has_views;
 use crate::message::fill;
 use crate::number;

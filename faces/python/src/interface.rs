@@ -7,16 +7,17 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Handle;
 use crate::aio;
 use crate::area::{Area, allocate};
 use crate::completions::CompletionQueue;
 use crate::connecting;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::fencing::{self, Linked, link_of};
 use crate::figures::{ConnectionState, SlotInfo};
-use crate::gate::Guarded;
+use crate::gate::{Guarded, of_same};
 use crate::handover::{self, HandoverReader};
+use crate::host::Handle;
+use crate::lanes::{self, Lane, SharedLane};
 use crate::manager::Manager;
 use crate::number;
 use crate::one_sided::{Initiator, UNANSWERED};
@@ -26,9 +27,10 @@ use crate::pool::{self, Pool, PoolOwner};
 use crate::region::{Attached, Region, RegionTicket};
 use crate::sending::{self, Beside, SendHandle, Sent, Way};
 use crate::slot::{Notification, Queue, Slot, Target, mode_of, receive_many, rights_of};
+use crate::sources::{self, SourceOf};
 use crate::terminus::{self, Terminus};
 use crate::ticket::Ticket;
-use crate::waiting::{Timeout, found, wait_for};
+use crate::waiting::{self, Timeout, found, wait_for};
 
 /// The lower layer of a manager.
 #[pyclass(frozen, module = "hamlyn")]
@@ -54,26 +56,6 @@ impl Interface {
             target,
         }
     }
-}
-
-/// What is behind another gate is refused before it is touched.
-#[expect(
-    clippy::mut_from_ref,
-    reason = "callers have passed the gate, and ask once for each object in a call"
-)]
-pub(crate) fn of_same<'a, T>(
-    manager: &Guarded<Handle>,
-    guarded: &'a Guarded<T>,
-) -> Result<&'a mut T, Failure> {
-    let value = match Arc::ptr_eq(manager.gate(), guarded.gate()) {
-        // SAFETY: callers have passed the gate with their manager, and ask once for each object.
-        true => unsafe { guarded.behind() },
-        false => None,
-    };
-    value.ok_or(Failure::new(
-        Kind::Invalid,
-        "this slot, queue, terminus, area, initiator or completion queue was closed, or is another manager's",
-    ))
 }
 
 #[pymethods]
@@ -130,6 +112,83 @@ impl Interface {
         #[pyo3(from_py_with = number::places)] places: usize,
     ) -> PyResult<CompletionQueue> {
         CompletionQueue::open(self.owner.clone_ref(py), &self.manager, places)
+    }
+
+    /// Waits until one of several queues, completion queues and shared lanes has something: its place among them; None if none had in time.
+    #[pyo3(signature = (sources, timeout=None))]
+    fn await_any(
+        &self,
+        py: Python<'_>,
+        sources: Vec<SourceOf>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Option<usize>> {
+        sources::await_any(py, &self.manager, &sources, timeout)
+    }
+
+    /// Has all waits with this manager look again after so many seconds at the latest, though nothing happens until then. For protocols with
+    /// time-outs, which ask for it in each look, since the earliest time of all counts, once.
+    fn look_within(&self, seconds: Timeout) -> PyResult<()> {
+        let manager = self.manager.enter()?;
+        manager.session().look_within(waiting::span(seconds));
+        Ok(())
+    }
+
+    /// Opens a lane: so many buffers for the messages of one peer, 1 to 4,096, of so many bytes, up to 128 MiB.
+    #[pyo3(signature = (*, buffers=16, buffer_bytes=4096))]
+    fn open_lane(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = number::buffers)] buffers: u16,
+        #[pyo3(from_py_with = number::buffer_bytes)] buffer_bytes: u32,
+    ) -> PyResult<Lane> {
+        let options = hamlyn::lane::LaneOptions {
+            buffers,
+            buffer_bytes,
+        };
+        Lane::open(self.owner.clone_ref(py), &self.manager, options)
+    }
+
+    /// Becomes the sender of a lane, by its seed.
+    #[pyo3(signature = (seed, timeout=None))]
+    fn connect_lane(
+        &self,
+        py: Python<'_>,
+        seed: &Bound<'_, PyAny>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Py<PyAny>> {
+        connecting::wait(self.owner.bind(py), lanes::connecting(seed)?, timeout)
+    }
+
+    /// As `connect_lane`, awaited: see `Manager.connect_datagram_async`.
+    #[pyo3(signature = (seed, timeout=None))]
+    fn connect_lane_async<'py>(
+        &self,
+        py: Python<'py>,
+        seed: &Bound<'py, PyAny>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        connecting::begin(self.owner.bind(py), lanes::connecting(seed)?, timeout)
+    }
+
+    /// Opens a shared lane: messages of up to `buffer_bytes`, at most 65,536, from any number of peers, which name one of so many `tags`, up to
+    /// 4,096. They wait in a queue of `queue_bytes`, of which the messages of one peer may take `peer_bytes`, otherwise half. `key`: who knows it
+    /// may send; otherwise a random one.
+    #[pyo3(signature = (*, buffer_bytes=4096, tags=4096, key=None, group=0, queue_bytes=1048576, peer_bytes=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
+    fn open_shared_lane(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = number::buffer_bytes)] buffer_bytes: u32,
+        #[pyo3(from_py_with = number::tags)] tags: u16,
+        #[pyo3(from_py_with = number::key)] key: Option<u64>,
+        #[pyo3(from_py_with = number::group)] group: u64,
+        #[pyo3(from_py_with = number::queue_bytes)] queue_bytes: u32,
+        #[pyo3(from_py_with = number::peer_bytes)] peer_bytes: Option<u32>,
+    ) -> PyResult<SharedLane> {
+        let port = hamlyn::NewPort::new().handlers(tags).group(group);
+        let port = port.queue_bytes(queue_bytes);
+        let options = lanes::shared_options(port, key, buffer_bytes, peer_bytes);
+        SharedLane::open(self.owner.clone_ref(py), &self.manager, options)
     }
 
     /// Gives the link to a target or a peer a number of the program's own, which is 0 before: the context of packets that come back over it.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use hamlyn::Session;
 use hamlyn::one_sided::{CompletionCounter, Initiator};
 
-use crate::Host;
 use crate::error::{Failure, Kind};
+use crate::host::Host;
 
 /// A part of it.
 pub(crate) type Place = Range<u64>;

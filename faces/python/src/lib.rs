@@ -22,8 +22,10 @@ mod format;
 mod gate;
 mod group;
 mod handover;
+mod host;
 mod interface;
 mod landing;
+mod lanes;
 mod lending;
 mod loans;
 mod mailbox;
@@ -41,6 +43,7 @@ mod sending;
 mod service;
 mod sleep;
 mod slot;
+mod sources;
 mod stream;
 mod tagged_write;
 mod terminus;
@@ -49,15 +52,7 @@ mod waiting;
 mod window;
 mod words;
 
-use hamlyn::host::process::ProcessHost;
-use hamlyn::host::sharing::AnyThread;
 use pyo3::prelude::*;
-
-/// Where interfaces run. Any thread may use the managers of this host, one at a time, so that those that are opened as shared need no other
-/// code; all others pay for a lock that is always free.
-type Host = ProcessHost<AnyThread>;
-/// A handle of a manager of the library.
-type Handle = hamlyn::Manager<Host>;
 
 /// Programs that do not trust each other exchange messages at memory speed: the sender names the place in the receiver's memory.
 #[pymodule(gil_used = false)]
@@ -105,6 +100,10 @@ fn _hamlyn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<operation::CompletionCounter>()?;
     module.add_class::<completions::CompletionQueue>()?;
     module.add_class::<completions::Completion>()?;
+    module.add_class::<lanes::Lane>()?;
+    module.add_class::<lanes::LaneMessage>()?;
+    module.add_class::<lanes::LaneSender>()?;
+    module.add_class::<lanes::SharedLane>()?;
     module.add_class::<terminus::Terminus>()?;
     module.add_class::<sending::OutgoingMessage>()?;
     module.add_class::<sending::SendHandle>()?;

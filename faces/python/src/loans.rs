@@ -14,12 +14,12 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
 use crate::bytes::{check, with_bytes};
 use crate::endpoint::EndPoint;
 use crate::error::{Failure, Kind};
+use crate::host::Host;
 use crate::lending::{End, Lent, released};
 use crate::manager::Manager;
 use crate::message::{Message, fill};

@@ -8,15 +8,16 @@ use hamlyn::mailbox::{self, Mail as Lending, MailboxOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
 use crate::bytes::{check, with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
 use crate::figures::MailboxInfo;
+use crate::figures::refusals;
+use crate::host::Host;
 use crate::lending::{BorrowsShared, End, Lent};
-use crate::manager::{Manager, refusals};
+use crate::manager::Manager;
 use crate::message::{Message, sender};
 use crate::peer::Peer;
 use crate::ticket::Ticket;
@@ -57,7 +58,8 @@ impl Mail {
 }
 
 /// The receiving end. Its senders need not wait until it is ready: what they send meanwhile waits
-/// in its queue, in the order of each sender. A message that finds no room there is refused.
+/// in its queue, on one host in the order of each sender. A message that finds no room there is
+/// refused.
 #[pyclass(frozen, extends = EndPoint, module = "hamlyn")]
 pub(crate) struct MailboxReceiver(Arc<Receiving>);
 

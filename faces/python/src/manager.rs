@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use hamlyn::engine::refusal::Refusals;
 use hamlyn::host::Supply;
 use hamlyn::host::process::Options as HostOptions;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::Handle;
 use crate::address::To;
 use crate::aio;
 use crate::bytes::with_bytes;
@@ -19,8 +17,10 @@ use crate::datagram::DatagramReceiver;
 use crate::ending::{Streams, warn};
 use crate::error::{Failure, Kind};
 use crate::event::Event;
+use crate::figures::refusals;
 use crate::gate::{Carried, Gate, Guarded};
 use crate::group::{GroupReceiver, counting};
+use crate::host::Handle;
 use crate::interface::Interface;
 use crate::lending::End;
 use crate::loans::{Publisher, publisher_options};
@@ -133,7 +133,7 @@ impl Manager {
         &self.streams
     }
 
-    pub(crate) fn guarded(&self) -> &Guarded<Handle> {
+    pub(crate) fn guarded(&self) -> &Arc<Guarded<Handle>> {
         &self.manager
     }
 }
@@ -635,12 +635,4 @@ impl Manager {
     fn prepare_sleep(&self, timeout: Option<Timeout>) -> PyResult<Option<Sleep>> {
         Sleep::prepare(&self.sleeper, Timeout::wait(timeout))
     }
-}
-
-/// Packets refused, by reason.
-pub(crate) fn refusals(refusals: &Refusals) -> BTreeMap<String, u64> {
-    refusals
-        .iter()
-        .map(|(reason, count)| (reason.to_string(), count))
-        .collect()
 }

@@ -7,11 +7,11 @@ use hamlyn::one_sided::{self, InitiatorOptions, Strided};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Handle;
 use crate::bytes::{with_bytes, with_writable};
 use crate::error::{Failure, Kind};
 use crate::gate::Guarded;
-use crate::interface::of_same;
+use crate::gate::of_same;
+use crate::host::Handle;
 use crate::landing::{Landing, Place};
 use crate::manager::Manager;
 use crate::number;

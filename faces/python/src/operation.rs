@@ -7,10 +7,10 @@ use hamlyn::{Session, TrackError, Wait};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat};
 
-use crate::Host;
 use crate::aio;
 use crate::error::{Failure, Kind};
-use crate::interface::of_same;
+use crate::gate::of_same;
+use crate::host::Host;
 use crate::landing::{Landing, Place};
 use crate::number;
 use crate::one_sided::{Access, UNANSWERED};

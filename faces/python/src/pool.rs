@@ -11,11 +11,11 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Handle;
 use crate::bytes::with_writable;
 use crate::connecting::{self, Connect};
 use crate::error::{Failure, Kind};
 use crate::gate::{Guarded, forked};
+use crate::host::Handle;
 use crate::lending::{has_views, released};
 use crate::message::fill;
 use crate::number;

@@ -6,12 +6,12 @@ use hamlyn::region::{Access, AreaError, AttachError, Holders, ShareError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::Handle;
 use crate::bytes::with_bytes;
 use crate::connecting::{self, Connect};
 use crate::error::{Failure, Kind};
+use crate::gate::of_same;
 use crate::gate::{Closing, Guarded};
-use crate::interface::of_same;
+use crate::host::Handle;
 use crate::peer::Peer;
 use crate::slot::Slot;
 use crate::ticket::Ticket;

@@ -5,7 +5,7 @@ use hamlyn::one_sided::{
 };
 use hamlyn::{Session, Wait};
 
-use crate::Host;
+use crate::host::Host;
 
 /// What an operation asks for.
 pub(crate) enum Request<'a> {

@@ -11,10 +11,10 @@ use hamlyn::{Message, Wait};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Handle;
 use crate::bytes::{HeldBytes, check, with_bytes};
 use crate::error::{Failure, Kind};
 use crate::gate::{Gate, Guarded};
+use crate::host::Handle;
 use crate::number;
 use crate::slot::Target;
 use crate::terminus::{Terminus, terminus_of};

@@ -10,13 +10,13 @@ use hamlyn::{PeerIdentity, Wait};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
 use crate::bytes::{check, with_bytes};
 use crate::endpoint::EndPoint;
 use crate::error::{Failure, Kind};
 use crate::gate::{Carried, Guarded, forked};
+use crate::host::Host;
 use crate::lending::{End, Holding, Lent, State, released};
 use crate::manager::Manager;
 use crate::message::Message;

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::gate::forked;
+use crate::host::{Handle, Host};
 use crate::lending::{End, Lender, Lent, State};
-use crate::{Handle, Host};
 
 impl Lent<Handle> for Sleeping<'static, Host> {
     const NAME: &'static str = "sleep";

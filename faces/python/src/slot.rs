@@ -8,10 +8,10 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Handle;
 use crate::error::Failure;
+use crate::gate::of_same;
 use crate::gate::{Gate, Guarded};
-use crate::interface::of_same;
+use crate::host::Handle;
 use crate::number;
 use crate::ticket::Ticket;
 use crate::waiting::{Timeout, wait_for};

@@ -10,13 +10,13 @@ use hamlyn::{PeerIdentity, ReceiveError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::Host;
 use crate::aio;
 use crate::borrowing::Borrowing;
 use crate::bytes::{check, with_bytes, with_writable};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::{Kind, class_of};
 use crate::gate::Closing;
+use crate::host::Host;
 use crate::lending::{End, Holding, Lent};
 use crate::manager::Manager;
 use crate::message::{Message, sender};

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use hamlyn::tagged_write;
 use pyo3::prelude::*;
 
-use crate::Host;
 use crate::aio;
 use crate::area::Area;
 use crate::bytes::{check, with_bytes};
 use crate::endpoint::{EndPoint, NoMessage};
 use crate::error::Failure;
+use crate::figures::refusals;
+use crate::host::Host;
 use crate::lending::End;
-use crate::manager::{Manager, refusals};
+use crate::manager::Manager;
 use crate::number;
 use crate::peer::Peer;
 use crate::ticket::Ticket;

@@ -11,11 +11,11 @@ use hamlyn::error::SendError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::Handle;
 use crate::area::Area;
 use crate::error::{Failure, Kind};
 use crate::gate::Guarded;
-use crate::interface::of_same;
+use crate::gate::of_same;
+use crate::host::Handle;
 
 /// A work queue of its own for messages. Opened by `Interface.open_terminus`; it lasts until `Interface.close_terminus`, or as long as its
 /// manager.

@@ -120,6 +120,11 @@ impl Deadline {
     }
 }
 
+/// A span of time that the program gives.
+pub(crate) fn span(Timeout(span): Timeout) -> Duration {
+    span
+}
+
 /// Waits until `attempt` finds something, the time is over (nothing), or a signal raises.
 #[inline(always)]
 pub(crate) fn wait_for<T, R>(

@@ -107,6 +107,7 @@ class World:
         region = below.share(shared_slot)
         mine = me.interface
         terminus = mine.open_terminus()
+        lane = below.open_lane(buffers=32)
         self.objects: dict[str, Any] = {
             "": hamlyn,
             "Manager": me,
@@ -137,6 +138,9 @@ class World:
             "Operation": initiator.begin_read(0, 8, WAIT),
             "CompletionCounter": counter,
             "CompletionQueue": mine.open_completions(4),
+            "Lane": lane,
+            "LaneSender": mine.connect_lane(lane.seed, WAIT),
+            "SharedLane": mine.open_shared_lane(),
             "Pool": pool,
             "SharedPool": shared,
             "Chunk": pool.take(8),
@@ -158,7 +162,8 @@ class World:
         """A value with which a call comes as far as its other arguments."""
         for kind in ast.walk(ast.parse(annotation)):
             if isinstance(kind, ast.Name) and kind.id in self.objects:
-                return self.objects[kind.id]
+                found = self.objects[kind.id]
+                return [found] if annotation.startswith("Sequence") else found
         if "str" in annotation:
             return STRINGS[name]
         if annotation in ("int", "float", "Union[int, float]"):

@@ -7,6 +7,7 @@ import concurrent.futures
 import os
 import signal
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -36,6 +37,19 @@ async def until_waiting(executor: Counting) -> None:
     """A task waits for a peer's answer."""
     while not executor.begun or executor.begun[-1].done():
         await asyncio.sleep(0)
+
+
+def stop(process: int) -> None:
+    """Stops a process, and waits until none of its threads runs any more."""
+    os.kill(process, signal.SIGSTOP)
+
+    def runs(thread: str) -> bool:
+        with open(f"/proc/{process}/task/{thread}/stat") as stat:
+            # The state is behind the name, which may have spaces.
+            return not stat.read().rpartition(")")[2].startswith(" T")
+
+    while any(runs(thread) for thread in os.listdir(f"/proc/{process}/task")):
+        time.sleep(0)
 
 
 @pytest.fixture
@@ -216,7 +230,7 @@ def test_other_tasks_go_on_while_a_peer_does_not_answer() -> None:
             with doomed(stopped_peer) as peer:
                 first = await me.connect_datagram_async("alice/inbox", WAIT)
                 first.close()
-                os.kill(peer.pid, signal.SIGSTOP)
+                stop(peer.pid)
                 executor = Counting()
                 asyncio.get_running_loop().set_default_executor(executor)
                 # One by which nothing is known of it.

@@ -48,4 +48,4 @@ def test_two_programs(one: tuple[str, ...], other: tuple[str, ...], said: str, t
 
 
 def test_all_are_run() -> None:
-    assert len(NAMED) == 4 and len(ALONE) == 17
+    assert len(NAMED) == 4 and len(ALONE) == 18

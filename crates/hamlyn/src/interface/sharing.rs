@@ -41,6 +41,8 @@ impl<H: Host> Interface<H> {
     /// the slot, and must be whole pages of its area, which [`Area::shared`](crate::Area::shared)
     /// has made. [`Access::ReadOnly`] needs a slot that grants [`Rights::READ`] alone, as holders
     /// of the ticket have the slot's key; [`Access::Writable`] one that grants [`Rights::WRITE`].
+    /// Memory that cannot be shared, of [`Area::from_raw`](crate::Area::from_raw) say, is
+    /// [`ShareError::Memory`], and the slot stays as it is: its peers send packets.
     ///
     /// Allocates. If the range is not all of its area, copies the pages, and what is stored into
     /// them meanwhile, by other threads or other interfaces, may be lost.

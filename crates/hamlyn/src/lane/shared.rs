@@ -3,7 +3,7 @@
 //! A shared lane is a port ([`crate::port`]) whose messages are taken into buffers of one size,
 //! which the program may keep: a shared receive queue. It needs nothing of its own from the
 //! interface, because the port's queue is bounded for all peers together and for each, and refuses
-//! by name what finds no room.
+//! by name what finds no room. Messages come in the order of a port's.
 
 use std::fmt;
 use std::ops::Deref;
@@ -11,7 +11,6 @@ use std::ops::Deref;
 use hamlyn_engine::limits::PACKET_PAYLOAD_MAX;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::PortName;
-use hamlyn_engine::port::{PortError, PortInfo};
 use hamlyn_host::Host;
 
 use super::{BUFFERS_MAX, check_sizes};
@@ -50,8 +49,9 @@ impl Default for SharedLaneOptions {
     }
 }
 
-/// The receiving end. Peers send to its ticket with [`Session::send_message`]; the handler is the
-/// tag of the message.
+/// The receiving end. Peers send to its ticket as to any port's, with [`Session::send_message`] or
+/// [`Interface::try_send_owned`]; the handler is the tag of the message. A layer with longer tags
+/// puts them into the message.
 #[derive(Debug)]
 pub struct SharedLane {
     port: Port,
@@ -229,8 +229,10 @@ impl SharedLane {
         self.too_long
     }
 
-    /// The state of its port: what waits in the queue, and what was refused.
-    pub fn info<H: Host>(&self, interface: &Interface<H>) -> Result<PortInfo, PortError> {
-        interface.port_info(&self.port)
+    /// Its port, for [`Interface::port_info`] and as a [`Source`](crate::Source) of a wait. While
+    /// the program has all buffers, the port may be ready although [`SharedLane::next`] takes
+    /// nothing.
+    pub fn port(&self) -> &Port {
+        &self.port
     }
 }

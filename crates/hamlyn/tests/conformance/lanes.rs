@@ -362,7 +362,7 @@ pub(crate) fn a_shared_lane_takes_messages_of_several_up_to_their_shares(world: 
             }
             take_all(&mut lane);
             assert_eq!(came, [SHARE; 2]);
-            let info = peer.with(|manager| lane.info(&manager.session()).unwrap());
+            let info = peer.with(|manager| manager.session().port_info(lane.port()).unwrap());
             assert_eq!(info.refusals.total(), 2 * u64::from(SENT - SHARE));
             peer.put("done", &[]);
         },

@@ -16,6 +16,9 @@ struct handles {
     hamlyn_initiator *initiator;
     hamlyn_counter *counter;
     hamlyn_completion_queue *completion_queue;
+    hamlyn_lane *lane;
+    hamlyn_lane_sender *lane_sender;
+    hamlyn_shared_lane *shared_lane;
     hamlyn_region *region;
     hamlyn_attached *attached;
     hamlyn_window *window;
@@ -54,6 +57,7 @@ static hamlyn_ticket a_ticket;
 static hamlyn_region_ticket a_region;
 static hamlyn_member a_member;
 static hamlyn_seed a_seed;
+static hamlyn_lane_seed a_lane_seed;
 static const hamlyn_piece a_piece = {0, 1, 0};
 static const hamlyn_atomic_change a_change = {HAMLYN_CHANGE_ADD, 64, 1, 0};
 
@@ -196,6 +200,10 @@ static void open_lower(struct handles *of) {
     OK(hamlyn_open_slot(of->manager, of->area, &options, &of->slot, &error));
     OK(hamlyn_open_counter(&of->counter, &error));
     OK(hamlyn_open_completions(of->manager, 4, &of->completion_queue, &error));
+    OK(hamlyn_open_lane(of->manager, NULL, &of->lane, &error));
+    OK(hamlyn_get_lane_seed(of->lane, &a_lane_seed, &error));
+    OK(hamlyn_connect_lane(of->manager, &a_lane_seed, MINUTE, &of->lane_sender, &error));
+    OK(hamlyn_open_shared_lane(of->manager, NULL, &of->shared_lane, &error));
     OK(hamlyn_open_area_window(of->area, 0, 4096, &of->window, &error));
     OK(hamlyn_allocate_area(peer, 4096, HAMLYN_AREA_SPARSE, &sparse, &error));
     memset(&options, 0, sizeof options);
