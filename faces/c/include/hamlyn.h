@@ -1330,7 +1330,7 @@ typedef struct {
 } hamlyn_pool_info;
 
 /**
- * A message has arrived whole, or a one-sided operation has ended (hamlyn_announce_completion).
+ * A message has arrived whole.
  */
 typedef struct {
     /**
@@ -1663,22 +1663,6 @@ hamlyn_status hamlyn_change_area(hamlyn_area *area,
  */
 hamlyn_status hamlyn_close_area(hamlyn_area *area,
                                 hamlyn_error *error);
-
-/**
- * Has the end of an operation announced in a queue of this manager: a notification with the number that hamlyn_initiator_slot tells, and
- * `word`. Then hamlyn_finish does not wait. For programs of version 0.1: a queue that is too short loses such notifications. A completion queue
- * (hamlyn_track_operation) loses none, and tells the result.
- */
-hamlyn_status hamlyn_announce_completion(hamlyn_initiator *initiator,
-                                         uint32_t operation,
-                                         hamlyn_queue *queue,
-                                         uint64_t word,
-                                         hamlyn_error *error);
-
-/**
- * The number in notifications of an initiator's completions.
- */
-hamlyn_status hamlyn_initiator_slot(hamlyn_initiator *initiator, uint32_t *number, hamlyn_error *error);
 
 /**
  * Makes a counter that stands at 0. Allocates.

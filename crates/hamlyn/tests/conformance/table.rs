@@ -61,7 +61,6 @@ macro_rules! everything {
             one_sided::pieces_that_do_not_fit_are_refused_before_anything_is_asked
             completion::a_counter_counts_the_operations_of_several_initiators
             completion::refusals_are_counted_apart
-            completion::ends_of_operations_are_announced_beside_messages
             completion::operations_of_an_initiator_that_is_dropped_count_as_failed
             completions::ends_of_all_kinds_come_in_one_queue
             completions::a_completion_queue_loses_nothing_and_says_when_it_is_full

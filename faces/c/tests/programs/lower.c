@@ -521,18 +521,7 @@ static void operate(hamlyn_initiator *initiator) {
     OK(hamlyn_finish_word(initiator, operations[0], MINUTE, &before, &error));
     IS(before == 1);
 
-    /* Ends that are told: by a queue, and by a counter. */
-    hamlyn_queue *ends;
-    OK(hamlyn_open_queue(manager, 16, &ends, &error));
-    OK(hamlyn_begin_put(initiator, 40, "12345678", 8, MINUTE, &operations[0], &error));
-    OK(hamlyn_announce_completion(initiator, operations[0], ends, 4711, &error));
-    hamlyn_notification came;
-    OK(hamlyn_rcv(ends, MINUTE, &came, &error));
-    uint32_t number;
-    OK(hamlyn_initiator_slot(initiator, &number, &error));
-    IS(came.word == 4711 && came.slot == number);
-    OK(hamlyn_finish(initiator, operations[0], HAMLYN_POLL, &error));
-    OK(hamlyn_close_queue(ends, &error));
+    /* Ends that are counted. */
     hamlyn_counter *counter;
     OK(hamlyn_open_counter(&counter, &error));
     for (uint64_t i = 0; i < 5; i++) {

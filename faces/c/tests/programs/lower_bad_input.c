@@ -144,8 +144,6 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     GETS(expected, said, hamlyn_put(of->initiator, 0, bytes, 1, 0, &error));
     GETS(expected, said, hamlyn_read_word(of->initiator, 0, 0, &word, &error));
     GETS(expected, said, hamlyn_change(of->initiator, 0, &change, 0, &word, &error));
-    GETS(expected, said, hamlyn_initiator_slot(of->initiator, &number, &error));
-    GETS(expected, said, hamlyn_announce_completion(of->initiator, 0, of->queue, 1, &error));
     GETS(expected, said, hamlyn_open_initiator_window(of->initiator, &made.window, &error));
 
     GETS(expected, said, hamlyn_revoke_region(of->region, &error));
@@ -416,9 +414,6 @@ static void nulls(const struct handles *of) {
     GETS(HAMLYN_INVALID, "null", hamlyn_read_word(of->initiator, 0, 0, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_change(of->initiator, 0, &change, 0, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_change(of->initiator, 0, NULL, 0, &word, &error));
-    GETS(HAMLYN_INVALID, "null", hamlyn_initiator_slot(of->initiator, NULL, &error));
-    GETS(HAMLYN_BAD_HANDLE, "queue", hamlyn_announce_completion(of->initiator, 0, NULL, 1, &error));
-    GETS(HAMLYN_INVALID, "not outstanding", hamlyn_announce_completion(of->initiator, 12345, of->queue, 1, &error));
     GETS(HAMLYN_INVALID, "not outstanding", hamlyn_count_completion(of->initiator, 12345, of->counter, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_open_counter(NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_counts(of->counter, NULL, &word, &error));
@@ -525,7 +520,6 @@ static void two_managers(const struct handles *of) {
     options.queue = of->queue;
     GETS(HAMLYN_INVALID, "another manager", hamlyn_open_slot(other, of->area, &options, &slot, &error));
     OK(hamlyn_open_queue(other, 4, &queue, &error));
-    GETS(HAMLYN_INVALID, "another manager", hamlyn_announce_completion(of->initiator, 0, queue, 0, &error));
     hamlyn_ticket elsewhere;
     OK(hamlyn_open_slot(other, of->area, NULL, &slot, &error));
     OK(hamlyn_fast_ticket(slot, 0, 1, &elsewhere, &error));
