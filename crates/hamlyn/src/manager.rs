@@ -16,7 +16,7 @@ use std::future::poll_fn;
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::terminus::{SendHandle, TerminusId};
@@ -31,9 +31,10 @@ use crate::core::{Core, Held};
 use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
 use crate::event::Event;
 use crate::message::{Message, Target};
+use crate::remains::{Leaving, Remains};
 
 use crate::session::Session;
-use crate::tasks::Woken;
+use crate::tasks::{Waiter, Woken};
 use crate::wait::{Wait, Waiting};
 
 /// See the module.
@@ -47,16 +48,12 @@ pub struct Manager<H: Host = ProcessHost> {
     pub(crate) was_at_hand: AtomicBool,
     /// How often [`Manager::prepare_sleep`] has had news since there was none.
     pub(crate) news_in_a_row: u32,
-    /// A number that no other handle of this process has.
-    pub(crate) number: u64,
-    /// Where its task waits, or did.
-    pub(crate) task_place: AtomicUsize,
+    /// Its task.
+    pub(crate) waiter: Waiter,
+    leaving: Leaving,
     /// Tasks that it is about to wake.
     pub(crate) woken: Woken,
 }
-
-/// The number of the next handle.
-static HANDLES: AtomicU64 = AtomicU64::new(0);
 
 /// A manager that an end point holds. When that is gone, what it leaves behind is seen to at once,
 /// if no call is under way; to be the last field, as the others leave it.
@@ -78,6 +75,7 @@ impl<H: Host> Drop for ManagerRef<H> {
         if H::LETS_OTHERS.is_some() && std::thread::panicking() {
             return;
         }
+        self.0.abandon(&self.0.waiter);
         if self.0.birth.is_here()
             && let Some(mut session) = Session::<H>::try_new(&self.0.held)
         {
@@ -94,12 +92,13 @@ impl<H: Host> Clone for ManagerRef<H> {
 
 impl<H: Host> Clone for Manager<H> {
     fn clone(&self) -> Self {
-        Self::of(self.held.clone(), self.descriptor.clone(), self.birth)
+        let (held, descriptor) = (self.held.clone(), self.descriptor.clone());
+        Self::of(held, descriptor, self.birth, self.leaving.clone())
     }
 }
 
 impl<H: Host> Manager<H> {
-    fn of(held: Held<H>, descriptor: Option<Arc<OwnedFd>>, birth: Birth) -> Self {
+    fn of(held: Held<H>, descriptor: Option<Arc<OwnedFd>>, birth: Birth, leaving: Leaving) -> Self {
         Self {
             held,
             birth,
@@ -107,8 +106,8 @@ impl<H: Host> Manager<H> {
             activity_seen: AtomicU64::new(0),
             was_at_hand: AtomicBool::new(false),
             news_in_a_row: 0,
-            number: HANDLES.fetch_add(1, Relaxed),
-            task_place: AtomicUsize::new(0),
+            waiter: Waiter::new(),
+            leaving,
             woken: Woken::default(),
         }
     }
@@ -121,7 +120,8 @@ impl<H: Host> Manager<H> {
     fn around(core: Core<H>) -> Self {
         let descriptor = core.interface.shared_descriptor().cloned();
         let birth = core.interface.birth();
-        Self::of(Shared::new(core), descriptor, birth)
+        let leaving = core.interface.leaving.clone();
+        Self::of(Shared::new(core), descriptor, birth, leaving)
     }
 
     /// Fails in a forked child: all that the manager has is the parent's.
@@ -194,6 +194,16 @@ impl<H: Host> Manager<H> {
         let mut session = self.enter()?;
         let terminus = session.terminus();
         session.send_longer(terminus, target, message, wait)
+    }
+
+    /// No task waits there any more.
+    pub(crate) fn abandon(&self, waiter: &Waiter) {
+        if let Some(waiting) = waiter.waits_at() {
+            self.leaving.leave(Remains {
+                waiting: Some(waiting),
+                ..Remains::default()
+            });
+        }
     }
 
     /// For an end point.
@@ -334,7 +344,7 @@ impl<H: Host> Manager<H> {
     pub fn detach(self) -> Result<Detached<H>, Self> {
         match self.held.into_inner() {
             Ok(core) => Ok(Detached(core)),
-            Err(held) => Err(Self::of(held, self.descriptor, self.birth)),
+            Err(held) => Err(Self::of(held, self.descriptor, self.birth, self.leaving)),
         }
     }
 }
