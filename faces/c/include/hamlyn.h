@@ -1540,7 +1540,7 @@ typedef struct {
     /**
      * Which area.
      */
-    uint8_t tag;
+    uint16_t tag;
 } hamlyn_piece;
 
 /**
@@ -3574,7 +3574,8 @@ hamlyn_status hamlyn_send_many(hamlyn_target *target,
                                hamlyn_error *error);
 
 /**
- * Sends a message gathered from up to 8 pieces of send-buffer areas, packet by packet, as the link has room. Never blocks. The pieces must
+ * Sends a message gathered from up to 1,024 pieces of send-buffer areas, packet by packet, as the link has room. Never blocks; allocates for
+ * more than 8 pieces. If it is HAMLYN_WOULD_BLOCK, packets have been moved. The pieces must
  * stay as they are until hamlyn_get_completion says that the message is sent. The data of `message` are not used.
  */
 hamlyn_status hamlyn_send_gather(hamlyn_target *target,
@@ -3630,23 +3631,25 @@ hamlyn_status hamlyn_divide_share(uint64_t share,
                                   hamlyn_error *error);
 
 /**
- * Opens a terminus. `queue_entries` messages may wait for each destination, 1 to 4,095; 0: 63. `priority`: so many packets are sent per
- * turn relative to other termini that send to the same destination, 1 to 255; 0: 1. Allocates.
+ * Opens a terminus. `queue_entries` messages may wait for each destination, 1 to 4,095; 0: 63. `send_areas` may be bound at a time, up to
+ * 1,024; 0: 8. `priority`: so many packets are sent per turn relative to other termini that send to the same destination, 1 to 255; 0: 1.
+ * Allocates.
  */
 hamlyn_status hamlyn_open_terminus(hamlyn_manager *manager,
                                    uint32_t queue_entries,
+                                   uint32_t send_areas,
                                    uint8_t priority,
                                    hamlyn_terminus **terminus,
                                    hamlyn_error *error);
 
 /**
- * Makes a part of an area a send-buffer area of a terminus, up to 8 of them: `tag` is told its name for hamlyn_send_gather.
+ * Makes a part of an area a send-buffer area of a terminus, as many as it was opened with: `tag` is told its name for hamlyn_send_gather.
  */
 hamlyn_status hamlyn_bind_area(hamlyn_terminus *terminus,
                                hamlyn_area *area,
                                uint64_t offset,
                                uint64_t length_bytes,
-                               uint8_t *tag,
+                               uint16_t *tag,
                                hamlyn_error *error);
 
 /**
@@ -3662,7 +3665,7 @@ hamlyn_status hamlyn_gather_metadata(hamlyn_terminus *terminus,
 /**
  * Undoes hamlyn_bind_area.
  */
-hamlyn_status hamlyn_unbind_area(hamlyn_terminus *terminus, uint8_t tag, hamlyn_error *error);
+hamlyn_status hamlyn_unbind_area(hamlyn_terminus *terminus, uint16_t tag, hamlyn_error *error);
 
 /**
  * Closes a terminus; messages that wait are dropped, and its targets are of no use any more. Null is allowed.

@@ -48,6 +48,8 @@ macro_rules! everything {
             modes::a_forged_key_is_refused_and_counted
             modes::a_forged_ticket_beyond_the_slot_is_out_of_bounds
             gathering::a_message_is_gathered_from_several_areas
+            gathering::a_message_is_gathered_from_hundreds_of_areas
+            gathering::a_program_that_only_gathers_again_gets_on
             gathering::metadata_are_gathered_too
             gathering::a_completion_says_when_a_buffer_is_free
             gathering::bad_gather_lists_are_refused

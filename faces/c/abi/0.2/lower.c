@@ -387,7 +387,7 @@ static void send_messages(const struct tickets *tickets) {
     fill(long_data, 1500, 6);
     OK(hamlyn_copy_to_area(from, 100, long_data, 1000, &error));
     OK(hamlyn_copy_to_area(from, 5000, long_data + 1000, 500, &error));
-    uint8_t tags[2];
+    uint16_t tags[2];
     OK(hamlyn_bind_area(terminus, from, 0, 4096, &tags[0], &error));
     OK(hamlyn_bind_area(terminus, from, 4096, 4096, &tags[1], &error));
     hamlyn_piece pieces[2];
@@ -604,7 +604,7 @@ static void operate_in_all_ways(const struct tickets *tickets) {
 static void ask(void) {
     struct tickets tickets;
     ask_for("tickets", &tickets, sizeof tickets);
-    OK(hamlyn_open_terminus(manager, 0, 0, &terminus, &error));
+    OK(hamlyn_open_terminus(manager, 0, 0, 0, &terminus, &error));
     OK(hamlyn_open_target(terminus, &tickets.fast, MINUTE, &fast, &error));
     uint64_t link, connected;
     OK(hamlyn_target_link(fast, &link, &error));
