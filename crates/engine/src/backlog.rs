@@ -4,10 +4,11 @@
 //! A message never waits behind one for another link, and the queue of one link never uses up the
 //! entries of another. Termini that send to the same link take turns.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::limits::{DIRECT_BYTES_MAX, GATHER_PIECES_MAX, USER_METADATA_BYTES};
+use crate::limits::{DIRECT_BYTES_MAX, GATHER_PIECES_HELD, USER_METADATA_BYTES};
 use crate::memory::{Area, LinkId, Part, TxLinks, Unsent};
 use crate::packet::Header;
 use crate::point::Point;
@@ -77,25 +78,48 @@ enum Data {
     Placed,
     Pieces {
         count: u8,
-        pieces: [GatherPiece; GATHER_PIECES_MAX],
+        pieces: [GatherPiece; GATHER_PIECES_HELD],
     },
+    ManyPieces(Box<[GatherPiece]>),
 }
 
 const _: () = assert!(DIRECT_BYTES_MAX <= u8::MAX as usize);
 
 /// The parts of one packet.
 pub(crate) struct PartList<'a, A> {
-    parts: [Part<'a, A>; GATHER_PIECES_MAX],
+    held: [Part<'a, A>; GATHER_PIECES_HELD],
+    /// Of those that are held.
     count: usize,
+    /// All, if they are more.
+    many: Vec<Part<'a, A>>,
 }
 
 impl<'a, A: Area> PartList<'a, A> {
+    const fn new() -> Self {
+        Self {
+            held: [const { Part::Bytes(&[]) }; GATHER_PIECES_HELD],
+            count: 0,
+            many: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, part: Part<'a, A>) {
+        if let Some(place) = self.held.get_mut(self.count) {
+            *place = part;
+            self.count += 1;
+            return;
+        }
+        if self.many.is_empty() {
+            let held = self.held.iter_mut();
+            let parts = held.map(|part| core::mem::replace(part, Part::Bytes(&[])));
+            self.many.extend(parts);
+        }
+        self.many.push(part);
+    }
+
     /// The parts of that packet of a gathered message.
     fn of_pieces(terminus: &'a Terminus<A>, pieces: &[GatherPiece], segment: &Segment) -> Self {
-        let mut list = Self {
-            parts: [const { Part::Bytes(&[]) }; GATHER_PIECES_MAX],
-            count: 0,
-        };
+        let mut list = Self::new();
         let mut start = segment.start;
         let mut left = u64::from(segment.header.length_bytes);
         for piece in pieces {
@@ -108,15 +132,12 @@ impl<'a, A: Area> PartList<'a, A> {
             }
             let take = left.min(piece.length_bytes - start);
             // Checked when it was posted, and its area cannot be unbound since.
-            if let (Ok((area, offset)), Some(part)) =
-                (terminus.locate(piece), list.parts.get_mut(list.count))
-            {
-                *part = Part::Area {
+            if let Ok((area, offset)) = terminus.locate(piece) {
+                list.push(Part::Area {
                     area,
                     offset: offset + start,
                     length_bytes: take as u32,
-                };
-                list.count += 1;
+                });
             }
             left -= take;
             start = 0;
@@ -126,25 +147,24 @@ impl<'a, A: Area> PartList<'a, A> {
 
     /// The parts of all of a gathered message.
     pub(crate) fn of_all(terminus: &'a Terminus<A>, pieces: &[GatherPiece]) -> Self {
-        let mut list = Self {
-            parts: [const { Part::Bytes(&[]) }; GATHER_PIECES_MAX],
-            count: 0,
-        };
-        for (part, piece) in list.parts.iter_mut().zip(pieces) {
+        let mut list = Self::new();
+        for piece in pieces {
             if let Ok((area, offset)) = terminus.locate(piece) {
-                *part = Part::Area {
+                list.push(Part::Area {
                     area,
                     offset,
                     length_bytes: piece.length_bytes as u32,
-                };
+                });
             }
-            list.count += 1;
         }
         list
     }
 
     pub(crate) fn as_slice(&self) -> &[Part<'a, A>] {
-        &self.parts[..self.count]
+        match self.many.is_empty() {
+            true => &self.held[..self.count],
+            false => &self.many,
+        }
     }
 }
 
@@ -286,12 +306,15 @@ impl Work {
             Source::Copied(data) => Data::Kept(data.to_vec()),
             Source::Owned(data) => Data::Kept(core::mem::take(data)),
             Source::Placed(_) => Data::Placed,
+            Source::Pieces(list) if list.len() > GATHER_PIECES_HELD => {
+                Data::ManyPieces(list.into())
+            }
             Source::Pieces(list) => {
                 let mut pieces = [GatherPiece {
                     tag: SendTag(0),
                     offset: 0,
                     length_bytes: 0,
-                }; GATHER_PIECES_MAX];
+                }; GATHER_PIECES_HELD];
                 pieces[..list.len()].copy_from_slice(list);
                 Data::Pieces {
                     count: list.len() as u8,
@@ -318,7 +341,7 @@ impl Work {
             Data::Bytes { length, bytes } => Source::Bytes(&bytes[..usize::from(*length)]),
             Data::Kept(bytes) => Source::Bytes(bytes),
             Data::Placed => Source::Placed(0),
-            Data::Pieces { .. } => Source::Pieces(self.pieces()),
+            Data::Pieces { .. } | Data::ManyPieces(_) => Source::Pieces(self.pieces()),
         };
         offered.offer(tx_links, &source, segment, &self.metadata)
     }
@@ -333,6 +356,7 @@ impl Work {
     fn pieces(&self) -> &[GatherPiece] {
         match &self.data {
             Data::Pieces { count, pieces } => &pieces[..usize::from(*count)],
+            Data::ManyPieces(pieces) => pieces,
             _ => &[],
         }
     }

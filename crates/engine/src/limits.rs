@@ -29,10 +29,16 @@ pub const WORK_QUEUE_ENTRIES_MAX: usize = 4095;
 /// Bytes that a terminus keeps for each destination, of messages longer than [`DIRECT_BYTES_MAX`],
 /// unless its options say something else.
 pub const WORK_QUEUE_BYTES: usize = 16 << 20;
-/// Send-buffer areas of a terminus, each with base and bound (`Hamlyn 2.3`).
+/// Send-buffer areas of a terminus, each with base and bound (`Hamlyn 2.3`), unless its options say
+/// something else.
 pub const SEND_AREAS: usize = 8;
+/// The most send-buffer areas that may be asked for.
+pub const SEND_AREAS_MAX: usize = 1024;
 /// Pieces a gathered message may consist of.
-pub const GATHER_PIECES_MAX: usize = 8;
+pub const GATHER_PIECES_MAX: usize = 1024;
+/// Pieces that a work-queue entry, or the list of parts of a packet, holds itself; for more memory
+/// is allocated.
+pub const GATHER_PIECES_HELD: usize = 8;
 /// Bytes of data that a work-queue entry holds itself (direct I/O, `Hamlyn 2.3`);
 /// longer messages are pulled from a send-buffer area or a slice of the caller.
 pub const DIRECT_BYTES_MAX: usize = 128;
@@ -115,5 +121,6 @@ const _: () = {
     // headers.
     assert!(PACKET_PAYLOAD_MIN + 75 <= FRAME_BYTES_MIN);
     // A gathered message may take every one of its pieces from another area.
-    assert!(GATHER_PIECES_MAX >= SEND_AREAS);
+    assert!(GATHER_PIECES_MAX >= SEND_AREAS_MAX && SEND_AREAS_MAX <= 1 << 16);
+    assert!(GATHER_PIECES_HELD <= u8::MAX as usize);
 };

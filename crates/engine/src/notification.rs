@@ -189,6 +189,35 @@ impl NotificationWriter {
     }
 }
 
+/// Whether an entry was written for that position, or a later one over it.
+#[inline]
+fn is_written(entries: &[Entry], position: u64, generation_shift: u32) -> bool {
+    let mask = entries.len() - 1;
+    entries.get(position as usize & mask).is_some_and(|entry| {
+        let head = entry.head.load(Acquire);
+        !matches!(
+            entry_state(head, position, generation_shift),
+            EntryState::Empty
+        )
+    })
+}
+
+/// What a reader has not taken ([`NotificationReader::unread`]).
+#[derive(Debug)]
+pub struct Unread {
+    entries: Arc<[Entry]>,
+    next: u64,
+    generation_shift: u32,
+}
+
+impl Unread {
+    /// Whether anything has come since.
+    #[inline]
+    pub fn is_any(&self) -> bool {
+        is_written(&self.entries, self.next, self.generation_shift)
+    }
+}
+
 /// The application's end. It has a cursor of its own.
 #[derive(Debug)]
 pub struct NotificationReader {
@@ -232,15 +261,16 @@ impl NotificationReader {
     /// Whether [`NotificationReader::pop`] would return something.
     #[inline]
     pub fn is_pending(&self) -> bool {
-        let mask = self.entries.len() - 1;
-        self.entries
-            .get(self.next as usize & mask)
-            .is_some_and(|entry| {
-                !matches!(
-                    entry_state(entry.head.load(Acquire), self.next, self.generation_shift),
-                    EntryState::Empty
-                )
-            })
+        is_written(&self.entries, self.next, self.generation_shift)
+    }
+
+    /// Tells without the reader whether something has come that it has not taken by now.
+    pub fn unread(&self) -> Unread {
+        Unread {
+            entries: self.entries.clone(),
+            next: self.next,
+            generation_shift: self.generation_shift,
+        }
     }
 
     /// Notifications lost to overrun since the queue was made.

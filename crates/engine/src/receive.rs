@@ -276,15 +276,6 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         self.announced
     }
 
-    /// Puts a notification that no packet brought into a queue: the end of something that the
-    /// application began itself.
-    pub fn announce(&mut self, queue: QueueId, notification: Notification) {
-        if let Some(writer) = self.queues.get_mut(queue.name()) {
-            writer.push(notification);
-            self.announced += 1;
-        }
-    }
-
     /// Takes one packet, which came over that link. `header` must be a private copy; `payload` may
     /// change at any time. Nothing that a packet can say panics, blocks or writes outside the
     /// bounds its key opens.

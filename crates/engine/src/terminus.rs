@@ -2,10 +2,12 @@
 //! which the application asks whether buffers are its own again. What waits to be sent is the
 //! `backlog` module's.
 
+use alloc::vec::Vec;
+
 use crate::counting::ShareTooSmall;
 use crate::limits::{
-    DIRECT_BYTES_MAX, GATHER_PIECES_MAX, SEND_AREAS, TERMINI_MAX, USER_METADATA_BYTES,
-    WORK_QUEUE_BYTES, WORK_QUEUE_ENTRIES, WORK_QUEUE_ENTRIES_MAX,
+    DIRECT_BYTES_MAX, GATHER_PIECES_MAX, SEND_AREAS, SEND_AREAS_MAX, TERMINI_MAX,
+    USER_METADATA_BYTES, WORK_QUEUE_BYTES, WORK_QUEUE_ENTRIES, WORK_QUEUE_ENTRIES_MAX,
 };
 use crate::memory::Area;
 use crate::table::Name;
@@ -32,7 +34,7 @@ impl TerminusId {
 
 /// Names one of the send-buffer areas of a terminus.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct SendTag(pub u8);
+pub struct SendTag(pub u16);
 
 /// What a terminus is opened with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +46,8 @@ pub struct TerminusOptions {
     /// [`DIRECT_BYTES_MAX`] that were given to the interface or
     /// copied; one message alone may be longer. Default 16 MiB.
     pub queue_bytes: usize,
+    /// Send-buffer areas that may be bound at a time, at most 1,024; default 8.
+    pub send_areas: usize,
     /// Packets sent per turn relative to other termini that send to the same destination, 1 to 255;
     /// default 1.
     pub priority: u8,
@@ -54,6 +58,7 @@ impl Default for TerminusOptions {
         Self {
             queue_entries: WORK_QUEUE_ENTRIES,
             queue_bytes: WORK_QUEUE_BYTES,
+            send_areas: SEND_AREAS,
             priority: 1,
         }
     }
@@ -177,6 +182,12 @@ pub enum TerminusError {
         /// What was asked.
         asked: usize,
     },
+    /// The number of send-buffer areas is impossible.
+    #[error("a terminus has up to {SEND_AREAS_MAX} send-buffer areas, not {asked}")]
+    SendAreas {
+        /// What was asked.
+        asked: usize,
+    },
     /// A priority of zero would never be served.
     #[error("a terminus' priority is 1 to 255")]
     Priority,
@@ -187,8 +198,13 @@ pub enum TerminusError {
     #[error("the terminus is not open")]
     NoSuchTerminus,
     /// All tags are in use.
-    #[error("all {SEND_AREAS} send-buffer areas of the terminus are in use: unbind one")]
-    TooManyAreas,
+    #[error(
+        "all {areas} send-buffer areas of the terminus are in use: unbind one, or open a terminus with more"
+    )]
+    TooManyAreas {
+        /// How many it has.
+        areas: usize,
+    },
     /// The tag names nothing.
     #[error("send-buffer tag {0} names no area of this terminus", tag.0)]
     NoSuchArea {
@@ -228,7 +244,9 @@ struct SendArea<A> {
 /// One terminus.
 #[derive(Debug)]
 pub(crate) struct Terminus<A> {
-    areas: [Option<SendArea<A>>; SEND_AREAS],
+    /// By their tags, as far as any was bound.
+    areas: Vec<Option<SendArea<A>>>,
+    areas_max: usize,
     /// Messages that may wait for each link.
     pub(crate) queue_entries: usize,
     /// Bytes that may be kept for each link.
@@ -243,11 +261,17 @@ impl<A: Area> Terminus<A> {
                 asked: options.queue_entries,
             });
         }
+        if options.send_areas > SEND_AREAS_MAX {
+            return Err(TerminusError::SendAreas {
+                asked: options.send_areas,
+            });
+        }
         if options.priority == 0 {
             return Err(TerminusError::Priority);
         }
         Ok(Self {
-            areas: [const { None }; SEND_AREAS],
+            areas: Vec::new(),
+            areas_max: options.send_areas,
             queue_entries: options.queue_entries,
             queue_bytes: options.queue_bytes,
             priority: options.priority,
@@ -271,17 +295,26 @@ impl<A: Area> Terminus<A> {
                 area_bytes,
             });
         }
-        let place = self
-            .areas
-            .iter()
-            .position(Option::is_none)
-            .ok_or(TerminusError::TooManyAreas)?;
-        self.areas[place] = Some(SendArea {
+        let bound = Some(SendArea {
             area,
             base,
             length_bytes,
         });
-        Ok(SendTag(place as u8))
+        let place = match self.areas.iter().position(Option::is_none) {
+            Some(place) => {
+                self.areas[place] = bound;
+                place
+            }
+            None if self.areas.len() < self.areas_max => {
+                self.areas.push(bound);
+                self.areas.len() - 1
+            }
+            None => {
+                let areas = self.areas_max;
+                return Err(TerminusError::TooManyAreas { areas });
+            }
+        };
+        Ok(SendTag(place as u16))
     }
 
     /// Takes a send-buffer area away; `is_used` says whether a message that waits needs it.

@@ -2,7 +2,7 @@
 
 use crate::host::{Packet, VecArea, Wires, message, numbered, one, pattern};
 use crate::model;
-use hamlyn_engine::limits::SEND_AREAS;
+use hamlyn_engine::limits::{GATHER_PIECES_HELD, GATHER_PIECES_MAX, SEND_AREAS, SEND_AREAS_MAX};
 use hamlyn_engine::packet::Header;
 use hamlyn_engine::terminus::{GatherPiece, PostError, SendTag, TerminusError, TerminusOptions};
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn unbind_is_refused_while_a_queued_message_uses_the_area() {
 }
 
 #[test]
-fn send_areas_are_eight_and_keep_to_their_bounds() {
+fn send_areas_keep_to_their_bounds() {
     let (mut transmitter, terminus) = one();
     let (mut wires, link) = Wires::wide(64);
     let area = VecArea::from_bytes(pattern(1, 100));
@@ -67,7 +67,7 @@ fn send_areas_are_eight_and_keep_to_their_bounds() {
     assert_eq!(SEND_AREAS, 8);
     assert_eq!(
         transmitter.bind_area(terminus, area.clone(), 0, 1),
-        Err(TerminusError::TooManyAreas)
+        Err(TerminusError::TooManyAreas { areas: 8 })
     );
     for (number, &tag) in tags.iter().enumerate() {
         for (offset, length_bytes) in [(0, 21), (20, 1), (21, 0), (u64::MAX, 1), (1, u64::MAX)] {
@@ -101,7 +101,7 @@ fn send_areas_are_eight_and_keep_to_their_bounds() {
             pattern(1, 100)[number * 10 + 1..][..19]
         );
     }
-    for tag in [SendTag(8), SendTag(255)] {
+    for tag in [SendTag(8), SendTag(u16::MAX)] {
         let piece = GatherPiece {
             tag,
             offset: 0,
@@ -121,6 +121,87 @@ fn send_areas_are_eight_and_keep_to_their_bounds() {
     };
     let posted = transmitter.post_gather(other, &message(link), &[], &[piece], &mut wires);
     assert_eq!(posted, Err(PostError::NoSuchArea { tag: tags[0] }));
+}
+
+#[test]
+fn a_terminus_has_as_many_send_areas_as_it_was_opened_with() {
+    let (mut transmitter, _) = one();
+    let open = |send_areas| TerminusOptions {
+        send_areas,
+        ..TerminusOptions::default()
+    };
+    let refused = transmitter.open_terminus(open(SEND_AREAS_MAX + 1));
+    let asked = SEND_AREAS_MAX + 1;
+    assert_eq!(refused, Err(TerminusError::SendAreas { asked }));
+    let (mut wires, link) = Wires::wide(64);
+    for areas in [0, 1, SEND_AREAS_MAX] {
+        let terminus = transmitter.open_terminus(open(areas)).unwrap();
+        let mut bind = |seed: usize| {
+            let area = VecArea::from_bytes(pattern(seed as u64, 20));
+            transmitter.bind_area(terminus, area, 0, 20)
+        };
+        let tags: Vec<_> = (0..areas).map(|seed| bind(seed).unwrap()).collect();
+        assert_eq!(bind(areas), Err(TerminusError::TooManyAreas { areas }));
+        for (seed, tag) in tags.into_iter().enumerate() {
+            let (offset, length_bytes) = (3, 7);
+            let piece = GatherPiece {
+                tag,
+                offset,
+                length_bytes,
+            };
+            transmitter
+                .post_gather(terminus, &message(link), &[], &[piece], &mut wires)
+                .unwrap();
+            assert_eq!(wires.drain(link)[0].data, pattern(seed as u64, 20)[3..10]);
+        }
+    }
+}
+
+/// At once or from a queue, and with many pieces in one packet or many packets in one piece.
+#[test]
+fn a_message_is_gathered_from_many_pieces() {
+    let (mut transmitter, terminus) = one();
+    let bytes = pattern(5, 1_000);
+    let area = VecArea::from_bytes(bytes.clone());
+    let tag = transmitter.bind_area(terminus, area, 0, 1_000).unwrap();
+    let piece = |(offset, length_bytes)| GatherPiece {
+        tag,
+        offset,
+        length_bytes,
+    };
+    for count in [
+        GATHER_PIECES_HELD,
+        GATHER_PIECES_HELD + 1,
+        GATHER_PIECES_MAX,
+    ] {
+        for payload in [64, 1_000, 65_536] {
+            for room in [usize::MAX, 0] {
+                let (mut wires, link) = Wires::with_room(payload, room);
+                let ranges = |number: usize| match number % 40 {
+                    0 => (0, 900),
+                    of => ((number % 990) as u64, of as u64 % 9),
+                };
+                let pieces: Vec<_> = (0..count).map(|number| piece(ranges(number))).collect();
+                let of = |piece: &GatherPiece| {
+                    bytes[piece.offset as usize..][..piece.length_bytes as usize].to_vec()
+                };
+                let expected: Vec<u8> = pieces.iter().flat_map(of).collect();
+                transmitter
+                    .post_gather(terminus, &message(link), &[], &pieces, &mut wires)
+                    .unwrap();
+                wires.wire(link).room = usize::MAX;
+                transmitter.pump(&mut wires, usize::MAX);
+                let packets = wires.drain(link);
+                let came: Vec<u8> = packets.into_iter().flat_map(|packet| packet.data).collect();
+                assert!(came == expected, "{count} {payload} {room}");
+            }
+        }
+    }
+    let (mut wires, link) = Wires::wide(64);
+    let pieces = vec![piece((0, 0)); GATHER_PIECES_MAX + 1];
+    let posted = transmitter.post_gather(terminus, &message(link), &[], &pieces, &mut wires);
+    let pieces = GATHER_PIECES_MAX + 1;
+    assert_eq!(posted, Err(PostError::TooManyPieces { pieces }));
 }
 
 #[test]

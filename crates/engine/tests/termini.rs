@@ -547,8 +547,8 @@ fn impossible_messages_are_refused_before_anything_is_sent() {
         PostError::MetadataTooLong { length_bytes: 61 }
     );
     assert_eq!(
-        gather(&plain, &[], &[piece; 9]),
-        PostError::TooManyPieces { pieces: 9 }
+        gather(&plain, &[], &[piece; 1_025]),
+        PostError::TooManyPieces { pieces: 1_025 }
     );
     assert_eq!(gather(&at_end, &[], &[piece]), PostError::TooLong);
     assert!(matches!(

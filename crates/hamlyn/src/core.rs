@@ -21,7 +21,7 @@ use crate::message::Message;
 use crate::processor::Strategy;
 use crate::queue::Queue;
 use crate::remains::{LastWord, LastWords};
-use crate::tasks::Tasks;
+use crate::tasks::{Tasks, Woken};
 
 /// Entries of a manager's notification queue, unless set otherwise.
 const QUEUE_ENTRIES: usize = 4096;
@@ -199,6 +199,9 @@ impl<H: Host> Core<H> {
             if let Some((class, entries)) = remains.entries {
                 self.unreserve(class, entries);
             }
+            if let Some(waiting) = remains.waiting {
+                self.tasks.abandon(waiting);
+            }
             if let Some((item, place)) = remains.place {
                 self.interface.return_place(&item, place);
             }
@@ -343,6 +346,15 @@ impl<H: Host> Core<H> {
             }
         }
         None
+    }
+
+    /// There is news: takes the tasks that are to look for themselves.
+    #[cold]
+    pub(crate) fn take_tasks(&mut self, woken: &mut Woken) {
+        if !self.tasks.is_selective() {
+            return self.tasks.take_all(woken);
+        }
+        self.interface.take_ready(&mut self.tasks, woken);
     }
 
     fn note_overrun(&mut self, overrun: Overrun) {

@@ -31,6 +31,7 @@ use crate::message::{Message, Target};
 use crate::peer::PeerIdentity;
 use crate::receive_buffer::{Arrived, ReceiveBuffer};
 use crate::session::Session;
+use crate::tasks::Interest;
 use crate::ticket::{TICKET_BYTES, Ticket, TicketKind};
 use crate::wait::Wait;
 
@@ -292,7 +293,8 @@ impl<H: Host> Receiver<H> {
         if inbox.came != READY {
             return Poll::Ready(Err(ReceiveError::NotReady));
         }
-        self.manager.poll_look(context, |session| {
+        let (manager, interest) = (&self.manager, Interest::Message(inbox.buffer.metadata()));
+        manager.poll_look_for(&manager.waiter, interest, context, |session| {
             session.look_again();
             inbox.look(session)
         })

@@ -42,7 +42,7 @@ use crate::manager::Manager;
 use crate::message::Sending;
 use crate::message::{Message, Target};
 use crate::session::Session;
-use crate::tasks::Woken;
+use crate::tasks::{Interest, Registered, Waiter, Woken};
 use crate::wait::{Wait, WaitStep, Waiting};
 
 /// Times in a row that [`Manager::prepare_sleep`] may have news, before the program is to look at
@@ -136,7 +136,8 @@ impl<H: Host> Manager<H> {
 
     /// The task of that waker waits for this handle: it is woken when anything has happened, once,
     /// and then looks for itself. To be called before each look at an end point, so that nothing is
-    /// missed in between. One task for each handle: the last.
+    /// missed in between. One task for each handle: the last. [`Manager::ready`] is for a task that
+    /// waits for one queue, port or completion queue.
     ///
     /// An event loop, or a task of the runtime (`hamlyn-tokio`), must call
     /// [`Manager::prepare_sleep`] or [`Manager::look`] meanwhile. Does not block, nor allocate but
@@ -146,13 +147,24 @@ impl<H: Host> Manager<H> {
     ///
     /// The error of those calls: no task will be woken any more.
     pub fn register_waker(&self, waker: &Waker) -> Result<(), HostError> {
+        self.register_task(&self.waiter, Interest::Anything, waker)
+    }
+
+    fn register_task(
+        &self,
+        waiter: &Waiter,
+        interest: Interest,
+        waker: &Waker,
+    ) -> Result<(), HostError> {
         let mut session = self.enter()?;
-        let place = self.task_place.load(Relaxed);
-        match session.core.tasks.register(self.number, place, waker)? {
-            Some(place) => self.task_place.store(place, Relaxed),
-            None => {
+        match session.core.tasks.register(waiter, interest, waker)? {
+            Registered::Waits(former) => {
+                drop(session);
+                drop(former);
+            }
+            Registered::Full => {
                 let mut woken = Woken::default();
-                session.core.tasks.take(&mut woken);
+                session.core.tasks.take_all(&mut woken);
                 drop(session);
                 woken.wake();
                 waker.wake_by_ref();
@@ -175,7 +187,12 @@ impl<H: Host> Manager<H> {
         }
         drop(session);
         let mut woken = std::mem::take(&mut self.woken);
-        self.enter()?.core.tasks.take(&mut woken);
+        let mut session = self.enter()?;
+        match &step {
+            Ok(_) => session.core.take_tasks(&mut woken),
+            Err(_) => session.core.tasks.take_all(&mut woken),
+        }
+        drop(session);
         woken.wake();
         self.woken = woken;
         step
@@ -189,8 +206,10 @@ impl<H: Host> Manager<H> {
     ) -> Result<Step, HostError> {
         session.core.reap();
         // What is at hand costs least if its end point takes it; only once, as it may be for none
-        // that is asked.
-        let is_at_hand = !self.was_at_hand.load(Relaxed) && session.is_at_hand();
+        // that is asked. Whose it is, is not known.
+        let is_at_hand = !self.was_at_hand.load(Relaxed)
+            && !session.core.tasks.is_selective()
+            && session.is_at_hand();
         self.was_at_hand.store(is_at_hand, Relaxed);
         if is_at_hand {
             return Ok(Step::Ready);
@@ -301,6 +320,7 @@ impl<H: Host> fmt::Debug for Sleep<'_, H> {
 
 impl<H: Host> Manager<H> {
     /// A task asks whether there is what it waits for: the step of a wait ([`Session::wait_for`]).
+    /// It is woken when anything has happened.
     pub(crate) fn poll_look<T, E: From<HostError>>(
         &self,
         context: &Context<'_>,
@@ -318,6 +338,31 @@ impl<H: Host> Manager<H> {
             Some(found) => Poll::Ready(found),
             None => Poll::Pending,
         }
+    }
+
+    /// Like [`Manager::poll_look`], for a waiter that waits for nothing else: the task is woken
+    /// when that has something. Unless it waits alone: then it is woken for anything.
+    pub(crate) fn poll_look_for<T, E: From<HostError>>(
+        &self,
+        waiter: &Waiter,
+        interest: Interest,
+        context: &Context<'_>,
+        step: impl FnOnce(&mut Session<'_, H>) -> Result<Option<T>, E>,
+    ) -> Poll<Result<T, E>> {
+        if let Err(error) = self.register_task(waiter, interest, context.waker()) {
+            return Poll::Ready(Err(error.into()));
+        }
+        let mut session = match self.enter() {
+            Ok(session) => session,
+            Err(forked) => return Poll::Ready(Err(HostError::from(forked).into())),
+        };
+        let Some(found) = step(&mut session).transpose() else {
+            return Poll::Pending;
+        };
+        let waker = session.core.tasks.take_of(waiter);
+        drop(session);
+        drop(waker);
+        Poll::Ready(found)
     }
 
     /// Sends a message of any length, as far as there is room.

@@ -19,6 +19,7 @@ mod outbox;
 mod peers;
 pub(crate) mod pieces;
 pub(crate) mod ports;
+mod readiness;
 mod receiving;
 mod regions;
 mod sending;

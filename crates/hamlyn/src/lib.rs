@@ -126,7 +126,7 @@ pub use region::{
 pub use rendezvous::{open, open_shared, open_unnamed, open_with};
 pub use session::{Sent, Session};
 pub use slot::{NewSlot, Slot};
-pub use source::Source;
+pub use source::{Ready, Source};
 pub use ticket::{Ticket, TicketError};
 pub use wait::{Wait, Waiting};
 pub use zerocopy;

@@ -26,6 +26,7 @@ use crate::peer::PeerIdentity;
 use crate::port::{NewPort, Port};
 use crate::remains::{Leaving, Remains};
 use crate::session::Session;
+use crate::tasks::Interest;
 use crate::ticket::{Ticket, TicketKind};
 use crate::wait::Wait;
 
@@ -191,9 +192,7 @@ impl<H: Host> Receiver<H> {
         context: &mut Context<'_>,
     ) -> Poll<Result<Mail<'_, H>, ReceiveError>> {
         let port = &mut self.inbox.port;
-        let came = self
-            .manager
-            .poll_look(context, |session| look(session, port));
+        let came = poll_port(&self.manager, port, context);
         came.map_ok(|arrived| Mail {
             port: &self.inbox.port,
             arrived,
@@ -205,9 +204,7 @@ impl<H: Host> Receiver<H> {
     /// ([`Manager::register_waker`]). Dropping it loses nothing.
     pub async fn recv_async(&mut self) -> Result<Mail<'_, H>, ReceiveError> {
         let (manager, port) = (&self.manager, &mut self.inbox.port);
-        let looks =
-            |context: &mut Context<'_>| manager.poll_look(context, |session| look(session, port));
-        let arrived = poll_fn(looks).await?;
+        let arrived = poll_fn(|context| poll_port(manager, port, context)).await?;
         Ok(Mail {
             port: &self.inbox.port,
             arrived,
@@ -253,6 +250,18 @@ fn look<H: Host>(
     port: &mut Port,
 ) -> Result<Option<Arrived>, ReceiveError> {
     Ok(session.take_message_slowly(port))
+}
+
+/// The same, for a task.
+fn poll_port<H: Host>(
+    manager: &ManagerRef<H>,
+    port: &mut Port,
+    context: &Context<'_>,
+) -> Poll<Result<Arrived, ReceiveError>> {
+    let interest = Interest::Port(port.name);
+    manager.poll_look_for(&manager.waiter, interest, context, |session| {
+        look(session, port)
+    })
 }
 
 /// The sending end: a ticket made usable.

@@ -16,7 +16,7 @@ use std::future::poll_fn;
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::terminus::{SendHandle, TerminusId};
@@ -31,11 +31,12 @@ use crate::core::{Core, Held};
 use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
 use crate::event::Event;
 use crate::message::{Message, Target};
+use crate::remains::{Leaving, Remains};
 
 use crate::interface::ports::to_handler;
 use crate::sending_half::SendingHalf;
 use crate::session::Session;
-use crate::tasks::Woken;
+use crate::tasks::{Waiter, Woken};
 use crate::wait::{Wait, Waiting};
 
 /// See the module.
@@ -51,16 +52,12 @@ pub struct Manager<H: Host = ProcessHost> {
     pub(crate) was_at_hand: AtomicBool,
     /// How often [`Manager::prepare_sleep`] has had news since there was none.
     pub(crate) news_in_a_row: u32,
-    /// A number that no other handle of this process has.
-    pub(crate) number: u64,
-    /// Where its task waits, or did.
-    pub(crate) task_place: AtomicUsize,
+    /// Its task.
+    pub(crate) waiter: Waiter,
+    leaving: Leaving,
     /// Tasks that it is about to wake.
     pub(crate) woken: Woken,
 }
-
-/// The number of the next handle.
-static HANDLES: AtomicU64 = AtomicU64::new(0);
 
 /// A manager that an end point holds. When that is gone, what it leaves behind is seen to at once,
 /// if no call is under way; to be the last field, as the others leave it.
@@ -82,6 +79,7 @@ impl<H: Host> Drop for ManagerRef<H> {
         if H::LETS_OTHERS.is_some() && std::thread::panicking() {
             return;
         }
+        self.0.abandon(&self.0.waiter);
         if self.0.birth.is_here()
             && let Some(mut session) = Session::<H>::try_new(&self.0.held)
         {
@@ -98,12 +96,12 @@ impl<H: Host> Clone for ManagerRef<H> {
 
 impl<H: Host> Clone for Manager<H> {
     fn clone(&self) -> Self {
-        let sending_half = self.sending_half.clone();
         Self::of(
             self.held.clone(),
             self.descriptor.clone(),
             self.birth,
-            sending_half,
+            self.leaving.clone(),
+            self.sending_half.clone(),
         )
     }
 }
@@ -113,6 +111,7 @@ impl<H: Host> Manager<H> {
         held: Held<H>,
         descriptor: Option<Arc<OwnedFd>>,
         birth: Birth,
+        leaving: Leaving,
         sending_half: Option<Arc<SendingHalf<H>>>,
     ) -> Self {
         Self {
@@ -123,8 +122,8 @@ impl<H: Host> Manager<H> {
             activity_seen: AtomicU64::new(0),
             was_at_hand: AtomicBool::new(false),
             news_in_a_row: 0,
-            number: HANDLES.fetch_add(1, Relaxed),
-            task_place: AtomicUsize::new(0),
+            waiter: Waiter::new(),
+            leaving,
             woken: Woken::default(),
         }
     }
@@ -137,13 +136,9 @@ impl<H: Host> Manager<H> {
     fn around(core: Core<H>) -> Self {
         let descriptor = core.interface.shared_descriptor().cloned();
         let birth = core.interface.birth();
-        let sending_half = core.interface.sending_half(core.terminus());
-        Self::of(
-            Shared::new(core),
-            descriptor,
-            birth,
-            sending_half.map(Arc::new),
-        )
+        let leaving = core.interface.leaving.clone();
+        let sending_half = core.interface.sending_half(core.terminus()).map(Arc::new);
+        Self::of(Shared::new(core), descriptor, birth, leaving, sending_half)
     }
 
     /// Fails in a forked child: all that the manager has is the parent's.
@@ -256,6 +251,16 @@ impl<H: Host> Manager<H> {
         let mut session = self.enter()?;
         let terminus = session.terminus();
         session.send_longer(terminus, target, message, wait)
+    }
+
+    /// No task waits there any more.
+    pub(crate) fn abandon(&self, waiter: &Waiter) {
+        if let Some(waiting) = waiter.waits_at() {
+            self.leaving.leave(Remains {
+                waiting: Some(waiting),
+                ..Remains::default()
+            });
+        }
     }
 
     /// For an end point.
@@ -400,6 +405,7 @@ impl<H: Host> Manager<H> {
                 held,
                 self.descriptor,
                 self.birth,
+                self.leaving,
                 self.sending_half,
             )),
         }

@@ -50,7 +50,7 @@ pub use error::{OPERATIONS_MAX, OperationError};
 pub use hamlyn_engine::operation::{Atomic, Change, Width};
 
 use completion::Completing;
-pub(crate) use completion::{Announcement, Ended, Tracked};
+pub(crate) use completion::Tracked;
 
 use crate::message::Target;
 use crate::queue::Queue;
@@ -214,12 +214,6 @@ impl Initiator {
     /// A window on the ticket's place, if it is in an attached region that lasts.
     pub fn window(&self) -> Option<&DirectWindow> {
         self.direct.get().filter(|window| window.lasts())
-    }
-
-    /// What notifications of its completions name
-    /// ([`Interface::announce_completion`](crate::Interface::announce_completion)).
-    pub fn slot(&self) -> SlotName {
-        self.slot
     }
 
     /// Whom it asks.
@@ -451,21 +445,6 @@ impl Operations {
         Ok(())
     }
 
-    /// Its end is to be announced; at once if it has come.
-    pub(crate) fn announce(
-        &mut self,
-        operation: Operation,
-        announcement: Announcement,
-    ) -> Result<(), OperationError> {
-        let pending = self.pending(operation).filter(|it| !it.is_given_up);
-        let is_done = pending.ok_or(OperationError::NotOutstanding)?.is_done();
-        self.completing.announce(operation.index(), announcement);
-        if is_done {
-            self.completing.ended(operation.index(), Ok(()), || 0);
-        }
-        Ok(())
-    }
-
     /// Nobody fetches its result; its end is counted.
     pub(crate) fn count(
         &mut self,
@@ -489,7 +468,7 @@ impl Operations {
         self.is_flooded
     }
 
-    pub(crate) fn next_ready(&mut self) -> Option<Ended> {
+    pub(crate) fn next_ready(&mut self) -> Option<(Tracked, Result<u64, OperationError>)> {
         self.completing.next_ready()
     }
 
@@ -500,10 +479,8 @@ impl Operations {
             operations, free, ..
         } = self;
         self.completing.all_failed(why, |index| {
-            // Nobody fetches the result of what was counted.
             if let Some(pending) = operations.get_mut(index)
                 && pending.is_used
-                && pending.is_given_up
             {
                 pending.is_used = false;
                 free.push(index as u16);
@@ -535,9 +512,6 @@ impl Operations {
         pending.left_bytes -= bytes;
         pending.requests -= u32::from(word.is_last);
         pending.refused = pending.refused.or(word.refused);
-        if pending.is_done() && !pending.is_given_up {
-            self.completing.ended(operation.index(), Ok(()), || 0);
-        }
         self.reap(operation);
         word.is_last
     }
@@ -566,7 +540,6 @@ impl Operations {
         let is_done = pending.is_done();
         pending.is_used = false;
         self.free.push(operation.index() as u16);
-        self.completing.forget(operation.index());
         Some(match reason {
             _ if !is_done => Err(OperationError::Flooded),
             None => Ok(()),
@@ -588,7 +561,6 @@ impl Operations {
         if let Some(pending) = self.pending(operation) {
             pending.is_used = false;
             self.free.push(operation.index() as u16);
-            self.completing.forget(operation.index());
         }
     }
 }

@@ -108,6 +108,11 @@ impl ReceiveBuffer {
         self.metadata.first()
     }
 
+    /// Its entry, for a task that waits for a message.
+    pub(crate) fn metadata(&self) -> MetadataArea {
+        self.metadata.clone()
+    }
+
     /// A ticket for the whole buffer.
     pub(crate) fn ticket(&self) -> Ticket {
         self.slot

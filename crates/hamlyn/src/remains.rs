@@ -14,6 +14,7 @@ use hamlyn_engine::table::Name;
 use crate::arrival::ClassId;
 use crate::drop_list::DropList;
 use crate::message::Target;
+use crate::tasks::WaitsAt;
 
 /// What is still to be done for an end point that is gone.
 #[derive(Debug, Default)]
@@ -38,6 +39,8 @@ pub(crate) struct Remains {
     pub(crate) completions: Option<Name>,
     /// A pool that was shown.
     pub(crate) pool: Option<u64>,
+    /// Where a task waited for it.
+    pub(crate) waiting: Option<WaitsAt>,
     /// What its peer is to be told.
     pub(crate) last_word: Option<LastWord>,
 }

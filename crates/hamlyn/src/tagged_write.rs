@@ -28,6 +28,7 @@ use crate::queue::Queue;
 use crate::remains::{Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
+use crate::tasks::Interest;
 use crate::ticket::{OutsideTicket, Ticket, TicketKind};
 use crate::wait::Wait;
 
@@ -168,8 +169,10 @@ impl<H: Host> Receiver<H> {
     /// ([`Manager::register_waker`]). Does not block, nor allocate.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Tag, ReceiveError>> {
         let tags = &mut self.tags;
+        let interest = Interest::Messages(tags.queue.reader.unread());
+        let look = |session: &mut Session<'_, H>| tags.await_tag(session, Wait::Poll);
         self.manager
-            .poll_look(context, |session| tags.await_tag(session, Wait::Poll))
+            .poll_look_for(&self.manager.waiter, interest, context, look)
     }
 
     /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager

@@ -1,56 +1,189 @@
-//! Tasks that wait for a manager: what an executor runs again when anything has happened (decision
+//! Tasks that wait for a manager: what an executor runs again when something has happened (decision
 //! 0021).
+//!
+//! A task that waits for one thing is woken when that has something. Otherwise it is left where it
+//! waits: who drives the manager asks for all that wait whenever there is news.
 
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::Waker;
 
+use hamlyn_engine::metadata::MetadataArea;
+use hamlyn_engine::notification::Unread;
+use hamlyn_engine::packet::PortName;
+use hamlyn_engine::table::Name;
 use hamlyn_host::HostError;
 
 /// Tasks that wait at a time. If there are more, all are woken and look for themselves.
 const TASKS_MAX: usize = 1 << 16;
 
+/// Something that a task waits for.
+#[derive(Debug)]
+pub(crate) enum Interest {
+    /// Anything that happens.
+    Anything,
+    /// Messages that are announced in a queue.
+    Messages(Unread),
+    /// The message of a one-shot entry, the first of these.
+    Message(MetadataArea),
+    Port(PortName),
+    /// A completion queue.
+    Completions(Name),
+}
+
+impl Interest {
+    fn is_selective(&self) -> bool {
+        !matches!(self, Self::Anything)
+    }
+}
+
+/// Whoever waits, one task at a time: a handle of the manager, an end point, a future.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    /// A number that nobody else of this process has.
+    number: u64,
+    /// Where its task waits, or did.
+    place: AtomicUsize,
+}
+
+/// The number of the next.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+
+/// The place of those for which no task has waited.
+const NOWHERE: usize = usize::MAX;
+
+impl Waiter {
+    pub(crate) fn new() -> Self {
+        Self {
+            number: NUMBERS.fetch_add(1, Relaxed),
+            place: AtomicUsize::new(NOWHERE),
+        }
+    }
+
+    /// Where a task of it waits, if one does.
+    pub(crate) fn waits_at(&self) -> Option<WaitsAt> {
+        let place = self.place.load(Relaxed);
+        (place != NOWHERE).then_some(WaitsAt {
+            number: self.number,
+            place,
+        })
+    }
+}
+
+/// See [`Waiter::waits_at`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitsAt {
+    number: u64,
+    place: usize,
+}
+
 /// A task that waits.
 struct Task {
-    /// The handle of the manager, or the end point, that it waits with.
-    handle: u64,
+    /// The number of its waiter.
+    number: u64,
+    interest: Interest,
     waker: Waker,
 }
 
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Tasks {
-    waiting: Vec<Task>,
+    /// A task stays where it is until it is woken.
+    places: Vec<Option<Task>>,
+    /// Those that are empty.
+    free: Vec<usize>,
+    /// Tasks that wait for one thing.
+    selective: usize,
     /// Why nothing will happen any more.
     failure: Option<HostError>,
 }
 
 /// Tasks to be woken, without the manager in hand: they may want it.
 #[derive(Default)]
-pub(crate) struct Woken(Vec<Task>);
+pub(crate) struct Woken(Vec<Waker>);
+
+/// What became of a task that is to wait.
+pub(crate) enum Registered {
+    /// It waits. The waker of the task before it is dropped without the manager in hand, as a task
+    /// may be dropped with it.
+    Waits(Option<Waker>),
+    /// There are too many.
+    Full,
+}
 
 impl Tasks {
-    /// A task waits with that handle, instead of the one before. `place` is what this returned last
-    /// for the handle, and where to look first. Nothing if there are too many.
+    /// A task waits for that waiter, instead of the one before.
     pub(crate) fn register(
         &mut self,
-        handle: u64,
-        place: usize,
+        waiter: &Waiter,
+        interest: Interest,
         waker: &Waker,
-    ) -> Result<Option<usize>, HostError> {
+    ) -> Result<Registered, HostError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
-        if let Some(task) = self.waiting.get_mut(place)
-            && task.handle == handle
+        if let Some(at) = waiter.waits_at()
+            && let Some(task) = self.task_at(at)
         {
-            task.waker.clone_from(waker);
-            return Ok(Some(place));
+            let former = (!task.waker.will_wake(waker))
+                .then(|| std::mem::replace(&mut task.waker, waker.clone()));
+            self.set_interest(at, interest);
+            return Ok(Registered::Waits(former));
         }
-        if self.waiting.len() >= TASKS_MAX {
-            return Ok(None);
+        if self.waiting() >= TASKS_MAX {
+            return Ok(Registered::Full);
         }
-        let waker = waker.clone();
-        self.waiting.push(Task { handle, waker });
-        Ok(Some(self.waiting.len() - 1))
+        self.selective += usize::from(interest.is_selective());
+        let task = Some(Task {
+            number: waiter.number,
+            interest,
+            waker: waker.clone(),
+        });
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.places[place] = task;
+                place
+            }
+            None => {
+                self.places.push(task);
+                self.places.len() - 1
+            }
+        };
+        waiter.place.store(place, Relaxed);
+        Ok(Registered::Waits(None))
+    }
+
+    fn task_at(&mut self, at: WaitsAt) -> Option<&mut Task> {
+        let task = self.places.get_mut(at.place)?.as_mut();
+        task.filter(|task| task.number == at.number)
+    }
+
+    fn set_interest(&mut self, at: WaitsAt, interest: Interest) {
+        if let Some(task) = self.task_at(at) {
+            let is_selective = interest.is_selective();
+            let before = std::mem::replace(&mut task.interest, interest);
+            self.selective += usize::from(is_selective);
+            self.selective -= usize::from(before.is_selective());
+        }
+    }
+
+    /// Its waiter is gone: what is left of the task goes with the next news.
+    pub(crate) fn abandon(&mut self, at: WaitsAt) {
+        self.set_interest(at, Interest::Anything);
+    }
+
+    /// Its waiter has what it waited for. The waker is dropped without the manager in hand.
+    pub(crate) fn take_of(&mut self, waiter: &Waiter) -> Option<Waker> {
+        let at = waiter.waits_at()?;
+        waiter.place.store(NOWHERE, Relaxed);
+        self.task_at(at)?;
+        self.take_at(at.place)
+    }
+
+    fn take_at(&mut self, place: usize) -> Option<Waker> {
+        let task = self.places.get_mut(place)?.take()?;
+        self.free.push(place);
+        self.selective -= usize::from(task.interest.is_selective());
+        Some(task.waker)
     }
 
     /// Nothing will happen any more, and every task that waits is to hear of it.
@@ -58,81 +191,63 @@ impl Tasks {
         self.failure.get_or_insert_with(|| failure.clone());
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    fn waiting(&self) -> usize {
+        self.places.len() - self.free.len()
     }
 
-    /// Takes all that wait. What `woken` has room for is kept.
-    pub(crate) fn take(&mut self, woken: &mut Woken) {
-        std::mem::swap(&mut self.waiting, &mut woken.0);
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting() == 0
+    }
+
+    /// Whether it matters what there is news of. The only task that waits is woken for anything,
+    /// so that it may take what is at hand the shortest way.
+    #[inline]
+    pub(crate) fn is_selective(&self) -> bool {
+        self.selective > 0 && self.waiting() > 1
+    }
+
+    /// Whether a task waits for that.
+    pub(crate) fn is_any(&self, is_it: impl Fn(&Interest) -> bool) -> bool {
+        let mut tasks = self.places.iter().flatten();
+        tasks.any(|task| is_it(&task.interest))
+    }
+
+    /// Takes all that wait.
+    pub(crate) fn take_all(&mut self, woken: &mut Woken) {
+        let tasks = self.places.drain(..).flatten();
+        woken.0.extend(tasks.map(|task| task.waker));
+        self.free.clear();
+        self.selective = 0;
+    }
+
+    /// Takes those that wait for what is ready.
+    pub(crate) fn take_ready(
+        &mut self,
+        woken: &mut Woken,
+        mut is_ready: impl FnMut(&Interest) -> bool,
+    ) {
+        for place in 0..self.places.len() {
+            if let Some(task) = &self.places[place]
+                && is_ready(&task.interest)
+            {
+                woken.0.extend(self.take_at(place));
+            }
+        }
+        if self.is_empty() {
+            self.places.clear();
+            self.free.clear();
+        }
     }
 }
 
 impl Woken {
     pub(crate) fn wake(&mut self) {
-        for task in self.0.drain(..) {
-            task.waker.wake();
+        for waker in self.0.drain(..) {
+            waker.wake();
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU32, Ordering};
-    use std::task::Wake;
-
-    use super::*;
-
-    #[derive(Default)]
-    struct Count(AtomicU32);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    #[test]
-    fn a_handle_has_one_task_and_each_is_woken_once() {
-        let (mut tasks, mut woken) = (Tasks::default(), Woken::default());
-        let counts = [const { AtomicU32::new(0) }; 3].map(Count).map(Arc::new);
-        let wakers = counts.clone().map(Waker::from);
-        let first = tasks.register(1, 0, &wakers[0]).unwrap().unwrap();
-        let second = tasks.register(2, 0, &wakers[1]).unwrap().unwrap();
-        // Another task goes on with what the first one waited for.
-        assert_eq!(tasks.register(1, first, &wakers[2]), Ok(Some(first)));
-        let wake_all = |tasks: &mut Tasks, woken: &mut Woken| {
-            tasks.take(woken);
-            woken.wake();
-            counts.clone().map(|count| count.0.load(Ordering::Relaxed))
-        };
-        assert_eq!(wake_all(&mut tasks, &mut woken), [0, 1, 1]);
-        assert_eq!(wake_all(&mut tasks, &mut woken), [0, 1, 1]);
-        // Where a handle was before, another one may be by now.
-        assert_eq!(tasks.register(2, second, &wakers[1]), Ok(Some(0)));
-        assert_eq!(tasks.register(1, first, &wakers[0]), Ok(Some(1)));
-        assert_eq!(wake_all(&mut tasks, &mut woken), [1, 2, 1]);
-    }
-
-    #[test]
-    fn there_is_a_limit_and_a_failure_is_told() {
-        let (mut tasks, mut woken) = (Tasks::default(), Woken::default());
-        for handle in 0..TASKS_MAX as u64 {
-            let place = tasks.register(handle, 0, Waker::noop()).unwrap();
-            assert!(place.is_some());
-        }
-        assert_eq!(tasks.register(u64::MAX, 0, Waker::noop()), Ok(None));
-        tasks.take(&mut woken);
-        woken.wake();
-        assert!(
-            tasks
-                .register(u64::MAX, 0, Waker::noop())
-                .unwrap()
-                .is_some()
-        );
-        tasks.fail(&HostError::Forked);
-        let refused = tasks.register(1, 0, Waker::noop());
-        assert_eq!(refused, Err(HostError::Forked));
-    }
-}
+mod tests;

@@ -296,6 +296,37 @@ fn a_second_sender_of_a_lane_is_refused() {
 }
 
 /// A sender that does not keep to the ticket hides no message that waits behind its own.
+/// The program does nothing with its manager but poll.
+#[test]
+fn a_poll_ends_a_lane_that_was_dropped() {
+    let namespace = namespace();
+    let (here, there) = (open(&namespace), open(&namespace));
+    let options = LaneOptions {
+        buffers: 2,
+        buffer_bytes: 64,
+    };
+    let mut session = here.session();
+    let mut theirs = there.session();
+    let mut lane = Lane::open(&mut session, options).unwrap();
+    let seed = lane.seed();
+    let mut sender = LaneSender::connect(&mut theirs, &seed, LONG).unwrap();
+    assert_eq!(sender.try_send(&mut theirs, 0, b"one"), Ok(Some(0)));
+    assert!(lane.recv(&mut session, LONG).unwrap().is_some());
+    drop(sender);
+    let mut polls = 0;
+    while !matches!(
+        lane.recv(&mut session, Wait::Poll),
+        Err(ReceiveError::Closed)
+    ) {
+        theirs.poll();
+        polls += 1;
+        assert!(
+            polls < 100_000,
+            "its receiver learns that nothing more comes"
+        );
+    }
+}
+
 #[test]
 fn messages_that_are_too_long_for_a_shared_lane_hide_no_other() {
     let namespace = namespace();

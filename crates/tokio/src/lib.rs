@@ -3,7 +3,8 @@
 //! One task drives a manager; [`spawn_local`] or [`spawn`] starts it. It polls for as long as a
 //! call that blocks would, with a turn for every other task between two looks, and then sleeps at
 //! the manager's descriptor. Other tasks wait with `recv_async`, `send_async` and their like, which
-//! end points have, or with [`until`]; as many tasks as there are end points.
+//! end points have, with [`Manager::ready`] for one queue, port or completion queue, or with
+//! [`until`] for anything; as many tasks as there are end points.
 //!
 //! ```
 //! use hamlyn::Wait;

@@ -1,13 +1,16 @@
 //! Tasks that wait for managers: many on one, cancelled, out of time, and with peers that die.
 
 use std::process::id;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
 use hamlyn::stream::{self, StreamOptions};
-use hamlyn::{Manager, ManagerOptions, ReceiveError, SendError, Strategy, Wait, tagged_write};
+use hamlyn::{
+    Manager, ManagerOptions, NewPort, ReceiveError, SendError, Source, Strategy, Wait, tagged_write,
+};
 use hamlyn_tokio::{spawn, spawn_local, until};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinSet, LocalSet};
@@ -52,11 +55,16 @@ fn threads() -> Runtime {
     builder.worker_threads(2).enable_all().build().unwrap()
 }
 
+/// Waits in turn for the receiver, and for anything.
 async fn tag<H: hamlyn::Host>(
     manager: &Manager<H>,
     tags: &mut tagged_write::Receiver<H>,
+    round: u64,
 ) -> Result<u64, ReceiveError> {
-    until(manager, || tags.get_tag(Wait::Poll)).await
+    match round % 3 {
+        0 => until(manager, || tags.get_tag(Wait::Poll)).await,
+        _ => Ok(tags.recv_async().await?.tag),
+    }
 }
 
 /// Both ends of a conversation in one thread: each task waits for the other one's tag.
@@ -87,7 +95,7 @@ fn many_tasks_of_one_thread_share_a_manager() {
                             if end == 0 {
                                 sender.send(0, &[], round, Wait::Poll).unwrap();
                             }
-                            assert_eq!(tag(&manager, &mut receiver).await, Ok(round));
+                            assert_eq!(tag(&manager, &mut receiver, round).await, Ok(round));
                             if end == 1 {
                                 sender.send(0, &[], round, Wait::Poll).unwrap();
                             }
@@ -121,12 +129,12 @@ fn tasks_of_several_threads_share_a_manager() {
                 tasks.spawn(async move {
                     for round in 0..ROUNDS {
                         ask.send(0, &[], round, Wait::Poll).unwrap();
-                        assert_eq!(tag(&here, &mut mine).await, Ok(round));
+                        assert_eq!(tag(&here, &mut mine, round).await, Ok(round));
                     }
                 });
                 tasks.spawn(async move {
                     for round in 0..ROUNDS {
-                        assert_eq!(tag(&there, &mut theirs).await, Ok(round));
+                        assert_eq!(tag(&there, &mut theirs, round).await, Ok(round));
                         answer.send(0, &[], round, Wait::Poll).unwrap();
                     }
                 });
@@ -134,6 +142,87 @@ fn tasks_of_several_threads_share_a_manager() {
             while let Some(ended) = tasks.join_next().await {
                 ended.unwrap();
             }
+        };
+        let limited = async { timeout(TIMEOUT, program).await };
+        let ended = threads().block_on(limited);
+        assert!(
+            ended.is_ok(),
+            "{options:?} {:?}: it did not end",
+            host.spin_ns
+        );
+    }
+}
+
+/// Each task takes a message from a port of its own, answers, and waits until its answer is in its
+/// place.
+#[test]
+fn tasks_wait_for_ports_and_completions_of_their_own() {
+    const TASKS: u64 = 12;
+    const ROUNDS: u64 = 60;
+    for (host, options) in worlds() {
+        let here = hamlyn::open_shared(host.clone(), options).unwrap();
+        let there = hamlyn::open_shared(host.clone(), options).unwrap();
+        let mut answers = there.session().open_port(NewPort::new()).unwrap();
+        let to = answers.ticket();
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&has_ended);
+        let program = async {
+            let _driven = spawn(&here).unwrap();
+            let mut tasks = JoinSet::new();
+            let mut tickets = Vec::new();
+            for number in 0..TASKS {
+                let (here, to) = (here.clone(), here.session().target(&to, LONG).unwrap());
+                let mut port = here.session().open_port(NewPort::new()).unwrap();
+                let ends = here.session().open_completions(1).unwrap();
+                tickets.push(port.ticket());
+                tasks.spawn(async move {
+                    for round in 0..ROUNDS {
+                        here.ready(Source::Port(&port)).await.unwrap();
+                        {
+                            let mut session = here.session();
+                            let message = session.next_message(&mut port).unwrap().unwrap();
+                            assert_eq!(message.word(0), round);
+                            message.dispose();
+                            let answer = number.to_le_bytes();
+                            session.send_message(&to, 0, &answer, LONG).unwrap();
+                            session.track_fence(&ends, to.link(), round).unwrap();
+                        }
+                        here.ready(Source::Completions(&ends)).await.unwrap();
+                        let ended = here.session().next_completion(&ends).unwrap();
+                        assert_eq!((ended.context, ended.result), (round, Ok(0)));
+                    }
+                });
+            }
+            let asking = std::thread::spawn(move || {
+                let targets: Vec<_> = tickets
+                    .iter()
+                    .map(|ticket| there.session().target(ticket, LONG).unwrap())
+                    .collect();
+                for round in 0..ROUNDS {
+                    for to in &targets {
+                        let mut session = there.session();
+                        session
+                            .send_message(to, 0, &round.to_le_bytes(), LONG)
+                            .unwrap();
+                    }
+                    for _ in 0..TASKS {
+                        let mut session = there.session();
+                        let handled = session
+                            .await_messages(&mut answers, 1, LONG, |_, _| {})
+                            .unwrap();
+                        assert_eq!(handled, 1);
+                    }
+                }
+                // The last fences are answered meanwhile.
+                while !is_over.load(Ordering::Relaxed) {
+                    there.wait(Wait::millis(1)).unwrap();
+                }
+            });
+            while let Some(ended) = tasks.join_next().await {
+                ended.unwrap();
+            }
+            has_ended.store(true, Ordering::Relaxed);
+            asking.join().unwrap();
         };
         let limited = async { timeout(TIMEOUT, program).await };
         let ended = threads().block_on(limited);
@@ -155,7 +244,7 @@ fn a_wait_that_is_cancelled_loses_nothing() {
         let mut tags = tagged_write::Receiver::new(&here, 64, 1_024).unwrap();
         let ticket = tags.ticket();
         assert!(
-            timeout(Duration::ZERO, tag(&here, &mut tags))
+            timeout(Duration::ZERO, tag(&here, &mut tags, 1))
                 .await
                 .is_err()
         );
@@ -173,9 +262,9 @@ fn a_wait_that_is_cancelled_loses_nothing() {
         let (mut next, mut tries) = (0, 0);
         while next < 500 {
             // Now and then for no time, and for about as long as it takes.
-            let span = Duration::from_micros(tries % 5 * 100);
             tries += 1;
-            if let Ok(tag) = timeout(span, tag(&here, &mut tags)).await {
+            let span = Duration::from_micros(tries % 5 * 100);
+            if let Ok(tag) = timeout(span, tag(&here, &mut tags, tries)).await {
                 assert_eq!(tag, Ok(next));
                 next += 1;
             }
@@ -195,10 +284,10 @@ fn a_timeout_ends_a_wait_and_costs_nobody_else_theirs() {
         let mut tags = tagged_write::Receiver::new(&here, 64, 16).unwrap();
         let sender = tagged_write::Sender::grow(&there, &tags.ticket(), LONG).unwrap();
         let handle = here.clone();
-        let waiting = tokio::task::spawn_local(async move { tag(&handle, &mut tags).await });
+        let waiting = tokio::task::spawn_local(async move { tag(&handle, &mut tags, 1).await });
         let begun = tokio::time::Instant::now();
         let span = Duration::from_millis(20);
-        assert!(timeout(span, tag(&here, &mut silent)).await.is_err());
+        assert!(timeout(span, tag(&here, &mut silent, 1)).await.is_err());
         assert!(begun.elapsed() >= span);
         sender.send(0, &[], 3, Wait::Poll).unwrap();
         assert_eq!(waiting.await.unwrap(), Ok(3));
@@ -238,11 +327,11 @@ fn a_peer_that_dies_ends_the_waits_that_are_bound_to_it() {
             .await
         };
         assert_eq!(take().await, Ok(b"last words".to_vec()));
-        assert_eq!(tag(&here, &mut tags).await, Ok(9));
+        assert_eq!(tag(&here, &mut tags, 1).await, Ok(9));
         let ended = take().await;
         assert!(matches!(ended, Err(ReceiveError::PeerLost(_))), "{ended:?}");
         assert!(
-            timeout(Duration::from_millis(20), tag(&here, &mut tags))
+            timeout(Duration::from_millis(20), tag(&here, &mut tags, 1))
                 .await
                 .is_err()
         );

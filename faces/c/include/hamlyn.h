@@ -1432,7 +1432,7 @@ typedef struct {
 } hamlyn_pool_info;
 
 /**
- * A message has arrived whole, or a one-sided operation has ended (hamlyn_announce_completion).
+ * A message has arrived whole.
  */
 typedef struct {
     /**
@@ -1711,7 +1711,7 @@ typedef struct {
     /**
      * Which area.
      */
-    uint8_t tag;
+    uint16_t tag;
 } hamlyn_piece;
 
 /**
@@ -1834,22 +1834,6 @@ hamlyn_status hamlyn_change_area(hamlyn_area *area,
  */
 hamlyn_status hamlyn_close_area(hamlyn_area *area,
                                 hamlyn_error *error);
-
-/**
- * Has the end of an operation announced in a queue of this manager: a notification with the number that hamlyn_initiator_slot tells, and
- * `word`. Then hamlyn_finish does not wait. For programs of version 0.1: a queue that is too short loses such notifications. A completion queue
- * (hamlyn_track_operation) loses none, and tells the result.
- */
-hamlyn_status hamlyn_announce_completion(hamlyn_initiator *initiator,
-                                         uint32_t operation,
-                                         hamlyn_queue *queue,
-                                         uint64_t word,
-                                         hamlyn_error *error);
-
-/**
- * The number in notifications of an initiator's completions.
- */
-hamlyn_status hamlyn_initiator_slot(hamlyn_initiator *initiator, uint32_t *number, hamlyn_error *error);
 
 /**
  * Makes a counter that stands at 0. Allocates.
@@ -3924,7 +3908,8 @@ hamlyn_status hamlyn_send_many(hamlyn_target *target,
                                hamlyn_error *error);
 
 /**
- * Sends a message gathered from up to 8 pieces of send-buffer areas, packet by packet, as the link has room. Never blocks. The pieces must
+ * Sends a message gathered from up to 1,024 pieces of send-buffer areas, packet by packet, as the link has room. Never blocks; allocates for
+ * more than 8 pieces. If it is HAMLYN_WOULD_BLOCK, packets have been moved. The pieces must
  * stay as they are until hamlyn_get_completion says that the message is sent. The data of `message` are not used.
  */
 hamlyn_status hamlyn_send_gather(hamlyn_target *target,
@@ -3980,23 +3965,25 @@ hamlyn_status hamlyn_divide_share(uint64_t share,
                                   hamlyn_error *error);
 
 /**
- * Opens a terminus. `queue_entries` messages may wait for each destination, 1 to 4,095; 0: 63. `priority`: so many packets are sent per
- * turn relative to other termini that send to the same destination, 1 to 255; 0: 1. Allocates.
+ * Opens a terminus. `queue_entries` messages may wait for each destination, 1 to 4,095; 0: 63. `send_areas` may be bound at a time, up to
+ * 1,024; 0: 8. `priority`: so many packets are sent per turn relative to other termini that send to the same destination, 1 to 255; 0: 1.
+ * Allocates.
  */
 hamlyn_status hamlyn_open_terminus(hamlyn_manager *manager,
                                    uint32_t queue_entries,
+                                   uint32_t send_areas,
                                    uint8_t priority,
                                    hamlyn_terminus **terminus,
                                    hamlyn_error *error);
 
 /**
- * Makes a part of an area a send-buffer area of a terminus, up to 8 of them: `tag` is told its name for hamlyn_send_gather.
+ * Makes a part of an area a send-buffer area of a terminus, as many as it was opened with: `tag` is told its name for hamlyn_send_gather.
  */
 hamlyn_status hamlyn_bind_area(hamlyn_terminus *terminus,
                                hamlyn_area *area,
                                uint64_t offset,
                                uint64_t length_bytes,
-                               uint8_t *tag,
+                               uint16_t *tag,
                                hamlyn_error *error);
 
 /**
@@ -4012,7 +3999,7 @@ hamlyn_status hamlyn_gather_metadata(hamlyn_terminus *terminus,
 /**
  * Undoes hamlyn_bind_area.
  */
-hamlyn_status hamlyn_unbind_area(hamlyn_terminus *terminus, uint8_t tag, hamlyn_error *error);
+hamlyn_status hamlyn_unbind_area(hamlyn_terminus *terminus, uint16_t tag, hamlyn_error *error);
 
 /**
  * Closes a terminus; messages that wait are dropped, and its targets are of no use any more. Null is allowed.

@@ -54,7 +54,7 @@ static void open_fast_mode(void) {
     options.queue = queue;
     OK(hamlyn_open_slot(there, area, &options, &slot, &error));
     OK(hamlyn_fast_ticket(slot, 0, AREA_BYTES, &ticket, &error));
-    OK(hamlyn_open_terminus(here, 0, 0, &terminus, &error));
+    OK(hamlyn_open_terminus(here, 0, 0, 0, &terminus, &error));
     OK(hamlyn_open_target(terminus, &ticket, 5 * SECONDS, &target, &error));
 }
 

@@ -1,56 +1,13 @@
-//! The ends of one-sided operations, told without asking for each: counters, and notifications in a queue (decision 37).
+//! The ends of one-sided operations, counted (decision 37).
 
 use hamlyn::one_sided::{CompletionCounter, Operation};
 
 use crate::boundary::{call, room, wait_of};
 use crate::handle::{self, kind};
 use crate::lower::{on, with_interface};
-use crate::manager::{ManagerHandle, each};
+use crate::manager::ManagerHandle;
 use crate::one_sided::InitiatorHandle;
-use crate::queue::QueueHandle;
 use crate::status::{Error, Status};
-
-/// Has the end of an operation announced in a queue of this manager: a notification with the number that hamlyn_initiator_slot tells, and
-/// `word`. Then hamlyn_finish does not wait. For programs of version 0.1: a queue that is too short loses such notifications. A completion queue
-/// (hamlyn_track_operation) loses none, and tells the result.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hamlyn_announce_completion(
-    initiator: *mut InitiatorHandle,
-    operation: u32,
-    queue: *mut QueueHandle,
-    word: u64,
-    error: *mut Error,
-) -> Status {
-    call(error, || {
-        handle::with(initiator, |of| {
-            let identity = of.identity();
-            handle::with(queue, |queue| {
-                queue.check(identity, "queue")?;
-                let queue = each!(queue, queue => &queue.object);
-                let operation = Operation::from_bits(operation);
-                Ok(on!(of, (interface, initiator) => {
-                    interface.announce_completion(initiator, operation, queue, word)
-                })?)
-            })
-        })
-    })
-}
-
-/// The number in notifications of an initiator's completions.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hamlyn_initiator_slot(
-    initiator: *mut InitiatorHandle,
-    number: *mut u32,
-    error: *mut Error,
-) -> Status {
-    call(error, || {
-        let place = room("the place for the number", number)?;
-        handle::with(initiator, |of| {
-            place.put(each!(of, of => of.object.slot().to_bits()));
-            Ok(())
-        })
-    })
-}
 
 /// Counts completions of operations. Any thread may use it, one at a time.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ pub struct QueueHandle {
 
 kind!(QueueHandle, Lower<Queue>, 17, "notification queue");
 
-/// A message has arrived whole, or a one-sided operation has ended (hamlyn_announce_completion).
+/// A message has arrived whole.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Notification {

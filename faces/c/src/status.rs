@@ -146,7 +146,7 @@ pub(crate) fn of_slot(error: &SlotError) -> Status {
 
 pub(crate) fn of_terminus(error: &TerminusError) -> Status {
     match error {
-        TerminusError::TooMany | TerminusError::TooManyAreas => Status::Limit,
+        TerminusError::TooMany | TerminusError::TooManyAreas { .. } => Status::Limit,
         _ => Status::Invalid,
     }
 }

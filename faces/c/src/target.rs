@@ -6,6 +6,7 @@
 use std::ffi::c_void;
 
 use hamlyn::engine::counting::{Counting, Share, packets_needed};
+use hamlyn::engine::limits::{GATHER_PIECES_HELD, GATHER_PIECES_MAX};
 use hamlyn::engine::terminus::{
     Completion as Outcome, GatherPiece, PostError, SendHandle, SendTag, TerminusId,
 };
@@ -308,7 +309,7 @@ pub struct Piece {
     /// How many bytes it has.
     pub length_bytes: u64,
     /// Which area.
-    pub tag: u8,
+    pub tag: u16,
 }
 
 impl Piece {
@@ -327,7 +328,8 @@ impl Piece {
     }
 }
 
-/// Sends a message gathered from up to 8 pieces of send-buffer areas, packet by packet, as the link has room. Never blocks. The pieces must
+/// Sends a message gathered from up to 1,024 pieces of send-buffer areas, packet by packet, as the link has room. Never blocks; allocates for
+/// more than 8 pieces. If it is HAMLYN_WOULD_BLOCK, packets have been moved. The pieces must
 /// stay as they are until hamlyn_get_completion says that the message is sent. The data of `message` are not used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_send_gather(
@@ -340,7 +342,7 @@ pub unsafe extern "C" fn hamlyn_send_gather(
 ) -> Status {
     call(error, || {
         let (given, data, metadata) = OutgoingMessage::read(message)?;
-        if count > PIECES_MAX {
+        if count > GATHER_PIECES_MAX {
             return Err(PostError::TooManyPieces { pieces: count }.into());
         }
         if count > 0 && (pieces.is_null() || !pieces.is_aligned()) {
@@ -351,23 +353,28 @@ pub unsafe extern "C" fn hamlyn_send_gather(
             offset: 0,
             length_bytes: 0,
         };
-        let mut gathered = [no_piece; PIECES_MAX];
-        for (index, gathered) in gathered.iter_mut().enumerate().take(count) {
+        let mut held = [no_piece; GATHER_PIECES_HELD];
+        let mut many = Vec::new();
+        let gathered = match held.get_mut(..count) {
+            Some(held) => held,
+            None => {
+                many.resize(count, no_piece);
+                &mut many[..]
+            }
+        };
+        for (index, gathered) in gathered.iter_mut().enumerate() {
             *gathered = Piece::read(pieces.wrapping_add(index))?;
         }
         handle::with(target, |of| {
             let sent = on!(of, (interface, at) => {
                 let share = given.share(at.target.ticket().counting)?;
                 let message = given.message(data, metadata, share);
-                interface.send_gather(at.terminus, &at.target, &message, &gathered[..count])?
+                interface.send_gather(at.terminus, &at.target, &message, gathered)?
             });
             tell(sequence, sent)
         })
     })
 }
-
-/// Pieces of a gathered message.
-const PIECES_MAX: usize = 8;
 
 /// What became of a message that was sent.
 #[repr(C)]

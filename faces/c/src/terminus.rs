@@ -29,12 +29,14 @@ impl From<TerminusError> for Failure {
     }
 }
 
-/// Opens a terminus. `queue_entries` messages may wait for each destination, 1 to 4,095; 0: 63. `priority`: so many packets are sent per
-/// turn relative to other termini that send to the same destination, 1 to 255; 0: 1. Allocates.
+/// Opens a terminus. `queue_entries` messages may wait for each destination, 1 to 4,095; 0: 63. `send_areas` may be bound at a time, up to
+/// 1,024; 0: 8. `priority`: so many packets are sent per turn relative to other termini that send to the same destination, 1 to 255; 0: 1.
+/// Allocates.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_open_terminus(
     manager: *mut ManagerHandle,
     queue_entries: u32,
+    send_areas: u32,
     priority: u8,
     terminus: *mut *mut TerminusHandle,
     error: *mut Error,
@@ -45,6 +47,9 @@ pub unsafe extern "C" fn hamlyn_open_terminus(
         if queue_entries != 0 {
             options.queue_entries = queue_entries as usize;
         }
+        if send_areas != 0 {
+            options.send_areas = send_areas as usize;
+        }
         if priority != 0 {
             options.priority = priority;
         }
@@ -52,14 +57,14 @@ pub unsafe extern "C" fn hamlyn_open_terminus(
     })
 }
 
-/// Makes a part of an area a send-buffer area of a terminus, up to 8 of them: `tag` is told its name for hamlyn_send_gather.
+/// Makes a part of an area a send-buffer area of a terminus, as many as it was opened with: `tag` is told its name for hamlyn_send_gather.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_bind_area(
     terminus: *mut TerminusHandle,
     area: *mut AreaHandle,
     offset: u64,
     length_bytes: u64,
-    tag: *mut u8,
+    tag: *mut u16,
     error: *mut Error,
 ) -> Status {
     call(error, || {
@@ -114,7 +119,7 @@ pub unsafe extern "C" fn hamlyn_gather_metadata(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_unbind_area(
     terminus: *mut TerminusHandle,
-    tag: u8,
+    tag: u16,
     error: *mut Error,
 ) -> Status {
     call(error, || {

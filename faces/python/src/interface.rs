@@ -305,15 +305,17 @@ impl Interface {
         Ok(state.map(ConnectionState))
     }
 
-    /// Opens a terminus: a work queue of its own for messages, `queue_entries` for each destination, 1 to 4,095, 63 otherwise. `priority`: so
-    /// many packets are sent per turn, relative to other termini that send to the same destination, 1 to 255.
-    #[pyo3(signature = (*, queue_entries=None, priority=1))]
+    /// Opens a terminus: a work queue of its own for messages, `queue_entries` for each destination, 1 to 4,095, 63 otherwise. It gathers
+    /// messages from up to `send_areas` areas, at most 1,024. `priority`: so many packets are sent per turn, relative to other termini that
+    /// send to the same destination, 1 to 255.
+    #[pyo3(signature = (*, queue_entries=None, send_areas=8, priority=1))]
     fn open_terminus(
         &self,
         #[pyo3(from_py_with = number::queue_entries)] queue_entries: Option<usize>,
+        #[pyo3(from_py_with = number::send_areas)] send_areas: usize,
         #[pyo3(from_py_with = number::priority)] priority: u8,
     ) -> PyResult<Terminus> {
-        terminus::open(&self.manager, queue_entries, priority)
+        terminus::open(&self.manager, queue_entries, send_areas, priority)
     }
 
     /// Closes a terminus: messages that wait there are dropped.
@@ -321,8 +323,7 @@ impl Interface {
         terminus::close(&self.manager, terminus)
     }
 
-    /// Makes an area, or a part of it, one from which a terminus gathers messages, of up to 8 at a time: the tag by which `send_gather` names
-    /// it.
+    /// Makes an area, or a part of it, one from which a terminus gathers messages: the tag by which `send_gather` names it.
     #[pyo3(signature = (terminus, area, offset=0, length=None))]
     fn bind_area(
         &self,
@@ -330,7 +331,7 @@ impl Interface {
         area: &Area,
         #[pyo3(from_py_with = number::offset)] offset: u64,
         #[pyo3(from_py_with = number::length)] length: Option<u64>,
-    ) -> PyResult<u8> {
+    ) -> PyResult<u16> {
         terminus::bind_area(&self.manager, terminus, area, offset, length)
     }
 
@@ -340,7 +341,7 @@ impl Interface {
         &self,
         py: Python<'py>,
         terminus: &Terminus,
-        #[pyo3(from_py_with = number::piece)] piece: (u8, u64, u64),
+        #[pyo3(from_py_with = number::piece)] piece: (u16, u64, u64),
     ) -> PyResult<Bound<'py, PyBytes>> {
         terminus::gather_metadata(py, &self.manager, terminus, piece)
     }
@@ -349,7 +350,7 @@ impl Interface {
     fn unbind_area(
         &self,
         terminus: &Terminus,
-        #[pyo3(from_py_with = number::tag)] tag: u8,
+        #[pyo3(from_py_with = number::tag)] tag: u16,
     ) -> PyResult<()> {
         terminus::unbind_area(&self.manager, terminus, tag)
     }
@@ -468,7 +469,7 @@ impl Interface {
         self.way(target, terminus).send_many(py, messages, timeout)
     }
 
-    /// Sends a message that is gathered from up to 8 pieces of areas that were bound to the terminus: tag, offset and length of each. Does not
+    /// Sends a message that is gathered from up to 1,024 pieces of areas that were bound to the terminus: tag, offset and length of each. Does not
     /// block: TimedOut if the work queue is full. The pieces must stay as they are until `completion` is not "pending" any more.
     #[pyo3(signature = (terminus, target, pieces, offset=0, *, word=0, metadata=None, silent=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
@@ -476,7 +477,7 @@ impl Interface {
         &self,
         terminus: &Terminus,
         target: &Target,
-        #[pyo3(from_py_with = number::pieces)] pieces: Vec<(u8, u64, u64)>,
+        #[pyo3(from_py_with = number::pieces)] pieces: Vec<(u16, u64, u64)>,
         #[pyo3(from_py_with = number::offset)] offset: u64,
         #[pyo3(from_py_with = number::word)] word: u64,
         metadata: Option<&[u8]>,

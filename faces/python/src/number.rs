@@ -27,7 +27,7 @@ macro_rules! arguments {
 }
 
 arguments! {
-    address, area_bytes, arena_bytes, bits, buffer, buffer_bytes, buffers, cells, chunk_bytes, chunks, clients, context, count, counting, depth, ended, entries, group, groups, handshake_timeout, index, key, landing_bytes, length, lengths, limit_bytes, links_max, message_bytes, most, name_service_port, number, offset, offsets, operand, outstanding, paths, peer_bytes, piece, piece_bytes, pieces, places, priority, queue_bytes, queue_entries, readers, reply_bytes, request_bytes, spin_ns, stride_bytes, tag, tags, users, value, word
+    address, area_bytes, arena_bytes, bits, buffer, buffer_bytes, buffers, cells, chunk_bytes, chunks, clients, context, count, counting, depth, ended, entries, group, groups, handshake_timeout, index, key, landing_bytes, length, lengths, limit_bytes, links_max, message_bytes, most, name_service_port, number, offset, offsets, operand, outstanding, paths, peer_bytes, piece, piece_bytes, pieces, places, priority, queue_bytes, queue_entries, readers, reply_bytes, request_bytes, send_areas, spin_ns, stride_bytes, tag, tags, users, value, word,
 }
 
 macro_rules! unsigned {
@@ -84,7 +84,7 @@ impl<T: Number> Number for Vec<T> {
 }
 
 /// A piece of an area: tag, offset and length.
-impl Number for (u8, u64, u64) {
+impl Number for (u16, u64, u64) {
     fn read(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
         let parts: Option<Vec<Bound<'_, PyAny>>> = object
             .try_iter()

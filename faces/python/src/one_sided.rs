@@ -498,10 +498,4 @@ impl Initiator {
         let initiator = of_same(manager, initiator)?;
         Ok(entered.session().outstanding(initiator))
     }
-
-    /// What notifications of its operations' ends name, `Operation.announce`.
-    #[getter]
-    fn number(&self) -> PyResult<u32> {
-        Ok(self.0.initiator.enter()?.slot().to_bits())
-    }
 }

@@ -12,10 +12,8 @@ use crate::error::{Failure, Kind};
 use crate::gate::of_same;
 use crate::host::Host;
 use crate::landing::{Landing, Place};
-use crate::number;
 use crate::one_sided::{Access, UNANSWERED};
 use crate::request::{Outcome, Request};
-use crate::slot::Queue;
 use crate::waiting::{Timeout, found, wait_for};
 use crate::words::float_from;
 
@@ -272,22 +270,6 @@ impl Operation {
             begun.count(interface, initiator, landing, &counter.0)?;
             *state = State::Told;
             Ok(())
-        })
-    }
-
-    /// Has its end announced in a queue: a notification with `word` whose `slot` is the initiator's `number`. Then `finish` does not wait.
-    /// For programs of version 0.1: a queue that is too short loses it. A completion queue loses none: `CompletionQueue.track_operation`.
-    fn announce(
-        &self,
-        queue: &Queue,
-        #[pyo3(from_py_with = number::word)] word: u64,
-    ) -> PyResult<()> {
-        self.with_begun(|interface, initiator, _, state| {
-            let State::Begun(begun) = state else {
-                return Err(TOLD);
-            };
-            let queue = of_same(&self.access.manager, &queue.0)?;
-            Ok(interface.announce_completion(initiator, begun.token, &queue.queue, word)?)
         })
     }
 

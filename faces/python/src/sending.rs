@@ -286,7 +286,7 @@ impl Way<'_> {
 
     pub(crate) fn send_gather(
         &self,
-        pieces: &[(u8, u64, u64)],
+        pieces: &[(u16, u64, u64)],
         beside: &Beside<'_>,
     ) -> PyResult<SendHandle> {
         let pieces: Vec<GatherPiece> = pieces

@@ -29,7 +29,7 @@ impl From<TerminusError> for Failure {
     #[cold]
     fn from(error: TerminusError) -> Self {
         let kind = match error {
-            TerminusError::TooMany | TerminusError::TooManyAreas => Kind::SystemFailed,
+            TerminusError::TooMany | TerminusError::TooManyAreas { .. } => Kind::SystemFailed,
             TerminusError::NoSuchTerminus => Kind::HandleClosed,
             // It is free when the messages have left.
             TerminusError::InUse { .. } => Kind::TimedOut,
@@ -61,9 +61,11 @@ pub(crate) fn terminus_of(
 pub(crate) fn open(
     manager: &Arc<Guarded<Handle>>,
     queue_entries: Option<usize>,
+    send_areas: usize,
     priority: u8,
 ) -> PyResult<Terminus> {
     let mut options = TerminusOptions {
+        send_areas,
         priority,
         ..TerminusOptions::default()
     };
@@ -94,7 +96,7 @@ pub(crate) fn bind_area(
     area: &Area,
     offset: u64,
     length: Option<u64>,
-) -> PyResult<u8> {
+) -> PyResult<u16> {
     let entered = manager.enter()?;
     let id = *of_same(manager, &terminus.0)?;
     let length = length.unwrap_or_else(|| (area.length as u64).saturating_sub(offset));
@@ -111,7 +113,7 @@ pub(crate) fn gather_metadata<'py>(
     py: Python<'py>,
     manager: &Arc<Guarded<Handle>>,
     terminus: &Terminus,
-    (tag, offset, length_bytes): (u8, u64, u64),
+    (tag, offset, length_bytes): (u16, u64, u64),
 ) -> PyResult<Bound<'py, PyBytes>> {
     let entered = manager.enter()?;
     let id = *of_same(manager, &terminus.0)?;
@@ -132,7 +134,7 @@ pub(crate) fn gather_metadata<'py>(
 pub(crate) fn unbind_area(
     manager: &Arc<Guarded<Handle>>,
     terminus: &Terminus,
-    tag: u8,
+    tag: u16,
 ) -> PyResult<()> {
     let entered = manager.enter()?;
     let id = *of_same(manager, &terminus.0)?;

@@ -89,7 +89,6 @@ def test_an_operation_that_was_given_to_a_queue_cannot_be_finished() -> None:
             lambda: begun.finish(WAIT),
             lambda: queue.track_operation(begun, 2),
             lambda: begun.count(hamlyn.CompletionCounter()),
-            lambda: begun.announce(world.me.interface.open_queue(4), 1),
             lambda: asyncio.run(_awaited(begun)),
         ):
             with pytest.raises(hamlyn.Released, match="a completion queue"):

@@ -276,7 +276,7 @@ def test_a_cancelled_task_leaves_its_operation() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["proc", "np"])
-def test_counters_and_notifications(strategy: str) -> None:
+def test_counters(strategy: str) -> None:
     with opened(strategy) as (alice, me, area, memory), polled(alice):
         counter = hamlyn.CompletionCounter()
         assert (counter.completed, counter.failed, counter.ended) == (0, 0, 0)
@@ -285,17 +285,10 @@ def test_counters_and_notifications(strategy: str) -> None:
         me.interface.await_completions(counter, 50, WAIT)
         assert (counter.completed, counter.failed) == (50, 0)
         assert area.read(8 * 49, 8) == b"00000049"
-        queue = me.interface.open_queue(16)
         read = memory.begin_read(8, 8, WAIT)
-        read.announce(queue, 7)
-        told = me.interface.rcv(queue, WAIT)
-        assert (told.slot, told.word) == (memory.number, 7)
-        assert read.finish(0) == b"00000001"
-        for wrong in (lambda: read.announce(queue, 7), lambda: read.count(counter)):
-            with pytest.raises(hamlyn.Released):
-                wrong()
-        with hamlyn.open() as other, pytest.raises(hamlyn.Invalid, match="another manager's"):
-            memory.begin_read(8, 8, WAIT).announce(other.interface.open_queue(8), 1)
+        assert read.finish(WAIT) == b"00000001"
+        with pytest.raises(hamlyn.Released):
+            read.count(counter)
 
 
 def test_wrong_arguments() -> None:
@@ -316,7 +309,6 @@ def test_wrong_arguments() -> None:
             lambda: memory.begin_read(0, 1, "soon"),
             lambda: hamlyn.Operation(),
             lambda: memory.begin_read(0, 1).count(5),
-            lambda: memory.begin_read(0, 1).announce(5, 5),
         ):
             with pytest.raises(TypeError):
                 wrong()

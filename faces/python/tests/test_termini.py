@@ -63,6 +63,23 @@ def test_a_terminus_of_its_own() -> None:
                 me.interface.send_msg(target, b"x", terminus=foreign)
 
 
+def test_a_terminus_has_as_many_areas_as_it_asks_for() -> None:
+    with opened() as (alice, me, area, queue, _, target):
+        terminus = me.interface.open_terminus(send_areas=300)
+        parts = [me.interface.allocate(8) for _ in range(300)]
+        for number, part in enumerate(parts):
+            part.write(0, b"%04d" % number)
+        tags = [me.interface.bind_area(terminus, part) for part in parts]
+        with pytest.raises(hamlyn.SystemFailed, match="300"):
+            me.interface.bind_area(terminus, parts[0])
+        handle = me.interface.send_gather(terminus, target, [(tag, 0, 4) for tag in tags])
+        assert me.interface.drain(handle, WAIT) == "sent"
+        assert alice.interface.rcv(queue, WAIT) is not None
+        assert area.read(0, 1200) == b"".join(b"%04d" % number for number in range(300))
+        with pytest.raises(hamlyn.Invalid, match="1024"):
+            me.interface.open_terminus(send_areas=1025)
+
+
 def test_termini_are_not_without_number() -> None:
     with hamlyn.open() as me:
         termini = []
@@ -153,7 +170,7 @@ def test_gathered_messages() -> None:
         for wrong in (
             lambda: me.interface.send_gather(terminus, target, [(first, 0, 9)]),
             lambda: me.interface.send_gather(terminus, target, [(second, 1020, 9)]),
-            lambda: me.interface.send_gather(terminus, target, [(second, 0, 1)] * 9),
+            lambda: me.interface.send_gather(terminus, target, [(second, 0, 1)] * 1025),
             lambda: me.interface.unbind_area(terminus, first),
             lambda: me.interface.bind_area(terminus, parts, 4000, 100),
             lambda: me.interface.bind_area(terminus, area),
@@ -194,8 +211,8 @@ def test_metadata_are_gathered() -> None:
         for wrong in ((tag, 0), (tag, 0, "1"), tag, None):
             with pytest.raises((TypeError, ValueError)):
                 me.interface.gather_metadata(terminus, wrong)
-        with pytest.raises(hamlyn.Invalid, match="the tag of piece is an int from 0 to 255"):
-            me.interface.gather_metadata(terminus, (256, 0, 1))
+        with pytest.raises(hamlyn.Invalid, match="the tag of piece is an int from 0 to 65535"):
+            me.interface.gather_metadata(terminus, (1 << 16, 0, 1))
         with pytest.raises(hamlyn.Invalid, match="another manager's"):
             alice.interface.gather_metadata(terminus, (tag, 0, 1))
         me.interface.unbind_area(terminus, tag)

@@ -1,47 +1,18 @@
-//! An interface tells the ends of one-sided operations by counters and notifications of the
-//! initiator ([`CompletionCounter`], decision 0037).
+//! An interface tells the ends of one-sided operations, by counters ([`CompletionCounter`], decision
+//! 0037) and completion queues.
 //!
 //! A poll takes the answers of operations whose ends are to be told. It only looks at answers that
 //! lie in their queues already, so it takes no other packets because of it.
 
-use hamlyn_engine::limits::FAST_INDEX;
-use hamlyn_engine::notification::Notification;
 use hamlyn_host::Host;
 
 use super::Interface;
 use crate::one_sided::{
-    ANSWERS_MAX, Announcement, CompletionCounter, Ended, Initiator, Operation, OperationError,
-    Operations,
+    ANSWERS_MAX, CompletionCounter, Initiator, Operation, OperationError, Operations,
 };
 use crate::peer::PeerLost;
-use crate::queue::Queue;
 
 impl<H: Host> Interface<H> {
-    /// Has the end of an operation announced in `queue`, a queue of this interface: a notification
-    /// with the initiator's slot ([`Initiator::slot`]) and `word`. It comes when
-    /// [`Session::finish`](crate::Session::finish) no longer waits, which tells whether the
-    /// operation was carried out; until then it is outstanding. Of several that end at a time, the
-    /// order is not said. A queue that is too short loses announcements, as it loses messages. The
-    /// first such call of an initiator allocates.
-    pub fn announce_completion(
-        &mut self,
-        initiator: &mut Initiator,
-        operation: Operation,
-        queue: &Queue,
-        word: u64,
-    ) -> Result<(), OperationError> {
-        self.check()?;
-        let announcement = Announcement {
-            queue: queue.id(),
-            word,
-        };
-        let operations = self.operating.of(initiator)?;
-        operations.announce(operation, announcement)?;
-        self.operating.is_completing = true;
-        self.tell_completions();
-        Ok(())
-    }
-
     /// Gives an operation to a counter: when it ends, the counter counts it, and its place is free.
     /// It cannot be [finished](crate::Session::finish) any more, so this is for operations without
     /// a value: what reads have read lies in the landing memory. If the initiator is dropped
@@ -84,25 +55,8 @@ impl<H: Host> Interface<H> {
             } else if operations.is_flooded() {
                 operations.all_ended(&OperationError::Flooded);
             }
-            while let Some(ended) = operations.next_ready() {
-                match ended {
-                    Ended::Tracked(tracked, result) => {
-                        self.tracking.complete(tracked, result.map_err(Into::into));
-                    }
-                    Ended::Announced(Announcement { queue, word }) => {
-                        let notification = Notification {
-                            slot: operations.slot.name,
-                            metadata_index: FAST_INDEX,
-                            word,
-                            from: link,
-                        };
-                        // There is nothing to fetch of an initiator that is gone.
-                        if !operations.is_left {
-                            self.inbound
-                                .lock(|inbound| inbound.receiver.announce(queue, notification));
-                        }
-                    }
-                }
+            while let Some((tracked, result)) = operations.next_ready() {
+                self.tracking.complete(tracked, result.map_err(Into::into));
                 // A sleep that is being prepared does not begin.
                 self.other_activity += 1;
             }

@@ -79,8 +79,9 @@ impl Load<'_> {
 impl<H: Host> Interface<H> {
     /// Sends a message gathered from send-buffer areas (`Hamlyn 2.3`): pulled by the interface,
     /// packet by packet, as the link has room. The buffers must stay as they are until its
-    /// [`Completion`](hamlyn_engine::terminus::Completion). `message.data` is not used. Never
-    /// blocks.
+    /// [`Completion`](hamlyn_engine::terminus::Completion). `message.data` is not used. Up to 1,024
+    /// pieces; allocates for more than eight. Never blocks. If there is no room, it moves packets
+    /// once.
     pub fn send_gather(
         &mut self,
         terminus: TerminusId,
@@ -193,9 +194,7 @@ impl<H: Host> Interface<H> {
             Err(PostError::LinkGone) => Err(self.lost(target).into()),
             Err(PostError::QueueFull) => {
                 // So that a program which only tries again gets on.
-                if !matches!(load, Load::Pieces(_)) {
-                    self.poll();
-                }
+                self.poll();
                 Err(would_block)
             }
             Err(other) => Err(other.into()),

@@ -84,8 +84,8 @@ impl Tracking {
         Some(completion)
     }
 
-    pub(super) fn is_ready(&self, queue: &CompletionQueue) -> bool {
-        let completions = self.queues.get(queue.name);
+    pub(super) fn is_ready(&self, queue: Name) -> bool {
+        let completions = self.queues.get(queue);
         completions.is_some_and(|completions| !completions.ready.is_empty())
     }
 

@@ -79,7 +79,11 @@ impl<H: Host> Interface<H> {
         let state = self.completion(handle)?;
         let tracked = self.place_in(queue, context)?;
         match end_of(state) {
-            Some(result) => self.tracking.complete(tracked, result),
+            Some(result) => {
+                self.tracking.complete(tracked, result);
+                // Others may wait for it.
+                self.other_activity += 1;
+            }
             None => self.tracking.sends.push_back((tracked, handle)),
         }
         Ok(())
@@ -164,6 +168,7 @@ impl<H: Host> Interface<H> {
             return Err(TrackError::NoSuchQueue);
         }
         self.tracking.refusals_to = Some(queue.name);
+        self.other_activity += 1;
         Ok(())
     }
 
@@ -192,15 +197,6 @@ impl<H: Host> Interface<H> {
             context: to.map_or(0, |to| self.links.context_of(&to)),
             result: Err(returned.into()),
         })
-    }
-
-    /// True if [`Interface::next_completion`] would return something without moving packets.
-    pub(crate) fn has_completion(&mut self, queue: &CompletionQueue) -> bool {
-        let has_returned = |outbound: &mut Outbound<_, _>| outbound.tx_links.has_returned();
-        queue.is_of(&self.leaving)
-            && (self.tracking.is_ready(queue)
-                || self.tracking.refusals_to == Some(queue.name)
-                    && self.outbound.lock(has_returned))
     }
 
     /// Looks at some of what is tracked.

@@ -1,10 +1,9 @@
-//! How an initiator hears of completions without asking for each: counters, and notifications in a
-//! queue of its own (decision 0037). It holds no lock and reads no clock.
+//! How an initiator hears of completions without asking for each: by counters (decision 0037) and
+//! completion queues (decision 0050). It holds no lock and reads no clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hamlyn_engine::slot::QueueId;
 use hamlyn_engine::table::Name;
 
 use super::error::{OPERATIONS_MAX, OperationError};
@@ -55,25 +54,11 @@ impl CompletionCounter {
     }
 }
 
-/// A completion that is to be announced in a queue, under the word that the program chose.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Announcement {
-    pub(crate) queue: QueueId,
-    pub(crate) word: u64,
-}
-
 /// Something that a completion queue tracks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tracked {
     pub(crate) queue: Name,
     pub(crate) context: u64,
-}
-
-/// The end of an operation that is to be told.
-#[derive(Clone, Debug)]
-pub(crate) enum Ended {
-    Announced(Announcement),
-    Tracked(Tracked, Result<u64, OperationError>),
 }
 
 /// How an operation's end is told.
@@ -82,7 +67,6 @@ enum Report {
     /// The program asks.
     #[default]
     None,
-    Announce(Announcement),
     Count(CompletionCounter),
     /// With its word, if it has one.
     Track(Tracked, bool),
@@ -95,8 +79,8 @@ pub(crate) struct Completing {
     reports: Vec<Report>,
     /// How many of them there are.
     waiting: usize,
-    /// Operations that have ended, and are to be announced.
-    ready: Vec<Ended>,
+    /// Operations that have ended, of which completion queues are to be told.
+    ready: Vec<(Tracked, Result<u64, OperationError>)>,
 }
 
 impl Completing {
@@ -104,10 +88,6 @@ impl Completing {
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.waiting == 0 && self.ready.is_empty()
-    }
-
-    pub(super) fn announce(&mut self, index: usize, announcement: Announcement) {
-        self.insert(index, Report::Announce(announcement));
     }
 
     pub(super) fn count(&mut self, index: usize, counter: &CompletionCounter) {
@@ -147,27 +127,13 @@ impl Completing {
         let report = self.reports.get_mut(index).map(std::mem::take);
         match report {
             None | Some(Report::None) => return,
-            Some(Report::Announce(announcement)) => {
-                self.ready.push(Ended::Announced(announcement));
-            }
             Some(Report::Count(counter)) => counter.count(end.is_err()),
             Some(Report::Track(tracked, has_word)) => {
                 let result = end.map(|()| if has_word { word() } else { 0 });
-                self.ready.push(Ended::Tracked(tracked, result));
+                self.ready.push((tracked, result));
             }
         }
         self.waiting -= 1;
-    }
-
-    /// The program has fetched the result of an operation: its end is no news.
-    pub(super) fn forget(&mut self, index: usize) {
-        if self.waiting > 0
-            && let Some(report) = self.reports.get_mut(index)
-            && !matches!(report, Report::None)
-        {
-            *report = Report::None;
-            self.waiting -= 1;
-        }
     }
 
     /// No more answers come: every operation whose end is to be told has failed so. `each` is given
@@ -182,7 +148,7 @@ impl Completing {
     }
 
     /// The next that is to be told.
-    pub(super) fn next_ready(&mut self) -> Option<Ended> {
+    pub(super) fn next_ready(&mut self) -> Option<(Tracked, Result<u64, OperationError>)> {
         self.ready.pop()
     }
 }

@@ -12,6 +12,20 @@ use crate::queue::Queue;
 use crate::wait::Wait;
 
 impl<H: Host> Session<'_, H> {
+    /// Like [`Interface::poll`]; besides, it does what is left to do for end points that were
+    /// dropped while the manager was in hand, if there are any: so their peers hear of it. Allocates
+    /// only for that.
+    ///
+    /// [`Interface::poll`]: crate::Interface::poll
+    #[inline]
+    pub fn poll(&mut self) -> usize {
+        if self.is_forked() {
+            return 0;
+        }
+        self.core.reap();
+        self.core.interface.poll()
+    }
+
     /// Waits for a message (`h_rcv_block`). Nothing if none came in time.
     pub fn rcv_block(
         &mut self,

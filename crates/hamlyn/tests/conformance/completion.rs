@@ -1,11 +1,9 @@
-//! Ends of one-sided operations are told by counters and by notifications of the initiator
-//! (decision 0037).
+//! Ends of one-sided operations are told by counters (decision 0037).
 
-use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::slot::Rights;
 use hamlyn::one_sided::{
-    Atomic, Change, CompletionCounter, Initiator, InitiatorOptions, OPERATIONS_MAX, Operation,
-    OperationError, Width,
+    Atomic, Change, CompletionCounter, Initiator, InitiatorOptions, OPERATIONS_MAX, OperationError,
+    Width,
 };
 use hamlyn::{Area, NewSlot, Slot, Target, Wait};
 
@@ -143,112 +141,6 @@ pub(crate) fn refusals_are_counted_apart(world: &World) {
             peer.put("through", &[]);
         },
     ]);
-}
-
-pub(crate) fn ends_of_operations_are_announced_beside_messages(world: &World) {
-    const COUNT: u64 = 2 * OPERATIONS_MAX as u64;
-    world.run(&[
-        &|peer| {
-            let (area, slot) = open(peer, Rights::ALL);
-            area.store_u64(8, 1000).unwrap();
-            let (_closed, read_only) = open(peer, Rights::READ);
-            peer.put_ticket("ticket", &slot.fast_ticket(0, AREA).unwrap());
-            peer.put_ticket("read only", &read_only.fast_ticket(0, AREA).unwrap());
-            peer.get("through");
-        },
-        &|peer| {
-            let to = target(peer, &peer.get_ticket("ticket"));
-            let refuses = target(peer, &peer.get_ticket("read only"));
-            let mut granted = initiator(peer, to);
-            let mut refused = initiator(peer, refuses);
-            let mut queue = peer
-                .with(|manager| manager.session().open_queue(256))
-                .unwrap();
-            let mut begun = Vec::new();
-            let mut told = 0;
-            for word in 0..COUNT {
-                let is_granted = word % 4 != 3;
-                let of = if is_granted {
-                    &mut granted
-                } else {
-                    &mut refused
-                };
-                let operation = peer.until("room for an operation", |manager, wait| {
-                    let mut interface = manager.session();
-                    match interface.begin_atomic(of, 8, add(1), wait) {
-                        Err(OperationError::WouldBlock) => None,
-                        started => {
-                            let started = started.unwrap();
-                            let announced =
-                                interface.announce_completion(of, started, &queue, 100 + word);
-                            announced.unwrap();
-                            Some(started)
-                        }
-                    }
-                });
-                begun.push(operation);
-                // Half of them are under way together.
-                while begun.len() - told > OPERATIONS_MAX / 2 {
-                    fetch_announced(peer, &mut queue, (&mut granted, &mut refused), &begun);
-                    told += 1;
-                }
-            }
-            while told < begun.len() {
-                fetch_announced(peer, &mut queue, (&mut granted, &mut refused), &begun);
-                told += 1;
-            }
-            let more = peer.with(|manager| manager.session().rcv(&mut queue).unwrap());
-            assert_eq!(more, None);
-            // An operation whose result was fetched before is not announced.
-            let operation = peer.until("room for an operation", |manager, wait| {
-                manager
-                    .session()
-                    .begin_read_word(&mut granted, 8, wait)
-                    .ok()
-            });
-            let found = peer.until("an answer", |manager, wait| {
-                let finished = manager.session().finish_word(&mut granted, operation, wait);
-                (finished != Err(OperationError::TimedOut)).then_some(finished)
-            });
-            assert_eq!(found, Ok(1000 + COUNT / 4 * 3));
-            peer.with(|manager| {
-                let mut interface = manager.session();
-                let late = interface.announce_completion(&mut granted, operation, &queue, 1);
-                assert_eq!(late, Err(OperationError::NotOutstanding));
-                assert_eq!(interface.rcv(&mut queue).unwrap(), None);
-                interface.close_queue(queue);
-            });
-            peer.put("through", &[]);
-        },
-    ]);
-}
-
-/// Receives a completion, and fetches its result, which is there.
-fn fetch_announced(
-    peer: &Peer,
-    queue: &mut hamlyn::Queue,
-    (granted, refused): (&mut Initiator, &mut Initiator),
-    begun: &[Operation],
-) {
-    let notification = peer.until("a completion", |manager, wait| {
-        let mut interface = manager.session();
-        interface.rcv_block(queue, wait).unwrap()
-    });
-    let number = (notification.word - 100) as usize;
-    let is_granted = number % 4 != 3;
-    let of = if is_granted { granted } else { refused };
-    assert_eq!(notification.slot, of.slot());
-    let result = peer.with(|manager| {
-        let mut interface = manager.session();
-        interface.finish_word(of, begun[number], Wait::Poll)
-    });
-    match is_granted {
-        true => assert!(
-            result.as_ref().is_ok_and(|&before| before >= 1000),
-            "{result:?}"
-        ),
-        false => assert_eq!(result, Err(OperationError::Refused(Refusal::NoRight))),
-    }
 }
 
 pub(crate) fn operations_of_an_initiator_that_is_dropped_count_as_failed(world: &World) {

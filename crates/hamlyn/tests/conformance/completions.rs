@@ -228,6 +228,14 @@ pub(crate) fn a_completion_queue_loses_nothing_and_says_when_it_is_full(world: &
             // One of the words was the last operation's, which nobody tracked.
             words.dedup();
             assert_eq!(words.len(), PLACES as usize);
+            // The result of an operation is told once: by the queue, or by a call.
+            let late = peer.with(|manager| {
+                let mut session = manager.session();
+                session.track_word(&queue, &mut initiator, one_more, PLACES)
+            });
+            let over = TrackError::Operation(OperationError::NotOutstanding);
+            assert_eq!(late, Err(over));
+            no_completion(peer, &queue);
             peer.put("through", &[]);
         },
     ]);

@@ -87,6 +87,110 @@ pub(crate) fn a_message_is_gathered_from_several_areas(world: &World) {
     ]);
 }
 
+pub(crate) fn a_message_is_gathered_from_hundreds_of_areas(world: &World) {
+    const AREAS: u64 = 200;
+    const PIECES: u64 = 1_000;
+    // Long ones among short ones.
+    let length = |number: u64| {
+        if number.is_multiple_of(50) {
+            900
+        } else {
+            number % 7
+        }
+    };
+    world.run(&[
+        &|peer| {
+            let mut rx_slot = RxSlot::new(peer, 100_000, |slot| slot.entries(1));
+            peer.put_ticket("ticket", &rx_slot.slot.ticket(0, 0, 100_000).unwrap());
+            rx_slot.next(peer);
+            let whole: Vec<u8> = (0..PIECES)
+                .flat_map(|number| {
+                    let bytes = pattern(number % AREAS, 1_000);
+                    bytes[number as usize % 100..][..length(number) as usize].to_vec()
+                })
+                .collect();
+            assert!(rx_slot.bytes(0, whole.len()) == whole);
+        },
+        &|peer| {
+            let target = target(peer, &peer.get_ticket("ticket"));
+            let (terminus, tags) = peer.with(|manager| {
+                let mut session = manager.session();
+                let options = TerminusOptions {
+                    send_areas: AREAS as usize,
+                    ..TerminusOptions::default()
+                };
+                let terminus = session.open_terminus(options).unwrap();
+                let mut bind = |seed| {
+                    let area = session.allocate(1_000).unwrap();
+                    area.write_at(0, &pattern(seed, 1_000)).unwrap();
+                    session.bind_area(terminus, &area, 0..1_000)
+                };
+                let tags: Vec<_> = (0..AREAS).map(|seed| bind(seed).unwrap()).collect();
+                let areas = AREAS as usize;
+                assert_eq!(bind(0), Err(TerminusError::TooManyAreas { areas }));
+                (terminus, tags)
+            });
+            let list: Vec<_> = (0..PIECES)
+                .map(|number| {
+                    let tag = tags[(number % AREAS) as usize];
+                    piece(tag, number % 100, length(number))
+                })
+                .collect();
+            let message = Message::new(&[]);
+            let sent = peer.send(|manager, _| {
+                let mut session = manager.session();
+                session.send_gather(terminus, &target, &message, &list)
+            });
+            let handle = sent.unwrap();
+            peer.until("completion", |manager, wait| {
+                let completion = manager.session().drain(handle, wait).unwrap();
+                (completion == Completion::Sent).then_some(())
+            });
+        },
+    ]);
+}
+
+/// Packets move in calls that find no room, as in all others that send.
+pub(crate) fn a_program_that_only_gathers_again_gets_on(world: &World) {
+    const MESSAGES: u64 = 3_000;
+    world.run(&[
+        &|peer| {
+            let queue = peer.with(|manager| manager.session().open_queue(MESSAGES as usize));
+            let mut queue = queue.unwrap();
+            let rx_slot = RxSlot::new(peer, 64, |slot| slot.queue(&queue));
+            peer.put_ticket("ticket", &rx_slot.slot.fast_ticket(0, 64).unwrap());
+            let mut words: Vec<_> = (0..MESSAGES)
+                .map(|_| {
+                    let next = peer.receive("a message", |manager, wait| {
+                        manager.session().rcv_block(&mut queue, wait)
+                    });
+                    next.word
+                })
+                .collect();
+            words.sort_unstable();
+            assert!(words.into_iter().eq(0..MESSAGES));
+        },
+        &|peer| {
+            let target = target(peer, &peer.get_ticket("ticket"));
+            let tag = bound(peer, &[7; 64]);
+            for number in 0..MESSAGES {
+                let message = Message::new(&[]).word(number);
+                let sent = peer.until("room", |manager, _| {
+                    let mut session = manager.session();
+                    let terminus = session.terminus();
+                    let list = [piece(tag, 0, 64)];
+                    match session.send_gather(terminus, &target, &message, &list) {
+                        Err(SendError::WouldBlock { .. }) => None,
+                        sent => Some(sent),
+                    }
+                });
+                sent.unwrap();
+            }
+            peer.flush();
+        },
+    ]);
+}
+
 pub(crate) fn metadata_are_gathered_too(world: &World) {
     world.run(&[
         &|peer| {
@@ -236,10 +340,10 @@ pub(crate) fn bad_gather_lists_are_refused(world: &World) {
                     "{error:?}"
                 );
             }
-            let error = post(&[piece(tag, 0, 1); 9]).unwrap_err();
+            let error = post(&[piece(tag, 0, 0); 1_025]).unwrap_err();
             assert_eq!(
                 error,
-                SendError::Refused(PostError::TooManyPieces { pieces: 9 })
+                SendError::Refused(PostError::TooManyPieces { pieces: 1_025 })
             );
             // Longer than the ticket.
             let error =

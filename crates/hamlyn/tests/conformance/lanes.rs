@@ -128,7 +128,8 @@ pub(crate) fn what_a_lane_has_no_credit_for_comes_back(world: &World) {
                 sent.ok_or(SendError::WouldBlock { peer })
             });
             assert_eq!(sent, Ok(2));
-            assert!(!sender.is_free(2) && sender.is_free(0));
+            // The other one may be back already.
+            assert!(sender.is_free(0));
             peer.until("credit", |manager, _| {
                 manager.session().poll();
                 sender.is_free(2).then_some(())

@@ -32,6 +32,7 @@ mod stream_races;
 mod stream_records;
 mod streams;
 mod tagged_writes;
+mod tasks;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

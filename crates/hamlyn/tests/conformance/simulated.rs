@@ -30,6 +30,7 @@ mod stream_races;
 mod stream_records;
 mod streams;
 mod tagged_writes;
+mod tasks;
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -48,6 +48,8 @@ macro_rules! everything {
             modes::a_forged_key_is_refused_and_counted
             modes::a_forged_ticket_beyond_the_slot_is_out_of_bounds
             gathering::a_message_is_gathered_from_several_areas
+            gathering::a_message_is_gathered_from_hundreds_of_areas
+            gathering::a_program_that_only_gathers_again_gets_on
             gathering::metadata_are_gathered_too
             gathering::a_completion_says_when_a_buffer_is_free
             gathering::bad_gather_lists_are_refused
@@ -61,7 +63,6 @@ macro_rules! everything {
             one_sided::pieces_that_do_not_fit_are_refused_before_anything_is_asked
             completion::a_counter_counts_the_operations_of_several_initiators
             completion::refusals_are_counted_apart
-            completion::ends_of_operations_are_announced_beside_messages
             completion::operations_of_an_initiator_that_is_dropped_count_as_failed
             completions::ends_of_all_kinds_come_in_one_queue
             completions::a_completion_queue_loses_nothing_and_says_when_it_is_full
@@ -110,6 +111,8 @@ macro_rules! everything {
             tagged_writes::an_overrun_is_counted_and_hurts_no_other_receiver
             tagged_writes::tags_passed_over_without_room_are_counted
             tagged_writes::a_revoked_tagged_ticket_is_worthless
+            tasks::a_message_wakes_the_task_that_waits_for_it_and_no_other
+            tasks::a_task_waits_for_one_source
             ports::messages_of_all_lengths_reach_their_handlers
             ports::a_message_of_a_packet_arrives_and_a_longer_one_is_refused_here
             ports::messages_for_another_port_wait_in_their_order

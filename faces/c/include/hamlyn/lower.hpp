@@ -141,12 +141,13 @@ class slot : public detail::handle<hamlyn_slot, hamlyn_close_slot> {
 class terminus : public detail::handle<hamlyn_terminus, hamlyn_close_terminus> {
   public:
     using handle::handle;
-    explicit terminus(const manager &of)
-        : handle(detail::found<hamlyn_terminus *>(hamlyn_open_terminus, of.get(), std::uint32_t{0}, std::uint8_t{0})) {}
+    // With that many send-buffer areas, up to 1,024.
+    explicit terminus(const manager &of, std::uint32_t send_areas = 8)
+        : handle(detail::found<hamlyn_terminus *>(hamlyn_open_terminus, of.get(), std::uint32_t{0}, send_areas, std::uint8_t{0})) {}
 
     // Memory from which messages are gathered (target::send_gather); the tag that names it there.
-    std::uint8_t bind(const area &of, std::uint64_t offset, std::uint64_t size) {
-        return detail::found<std::uint8_t>(hamlyn_bind_area, get(), of.get(), offset, size);
+    std::uint16_t bind(const area &of, std::uint64_t offset, std::uint64_t size) {
+        return detail::found<std::uint16_t>(hamlyn_bind_area, get(), of.get(), offset, size);
     }
     // Metadata that lie in such memory, up to HAMLYN_METADATA_BYTES.
     std::string gather_metadata(const piece &of) const {
@@ -154,7 +155,7 @@ class terminus : public detail::handle<hamlyn_terminus, hamlyn_close_terminus> {
         detail::attempt(hamlyn_gather_metadata, get(), &of, static_cast<void *>(metadata.data()), metadata.size()).value();
         return metadata;
     }
-    void unbind(std::uint8_t tag) { detail::attempt(hamlyn_unbind_area, get(), tag).value(); }
+    void unbind(std::uint16_t tag) { detail::attempt(hamlyn_unbind_area, get(), tag).value(); }
 };
 
 // A ticket that can be sent to, by a terminus.

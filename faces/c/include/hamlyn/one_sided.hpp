@@ -107,13 +107,7 @@ class initiator : public detail::handle<hamlyn_initiator, hamlyn_close_initiator
     void landed(std::uint64_t landing_offset, void *into, std::size_t size) const {
         detail::attempt(hamlyn_landed, get(), landing_offset, into, size).value();
     }
-    // Its end is announced in a queue, with a word, from `slot`. For programs of version 0.1: a queue that is too short loses it. A
-    // completion_queue (hamlyn/completions.hpp) loses none, and tells the result.
-    void announce(operation of, const queue &in, std::uint64_t word) {
-        detail::attempt(hamlyn_announce_completion, get(), of, in.get(), word).value();
-    }
-    std::uint32_t slot() const { return detail::found<std::uint32_t>(hamlyn_initiator_slot, get()); }
-    // Its end is counted.
+    // Its end is counted. A completion_queue (hamlyn/completions.hpp) also tells the result.
     void count(operation of, const completion_counter &by) {
         detail::attempt(hamlyn_count_completion, get(), of, by.get()).value();
     }

@@ -203,7 +203,7 @@ static void ends(const struct handles *of) {
     /* A message of a terminus that was closed. */
     hamlyn_terminus *terminus;
     hamlyn_target *target;
-    OK(hamlyn_open_terminus(of->manager, 0, 0, &terminus, &error));
+    OK(hamlyn_open_terminus(of->manager, 0, 0, 0, &terminus, &error));
     OK(hamlyn_open_target(terminus, &ticket, MINUTE, &target, &error));
     OK(hamlyn_send_msg(target, &message, MINUTE, &sequence, &error));
     OK(hamlyn_close_terminus(terminus, &error));
@@ -271,7 +271,7 @@ static void several(const struct handles *of) {
     OK(hamlyn_allocate_area(of->manager, 4096, HAMLYN_AREA_PRIVATE, &own, &error));
     OK(hamlyn_open_slot(of->manager, own, &options, &receives, &error));
     OK(hamlyn_fast_ticket(receives, 0, 4096, &back, &error));
-    OK(hamlyn_open_terminus(peer, 0, 0, &terminus, &error));
+    OK(hamlyn_open_terminus(peer, 0, 0, 0, &terminus, &error));
     OK(hamlyn_open_target(terminus, &back, MINUTE, &target, &error));
     OK(hamlyn_send_msg(target, &message, MINUTE, NULL, &error));
     OK(hamlyn_await_any(of->manager, sources, 2, MINUTE, &ready, &error));
@@ -405,7 +405,7 @@ int main(void) {
     OK(hamlyn_open_slot(peer, area, &options, &slot, &error));
     OK(hamlyn_fast_ticket(slot, 0, AREA_BYTES, &ticket, &error));
     hamlyn_terminus *terminus;
-    OK(hamlyn_open_terminus(of->manager, 0, 0, &terminus, &error));
+    OK(hamlyn_open_terminus(of->manager, 0, 0, 0, &terminus, &error));
     OK(hamlyn_open_target(terminus, &ticket, MINUTE, &of->target, &error));
     OK(hamlyn_open_queue(of->manager, 4, &of->queue, &error));
     OK(hamlyn_open_initiator(of->manager, &ticket, 0, MINUTE, &of->initiator, &error));

@@ -189,7 +189,7 @@ static void open_lower(struct handles *of) {
     options.rights = HAMLYN_RIGHT_READ | HAMLYN_RIGHT_WRITE;
     OK(hamlyn_open_slot(peer, area, &options, &slot, &error));
     OK(hamlyn_fast_ticket(slot, 0, 65536, &a_ticket, &error));
-    OK(hamlyn_open_terminus(of->manager, 0, 0, &of->terminus, &error));
+    OK(hamlyn_open_terminus(of->manager, 0, 0, 0, &of->terminus, &error));
     OK(hamlyn_open_target(of->terminus, &a_ticket, MINUTE, &of->target, &error));
     OK(hamlyn_open_initiator(of->manager, &a_ticket, 0, MINUTE, &of->initiator, &error));
     OK(hamlyn_allocate_area(of->manager, 4096, HAMLYN_AREA_PRIVATE, &of->area, &error));

@@ -31,7 +31,7 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     char bytes[HAMLYN_OFFER_BYTES_MAX];
     uint64_t word, another;
     uint32_t number;
-    uint8_t tag;
+    uint16_t tag;
     size_t count;
     hamlyn_peer peer;
     hamlyn_notification notification;
@@ -56,7 +56,7 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     GETS(expected, said, hamlyn_fetch_pool(of->manager, 0, 0, 0, &made.shared_pool, &error));
     GETS(expected, said, hamlyn_allocate_area(of->manager, 64, HAMLYN_AREA_PRIVATE, &made.area, &error));
     GETS(expected, said, hamlyn_open_queue(of->manager, 4, &made.queue, &error));
-    GETS(expected, said, hamlyn_open_terminus(of->manager, 0, 0, &made.terminus, &error));
+    GETS(expected, said, hamlyn_open_terminus(of->manager, 0, 0, 0, &made.terminus, &error));
     GETS(expected, said, hamlyn_open_initiator(of->manager, &ticket, 0, 0, &made.initiator, &error));
     GETS(expected, said, hamlyn_refusals(of->manager, 0, &word, &error));
     GETS(expected, said, hamlyn_new_key(of->manager, &word, &error));
@@ -144,8 +144,6 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     GETS(expected, said, hamlyn_put(of->initiator, 0, bytes, 1, 0, &error));
     GETS(expected, said, hamlyn_read_word(of->initiator, 0, 0, &word, &error));
     GETS(expected, said, hamlyn_change(of->initiator, 0, &change, 0, &word, &error));
-    GETS(expected, said, hamlyn_initiator_slot(of->initiator, &number, &error));
-    GETS(expected, said, hamlyn_announce_completion(of->initiator, 0, of->queue, 1, &error));
     GETS(expected, said, hamlyn_open_initiator_window(of->initiator, &made.window, &error));
 
     GETS(expected, said, hamlyn_revoke_region(of->region, &error));
@@ -214,7 +212,7 @@ static void nulls(const struct handles *of) {
     size_t count;
     uint64_t word;
     uint32_t number;
-    uint8_t tag;
+    uint16_t tag;
     hamlyn_region *region;
     hamlyn_notification notification;
     struct handles made;
@@ -335,8 +333,9 @@ static void nulls(const struct handles *of) {
     GETS(HAMLYN_INVALID, "check sum", hamlyn_get_ticket_info(&damaged, &ticket_info, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_get_ticket_info(NULL, &ticket_info, &error));
 
-    GETS(HAMLYN_INVALID, "null", hamlyn_open_terminus(of->manager, 0, 0, NULL, &error));
-    GETS(HAMLYN_INVALID, "entries", hamlyn_open_terminus(of->manager, 5000, 0, &made.terminus, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_open_terminus(of->manager, 0, 0, 0, NULL, &error));
+    GETS(HAMLYN_INVALID, "entries", hamlyn_open_terminus(of->manager, 5000, 0, 0, &made.terminus, &error));
+    GETS(HAMLYN_INVALID, "areas", hamlyn_open_terminus(of->manager, 0, 1025, 0, &made.terminus, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_bind_area(of->terminus, of->area, 0, 1, NULL, &error));
     GETS(HAMLYN_INVALID, "beyond", hamlyn_bind_area(of->terminus, of->area, 1, UINT64_MAX, &tag, &error));
     GETS(HAMLYN_INVALID, "area", hamlyn_bind_area(of->terminus, of->area, 0, 65537, &tag, &error));
@@ -367,10 +366,10 @@ static void nulls(const struct handles *of) {
     GETS(HAMLYN_INVALID, "null", hamlyn_send_many(of->target, NULL, 1, 0, &count, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_send_many(of->target, &message, 1, 0, NULL, NULL, &error));
     GETS(HAMLYN_INVALID, "memory", hamlyn_send_many(of->target, &message, too_long, 0, &count, NULL, &error));
-    hamlyn_piece pieces[9];
+    static hamlyn_piece pieces[1025];
     memset(pieces, 0, sizeof pieces);
     GETS(HAMLYN_INVALID, "null", hamlyn_send_gather(of->target, &message, NULL, 1, NULL, &error));
-    GETS(HAMLYN_INVALID, "pieces", hamlyn_send_gather(of->target, &message, pieces, 9, NULL, &error));
+    GETS(HAMLYN_INVALID, "pieces", hamlyn_send_gather(of->target, &message, pieces, 1025, NULL, &error));
     pieces[0].tag = 7;
     GETS(HAMLYN_INVALID, "tag", hamlyn_send_gather(of->target, &message, pieces, 1, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_get_completion(of->target, 1, NULL, &error));
@@ -416,9 +415,6 @@ static void nulls(const struct handles *of) {
     GETS(HAMLYN_INVALID, "null", hamlyn_read_word(of->initiator, 0, 0, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_change(of->initiator, 0, &change, 0, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_change(of->initiator, 0, NULL, 0, &word, &error));
-    GETS(HAMLYN_INVALID, "null", hamlyn_initiator_slot(of->initiator, NULL, &error));
-    GETS(HAMLYN_BAD_HANDLE, "queue", hamlyn_announce_completion(of->initiator, 0, NULL, 1, &error));
-    GETS(HAMLYN_INVALID, "not outstanding", hamlyn_announce_completion(of->initiator, 12345, of->queue, 1, &error));
     GETS(HAMLYN_INVALID, "not outstanding", hamlyn_count_completion(of->initiator, 12345, of->counter, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_open_counter(NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_counts(of->counter, NULL, &word, &error));
@@ -525,7 +521,6 @@ static void two_managers(const struct handles *of) {
     options.queue = of->queue;
     GETS(HAMLYN_INVALID, "another manager", hamlyn_open_slot(other, of->area, &options, &slot, &error));
     OK(hamlyn_open_queue(other, 4, &queue, &error));
-    GETS(HAMLYN_INVALID, "another manager", hamlyn_announce_completion(of->initiator, 0, queue, 0, &error));
     hamlyn_ticket elsewhere;
     OK(hamlyn_open_slot(other, of->area, NULL, &slot, &error));
     OK(hamlyn_fast_ticket(slot, 0, 1, &elsewhere, &error));
@@ -547,7 +542,7 @@ int main(void) {
     options.entries = 1;
     OK(hamlyn_open_slot(of->manager, of->area, &options, &of->slot, &error));
     OK(hamlyn_fast_ticket(of->slot, 0, 65536, &ticket, &error));
-    OK(hamlyn_open_terminus(of->manager, 0, 0, &of->terminus, &error));
+    OK(hamlyn_open_terminus(of->manager, 0, 0, 0, &of->terminus, &error));
     OK(hamlyn_open_target(of->terminus, &ticket, MINUTE, &of->target, &error));
     OK(hamlyn_open_initiator(of->manager, &ticket, 0, MINUTE, &of->initiator, &error));
     OK(hamlyn_open_counter(&of->counter, &error));
@@ -612,7 +607,7 @@ int main(void) {
     OK(hamlyn_close_terminus(of->terminus, &error));
     GETS(HAMLYN_INVALID, "terminus", hamlyn_send_msg(of->target, &message, HAMLYN_POLL, NULL, &error));
     GETS(HAMLYN_BAD_HANDLE, "closed", hamlyn_close_terminus(of->terminus, &error));
-    OK(hamlyn_open_terminus(of->manager, 0, 0, &of->terminus, &error));
+    OK(hamlyn_open_terminus(of->manager, 0, 0, 0, &of->terminus, &error));
 
     /* Closed. */
     every_close_gets(of, HAMLYN_OK, 0);

@@ -291,7 +291,7 @@ static void an_area_lies_where_it_is_to(void) {
 int main(void) {
     OK(hamlyn_open("here", &here, &error));
     OK(hamlyn_open("there", &there, &error));
-    OK(hamlyn_open_terminus(here, 0, 0, &terminus, &error));
+    OK(hamlyn_open_terminus(here, 0, 0, 0, &terminus, &error));
     an_area_changes_hands();
     metadata_are_gathered();
     a_pool_is_shown();

@@ -256,7 +256,7 @@ static hamlyn_status connect_slot(int at, const char *name, const char *item, in
     hamlyn_status status = hamlyn_ask(manager, name, item, wait_ns, offered, sizeof offered, &length, &error);
     memset(&ticket, 0, sizeof ticket);
     memcpy(&ticket, offered, HAMLYN_TICKET_USED_BYTES);
-    status = status ? status : hamlyn_open_terminus(manager, 0, 0, &terminus, &error);
+    status = status ? status : hamlyn_open_terminus(manager, 0, 0, 0, &terminus, &error);
     status = status ? status : hamlyn_open_target(terminus, &ticket, wait_ns, &targets[at], &error);
     return status ? status : hamlyn_open_initiator(manager, &ticket, 0, wait_ns, &initiators[at], &error);
 }

@@ -339,7 +339,7 @@ static void opens_the_shared_one(void) {
     of_slot.queue = queue;
     OK(hamlyn_open_slot(shared, area, &of_slot, &slot, &error));
     OK(hamlyn_fast_ticket(slot, 0, 64, &to_itself, &error));
-    OK(hamlyn_open_terminus(shared, 0, 0, &terminus, &error));
+    OK(hamlyn_open_terminus(shared, 0, 0, 0, &terminus, &error));
     OK(hamlyn_open_target(terminus, &to_itself, MINUTE, &itself, &error));
     OK(hamlyn_open_target(terminus, &whole, MINUTE, &to_owner, &error));
     OK(hamlyn_open_target(terminus, &counted, MINUTE, &stores, &error));

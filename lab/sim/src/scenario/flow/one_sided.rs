@@ -8,7 +8,7 @@ mod owner;
 use hamlyn::one_sided::{
     CompletionCounter, Initiator, InitiatorOptions, Operation, OperationError, Width,
 };
-use hamlyn::{FenceError, Queue, SendError, Target, Wait};
+use hamlyn::{Completion, CompletionError, CompletionQueue, FenceError, SendError, Target, Wait};
 
 use super::{FlowSender, Program, Step, Turn, targets, wrong};
 use crate::random::Random;
@@ -61,7 +61,7 @@ enum Asked {
 #[derive(Clone, Copy)]
 enum Told {
     Finished(Operation),
-    Announced(Operation),
+    Tracked,
     Counted,
     Fenced,
 }
@@ -74,7 +74,7 @@ pub(super) struct OneSidedSender {
     initiator: Option<Initiator>,
     counter: CompletionCounter,
     counted: u64,
-    queue: Queue,
+    queue: CompletionQueue,
     begun: Vec<Begun>,
     /// Operations since the initiator was opened.
     since: u32,
@@ -88,7 +88,7 @@ impl OneSidedSender {
         let [target, stores, read_only] = targets[..] else {
             return Err("tickets are missing".to_owned());
         };
-        let queue = program.session().open_queue(2 * WINDOW as usize);
+        let queue = program.session().open_completions(2 * WINDOW as usize);
         Ok(Some(Self {
             target,
             stores,
@@ -96,7 +96,7 @@ impl OneSidedSender {
             initiator: None,
             counter: CompletionCounter::default(),
             counted: 0,
-            queue: queue.map_err(wrong("opening a queue"))?,
+            queue: queue.map_err(wrong("opening a completion queue"))?,
             begun: Vec::new(),
             since: 0,
         }))
@@ -197,9 +197,12 @@ impl OneSidedSender {
         let told = match random.below(4) {
             0 => {
                 let queue = &self.queue;
-                let told = interface.announce_completion(initiator, operation, queue, number);
-                told.map_err(wrong("having a completion announced"))?;
-                Told::Announced(operation)
+                let told = match asked {
+                    Asked::Word { .. } => interface.track_word(queue, initiator, operation, number),
+                    _ => interface.track_operation(queue, initiator, operation, number),
+                };
+                told.map_err(wrong("having a completion tracked"))?;
+                Told::Tracked
             }
             1 if !matches!(asked, Asked::Word { .. }) => {
                 let told = interface.count_completion(initiator, operation, &self.counter);
@@ -284,21 +287,19 @@ impl OneSidedSender {
         oracle: &Oracle<'_>,
         random: &mut Random,
     ) -> Result<Step, String> {
-        let told = program.session().rcv(&mut self.queue);
-        if let Ok(Some(told)) = told {
-            let is_it = |begun: &Begun| begun.number == told.word;
+        if let Some(completion) = self.next_completion(program) {
+            let number = completion.context;
+            let is_it = |begun: &Begun| begun.number == number;
             let Some(index) = self.begun.iter().position(is_it) else {
-                return Err(format!("the end of operation {} was told twice", told.word));
+                return Err(format!("the end of operation {number} was told twice"));
             };
-            let Told::Announced(operation) = self.begun[index].told else {
-                return Err(format!("the end of operation {} was told", told.word));
-            };
-            return match self.fetch(program, operation, Wait::Poll) {
-                Err(OperationError::TimedOut) => Err(format!(
-                    "operation {} is announced, and not over",
-                    told.word
-                )),
-                fetched => self.fetched(oracle, index, fetched),
+            if !matches!(self.begun[index].told, Told::Tracked) {
+                return Err(format!("the end of operation {number} was told"));
+            }
+            return match completion.result {
+                Err(CompletionError::Operation(error)) => self.fetched(oracle, index, Err(error)),
+                Err(error) => Err(wrong("a tracked operation")(error)),
+                Ok(value) => self.fetched(oracle, index, Ok(value)),
             };
         }
         let is_counted = |begun: &Begun| matches!(begun.told, Told::Counted);
@@ -389,7 +390,7 @@ impl OneSidedSender {
                     begun.asked = Asked::Put;
                 }
             }
-            let _ = self.queue_emptied(program);
+            while self.next_completion(program).is_some() {}
             (self.counter, self.counted) = (CompletionCounter::default(), 0);
         }
         let step = self.fence(program, oracle)?;
@@ -399,9 +400,11 @@ impl OneSidedSender {
         Ok(step)
     }
 
-    fn queue_emptied(&mut self, program: &Program) -> Result<(), hamlyn::ReceiveError> {
-        while program.session().rcv(&mut self.queue)?.is_some() {}
-        Ok(())
+    fn next_completion(&self, program: &Program) -> Option<Completion> {
+        let mut session = program.session();
+        // Ends are told by polls.
+        session.poll();
+        session.next_completion(&self.queue)
     }
 
     /// Tries to change what may only be read.
@@ -456,7 +459,6 @@ impl FlowSender for OneSidedSender {
     fn close(mut self: Box<Self>, program: &Program, _: &Oracle<'_>) -> Result<(), String> {
         self.initiator = None;
         program.session().poll();
-        program.session().close_queue(self.queue);
         Ok(())
     }
 }
