@@ -8,6 +8,7 @@
 //! in.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Destination, Host};
@@ -19,6 +20,8 @@ use crate::session::Session;
 
 /// Time that an asker has to present itself, in nanoseconds.
 const GREETING_NS: u64 = 10_000_000_000;
+/// How often the owner looks who has asked: nobody wakes it for that.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// The parts of a place before somebody has it.
 pub(crate) trait Guest {
@@ -175,7 +178,7 @@ impl<T: Guest> Lobby<T> {
         self.is_untidy || session.peers_happened() != self.peers_happened
     }
 
-    /// Begins to tidy: notes who has asked. True if somebody who asked is late: then the owner
+    /// Begins to tidy: notes who has asked, and has the owner look again in time. True if somebody who asked is late: then the owner
     /// takes in what has come, before [`Lobby::dismiss_late`], because greetings that have come
     /// count, however long nobody looked.
     pub(crate) fn begin_tidy<H: Host>(
@@ -185,6 +188,7 @@ impl<T: Guest> Lobby<T> {
     ) -> bool {
         self.is_untidy = false;
         self.peers_happened = session.peers_happened();
+        session.look_within(LOOK_EVERY);
         let now_ns = session.host().now_ns();
         let unasked = session.core.offered_under(bound);
         let asked = self.offered.len().saturating_sub(unasked);

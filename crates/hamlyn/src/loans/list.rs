@@ -151,19 +151,29 @@ impl List {
         from: u64,
         wait: Wait,
     ) -> Result<Option<Came>, ReceiveError> {
-        let mut waiting = Waiting::new(wait);
+        let mut told = told;
+        session.wait_within(&mut Waiting::new(wait), |session, waiting| {
+            returns.give_back_released(session);
+            let came = self.look(session, returns, told.take(), over, from)?;
+            if came.is_none()
+                && let Some(span) = self.look_again()
+                && (wait == Wait::Poll || !waiting.polls())
+            {
+                session.look_within(span);
+            }
+            Ok(came)
+        })
+    }
+
+    /// When to look again though nothing comes.
+    fn look_again(&self) -> Option<Duration> {
         if self.lane.is_latest() && self.next == 0 {
             // What was published before it presented itself is shown by the head, and announced to
             // nobody.
-            waiting = waiting.look_every(LOOK_WAIT);
-        } else if self.pool.is_none() {
-            waiting = waiting.look_every(FETCH_AGAIN);
+            Some(LOOK_WAIT)
+        } else {
+            self.pool.is_none().then_some(FETCH_AGAIN)
         }
-        let mut told = told;
-        session.wait_within(&mut waiting, |session, _| {
-            returns.give_back_released(session);
-            self.look(session, returns, told.take(), over, from)
-        })
     }
 
     /// The step of that wait.

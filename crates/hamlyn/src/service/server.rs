@@ -4,7 +4,6 @@ use std::fmt;
 use std::future::poll_fn;
 use std::ops::Deref;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::process::ProcessHost;
@@ -22,9 +21,6 @@ use crate::manager::{Manager, ManagerRef};
 use crate::peer::PeerIdentity;
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
-
-/// How often a service looks after lanes that were asked for, though nothing comes.
-const TIDY: Duration = Duration::from_secs(5);
 
 /// Arrivals that are no calls, before other things are seen to.
 const FRUITLESS_MAX: usize = 1024;
@@ -134,17 +130,19 @@ impl<H: Host> Service<H> {
     fn poll_call(&mut self, context: &Context<'_>) -> Poll<Result<CallId, ReceiveError>> {
         let (lanes, bound, dropped) = (&mut self.lanes, &self.bound, &self.dropped);
         self.manager.poll_look(context, |session| {
-            let call_id = look_for_call(lanes, bound, dropped, session, &mut false)?;
-            if call_id.is_none() {
-                session.look_within(TIDY);
-            }
-            Ok(call_id)
+            look_for_call(lanes, bound, dropped, session, &mut false)
         })
     }
 
     fn next_call_id(&mut self, wait: Wait) -> Result<Option<CallId>, ReceiveError> {
         let (lanes, bound, dropped) = (&mut self.lanes, &self.bound, &self.dropped);
-        await_call(lanes, bound, dropped, &mut self.manager.enter()?, wait)
+        let mut is_tidy = false;
+        let mut session = self.manager.enter()?;
+        session.wait_within(&mut Waiting::new(wait), |session, waiting| {
+            // Once while it polls, and before each sleep.
+            is_tidy &= waiting.polls();
+            look_for_call(lanes, bound, dropped, session, &mut is_tidy)
+        })
     }
 
     /// As [`Service::next`], for requests of one length; clients whose requests have another are
@@ -255,31 +253,6 @@ impl<H: Host> Service<H> {
             .lanes
             .answer(&mut session, call_id, Status::Answered, bytes)?;
         Ok(answered)
-    }
-}
-
-fn await_call<H: Host>(
-    lanes: &mut Lanes,
-    bound: &Bound,
-    dropped: &DropList<(CallId, u32)>,
-    session: &mut Session<'_, H>,
-    wait: Wait,
-) -> Result<Option<CallId>, ReceiveError> {
-    let mut whole = Waiting::new(wait);
-    loop {
-        let left = session.left(&mut whole);
-        let slice = match left {
-            Wait::For(left) if left < TIDY => Wait::For(left),
-            Wait::Poll => Wait::Poll,
-            _ => Wait::For(TIDY),
-        };
-        let mut is_tidy = false;
-        let call_id = session.wait_for(slice, |session| {
-            look_for_call(lanes, bound, dropped, session, &mut is_tidy)
-        })?;
-        if call_id.is_some() || left == slice {
-            return Ok(call_id);
-        }
     }
 }
 

@@ -270,13 +270,16 @@ fn receive_first<H: Host>(
     session: &mut Session<'_, H>,
     wait: Wait,
 ) -> Result<bool, ReceiveError> {
-    let mut waiting = Waiting::new(wait).look_every(LOOK_EVERY);
+    let mut waiting = Waiting::new(wait);
     let received = session.wait_within(&mut waiting, |session, _| {
         let is_delivered = end.receive_slowly(session, Wait::Poll)?;
         if offering.is_due(session, end.sender().is_some()) && end.renew(session)? {
             offering.offer(session, &end.make_seed())?;
         }
         let is_over = is_delivered || !offering.is_open();
+        if !is_over {
+            session.look_within(LOOK_EVERY);
+        }
         Ok::<_, ReceiveError>(is_over.then_some(is_delivered))
     });
     match received? {
