@@ -96,6 +96,14 @@ impl Lane {
     ) -> Result<Self, OpenError> {
         options.check()?;
         session.check()?;
+        Self::open_any(session, options)
+    }
+
+    /// The same with buffers of up to [`LENGTH_BYTES_MAX`](super::wire::LENGTH_BYTES_MAX).
+    pub(crate) fn open_any<H: Host>(
+        session: &mut Session<'_, H>,
+        options: LaneOptions,
+    ) -> Result<Self, OpenError> {
         let count = options.buffers;
         let class = session.core.register_queued(usize::from(count) + WORDS)?;
         let opened = Buffers::open(session, class, count, options.buffer_bytes);
@@ -217,7 +225,7 @@ impl Lane {
                 lane: self.buffers.name(),
                 index,
                 length_bytes: word.length_bytes,
-                tag: word.tag as u32,
+                tag: word.tag,
             }));
         }
         if index > self.options.buffers {

@@ -1,5 +1,7 @@
 //! The sending end of a lane.
 
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::terminus::{Completion, SendHandle};
 use hamlyn_host::Host;
 use hamlyn_ring::area::Area;
 
@@ -39,6 +41,8 @@ pub struct LaneSender {
     next: u16,
     kept: Vec<Kept>,
     sent: u64,
+    /// The message that was sent last.
+    last: Option<SendHandle>,
     has_greeted: bool,
     leaving: Leaving,
 }
@@ -87,6 +91,7 @@ impl LaneSender {
             next: 0,
             kept: Vec::new(),
             sent: 0,
+            last: None,
             has_greeted: false,
             leaving: session.leaving.clone(),
         };
@@ -157,10 +162,7 @@ impl LaneSender {
     fn word(&self, tag: u32, length: usize) -> Result<Word, SendError> {
         let limit_bytes = self.seed.buffer_bytes;
         match u32::try_from(length) {
-            Ok(length_bytes) if length_bytes <= limit_bytes => Ok(Word {
-                tag: tag.into(),
-                length_bytes,
-            }),
+            Ok(length_bytes) if length_bytes <= limit_bytes => Ok(Word { tag, length_bytes }),
             _ => Err(SendError::RecordTooLarge {
                 length_bytes: length as u64,
                 limit_bytes: limit_bytes.into(),
@@ -197,12 +199,33 @@ impl LaneSender {
             return self.no_room(session);
         }
         match self.remote.post(session, index, word, bytes) {
-            Ok(_) => {}
+            Ok(handle) => self.last = Some(handle),
             Err(SendError::WouldBlock { .. }) => return self.no_room(session),
             Err(error) => return Err(error),
         }
         self.note_sent(index);
         Ok(Some(index))
+    }
+
+    /// The same to the buffer after that which was filled last, so that the receiver knows the order
+    /// of messages.
+    pub(crate) fn try_send_in_turn<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bytes: &[u8],
+    ) -> Result<Option<u16>, SendError> {
+        self.try_send_to(session, self.next, 0, bytes)
+    }
+
+    /// True if that buffer is free.
+    pub(crate) fn is_next_free(&self) -> bool {
+        self.is_free(self.next)
+    }
+
+    /// True if all that was sent is handed over to the link.
+    pub(crate) fn is_flushed<H: Host>(&self, session: &Session<'_, H>) -> bool {
+        let last = self.last.map(|last| session.completion(last));
+        !matches!(last, Some(Ok(Completion::Pending)))
     }
 
     /// Sends bytes to the next free buffer, and keeps them until credit comes for it: if the
@@ -280,5 +303,15 @@ impl LaneSender {
             true => Err(SendError::ClosedByReceiver),
             false => Ok(None),
         }
+    }
+}
+
+/// What the receiver of a lane is told, over that link, if no sender comes.
+pub(crate) fn nothing_follows(seed: &LaneSeed, link: LinkId) -> LastWord {
+    let remote = Remote::new(Target::new(link, seed.ticket), seed.buffers, 0);
+    LastWord {
+        target: remote.farewell_target(),
+        metadata: vec![0; size_of::<u64>()],
+        word: 0,
     }
 }

@@ -39,6 +39,7 @@ pub(super) struct List {
     pub(super) slot: Slot,
     area: Area,
     pub(super) queue: Queue,
+    pub(super) returns: Returns,
     /// There when the publisher has shown it.
     pub(super) pool: Option<SharedPool>,
     /// The number under which the publisher has shown it, as long as it is not fetched; and when
@@ -59,6 +60,7 @@ impl List {
         session: &mut Session<'_, H>,
         lane: Lane,
         publisher: Target,
+        board: Target,
     ) -> Result<Self, OpenError> {
         let area = session.allocate(list_bytes(lane.depth))?;
         let queue = session.open_queue(usize::from(lane.depth) + WORDS)?;
@@ -75,6 +77,7 @@ impl List {
             slot,
             area,
             queue,
+            returns: Returns::new(board, lane.depth),
             pool: None,
             shown: None,
             owes_word: false,
@@ -145,7 +148,6 @@ impl List {
     pub(super) fn next_message<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
-        returns: &mut Returns,
         told: Option<Notification>,
         over: &mut Option<ReceiveError>,
         from: u64,
@@ -153,8 +155,8 @@ impl List {
     ) -> Result<Option<Came>, ReceiveError> {
         let mut told = told;
         session.wait_within(&mut Waiting::new(wait), |session, waiting| {
-            returns.give_back_released(session);
-            let came = self.look(session, returns, told.take(), over, from)?;
+            self.returns.give_back_released(session);
+            let came = self.look(session, told.take(), over, from)?;
             if came.is_none()
                 && let Some(span) = self.look_again()
                 && (wait == Wait::Poll || !waiting.polls())
@@ -180,7 +182,6 @@ impl List {
     fn look<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
-        returns: &mut Returns,
         mut told: Option<Notification>,
         over: &mut Option<ReceiveError>,
         from: u64,
@@ -209,7 +210,7 @@ impl List {
                     let Err(error) = ended else {
                         continue;
                     };
-                    match self.newest_of(session, returns, newest, from)? {
+                    match self.newest_of(session, newest, from)? {
                         None => return Err(error),
                         // The next call says so.
                         newest => {
@@ -223,11 +224,11 @@ impl List {
                     let came = self.message(&told)?;
                     if self.lane.is_latest() && came.number < from {
                         // It was found by the head before.
-                        returns.give_back_came(session, came);
+                        self.returns.give_back_came(session, came);
                         continue;
                     }
                     if let Some(older) = newest.replace(came) {
-                        returns.give_back_came(session, older);
+                        self.returns.give_back_came(session, older);
                     }
                     if !self.lane.is_latest() {
                         return Ok(newest);
@@ -239,7 +240,7 @@ impl List {
                     session.poll();
                 }
                 None => {
-                    let newest = self.newest_of(session, returns, newest, from)?;
+                    let newest = self.newest_of(session, newest, from)?;
                     if newest.is_some() {
                         return Ok(newest);
                     }
@@ -268,7 +269,6 @@ impl List {
     fn newest_of<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
-        returns: &mut Returns,
         newest: Option<Came>,
         from: u64,
     ) -> Result<Option<Came>, ReceiveError> {
@@ -280,7 +280,7 @@ impl List {
             return Ok(newest);
         };
         if let Some(older) = newest {
-            returns.give_back_came(session, older);
+            self.returns.give_back_came(session, older);
         }
         Ok(Some(copied))
     }
@@ -297,11 +297,7 @@ impl List {
             return Err(needed(Errno::NOMEM).into());
         }
         match pool.copy_newest(bytes, chunks, from, &mut self.copy) {
-            Ok(found) => Ok(found.map(|found| Came {
-                number: found.number,
-                position: None,
-                place: None,
-            })),
+            Ok(found) => Ok(found.map(|found| Came::copied(found.number))),
             Err(_) => Err(malformed("a newest message outside the pool")),
         }
     }

@@ -1,17 +1,16 @@
 //! The reading end.
 
 use std::fmt;
-use std::time::Duration;
 
 use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
 
+use super::copies::Copies;
 use super::list::List;
-use super::returns::{Came, Returns, malformed};
+use super::returns::Came;
 use super::wire::{
     FAREWELL, GREETING_BYTES, GREETING_FOR_COPIES, GREETING_FOR_VIEWS, GREETING_OFFSET, Lane,
 };
-use crate::drop_list::DropList;
 use crate::error::{ConnectError, ReceiveError};
 
 use crate::item::{Greeted, ItemHeader};
@@ -19,39 +18,19 @@ use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::peer::PeerIdentity;
 use crate::remains::{LastWord, Leaving, Remains};
-use crate::stream::{self, StreamOptions};
 use crate::ticket::TICKET_BYTES;
-use crate::wait::{Wait, Waiting};
+use crate::wait::Wait;
 
-/// A wait for a copy ends now and then, to see whether the publisher is still there.
-const COPY_WAIT: Duration = Duration::from_millis(500);
-/// Bytes before a message that is copied: its number.
-const NUMBER_BYTES: usize = 8;
-/// Bytes of the pieces of a stream of copies, of long messages: what a packet carries.
-const PIECE_BYTES: u64 = 16 << 10;
-/// How many there may be.
-const PIECES_MAX: u64 = 65_535;
-
-pub(super) enum Route<H: Host> {
+pub(super) enum Route {
     Views(Box<List>),
-    Copies(Box<Copies<H>>),
-}
-
-/// Messages that are copied to here.
-pub(super) struct Copies<H: Host> {
-    stream: stream::Receiver<H>,
-    /// The message that came last.
-    pub(super) copy: Vec<u8>,
-    /// The position of the next message.
-    next: u64,
+    Copies(Box<Copies>),
 }
 
 /// The reading end. See [the module](crate::loans).
 pub struct Subscriber<H: Host = ProcessHost> {
     lane: Lane,
     door: Target,
-    pub(super) route: Route<H>,
-    pub(super) returns: Returns,
+    pub(super) route: Route,
     /// The number of the message after the last that came.
     following: Option<u64>,
     lost: u64,
@@ -94,19 +73,12 @@ impl<H: Host> Subscriber<H> {
         let leaving = entered.leaving.clone();
         let mut greeting = [0; GREETING_BYTES];
         let (word, route) = if is_near {
-            let list = List::open(&mut entered, lane, door)?;
+            let list = List::open(&mut entered, lane, door, board)?;
             greeting[..TICKET_BYTES].copy_from_slice(&list.slot.whole_fast().to_bytes());
             (GREETING_FOR_VIEWS, Route::Views(Box::new(list)))
         } else {
-            drop(entered);
-            let stream = stream::Receiver::new(manager, stream_options(&lane))?;
-            greeting = stream.make_seed().to_bytes();
-            entered = manager.enter()?;
-            let copies = Copies {
-                stream,
-                copy: Vec::new(),
-                next: 0,
-            };
+            let copies = Copies::open(&mut entered, &lane)?;
+            greeting = copies.seed().to_bytes();
             (GREETING_FOR_COPIES, Route::Copies(Box::new(copies)))
         };
         drop(entered);
@@ -115,12 +87,6 @@ impl<H: Host> Subscriber<H> {
             lane,
             door,
             route,
-            returns: Returns {
-                board,
-                depth: lane.depth,
-                untold: Vec::with_capacity(usize::from(lane.depth)),
-                released: DropList::default(),
-            },
             following: None,
             lost: 0,
             over: None,
@@ -142,7 +108,7 @@ impl<H: Host> Subscriber<H> {
         if let Some(error) = &self.over {
             return Err(error.clone());
         }
-        let (is_latest, returns) = (self.lane.is_latest(), &mut self.returns);
+        let is_latest = self.lane.is_latest();
         let from = self.following.unwrap_or(0);
         let came = match &mut self.route {
             Route::Views(list) => {
@@ -158,12 +124,16 @@ impl<H: Host> Subscriber<H> {
                     }
                     told => {
                         let over = &mut self.over;
-                        list.next_message(&mut session, returns, told, over, from, wait)
+                        list.next_message(&mut session, told, over, from, wait)
                     }
                 }
             }
             Route::Copies(copies) => {
-                copies.next_message(&self.manager, returns, &self.door, is_latest, wait)
+                let door = &self.door;
+                let mut session = self.manager.enter()?;
+                let number =
+                    session.wait_for(wait, |session| copies.look(session, door, is_latest));
+                number.map(|number| number.map(Came::copied))
             }
         };
         let came = match came {
@@ -218,8 +188,10 @@ impl<H: Host> Subscriber<H> {
     /// Gives back samples that were kept and are dropped, as the next [`Subscriber::recv`] would:
     /// for a program that makes none for long.
     pub fn reclaim(&mut self) {
-        if let Ok(mut session) = self.manager.enter() {
-            self.returns.give_back_released(&mut session);
+        if let Route::Views(list) = &mut self.route
+            && let Ok(mut session) = self.manager.enter()
+        {
+            list.returns.give_back_released(&mut session);
         }
     }
 }
@@ -249,86 +221,5 @@ impl<H: Host> fmt::Debug for Subscriber<H> {
             .field("lane", &self.lane)
             .field("lost", &self.lost)
             .finish_non_exhaustive()
-    }
-}
-
-/// Room for as many copies as the reader may have samples: the publisher sends no more. A record
-/// lies in one stretch, so that what is left at the end of the memory may stay free.
-fn stream_options(lane: &Lane) -> StreamOptions {
-    let record_bytes = u64::from(lane.message_bytes) + NUMBER_BYTES as u64;
-    let records = u64::from(lane.depth) + 2;
-    let mut piece_bytes = record_bytes.next_power_of_two().clamp(64, PIECE_BYTES);
-    while record_bytes.div_ceil(piece_bytes) * records > PIECES_MAX {
-        piece_bytes *= 2;
-    }
-    let pieces = record_bytes.div_ceil(piece_bytes) * records;
-    StreamOptions {
-        pieces: pieces as u32,
-        piece_bytes: piece_bytes as u32,
-        limit_bytes: pieces * piece_bytes,
-    }
-}
-
-impl<H: Host> Copies<H> {
-    /// The next message that is copied to here.
-    fn next_message(
-        &mut self,
-        manager: &ManagerRef<H>,
-        returns: &mut Returns,
-        publisher: &Target,
-        is_latest: bool,
-        wait: Wait,
-    ) -> Result<Option<Came>, ReceiveError> {
-        returns.give_back_released(&mut manager.enter()?);
-        let mut waiting = Waiting::new(wait);
-        let mut newest: Option<Came> = None;
-        loop {
-            let left = match newest {
-                Some(_) => Wait::Poll,
-                None => manager.enter()?.left(&mut waiting),
-            };
-            let slice = match left {
-                Wait::For(left) if left < COPY_WAIT => Wait::For(left),
-                Wait::Poll => Wait::Poll,
-                _ => Wait::For(COPY_WAIT),
-            };
-            match self.stream.recv(slice) {
-                Ok(Some(record)) => {
-                    let Some((number, message)) = record.split_first_chunk::<NUMBER_BYTES>() else {
-                        return Err(malformed("a message without a number"));
-                    };
-                    self.copy.clear();
-                    self.copy.extend_from_slice(message);
-                    let came = Came {
-                        number: u64::from_le_bytes(*number),
-                        position: Some(self.next),
-                        place: None,
-                    };
-                    drop(record);
-                    self.next += 1;
-                    if let Some(older) = newest.replace(came) {
-                        returns.give_back_came(&mut manager.enter()?, older);
-                    }
-                    if !is_latest {
-                        return Ok(newest);
-                    }
-                }
-                // The next call says what it was.
-                Ok(None) | Err(_) if newest.is_some() => return Ok(newest),
-                Err(error) => return Err(error),
-                Ok(None) => {
-                    let mut entered = manager.enter()?;
-                    if entered.is_drained(publisher.link()) {
-                        return Err(entered.lost(publisher).into());
-                    }
-                    if entered.is_closed_there(publisher) {
-                        return Err(ReceiveError::Closed);
-                    }
-                    if slice == left {
-                        return Ok(None);
-                    }
-                }
-            }
-        }
     }
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, HostError};
 
-use super::wire::{LaneSeed, Status, Word, board_offset, cancellation};
+use super::wire::{LaneSeed, NUMBERS, Status, Word, board_offset, cancellation};
 use crate::drop_list::DropList;
 use crate::error::{ConnectError, SendError};
 use crate::forks::from_forked;
@@ -562,7 +562,7 @@ impl Calls {
                 false => Ok(None),
             };
         };
-        let (index, number) = (free as u16, self.numbers[free].wrapping_add(1));
+        let (index, number) = (free as u16, (self.numbers[free] + 1) % NUMBERS);
         let word = Word {
             number,
             status: Status::Answered,

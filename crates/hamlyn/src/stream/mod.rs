@@ -43,7 +43,6 @@ use sender::fence_error;
 
 pub use keeping::Kept;
 pub use options::StreamOptions;
-pub(crate) use sender::nothing_follows;
 pub use wire::{SEED_BYTES, StreamSeed};
 
 /// The receiving end. See the module.

@@ -10,7 +10,6 @@ use hamlyn_engine::terminus::SendHandle;
 use hamlyn_host::Host;
 
 use account::Account;
-pub(crate) use closing::nothing_follows;
 use staged::{Cut, Staged};
 
 use super::wire::{
