@@ -9,6 +9,7 @@ use super::LaneSeed;
 use super::buffers::Remote;
 use super::wire::{BOARD_BYTES, Word};
 use crate::error::{ConnectError, NotSent, SendError};
+use crate::lobby;
 use crate::message::Target;
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
@@ -32,7 +33,8 @@ pub struct Kept {
 pub struct LaneSender {
     remote: Remote,
     seed: LaneSeed,
-    /// Times that each buffer was given back, as the receiver says.
+    /// Times that each buffer was given back, as the receiver says; and behind them, whether it has
+    /// let us in.
     board: Area,
     slot: Slot,
     /// Times that each was filled.
@@ -77,7 +79,7 @@ impl LaneSender {
         target.set_metadata_index(0);
         let buffers = usize::from(seed.buffers);
         let board = session
-            .allocate(u64::from(seed.buffers) * BOARD_BYTES)
+            .allocate((u64::from(seed.buffers) + 1) * BOARD_BYTES)
             .map_err(crate::OpenError::Host)?;
         let slot = session.open_slot(NewSlot::new(&board).entries(1))?;
         let board_ticket = slot.whole_fast();
@@ -101,6 +103,53 @@ impl LaneSender {
             .greet(session, &board_ticket.to_bytes(), left)?;
         sender.has_greeted = true;
         Ok(sender)
+    }
+
+    /// Makes this program the sender of a lane that a [`Lobby<Lane>`](crate::lobby::Lobby) offers
+    /// under `to`, `name/item` or `host/name/item`, for that protocol. Blocks for as long as `wait`
+    /// says, while nobody has the name, all places are taken, or this program's share is
+    /// ([`crate::lobby::connect`]). It need not wait until it is let in: what it sends until then
+    /// lies in the lane.
+    pub fn connect_to<H: Host>(
+        session: &mut Session<'_, H>,
+        to: &str,
+        protocol: &'static str,
+        wait: Wait,
+    ) -> Result<Self, ConnectError> {
+        lobby::connect(session, to, protocol, wait, |session, seed, left| {
+            let sender = Self::connect(session, &LaneSeed::from_bytes(seed)?, left)?;
+            let greeted = sender.remote.greeting_target();
+            Ok((sender, greeted))
+        })
+    }
+
+    /// True if the receiver has let this program in: it has taken its greeting in, as its next look
+    /// after that does. Does not block; credit and this word come with packets.
+    pub fn is_admitted(&self) -> bool {
+        let offset = u64::from(self.seed.buffers) * BOARD_BYTES;
+        self.board.load_u64(offset) == Ok(1)
+    }
+
+    /// Waits until the receiver has let this program in. False if it has not in that time: it
+    /// computes, or the time is too short. A program that has both ends must not wait here for
+    /// itself.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::ClosedByReceiver`] if the lane has ended, because the receiver did or refused
+    /// the greeting, and [`SendError::PeerLost`].
+    pub fn await_admission<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        wait: Wait,
+    ) -> Result<bool, SendError> {
+        let admitted = session.wait_for(wait, |session| match self.is_admitted() {
+            true => Ok(Some(())),
+            false => self
+                .no_room(session)
+                .map(|_| self.is_admitted().then_some(())),
+        });
+        Ok(admitted?.is_some())
     }
 
     /// Ends the lane, and tells the receiver as soon as there is room: it gets all that was sent,

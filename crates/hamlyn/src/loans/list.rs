@@ -16,6 +16,7 @@ use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
 use crate::message::{Message, Target};
 use crate::queue::Queue;
 use crate::region::AttachError;
+use crate::remains::{Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::wait::{Wait, Waiting};
@@ -53,6 +54,17 @@ pub(super) struct List {
     pub(super) next: u64,
     /// The message that was copied last, found by the head of the pool.
     pub(super) copy: Vec<u8>,
+    leaving: Leaving,
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            slots: vec![self.slot.name()],
+            queue: Some(self.queue.id()),
+            ..Remains::default()
+        });
+    }
 }
 
 impl List {
@@ -84,6 +96,7 @@ impl List {
             is_missed: false,
             next: 0,
             copy: Vec::new(),
+            leaving: session.leaving.clone(),
         })
     }
 

@@ -13,7 +13,7 @@ use super::window::Held;
 use crate::error::{OpenError, SendError};
 use crate::forks::from_forked;
 
-use crate::item::{Bound, ItemHeader};
+use crate::item::ItemHeader;
 use crate::manager::{Manager, ManagerRef};
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
@@ -36,7 +36,6 @@ struct End {
     next: u64,
     /// Calls until messages of readers are taken in.
     unlooked: u32,
-    bound: Bound,
 }
 
 /// A message was not loaned.
@@ -81,9 +80,7 @@ impl<H: Host> Publisher<H> {
             SlowReaders::Block => Held::new(Pool::new(message_bytes, chunks)?),
         };
         let mut entered = manager.enter()?;
-        let bound = entered.core.bind_empty(item, header)?;
-        let mut readers = Readers::new(&mut entered, options, &held)?;
-        readers.offer(&mut entered, &bound)?;
+        let readers = Readers::bind(&mut entered, item, header, options, &held)?;
         drop(entered);
         let end = End {
             readers,
@@ -91,7 +88,6 @@ impl<H: Host> Publisher<H> {
             options,
             next: 0,
             unlooked: 0,
-            bound,
         };
         Ok(Self {
             end,
@@ -209,8 +205,7 @@ impl End {
             true => 0,
             false => CALLS_BETWEEN_LOOKS,
         };
-        self.readers
-            .look(session, &self.bound, &mut self.held, rests);
+        self.readers.look(session, &mut self.held, rests);
     }
 
     /// Waits until `is_there` finds something, or the time is over. What was given back is taken in
@@ -305,7 +300,7 @@ impl End {
 impl<H: Host> fmt::Debug for Publisher<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Publisher")
-            .field("bound", &self.end.bound)
+            .field("lobby", self.end.readers.lobby())
             .field("options", &self.end.options)
             .field("readers", &self.readers())
             .finish_non_exhaustive()

@@ -12,13 +12,12 @@ use super::wire::{
     POOL_OFFSET, board_bytes, entry_offset, pair, place,
 };
 use crate::error::{OpenError, SendError};
-use crate::item::Place;
-use crate::lane::{self, LaneSender};
-use crate::lobby::Guest;
+use crate::lane::{self, LaneSeed, LaneSender};
+use crate::lobby::{self, Admitted, Guest, Place, Unwelcome};
 use crate::message::{Message, Target};
 use crate::queue::Queue;
 use crate::region::Holders;
-use crate::remains::{LastWord, Remains};
+use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::wait::{Wait, Waiting};
@@ -31,28 +30,34 @@ const DOOR_ENTRIES: usize = 4;
 pub(super) struct Door {
     slot: Slot,
     area: Area,
-    pub(super) queue: Queue,
+    queue: Queue,
     board_slot: Slot,
     board: Area,
+    /// What its reader gets.
+    lane: Lane,
+    /// How its reader wants its messages, once it has presented itself.
+    greeting: Option<Greeting>,
+    leaving: Leaving,
 }
 
-impl Guest for Door {
-    fn remains(&self) -> Remains {
-        Remains {
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.leaving.leave(Remains {
             slots: vec![self.slot.name(), self.board_slot.name()],
             queue: Some(self.queue.id()),
             ..Remains::default()
-        }
+        });
     }
 }
 
-impl Door {
-    /// Opens a lane of that publisher, and gives what its reader gets.
-    pub(super) fn open<H: Host>(
+impl Guest for Door {
+    /// With the number under which every reader fetches the pool, if it has a head.
+    type Options = (PublisherOptions, Option<u64>);
+
+    fn open<H: Host>(
         session: &mut Session<'_, H>,
-        options: &PublisherOptions,
-        shown: Option<u64>,
-    ) -> Result<(Self, Vec<u8>), OpenError> {
+        (options, shown): &Self::Options,
+    ) -> Result<Self, OpenError> {
         let area = session.allocate(DOOR_BYTES)?;
         let board = session.allocate(board_bytes(options.depth))?;
         let queue = session.open_queue(DOOR_ENTRIES)?;
@@ -71,90 +76,63 @@ impl Door {
                 return Err(error);
             }
         };
-        let lane = Lane::new(slot.whole_fast(), board_slot.whole_fast(), options, shown);
-        let door = Self {
+        let lane = Lane::new(slot.whole_fast(), board_slot.whole_fast(), options, *shown);
+        Ok(Self {
             slot,
             area,
             queue,
             board_slot,
             board,
-        };
-        Ok((door, lane.to_bytes()))
+            lane,
+            greeting: None,
+            leaving: session.leaving.clone(),
+        })
     }
 
-    /// The greeting that came with that word, if it is one.
-    pub(super) fn greeting(&self, word: u64) -> Option<Greeting> {
+    fn seed(&self) -> Vec<u8> {
+        self.lane.to_bytes()
+    }
+
+    fn greeting<H: Host>(
+        &mut self,
+        _: &mut Session<'_, H>,
+    ) -> Result<Option<lobby::Greeting>, Unwelcome> {
+        let told = match self.queue.reader.pop() {
+            Ok(None) => return Ok(None),
+            Ok(Some(told)) if told.word == FAREWELL => return Err(Unwelcome::Left),
+            told => told.map_err(|_| Unwelcome::Left)?,
+        };
         let mut bytes = [0; GREETING_BYTES];
-        self.area.read_at(GREETING_OFFSET, &mut bytes).ok()?;
-        Greeting::read(word, &bytes)
+        let read = self.area.read_at(GREETING_OFFSET, &mut bytes).ok();
+        let told = told.filter(|_| read.is_some());
+        self.greeting = told.and_then(|told| Greeting::read(told.word, &bytes));
+        match told.zip(self.greeting.as_ref()) {
+            Some((told, greeting)) => Ok(Some(lobby::Greeting {
+                link: told.from,
+                of: greeting.to(),
+            })),
+            None => Err(Unwelcome::Misbehaved),
+        }
     }
 }
 
-/// A reader that has presented itself.
-pub(super) struct Newcomer {
-    pub(super) place: Place,
-    pub(super) door: Door,
-    pub(super) from: LinkId,
-    pub(super) greeting: Greeting,
-}
-
-impl Newcomer {
-    /// What is to be done when the publisher ends before it was taken in.
-    pub(super) fn remains(&self) -> Remains {
-        let last_word = match &self.greeting {
-            Greeting::Views(ticket) => end_of(Target::new(self.from, *ticket)),
-            Greeting::Copies(seed) => lane::nothing_follows(seed, self.from),
-        };
-        Remains {
-            last_word: Some(last_word),
-            ..self.door.remains()
-        }
-    }
-
-    /// Shows it the pool, if that is not shown to all, or presents us to its lane; nothing if there
-    /// is no room for that at present.
-    pub(super) fn route<H: Host>(
-        &self,
-        session: &mut Session<'_, H>,
-        held: &Held,
-        is_shown: bool,
-    ) -> Option<Route> {
-        let ticket = match &self.greeting {
-            Greeting::Views(ticket) => *ticket,
-            Greeting::Copies(seed) => {
-                let lane = LaneSender::connect(session, seed, Wait::Poll);
-                return Some(Route::Copies(Box::new(lane.ok()?)));
-            }
-        };
-        let list = Target::new(self.from, ticket);
-        if is_shown {
-            return Some(Route::Views { list, number: None });
-        }
-        let number = session
-            .show_pool(&held.pool, Holders::One(self.from))
-            .ok()?;
-        let data = pair(number, 0);
-        let message = Message::new(&data).at(POOL_OFFSET).word(POOL);
-        if session.send(&list, &message, Wait::Poll).is_err() {
-            session.hide_pool(number);
-            return None;
-        }
-        let number = Some(number);
-        Some(Route::Views { list, number })
-    }
-}
-
-pub(super) enum Route {
+/// Where messages go, from when there was room to tell the reader so.
+enum Route {
     Views {
         list: Target,
         /// Under which it fetches the pool, if it is shown to this reader alone.
         number: Option<u64>,
     },
-    Copies(Box<LaneSender>),
+    Copies {
+        seed: LaneSeed,
+        lane: Option<Box<LaneSender>>,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
+    /// It has presented itself, and is to be answered.
+    Newcomer,
     Active,
     /// It ended, or cannot be reached.
     Leaving,
@@ -178,61 +156,101 @@ pub(super) struct Reader {
     pub(super) state: State,
 }
 
+impl Drop for Reader {
+    /// A lane tells its receiver by itself.
+    fn drop(&mut self) {
+        let (pool, last_word) = match &self.route {
+            Route::Views { list, number } => {
+                let end = LastWord {
+                    target: *list,
+                    metadata: Vec::new(),
+                    word: END,
+                };
+                (*number, Some(end))
+            }
+            Route::Copies { seed, lane: None } => {
+                (None, Some(lane::nothing_follows(seed, self.from)))
+            }
+            Route::Copies { .. } => (None, None),
+        };
+        self.door.leaving.leave(Remains {
+            pool,
+            last_word,
+            ..Remains::default()
+        });
+    }
+}
+
 impl Reader {
-    pub(super) fn new(
-        newcomer: Newcomer,
-        route: Route,
-        held: &mut Held,
-        depth: u16,
-        is_shown: bool,
-    ) -> Self {
-        let is_copied = matches!(route, Route::Copies(_));
-        // Others look at the head.
-        let newest = held.newest().filter(|_| is_copied);
-        if let Some((index, _)) = newest {
-            held.hold_again(index);
-        }
-        Self {
-            is_fetched: is_copied || is_shown,
-            to: newcomer.greeting.to(),
-            _place: newcomer.place,
-            door: newcomer.door,
-            from: newcomer.from,
+    pub(super) fn new(admitted: Admitted<Door>, depth: u16, is_shown: bool) -> Option<Self> {
+        let Admitted {
+            guest: door,
+            link: from,
+            place,
+        } = admitted;
+        let greeting = door.greeting?;
+        let (route, is_fetched) = match greeting {
+            Greeting::Views(ticket) => {
+                let list = Target::new(from, ticket);
+                (Route::Views { list, number: None }, is_shown)
+            }
+            Greeting::Copies(seed) => (Route::Copies { seed, lane: None }, true),
+        };
+        Some(Self {
+            _place: place,
+            door,
+            from,
+            to: greeting.to(),
             route,
             window: Window::new(depth),
-            latest: newest,
+            latest: None,
+            is_fetched,
             lost: 0,
-            state: State::Active,
-        }
+            state: State::Newcomer,
+        })
     }
 
-    /// What is to be done when it is gone. A lane tells its receiver by itself.
-    pub(super) fn remains(&self, is_there: bool) -> Remains {
-        let last_word = match &self.route {
-            Route::Views { list, .. } if is_there => Some(end_of(*list)),
-            _ => None,
-        };
-        Remains {
-            last_word,
-            ..self.door.remains()
+    /// Answers a newcomer: shows it the pool, if that is not shown to all, or presents us to its
+    /// lane. It is tried again if there is no room for that at present.
+    pub(super) fn answer<H: Host>(&mut self, session: &mut Session<'_, H>, held: &mut Held) {
+        match &mut self.route {
+            Route::Views { .. } if self.is_fetched => {}
+            Route::Views { list, number } => {
+                let holders = Holders::One(self.from);
+                let Ok(shown) = session.show_pool(&held.pool, holders) else {
+                    return;
+                };
+                let data = pair(shown, 0);
+                let message = Message::new(&data).at(POOL_OFFSET).word(POOL);
+                if session.send(list, &message, Wait::Poll).is_err() {
+                    return session.hide_pool(shown);
+                }
+                *number = Some(shown);
+            }
+            Route::Copies { seed, lane } => {
+                let Ok(sender) = LaneSender::connect(session, seed, Wait::Poll) else {
+                    return;
+                };
+                *lane = Some(Box::new(sender));
+                // Others look at the head.
+                self.latest = held.newest();
+                if let Some((index, _)) = self.latest {
+                    held.hold_again(index);
+                }
+            }
         }
+        self.state = State::Active;
     }
 
     /// Gives back all that is held for it.
-    pub(super) fn end<H: Host>(self, session: &mut Session<'_, H>, held: &mut Held) {
-        let latest = self.latest.map(|(chunk, _)| chunk);
-        latest.into_iter().for_each(|chunk| held.release(chunk));
-        for sent in self.window.sent {
-            if let Sent::InPlace(chunk) = sent {
+    pub(super) fn end(self, held: &mut Held) {
+        if let Some((chunk, _)) = self.latest {
+            held.release(chunk);
+        }
+        for sent in &self.window.sent {
+            if let Sent::InPlace(chunk) = *sent {
                 held.take_back(chunk);
             }
-        }
-        if let Route::Views {
-            number: Some(number),
-            ..
-        } = self.route
-        {
-            session.hide_pool(number);
         }
     }
 
@@ -240,7 +258,7 @@ impl Reader {
     pub(super) fn is_full(&self) -> bool {
         match &self.route {
             Route::Views { .. } => self.window.is_full(),
-            Route::Copies(lane) => !lane.is_next_free(),
+            Route::Copies { lane, .. } => lane.as_ref().is_some_and(|lane| !lane.is_next_free()),
         }
     }
 
@@ -251,7 +269,10 @@ impl Reader {
                 (self.latest.is_none() || shows_newest)
                     && (self.is_fetched || self.window.head == 0)
             }
-            Route::Copies(lane) => self.latest.is_none() && lane.is_flushed(session),
+            Route::Copies { lane, .. } => {
+                let mut lane = lane.iter();
+                self.latest.is_none() && lane.all(|lane| lane.is_flushed(session))
+            }
         }
     }
 
@@ -267,7 +288,10 @@ impl Reader {
         waiting: &mut Waiting,
     ) -> bool {
         let sent = match &mut self.route {
-            Route::Copies(lane) => copy(session, lane, held.chunk(index).marked(), waiting),
+            Route::Copies { lane, .. } => match lane {
+                Some(lane) => copy(session, lane, held.chunk(index).marked(), waiting),
+                None => return false,
+            },
             Route::Views { list, .. } => {
                 let position = self.window.head;
                 if self.window.is_full() || !held.may_lend(index) {
@@ -313,6 +337,10 @@ impl Reader {
         self.window.collect(&self.door.board, held);
     }
 
+    fn may_fetch(&self) -> bool {
+        self.state == State::Active && !self.is_fetched
+    }
+
     /// Hears whether it has the pool, and whether it says good-bye.
     pub(super) fn hear(&mut self) {
         let is_farewell =
@@ -320,7 +348,7 @@ impl Reader {
         loop {
             match self.door.queue.reader.pop() {
                 Ok(None) => return,
-                Ok(Some(told)) if told.word == FETCHED && !self.is_fetched => {
+                Ok(Some(told)) if told.word == FETCHED && self.may_fetch() => {
                     self.is_fetched = true;
                 }
                 Ok(told) if is_farewell(&told) => {
@@ -353,14 +381,5 @@ fn copy<H: Host>(
         None => Err(SendError::WouldBlock {
             peer: lane.target().ticket().destination,
         }),
-    }
-}
-
-/// Says that no more messages come to that list.
-fn end_of(list: Target) -> LastWord {
-    LastWord {
-        target: list,
-        metadata: Vec::new(),
-        word: END,
     }
 }

@@ -2,16 +2,14 @@
 //! and what is held for them. Everything that is counted is counted here; nothing that a reader can
 //! write is believed but that it gives back its own.
 
-use hamlyn_engine::notification::Notification;
 use hamlyn_host::{Destination, Host};
 
 use super::options::{PublisherOptions, SlowReaders};
-use super::reader::{Door, Newcomer, Reader, State};
+use super::reader::{Door, Reader, State};
 use super::window::Held;
-use super::wire::FAREWELL;
 use crate::error::OpenError;
-use crate::item::Bound;
-use crate::lobby::{Guest, Lobby};
+use crate::item::ItemHeader;
+use crate::lobby::{Lobby, LobbyOptions};
 use crate::remains::{Leaving, Remains};
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
@@ -28,9 +26,9 @@ pub struct Published {
 }
 
 /// Lanes that are offered at a time.
-const OFFERED: usize = 4;
+const OFFERED: u16 = 4;
 /// The same if readers are to get the newest message though the publisher makes no call.
-const OFFERED_AHEAD: usize = 16;
+const OFFERED_AHEAD: u16 = 16;
 /// Looks after which the offered lanes are counted, if nothing has made that necessary before.
 const LOOKS_BETWEEN_COUNTS: u32 = 64;
 
@@ -41,8 +39,6 @@ pub(super) struct Readers {
     shown: Option<u64>,
     lobby: Lobby<Door>,
     readers: Vec<Reader>,
-    /// Those that have presented themselves and could not be taken in yet.
-    waiting: Vec<Newcomer>,
     looks: u32,
     /// By readers that are gone.
     lost: u64,
@@ -55,31 +51,30 @@ impl Drop for Readers {
             pool: self.shown,
             ..Remains::default()
         });
-        for newcomer in &self.waiting {
-            self.leaving.leave(newcomer.remains());
-        }
-        for reader in &self.readers {
-            self.leaving.leave(reader.remains(true));
-        }
     }
 }
 
 impl Readers {
-    pub(super) fn new<H: Host>(
+    pub(super) fn bind<H: Host>(
         session: &mut Session<'_, H>,
+        item: &str,
+        header: ItemHeader,
         options: PublisherOptions,
         held: &Held,
     ) -> Result<Self, OpenError> {
-        let (shown, ahead) = match options.is_latest() {
+        let (shown, offered) = match options.is_latest() {
             true => (Some(session.share_pool(&held.pool, None)?), OFFERED_AHEAD),
             false => (None, OFFERED),
+        };
+        let places = LobbyOptions {
+            places: options.readers,
+            offered,
         };
         Ok(Self {
             options,
             shown,
-            lobby: Lobby::new(options.readers, ahead, session.leaving.clone()),
+            lobby: Lobby::bind_as(session, item, header, places, (options, shown))?,
             readers: Vec::new(),
-            waiting: Vec::new(),
             looks: 0,
             lost: 0,
             leaving: session.leaving.clone(),
@@ -87,15 +82,21 @@ impl Readers {
     }
 
     pub(super) fn count(&self) -> usize {
-        self.readers.len()
+        let newcomers = self.readers.iter();
+        let newcomers = newcomers.filter(|reader| reader.state == State::Newcomer);
+        self.readers.len() - newcomers.count()
     }
 
     pub(super) fn lost(&self) -> u64 {
         self.lost + self.readers.iter().map(|reader| reader.lost).sum::<u64>()
     }
 
+    pub(super) fn lobby(&self) -> &Lobby<Door> {
+        &self.lobby
+    }
+
     pub(super) fn misbehaved(&self) -> u64 {
-        self.lobby.misbehaved
+        self.lobby.misbehaved()
     }
 
     /// A reader that has no room. If none may lose a message, one that has not been sent all before
@@ -119,18 +120,6 @@ impl Readers {
         readers.all(|reader| reader.is_flushed(session, shows_newest))
     }
 
-    /// Opens lanes until enough are offered, as far as there may be more readers.
-    pub(super) fn offer<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        bound: &Bound,
-    ) -> Result<(), OpenError> {
-        let (options, shown) = (&self.options, self.shown);
-        let filled = self.readers.len() + self.waiting.len();
-        let open = |session: &mut Session<'_, H>| Door::open(session, options, shown);
-        self.lobby.offer(session, bound, filled, open)
-    }
-
     /// Takes in what was given back, and nothing else: for a publisher that waits for it.
     #[inline]
     pub(super) fn collect(&mut self, held: &mut Held) {
@@ -144,27 +133,32 @@ impl Readers {
     pub(super) fn look<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
-        bound: &Bound,
         held: &mut Held,
         rests: bool,
     ) {
         session.core.reap();
         session.poll();
         for reader in &mut self.readers {
+            // A newcomer that says anything more says good-bye, or has had its place.
             reader.hear();
             reader.collect(held);
         }
         self.sweep(session, held);
-        self.looks += 1;
         self.hear(session);
-        self.take_in(session, held);
-        if rests || self.looks >= LOOKS_BETWEEN_COUNTS || self.lobby.is_untidy(session) {
+        self.looks += 1;
+        if rests || self.looks >= LOOKS_BETWEEN_COUNTS || self.lobby.is_untidy() {
             self.looks = 0;
-            self.tidy(session, bound);
+            if self.lobby.note_asked(session) {
+                self.lobby.dismiss_late(session);
+            }
+            self.lobby.offer_more(session);
         }
-        // What was kept goes to readers that have room.
         let mut waiting = Waiting::new(Wait::Poll);
         for reader in &mut self.readers {
+            if reader.state == State::Newcomer {
+                reader.answer(session, held);
+            }
+            // What was kept goes to readers that have room.
             if let Some((index, number)) = reader.latest
                 && reader.send(session, held, index, number, &mut waiting)
             {
@@ -176,59 +170,10 @@ impl Readers {
 
     /// Hears those that present themselves.
     fn hear<H: Host>(&mut self, session: &mut Session<'_, H>) {
-        let mut at = 0;
-        while let Some(door) = self.lobby.guest_mut(at) {
-            match door.queue.reader.pop() {
-                Ok(None) => at += 1,
-                told => self.greet(session, at, told.ok().flatten()),
-            }
-        }
-    }
-
-    /// A reader presents itself over a link: with a list or a lane of its own.
-    fn greet<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        at: usize,
-        told: Option<Notification>,
-    ) {
-        let Some((door, told)) = self.lobby.guest_mut(at).zip(told) else {
-            return self.lobby.dismiss(at);
-        };
-        let Some(greeting) = door.greeting(told.word) else {
-            return match told.word {
-                FAREWELL => self.lobby.dismiss(at),
-                _ => self.lobby.refuse(at),
-            };
-        };
-        let admitted = self.lobby.admit(session, at, told.from, &greeting.to());
-        self.waiting.extend(admitted.map(|(place, door)| Newcomer {
-            place,
-            door,
-            from: told.from,
-            greeting,
-        }));
-    }
-
-    /// Takes in those that have presented themselves. Whoever finds a full link, or no room among
-    /// what waits to be fetched, is tried again at the next look.
-    fn take_in<H: Host>(&mut self, session: &mut Session<'_, H>, held: &mut Held) {
-        for mut newcomer in std::mem::take(&mut self.waiting) {
-            // It says good-bye already, or something else.
-            let told = newcomer.door.queue.reader.pop();
-            if told != Ok(None) || session.is_drained(newcomer.from) {
-                self.leaving.leave(newcomer.door.remains());
-                self.lobby.vacate();
-                continue;
-            }
-            match newcomer.route(session, held, self.shown.is_some()) {
-                Some(route) => {
-                    let depth = self.options.depth;
-                    let reader = Reader::new(newcomer, route, held, depth, self.shown.is_some());
-                    self.readers.push(reader);
-                }
-                None => self.waiting.push(newcomer),
-            }
+        let (depth, is_shown) = (self.options.depth, self.shown.is_some());
+        while let Some(admitted) = self.lobby.hear(session) {
+            let reader = Reader::new(admitted, depth, is_shown);
+            self.readers.extend(reader);
         }
     }
 
@@ -237,27 +182,16 @@ impl Readers {
         let mut at = 0;
         while at < self.readers.len() {
             let is_gone = session.is_drained(self.readers[at].from);
-            if !is_gone && self.readers[at].state == State::Active {
+            if !is_gone && matches!(self.readers[at].state, State::Newcomer | State::Active) {
                 at += 1;
                 continue;
             }
             let reader = self.readers.swap_remove(at);
-            self.leaving.leave(reader.remains(!is_gone));
             self.lost += reader.lost;
-            self.lobby.misbehaved += u64::from(reader.state == State::Expelled);
-            self.lobby.vacate();
-            reader.end(session, held);
-        }
-    }
-
-    /// Takes back lanes whose askers did not present themselves, and offers others.
-    fn tidy<H: Host>(&mut self, session: &mut Session<'_, H>, bound: &Bound) {
-        if self.lobby.begin_tidy(session, bound) {
-            self.hear(session);
-            self.lobby.dismiss_late(session);
-        }
-        if let Err(error) = self.offer(session, bound) {
-            tracing::debug!(%error, "no lane for another reader of loaned messages");
+            if reader.state == State::Expelled {
+                self.lobby.count_misbehaved();
+            }
+            reader.end(held);
         }
     }
 
@@ -275,6 +209,9 @@ impl Readers {
         let number = published.number;
         let keeps = self.options.slow_readers != SlowReaders::Lose;
         for reader in &mut self.readers {
+            if reader.state != State::Active {
+                continue;
+            }
             if let Some((older, _)) = reader.latest.take() {
                 held.release(older);
                 reader.lost += 1;

@@ -13,11 +13,12 @@ use super::wire::{
 };
 use crate::error::{ConnectError, ReceiveError};
 
-use crate::item::{Greeted, ItemHeader};
+use crate::item::ItemHeader;
 use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::peer::PeerIdentity;
 use crate::remains::{LastWord, Leaving, Remains};
+use crate::session::Session;
 use crate::ticket::TICKET_BYTES;
 use crate::wait::Wait;
 
@@ -26,24 +27,36 @@ pub(super) enum Route {
     Copies(Box<Copies>),
 }
 
-/// The reading end. See [the module](crate::loans).
-pub struct Subscriber<H: Host = ProcessHost> {
+/// The lane of a publisher that this reader has. When it is dropped, the publisher is told.
+struct Connected {
     lane: Lane,
     door: Target,
+    leaving: Leaving,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            last_word: Some(LastWord {
+                target: self.door,
+                metadata: Vec::new(),
+                word: FAREWELL,
+            }),
+            ..Remains::default()
+        });
+    }
+}
+
+/// The reading end. See [the module](crate::loans).
+pub struct Subscriber<H: Host = ProcessHost> {
+    to: Connected,
     pub(super) route: Route,
     /// The number of the message after the last that came.
     following: Option<u64>,
     lost: u64,
     /// Why nothing comes any more.
     over: Option<ReceiveError>,
-    leaving: Leaving,
     pub(super) manager: ManagerRef<H>,
-}
-
-impl<H: Host> Greeted for Subscriber<H> {
-    fn greeted(&self) -> Option<&Target> {
-        Some(&self.door)
-    }
 }
 
 impl<H: Host> Subscriber<H> {
@@ -53,52 +66,20 @@ impl<H: Host> Subscriber<H> {
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        manager.connect_to(to, header, wait, |lane, left| {
-            Self::grow(manager, lane, left)
-        })
-    }
-
-    /// A reader of the lane that is in those bytes.
-    fn grow(manager: &Manager<H>, lane: &[u8], left: Wait) -> Result<Self, ConnectError> {
-        let lane = Lane::from_bytes(lane).ok_or(ConnectError::Seed {
-            what: "malformed lane descriptor",
+        let mut session = manager.enter()?;
+        let (to, route) = session.connect_to(to, header, wait, |session, lane, left| {
+            let (to, route) = connect(session, lane, left)?;
+            let door = to.door;
+            Ok(((to, route), Some(door)))
         })?;
-        let mut entered = manager.enter()?;
-        let door = entered.target(&lane.door, left)?;
-        let board = door.with_ticket(lane.board).ok_or(ConnectError::Seed {
-            what: "its board is another interface's",
-        })?;
-        let here = entered.identity();
-        let is_near = lane.door.destination.node == here.node && lane.door.destination != here;
-        let leaving = entered.leaving.clone();
-        let mut greeting = [0; GREETING_BYTES];
-        let (word, route) = if is_near {
-            let list = List::open(&mut entered, lane, door, board)?;
-            greeting[..TICKET_BYTES].copy_from_slice(&list.slot.whole_fast().to_bytes());
-            (GREETING_FOR_VIEWS, Route::Views(Box::new(list)))
-        } else {
-            let copies = Copies::open(&mut entered, &lane)?;
-            greeting = copies.seed().to_bytes();
-            (GREETING_FOR_COPIES, Route::Copies(Box::new(copies)))
-        };
-        drop(entered);
-        // What was opened is closed with it.
-        let mut subscriber = Self {
-            lane,
-            door,
+        Ok(Self {
+            to,
             route,
             following: None,
             lost: 0,
             over: None,
-            leaving,
             manager: manager.hold(),
-        };
-        if let Route::Views(list) = &mut subscriber.route {
-            list.fetch_shown(&mut manager.enter()?)?;
-        }
-        let message = Message::new(&greeting).at(GREETING_OFFSET).word(word);
-        manager.enter()?.send(&door, &message, left)?;
-        Ok(subscriber)
+        })
     }
 
     /// The message that [`Subscriber::recv`] shows.
@@ -108,7 +89,7 @@ impl<H: Host> Subscriber<H> {
         if let Some(error) = &self.over {
             return Err(error.clone());
         }
-        let is_latest = self.lane.is_latest();
+        let is_latest = self.to.lane.is_latest();
         let from = self.following.unwrap_or(0);
         let came = match &mut self.route {
             Route::Views(list) => {
@@ -129,7 +110,7 @@ impl<H: Host> Subscriber<H> {
                 }
             }
             Route::Copies(copies) => {
-                let door = &self.door;
+                let door = &self.to.door;
                 let mut session = self.manager.enter()?;
                 let number =
                     session.wait_for(wait, |session| copies.look(session, door, is_latest));
@@ -171,17 +152,17 @@ impl<H: Host> Subscriber<H> {
 
     /// How many samples this reader may have that are not given back.
     pub fn depth(&self) -> u16 {
-        self.lane.depth
+        self.to.lane.depth
     }
 
     /// Bytes of the longest message.
     pub fn message_bytes_max(&self) -> u32 {
-        self.lane.message_bytes
+        self.to.lane.message_bytes
     }
 
     /// The publisher, as the kernel or the handshake vouches. Nothing if its link ended long ago.
     pub fn publisher(&self) -> Option<PeerIdentity> {
-        let link = self.door.link();
+        let link = self.to.door.link();
         self.manager.enter().ok()?.identity_of(link)
     }
 
@@ -196,30 +177,48 @@ impl<H: Host> Subscriber<H> {
     }
 }
 
-impl<H: Host> Drop for Subscriber<H> {
-    fn drop(&mut self) {
-        let (slots, queue) = match &self.route {
-            Route::Views(list) => (vec![list.slot.name()], Some(list.queue.id())),
-            Route::Copies(_) => (Vec::new(), None),
-        };
-        self.leaving.leave(Remains {
-            slots,
-            queue,
-            last_word: Some(LastWord {
-                target: self.door,
-                metadata: Vec::new(),
-                word: FAREWELL,
-            }),
-            ..Remains::default()
-        });
-    }
-}
-
 impl<H: Host> fmt::Debug for Subscriber<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subscriber")
-            .field("lane", &self.lane)
+            .field("lane", &self.to.lane)
             .field("lost", &self.lost)
             .finish_non_exhaustive()
     }
+}
+
+/// Becomes a reader of the lane that is in those bytes.
+fn connect<H: Host>(
+    session: &mut Session<'_, H>,
+    lane: &[u8],
+    left: Wait,
+) -> Result<(Connected, Route), ConnectError> {
+    let lane = Lane::from_bytes(lane).ok_or(ConnectError::Seed {
+        what: "malformed lane descriptor",
+    })?;
+    let door = session.target(&lane.door, left)?;
+    let board = door.with_ticket(lane.board).ok_or(ConnectError::Seed {
+        what: "its board is another interface's",
+    })?;
+    // What was opened is closed with it.
+    let to = Connected {
+        lane,
+        door,
+        leaving: session.leaving.clone(),
+    };
+    let here = session.identity();
+    let is_near = lane.door.destination.node == here.node && lane.door.destination != here;
+    let mut greeting = [0; GREETING_BYTES];
+    let (word, route) = if is_near {
+        let mut list = List::open(session, lane, door, board)?;
+        list.fetch_shown(session)?;
+        greeting[..TICKET_BYTES].copy_from_slice(&list.slot.whole_fast().to_bytes());
+        (GREETING_FOR_VIEWS, Route::Views(Box::new(list)))
+    } else {
+        let copies = Copies::open(session, &lane)?;
+        greeting = copies.seed().to_bytes();
+        (GREETING_FOR_COPIES, Route::Copies(Box::new(copies)))
+    };
+    let message = Message::new(&greeting).at(GREETING_OFFSET).word(word);
+    session.send(&door, &message, left)?;
+    Ok((to, route))
 }

@@ -32,9 +32,8 @@ use hamlyn_host::{Destination, Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 
-use crate::item::{Greeted, ItemHeader};
+use crate::item::ItemHeader;
 use crate::manager::{Manager, ManagerRef};
-use crate::message::Target;
 use crate::peer::PeerIdentity;
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
@@ -298,12 +297,6 @@ pub struct Sender<H: Host = ProcessHost> {
     manager: ManagerRef<H>,
 }
 
-impl<H: Host> Greeted for Sender<H> {
-    fn greeted(&self) -> Option<&Target> {
-        Some(self.end.control())
-    }
-}
-
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
@@ -311,8 +304,14 @@ impl<H: Host> Sender<H> {
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        manager.connect_to(to, header, wait, |seed, left| {
-            Self::grow(manager, &StreamSeed::from_bytes(seed)?, left)
+        let connect = |session: &mut Session<'_, H>, seed: &[u8], left| {
+            let end = sender::Sender::grow(session, &StreamSeed::from_bytes(seed)?, left)?;
+            let greeted = *end.control();
+            Ok((end, Some(greeted)))
+        };
+        Ok(Self {
+            end: manager.enter()?.connect_to(to, header, wait, connect)?,
+            manager: manager.hold(),
         })
     }
 
