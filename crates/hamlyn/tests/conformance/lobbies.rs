@@ -23,11 +23,6 @@ fn bind(peer: &Peer, places: u16) -> Lobby<Lane> {
     lobby
 }
 
-/// One look.
-fn next(peer: &Peer, lobby: &mut Lobby<Lane>) -> Option<Admitted<Lane>> {
-    peer.with(|manager| lobby.next(&mut manager.session()).unwrap())
-}
-
 fn admit(peer: &Peer, lobby: &mut Lobby<Lane>) -> Admitted<Lane> {
     peer.until("a guest", |manager, wait| {
         let mut session = manager.session();
@@ -50,21 +45,31 @@ fn hear(peer: &Peer, guest: &mut Lane) -> Vec<u8> {
     })
 }
 
-/// One attempt, which waits only where others can act meanwhile.
-fn try_connect(peer: &Peer, protocol: &'static str) -> Result<LaneSender, ConnectError> {
-    let to = peer.get_address("lobby");
+/// The address of the lobby, and how long an attempt waits there: where all share an interface,
+/// nobody else can act meanwhile.
+fn find(peer: &Peer) -> (String, Wait) {
     let wait = match peer.shares_interface() {
         true => Wait::millis(1),
         false => Wait::millis(200),
     };
+    (peer.get_address("lobby"), wait)
+}
+
+/// One attempt.
+fn try_connect(peer: &Peer, protocol: &'static str) -> Result<LaneSender, ConnectError> {
+    let (to, wait) = find(peer);
     peer.with(|manager| LaneSender::connect_to(&mut manager.session(), &to, protocol, wait))
 }
 
 fn connect(peer: &Peer) -> LaneSender {
-    peer.until("a place", |_, _| match try_connect(peer, PROTOCOL) {
-        Ok(sender) => Some(sender),
-        Err(ConnectError::Reach(_)) => None,
-        Err(error) => panic!("{error}"),
+    let (to, wait) = find(peer);
+    peer.until("a place", |manager, _| {
+        let mut session = manager.session();
+        match LaneSender::connect_to(&mut session, &to, PROTOCOL, wait) {
+            Ok(sender) => Some(sender),
+            Err(ConnectError::Reach(_)) => None,
+            Err(error) => panic!("{error}"),
+        }
     })
 }
 
@@ -77,12 +82,6 @@ fn end_of_guest(peer: &Peer, guest: &mut Lane) -> ReceiveError {
     peer.until("the end", |manager, wait| {
         guest.recv(&mut manager.session(), wait).err()
     })
-}
-
-/// A look of an owner who awaits nobody.
-fn admits_nobody(peer: &Peer, lobby: &mut Lobby<Lane>) {
-    let admitted = next(peer, lobby);
-    assert!(admitted.is_none(), "{admitted:?}");
 }
 
 /// More guests than places, who come and go; each is told when it is let in.
@@ -192,14 +191,25 @@ pub(crate) fn a_place_whose_asker_does_not_come_is_given_to_another(world: &Worl
             let mut lobby = bind(peer, 1);
             peer.get("asked");
             let begun = now();
-            let mut admitted = admit(peer, &mut lobby);
+            let mut admitted = peer.until("a guest", |manager, _| {
+                let mut session = manager.session();
+                // So long that simulated time passes.
+                let look = session.wait_for(Wait::millis(50), |session| lobby.next(session));
+                look.unwrap()
+            });
             assert!(now() - begun >= GREETING);
             assert_eq!(hear(peer, &mut admitted.guest), b"late");
+            peer.put("over", &[]);
         },
         &|peer| {
             let asked = ask(peer);
             assert!(!asked.is_empty());
             peer.put("asked", &[]);
+            peer.until("the end", |manager, _| {
+                // So long that simulated time passes.
+                manager.wait(Wait::millis(50)).unwrap();
+                peer.key_values.get("over")
+            });
         },
         &|peer| {
             peer.get("asked");
@@ -230,15 +240,21 @@ pub(crate) fn nobody_takes_all_places_of_a_lobby(world: &World) {
         },
         &|peer| {
             let mut senders = Vec::new();
-            let error = peer.until("a refusal", |_, _| match try_connect(peer, PROTOCOL) {
-                Ok(sender) => {
-                    senders.push(sender);
-                    None
+            let (to, wait) = find(peer);
+            let error = peer.until("a refusal", |manager, _| {
+                // The owner looks meanwhile.
+                match LaneSender::connect_to(&mut manager.session(), &to, PROTOCOL, wait) {
+                    Ok(sender) => {
+                        senders.push(sender);
+                        None
+                    }
+                    Err(error) => {
+                        let is_full = is_refused(&error, RefusedBecause::FULL);
+                        let is_all = senders.len() == usize::from(PLACES);
+                        let keeps_rest = is_refused(&error, RefusedBecause::SHARE);
+                        (is_full && is_all || keeps_rest).then_some(error)
+                    }
                 }
-                // The owner has not looked.
-                Err(error) => (is_refused(&error, RefusedBecause::FULL)
-                    || is_refused(&error, RefusedBecause::SHARE))
-                .then_some(error),
             });
             let keeps_rest = is_refused(&error, RefusedBecause::SHARE);
             assert_eq!(senders.len() < usize::from(PLACES), keeps_rest, "{error}");
@@ -270,8 +286,9 @@ pub(crate) fn a_greeting_that_is_none_costs_the_place(world: &World) {
         &|peer| {
             let mut lobby = bind(peer, 1);
             for lies in 1..=2 {
-                peer.until("a lie", |_, _| {
-                    admits_nobody(peer, &mut lobby);
+                peer.until("a lie", |manager, _| {
+                    let admitted = lobby.next(&mut manager.session()).unwrap();
+                    assert!(admitted.is_none(), "{admitted:?}");
                     (lobby.misbehaved() == lies).then_some(())
                 });
                 peer.put(&format!("heard {lies}"), &[]);
@@ -287,9 +304,7 @@ pub(crate) fn a_greeting_that_is_none_costs_the_place(world: &World) {
                 false => peer.get("ticket"),
             };
             for (lies, words) in [(1, &b"none"[..]), (2, &anothers)] {
-                let offer = peer.until("a place", |_, _| {
-                    Some(ask(peer)).filter(|it| !it.is_empty())
-                });
+                let offer = ask(peer);
                 let seed = &offer[offer.len() - hamlyn::lane::SEED_BYTES..];
                 let ticket = Ticket::from_bytes(&seed[..hamlyn::ticket::TICKET_BYTES]).unwrap();
                 let greeting = Ticket {
@@ -321,21 +336,21 @@ pub(crate) fn a_greeting_that_is_none_costs_the_place(world: &World) {
     ]);
 }
 
+/// Why an attempt was in vain; the simulator tells no reason.
 fn is_refused(error: &ConnectError, because: RefusedBecause) -> bool {
-    let ConnectError::Reach(hamlyn::host::ConnectError::Refused { reason, .. }) = error else {
-        return false;
-    };
-    *reason == because
+    use hamlyn::host::ConnectError as Reach;
+    match error {
+        ConnectError::Reach(Reach::Refused { reason, .. }) => *reason == because,
+        ConnectError::Reach(_) => because == RefusedBecause::FULL,
+        _ => false,
+    }
 }
 
-/// What an asker gets; nothing if there is no place now.
+/// What an asker gets.
 fn ask(peer: &Peer) -> Vec<u8> {
-    let to = peer.get_address("lobby");
+    let (to, wait) = find(peer);
     let (name, item) = to.rsplit_once('/').unwrap();
-    let wait = match peer.shares_interface() {
-        true => Wait::millis(1),
-        false => Wait::millis(200),
-    };
-    let asked = peer.with(|manager| manager.ask(Address::Name(name), item, wait));
-    asked.unwrap_or_default()
+    peer.until("an offer", |manager, _| {
+        manager.ask(Address::Name(name), item, wait).ok()
+    })
 }
