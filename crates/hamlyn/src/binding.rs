@@ -5,8 +5,8 @@ use hamlyn_host::{Address, ConnectError as Reach, Host, HostError, RefusedBecaus
 use crate::core::Core;
 use crate::error::{ConnectError, OpenError};
 
-use crate::item::{Bound, Found, Greeted, ItemHeader, Place};
-use crate::manager::Manager;
+use crate::item::{Bound, Found, ItemHeader};
+use crate::message::Target;
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
 
@@ -66,21 +66,17 @@ impl<H: Host> Core<H> {
         Ok(())
     }
 
-    /// Offers one of `most` places under an item, to one asker who has not its share of them.
+    /// Offers one of `most` places under an item, to one asker who has not its share of them: its
+    /// number.
     pub(crate) fn offer_place(
         &mut self,
         bound: &Bound,
         most: u16,
         body: &[u8],
-    ) -> Result<Place, OpenError> {
+    ) -> Result<u64, OpenError> {
         let offer = bound.header.with(body);
         let interface = &mut self.interface;
-        let number = interface.offer_place(&bound.item, u32::from(most), &offer)?;
-        Ok(Place {
-            item: bound.item.clone(),
-            number,
-            leaving: bound.leaving.clone(),
-        })
+        Ok(interface.offer_place(&bound.item, u32::from(most), &offer)?)
     }
 
     /// No further place could be had: those who ask in vain are told so.
@@ -99,73 +95,74 @@ impl<H: Host> Core<H> {
     }
 }
 
-impl<H: Host> Manager<H> {
+impl<H: Host> Session<'_, H> {
     /// Connects to an end point of that kind: `connect` does, to what is offered under the address
-    /// `to`, in what is left of the wait.
+    /// `to`, in what is left of the wait. It gives the end, and where its greeting went, if it sent
+    /// one.
     ///
     /// The offer may be for one peer alone. So if the attempt comes to nothing for want of time, or
     /// of something of ours, the next one has the same offer. If the offer was kept, or the
     /// greeting left so late that the owner may have taken the offer back, the owner's answer is
     /// waited for, and another offer is asked for if need be: nobody is connected to an end point
     /// that does not know of it.
-    pub(crate) fn connect_to<E: Greeted>(
-        &self,
+    pub(crate) fn connect_to<E>(
+        &mut self,
         to: &str,
         header: ItemHeader,
         wait: Wait,
-        connect: impl Fn(&[u8], Wait) -> Result<E, ConnectError>,
+        mut connect: impl FnMut(&mut Self, &[u8], Wait) -> Result<(E, Option<Target>), ConnectError>,
     ) -> Result<E, ConnectError> {
         let mut waiting = Waiting::new(wait);
         loop {
-            let (left, kept) = {
-                let mut session = self.enter()?;
-                let (left, now_ns) = (session.left(&mut waiting), session.host().now_ns());
-                (left, session.core.found.take(to, header, now_ns))
-            };
+            let (left, now_ns) = (self.left(&mut waiting), self.host().now_ns());
+            let kept = self.core.found.take(to, header, now_ns);
             let was_kept = kept.is_some();
             let (found, left) = match kept {
                 Some(found) => (found, left),
                 None => self.find(to, header, left)?,
             };
-            match connect(&found.body, left) {
-                Ok(end) => {
-                    if self.is_known(&end, &found, was_kept, &mut waiting)? {
+            match connect(self, &found.body, left) {
+                Ok((end, greeted)) => {
+                    let is_known = match greeted {
+                        Some(target) => self.is_known(&target, &found, was_kept, &mut waiting)?,
+                        None => true,
+                    };
+                    if is_known {
                         return Ok(end);
                     }
                 }
                 Err(error) => {
                     if header.protocol.is_offered_to_one() && is_for_now(&error) {
-                        self.enter()?.core.found.keep(found);
+                        self.core.found.keep(found);
                     }
+                    // What the attempt had opened.
+                    self.core.reap();
                     return Err(error);
                 }
             }
         }
     }
 
-    /// Whether the owner of what was found knows that this end is there, or will at its next look.
-    fn is_known<E: Greeted>(
-        &self,
-        end: &E,
+    /// Whether the owner of what was found knows that a greeting came there, or will at its next
+    /// look.
+    fn is_known(
+        &mut self,
+        target: &Target,
         found: &Found,
         was_kept: bool,
         waiting: &mut Waiting,
     ) -> Result<bool, ConnectError> {
-        let Some(target) = end.greeted() else {
-            return Ok(true);
-        };
-        let is_fresh = |session: &Session<'_, H>| found.is_fresh(session.host().now_ns());
-        let mut session = self.enter()?;
-        if is_fresh(&session) && !was_kept {
+        let is_fresh = |session: &Self| found.is_fresh(session.host().now_ns());
+        if is_fresh(self) && !was_kept {
             return Ok(true);
         }
-        let mut fence = session.begin_fence_to(target.link(), target.ticket().destination);
-        let answered = session.wait_within(waiting, |session, _| {
+        let mut fence = self.begin_fence_to(target.link(), target.ticket().destination);
+        let answered = self.wait_within(waiting, |session, _| {
             let is_over = session.continue_fence(&mut fence);
             Ok::<_, HostError>(is_over.then_some(()))
         });
         if answered.map_err(Reach::Host)?.is_none() {
-            if is_fresh(&session) {
+            if is_fresh(self) {
                 return Ok(true);
             }
             let to = found.to.clone();
@@ -173,12 +170,12 @@ impl<H: Host> Manager<H> {
         }
         // The program's next fence tells what this one has found refused.
         drop(fence);
-        Ok(!session.is_closed_there(target))
+        Ok(!self.is_closed_there(target))
     }
 
     /// What is offered under an address, and what is left of the wait.
     fn find(
-        &self,
+        &mut self,
         to: &str,
         header: ItemHeader,
         wait: Wait,
@@ -190,17 +187,16 @@ impl<H: Host> Manager<H> {
         }) else {
             return Err(ConnectError::Address { to: to.to_owned() });
         };
-        let mut session = self.enter()?;
         let mut waiting = Waiting::new(wait);
-        let wait = session.left(&mut waiting);
-        let given = session.ask_when(Address::Name(name), item, wait)?;
+        let wait = self.left(&mut waiting);
+        let given = self.ask_when(Address::Name(name), item, wait)?;
         let found = Found {
             to: to.to_owned(),
             header,
             body: header.body_of(&given.bytes, to)?,
             asked_ns: given.asked_ns,
         };
-        Ok((found, session.left(&mut waiting)))
+        Ok((found, self.left(&mut waiting)))
     }
 }
 

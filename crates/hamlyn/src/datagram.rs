@@ -24,7 +24,7 @@ use hamlyn_host::{Host, Supply};
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 
 use crate::arrival::ShortArrival;
-use crate::item::{Bound, Greeted, ItemHeader};
+use crate::item::{Bound, ItemHeader};
 use crate::manager::{Manager, ManagerRef};
 use crate::message::Sending;
 use crate::message::{Message, Target};
@@ -455,8 +455,6 @@ impl<H: Host> Clone for Sender<H> {
     }
 }
 
-impl<H: Host> Greeted for Sender<H> {}
-
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
@@ -464,8 +462,15 @@ impl<H: Host> Sender<H> {
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        manager.connect_to(to, header, wait, |ticket, left| {
-            Self::grow(manager, &Ticket::from_bytes(ticket)?, left)
+        let connect = |session: &mut Session<'_, H>, ticket: &[u8], left| {
+            let ticket = Ticket::from_bytes(ticket)?;
+            ticket.expect(TicketKind::Slot)?;
+            Ok((session.target(&ticket, left)?, None))
+        };
+        Ok(Self {
+            target: manager.enter()?.connect_to(to, header, wait, connect)?,
+            begun: None,
+            manager: manager.hold(),
         })
     }
 

@@ -19,7 +19,7 @@ pub use member::{MEMBER_BYTES, Member, MemberError, SplitError};
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 use crate::forks::from_forked;
 
-use crate::item::{Bound, Greeted, ItemHeader, TypeName};
+use crate::item::{Bound, ItemHeader, TypeName};
 use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::protocol::Protocol;
@@ -185,16 +185,22 @@ pub struct Sender<H: Host = ProcessHost> {
     manager: ManagerRef<H>,
 }
 
-impl<H: Host> Greeted for Sender<H> {}
-
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
         to: &str,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        manager.connect_to(to, HEADER, wait, |member, left| {
-            Self::grow(manager, &Member::from_bytes(member)?, left)
+        let connect = |session: &mut Session<'_, H>, member: &[u8], left| {
+            let member = Member::from_bytes(member)?;
+            let target = session.target(&member.ticket, left)?;
+            Ok(((target, member.share), None))
+        };
+        let (target, share) = manager.enter()?.connect_to(to, HEADER, wait, connect)?;
+        Ok(Self {
+            target,
+            left: Some(share),
+            manager: manager.hold(),
         })
     }
 

@@ -13,7 +13,6 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use crate::error::ConnectError;
-use crate::message::Target;
 pub use crate::protocol::Protocol;
 use crate::remains::{Leaving, Remains};
 
@@ -47,6 +46,8 @@ impl TypeName {
 fn describe(name: &str, length_bytes: u32) -> String {
     match (name, length_bytes) {
         ("", 0) => "bytes".to_owned(),
+        // A layer's protocol.
+        (name, 0) => name.to_owned(),
         _ => format!("{name} of {length_bytes} bytes"),
     }
 }
@@ -189,24 +190,6 @@ impl Drop for Bound {
     }
 }
 
-/// One of the places under an item, which its asker has or will have. When it is dropped, the place
-/// is free.
-#[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) item: String,
-    pub(crate) number: u64,
-    pub(crate) leaving: Leaving,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.leaving.leave(Remains {
-            place: Some((std::mem::take(&mut self.item), self.number)),
-            ..Remains::default()
-        });
-    }
-}
-
 /// What an end point offers to one peer alone, and an attempt to connect found.
 #[derive(Debug)]
 pub(crate) struct Found {
@@ -230,14 +213,6 @@ impl Found {
 
 /// Attempts of one manager whose offers are kept; of more the oldest are given up.
 const FOUND_MAX: usize = 16;
-
-/// An end that has presented itself to the end point that it was offered.
-pub(crate) trait Greeted {
-    /// Where its greeting went. Nothing if the offer is for everybody, and there is none.
-    fn greeted(&self) -> Option<&Target> {
-        None
-    }
-}
 
 /// See [`Found`].
 #[derive(Debug, Default)]

@@ -72,7 +72,7 @@ pub mod item;
 pub mod lane;
 mod links;
 pub mod loans;
-mod lobby;
+pub mod lobby;
 mod look_interval;
 pub mod mailbox;
 pub mod manager;

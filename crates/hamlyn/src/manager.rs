@@ -37,7 +37,7 @@ use crate::interface::ports::to_handler;
 use crate::sending_half::SendingHalf;
 use crate::session::Session;
 use crate::tasks::{Waiter, Woken};
-use crate::wait::{Wait, Waiting};
+use crate::wait::Wait;
 
 /// See the module.
 pub struct Manager<H: Host = ProcessHost> {
@@ -346,23 +346,6 @@ impl<H: Host> Manager<H> {
             Ok::<_, ReceiveError>(is_news.then_some(()))
         })?;
         Ok(())
-    }
-
-    /// As [`Session::wait_for`], for a step that takes the manager in hand by itself.
-    pub(crate) fn wait_for<T, E: From<HostError>>(
-        &self,
-        wait: Wait,
-        mut step: impl FnMut() -> Result<Option<T>, E>,
-    ) -> Result<Option<T>, E> {
-        let mut waiting = Waiting::new(wait);
-        loop {
-            if let Some(found) = step()? {
-                return Ok(Some(found));
-            }
-            if !self.enter().map_err(HostError::from)?.pause(&mut waiting)? {
-                return Ok(None);
-            }
-        }
     }
 
     /// The next event. Nothing if there was none in time. Packets are taken in meanwhile; to wait

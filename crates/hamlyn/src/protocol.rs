@@ -21,16 +21,21 @@ pub enum Protocol {
     Loans = 6,
     /// [`crate::mailbox`].
     Mailbox = 7,
+    /// A layer's, in a [`crate::lobby`].
+    Layer = 8,
 }
 
 impl Protocol {
     /// Each of its offers is for one peer, for as long as the end point lasts. Members of groups
     /// are not: the next round has others.
     pub(crate) fn is_offered_to_one(self) -> bool {
-        matches!(self, Self::Stream | Self::Service | Self::Loans)
+        matches!(
+            self,
+            Self::Stream | Self::Service | Self::Loans | Self::Layer
+        )
     }
 
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Datagram,
         Self::Stream,
         Self::TaggedWrite,
@@ -38,6 +43,7 @@ impl Protocol {
         Self::Service,
         Self::Loans,
         Self::Mailbox,
+        Self::Layer,
     ];
 }
 
@@ -51,6 +57,7 @@ impl fmt::Display for Protocol {
             Self::Service => "service",
             Self::Loans => "publisher of loaned messages",
             Self::Mailbox => "mailbox",
+            Self::Layer => "layer",
         })
     }
 }

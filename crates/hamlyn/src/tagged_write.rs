@@ -20,7 +20,7 @@ use hamlyn_ring::area::Area;
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 
-use crate::item::{Bound, Greeted, ItemHeader, Protocol, TypeName};
+use crate::item::{Bound, ItemHeader, Protocol, TypeName};
 use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::peer::PeerIdentity;
@@ -295,16 +295,20 @@ impl<H: Host> Clone for Sender<H> {
     }
 }
 
-impl<H: Host> Greeted for Sender<H> {}
-
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
         to: &str,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        manager.connect_to(to, HEADER, wait, |ticket, left| {
-            Self::grow(manager, &Ticket::from_bytes(ticket)?, left)
+        let connect = |session: &mut Session<'_, H>, ticket: &[u8], left| {
+            let ticket = Ticket::from_bytes(ticket)?;
+            ticket.expect(TicketKind::Slot)?;
+            Ok((session.target(&ticket, left)?, None))
+        };
+        Ok(Self {
+            target: manager.enter()?.connect_to(to, HEADER, wait, connect)?,
+            manager: manager.hold(),
         })
     }
 

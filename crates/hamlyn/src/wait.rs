@@ -42,8 +42,6 @@ pub struct Waiting {
     pauses: u32,
     /// The interface's activity when it was last about to sleep.
     seen: Option<u64>,
-    /// The longest sleep.
-    sleep_ns_max: u64,
 }
 
 /// What a wait should do next.
@@ -129,14 +127,7 @@ impl Waiting {
             offered_ns: 0,
             pauses: 0,
             seen: None,
-            sleep_ns_max: u64::MAX,
         }
-    }
-
-    /// The same wait, which looks again after so long though nothing has happened.
-    pub(crate) fn look_every(mut self, span: Duration) -> Self {
-        self.sleep_ns_max = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        self
     }
 
     #[inline]
@@ -209,10 +200,7 @@ impl Waiting {
         }
         // From now on every pause is a sleep.
         self.spin_until_ns = 0;
-        let until_ns = self
-            .deadline_ns
-            .min(now_ns.saturating_add(self.sleep_ns_max));
-        WaitStep::Sleep((until_ns != u64::MAX).then_some(until_ns))
+        WaitStep::Sleep((self.deadline_ns != u64::MAX).then_some(self.deadline_ns))
     }
 
     /// After [`WaitStep::Yield`]: the processor is ours again. What others took of it to move

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::support::{LONG, Random, namespace, open, until};
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::{Address, Host as _};
+use hamlyn::lane::SEED_BYTES;
 use hamlyn::loans::{LoanError, Publisher, PublisherOptions, SlowReaders, Subscriber};
-use hamlyn::stream::SEED_BYTES;
 use hamlyn::ticket::TICKET_BYTES;
 use hamlyn::{
     Holders, Manager, ManagerOptions, Message, NewSlot, Queue, ReceiveError, SendError, Slot,

@@ -224,7 +224,7 @@ fn a_receiver_that_lies_about_credit_harms_only_its_lane() {
         (entry.metadata(&mut greeting) == TICKET_BYTES).then_some(())
     });
     let board = Ticket::from_bytes(&greeting[..TICKET_BYTES]).unwrap();
-    assert_eq!(board.length_bytes, 16);
+    assert_eq!(board.length_bytes, 24);
     let board = session.target(&board, LONG).unwrap();
     let terminus = session.terminus();
     let mut say = |offset: u64, value: u64| {
@@ -236,7 +236,7 @@ fn a_receiver_that_lies_about_credit_harms_only_its_lane() {
         say(0, value).unwrap();
         say(8, value).unwrap();
     }
-    assert!(matches!(say(16, 1), Err(SendError::OutsideTicket(_))));
+    assert!(matches!(say(24, 1), Err(SendError::OutsideTicket(_))));
     for _ in 0..100 {
         there.session().poll();
         assert_eq!(sender.credits(), 0);

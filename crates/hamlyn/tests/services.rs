@@ -220,7 +220,7 @@ fn a_client_that_breaks_the_protocol_loses_its_lane_and_others_are_served() {
         // there is not.
         (0, b"four", b"word"),
         (0, b"four", &5_u64.to_le_bytes()),
-        (0, b"four", &(0xF000_0004_u64).to_le_bytes()),
+        (0, b"four", &(0xF_0000_0004_u64).to_le_bytes()),
     ];
     for (number, (index, data, metadata)) in lies.into_iter().enumerate() {
         let ticket = lane(&liar);

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::{Address, ConnectError as Reach, RefusedBecause};
+use hamlyn::lane::{Lane, LaneOptions, LaneSender};
 use hamlyn::loans::{Publisher, PublisherOptions, SlowReaders, Subscriber};
+use hamlyn::lobby::{Lobby, LobbyOptions};
 use hamlyn::service::{Service, ServiceOptions};
 use hamlyn::stream::StreamOptions;
 use hamlyn::{ConnectError, Manager, ManagerOptions, OpenError, ReceiveError, SendError, Wait};
@@ -64,6 +66,19 @@ fn child() {
                 .session()
                 .ask(Address::Name("alice"), "echo", wait)?)
         }),
+        "guests" => take_all(&manager, |wait| {
+            LaneSender::connect_to(&mut manager.session(), "alice/work", "work/1", wait)
+        }),
+        "visits" => {
+            let mut session = manager.session();
+            let mut sender =
+                LaneSender::connect_to(&mut session, "alice/work", "work/1", LONG).unwrap();
+            assert_eq!(sender.await_admission(&mut session, LONG), Ok(true));
+            drop(session);
+            say(b"let in");
+            listen();
+            drop(sender);
+        }
         "calls" => {
             let mut client = manager.connect_service("alice/echo", LONG).unwrap();
             let reply = client.call(b"?", LONG).unwrap();
@@ -135,6 +150,33 @@ fn a_program_that_takes_all_lanes_of_a_service_leaves_a_third() {
         assert_eq!(reply, b"!");
         assert_eq!(service.misbehaved(), 0);
     }
+}
+
+#[test]
+fn a_program_that_takes_all_places_of_a_lobby_leaves_a_third() {
+    let namespace = namespace();
+    let alice = named(&namespace, "alice");
+    let places = LobbyOptions {
+        places: PLACES,
+        ..LobbyOptions::default()
+    };
+    let lanes = LaneOptions::default();
+    let lobby = Lobby::<Lane>::bind(&mut alice.session(), "work", "work/1", places, lanes);
+    let mut lobby = lobby.unwrap();
+    let mut guests = Vec::new();
+    let mut admit = || {
+        let mut session = alice.session();
+        let admitted = session.wait_for(Wait::millis(1), |session| lobby.next(session));
+        guests.extend(admitted.unwrap());
+    };
+    let mut greedy = Actor::start("guests", &namespace);
+    let (count, why) = while_driven(&mut admit, || heard(&mut greedy));
+    assert_eq!(count, SHARE, "{why}");
+    assert!(why.contains("keeps the rest of its places"), "{why}");
+    let mut honest = Actor::start("visits", &namespace);
+    let said = while_driven(&mut admit, || honest.hear());
+    assert_eq!(said, b"let in");
+    assert_eq!((guests.len(), lobby.misbehaved()), (SHARE + 1, 0));
 }
 
 #[test]

@@ -9,7 +9,8 @@ use hamlyn::engine::terminus::Completion;
 use hamlyn::host::HostError;
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::{
-    Manager, ManagerOptions, Message, NewSlot, SendError, Wait, datagram, stream, tagged_write,
+    Manager, ManagerOptions, Message, NewSlot, SendError, Wait, datagram, service, stream,
+    tagged_write,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use rustix::time::{ClockId, clock_gettime};
@@ -427,4 +428,36 @@ fn waits_look_again_in_time_though_nothing_happens() {
     assert!(due <= SPAN, "{due:?}");
     let news = manager.prepare_sleep(Wait::Forever).unwrap();
     assert!(news.is_none(), "{:?}", news.map(|sleep| sleep.timeout()));
+}
+
+/// An event loop that asks them and then sleeps sees in time that somebody asked and did not come.
+#[test]
+fn end_points_with_time_outs_have_event_loops_look_again() {
+    let sleeps_for = |ask: &mut dyn FnMut(&Manager<ProcessHost>)| {
+        let mut manager = open(&namespace());
+        ask(&manager);
+        until("a sleep", || {
+            let sleep = manager.prepare_sleep(Wait::Forever).unwrap()?;
+            Some(sleep.timeout())
+        })
+    };
+    let mut service = None;
+    let of_service = sleeps_for(&mut |manager| {
+        let options = service::ServiceOptions::default();
+        let service = service.insert(manager.bind_service("service", options).unwrap());
+        assert!(service.next(Wait::Poll).unwrap().is_none());
+    });
+    let mut log = None;
+    let of_stream = sleeps_for(&mut |manager| {
+        let options = stream::StreamOptions::default();
+        let log = log.insert(manager.bind_stream("log", options).unwrap());
+        assert!(log.recv(Wait::Poll).unwrap().is_none());
+    });
+    // Well before the ten seconds are over that whoever asked has.
+    for span in [of_service, of_stream] {
+        assert!(
+            span.is_some_and(|span| span <= Duration::from_secs(5)),
+            "{span:?}"
+        );
+    }
 }

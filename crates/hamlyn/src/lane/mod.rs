@@ -39,6 +39,7 @@ mod shared;
 pub(crate) mod wire;
 
 pub use receiver::{Lane, LaneMessage};
+pub(crate) use sender::nothing_follows;
 pub use sender::{Kept, LaneSender};
 pub use shared::{SharedLane, SharedLaneOptions, SharedMessage};
 pub use wire::{LaneSeed, SEED_BYTES};

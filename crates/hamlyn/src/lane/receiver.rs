@@ -1,5 +1,7 @@
 //! The receiving end of a lane.
 
+use std::collections::VecDeque;
+
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_host::Host;
@@ -9,6 +11,7 @@ use super::wire::BOARD_BYTES;
 use super::{LaneOptions, LaneSeed};
 use crate::arrival::{Arrival, ClassId};
 use crate::error::{OpenError, ReceiveError, SendError};
+use crate::lobby::{Greeting, Guest, Unwelcome};
 use crate::message::{Message, Target};
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
@@ -25,11 +28,13 @@ pub struct Lane {
     from: Option<LinkId>,
     /// The place of credit, once the sender has presented itself.
     board: Option<Target>,
-    /// Times that each buffer was given back.
+    /// Times that each buffer was given back; and behind them, once the sender was let in.
     given_back: Box<[u64]>,
-    /// Buffers of which the sender could not be told.
+    /// Those of them of which the sender could not be told.
     untold: Vec<u16>,
     received: u64,
+    /// Messages that came before the greeting did.
+    early: VecDeque<LaneMessage>,
     /// The number of messages, once the sender has said good-bye.
     told: Option<u64>,
     broken: Option<&'static str>,
@@ -96,6 +101,14 @@ impl Lane {
     ) -> Result<Self, OpenError> {
         options.check()?;
         session.check()?;
+        Self::open_any(session, options)
+    }
+
+    /// The same with buffers of up to [`LENGTH_BYTES_MAX`](super::wire::LENGTH_BYTES_MAX).
+    pub(crate) fn open_any<H: Host>(
+        session: &mut Session<'_, H>,
+        options: LaneOptions,
+    ) -> Result<Self, OpenError> {
         let count = options.buffers;
         let class = session.core.register_queued(usize::from(count) + WORDS)?;
         let opened = Buffers::open(session, class, count, options.buffer_bytes);
@@ -109,9 +122,10 @@ impl Lane {
             class,
             from: None,
             board: None,
-            given_back: vec![0; usize::from(count)].into(),
-            untold: Vec::with_capacity(usize::from(count)),
+            given_back: vec![0; usize::from(count) + 1].into(),
+            untold: Vec::with_capacity(usize::from(count) + 1),
             received: 0,
+            early: VecDeque::new(),
             told: None,
             broken: None,
             leaving: session.leaving.clone(),
@@ -152,22 +166,12 @@ impl Lane {
     ) -> Result<Option<LaneMessage>, ReceiveError> {
         session.check()?;
         self.tell_untold(session);
-        // As many as can wait: each entry takes one.
-        for _ in 0..usize::from(self.options.buffers) + WORDS {
-            if self.broken.is_some() {
-                break;
-            }
-            let Some(arrival) = session.core.next_arrival(self.class) else {
-                break;
-            };
-            match self.take(session, arrival) {
-                Ok(None) => {}
-                Ok(message) => return Ok(message),
-                Err(what) => {
-                    tracing::debug!(lane = ?self.buffers.name(), what, "a lane is broken");
-                    self.broken = Some(what);
-                }
-            }
+        let message = match self.early.pop_front() {
+            Some(message) => Some(message),
+            None => self.next_arrived(session),
+        };
+        if message.is_some() {
+            return Ok(message);
         }
         if let Some(what) = self.broken {
             return Err(ReceiveError::Malformed {
@@ -196,6 +200,25 @@ impl Lane {
         session.wait_for(wait, |session| self.next(session))
     }
 
+    fn next_arrived<H: Host>(&mut self, session: &mut Session<'_, H>) -> Option<LaneMessage> {
+        // As many as can wait: each entry takes one.
+        for _ in 0..usize::from(self.options.buffers) + WORDS {
+            if self.broken.is_some() {
+                break;
+            }
+            let arrival = session.core.next_arrival(self.class)?;
+            match self.take(session, arrival) {
+                Ok(None) => {}
+                Ok(message) => return message,
+                Err(what) => {
+                    tracing::debug!(lane = ?self.buffers.name(), what, "a lane is broken");
+                    self.broken = Some(what);
+                }
+            }
+        }
+        None
+    }
+
     fn take<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
@@ -217,7 +240,7 @@ impl Lane {
                 lane: self.buffers.name(),
                 index,
                 length_bytes: word.length_bytes,
-                tag: word.tag as u32,
+                tag: word.tag,
             }));
         }
         if index > self.options.buffers {
@@ -230,6 +253,9 @@ impl Lane {
             return Err("the greeting is for another peer");
         }
         self.board = Some(Target::new(from, ticket));
+        // It is let in: the word behind the credit says so.
+        self.given_back[usize::from(index)] = 1;
+        self.untold.push(index);
         self.tell_untold(session);
         Ok(None)
     }
@@ -277,5 +303,38 @@ impl Lane {
         let mut untold = std::mem::take(&mut self.untold);
         untold.retain(|&index| !self.tell(session, index));
         self.untold = untold;
+    }
+}
+
+impl Guest for Lane {
+    type Options = LaneOptions;
+
+    fn open<H: Host>(
+        session: &mut Session<'_, H>,
+        options: &LaneOptions,
+    ) -> Result<Self, OpenError> {
+        Lane::open(session, *options)
+    }
+
+    fn seed(&self) -> Vec<u8> {
+        Lane::seed(self).to_bytes().to_vec()
+    }
+
+    fn greeting<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+    ) -> Result<Option<Greeting>, Unwelcome> {
+        while self.board.is_none()
+            && let Some(message) = self.next_arrived(session)
+        {
+            self.early.push_back(message);
+        }
+        match self.broken {
+            Some(_) => Err(Unwelcome::Misbehaved),
+            None => Ok(self.board.map(|board| Greeting {
+                link: board.link(),
+                of: board.ticket().destination,
+            })),
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The sending end of a lane.
 
+use hamlyn_engine::memory::LinkId;
+use hamlyn_engine::terminus::{Completion, SendHandle};
 use hamlyn_host::Host;
 use hamlyn_ring::area::Area;
 
@@ -7,6 +9,7 @@ use super::LaneSeed;
 use super::buffers::Remote;
 use super::wire::{BOARD_BYTES, Word};
 use crate::error::{ConnectError, NotSent, SendError};
+use crate::lobby;
 use crate::message::Target;
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
@@ -30,7 +33,8 @@ pub struct Kept {
 pub struct LaneSender {
     remote: Remote,
     seed: LaneSeed,
-    /// Times that each buffer was given back, as the receiver says.
+    /// Times that each buffer was given back, as the receiver says; and behind them, whether it has
+    /// let us in.
     board: Area,
     slot: Slot,
     /// Times that each was filled.
@@ -39,6 +43,8 @@ pub struct LaneSender {
     next: u16,
     kept: Vec<Kept>,
     sent: u64,
+    /// The message that was sent last.
+    last: Option<SendHandle>,
     has_greeted: bool,
     leaving: Leaving,
 }
@@ -73,7 +79,7 @@ impl LaneSender {
         target.set_metadata_index(0);
         let buffers = usize::from(seed.buffers);
         let board = session
-            .allocate(u64::from(seed.buffers) * BOARD_BYTES)
+            .allocate((u64::from(seed.buffers) + 1) * BOARD_BYTES)
             .map_err(crate::OpenError::Host)?;
         let slot = session.open_slot(NewSlot::new(&board).entries(1))?;
         let board_ticket = slot.whole_fast();
@@ -87,6 +93,7 @@ impl LaneSender {
             next: 0,
             kept: Vec::new(),
             sent: 0,
+            last: None,
             has_greeted: false,
             leaving: session.leaving.clone(),
         };
@@ -96,6 +103,53 @@ impl LaneSender {
             .greet(session, &board_ticket.to_bytes(), left)?;
         sender.has_greeted = true;
         Ok(sender)
+    }
+
+    /// Makes this program the sender of a lane that a [`Lobby<Lane>`](crate::lobby::Lobby) offers
+    /// under `to`, `name/item` or `host/name/item`, for that protocol. Blocks for as long as `wait`
+    /// says, while nobody has the name, all places are taken, or this program's share is
+    /// ([`crate::lobby::connect`]). It need not wait until it is let in: what it sends until then
+    /// lies in the lane.
+    pub fn connect_to<H: Host>(
+        session: &mut Session<'_, H>,
+        to: &str,
+        protocol: &'static str,
+        wait: Wait,
+    ) -> Result<Self, ConnectError> {
+        lobby::connect(session, to, protocol, wait, |session, seed, left| {
+            let sender = Self::connect(session, &LaneSeed::from_bytes(seed)?, left)?;
+            let greeted = sender.remote.greeting_target();
+            Ok((sender, greeted))
+        })
+    }
+
+    /// True if the receiver has let this program in: it has taken its greeting in, as its next look
+    /// after that does. Does not block; credit and this word come with packets.
+    pub fn is_admitted(&self) -> bool {
+        let offset = u64::from(self.seed.buffers) * BOARD_BYTES;
+        self.board.load_u64(offset) == Ok(1)
+    }
+
+    /// Waits until the receiver has let this program in. False if it has not in that time: it
+    /// computes, or the time is too short. A program that has both ends must not wait here for
+    /// itself.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::ClosedByReceiver`] if the lane has ended, because the receiver did or refused
+    /// the greeting, and [`SendError::PeerLost`].
+    pub fn await_admission<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        wait: Wait,
+    ) -> Result<bool, SendError> {
+        let admitted = session.wait_for(wait, |session| match self.is_admitted() {
+            true => Ok(Some(())),
+            false => self
+                .no_room(session)
+                .map(|_| self.is_admitted().then_some(())),
+        });
+        Ok(admitted?.is_some())
     }
 
     /// Ends the lane, and tells the receiver as soon as there is room: it gets all that was sent,
@@ -157,10 +211,7 @@ impl LaneSender {
     fn word(&self, tag: u32, length: usize) -> Result<Word, SendError> {
         let limit_bytes = self.seed.buffer_bytes;
         match u32::try_from(length) {
-            Ok(length_bytes) if length_bytes <= limit_bytes => Ok(Word {
-                tag: tag.into(),
-                length_bytes,
-            }),
+            Ok(length_bytes) if length_bytes <= limit_bytes => Ok(Word { tag, length_bytes }),
             _ => Err(SendError::RecordTooLarge {
                 length_bytes: length as u64,
                 limit_bytes: limit_bytes.into(),
@@ -197,12 +248,33 @@ impl LaneSender {
             return self.no_room(session);
         }
         match self.remote.post(session, index, word, bytes) {
-            Ok(_) => {}
+            Ok(handle) => self.last = Some(handle),
             Err(SendError::WouldBlock { .. }) => return self.no_room(session),
             Err(error) => return Err(error),
         }
         self.note_sent(index);
         Ok(Some(index))
+    }
+
+    /// The same to the buffer after that which was filled last, so that the receiver knows the order
+    /// of messages.
+    pub(crate) fn try_send_in_turn<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bytes: &[u8],
+    ) -> Result<Option<u16>, SendError> {
+        self.try_send_to(session, self.next, 0, bytes)
+    }
+
+    /// True if that buffer is free.
+    pub(crate) fn is_next_free(&self) -> bool {
+        self.is_free(self.next)
+    }
+
+    /// True if all that was sent is handed over to the link.
+    pub(crate) fn is_flushed<H: Host>(&self, session: &Session<'_, H>) -> bool {
+        let last = self.last.map(|last| session.completion(last));
+        !matches!(last, Some(Ok(Completion::Pending)))
     }
 
     /// Sends bytes to the next free buffer, and keeps them until credit comes for it: if the
@@ -280,5 +352,15 @@ impl LaneSender {
             true => Err(SendError::ClosedByReceiver),
             false => Ok(None),
         }
+    }
+}
+
+/// What the receiver of a lane is told, over that link, if no sender comes.
+pub(crate) fn nothing_follows(seed: &LaneSeed, link: LinkId) -> LastWord {
+    let remote = Remote::new(Target::new(link, seed.ticket), seed.buffers, 0);
+    LastWord {
+        target: remote.farewell_target(),
+        metadata: vec![0; size_of::<u64>()],
+        word: 0,
     }
 }

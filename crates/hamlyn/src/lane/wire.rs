@@ -1,31 +1,29 @@
 //! The words of a lane. What is read here comes from a peer that is not trusted: any bytes give a
 //! value or nothing.
 
-use super::{BUFFER_BYTES_MAX, BUFFERS_MAX};
+use super::BUFFERS_MAX;
 use crate::error::ConnectError;
 use crate::ticket::{TICKET_BYTES, Ticket};
 
-/// Bits of a word that hold a length.
-const LENGTH_BITS: u32 = 28;
+/// Most bytes of a buffer that a seed may speak of.
+pub(crate) const LENGTH_BYTES_MAX: u32 = 1 << 31;
 
-const _: () = assert!(BUFFER_BYTES_MAX < 1 << LENGTH_BITS);
-
-/// The metadata of a message to a buffer: a tag of 36 bits, and the length.
+/// The metadata of a message to a buffer: a tag, and the length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Word {
-    pub(crate) tag: u64,
+    pub(crate) tag: u32,
     pub(crate) length_bytes: u32,
 }
 
 impl Word {
     pub(crate) fn to_bits(self) -> u64 {
-        self.tag << LENGTH_BITS | u64::from(self.length_bytes)
+        u64::from(self.tag) << 32 | u64::from(self.length_bytes)
     }
 
     pub(crate) fn from_bits(bits: u64) -> Self {
         Self {
-            tag: bits >> LENGTH_BITS,
-            length_bytes: bits as u32 & ((1 << LENGTH_BITS) - 1),
+            tag: (bits >> 32) as u32,
+            length_bytes: bits as u32,
         }
     }
 }
@@ -41,7 +39,7 @@ pub const SEED_BYTES: usize = TICKET_BYTES + 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaneSeed {
     /// The first buffer; the others lie behind it.
-    pub(super) ticket: Ticket,
+    pub(crate) ticket: Ticket,
     /// Number of buffers.
     pub buffers: u16,
     /// Bytes of each.
@@ -80,7 +78,7 @@ impl LaneSeed {
             buffer_bytes: number(4),
         };
         let is_possible = (1..=u32::from(BUFFERS_MAX)).contains(&number(0))
-            && (1..=BUFFER_BYTES_MAX).contains(&seed.buffer_bytes);
+            && (1..=LENGTH_BYTES_MAX).contains(&seed.buffer_bytes);
         is_possible.then_some(seed).ok_or(malformed)
     }
 }

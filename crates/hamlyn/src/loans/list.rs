@@ -16,6 +16,7 @@ use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
 use crate::message::{Message, Target};
 use crate::queue::Queue;
 use crate::region::AttachError;
+use crate::remains::{Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
 use crate::wait::{Wait, Waiting};
@@ -39,6 +40,7 @@ pub(super) struct List {
     pub(super) slot: Slot,
     area: Area,
     pub(super) queue: Queue,
+    pub(super) returns: Returns,
     /// There when the publisher has shown it.
     pub(super) pool: Option<SharedPool>,
     /// The number under which the publisher has shown it, as long as it is not fetched; and when
@@ -52,6 +54,17 @@ pub(super) struct List {
     pub(super) next: u64,
     /// The message that was copied last, found by the head of the pool.
     pub(super) copy: Vec<u8>,
+    leaving: Leaving,
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        self.leaving.leave(Remains {
+            slots: vec![self.slot.name()],
+            queue: Some(self.queue.id()),
+            ..Remains::default()
+        });
+    }
 }
 
 impl List {
@@ -59,6 +72,7 @@ impl List {
         session: &mut Session<'_, H>,
         lane: Lane,
         publisher: Target,
+        board: Target,
     ) -> Result<Self, OpenError> {
         let area = session.allocate(list_bytes(lane.depth))?;
         let queue = session.open_queue(usize::from(lane.depth) + WORDS)?;
@@ -75,12 +89,14 @@ impl List {
             slot,
             area,
             queue,
+            returns: Returns::new(board, lane.depth),
             pool: None,
             shown: None,
             owes_word: false,
             is_missed: false,
             next: 0,
             copy: Vec::new(),
+            leaving: session.leaving.clone(),
         })
     }
 
@@ -145,32 +161,40 @@ impl List {
     pub(super) fn next_message<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
-        returns: &mut Returns,
         told: Option<Notification>,
         over: &mut Option<ReceiveError>,
         from: u64,
         wait: Wait,
     ) -> Result<Option<Came>, ReceiveError> {
-        let mut waiting = Waiting::new(wait);
+        let mut told = told;
+        session.wait_within(&mut Waiting::new(wait), |session, waiting| {
+            self.returns.give_back_released(session);
+            let came = self.look(session, told.take(), over, from)?;
+            if came.is_none()
+                && let Some(span) = self.look_again()
+                && (wait == Wait::Poll || !waiting.polls())
+            {
+                session.look_within(span);
+            }
+            Ok(came)
+        })
+    }
+
+    /// When to look again though nothing comes.
+    fn look_again(&self) -> Option<Duration> {
         if self.lane.is_latest() && self.next == 0 {
             // What was published before it presented itself is shown by the head, and announced to
             // nobody.
-            waiting = waiting.look_every(LOOK_WAIT);
-        } else if self.pool.is_none() {
-            waiting = waiting.look_every(FETCH_AGAIN);
+            Some(LOOK_WAIT)
+        } else {
+            self.pool.is_none().then_some(FETCH_AGAIN)
         }
-        let mut told = told;
-        session.wait_within(&mut waiting, |session, _| {
-            returns.give_back_released(session);
-            self.look(session, returns, told.take(), over, from)
-        })
     }
 
     /// The step of that wait.
     fn look<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
-        returns: &mut Returns,
         mut told: Option<Notification>,
         over: &mut Option<ReceiveError>,
         from: u64,
@@ -199,7 +223,7 @@ impl List {
                     let Err(error) = ended else {
                         continue;
                     };
-                    match self.newest_of(session, returns, newest, from)? {
+                    match self.newest_of(session, newest, from)? {
                         None => return Err(error),
                         // The next call says so.
                         newest => {
@@ -213,11 +237,11 @@ impl List {
                     let came = self.message(&told)?;
                     if self.lane.is_latest() && came.number < from {
                         // It was found by the head before.
-                        returns.give_back_came(session, came);
+                        self.returns.give_back_came(session, came);
                         continue;
                     }
                     if let Some(older) = newest.replace(came) {
-                        returns.give_back_came(session, older);
+                        self.returns.give_back_came(session, older);
                     }
                     if !self.lane.is_latest() {
                         return Ok(newest);
@@ -229,7 +253,7 @@ impl List {
                     session.poll();
                 }
                 None => {
-                    let newest = self.newest_of(session, returns, newest, from)?;
+                    let newest = self.newest_of(session, newest, from)?;
                     if newest.is_some() {
                         return Ok(newest);
                     }
@@ -258,7 +282,6 @@ impl List {
     fn newest_of<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
-        returns: &mut Returns,
         newest: Option<Came>,
         from: u64,
     ) -> Result<Option<Came>, ReceiveError> {
@@ -270,7 +293,7 @@ impl List {
             return Ok(newest);
         };
         if let Some(older) = newest {
-            returns.give_back_came(session, older);
+            self.returns.give_back_came(session, older);
         }
         Ok(Some(copied))
     }
@@ -287,11 +310,7 @@ impl List {
             return Err(needed(Errno::NOMEM).into());
         }
         match pool.copy_newest(bytes, chunks, from, &mut self.copy) {
-            Ok(found) => Ok(found.map(|found| Came {
-                number: found.number,
-                position: None,
-                place: None,
-            })),
+            Ok(found) => Ok(found.map(|found| Came::copied(found.number))),
             Err(_) => Err(malformed("a newest message outside the pool")),
         }
     }

@@ -35,9 +35,11 @@
 //! publisher. Whoever may read one message may read the whole pool: all that is, was, or will be in
 //! it.
 
+mod copies;
 mod list;
 mod options;
 mod publisher;
+mod reader;
 mod readers;
 mod returns;
 mod sample;

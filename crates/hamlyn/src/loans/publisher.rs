@@ -13,8 +13,9 @@ use super::window::Held;
 use crate::error::{OpenError, SendError};
 use crate::forks::from_forked;
 
-use crate::item::{Bound, ItemHeader};
+use crate::item::ItemHeader;
 use crate::manager::{Manager, ManagerRef};
+use crate::session::Session;
 use crate::wait::{Wait, Waiting};
 
 /// Calls after which messages of readers are taken in, if nothing has made that necessary before.
@@ -22,15 +23,19 @@ const CALLS_BETWEEN_LOOKS: u32 = 16;
 
 /// The publishing end. See [the module](crate::loans).
 pub struct Publisher<H: Host = ProcessHost> {
-    readers: Readers<H>,
+    end: End,
+    manager: ManagerRef<H>,
+}
+
+/// What a publisher is, apart from its manager.
+struct End {
+    readers: Readers,
     held: Held,
     options: PublisherOptions,
     /// The number of the next message.
     next: u64,
     /// Calls until messages of readers are taken in.
     unlooked: u32,
-    bound: Bound,
-    manager: ManagerRef<H>,
 }
 
 /// A message was not loaned.
@@ -75,17 +80,17 @@ impl<H: Host> Publisher<H> {
             SlowReaders::Block => Held::new(Pool::new(message_bytes, chunks)?),
         };
         let mut entered = manager.enter()?;
-        let bound = entered.core.bind_empty(item, header)?;
-        let mut readers = Readers::new(&mut entered, options, &held)?;
-        readers.offer(&mut entered, &bound)?;
+        let readers = Readers::bind(&mut entered, item, header, options, &held)?;
         drop(entered);
-        Ok(Self {
+        let end = End {
             readers,
             held,
             options,
             next: 0,
             unlooked: 0,
-            bound,
+        };
+        Ok(Self {
+            end,
             manager: manager.hold(),
         })
     }
@@ -97,7 +102,7 @@ impl<H: Host> Publisher<H> {
     pub fn loan(&mut self, len: usize, wait: Wait) -> Result<Loan<'_, H>, LoanError> {
         // Its chunks are the parent's, and the parent's readers see them.
         self.manager.check()?;
-        let chunk = match self.held.take(len) {
+        let chunk = match self.end.held.take(len) {
             Some(chunk) => chunk,
             None => self.await_chunk(len, wait)?,
         };
@@ -110,51 +115,43 @@ impl<H: Host> Publisher<H> {
     #[cold]
     #[inline(never)]
     fn await_chunk(&mut self, len: usize, wait: Wait) -> Result<Chunk, LoanError> {
-        if len > self.options.message_bytes as usize {
+        let PublisherOptions {
+            message_bytes,
+            chunks,
+            ..
+        } = self.end.options;
+        if len > message_bytes as usize {
             return Err(LoanError::TooLong {
                 length_bytes: len,
-                limit_bytes: self.options.message_bytes,
+                limit_bytes: message_bytes,
             });
         }
-        let chunk = self.wait_for(wait, |publisher| publisher.held.take(len))?;
-        chunk.ok_or(LoanError::AllInUse {
-            chunks: self.options.chunks,
-        })
+        let chunk = self.wait_for(wait, |end, _| end.held.take(len))?;
+        chunk.ok_or(LoanError::AllInUse { chunks })
     }
 
     /// Takes in what readers have said: who came, who left, what was given back; and sends what is
     /// kept for those that have room again. Other calls do the same when they need it. Does not
     /// block.
     pub fn poll(&mut self) {
-        self.look();
-    }
-
-    fn look(&mut self) {
-        // Readers that have come lately are told of the next message, or sleep on.
-        self.unlooked = match self.options.is_latest() {
-            true => 0,
-            false => CALLS_BETWEEN_LOOKS,
-        };
-        self.readers
-            .look(&self.manager, &self.bound, &mut self.held);
+        if let Ok(mut session) = self.manager.enter() {
+            self.end.look(&mut session, true);
+        }
     }
 
     /// Waits until there are as many readers. Their number; less than that if the time was over.
     pub fn await_readers(&mut self, readers: usize, wait: Wait) -> Result<usize, HostError> {
-        let is_there = |publisher: &mut Self| (publisher.readers() >= readers).then_some(());
-        self.wait_for(wait, is_there)?;
+        self.wait_for(wait, |end, _| {
+            (end.readers.count() >= readers).then_some(())
+        })?;
         Ok(self.readers())
     }
 
     /// Waits until every reader has room for a message; false if the time was over. The room stays
     /// until the next message is published.
     pub fn await_room(&mut self, wait: Wait) -> Result<bool, HostError> {
-        self.manager.check()?;
-        if self.readers.full().is_none() {
-            return Ok(true);
-        }
-        let has_room = |publisher: &mut Self| publisher.readers.full().is_none().then_some(());
-        Ok(self.wait_for(wait, has_room)?.is_some())
+        let mut session = self.manager.enter()?;
+        self.end.await_room(&mut session, &mut Waiting::new(wait))
     }
 
     /// Waits until all that was published is handed over: every reader has the pool, and every copy
@@ -162,76 +159,121 @@ impl<H: Host> Publisher<H> {
     /// messages matter: what a reader has not got by then, it loses. A reader fetches the pool in
     /// its first receive.
     pub fn flush(&mut self, wait: Wait) -> Result<bool, HostError> {
-        let is_flushed = |publisher: &mut Self| publisher.readers.is_flushed().then_some(());
-        Ok(self.wait_for(wait, is_flushed)?.is_some())
+        let flushed = self.wait_for(wait, |end, session| {
+            end.readers.is_flushed(session).then_some(())
+        });
+        Ok(flushed?.is_some())
     }
 
-    /// Waits until `is_there` finds something, or the time is over. What was given back is taken in
-    /// at once, all else before the wait sleeps.
     fn wait_for<R>(
         &mut self,
         wait: Wait,
-        mut is_there: impl FnMut(&mut Self) -> Option<R>,
+        is_there: impl FnMut(&mut End, &Session<'_, H>) -> Option<R>,
     ) -> Result<Option<R>, HostError> {
-        self.manager.check()?;
-        let manager = self.manager.clone();
-        let mut seen = None;
-        manager.wait_for(wait, || {
-            self.readers.collect(&self.manager, &mut self.held);
-            if let Some(found) = is_there(self) {
-                return Ok(Some(found));
-            }
-            let activity = Some(self.manager.enter()?.activity());
-            if activity == seen {
-                return Ok(None);
-            }
-            seen = activity;
-            self.look();
-            Ok(is_there(self))
-        })
+        let mut session = self.manager.enter()?;
+        self.end
+            .wait_for(&mut session, &mut Waiting::new(wait), is_there)
     }
 
     /// How many readers there are.
     pub fn readers(&self) -> usize {
-        self.readers.count()
+        self.end.readers.count()
     }
 
     /// Messages that readers did not get because they were slow, those gone included.
     pub fn lost(&self) -> u64 {
-        self.readers.lost()
+        self.end.readers.lost()
     }
 
     /// Readers that lost their place because they broke the protocol.
     pub fn misbehaved(&self) -> u64 {
-        self.readers.misbehaved()
+        self.end.readers.misbehaved()
     }
 
     /// Chunks that are neither loaned nor with readers, as far as is known: [`Publisher::poll`]
     /// takes in what was given back.
     pub fn chunks_free(&self) -> usize {
         // The chunk of the newest message is not one of those.
-        self.held.free().min(self.options.chunks as usize)
+        self.end.held.free().min(self.end.options.chunks as usize)
+    }
+}
+
+impl End {
+    fn look<H: Host>(&mut self, session: &mut Session<'_, H>, rests: bool) {
+        // Readers that have come lately are told of the next message, or sleep on.
+        self.unlooked = match self.options.is_latest() {
+            true => 0,
+            false => CALLS_BETWEEN_LOOKS,
+        };
+        self.readers.look(session, &mut self.held, rests);
     }
 
-    fn publish(&mut self, mut chunk: Chunk, wait: Wait) -> Result<Published, SendError> {
-        self.manager.check()?;
-        let mut waiting = Waiting::new(wait);
+    /// Waits until `is_there` finds something, or the time is over. What was given back is taken in
+    /// at once, all else before the wait sleeps.
+    fn wait_for<H: Host, R>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        waiting: &mut Waiting,
+        mut is_there: impl FnMut(&mut Self, &Session<'_, H>) -> Option<R>,
+    ) -> Result<Option<R>, HostError> {
+        let mut seen = None;
+        session.wait_within(waiting, |session, waiting| {
+            session.poll();
+            self.readers.collect(&mut self.held);
+            if let Some(found) = is_there(self, session) {
+                return Ok(Some(found));
+            }
+            let (activity, rests) = (Some(session.activity()), !waiting.polls());
+            if activity == seen && !rests {
+                return Ok(None);
+            }
+            seen = activity;
+            self.look(session, rests);
+            Ok(is_there(self, session))
+        })
+    }
+
+    fn await_room<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        waiting: &mut Waiting,
+    ) -> Result<bool, HostError> {
+        if self.readers.full().is_none() {
+            return Ok(true);
+        }
+        let has_room = |end: &mut Self, _: &Session<'_, H>| match end.readers.full() {
+            Some(_) => None,
+            None => Some(()),
+        };
+        Ok(self.wait_for(session, waiting, has_room)?.is_some())
+    }
+
+    fn publish<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        mut chunk: Chunk,
+        wait: Wait,
+    ) -> Result<Published, SendError> {
+        let mut waiting = Waiting::new(match self.options.slow_readers {
+            SlowReaders::Block => wait,
+            _ => Wait::Poll,
+        });
         match self.unlooked.checked_sub(1) {
             Some(unlooked) => self.unlooked = unlooked,
-            None => self.look(),
+            None => self.look(session, false),
         }
-        let blocks = self.options.slow_readers == SlowReaders::Block;
         if let Some(peer) = self.readers.full() {
-            if !blocks {
-                self.look();
-            } else {
-                let left = self.manager.enter()?.left(&mut waiting);
-                let has_room = self.await_room(left);
-                if has_room != Ok(true) {
-                    self.held.give_back(chunk);
-                    has_room?;
-                    return Err(SendError::WouldBlock { peer });
+            let has_room = match self.options.slow_readers {
+                SlowReaders::Block => self.await_room(session, &mut waiting),
+                _ => {
+                    self.look(session, false);
+                    Ok(true)
                 }
+            };
+            if has_room != Ok(true) {
+                self.held.give_back(chunk);
+                has_room?;
+                return Err(SendError::WouldBlock { peer });
             }
         }
         let number = self.next;
@@ -244,26 +286,13 @@ impl<H: Host> Publisher<H> {
             lost: 0,
         };
         let (readers, held) = (&mut self.readers, &mut self.held);
-        if readers.has_copied() {
-            let left = match blocks {
-                true => self.manager.enter()?.left(&mut waiting),
-                false => Wait::Poll,
-            };
-            readers.copy(held, index, left, &mut published);
-        }
-        readers.announce(
-            &mut self.manager.enter()?,
-            held,
-            index,
-            number,
-            &mut published,
-        );
+        readers.announce(session, held, index, &mut waiting, &mut published);
         if self.options.is_latest() {
             // Announced first, so that a reader that has room finds it in its list.
             held.show_newest(index, number);
-            readers.ring(&mut self.manager.enter()?);
+            readers.ring(session);
         }
-        self.held.release(index);
+        held.release(index);
         Ok(published)
     }
 }
@@ -271,8 +300,8 @@ impl<H: Host> Publisher<H> {
 impl<H: Host> fmt::Debug for Publisher<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Publisher")
-            .field("bound", &self.bound)
-            .field("options", &self.options)
+            .field("lobby", self.end.readers.lobby())
+            .field("options", &self.end.options)
             .field("readers", &self.readers())
             .finish_non_exhaustive()
     }
@@ -296,7 +325,10 @@ impl<H: Host> Loan<'_, H> {
     #[inline]
     pub fn publish(mut self, wait: Wait) -> Result<Published, SendError> {
         match self.chunk.take() {
-            Some(chunk) => self.publisher.publish(chunk, wait),
+            Some(chunk) => {
+                let Publisher { end, manager } = &mut *self.publisher;
+                end.publish(&mut manager.enter()?, chunk, wait)
+            }
             None => Err(SendError::Finished),
         }
     }
@@ -321,7 +353,7 @@ impl<H: Host> DerefMut for Loan<'_, H> {
 impl<H: Host> Drop for Loan<'_, H> {
     fn drop(&mut self) {
         if let Some(chunk) = self.chunk.take() {
-            self.publisher.held.give_back(chunk);
+            self.publisher.end.held.give_back(chunk);
         }
     }
 }

@@ -28,17 +28,27 @@ pub(super) struct Place {
 #[derive(Clone, Copy)]
 pub(super) struct Came {
     pub(super) number: u64,
-    /// In the list or the stream; nothing if it was found by the head, and is not to be given
-    /// back.
+    /// In the list; nothing if it was copied, and is not to be given back there.
     pub(super) position: Option<u64>,
     /// Nothing if it was copied.
     pub(super) place: Option<Place>,
 }
 
+impl Came {
+    /// A message that was copied to here.
+    pub(super) fn copied(number: u64) -> Self {
+        Self {
+            number,
+            position: None,
+            place: None,
+        }
+    }
+}
+
 /// Where samples are given back.
 pub(super) struct Returns {
-    pub(super) board: Target,
-    pub(super) depth: u16,
+    board: Target,
+    depth: u16,
     /// Samples of which the publisher could not be told.
     pub(super) untold: Vec<u64>,
     /// Samples that were kept and are dropped.
@@ -46,6 +56,15 @@ pub(super) struct Returns {
 }
 
 impl Returns {
+    pub(super) fn new(board: Target, depth: u16) -> Self {
+        Self {
+            board,
+            depth,
+            untold: Vec::with_capacity(usize::from(depth)),
+            released: DropList::default(),
+        }
+    }
+
     /// Tells the publisher that a sample is given back; later, if there is no room.
     #[inline]
     pub(super) fn give_back<H: Host>(&mut self, session: &mut Session<'_, H>, position: u64) {

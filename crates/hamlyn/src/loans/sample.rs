@@ -27,9 +27,8 @@ pub struct Sample<'a, H: Host = ProcessHost> {
 impl<H: Host> Subscriber<H> {
     /// The next message. Nothing if none came in time. [`ReceiveError::Closed`] when the publisher
     /// has ended and [`ReceiveError::PeerLost`] when it is gone, after all that it had announced;
-    /// [`ReceiveError::Incomplete`] if it ended before all copies for this reader were sent; what
-    /// it had announced is lost if it was gone before the first receive
-    /// ([`Publisher::flush`](super::Publisher::flush)). Does not allocate, but for the first
+    /// what it had announced is lost if it was gone before the first receive, and copies that it had
+    /// not sent ([`Publisher::flush`](super::Publisher::flush)). Does not allocate, but for the first
     /// message, and for copies. Blocks for as long as `wait` says; the first call that finds the
     /// publisher's answer fetches its pool, which takes 2 seconds more if the publisher's process
     /// does not hand it over, as one that is stopped: messages stay announced until it does.
@@ -55,7 +54,7 @@ impl<H: Host> Sample<'_, H> {
     pub fn len(&self) -> usize {
         match (self.came.place, &self.subscriber.route) {
             (Some(place), _) => place.len,
-            (None, Route::Copies(copies)) => copies.copy.len(),
+            (None, Route::Copies(copies)) => copies.bytes().len(),
             (None, Route::Views(list)) => list.copy.len(),
         }
     }
@@ -100,7 +99,7 @@ impl<H: Host> Sample<'_, H> {
     /// The message if it was copied to here: nobody changes it.
     pub fn copied(&self) -> Option<&[u8]> {
         match &self.subscriber.route {
-            Route::Copies(copies) => Some(&copies.copy),
+            Route::Copies(copies) => Some(copies.bytes()),
             Route::Views(list) => self.came.place.is_none().then_some(&*list.copy),
         }
     }
@@ -118,25 +117,29 @@ impl<H: Host> Sample<'_, H> {
                     ..
                 },
                 Route::Views(list),
-            ) => list.pool.clone().map(|pool| (pool, place, position)),
+            ) => {
+                let released = list.returns.released.clone();
+                let pool = list.pool.clone();
+                pool.map(|pool| (pool, place, position, released))
+            }
             _ => None,
         };
         // What is copied to here needs nothing of the publisher's any more, and is given back at
         // once.
         let body = match body {
-            Some((pool, place, position)) => {
+            Some((pool, place, position, released)) => {
                 self.is_kept = true;
                 KeptBody::Place {
                     pool,
                     place,
                     position,
-                    released: self.subscriber.returns.released.clone(),
+                    released,
                 }
             }
-            None => KeptBody::Copy(std::mem::take(match &mut self.subscriber.route {
-                Route::Copies(copies) => &mut copies.copy,
-                Route::Views(list) => &mut list.copy,
-            })),
+            None => KeptBody::Copy(match &mut self.subscriber.route {
+                Route::Copies(copies) => copies.bytes().to_vec(),
+                Route::Views(list) => std::mem::take(&mut list.copy),
+            }),
         };
         let number = self.came.number;
         Kept {
@@ -150,15 +153,23 @@ impl<H: Host> Sample<'_, H> {
 impl<H: Host> Drop for Sample<'_, H> {
     #[inline]
     fn drop(&mut self) {
-        let Some(position) = self.came.position.filter(|_| !self.is_kept) else {
-            return;
-        };
-        let Subscriber {
-            returns, manager, ..
-        } = &mut *self.subscriber;
-        match manager.enter_to_leave() {
-            Some(mut manager) => returns.give_back(&mut manager, position),
-            None => returns.untold.push(position),
+        let Subscriber { route, manager, .. } = &mut *self.subscriber;
+        match route {
+            Route::Views(list) => {
+                let Some(position) = self.came.position.filter(|_| !self.is_kept) else {
+                    return;
+                };
+                match manager.enter_to_leave() {
+                    Some(mut session) => list.returns.give_back(&mut session, position),
+                    None => list.returns.untold.push(position),
+                }
+            }
+            // Otherwise by the subscriber's next call.
+            Route::Copies(copies) => {
+                if let Some(mut session) = manager.enter_to_leave() {
+                    copies.give_back(&mut session);
+                }
+            }
         }
     }
 }

@@ -194,13 +194,11 @@ impl Held {
 #[derive(Clone, Copy)]
 pub(super) enum Sent {
     GivenBack,
-    /// It is with the reader, in this chunk;
+    /// It is with the reader, in this chunk.
     InPlace(u32),
-    /// or as a copy.
-    Copied,
 }
 
-/// Messages that a reader was sent, by position modulo the depth: which are with it.
+/// Messages that a reader reads in place, by position modulo the depth: which are with it.
 pub(super) struct Window {
     pub(super) sent: Box<[Sent]>,
     /// The next position, and the oldest that was not given back.

@@ -3,12 +3,12 @@
 //!
 //! A reader is given a *lane*: a slot for its greeting and its good-bye, and a *board*, where it
 //! gives samples back. It brings a slot of its own, its *list*, to which the publisher writes where
-//! messages lie; or, where it must have copies, a stream.
+//! messages lie; or, where it must have copies, a lane of buffers ([`crate::lane`]).
 
 use hamlyn_host::Destination;
 
 use super::options::{DEPTH_MAX, PublisherOptions, pool_bytes};
-use crate::stream::{SEED_BYTES, StreamSeed};
+use crate::lane::{LaneSeed, SEED_BYTES};
 use crate::ticket::{TICKET_BYTES, Ticket};
 
 /// Bytes of a message of two words.
@@ -23,6 +23,8 @@ pub(super) const GREETING_FOR_COPIES: u64 = 2;
 pub(super) const FAREWELL: u64 = 3;
 /// The reader has the pool.
 pub(super) const FETCHED: u64 = 4;
+/// Bytes before a message that is copied: its number.
+pub(super) const NUMBER_BYTES: usize = size_of::<u64>();
 /// Bytes of the longest greeting.
 pub(super) const GREETING_BYTES: usize = SEED_BYTES;
 const _: () = assert!(GREETING_BYTES >= TICKET_BYTES);
@@ -167,8 +169,8 @@ impl Lane {
 pub(super) enum Greeting {
     /// In place; their places go to this list.
     Views(Ticket),
-    /// As the records of this stream: the number, then the message.
-    Copies(StreamSeed),
+    /// Over this lane: the number, then the message.
+    Copies(LaneSeed),
 }
 
 impl Greeting {
@@ -187,7 +189,7 @@ impl Greeting {
                 let ticket = Ticket::of_slot(&bytes[..TICKET_BYTES]);
                 ticket.ok().map(Self::Views)
             }
-            GREETING_FOR_COPIES => StreamSeed::from_bytes(bytes).ok().map(Self::Copies),
+            GREETING_FOR_COPIES => LaneSeed::from_bytes(bytes).ok().map(Self::Copies),
             _ => None,
         }
     }

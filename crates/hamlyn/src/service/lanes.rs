@@ -5,20 +5,18 @@ use std::collections::VecDeque;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::SlotName;
 use hamlyn_host::{Host, HostError};
-use hamlyn_ring::area::Area;
 
 use super::ServiceOptions;
-use super::wire::{BOARD_BYTES, LaneSeed, Status, Word, board_offset, cancellation};
+use super::lane::{Lane, Opened};
+use super::wire::{Status, Word, board_offset, cancellation};
 use crate::error::{NotSent, OpenError, SendError};
-
-use crate::item::{Bound, Place};
-use crate::lane::buffers::{Buffers, Remote, WORDS};
-use crate::lobby::{Guest, Lobby};
+use crate::item::ItemHeader;
+use crate::lane::buffers::{Remote, WORDS};
+use crate::lobby::{Admitted, Lobby, LobbyOptions};
 use crate::manager::{Arrival, ClassId};
 use crate::message::Target;
-use crate::remains::{LastWord, Leaving, Remains};
+use crate::remains::{Leaving, Remains};
 use crate::session::Session;
-use crate::slot::{NewSlot, Slot};
 
 /// What became of a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,69 +32,13 @@ pub enum Answered {
 /// Clients of a service whose options do not say how many, if the queue holds them.
 const CLIENTS: usize = 256;
 /// Lanes that are offered at a time.
-const OFFERED: usize = 4;
+const OFFERED: u16 = 4;
 
 /// A request, by its lane and the buffer in which it landed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CallId {
     pub(super) lane: SlotName,
     pub(super) index: u16,
-}
-
-/// The parts of a lane.
-struct Opened {
-    buffers: Buffers,
-    /// What its client cancels: a number for each buffer.
-    board: Area,
-    board_slot: Slot,
-    /// Buffers in which requests landed before the greeting did.
-    early: Vec<(u16, LinkId)>,
-    class: ClassId,
-}
-
-impl Opened {
-    fn name(&self) -> SlotName {
-        self.buffers.name()
-    }
-}
-
-impl Guest for Opened {
-    fn remains(&self) -> Remains {
-        Remains {
-            slots: vec![self.name(), self.board_slot.name()],
-            entries: Some((self.class, usize::from(self.buffers.count()) + WORDS)),
-            ..Remains::default()
-        }
-    }
-}
-
-/// A lane and its client.
-struct Lane {
-    _place: Place,
-    opened: Opened,
-    client: Remote,
-    /// The request in each buffer that the application has, or will have.
-    held: Box<[Option<Word>]>,
-    /// Answers that found no room.
-    owed: VecDeque<(u16, Word, Vec<u8>)>,
-}
-
-impl Lane {
-    /// The rest to be done when it is gone: its client is told.
-    fn remains(&self) -> Remains {
-        Remains {
-            last_word: Some(LastWord {
-                target: self.client.greeting_target(),
-                metadata: vec![0],
-                word: 0,
-            }),
-            ..self.opened.remains()
-        }
-    }
-
-    fn link(&self) -> LinkId {
-        self.client.target().link()
-    }
 }
 
 /// See the module.
@@ -107,19 +49,17 @@ pub(super) struct Lanes {
     lobby: Lobby<Opened>,
     /// Those of clients, by the index of their slot.
     by_slot: Vec<Option<Box<Lane>>>,
-    clients: usize,
     /// Requests that the application has not been given.
     ready: VecDeque<CallId>,
     /// How many lanes owe answers.
     owing: usize,
+    /// Peers that had come and gone when lanes were last tidied.
+    peers_happened: u64,
     leaving: Leaving,
 }
 
 impl Drop for Lanes {
     fn drop(&mut self) {
-        for lane in self.by_slot.iter().flatten() {
-            self.leaving.leave(lane.remains());
-        }
         self.leaving.leave(Remains {
             class: Some(self.class),
             ..Remains::default()
@@ -128,8 +68,10 @@ impl Drop for Lanes {
 }
 
 impl Lanes {
-    pub(super) fn open<H: Host>(
+    pub(super) fn bind<H: Host>(
         session: &mut Session<'_, H>,
+        item: &str,
+        header: ItemHeader,
         mut options: ServiceOptions,
     ) -> Result<Self, OpenError> {
         let outstanding = options.outstanding;
@@ -149,21 +91,31 @@ impl Lanes {
                 capacity,
             });
         }
+        let class = session.core.register_queued(0)?;
+        let places = LobbyOptions {
+            places: clients,
+            offered: OFFERED,
+        };
+        let lobby = Lobby::bind_as(session, item, header, places, (class, options));
+        let lobby = lobby.inspect_err(|_| {
+            session.core.reap();
+            session.core.unregister(class);
+        })?;
         Ok(Self {
             options,
-            class: session.core.register_queued(0)?,
-            lobby: Lobby::new(clients, OFFERED, session.leaving.clone()),
+            class,
+            lobby,
             by_slot: Vec::new(),
-            clients: 0,
             ready: VecDeque::new(),
             owing: 0,
+            peers_happened: 0,
             leaving: session.leaving.clone(),
         })
     }
 
-    /// Clients that lost their lane because they broke the protocol.
-    pub(super) fn misbehaved(&self) -> u64 {
-        self.lobby.misbehaved
+    /// Those that no client has.
+    pub(super) fn lobby(&self) -> &Lobby<Opened> {
+        &self.lobby
     }
 
     pub(super) fn class(&self) -> ClassId {
@@ -181,17 +133,6 @@ impl Lanes {
             .filter(|lane| lane.opened.name() == name)
     }
 
-    /// Opens lanes until enough are offered, as far as there may be more.
-    pub(super) fn offer<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        bound: &Bound,
-    ) -> Result<(), OpenError> {
-        let (options, class) = (&self.options, self.class);
-        let open = |session: &mut Session<'_, H>| open_lane(session, class, options);
-        self.lobby.offer(session, bound, self.clients, open)
-    }
-
     /// Closes a lane and says the last word to its client.
     pub(super) fn close<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
         if self.lane(name).is_none() {
@@ -202,9 +143,6 @@ impl Lanes {
         };
         self.ready.retain(|call_id| call_id.lane != name);
         self.owing -= usize::from(!lane.owed.is_empty());
-        self.clients -= 1;
-        self.lobby.vacate();
-        self.leaving.leave(lane.remains());
         drop(lane);
         session.core.reap();
     }
@@ -215,8 +153,11 @@ impl Lanes {
         let outstanding = self.options.outstanding;
         let Some(lane) = self.lane(name) else {
             // Or of one that was closed.
-            if let Some(at) = self.lobby.position(|guest| guest.name() == name) {
-                self.take_early(session, at, index, arrival.from);
+            let mut guests = self.lobby.guests_mut();
+            if let Some(guest) = guests.find(|guest| guest.name() == name) {
+                guest.note_early(index, arrival.from);
+                drop(guests);
+                self.let_in(session);
             }
             return;
         };
@@ -230,60 +171,38 @@ impl Lanes {
         }
     }
 
-    /// Takes in a message to a lane that no client has.
-    fn take_early<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        at: usize,
-        index: u16,
-        from: LinkId,
-    ) {
-        let outstanding = self.options.outstanding;
-        if index == outstanding {
-            self.greet(session, at, from);
-        } else if index > outstanding {
-            // It says good-bye before it was heard to come.
-            self.lobby.dismiss(at);
-        } else if let Some(guest) = self.lobby.guest_mut(at) {
-            guest.early.push((index, from));
-        }
-    }
-
-    /// A client presents itself: with a ticket of its own, over the link by which this came.
-    fn greet<H: Host>(&mut self, session: &mut Session<'_, H>, at: usize, from: LinkId) {
-        let Some(guest) = self.lobby.guest_mut(at) else {
-            return;
-        };
-        // Requests that came over another link are not this client's.
-        let is_alone = guest.early.iter().all(|&(_, by)| by == from);
-        let Some(ticket) = guest.buffers.greeting().filter(|_| is_alone) else {
-            return self.lobby.refuse(at);
-        };
-        let admitted = self.lobby.admit(session, at, from, &ticket.destination);
-        let Some((place, mut opened)) = admitted else {
-            return;
-        };
-        let ServiceOptions {
-            outstanding,
-            reply_bytes,
-            ..
-        } = self.options;
-        let early = std::mem::take(&mut opened.early);
-        let lane = opened.name();
-        let slot = usize::from(lane.index());
-        if self.by_slot.len() <= slot {
-            self.by_slot.resize_with(slot + 1, || None);
-        }
-        self.by_slot[slot] = Some(Box::new(Lane {
-            _place: place,
-            opened,
-            client: Remote::new(Target::new(from, ticket), outstanding, reply_bytes),
-            held: vec![None; usize::from(outstanding)].into(),
-            owed: VecDeque::new(),
-        }));
-        self.clients += 1;
-        for (index, _) in early {
-            self.accept(session, CallId { lane, index });
+    /// Lets in clients that have presented themselves.
+    fn let_in<H: Host>(&mut self, session: &mut Session<'_, H>) {
+        while let Some(admitted) = self.lobby.hear(session) {
+            let Admitted {
+                guest: mut opened,
+                link,
+                place,
+            } = admitted;
+            let Some(ticket) = opened.buffers.greeting() else {
+                continue;
+            };
+            let ServiceOptions {
+                outstanding,
+                reply_bytes,
+                ..
+            } = self.options;
+            let early = std::mem::take(&mut opened.early);
+            let lane = opened.name();
+            let slot = usize::from(lane.index());
+            if self.by_slot.len() <= slot {
+                self.by_slot.resize_with(slot + 1, || None);
+            }
+            self.by_slot[slot] = Some(Box::new(Lane {
+                _place: place,
+                opened,
+                client: Remote::new(Target::new(link, ticket), outstanding, reply_bytes),
+                held: vec![None; usize::from(outstanding)].into(),
+                owed: VecDeque::new(),
+            }));
+            for (index, _) in early {
+                self.accept(session, CallId { lane, index });
+            }
         }
     }
 
@@ -309,7 +228,7 @@ impl Lanes {
 
     fn misbehave<H: Host>(&mut self, session: &mut Session<'_, H>, name: SlotName) {
         tracing::debug!(lane = ?name, "a client breaks the service protocol");
-        self.lobby.misbehaved += 1;
+        self.lobby.count_misbehaved();
         self.close(session, name);
     }
 
@@ -439,13 +358,14 @@ impl Lanes {
 
     /// Whether [`Lanes::tidy`] has more to do than to look who asked and did not come.
     pub(super) fn is_untidy<H: Host>(&self, session: &mut Session<'_, H>) -> bool {
-        self.lobby.is_untidy(session)
+        self.lobby.is_untidy() || session.peers_happened() != self.peers_happened
     }
 
     /// Closes the lanes of clients that are gone, and takes back those whose askers did not present
     /// themselves in time.
-    pub(super) fn tidy<H: Host>(&mut self, session: &mut Session<'_, H>, bound: &Bound) {
-        if self.lobby.is_untidy(session) {
+    pub(super) fn tidy<H: Host>(&mut self, session: &mut Session<'_, H>) {
+        let peers_happened = session.peers_happened();
+        if std::mem::replace(&mut self.peers_happened, peers_happened) != peers_happened {
             let lanes = self.by_slot.iter().flatten();
             let gone = lanes.filter(|lane| session.link_end(lane.link()).is_some());
             let gone: Vec<_> = gone.map(|lane| lane.opened.name()).collect();
@@ -453,7 +373,7 @@ impl Lanes {
                 self.close(session, name);
             }
         }
-        if self.lobby.begin_tidy(session, bound) {
+        if self.lobby.note_asked(session) {
             // At most so many: a flood ends.
             let lanes = usize::from(self.options.clients);
             for _ in 0..=lanes * (usize::from(self.options.outstanding) + WORDS) {
@@ -464,57 +384,6 @@ impl Lanes {
             }
             self.lobby.dismiss_late(session);
         }
-        // Those who are connected are served all the same; the next look tries again.
-        if let Err(error) = self.offer(session, bound) {
-            tracing::debug!(%error, "no lane for another client");
-        }
+        self.lobby.offer_more(session);
     }
-}
-
-/// Opens a lane of that service, and gives what its client gets.
-fn open_lane<H: Host>(
-    session: &mut Session<'_, H>,
-    class: ClassId,
-    options: &ServiceOptions,
-) -> Result<(Opened, Vec<u8>), OpenError> {
-    let outstanding = options.outstanding;
-    let entries = usize::from(outstanding) + WORDS;
-    session.core.reserve(class, entries)?;
-    let opened = open_reserved(session, class, options);
-    let opened = opened.inspect_err(|_| session.core.unreserve(class, entries))?;
-    let seed = LaneSeed {
-        requests: opened.buffers.ticket(),
-        board: opened.board_slot.whole_fast(),
-        outstanding,
-        request_bytes: options.request_bytes,
-        reply_bytes: options.reply_bytes,
-    };
-    Ok((opened, seed.to_bytes().to_vec()))
-}
-
-fn open_reserved<H: Host>(
-    session: &mut Session<'_, H>,
-    class: ClassId,
-    options: &ServiceOptions,
-) -> Result<Opened, OpenError> {
-    let outstanding = options.outstanding;
-    let board = session.allocate(u64::from(outstanding) * BOARD_BYTES)?;
-    let board_slot = session.open_slot(NewSlot::new(&board))?;
-    let mut buffers = match Buffers::open(session, class, outstanding, options.request_bytes) {
-        Ok(buffers) => buffers,
-        Err(error) => {
-            session.close_slot(board_slot)?;
-            return Err(error);
-        }
-    };
-    for index in 0..outstanding {
-        buffers.arm(index);
-    }
-    Ok(Opened {
-        buffers,
-        board,
-        board_slot,
-        early: Vec::new(),
-        class,
-    })
 }

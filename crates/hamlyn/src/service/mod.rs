@@ -16,12 +16,17 @@
 //! end with one half. Whoever asks in vain is told whether all lanes are taken or its share is. Who
 //! may ask says the access list; [`Service::dismiss`] takes all lanes of a client away.
 
+mod calls;
 mod client;
+mod error;
+mod lane;
 mod lanes;
 mod server;
 mod wire;
 
-pub use client::{CallError, Client, Kept, Pending, Reply};
+pub use calls::Pending;
+pub use client::{Client, Kept, Reply};
+pub use error::CallError;
 pub use lanes::Answered;
 pub use server::{Call, Deferred, ReplyError, Service};
 pub use wire::{MESSAGE_BYTES_MAX, OUTSTANDING_MAX};

@@ -4,7 +4,6 @@ use std::fmt;
 use std::future::poll_fn;
 use std::ops::Deref;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
 use hamlyn_host::process::ProcessHost;
@@ -17,14 +16,11 @@ use crate::drop_list::DropList;
 use crate::error::{OpenError, ReceiveError};
 use crate::forks::from_forked;
 
-use crate::item::{Bound, ItemHeader};
+use crate::item::ItemHeader;
 use crate::manager::{Manager, ManagerRef};
 use crate::peer::PeerIdentity;
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
-
-/// How often a service looks after lanes that were asked for, though nothing comes.
-const TIDY: Duration = Duration::from_secs(5);
 
 /// Arrivals that are no calls, before other things are seen to.
 const FRUITLESS_MAX: usize = 1024;
@@ -35,7 +31,6 @@ pub struct Service<H: Host = ProcessHost> {
     options: ServiceOptions,
     /// Calls that were put off and dropped.
     dropped: DropList<(CallId, u32)>,
-    bound: Bound,
     manager: ManagerRef<H>,
 }
 
@@ -94,15 +89,12 @@ impl<H: Host> Service<H> {
     ) -> Result<Self, OpenError> {
         options.check()?;
         let mut entered = manager.enter()?;
-        let bound = entered.core.bind_empty(item, header)?;
-        let mut lanes = Lanes::open(&mut entered, options)?;
-        lanes.offer(&mut entered, &bound)?;
+        let lanes = Lanes::bind(&mut entered, item, header, options)?;
         drop(entered);
         Ok(Self {
             lanes,
             options,
             dropped: DropList::default(),
-            bound,
             manager: manager.hold(),
         })
     }
@@ -132,19 +124,21 @@ impl<H: Host> Service<H> {
     }
 
     fn poll_call(&mut self, context: &Context<'_>) -> Poll<Result<CallId, ReceiveError>> {
-        let (lanes, bound, dropped) = (&mut self.lanes, &self.bound, &self.dropped);
+        let (lanes, dropped) = (&mut self.lanes, &self.dropped);
         self.manager.poll_look(context, |session| {
-            let call_id = look_for_call(lanes, bound, dropped, session, &mut false)?;
-            if call_id.is_none() {
-                session.look_within(TIDY);
-            }
-            Ok(call_id)
+            look_for_call(lanes, dropped, session, &mut false)
         })
     }
 
     fn next_call_id(&mut self, wait: Wait) -> Result<Option<CallId>, ReceiveError> {
-        let (lanes, bound, dropped) = (&mut self.lanes, &self.bound, &self.dropped);
-        await_call(lanes, bound, dropped, &mut self.manager.enter()?, wait)
+        let (lanes, dropped) = (&mut self.lanes, &self.dropped);
+        let mut is_tidy = false;
+        let mut session = self.manager.enter()?;
+        session.wait_within(&mut Waiting::new(wait), |session, waiting| {
+            // Once while it polls, and before each sleep.
+            is_tidy &= waiting.polls();
+            look_for_call(lanes, dropped, session, &mut is_tidy)
+        })
     }
 
     /// As [`Service::next`], for requests of one length; clients whose requests have another are
@@ -230,7 +224,7 @@ impl<H: Host> Service<H> {
 
     /// Clients that lost their lane because they broke the protocol.
     pub fn misbehaved(&self) -> u64 {
-        self.lanes.misbehaved()
+        self.lanes.lobby().misbehaved()
     }
 
     /// Whether a call that was put off is of this service, and its client is there.
@@ -258,35 +252,9 @@ impl<H: Host> Service<H> {
     }
 }
 
-fn await_call<H: Host>(
-    lanes: &mut Lanes,
-    bound: &Bound,
-    dropped: &DropList<(CallId, u32)>,
-    session: &mut Session<'_, H>,
-    wait: Wait,
-) -> Result<Option<CallId>, ReceiveError> {
-    let mut whole = Waiting::new(wait);
-    loop {
-        let left = session.left(&mut whole);
-        let slice = match left {
-            Wait::For(left) if left < TIDY => Wait::For(left),
-            Wait::Poll => Wait::Poll,
-            _ => Wait::For(TIDY),
-        };
-        let mut is_tidy = false;
-        let call_id = session.wait_for(slice, |session| {
-            look_for_call(lanes, bound, dropped, session, &mut is_tidy)
-        })?;
-        if call_id.is_some() || left == slice {
-            return Ok(call_id);
-        }
-    }
-}
-
 /// The step of a wait for a call. Tidies once, if `is_tidy` does not say that it was done.
 fn look_for_call<H: Host>(
     lanes: &mut Lanes,
-    bound: &Bound,
     dropped: &DropList<(CallId, u32)>,
     session: &mut Session<'_, H>,
     is_tidy: &mut bool,
@@ -302,7 +270,7 @@ fn look_for_call<H: Host>(
         failed?;
         lanes.send_owed(session);
         if lanes.is_untidy(session) {
-            lanes.tidy(session, bound);
+            lanes.tidy(session);
         }
         if let Some(call_id) = next_call(lanes, session) {
             return Ok(Some(call_id));
@@ -313,7 +281,7 @@ fn look_for_call<H: Host>(
             return Ok(None);
         }
         *is_tidy = true;
-        lanes.tidy(session, bound);
+        lanes.tidy(session);
     }
 }
 
@@ -333,7 +301,7 @@ fn next_call<H: Host>(lanes: &mut Lanes, session: &mut Session<'_, H>) -> Option
 impl<H: Host> fmt::Debug for Service<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Service")
-            .field("bound", &self.bound)
+            .field("lobby", self.lanes.lobby())
             .field("options", &self.options)
             .finish_non_exhaustive()
     }

@@ -12,6 +12,8 @@ pub const MESSAGE_BYTES_MAX: u32 = lane::BUFFER_BYTES_MAX;
 pub const OUTSTANDING_MAX: u16 = lane::BUFFERS_MAX;
 /// Bits of a lane's tag that hold a status.
 const STATUS_BITS: u32 = 4;
+/// Numbers of calls in one buffer, before the first is used again.
+pub(super) const NUMBERS: u32 = 1 << (u32::BITS - STATUS_BITS);
 
 /// Bytes of an entry of the board, where a client gives calls up.
 pub(super) const BOARD_BYTES: u64 = size_of::<u64>() as u64;
@@ -40,7 +42,7 @@ pub(super) enum Status {
 /// The metadata of a request or a reply: which call it belongs to, and how long it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Word {
-    /// Counts the calls in one buffer.
+    /// Counts the calls in one buffer, modulo [`NUMBERS`].
     pub(super) number: u32,
     pub(super) status: Status,
     pub(super) length_bytes: u32,
@@ -54,14 +56,14 @@ impl Word {
             Status::Cancelled => 2,
         };
         lane::wire::Word {
-            tag: u64::from(self.number) << STATUS_BITS | status,
+            tag: self.number << STATUS_BITS | status,
             length_bytes: self.length_bytes,
         }
     }
 
     pub(super) fn from_lane(word: lane::wire::Word) -> Option<Self> {
         Some(Self {
-            number: (word.tag >> STATUS_BITS) as u32,
+            number: word.tag >> STATUS_BITS,
             status: match word.tag & ((1 << STATUS_BITS) - 1) {
                 0 => Status::Answered,
                 1 => Status::Dropped,

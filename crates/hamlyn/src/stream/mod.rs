@@ -33,9 +33,8 @@ use hamlyn_host::{Destination, Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 
-use crate::item::{Greeted, ItemHeader};
+use crate::item::ItemHeader;
 use crate::manager::{Manager, ManagerRef};
-use crate::message::Target;
 use crate::peer::PeerIdentity;
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
@@ -44,7 +43,6 @@ use sender::fence_error;
 
 pub use keeping::Kept;
 pub use options::StreamOptions;
-pub(crate) use sender::nothing_follows;
 pub use wire::{SEED_BYTES, StreamSeed};
 
 /// The receiving end. See the module.
@@ -271,13 +269,16 @@ fn receive_first<H: Host>(
     session: &mut Session<'_, H>,
     wait: Wait,
 ) -> Result<bool, ReceiveError> {
-    let mut waiting = Waiting::new(wait).look_every(LOOK_EVERY);
+    let mut waiting = Waiting::new(wait);
     let received = session.wait_within(&mut waiting, |session, _| {
         let is_delivered = end.receive_slowly(session, Wait::Poll)?;
         if offering.is_due(session, end.sender().is_some()) && end.renew(session)? {
             offering.offer(session, &end.make_seed())?;
         }
         let is_over = is_delivered || !offering.is_open();
+        if !is_over {
+            session.look_within(LOOK_EVERY);
+        }
         Ok::<_, ReceiveError>(is_over.then_some(is_delivered))
     });
     match received? {
@@ -297,12 +298,6 @@ pub struct Sender<H: Host = ProcessHost> {
     manager: ManagerRef<H>,
 }
 
-impl<H: Host> Greeted for Sender<H> {
-    fn greeted(&self) -> Option<&Target> {
-        Some(self.end.control())
-    }
-}
-
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
@@ -310,8 +305,14 @@ impl<H: Host> Sender<H> {
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
-        manager.connect_to(to, header, wait, |seed, left| {
-            Self::grow(manager, &StreamSeed::from_bytes(seed)?, left)
+        let connect = |session: &mut Session<'_, H>, seed: &[u8], left| {
+            let end = sender::Sender::grow(session, &StreamSeed::from_bytes(seed)?, left)?;
+            let greeted = *end.control();
+            Ok((end, Some(greeted)))
+        };
+        Ok(Self {
+            end: manager.enter()?.connect_to(to, header, wait, connect)?,
+            manager: manager.hold(),
         })
     }
 

@@ -18,6 +18,7 @@ mod groups;
 mod harm;
 mod lanes;
 mod loans;
+mod lobbies;
 mod low_level;
 mod managers;
 mod many;

@@ -15,6 +15,7 @@ mod harm;
 mod independence;
 mod lanes;
 mod loans;
+mod lobbies;
 mod low_level;
 mod managers;
 mod many;

@@ -125,6 +125,12 @@ macro_rules! everything {
             lanes::what_a_lane_has_no_credit_for_comes_back
             lanes::a_hostile_sender_ends_its_own_lane_only
             lanes::a_shared_lane_takes_messages_of_several_up_to_their_shares
+            lobbies::guests_are_let_in_and_their_places_given_again
+            lobbies::another_protocol_in_a_lobby_is_named
+            lobbies::an_evicted_guest_is_told
+            lobbies::a_place_whose_asker_does_not_come_is_given_to_another
+            lobbies::nobody_takes_all_places_of_a_lobby
+            lobbies::a_greeting_that_is_none_costs_the_place
             groups::one_notification_for_all_members
             groups::members_are_divided_among_delegates
             groups::a_barrier_has_no_bytes

@@ -1,16 +1,14 @@
 //! How a stream's sender ends.
 
-use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::terminus::Completion;
 use hamlyn_host::Host;
 
 use super::Sender;
 use super::staged::Staged;
 use crate::error::SendError;
-use crate::message::Target;
 use crate::remains::{LastWord, Remains};
 use crate::session::Session;
-use crate::stream::wire::{CLOSE, GIVEN_UP, StreamPosition, StreamSeed};
+use crate::stream::wire::{CLOSE, GIVEN_UP};
 use crate::wait::{Wait, Waiting};
 
 impl Sender {
@@ -94,21 +92,6 @@ impl Sender {
                 ..Remains::default()
             });
         }
-    }
-}
-
-/// What the receiver of a stream is told that nobody begins: it ends at once.
-pub(crate) fn nothing_follows(seed: &StreamSeed, link: LinkId) -> LastWord {
-    let mut target = Target::new(link, seed.control());
-    target.set_metadata_index(CLOSE);
-    let place = StreamPosition {
-        extent: 0,
-        position: 0,
-    };
-    LastWord {
-        target,
-        metadata: place.to_bytes().to_vec(),
-        word: 0,
     }
 }
 
