@@ -225,7 +225,12 @@ impl<T: Lendable> HandoffLock<T> {
 
     /// For the application: only if it can be had at once.
     pub(crate) fn try_enter(&self) -> Option<Taken<'_, T>> {
-        self.half.try_lock().ok().map(|half| self.taken(half))
+        match self.half.try_lock() {
+            Ok(half) => Some(self.taken(half)),
+            // As above.
+            Err(TryLockError::Poisoned(half)) => Some(self.taken(half.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Whether there may be something to do for those who poll.

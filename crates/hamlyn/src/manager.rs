@@ -41,11 +41,12 @@ use crate::wait::Wait;
 
 /// See the module.
 pub struct Manager<H: Host = ProcessHost> {
+    /// Where threads share it: how they send while another one has it. Dropped before what it is
+    /// the half of.
+    sending_half: Option<Arc<SendingHalf<H>>>,
     held: Held<H>,
     birth: Birth,
     pub(crate) descriptor: Option<Arc<OwnedFd>>,
-    /// Where threads share it: how they send while another one has it.
-    sending_half: Option<Arc<SendingHalf<H>>>,
     /// What had happened when a wait of this handle last ended.
     pub(crate) activity_seen: AtomicU64,
     /// Such a wait ended because something was at hand.

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use hamlyn_engine::limits::SHORT_BYTES_MAX;
 use hamlyn_engine::memory::{LinkId, Part, TxLinks, Unsent};
 use hamlyn_engine::operation::ShortRequest;
 use hamlyn_engine::packet::{Header, Kind, PortAddress, Short, SlotName};
@@ -103,6 +104,22 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
         let offset = target.ticket.place(message.offset, length_bytes).ok()?;
         let posting = || compose_at(target, message, offset);
         transmitter.post_at_once(terminus, posting, message.data, tx_links)
+    }
+
+    /// True if such a message goes so when there is room for it, and if nothing waits before it.
+    pub(crate) fn may_go_at_once(&self, target: &Target, message: &Message<'_>) -> bool {
+        let link = target.link;
+        if self.transmitter.is_waiting_for(link) {
+            return false;
+        }
+        let is_in_cells =
+            || target.inline_form(message).is_some() || target.in_cells(message).is_some();
+        if self.tx_links.cells_bytes_max(link) > 0 && is_in_cells() {
+            return true;
+        }
+        let length_bytes = message.data.len();
+        let most = self.tx_links.payload_max_bytes(link).unwrap_or(0);
+        message.metadata.is_empty() && (SHORT_BYTES_MAX + 1..=most).contains(&length_bytes)
     }
 
     /// A link has ended, which led there: nothing goes to it any more, and what waits for it fails.

@@ -5,7 +5,6 @@ use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hamlyn_engine::memory::TxLinks as _;
 use hamlyn_engine::terminus::{SendHandle, TerminusId};
 use hamlyn_host::Host;
 
@@ -42,20 +41,18 @@ impl<H: Host> SendingHalf<H> {
         }
     }
 
-    /// Sends a message that is one packet, if nothing stands in its way. Otherwise the manager does.
+    /// Sends a message, if nothing stands in its way. Otherwise the manager does.
     #[inline]
     pub(crate) fn send(&self, target: &Target, message: &Message<'_>) -> Option<SendHandle> {
-        let may_be_placed = message.data.len() as u64 >= PLACED_BYTES_MIN;
-        let payload_bytes = message.data.len() + message.metadata.len();
-        self.soon(|outbound| {
-            if may_be_placed {
-                let most = outbound.tx_links.payload_max_bytes(target.link);
-                if outbound.has_regions || most.is_none_or(|most| payload_bytes > most) {
-                    return Err(Never);
-                }
-            }
-            Ok(outbound.send_at_once(self.terminus, target, message))
-        })
+        let is_long = message.data.len() as u64 >= PLACED_BYTES_MIN;
+        let send = |outbound: &mut OutboundOf<H>| match is_long && outbound.has_regions {
+            true => None,
+            false => outbound.send_at_once(self.terminus, target, message),
+        };
+        let may_go = |outbound: &OutboundOf<H>| {
+            !(is_long && outbound.has_regions) && outbound.may_go_at_once(target, message)
+        };
+        self.soon(send, may_go)
     }
 
     /// The same of a message to a port, for a handler.
@@ -67,33 +64,38 @@ impl<H: Host> SendingHalf<H> {
         data: &[u8],
     ) -> Option<SendHandle> {
         let to = target.port_for(data.len())?;
-        self.soon(|outbound| {
+        let link = target.link;
+        let send = |outbound: &mut OutboundOf<H>| {
             let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            let link = target.link;
-            let sent = transmitter.post_message(self.terminus, link, &to, handler, data, tx_links);
-            Ok(sent)
-        })
+            transmitter.post_message(self.terminus, link, &to, handler, data, tx_links)
+        };
+        let may_go =
+            |outbound: &OutboundOf<H>| data.len() as u64 <= outbound.tx_links.cells_bytes_max(link);
+        self.soon(send, may_go)
     }
 
-    /// Tries to send until there is room, a fixed number of times.
+    /// Tries to send until there is room, a fixed number of times, if it may go then.
     #[inline(always)]
     fn soon(
         &self,
-        send: impl Fn(&mut OutboundOf<H>) -> Result<Option<SendHandle>, Never>,
+        send: impl Fn(&mut OutboundOf<H>) -> Option<SendHandle>,
+        may_go: impl Fn(&OutboundOf<H>) -> bool,
     ) -> Option<SendHandle> {
         for _ in 0..TRIES {
             if self.attention.load(Ordering::Relaxed) {
                 break;
             }
-            match send(&mut self.outbound.enter_soon()) {
-                Ok(None) => spin_loop(),
-                Ok(sent) => return sent,
-                Err(Never) => break,
+            let mut outbound = self.outbound.enter_soon();
+            let sent = send(&mut outbound);
+            if sent.is_some() {
+                return sent;
             }
+            if !may_go(&outbound) {
+                break;
+            }
+            drop(outbound);
+            spin_loop();
         }
         None
     }
 }
-
-/// It will not be sent so, though there be room.
-struct Never;

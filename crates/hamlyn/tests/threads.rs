@@ -311,15 +311,19 @@ fn one_thread_sends_while_another_has_the_manager() {
     let datagram_sender = datagram::Sender::grow(&here, &ticket, LONG).unwrap();
     let mut mail = mailbox::Receiver::new(&there, mailbox::MailboxOptions::default()).unwrap();
     let mail_sender = mailbox::Sender::grow(&here, &mail.ticket(), LONG).unwrap();
-    let sends = || {
+    let mut records = stream::Receiver::new(&there, StreamOptions::default()).unwrap();
+    let mut record_sender = stream::Sender::grow(&here, &records.make_seed(), LONG).unwrap();
+    let mut sends = || {
         tag_sender.send(8, b"a", 47, Wait::Poll).unwrap();
         datagram_sender.send(b"b", Wait::Poll).unwrap();
         mail_sender.send(b"c", Wait::Poll).unwrap();
+        record_sender.send(b"d", Wait::Poll).unwrap();
     };
     let mut came = || {
         assert_eq!(tags.recv(LONG).unwrap().unwrap().tag, 47);
         assert_eq!(&**datagrams.recv(LONG).unwrap().as_ref().unwrap(), b"b");
         assert_eq!(&*mail.recv(LONG).unwrap().unwrap(), b"c");
+        assert_eq!(records.recv(LONG).unwrap().unwrap(), b"d");
     };
     // The manager sees to all that is new with a link.
     sends();
@@ -337,6 +341,38 @@ fn one_thread_sends_while_another_has_the_manager() {
         assert_eq!(sent, Ok(()));
     });
     came();
+}
+
+/// One thread sends more than there is room for while another one sleeps with the manager: what
+/// makes room wakes it, whichever of them found the link full.
+#[test]
+fn a_thread_that_finds_no_room_is_woken_beside_one_that_sleeps() {
+    const MESSAGES: u64 = 20_000;
+    let namespace = namespace();
+    let here = open_shared(&namespace);
+    let mut last = tagged_write::Receiver::new(&here, 64, 4).unwrap();
+    let to_itself = tagged_write::Sender::grow(&here, &last.ticket(), LONG).unwrap();
+    let (says, said) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let namespace = &namespace;
+        scope.spawn(move || {
+            let there = open(namespace);
+            let mut receiver = tagged_write::Receiver::new(&there, 4096, 4000).unwrap();
+            says.send(receiver.ticket()).unwrap();
+            for number in 0..MESSAGES {
+                let tag = receiver.recv(LONG).unwrap();
+                assert_eq!(tag.unwrap().tag, number);
+            }
+        });
+        let sender = tagged_write::Sender::grow(&here, &said.recv().unwrap(), LONG).unwrap();
+        let sleeps = scope.spawn(move || last.recv(Wait::Forever).unwrap().unwrap().tag);
+        for number in 0..MESSAGES {
+            sender.send(0, &[7; 100], number, LONG).unwrap();
+        }
+        sender.fence(LONG).unwrap();
+        to_itself.send(0, b"end", 47, LONG).unwrap();
+        assert_eq!(sleeps.join().unwrap(), 47);
+    });
 }
 
 /// Threads send over one link, others receive, and one connects and disconnects meanwhile: every
@@ -389,7 +425,7 @@ fn threads_send_and_receive_side_by_side() {
                 sender.send(0, b"x", 0, LONG).unwrap();
                 drop(guest);
                 drop(receiver);
-                // It is gone, and nothing that is sent to it goes to anybody else.
+                // Until it is known to be gone.
                 while sender.send(0, b"y", 1, Wait::Poll).is_ok() {}
             }
         });

@@ -330,6 +330,7 @@ impl<H: Host> Interface<H> {
                 // Failures are not remembered for ever.
                 self.complete_sends(usize::MAX);
                 self.attached.end_of(id);
+                self.note_regions();
                 self.links.lose(id, cause);
             }
             DriverEvent::Ended(id, end) => {
@@ -341,6 +342,7 @@ impl<H: Host> Interface<H> {
                 self.inbound.lock(|inbound| inbound.release(id));
                 self.end_regions_with(id);
                 self.attached.end_of(id);
+                self.note_regions();
                 if let Some(peer) = self.links.end(id, end) {
                     tracing::debug!(peer = ?peer.destination, %end, "link closed");
                     self.host.disconnect(peer.token);

@@ -288,7 +288,7 @@ impl<H: Host> Interface<H> {
     }
 
     /// The transmit half knows whether there are any.
-    fn note_regions(&mut self) {
+    pub(super) fn note_regions(&mut self) {
         let has_regions = self.attached.len() > 0;
         self.outbound
             .lock(|outbound| outbound.has_regions = has_regions);

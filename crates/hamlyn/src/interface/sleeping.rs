@@ -44,7 +44,8 @@ impl<H: Host> Interface<H> {
                 return Err(error);
             }
             self.sleepers.told = before;
-            self.sleepers.credit_waits = self.credit_waits();
+            // As announced: a thread that sends beside this one may have found a link full since.
+            self.sleepers.credit_waits = self.announced_credit_waits.unwrap_or_default();
             let driver = self.driver.as_mut().filter(|_| elsewhere);
             let wants_ns = driver.and_then(|driver| driver.sleep_elsewhere());
             self.spare_due_ns = self.spare_due_ns.into_iter().chain(wants_ns).min();
