@@ -61,7 +61,7 @@ use crate::wait::AdaptiveSpin;
 pub(crate) type TransmitterOf<H> = Transmitter<Area, <H as Host>::SendObserver>;
 type OutboundOf<H> = Half<Outbound<TransmitEndOf<H>, <H as Host>::SendObserver>>;
 type InboundOf<H> = Half<Inbound<ReceiveEndOf<H>, <H as Host>::ReceiveObserver>>;
-pub(crate) type TransmitEndOf<H> = <<H as Host>::Link as Link>::Transmit;
+type TransmitEndOf<H> = <<H as Host>::Link as Link>::Transmit;
 pub(crate) type ReceiveEndOf<H> = <<H as Host>::Link as Link>::Receive;
 
 /// An interface. See the module.

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn_engine::terminus::{SendHandle, TerminusId};
 use hamlyn_host::Host;
+use hamlyn_link::Link;
 
 use crate::half::HandoffLock;
-use crate::interface::TransmitEndOf;
 use crate::message::{Message, Target};
 use crate::outbound::Outbound;
 use crate::region::PLACED_BYTES_MIN;
@@ -17,7 +17,7 @@ use crate::region::PLACED_BYTES_MIN;
 /// How often a message that finds no room is tried. Others receive meanwhile, and room may come.
 const TRIES: u32 = 128;
 
-type OutboundOf<H> = Outbound<TransmitEndOf<H>, <H as Host>::SendObserver>;
+type OutboundOf<H> = Outbound<<<H as Host>::Link as Link>::Transmit, <H as Host>::SendObserver>;
 
 /// See the module. Those who have the manager may wait for this lock; those who have this one never
 /// wait for the manager.

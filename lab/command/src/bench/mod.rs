@@ -344,7 +344,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             strategies::measure(&mut pair, &processors, effort, &mut report, &bar)?;
             one_sided::measure(&mut pair, &processors, effort, &mut report, &bar)?;
             senders::measure(&processors, effort, &mut report, &bar)?;
-            threads::measure(&processors, effort, &mut report, &bar)?;
+            report.threads = threads::measure(&processors, effort.window, &bar)?;
             oversubscribed::measure(&processors, effort, &mut report, &bar)?;
             stopped::measure(&processors, effort, &mut report, &bar)?;
             event_loop::measure(&processors, effort, &mut report, &bar)?;
@@ -389,7 +389,10 @@ fn crowd(
     let (steps, measure): (_, Measure) = if arguments.senders {
         (senders::steps(effort), senders::measure)
     } else if arguments.threads {
-        (threads::STEPS, threads::measure)
+        (threads::STEPS, |processors, effort, report, bar| {
+            report.threads = threads::measure(processors, effort.window, bar)?;
+            Ok(())
+        })
     } else if arguments.oversubscribed {
         (oversubscribed::STEPS, oversubscribed::measure)
     } else if arguments.event_loop {

@@ -12,18 +12,16 @@ use std::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::host::sharing::AnyThread;
 use hamlyn::stream::StreamOptions;
 use hamlyn::{Manager, ManagerOptions, Wait, stream, tagged_write};
+use hamlyn_cli::processors::{median, pin};
 use indicatif::ProgressBar;
 use serde::Serialize;
-
-use super::report::Report;
-use super::{Effort, median, pin};
 
 type Host = ProcessHost<AnyThread>;
 type Shared = Manager<Host>;
@@ -92,26 +90,25 @@ impl Figures {
 /// Measures all protocols and numbers of threads. They run on these processors, in turn.
 pub(super) fn measure(
     processors: &[usize],
-    effort: Effort,
-    report: &mut Report,
+    window: Duration,
     bar: &ProgressBar,
-) -> Result<()> {
+) -> Result<Vec<Figures>> {
     pin(processors)?;
+    let mut all = Vec::new();
     for protocol in PROTOCOLS {
         for threads in NUMBERS {
-            let figures = compare(protocol, threads, processors, effort)?;
-            report.threads.push(figures);
+            all.push(compare(protocol, threads, processors, window)?);
             bar.inc(1);
         }
     }
-    Ok(())
+    Ok(all)
 }
 
 fn compare(
     protocol: Protocol,
     threads: usize,
     processors: &[usize],
-    effort: Effort,
+    window: Duration,
 ) -> Result<Figures> {
     let mut rates = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
@@ -122,7 +119,7 @@ fn compare(
             let ends: Result<Vec<_>> = (0..threads / 2)
                 .map(|_| open_ends(protocol, from, to))
                 .collect();
-            rates.push(flood(from, ends?, processors, effort)?);
+            rates.push(flood(from, ends?, processors, window)?);
         }
     }
     let [shared, apart] = rates;
@@ -145,12 +142,12 @@ fn open() -> Result<Shared> {
 
 enum Sender {
     TaggedWrite(tagged_write::Sender<Host>),
-    Stream(stream::Sender<Host>),
+    Stream(Box<stream::Sender<Host>>),
 }
 
 enum Receiver {
     TaggedWrite(tagged_write::Receiver<Host>),
-    Stream(stream::Receiver<Host>),
+    Stream(Box<stream::Receiver<Host>>),
 }
 
 fn open_ends(protocol: Protocol, from: &Shared, to: &Shared) -> Result<(Sender, Receiver)> {
@@ -163,7 +160,10 @@ fn open_ends(protocol: Protocol, from: &Shared, to: &Shared) -> Result<(Sender, 
         Protocol::Stream => {
             let receiver = stream::Receiver::new(to, StreamOptions::default())?;
             let sender = stream::Sender::grow(from, &receiver.make_seed(), WAIT)?;
-            (Sender::Stream(sender), Receiver::Stream(receiver))
+            (
+                Sender::Stream(Box::new(sender)),
+                Receiver::Stream(Box::new(receiver)),
+            )
         }
     })
 }
@@ -215,7 +215,7 @@ fn flood(
     from: &Shared,
     ends: Vec<(Sender, Receiver)>,
     processors: &[usize],
-    effort: Effort,
+    window: Duration,
 ) -> Result<f64> {
     let pairs = ends.len();
     let ways: Vec<_> = (0..pairs).map(|_| Progress::default()).collect();
@@ -246,7 +246,7 @@ fn flood(
         }
         ready.wait();
         let (start, before) = (Instant::now(), taken());
-        std::thread::sleep(effort.window);
+        std::thread::sleep(window);
         let rate = (taken() - before) as f64 / start.elapsed().as_secs_f64();
         stop.store(true, Relaxed);
         let ended: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
