@@ -146,7 +146,7 @@ enum Sender {
 }
 
 enum Receiver {
-    TaggedWrite(tagged_write::Receiver<Host>),
+    TaggedWrite(Box<tagged_write::Receiver<Host>>),
     Stream(Box<stream::Receiver<Host>>),
 }
 
@@ -155,7 +155,10 @@ fn open_ends(protocol: Protocol, from: &Shared, to: &Shared) -> Result<(Sender, 
         Protocol::TaggedWrite => {
             let receiver = tagged_write::Receiver::new(to, AREA_BYTES, AHEAD_MAX)?;
             let sender = tagged_write::Sender::grow(from, &receiver.ticket(), WAIT)?;
-            (Sender::TaggedWrite(sender), Receiver::TaggedWrite(receiver))
+            (
+                Sender::TaggedWrite(sender),
+                Receiver::TaggedWrite(Box::new(receiver)),
+            )
         }
         Protocol::Stream => {
             let receiver = stream::Receiver::new(to, StreamOptions::default())?;
