@@ -50,7 +50,8 @@ impl<H: Host> Session<'_, H> {
     /// Waits until one of several is ready: the first of those that are, by its place in `sources`.
     /// Nothing if none was in time. Does not allocate. At least one of them should be given.
     ///
-    /// Each look moves packets, so messages lie in their queues when this returns.
+    /// Moves packets while none is ready, so messages lie in their queues when this returns; and
+    /// none as long as one is, so take what that has, or leave it out.
     pub fn await_any(
         &mut self,
         sources: &[Source<'_>],

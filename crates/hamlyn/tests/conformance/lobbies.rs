@@ -162,6 +162,8 @@ pub(crate) fn an_evicted_guest_is_told(world: &World) {
             drop(lobby);
             peer.with(|manager| manager.session().poll());
             peer.put("over", &[]);
+            assert_eq!(hear(peer, &mut admitted.guest), b"and again");
+            peer.get("through");
         },
         &|peer| {
             let mut sender = connect(peer);
@@ -180,6 +182,7 @@ pub(crate) fn an_evicted_guest_is_told(world: &World) {
             send(peer, &mut sender, b"and again");
             let error = try_connect(peer, PROTOCOL).unwrap_err();
             assert!(matches!(error, ConnectError::Reach(_)), "{error}");
+            peer.put("through", &[]);
         },
     ]);
 }

@@ -140,7 +140,7 @@ static void shared_lanes(hamlyn_manager *manager, hamlyn_manager *other) {
     GETS(HAMLYN_TIMED_OUT, "nothing came", hamlyn_await_any(manager, sources, 2, 1000000, &ready, &error));
 
     OK(hamlyn_shared_lane_ticket(lane, &ticket, &error));
-    OK(hamlyn_open_terminus(other, 0, 0, &terminus, &error));
+    OK(hamlyn_open_terminus(other, 0, 0, 0, &terminus, &error));
     OK(hamlyn_open_target(terminus, &ticket, MINUTE, &target, &error));
     OK(hamlyn_target_link(target, &link, &error));
     hamlyn_outgoing_message message;
@@ -270,7 +270,7 @@ static void ask(hamlyn_manager *manager) {
     }
     OK(hamlyn_close_lane_sender(sender, &error));
     ask_for(manager, "ticket", &ticket, sizeof ticket);
-    OK(hamlyn_open_terminus(manager, 0, 0, &terminus, &error));
+    OK(hamlyn_open_terminus(manager, 0, 0, 0, &terminus, &error));
     OK(hamlyn_open_target(terminus, &ticket, MINUTE, &target, &error));
     OK(hamlyn_target_link(target, &link, &error));
     for (uint32_t turn = 0; turn < MESSAGES; turn++) {
