@@ -353,6 +353,7 @@ fn a_thread_that_finds_no_room_is_woken_beside_one_that_sleeps() {
     let mut last = tagged_write::Receiver::new(&here, 64, 4).unwrap();
     let to_itself = tagged_write::Sender::grow(&here, &last.ticket(), LONG).unwrap();
     let (says, said) = mpsc::channel();
+    let (ends, end) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         let namespace = &namespace;
         scope.spawn(move || {
@@ -363,13 +364,16 @@ fn a_thread_that_finds_no_room_is_woken_beside_one_that_sleeps() {
                 let tag = receiver.recv(LONG).unwrap();
                 assert_eq!(tag.unwrap().tag, number);
             }
+            // Until the other one is through, or has failed.
+            let _ = end.recv();
         });
         let sender = tagged_write::Sender::grow(&here, &said.recv().unwrap(), LONG).unwrap();
-        let sleeps = scope.spawn(move || last.recv(Wait::Forever).unwrap().unwrap().tag);
+        let sleeps = scope.spawn(move || last.recv(LONG).unwrap().unwrap().tag);
         for number in 0..MESSAGES {
             sender.send(0, &[7; 100], number, LONG).unwrap();
         }
-        sender.fence(LONG).unwrap();
+        assert!(here.flush(LONG).unwrap());
+        drop(ends);
         to_itself.send(0, b"end", 47, LONG).unwrap();
         assert_eq!(sleeps.join().unwrap(), 47);
     });
