@@ -21,6 +21,7 @@ use hamlyn_ring::area::Area;
 use crate::cached_table::CachedTable;
 use crate::half::Lendable;
 use crate::message::{Message, Target, compose_at};
+use crate::region::PLACED_BYTES_MIN;
 
 /// Packets of queued messages sent at a time.
 const BURST_PACKETS: usize = 64;
@@ -106,10 +107,37 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
         transmitter.post_at_once(terminus, posting, message.data, tx_links)
     }
 
+    /// Sends a message to a port, for a handler, in cells, if nothing stands in its way.
+    #[inline(always)]
+    pub(crate) fn send_message_at_once(
+        &mut self,
+        terminus: TerminusId,
+        link: LinkId,
+        to: &PortAddress,
+        handler: u16,
+        data: &[u8],
+    ) -> Option<SendHandle> {
+        let (transmitter, tx_links) = (&mut self.transmitter, &mut self.tx_links);
+        transmitter.post_message(terminus, link, to, handler, data, tx_links)
+    }
+
+    /// True if a message of that length to a port goes so when there is room for it, and if nothing
+    /// waits before it.
+    pub(crate) fn may_go_in_cells(&self, link: LinkId, length_bytes: usize) -> bool {
+        let most = self.tx_links.cells_bytes_max(link);
+        most > 0 && length_bytes as u64 <= most && !self.transmitter.is_waiting_for(link)
+    }
+
+    /// True if a message of that length may have to be stored in a region.
+    #[inline(always)]
+    pub(crate) fn may_place(&self, length_bytes: usize) -> bool {
+        self.has_regions && length_bytes as u64 >= PLACED_BYTES_MIN
+    }
+
     /// True if such a message goes so when there is room for it, and if nothing waits before it.
     pub(crate) fn may_go_at_once(&self, target: &Target, message: &Message<'_>) -> bool {
         let link = target.link;
-        if self.transmitter.is_waiting_for(link) {
+        if self.transmitter.is_waiting_for(link) || self.may_place(message.data.len()) {
             return false;
         }
         let is_in_cells =

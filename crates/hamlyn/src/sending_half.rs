@@ -12,7 +12,6 @@ use hamlyn_link::Link;
 use crate::half::HandoffLock;
 use crate::message::{Message, Target};
 use crate::outbound::Outbound;
-use crate::region::PLACED_BYTES_MIN;
 
 /// How often a message that finds no room is tried. Others receive meanwhile, and room may come.
 const TRIES: u32 = 128;
@@ -44,15 +43,11 @@ impl<H: Host> SendingHalf<H> {
     /// Sends a message, if nothing stands in its way. Otherwise the manager does.
     #[inline]
     pub(crate) fn send(&self, target: &Target, message: &Message<'_>) -> Option<SendHandle> {
-        let is_long = message.data.len() as u64 >= PLACED_BYTES_MIN;
-        let send = |outbound: &mut OutboundOf<H>| match is_long && outbound.has_regions {
+        let send = |outbound: &mut OutboundOf<H>| match outbound.may_place(message.data.len()) {
             true => None,
             false => outbound.send_at_once(self.terminus, target, message),
         };
-        let may_go = |outbound: &OutboundOf<H>| {
-            !(is_long && outbound.has_regions) && outbound.may_go_at_once(target, message)
-        };
-        self.soon(send, may_go)
+        self.soon(send, |outbound| outbound.may_go_at_once(target, message))
     }
 
     /// The same of a message to a port, for a handler.
@@ -66,12 +61,9 @@ impl<H: Host> SendingHalf<H> {
         let to = target.port_for(data.len())?;
         let link = target.link;
         let send = |outbound: &mut OutboundOf<H>| {
-            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            transmitter.post_message(self.terminus, link, &to, handler, data, tx_links)
+            outbound.send_message_at_once(self.terminus, link, &to, handler, data)
         };
-        let may_go =
-            |outbound: &OutboundOf<H>| data.len() as u64 <= outbound.tx_links.cells_bytes_max(link);
-        self.soon(send, may_go)
+        self.soon(send, |outbound| outbound.may_go_in_cells(link, data.len()))
     }
 
     /// Tries to send until there is room, a fixed number of times, if it may go then.

@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 
 use hamlyn::lane::{self, Kept, Lane, LaneSeed, LaneSender, SEED_BYTES};
-use hamlyn::{NotSent, SendError, Session};
 
 use crate::boundary::{Room, bytes, call, read_or_default, room, to_travel, travelled, wait_of};
 use crate::datagram::{NONE_HELD, NOTHING_CAME};
 use crate::handle::{self, kind};
 use crate::lower::{Lower, make_lower, on};
 use crate::manager::{ManagerHandle, each};
-use crate::status::{Error, Failure, NO_ROOM, Status};
+use crate::status::{Error, Failure, Status};
 
 /// Settings with which a lane is opened; 0 in a field means its default.
 #[repr(C)]
@@ -303,11 +302,9 @@ pub unsafe extern "C" fn hamlyn_send_lane_to(
         handle::with(sender, |of| {
             let sent = on!(of, (interface, end) => {
                 let buffer = buffer_of(&end.sender, buffer)?;
-                interface.wait_for(wait_of(wait_ns), |session| {
-                    end.sender.try_send_to(session, buffer, tag, data)
-                })
+                end.sender.send_to(&mut interface, buffer, tag, data, wait_of(wait_ns))
             });
-            sent?.map(drop).ok_or(NO_ROOM)
+            Ok(sent.map(drop)?)
         })
     })
 }
@@ -325,23 +322,12 @@ pub unsafe extern "C" fn hamlyn_send_lane_kept(
     error: *mut Error,
 ) -> Status {
     call(error, || {
-        let mut data = bytes(data, length_bytes)?.to_vec();
+        let data = bytes(data, length_bytes)?;
         handle::with(sender, |of| {
             let sent = on!(of, (interface, end) => {
-                interface.wait_for(wait_of(wait_ns), |session: &mut Session<'_, _>| {
-                    let given = std::mem::take(&mut data);
-                    match end.sender.try_send_kept(session, tag, given) {
-                        Ok(buffer) => Ok(Some(buffer)),
-                        Err(NotSent { error: SendError::WouldBlock { .. }, data: back }) => {
-                            data = back;
-                            session.poll();
-                            Ok(None)
-                        }
-                        Err(not_sent) => Err(not_sent.error),
-                    }
-                })
+                end.sender.send_kept(&mut interface, tag, data.to_vec(), wait_of(wait_ns))
             });
-            put_buffer(buffer, sent?.ok_or(NO_ROOM)?)
+            put_buffer(buffer, sent.map_err(|not_sent| not_sent.error)?)
         })
     })
 }

@@ -12,7 +12,7 @@ use hamlyn::error::{NotSent, SendError};
 use hamlyn::lane::{
     LaneOptions, LaneSeed, LaneSender as Sending, SEED_BYTES, SharedLane as Pool, SharedLaneOptions,
 };
-use hamlyn::{NewPort, PeerIdentity, Session};
+use hamlyn::{NewPort, PeerIdentity, Session, Wait};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -234,15 +234,15 @@ impl LaneSender {
             &mut Sending,
             &mut Session<'_, Host>,
             &[u8],
-        ) -> Result<Option<u16>, SendError>,
+            Wait,
+        ) -> Result<u16, SendError>,
     ) -> PyResult<u16> {
         with_bytes(data, "a message", |bytes| {
             let sent = wait_for(py, &self.manager, timeout, |manager, wait| {
                 // SAFETY: the gate was passed with the manager, whose it is.
                 let sender = unsafe { self.sender.behind_or_closed() }?;
                 let mut session = manager.session();
-                let sent = session.wait_for(wait, |session| send(sender, session, bytes));
-                or_wait(sent).map(Option::flatten)
+                or_wait(send(sender, &mut session, bytes, wait))
             })?;
             found(sent, None)
         })
@@ -267,8 +267,8 @@ impl LaneSender {
         #[pyo3(from_py_with = number::tag)] tag: u32,
         timeout: Option<Timeout>,
     ) -> PyResult<u16> {
-        self.send_by(py, data, timeout, |sender, session, bytes| {
-            sender.try_send(session, tag, bytes)
+        self.send_by(py, data, timeout, |sender, session, bytes, wait| {
+            sender.send(session, tag, bytes, wait)
         })
     }
 
@@ -283,8 +283,8 @@ impl LaneSender {
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
         self.check_buffer(buffer)?;
-        let sent = self.send_by(py, data, timeout, |sender, session, bytes| {
-            sender.try_send_to(session, buffer, tag, bytes)
+        let sent = self.send_by(py, data, timeout, |sender, session, bytes, wait| {
+            sender.send_to(session, buffer, tag, bytes, wait)
         });
         sent.map(drop)
     }
@@ -299,20 +299,13 @@ impl LaneSender {
         timeout: Option<Timeout>,
     ) -> PyResult<u16> {
         let mut copy = None;
-        self.send_by(py, data, timeout, |sender, session, bytes| {
+        self.send_by(py, data, timeout, |sender, session, bytes, wait| {
             let data = copy.take().unwrap_or_else(|| bytes.to_vec());
-            match sender.try_send_kept(session, tag, data) {
-                Ok(buffer) => Ok(Some(buffer)),
-                Err(NotSent {
-                    error: SendError::WouldBlock { .. },
-                    data,
-                }) => {
-                    copy = Some(data);
-                    session.poll();
-                    Ok(None)
-                }
-                Err(not_sent) => Err(not_sent.error),
-            }
+            let sent = sender.send_kept(session, tag, data, wait);
+            sent.map_err(|NotSent { error, data }| {
+                copy = Some(data);
+                error
+            })
         })
     }
 
@@ -360,7 +353,7 @@ impl LaneSender {
         Ok(self.sender.enter()?.credits())
     }
 
-    /// Whether that buffer is free: it was never filled, or given back since.
+    /// True if that buffer is free: it was never filled, or given back since.
     fn is_free(&self, #[pyo3(from_py_with = number::buffer)] buffer: u16) -> PyResult<bool> {
         self.check_buffer(buffer)?;
         Ok(self.sender.enter()?.is_free(buffer))

@@ -1,5 +1,5 @@
-//! An interface tells the ends of one-sided operations, by counters ([`CompletionCounter`], decision
-//! 0037) and completion queues.
+//! An interface tells the ends of one-sided operations, by counters ([`CompletionCounter`],
+//! decision 0037) and completion queues.
 //!
 //! A poll takes the answers of operations whose ends are to be told. It only looks at answers that
 //! lie in their queues already, so it takes no other packets because of it.

@@ -20,7 +20,7 @@ pub(super) struct Operating {
     pub(super) left_meanwhile: Option<SlotName>,
     /// By which requests are left to a network processor.
     pub(super) terminus: Option<TerminusId>,
-    /// Whether ends of operations are to be told by counters or completion queues.
+    /// True if ends of operations are to be told by counters or completion queues.
     pub(super) is_completing: bool,
 }
 

@@ -101,9 +101,8 @@ impl<H: Host> Outbox<'_, H> {
         if let Half::Own(outbound) = &mut *self.outbound
             && let Some(to) = target.port_for(data.len())
         {
-            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
             let sent =
-                transmitter.post_message(self.terminus, target.link, &to, handler, data, tx_links);
+                outbound.send_message_at_once(self.terminus, target.link, &to, handler, data);
             if sent.is_some() {
                 return Ok(sent);
             }

@@ -287,8 +287,7 @@ impl<H: Host> Interface<H> {
             return None;
         }
         at_once!(self.outbound, Self::AMONG_THREADS, |outbound| {
-            let (transmitter, tx_links) = (&mut outbound.transmitter, &mut outbound.tx_links);
-            transmitter.post_message(terminus, target.link, &to, handler, data, tx_links)
+            outbound.send_message_at_once(terminus, target.link, &to, handler, data)
         })
     }
 }

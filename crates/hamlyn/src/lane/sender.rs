@@ -256,8 +256,8 @@ impl LaneSender {
         Ok(Some(index))
     }
 
-    /// The same to the buffer after that which was filled last, so that the receiver knows the order
-    /// of messages.
+    /// The same to the buffer after that which was filled last, so that the receiver knows the
+    /// order of messages.
     pub(crate) fn try_send_in_turn<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
@@ -292,14 +292,13 @@ impl LaneSender {
         data: Vec<u8>,
     ) -> Result<u16, NotSent> {
         self.drop_credited();
-        let peer = self.remote.target().ticket().destination;
         match self.try_send(session, tag, &data) {
             Ok(Some(index)) => {
                 self.kept.push(Kept { index, tag, data });
                 Ok(index)
             }
             Ok(None) => Err(NotSent {
-                error: SendError::WouldBlock { peer },
+                error: self.would_block(),
                 data,
             }),
             Err(error) => Err(NotSent { error, data }),
@@ -315,9 +314,53 @@ impl LaneSender {
         bytes: &[u8],
         wait: Wait,
     ) -> Result<u16, SendError> {
-        let sent = session.wait_for(wait, |session| self.try_send(session, tag, bytes))?;
-        sent.ok_or(SendError::WouldBlock {
+        self.wait_to_send(session, wait, |sender, session| {
+            sender.try_send(session, tag, bytes)
+        })
+    }
+
+    /// The same to a buffer of the caller's choice, as soon as that is free.
+    pub fn send_to<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        index: u16,
+        tag: u32,
+        bytes: &[u8],
+        wait: Wait,
+    ) -> Result<u16, SendError> {
+        self.wait_to_send(session, wait, |sender, session| {
+            sender.try_send_to(session, index, tag, bytes)
+        })
+    }
+
+    fn wait_to_send<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        wait: Wait,
+        mut attempt: impl FnMut(&mut Self, &mut Session<'_, H>) -> Result<Option<u16>, SendError>,
+    ) -> Result<u16, SendError> {
+        let sent = session.wait_for(wait, |session| attempt(self, session))?;
+        sent.ok_or_else(|| self.would_block())
+    }
+
+    fn would_block(&self) -> SendError {
+        SendError::WouldBlock {
             peer: self.remote.target().ticket().destination,
+        }
+    }
+
+    /// Waits until a message is sent, as [`LaneSender::try_send_kept`]: the number of its buffer.
+    /// Blocks for as long as `wait` says. Each error gives the bytes back.
+    pub fn send_kept<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        tag: u32,
+        data: Vec<u8>,
+        wait: Wait,
+    ) -> Result<u16, NotSent> {
+        let target = *self.remote.target();
+        session.wait_to_give(&target, data, wait, |session, data| {
+            self.try_send_kept(session, tag, data)
         })
     }
 
@@ -355,7 +398,7 @@ impl LaneSender {
     }
 }
 
-/// What the receiver of a lane is told, over that link, if no sender comes.
+/// The word that the receiver of a lane is told, over that link, if no sender comes.
 pub(crate) fn nothing_follows(seed: &LaneSeed, link: LinkId) -> LastWord {
     let remote = Remote::new(Target::new(link, seed.ticket), seed.buffers, 0);
     LastWord {

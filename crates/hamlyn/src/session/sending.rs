@@ -137,11 +137,24 @@ impl<H: Host> Session<'_, H> {
         wait: Wait,
     ) -> Result<SendHandle, NotSent> {
         let terminus = self.core.terminus();
+        self.wait_to_give(target, data, wait, |session, data| {
+            session.try_send_owned(terminus, target, message, data)
+        })
+    }
+
+    /// Waits until an attempt takes bytes for that target, which each one that finds no room gives
+    /// back.
+    pub(crate) fn wait_to_give<T>(
+        &mut self,
+        target: &Target,
+        data: Vec<u8>,
+        wait: Wait,
+        mut attempt: impl FnMut(&mut Self, Vec<u8>) -> Result<T, NotSent>,
+    ) -> Result<T, NotSent> {
         let mut kept = data;
-        let sent = self.wait_for(wait, |session| {
-            let data = std::mem::take(&mut kept);
-            let not_sent = match session.try_send_owned(terminus, target, message, data) {
-                Ok(handle) => return Ok(Some(handle)),
+        let given = self.wait_for(wait, |session| {
+            let not_sent = match attempt(session, std::mem::take(&mut kept)) {
+                Ok(given) => return Ok(Some(given)),
                 Err(not_sent) => not_sent,
             };
             kept = not_sent.data;
@@ -151,8 +164,8 @@ impl<H: Host> Session<'_, H> {
             }
         });
         let peer = target.ticket().destination;
-        let sent = sent.and_then(|sent| sent.ok_or(SendError::WouldBlock { peer }));
-        sent.map_err(|error| NotSent { error, data: kept })
+        let given = given.and_then(|given| given.ok_or(SendError::WouldBlock { peer }));
+        given.map_err(|error| NotSent { error, data: kept })
     }
 
     /// Sends a message that the fast path did not take. Nothing if the time was over before all of
