@@ -14,7 +14,7 @@ use crate::memory::LinkId;
 use crate::packet::SlotName;
 use crate::refusal::Refusal;
 
-/// Those who may store into a granted range.
+/// The links that may store into a granted range.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Holder {
     /// The peer of that link.

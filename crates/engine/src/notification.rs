@@ -189,7 +189,7 @@ impl NotificationWriter {
     }
 }
 
-/// Whether an entry was written for that position, or a later one over it.
+/// True if an entry was written for that position, or a later one over it.
 #[inline]
 fn is_written(entries: &[Entry], position: u64, generation_shift: u32) -> bool {
     let mask = entries.len() - 1;
@@ -202,7 +202,7 @@ fn is_written(entries: &[Entry], position: u64, generation_shift: u32) -> bool {
     })
 }
 
-/// What a reader has not taken ([`NotificationReader::unread`]).
+/// The entries that a reader has not taken ([`NotificationReader::unread`]).
 #[derive(Debug)]
 pub struct Unread {
     entries: Arc<[Entry]>,
@@ -211,7 +211,7 @@ pub struct Unread {
 }
 
 impl Unread {
-    /// Whether anything has come since.
+    /// True if anything has come since.
     #[inline]
     pub fn is_any(&self) -> bool {
         is_written(&self.entries, self.next, self.generation_shift)

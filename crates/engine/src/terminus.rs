@@ -179,13 +179,13 @@ pub enum TerminusError {
     /// The queue length is impossible.
     #[error("a work queue has 1 to {WORK_QUEUE_ENTRIES_MAX} entries, not {asked}")]
     QueueEntries {
-        /// What was asked.
+        /// The number that was asked for.
         asked: usize,
     },
     /// The number of send-buffer areas is impossible.
     #[error("a terminus has up to {SEND_AREAS_MAX} send-buffer areas, not {asked}")]
     SendAreas {
-        /// What was asked.
+        /// The number that was asked for.
         asked: usize,
     },
     /// A priority of zero would never be served.

@@ -135,7 +135,7 @@ impl<H: Host> Session<'_, H> {
                     if header.protocol.is_offered_to_one() && is_for_now(&error) {
                         self.core.found.keep(found);
                     }
-                    // What the attempt had opened.
+                    // For all that the attempt had opened.
                     self.core.reap();
                     return Err(error);
                 }
@@ -143,7 +143,7 @@ impl<H: Host> Session<'_, H> {
         }
     }
 
-    /// Whether the owner of what was found knows that a greeting came there, or will at its next
+    /// True if the owner of what was found knows that a greeting came there, or will at its next
     /// look.
     fn is_known(
         &mut self,

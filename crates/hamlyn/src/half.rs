@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// What can be a half.
+/// A value that can be a half.
 pub(crate) trait Lendable {
     /// True if there is something to do for those who poll.
     fn is_pending(&self) -> bool;
@@ -233,7 +233,7 @@ impl<T: Lendable> HandoffLock<T> {
         }
     }
 
-    /// Whether there may be something to do for those who poll.
+    /// True if there may be something to do for those who poll.
     #[inline(always)]
     fn is_pending(&self) -> bool {
         self.pending.load(Ordering::Relaxed)

@@ -78,7 +78,7 @@ enum Reception {
 }
 
 impl<R, O> Lendable for Inbound<R, O> {
-    /// Those who poll look at the links.
+    /// A poll looks at the links.
     fn is_pending(&self) -> bool {
         false
     }

@@ -1,8 +1,8 @@
 //! Lobbies: places under a name, for peers that nobody knows yet.
 //!
 //! A [`Lobby`] offers some places at a time, each of which one asker gets. A place is whatever its
-//! owner opens for one peer, as [`Guest`] says: a [`Lane`](crate::lane::Lane) is one. The asker gets
-//! the seed of the place, takes it, and presents itself there; then the owner lets it in
+//! owner opens for one peer, as [`Guest`] says: a [`Lane`](crate::lane::Lane) is one. The asker
+//! gets the seed of the place, takes it, and presents itself there; then the owner lets it in
 //! ([`Lobby::next`]).
 //!
 //! * An asker has [`GREETING`] to present itself. Then its place is taken back and another is
@@ -295,7 +295,7 @@ impl<T: Guest> Lobby<T> {
         self.offered.iter_mut().map(|offered| &mut offered.guest)
     }
 
-    /// Whether there are to be more offers.
+    /// True if there are to be more offers.
     fn lacks_offers(&self) -> bool {
         let is_open = |offered: &&Offered<T>| offered.asked_ns.is_none();
         let unasked = self.offered.iter().filter(is_open).count();
@@ -419,9 +419,9 @@ impl<T: Guest> fmt::Debug for Lobby<T> {
 }
 
 /// Asks for a place under `to`, `name/item` or `host/name/item`, and has `take` make an end of its
-/// seed: with the rest of the time it finds the place ([`Session::target`]), and sends its greeting.
-/// It returns the end, and where the greeting went. Blocks for as long as `wait` says, while nobody
-/// has the name, all places are taken, or the asker's share is.
+/// seed: with the rest of the time it finds the place ([`Session::target`]), and sends its
+/// greeting. It returns the end, and where the greeting went. Blocks for as long as `wait` says,
+/// while nobody has the name, all places are taken, or the asker's share is.
 ///
 /// `take` may be called again: if the place may have been taken back before the greeting came, the
 /// owner's interface is asked, and then for another place if need be. So whoever has connected is

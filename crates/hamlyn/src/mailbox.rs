@@ -3,8 +3,8 @@
 //! A mailbox is an end point on a [port](crate::port). Its senders need not wait until it is ready,
 //! as those of a [datagram](crate::datagram) receiver must: messages that come while its program
 //! does something else wait in its queue, on one host in the order of each sender. A message that
-//! finds no room there is refused, and its sender learns it by [`Sender::fence`]. Datagrams are for those who
-//! choose the place.
+//! finds no room there is refused, and its sender learns it by [`Sender::fence`]. Datagrams are for
+//! those who choose the place.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -213,8 +213,8 @@ impl<H: Host> Receiver<H> {
     }
 
     /// Changes the key: tickets handed out before are worthless, and messages that were sent with
-    /// them and have not come are refused. Those that wait stay. A mailbox with a name is found with
-    /// the new key by those who connect from now on.
+    /// them and have not come are refused. Those that wait stay. A mailbox with a name is found
+    /// with the new key by those who connect from now on.
     pub fn revoke(&mut self) -> Result<(), OpenError> {
         let mut session = self.manager.enter()?;
         session.rekey_port(&mut self.inbox.port, None::<Key>)?;

@@ -36,7 +36,7 @@ impl Interest {
     }
 }
 
-/// Whoever waits, one task at a time: a handle of the manager, an end point, a future.
+/// A place where one task waits at a time: a handle of the manager, an end point, a future.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     /// A number that nobody else of this process has.
@@ -101,7 +101,7 @@ pub(crate) struct Tasks {
 #[derive(Default)]
 pub(crate) struct Woken(Vec<Waker>);
 
-/// What became of a task that is to wait.
+/// The outcome for a task that is to wait.
 pub(crate) enum Registered {
     /// It waits. The waker of the task before it is dropped without the manager in hand, as a task
     /// may be dropped with it.
@@ -200,14 +200,14 @@ impl Tasks {
         self.waiting() == 0
     }
 
-    /// Whether it matters what there is news of. The only task that waits is woken for anything,
+    /// True if it matters what there is news of. The only task that waits is woken for anything,
     /// so that it may take what is at hand the shortest way.
     #[inline]
     pub(crate) fn is_selective(&self) -> bool {
         self.selective > 0 && self.waiting() > 1
     }
 
-    /// Whether a task waits for that.
+    /// True if a task waits for that.
     pub(crate) fn is_any(&self, is_it: impl Fn(&Interest) -> bool) -> bool {
         let mut tasks = self.places.iter().flatten();
         tasks.any(|task| is_it(&task.interest))

@@ -35,7 +35,7 @@ fn mr_reg(domain: &mut FiDomain, area: &Area) -> Result<(Slot, Vec<u8>)> {
     Ok((slot, raw_key))
 }
 
-/// What a receive takes: source, tag, and bits of the tag to ignore.
+/// The messages that a receive takes: source, tag, and bits of the tag to ignore.
 type Wanted = (FiAddr, u64, u64);
 type Receive = (Wanted, Buffer, u64);
 

@@ -24,13 +24,13 @@ const FACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../faces/c");
 /// before, and those of a record fewer (decision 47). A message of 64 bytes, which lies in two
 /// cells, takes 59 and 150 fewer; to look there first takes up to 110 of a packet that does not
 /// (decision 48). Since then a program of its own is counted, in which the
-/// compiler made up to four more of a receive. Ports took 8 of a send of 4 KiB, as a packet is asked
-/// whether it goes to one, and 34 of one to a region, which is a slot's (decision 49). Regions took
-/// 21 of a send that is stored in place, which asks a table by links and a page that only the owner
-/// writes, and 7 of its receive, which asks whether its sender shares memory and all may place
-/// (decision 50). The half that threads share took up to 3 of a longer one, and 7 of one to a region
-/// (decision 51). Copies have one more to spare, as the C
-/// library copies differently on different processors.
+/// compiler made up to four more of a receive. Ports took 8 of a send of 4 KiB, as a packet is
+/// asked whether it goes to one, and 34 of one to a region, which is a slot's (decision 49).
+/// Regions took 21 of a send that is stored in place, which asks a table by links and a page that
+/// only the owner writes, and 7 of its receive, which asks whether its sender shares memory and all
+/// may place (decision 50). The half that threads share took up to 3 of a longer one, and 7 of one
+/// to a region (decision 51). Copies have one more to spare, as the C library copies differently on
+/// different processors.
 const MOST: [(&str, f64, f64); 11] = [
     ("fast_mode", 67.8, 92.6),
     ("tagged_write", 71.8, 93.9),

@@ -27,7 +27,7 @@ pub struct Publisher<H: Host = ProcessHost> {
     manager: ManagerRef<H>,
 }
 
-/// What a publisher is, apart from its manager.
+/// A publisher without its manager.
 struct End {
     readers: Readers,
     held: Held,

@@ -33,7 +33,7 @@ pub(super) struct Door {
     queue: Queue,
     board_slot: Slot,
     board: Area,
-    /// What its reader gets.
+    /// The bytes that its reader gets.
     lane: Lane,
     /// How its reader wants its messages, once it has presented itself.
     greeting: Option<Greeting>,
@@ -262,7 +262,7 @@ impl Reader {
         }
     }
 
-    /// Whether all that was published for it is handed over.
+    /// True if all that was published for it is handed over.
     pub(super) fn is_flushed<H: Host>(&self, session: &Session<'_, H>, shows_newest: bool) -> bool {
         match &self.route {
             Route::Views { .. } => {

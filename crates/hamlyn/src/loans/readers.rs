@@ -158,7 +158,7 @@ impl Readers {
             if reader.state == State::Newcomer {
                 reader.answer(session, held);
             }
-            // What was kept goes to readers that have room.
+            // Messages that were kept go to readers that have room.
             if let Some((index, number)) = reader.latest
                 && reader.send(session, held, index, number, &mut waiting)
             {

@@ -27,11 +27,12 @@ pub struct Sample<'a, H: Host = ProcessHost> {
 impl<H: Host> Subscriber<H> {
     /// The next message. Nothing if none came in time. [`ReceiveError::Closed`] when the publisher
     /// has ended and [`ReceiveError::PeerLost`] when it is gone, after all that it had announced;
-    /// what it had announced is lost if it was gone before the first receive, and copies that it had
-    /// not sent ([`Publisher::flush`](super::Publisher::flush)). Does not allocate, but for the first
-    /// message, and for copies. Blocks for as long as `wait` says; the first call that finds the
-    /// publisher's answer fetches its pool, which takes 2 seconds more if the publisher's process
-    /// does not hand it over, as one that is stopped: messages stay announced until it does.
+    /// what it had announced is lost if it was gone before the first receive, and copies that it
+    /// had not sent ([`Publisher::flush`](super::Publisher::flush)). Does not allocate, but for the
+    /// first message, and for copies. Blocks for as long as `wait` says; the first call that finds
+    /// the publisher's answer fetches its pool, which takes 2 seconds more if the publisher's
+    /// process does not hand it over, as one that is stopped: messages stay announced until it
+    /// does.
     #[inline]
     pub fn recv(&mut self, wait: Wait) -> Result<Option<Sample<'_, H>>, ReceiveError> {
         let came = self.next_message(wait)?;

@@ -199,7 +199,7 @@ fn connect<H: Host>(
     let board = door.with_ticket(lane.board).ok_or(ConnectError::Seed {
         what: "its board is another interface's",
     })?;
-    // What was opened is closed with it.
+    // All that was opened is closed with it.
     let to = Connected {
         lane,
         door,

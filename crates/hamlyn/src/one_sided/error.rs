@@ -43,7 +43,7 @@ pub enum OperationError {
     PiecesLength {
         /// How many were to be put.
         length_bytes: u64,
-        /// What the pieces have.
+        /// The bytes that the pieces have.
         pieces_bytes: u64,
     },
     /// There was no room within the wait. Of a long operation a part may have been carried out.

@@ -30,7 +30,7 @@ pub(super) enum State {
 pub(super) enum Note {
     /// A call was given up: its buffer and number.
     GivenUp(u16, u32),
-    /// What was kept in that buffer is not any more.
+    /// Nothing is kept in that buffer any more.
     GivenBack(u16),
 }
 
@@ -102,7 +102,7 @@ impl Calls {
         if opened.is_err() {
             session.core.unregister(class);
         }
-        // What was opened is closed with it.
+        // All that was opened is closed with it.
         let calls = Self {
             to: to.to_owned(),
             seed,
@@ -181,7 +181,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Whether its lane is still open; for one that waits.
+    /// Fails if its lane is open no longer; for a call that waits.
     fn check_service<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), CallError> {
         if !session.is_closed_there(self.requests.target()) {
             return Ok(());

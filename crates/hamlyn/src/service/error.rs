@@ -78,7 +78,7 @@ pub enum CallError {
     Malformed {
         /// The service.
         to: String,
-        /// What is wrong.
+        /// The fault that was found.
         what: &'static str,
     },
     /// The request could not be sent.

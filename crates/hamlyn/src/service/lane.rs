@@ -20,7 +20,7 @@ use crate::slot::{NewSlot, Slot};
 /// The parts of a lane.
 pub(super) struct Opened {
     pub(super) buffers: Buffers,
-    /// What its client cancels: a number for each buffer.
+    /// The calls that its client cancels: a number for each buffer.
     pub(super) board: Area,
     pub(super) board_slot: Slot,
     /// Buffers in which requests landed before the greeting did.

@@ -13,8 +13,8 @@ use crate::wait::Wait;
 
 impl<H: Host> Session<'_, H> {
     /// Like [`Interface::poll`]; besides, it does what is left to do for end points that were
-    /// dropped while the manager was in hand, if there are any: so their peers hear of it. Allocates
-    /// only for that.
+    /// dropped while the manager was in hand, if there are any: so their peers hear of it.
+    /// Allocates only for that.
     ///
     /// [`Interface::poll`]: crate::Interface::poll
     #[inline]

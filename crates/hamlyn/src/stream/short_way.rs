@@ -12,7 +12,7 @@ pub(crate) trait ShortWay {
     /// True if nothing waits in the queue, as far as is known at once.
     fn is_known_empty(&self, queue: &Queue) -> bool;
 
-    /// Sends a message, if nothing stands in its way. Whether it was sent.
+    /// Sends a message, if nothing stands in its way. True if it was sent.
     fn send(&mut self, target: &Target, message: &Message<'_>) -> bool;
 }
 

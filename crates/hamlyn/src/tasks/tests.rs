@@ -151,7 +151,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a party's task waits for, in the model.
+/// The thing that a party's task waits for, in the model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waits {
     NotAtAll,
@@ -165,7 +165,7 @@ proptest! {
     fn tasks_are_woken_for_what_they_wait_for(steps in vec(step(), 1..200)) {
         let mut tasks = Tasks::default();
         let mut parties: Vec<_> = (0..PARTIES).map(|_| Party::new()).collect();
-        // Whether there are messages that it had not taken when it began to wait.
+        // True if there are messages that it had not taken when it began to wait.
         let mut waits = [(Waits::NotAtAll, false); PARTIES];
         let mut expected = [0; PARTIES];
         for step in steps {

@@ -127,7 +127,7 @@ pub(crate) fn guests_are_let_in_and_their_places_given_again(world: &World) {
     ]);
 }
 
-/// Whoever speaks another protocol, or another version, is told which there is.
+/// A peer that speaks another protocol, or another version, is told which there is.
 pub(crate) fn another_protocol_in_a_lobby_is_named(world: &World) {
     world.run(&[
         &|peer| {
@@ -187,7 +187,7 @@ pub(crate) fn an_evicted_guest_is_told(world: &World) {
     ]);
 }
 
-/// Whoever asks and does not present itself has its time, and no more.
+/// An asker that does not present itself has its time, and no more.
 pub(crate) fn a_place_whose_asker_does_not_come_is_given_to_another(world: &World) {
     world.run(&[
         &|peer| {
@@ -348,7 +348,7 @@ fn is_refused(error: &ConnectError, because: RefusedBecause) -> bool {
     }
 }
 
-/// What an asker gets.
+/// The seed that an asker gets.
 fn ask(peer: &Peer) -> Vec<u8> {
     let (to, wait) = find(peer);
     let (name, item) = to.rsplit_once('/').unwrap();

@@ -69,7 +69,7 @@ class lane : public detail::handle<hamlyn_lane, hamlyn_close_lane> {
     explicit lane(const manager &of, const lane_options &options = {})
         : handle(detail::found<hamlyn_lane *>(hamlyn_open_lane, of.get(), &options)) {}
 
-    // What its one sender needs.
+    // The bytes that its one sender needs.
     lane_seed seed() const { return detail::found<lane_seed>(hamlyn_get_lane_seed, get()); }
     result<std::optional<message>> try_recv(wait limit) { return detail::received_in_lane<message>(hamlyn_recv_lane, get(), limit); }
     // The next message; nothing if none came in time. Throws HAMLYN_FINISHED after all messages of a sender that has ended.

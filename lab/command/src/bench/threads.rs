@@ -1,6 +1,6 @@
-//! Threads that share an interface: half of them send 16 bytes at a time, the others take them. Both
-//! protocols send under a lock of the transmit half alone; the receiver of a stream sends credit
-//! back besides, and its sender takes that in.
+//! Threads that share an interface: half of them send 16 bytes at a time, the others take them.
+//! Both protocols send under a lock of the transmit half alone; the receiver of a stream sends
+//! credit back besides, and its sender takes that in.
 //!
 //! The interface sends to itself, so that nothing but these threads is at work. Beside it the same
 //! threads with two interfaces, one for those that send and one for those that receive: they share
@@ -40,7 +40,7 @@ const AHEAD_MAX: usize = 1024;
 const MESSAGES_PER_LOOK: u64 = 64;
 const WAIT: Wait = Wait::millis(5_000);
 
-/// What is measured.
+/// Figures that are measured.
 pub(super) const STEPS: u64 = (NUMBERS.len() * PROTOCOLS.len()) as u64;
 
 #[derive(Clone, Copy, Serialize)]
@@ -50,7 +50,7 @@ enum Protocol {
     Stream,
 }
 
-/// What was found with one protocol and number of threads.
+/// The figures of one protocol and number of threads.
 #[derive(Serialize)]
 pub(crate) struct Figures {
     protocol: Protocol,

@@ -1,4 +1,4 @@
-//! What the application keeps of a stream, and what goes back to its sender.
+//! The records of a stream that the application keeps, and the credit that goes back to its sender.
 
 use hamlyn_host::Host;
 

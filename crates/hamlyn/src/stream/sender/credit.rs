@@ -1,4 +1,4 @@
-//! What the receiver reports to a stream's sender, and what the sender asks for.
+//! The reports of the receiver to a stream's sender, and the sender's requests.
 
 use hamlyn_engine::limits::USER_METADATA_BYTES;
 use hamlyn_host::Host;
@@ -137,7 +137,7 @@ impl Sender {
         }
     }
 
-    /// Whether the next piece is this sender's to fill.
+    /// True if the next piece is this sender's to fill.
     fn may_fill(&self) -> bool {
         !self.is_staging() && !self.account.is_held()
     }
