@@ -343,7 +343,7 @@ impl LaneSender {
         sent.ok_or_else(|| self.would_block())
     }
 
-    fn would_block(&self) -> SendError {
+    pub(crate) fn would_block(&self) -> SendError {
         SendError::WouldBlock {
             peer: self.remote.target().ticket().destination,
         }

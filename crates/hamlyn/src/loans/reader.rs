@@ -376,10 +376,5 @@ fn copy<H: Host>(
     let copied = session.wait_within(waiting, |session, _| {
         lane.try_send_in_turn(session, message)
     });
-    match copied? {
-        Some(_) => Ok(()),
-        None => Err(SendError::WouldBlock {
-            peer: lane.target().ticket().destination,
-        }),
-    }
+    copied?.map(drop).ok_or_else(|| lane.would_block())
 }
