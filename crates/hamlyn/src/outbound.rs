@@ -615,6 +615,12 @@ impl<T: TransmitEnd> TxRoutes<T> {
         self.routes.iter().any(came)
     }
 
+    /// When a link that has no room goes on in the overflow log of its peer.
+    pub(crate) fn overflow_due_ns(&self) -> Option<u64> {
+        let full = self.routes.iter().filter(|route| route.needs_credit);
+        full.filter_map(|route| route.end.overflow_due_ns()).min()
+    }
+
     /// See [`Outbound::give_back_if_idle`]; others may have something to give, too.
     fn give_back_if_idle(&mut self, now_ns: u64, mut has_spare: bool) -> Option<u64> {
         let mut sent = 0_u64;

@@ -480,6 +480,8 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
                 return Ok(());
             }
             credit_waits = outbound.tx_links.credit_waits;
+            let overflow_due_ns = outbound.tx_links.overflow_due_ns();
+            due_ns = due_ns.into_iter().chain(overflow_due_ns).min();
         }
         exchange.asleep.store(true, Ordering::Relaxed);
         let again_ns = self

@@ -81,6 +81,7 @@ fn offer(its_name: Option<&str>) -> Offer {
         arena_bytes: 1 << 20,
         payload_max_bytes: 16_384,
         takes_barriers: true,
+        log_bytes: 0,
         ready_bit: 9,
     }
 }

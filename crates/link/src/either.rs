@@ -181,6 +181,10 @@ impl TransmitEnd for EitherTransmit {
         either!(self, end => end.has_spare())
     }
 
+    fn overflow_due_ns(&self) -> Option<u64> {
+        either!(self, end => end.overflow_due_ns())
+    }
+
     fn sent(&self) -> u64 {
         either!(self, end => end.sent())
     }

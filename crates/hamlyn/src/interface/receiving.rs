@@ -509,7 +509,9 @@ impl<H: Host> Interface<H> {
             // Otherwise the network processor sees to it.
             let due_ns = is_own.then(|| outbound.give_back_if_idle(now_ns));
             let has_room = outbound.tx_links.await_credit();
-            (due_ns.flatten(), has_room, outbound.tx_links.credit_waits)
+            let overflow_due_ns = outbound.tx_links.overflow_due_ns();
+            let due_ns = due_ns.flatten().into_iter().chain(overflow_due_ns).min();
+            (due_ns, has_room, outbound.tx_links.credit_waits)
         });
         self.other_activity += u64::from(has_room);
         self.announced_credit_waits = Some(credit_waits);

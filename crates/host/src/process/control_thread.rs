@@ -12,7 +12,7 @@ use super::codec::{Message, NotAMessage, Offer};
 use super::counters::{LogBudget, Outcome};
 use super::credentials::Credentials;
 use super::disposal::ReceivedFile;
-use super::exchange::{self, DESCRIPTORS, ReceiveError};
+use super::exchange::{self, ReceiveError};
 use super::grant::{LentFile, Unlinkable};
 use super::name::Name;
 use super::registry::{NewLink, PeerKey};
@@ -272,8 +272,8 @@ impl ControlThread {
         if let (Ok(arrived), None, false) =
             (&mut arrived, &handshake.welcomed, handshake.only_seeks)
             && let Message::Hello(offer) = &arrived.message
-            && let Some(descriptors) = arrived.descriptors.take()
         {
+            let descriptors = std::mem::take(&mut arrived.descriptors);
             match self.welcome(
                 &handshake.socket,
                 &handshake.credentials,
@@ -318,13 +318,13 @@ impl ControlThread {
             return self.refuse(&socket, &credentials, outcome);
         }
         let outcome = match arrived {
-            Ok(arrived) => match (arrived.message, arrived.descriptors) {
-                (Message::Ask { item }, None) if only_seeks && item.as_str() == ENDPOINT_ITEM => {
+            Ok(arrived) => match arrived.message {
+                Message::Ask { item } if only_seeks && item.as_str() == ENDPOINT_ITEM => {
                     return self.answer(&socket, &credentials, &item);
                 }
                 _ if only_seeks => Outcome::NotAllowed,
-                (Message::Ask { item }, None) => return self.answer(&socket, &credentials, &item),
-                (Message::Fetch { interface, secret }, None) => {
+                Message::Ask { item } => return self.answer(&socket, &credentials, &item),
+                Message::Fetch { interface, secret } => {
                     return self.share(&socket, &credentials, interface, secret);
                 }
                 _ => Outcome::Invalid,
@@ -411,7 +411,7 @@ impl ControlThread {
         socket: &Arc<Uninherited>,
         credentials: &Credentials,
         offer: &Offer,
-        descriptors: [ReceivedFile; DESCRIPTORS],
+        descriptors: Vec<ReceivedFile>,
     ) -> Result<Welcomed, Outcome> {
         let registry = &self.interior.registry;
         let key = PeerKey::neighbour(offer.interface, credentials.user);
@@ -462,7 +462,7 @@ impl ControlThread {
         socket: &Arc<Uninherited>,
         credentials: &Credentials,
         offer: &Offer,
-        descriptors: [ReceivedFile; DESCRIPTORS],
+        descriptors: Vec<ReceivedFile>,
     ) -> Result<(NewLink, LentFile), Outcome> {
         let lender = &self.interior.lender;
         let (lent, file) = lender.lend().map_err(|_| Outcome::Resources)?;
