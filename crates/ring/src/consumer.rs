@@ -271,6 +271,9 @@ impl<M: CellMemory> Consumer<M> {
         if self.is_step_due() {
             return self.step();
         }
+        if self.is_in_log && !self.is_pending() {
+            self.give_back_log(true);
+        }
         self.published != self.taken() && self.give_back()
     }
 

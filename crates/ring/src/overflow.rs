@@ -290,11 +290,11 @@ impl LogReader {
     }
 
     /// The places before `at_bytes` are taken: those to give back now, in whole pages. All of them
-    /// at the end of an episode, otherwise many together.
-    pub(crate) fn due(&mut self, at_bytes: u64, is_end: bool) -> Option<[Range<u64>; 2]> {
+    /// if nothing is there to be taken, otherwise many together.
+    pub(crate) fn due(&mut self, at_bytes: u64, is_all_taken: bool) -> Option<[Range<u64>; 2]> {
         let end = at_bytes / PAGE * PAGE;
         let held = end.saturating_sub(self.given_back_bytes);
-        if held == 0 || (!is_end && held < GIVEN_BACK_BYTES) {
+        if held == 0 || (!is_all_taken && held < GIVEN_BACK_BYTES) {
             return None;
         }
         let places = self.given_back_bytes..end;

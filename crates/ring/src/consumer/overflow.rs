@@ -103,11 +103,11 @@ impl<M: CellMemory> Consumer<M> {
     }
 
     /// Gives back pages that were taken.
-    pub(super) fn give_back_log(&mut self, is_end: bool) {
+    pub(super) fn give_back_log(&mut self, is_all_taken: bool) {
         let Some(log) = &mut self.log else {
             return;
         };
-        for part in log.due(self.at_bytes, is_end).into_iter().flatten() {
+        for part in log.due(self.at_bytes, is_all_taken).into_iter().flatten() {
             self.memory.give_back_log(part);
         }
     }

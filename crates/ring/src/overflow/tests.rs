@@ -168,8 +168,11 @@ fn a_receiver_that_takes_nothing_does_not_stop_its_sender() {
         assert!(ends.send(1, 0));
     }
     assert!(ends.producer.is_in_log());
+    assert!(ends.producer.credit_came(), "there is room");
     ends.take_all();
     assert!(ends.expected.is_empty());
+    // 512 KiB were reserved, and more than 312 KiB used.
+    assert!(ends.present_bytes() <= (512 - 312 + 64) << 10);
     // One of the next ends the episode.
     let mut more = 0;
     while ends.producer.is_in_log() {

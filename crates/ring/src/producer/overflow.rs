@@ -9,6 +9,9 @@ use crate::overflow::{END, ESCAPE, LogOptions, LogWriter};
 use crate::payload_arena::{Allocation, PayloadArena};
 use crate::shared::{LINE_WORDS, PAGE_BYTES};
 
+/// No consumer's count: what is known of it when there was room the last time.
+const NEVER_FULL: u64 = u64::MAX;
+
 impl<M: CellMemory> Producer<M> {
     /// Goes on in the log of its memory when the ring is full. Nothing was sent yet.
     #[must_use]
@@ -127,6 +130,8 @@ impl<M: CellMemory> Producer<M> {
             log.beside += 1;
         }
         self.elsewhere = sent.wrapping_sub(begin_bytes / STEP_BYTES);
+        // There is room, though no credit came.
+        self.known_when_full = NEVER_FULL;
         true
     }
 
