@@ -1,6 +1,8 @@
 //! Both ends with a log against a reference: whatever is sent is taken in order and once, wherever
 //! either end stops. `loom` has both ends against the model checker.
 
+mod loom;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 

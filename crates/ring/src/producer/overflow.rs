@@ -3,11 +3,18 @@
 use core::mem::swap;
 use core::ops::Range;
 
-use super::{NoRoom, Producer};
+use super::{NoRoom, Producer, Room};
 use crate::cells::{Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, flag_of};
 use crate::overflow::{END, ESCAPE, LogOptions, LogWriter};
 use crate::payload_arena::{Allocation, PayloadArena};
 use crate::shared::{LINE_WORDS, PAGE_BYTES};
+
+impl<M: CellMemory> Room<'_, M> {
+    /// Whether it is in the log.
+    pub fn is_in_log(&self) -> bool {
+        self.producer.is_in_log
+    }
+}
 
 /// No consumer's count: what is known of it when there was room the last time.
 const NEVER_FULL: u64 = u64::MAX;
