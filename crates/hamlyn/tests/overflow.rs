@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::mailbox::{self, MailboxOptions};
-use hamlyn::{Manager, ManagerOptions, SendError, Strategy, Ticket, Wait};
+use hamlyn::{Event, Manager, ManagerOptions, SendError, Strategy, Ticket, Wait};
 use support::actor::{Actor, go_on, listen, role, say, stop};
-use support::{LONG, TIMEOUT, namespace, until};
+use support::{LONG, TIMEOUT, link_to, namespace, until};
 
 /// Memory behind a ring of a receiver here, and the pages of it that stay.
 const LOG_BYTES: u32 = 4 << 20;
@@ -221,6 +221,59 @@ fn a_full_log_stops_the_messages_to_its_receiver_only() {
     stopped.take_until(sent);
     to_stopped.send(&mail(sent), LONG).unwrap();
     stopped.take_until(sent + 1);
+}
+
+/// A program hears that messages wait, and that they were taken, once each.
+#[test]
+fn a_sender_hears_when_its_receiver_takes_nothing() {
+    let _alone = alone();
+    let namespace = namespace();
+    let mut receiving = Receiving::start("receive", &namespace);
+    let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
+    let sender = mailbox::Sender::grow(&manager, &receiving.1, LONG).unwrap();
+    let news = || {
+        loop {
+            match manager.next_event(Wait::Poll).unwrap() {
+                Some(Event::PeerArrived { .. }) => {}
+                news => return news,
+            }
+        }
+    };
+    let link = link_to(&manager, receiving.1.destination.interface);
+    for round in 1..3 {
+        let log_use = || manager.session().log_use(link).unwrap();
+        stop(receiving.0.id());
+        let mut sent = 5_000 * (round - 1);
+        while log_use().waiting_bytes < u64::from(LOG_BYTES / 2) {
+            assert_eq!(news(), None, "not yet half");
+            sender.send(&mail(sent), LONG).unwrap();
+            sent += 1;
+        }
+        assert!(sent < 5_000 * round, "{sent}");
+        match news() {
+            Some(Event::Buffering {
+                waiting_bytes,
+                limit_bytes,
+                ..
+            }) => assert!(waiting_bytes >= limit_bytes / 2 && limit_bytes == LOG_BYTES.into()),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(news(), None, "once");
+        while sent < 5_000 * round {
+            sender.send(&mail(sent), LONG).unwrap();
+            sent += 1;
+        }
+        go_on(receiving.0.id());
+        receiving.take_until(sent);
+        until("the end of the episode", || {
+            let _ = manager.session().poll();
+            // In a sleep, as it has nothing to send.
+            news().or_else(|| manager.next_event(Wait::millis(10)).unwrap())
+        });
+        let used = log_use();
+        assert_eq!((used.waiting_bytes, used.episodes), (0, round));
+        assert!(used.most_bytes >= u64::from(LOG_BYTES / 2) && used.spilled_bytes > 0);
+    }
 }
 
 /// Later peers get less, at last nothing, and no peer more than is left.

@@ -31,6 +31,7 @@ use hamlyn_engine::transport::Return;
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
+use hamlyn_ring::overflow::LogUse;
 use hamlyn_ring::shared::OutOfRange;
 
 use crate::carrier::InCell;
@@ -191,6 +192,11 @@ pub trait TransmitEnd {
     /// Until when a link that has no room waits for some, before it goes on in an overflow log;
     /// nothing if it has none, or is in it. To be asked again then.
     fn overflow_due_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// How much the overflow log of the peer was used, if it has one.
+    fn log_use(&mut self) -> Option<LogUse> {
         None
     }
 

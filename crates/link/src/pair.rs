@@ -22,7 +22,7 @@ use hamlyn_ring::duplex::LineOrder;
 use hamlyn_ring::forks::Uninherited;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
-use hamlyn_ring::overflow::{LogGeometry, LogOptions};
+use hamlyn_ring::overflow::{LogGeometry, LogOptions, LogUse};
 use hamlyn_ring::ready_bitmap::{READY_BITS_MAX, ReadyMarker, SharedBitmap};
 use hamlyn_ring::shared::{Access, Mapping, OutOfRange};
 use hamlyn_ring::wake::WakeWord;
@@ -428,6 +428,10 @@ impl TransmitEnd for PairTransmit {
 
     fn has_spare(&self) -> bool {
         self.outgoing.is_in_log()
+    }
+
+    fn log_use(&mut self) -> Option<LogUse> {
+        self.outgoing.log_use()
     }
 
     fn overflow_due_ns(&self) -> Option<u64> {

@@ -162,6 +162,21 @@ pub struct LogOptions {
     pub patience_ns: u64,
 }
 
+/// How much a sender has used its log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LogUse {
+    /// How often it went on in the log.
+    pub episodes: u64,
+    /// Bytes that it wrote there, in all.
+    pub spilled_bytes: u64,
+    /// Those that its receiver has not returned, at present: an upper bound.
+    pub waiting_bytes: u64,
+    /// The most that these were when somebody looked, or when an episode ended.
+    pub most_bytes: u64,
+    /// Length of the log.
+    pub log_bytes: u64,
+}
+
 /// What a sender knows of its log.
 pub(crate) struct LogWriter {
     pub(crate) options: LogOptions,
@@ -187,6 +202,8 @@ pub(crate) struct LogWriter {
     pub(crate) beside: u64,
     /// Since when the ring is full, without any credit.
     pub(crate) full_since_ns: Option<u64>,
+    /// Without the episode that has not ended.
+    pub(crate) used: LogUse,
 }
 
 impl LogWriter {
@@ -207,7 +224,25 @@ impl LogWriter {
             warm_bytes: 0,
             beside: 0,
             full_since_ns: None,
+            used: LogUse {
+                log_bytes: options.geometry.bytes(),
+                ..LogUse::default()
+            },
         }
+    }
+
+    /// So many cells are known to be returned: those of the log before them are free.
+    pub(crate) fn drain(&mut self, known: u64) {
+        if known >= self.escaped {
+            let drained_bytes = self.begin_bytes + (known - self.escaped) * STEP_BYTES;
+            self.drained_bytes = self.drained_bytes.max(drained_bytes);
+        }
+    }
+
+    /// The log was written up to that place.
+    pub(crate) fn note_waiting(&mut self, end_bytes: u64) {
+        self.used.waiting_bytes = end_bytes.saturating_sub(self.drained_bytes);
+        self.used.most_bytes = self.used.most_bytes.max(self.used.waiting_bytes);
     }
 
     /// The places from this one on are not to be used yet: what is given back late may lie there,

@@ -14,7 +14,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::cells::{Cell, SharedCells, SharedLine};
 use hamlyn_ring::duplex::{DuplexSender, LineOrder};
 use hamlyn_ring::geometry::Geometry;
-use hamlyn_ring::overflow::LogOptions;
+use hamlyn_ring::overflow::{LogOptions, LogUse};
 use hamlyn_ring::producer::{NoRoom, Producer};
 use hamlyn_ring::reports::{Miscounted, ReportReader, SharedReports};
 use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, ticks};
@@ -231,6 +231,11 @@ impl Outgoing {
     /// Packets go to the overflow log.
     pub(crate) fn is_in_log(&self) -> bool {
         self.producer.is_in_log()
+    }
+
+    /// See [`crate::TransmitEnd::log_use`].
+    pub(crate) fn log_use(&mut self) -> Option<LogUse> {
+        self.producer.log_use()
     }
 
     /// Nothing was sent for a while.

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::{NoRoom, Producer, Room};
 use crate::cells::{Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, flag_of};
-use crate::overflow::{END, ESCAPE, LogOptions, LogWriter};
+use crate::overflow::{END, ESCAPE, LogOptions, LogUse, LogWriter};
 use crate::payload_arena::{Allocation, PayloadArena};
 use crate::shared::{LINE_WORDS, PAGE_BYTES};
 
@@ -135,6 +135,7 @@ impl<M: CellMemory> Producer<M> {
         if let Some(log) = &mut self.log {
             (log.escaped, log.ring_returned) = (sent, log.elsewhere.at_bytes / STEP_BYTES);
             log.beside += 1;
+            log.used.episodes += 1;
         }
         self.elsewhere = sent.wrapping_sub(begin_bytes / STEP_BYTES);
         // There is room, though no credit came.
@@ -184,11 +185,12 @@ impl<M: CellMemory> Producer<M> {
         if !self.is_in_log || known < log.escaped {
             return false;
         }
-        let drained_bytes = log.begin_bytes + (known - log.escaped) * STEP_BYTES;
-        log.drained_bytes = log.drained_bytes.max(drained_bytes);
+        log.drain(known);
         if at_bytes == log.begin_bytes {
             return false;
         }
+        log.note_waiting(at_bytes);
+        log.used.spilled_bytes += at_bytes - log.begin_bytes;
         let mut cell = [0; LINE_WORDS];
         cell[0] = END | flag_of(at_bytes / STEP_BYTES, self.shift) | self.flag & EPOCH;
         self.memory.store(at_bytes, &cell);
@@ -207,6 +209,31 @@ impl<M: CellMemory> Producer<M> {
         self.change_places(ring_at_bytes);
         self.elsewhere = sent - ring_at_bytes / STEP_BYTES;
         true
+    }
+
+    /// How much the log was used, if there is one.
+    pub fn log_use(&mut self) -> Option<LogUse> {
+        let collected = self.log.is_some() && self.collect().is_ok();
+        let (known, at_bytes, is_in_log) = (self.known, self.at_bytes, self.is_in_log);
+        let log = self.log.as_mut().filter(|_| collected)?;
+        let mut more_bytes = 0;
+        if known >= log.ended && !is_in_log {
+            log.used.waiting_bytes = 0;
+        } else {
+            let end_bytes = match is_in_log {
+                true => at_bytes,
+                false => log.elsewhere.at_bytes,
+            };
+            log.drain(known);
+            log.note_waiting(end_bytes);
+            if is_in_log {
+                more_bytes = end_bytes - log.begin_bytes;
+            }
+        }
+        Some(LogUse {
+            spilled_bytes: log.used.spilled_bytes + more_bytes,
+            ..log.used
+        })
     }
 
     /// Ends an episode that nothing was sent in for a while, if the receiver has come to it.
