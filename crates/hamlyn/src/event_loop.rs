@@ -322,7 +322,24 @@ impl<H: Host> Manager<H> {
         self.poll_look_by(&self.waiter, context, step)
     }
 
-    /// The same for a waiter that is not this handle's.
+    /// The task of this handle, which has looked for itself since it was registered and found
+    /// nothing, waits for this and is woken for nothing else.
+    pub(crate) fn wait_as_task(&self, interest: Interest) {
+        if let Ok(mut session) = self.enter() {
+            session.core.tasks.wait_for(&self.waiter, interest);
+        }
+    }
+
+    /// The task of this handle has what it waited for.
+    pub(crate) fn stop_waiting(&self) {
+        if let Ok(mut session) = self.enter() {
+            let waker = session.core.tasks.take_of(&self.waiter);
+            drop(session);
+            drop(waker);
+        }
+    }
+
+    /// The same as [`Manager::poll_look_for`], for a waiter that is not this handle's.
     pub(crate) fn poll_look_by<T, E: From<HostError>>(
         &self,
         waiter: &Waiter,

@@ -1,172 +1,23 @@
-//! Tasks that wait for streams, services and fences: each is woken for what it waits for, whatever
+//! Tasks that wait for streams, services, loans and fences: each is woken for what it waits for, whatever
 //! that is, and for nothing that comes to others (decision 0021). All in one thread, so nothing
 //! happens but what a test does.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
-
-use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::host::process::ProcessHost;
+use hamlyn::loans::{PublisherOptions, Subscriber};
 use hamlyn::service::{CallError, Client, Deferred, Pending, Service, ServiceOptions};
 use hamlyn::stream::{self, StreamOptions};
-use hamlyn::{
-    FenceError, Look, ManagerOptions, ReceiveError, SendError, Strategy, Wait, Waiting, datagram,
-    tagged_write,
-};
+use hamlyn::{FenceError, ReceiveError, SendError, Strategy, Wait, tagged_write};
 
-use crate::support::{LONG, namespace, until};
-
-type Manager = hamlyn::Manager<ProcessHost>;
+use crate::support::LONG;
+use crate::support::counted_tasks::{Manager, Scene, Task, assert_nobody_is_woken};
 
 /// Tasks of each kind, and messages that wake them.
 const TASKS: usize = 100;
 const ROUNDS: usize = 20;
 
-#[derive(Default)]
-struct Woken(AtomicU64);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-struct Task<T> {
-    future: Pin<Box<dyn Future<Output = T>>>,
-    woken: Arc<Woken>,
-}
-
-impl<T> Task<T> {
-    fn new(future: impl Future<Output = T> + 'static) -> Self {
-        Self {
-            future: Box::pin(future),
-            woken: Arc::default(),
-        }
-    }
-
-    fn poll(&mut self) -> Option<T> {
-        let waker = Waker::from(Arc::clone(&self.woken));
-        match self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(result) => Some(result),
-            Poll::Pending => None,
-        }
-    }
-
-    /// How often it was woken since this was last called.
-    fn take_woken(&self) -> u64 {
-        self.woken.0.swap(0, Ordering::Relaxed)
-    }
-}
-
-/// An interface whose tasks are counted, and a peer that does as the test says.
-struct Scene {
-    here: Manager,
-    there: Manager,
-    driver: Manager,
-    namespace: String,
-}
-
-impl Scene {
-    fn open(strategy: Strategy) -> Self {
-        let namespace = namespace();
-        let mut options = Options::named("here").in_namespace(&namespace);
-        options.spin_ns = Some(0);
-        let driven = ManagerOptions {
-            strategy,
-            ..ManagerOptions::default()
-        };
-        let here = hamlyn::open_with(options, driven).unwrap();
-        let there = Self::open_peer(&namespace, "there");
-        Self {
-            driver: here.clone(),
-            here,
-            there,
-            namespace,
-        }
-    }
-
-    fn open_peer(namespace: &str, name: &str) -> Manager {
-        let options = Options::named(name).in_namespace(namespace);
-        hamlyn::open_with(options, ManagerOptions::default()).unwrap()
-    }
-
-    /// Drives the interface until it would sleep.
-    fn drive(&mut self) {
-        let mut waiting = Waiting::new(Wait::Forever);
-        loop {
-            match self.driver.look(&mut waiting).unwrap() {
-                Look::Again => {}
-                Look::Ready => waiting = Waiting::new(Wait::Forever),
-                Look::Sleep(_) => return,
-            }
-        }
-    }
-
-    /// Drives it until that task was woken.
-    fn await_woken<T>(&mut self, what: &str, task: &Task<T>) {
-        until(what, || {
-            self.drive();
-            (task.take_woken() > 0).then_some(())
-        });
-    }
-
-    /// Drives it until that task is done, which looks only when it was woken.
-    fn finish<T>(&mut self, what: &str, task: &mut Task<T>) -> T {
-        until(what, || {
-            self.drive();
-            (task.take_woken() > 0).then(|| task.poll()).flatten()
-        })
-    }
-
-    /// The same of a task that waits for that peer, which looks meanwhile.
-    fn fenced<T>(&mut self, peer: &Manager, task: &mut Task<T>) -> T {
-        until("an answer", || {
-            peer.session().poll();
-            self.drive();
-            (task.take_woken() > 0).then(|| task.poll()).flatten()
-        })
-    }
-
-    /// Lets all tasks begin to wait, and take in what came before.
-    fn begin<T>(&mut self, tasks: &mut [Task<T>]) {
-        self.here.session().poll();
-        for task in tasks.iter_mut() {
-            assert!(task.poll().is_none());
-        }
-        loop {
-            self.drive();
-            let mut woken = tasks.iter_mut().filter(|task| task.take_woken() > 0);
-            if woken.by_ref().next().is_none() {
-                return;
-            }
-            for task in tasks.iter_mut() {
-                assert!(task.poll().is_none());
-            }
-        }
-    }
-
-    /// A task that waits for something else, so that it matters what there is news of.
-    fn bystander(&mut self) -> Task<()> {
-        let mut inbox = datagram::Receiver::new(&self.here, 64).unwrap();
-        inbox.ready();
-        let mut task = Task::new(async move {
-            inbox.recv_async().await.unwrap();
-        });
-        assert!(task.poll().is_none());
-        task
-    }
-}
-
 /// The task of a round: each has its turn.
 fn task_of(round: usize) -> usize {
     round * 37 % TASKS
-}
-
-fn assert_nobody_is_woken<T>(tasks: &[Task<T>]) {
-    let woken: u64 = tasks.iter().map(Task::take_woken).sum();
-    assert_eq!(woken, 0, "tasks that nothing came for");
 }
 
 fn small() -> StreamOptions {
@@ -472,6 +323,54 @@ fn a_task_that_calls_hears_of_the_end_of_its_service() {
                 }
             }
             drop(deferred);
+        }
+    }
+}
+
+type Read = (Subscriber<ProcessHost>, Result<u64, ReceiveError>);
+
+fn reading(mut subscriber: Subscriber<ProcessHost>) -> Task<Read> {
+    Task::new(async move {
+        let came = subscriber.recv_async().await.map(|sample| sample.number());
+        (subscriber, came)
+    })
+}
+
+#[test]
+fn a_loaned_message_wakes_the_task_of_its_reader() {
+    const PUBLISHERS: usize = 20;
+    let options = PublisherOptions {
+        message_bytes: 64,
+        chunks: 4,
+        ..PublisherOptions::default()
+    };
+    for strategy in Strategy::ALL {
+        let mut scene = Scene::open(strategy);
+        let _bystander = scene.bystander();
+        let open = |of| {
+            let publisher = scene.there.bind_publisher(&format!("{of}"), options);
+            let subscriber = scene.here.connect_subscriber(&format!("there/{of}"), LONG);
+            scene.here.flush(LONG).unwrap();
+            let mut publisher = publisher.unwrap();
+            assert_eq!(publisher.await_readers(1, LONG), Ok(1));
+            (publisher, reading(subscriber.unwrap()))
+        };
+        let (mut publishers, mut tasks): (Vec<_>, Vec<_>) = (0..PUBLISHERS).map(open).unzip();
+        scene.begin(&mut tasks);
+        for of in (0..PUBLISHERS).rev() {
+            for number in 0..2 {
+                let loan = publishers[of].loan(8, LONG).unwrap();
+                loan.publish(LONG).unwrap();
+                let (subscriber, came) = scene.finish("a message", &mut tasks[of]);
+                assert_eq!(came, Ok(number));
+                assert_nobody_is_woken(&tasks);
+                tasks[of] = reading(subscriber);
+                assert!(tasks[of].poll().is_none());
+            }
+            publishers.truncate(of);
+            let (_, ended) = scene.finish("the end of a publisher", &mut tasks[of]);
+            assert_eq!(ended, Err(ReceiveError::Closed));
+            tasks.truncate(of);
         }
     }
 }
