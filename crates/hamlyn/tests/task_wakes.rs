@@ -1,6 +1,6 @@
-//! Tasks that wait for streams, services, loans and fences: each is woken for what it waits for, whatever
-//! that is, and for nothing that comes to others (decision 0021). All in one thread, so nothing
-//! happens but what a test does.
+//! Tasks that wait for streams, services, loans and fences: each is woken for what it waits for,
+//! whatever that is, and for nothing that comes to others (decision 0021). All in one thread, so
+//! nothing happens but what a test does.
 
 use hamlyn::host::process::ProcessHost;
 use hamlyn::loans::{PublisherOptions, Subscriber};
