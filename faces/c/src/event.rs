@@ -25,6 +25,10 @@ pub enum EventKind {
     Missed = 4,
     /// Something that a later version of the library tells.
     Other = 5,
+    /// `count` bytes wait for a peer that takes nothing, half of what it has room for or more.
+    Buffering = 6,
+    /// After that: the peer has taken all of them.
+    Drained = 7,
 }
 
 /// An event.
@@ -33,7 +37,7 @@ pub enum EventKind {
 pub struct Event {
     /// What happened.
     pub kind: EventKind,
-    /// Who came or left; zeros otherwise.
+    /// Who came or left, or takes nothing; zeros otherwise.
     pub peer: Peer,
     /// How many; 0 where nothing is counted.
     pub count: u64,
@@ -74,6 +78,12 @@ impl Event {
             Happened::Refused(_) => (EventKind::PacketRefused, nobody, 0),
             Happened::Overrun { lost } => (EventKind::NotificationsLost, nobody, lost),
             Happened::Missed { count } => (EventKind::Missed, nobody, count),
+            Happened::Buffering {
+                peer,
+                waiting_bytes,
+                ..
+            } => (EventKind::Buffering, peer.into(), waiting_bytes),
+            Happened::Drained { peer } => (EventKind::Drained, peer.into(), 0),
             _ => (EventKind::Other, nobody, 0),
         };
         Self { kind, peer, count }

@@ -116,6 +116,16 @@ pub struct Options {
     pub terminus_entries: u32,
     /// How long a peer that connects may take for the handshake. 0: 1 s.
     pub handshake_timeout_ns: u64,
+    /// Bytes of all such memory as buffer_bytes_per_peer, of all peers together; those that come later get less, at last nothing. 0: 1 GiB.
+    pub buffer_bytes_total: u64,
+    /// How long a ring to a peer must be full, with nothing taken from it, before messages go to that memory of the peer. 0: 100 us;
+    /// negative: no time at all.
+    pub patience_ns: i64,
+    /// Bytes in which each peer of this host goes on when its ring is full and this manager takes nothing: a power of two from 1 MiB to
+    /// 1 GiB. It takes no memory until it is used; the sender pays for that. 0: none, then such a peer waits.
+    pub buffer_bytes_per_peer: u32,
+    /// Zero.
+    pub reserved: u32,
 }
 
 /// The options of the first version had so many bytes.
@@ -295,6 +305,18 @@ impl Options {
         set(&mut options.handshakes_max, self.handshakes_max);
         if self.handshake_timeout_ns != 0 {
             options.handshake_timeout = Duration::from_nanos(self.handshake_timeout_ns);
+        }
+        set(
+            &mut options.buffer_bytes_per_peer,
+            self.buffer_bytes_per_peer,
+        );
+        if self.buffer_bytes_total != 0 {
+            options.buffer_bytes_total = self.buffer_bytes_total;
+        }
+        match self.patience_ns {
+            0 => {}
+            1.. => options.patience = Duration::from_nanos(self.patience_ns as u64),
+            _ => options.patience = Duration::ZERO,
         }
         Ok(options)
     }

@@ -106,6 +106,7 @@ fn bad_input_gets_an_error_that_says_what_to_do() {
         "lanes.c",
         "mailboxes.c",
         "memory.c",
+        "overflow.c",
     ] {
         let name = file.trim_end_matches(".c");
         let program = compiled(file, name, &OF_C);

@@ -17,26 +17,29 @@ impl Event {
 
 #[pymethods]
 impl Event {
-    /// "peer_arrived", "peer_left", "refused", "overrun" or "missed".
+    /// "peer_arrived", "peer_left", "refused", "buffering", "drained", "overrun" or "missed".
     #[getter]
     fn kind(&self) -> &'static str {
         match self.0 {
             Happened::PeerArrived { .. } => "peer_arrived",
             Happened::PeerLeft { .. } => "peer_left",
             Happened::Refused(_) => "refused",
+            Happened::Buffering { .. } => "buffering",
+            Happened::Drained { .. } => "drained",
             Happened::Overrun { .. } => "overrun",
             Happened::Missed { .. } => "missed",
             _ => "other",
         }
     }
 
-    /// The peer that arrived or left.
+    /// The peer that arrived, left, takes nothing, or has taken what waited for it.
     #[getter]
     fn peer(&self) -> Option<Peer> {
         match self.0 {
-            Happened::PeerArrived { peer } | Happened::PeerLeft { peer, .. } => {
-                Some(Peer::new(peer))
-            }
+            Happened::PeerArrived { peer }
+            | Happened::PeerLeft { peer, .. }
+            | Happened::Buffering { peer, .. }
+            | Happened::Drained { peer } => Some(Peer::new(peer)),
             _ => None,
         }
     }
@@ -51,12 +54,13 @@ impl Event {
         }
     }
 
-    /// How many notifications were lost, or arrivals and departures missed.
+    /// How many notifications were lost, arrivals and departures missed, or bytes wait for a peer that takes nothing.
     #[getter]
     fn count(&self) -> Option<u64> {
         match self.0 {
             Happened::Overrun { lost } => Some(lost),
             Happened::Missed { count } => Some(count),
+            Happened::Buffering { waiting_bytes, .. } => Some(waiting_bytes),
             _ => None,
         }
     }

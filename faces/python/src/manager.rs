@@ -54,9 +54,11 @@ pub(crate) struct Manager {
 ///
 /// `strategy` says who drives the interface: "proc", the program's thread in its calls; "np", a thread of the library; "inject" and
 /// "receive", in between. `users`, `groups` and `anyone` say who may be linked to it: the same user and root, otherwise. `network` is a
-/// Network, False, or None for what the environment says. `shared`: other threads use it by handles of their own, `Manager.share`.
+/// Network, False, or None for what the environment says. `buffer_bytes_per_peer`: memory in which each peer of this host goes on when its
+/// ring is full and this manager takes nothing, a power of two from 1 MiB to 1 GiB; `patience`, in seconds: how long such a ring of a peer
+/// is waited for. `shared`: other threads use it by handles of their own, `Manager.share`.
 #[pyfunction]
-#[pyo3(signature = (name=None, *, namespace=None, strategy="proc", queue_entries=None, spin_ns=None, users=None, groups=None, anyone=false, links_max=None, handshake_timeout=None, cells=None, arena_bytes=None, network=None, shared=false))]
+#[pyo3(signature = (name=None, *, namespace=None, strategy="proc", queue_entries=None, spin_ns=None, users=None, groups=None, anyone=false, links_max=None, handshake_timeout=None, cells=None, arena_bytes=None, buffer_bytes_per_peer=None, buffer_bytes_total=None, patience=None, network=None, shared=false))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -72,6 +74,9 @@ pub(crate) fn open(
     #[pyo3(from_py_with = number::handshake_timeout)] handshake_timeout: Option<f64>,
     #[pyo3(from_py_with = number::cells)] cells: Option<u32>,
     #[pyo3(from_py_with = number::arena_bytes)] arena_bytes: Option<u32>,
+    #[pyo3(from_py_with = number::buffer_bytes_per_peer)] buffer_bytes_per_peer: Option<u32>,
+    #[pyo3(from_py_with = number::buffer_bytes_total)] buffer_bytes_total: Option<u64>,
+    #[pyo3(from_py_with = number::patience)] patience: Option<f64>,
     network: Option<&Bound<'_, PyAny>>,
     shared: bool,
 ) -> PyResult<Manager> {
@@ -92,6 +97,15 @@ pub(crate) fn open(
     }
     if let Some(bytes) = arena_bytes {
         host.arena_bytes = bytes;
+    }
+    if let Some(bytes) = buffer_bytes_per_peer {
+        host.buffer_bytes_per_peer = bytes;
+    }
+    if let Some(bytes) = buffer_bytes_total {
+        host.buffer_bytes_total = bytes;
+    }
+    if let Some(seconds) = patience {
+        host.patience = span("patience", seconds)?;
     }
     let options = manager_options(strategy, queue_entries)?;
     let opened = py.detach(move || hamlyn::open_shared(host, options).map(Carried));

@@ -27,7 +27,7 @@ macro_rules! arguments {
 }
 
 arguments! {
-    address, area_bytes, arena_bytes, bits, buffer, buffer_bytes, buffers, cells, chunk_bytes, chunks, clients, context, count, counting, depth, ended, entries, group, groups, handshake_timeout, index, key, landing_bytes, length, lengths, limit_bytes, links_max, message_bytes, most, name_service_port, number, offset, offsets, operand, outstanding, paths, peer_bytes, piece, piece_bytes, pieces, places, priority, queue_bytes, queue_entries, readers, reply_bytes, request_bytes, send_areas, spin_ns, stride_bytes, tag, tags, users, value, word,
+    address, area_bytes, arena_bytes, bits, buffer, buffer_bytes, buffer_bytes_per_peer, buffer_bytes_total, buffers, cells, chunk_bytes, chunks, clients, context, count, counting, depth, ended, entries, group, groups, handshake_timeout, index, key, landing_bytes, length, lengths, limit_bytes, links_max, message_bytes, most, name_service_port, number, offset, offsets, operand, outstanding, paths, patience, peer_bytes, piece, piece_bytes, pieces, places, priority, queue_bytes, queue_entries, readers, reply_bytes, request_bytes, send_areas, spin_ns, stride_bytes, tag, tags, users, value, word,
 }
 
 macro_rules! unsigned {

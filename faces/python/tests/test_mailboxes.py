@@ -495,3 +495,22 @@ def test_between_hosts() -> None:
         mail = box.recv(WAIT)
         assert mail == pattern(5, len(mail)) and len(mail) > 1000
         serve(alice, peer)
+
+
+def test_a_receiver_that_takes_nothing_does_not_stop_its_sender() -> None:
+    with pytest.raises(ValueError, match="buffer_bytes_per_peer"):
+        hamlyn.open(buffer_bytes_per_peer=3 << 20)
+    with (
+        hamlyn.open("busy", buffer_bytes_per_peer=4 << 20, buffer_bytes_total=16 << 20) as busy,
+        hamlyn.open(patience=0.0) as me,
+        busy.bind_mailbox("in") as box,
+        me.connect_mailbox("busy/in", WAIT) as outbox,
+    ):
+        for number in range(40_000):
+            outbox.send(number.to_bytes(8, "little"), WAIT)
+        events = list(iter(lambda: me.next_event(0), None))
+        (buffering,) = [event for event in events if event.kind == "buffering"]
+        assert buffering.count is not None and buffering.count >= 2 << 20
+        assert buffering.peer is not None
+        for number in range(40_000):
+            assert box.recv(WAIT) == number.to_bytes(8, "little")

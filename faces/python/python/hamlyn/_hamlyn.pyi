@@ -99,6 +99,9 @@ def open(
     handshake_timeout: Optional[float] = None,
     cells: Optional[int] = None,
     arena_bytes: Optional[int] = None,
+    buffer_bytes_per_peer: Optional[int] = None,
+    buffer_bytes_total: Optional[int] = None,
+    patience: Optional[float] = None,
     network: Union[Network, Literal[False], None] = None,
     shared: bool = False,
 ) -> Manager: ...
