@@ -53,7 +53,7 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Destination, Host, HostError};
 
 use crate::error::{ConnectError, OpenError};
-use crate::item::{Bound, ItemHeader, TYPE_NAME_BYTES_MAX, TypeName};
+use crate::item::{Bound, EndPoint, ItemHeader, TYPE_NAME_BYTES_MAX, TypeName};
 use crate::message::Target;
 use crate::protocol::Protocol;
 use crate::remains::{Leaving, Remains};
@@ -432,15 +432,15 @@ impl<T: Guest> fmt::Debug for Lobby<T> {
 ///
 /// Those of the address, of another protocol under it, and of its owner; and those of `take`, after
 /// which the next attempt has the same place, if want of time was the reason.
-pub fn connect<H: Host, E>(
+pub fn connect<'a, H: Host, E>(
     session: &mut Session<'_, H>,
-    to: &str,
+    to: impl Into<EndPoint<'a>>,
     protocol: &'static str,
     wait: Wait,
     mut take: impl FnMut(&mut Session<'_, H>, &[u8], Wait) -> Result<(E, Target), ConnectError>,
 ) -> Result<E, ConnectError> {
     session.check()?;
-    session.connect_to(to, header(protocol), wait, |session, seed, left| {
+    session.connect_to(to.into(), header(protocol), wait, |session, seed, left| {
         let (end, greeted) = take(session, seed, left)?;
         Ok((end, Some(greeted)))
     })

@@ -68,7 +68,7 @@ fn attempt(
                 .into()),
         },
         ReceivedMessage {
-            message: Message::NotOffered,
+            message: Message::NotShared,
             ..
         } => Err(not_shared().into()),
         ReceivedMessage {

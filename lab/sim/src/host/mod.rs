@@ -1,5 +1,6 @@
 //! The simulated host: implements the host contract in the world.
 
+mod asking;
 mod driver;
 mod receive_judge;
 pub(crate) mod registry;
@@ -14,7 +15,7 @@ use hamlyn_host::process::name::Name;
 use hamlyn_host::waiter::{Parker, Waiter};
 use hamlyn_host::{
     Address, ConnectError, Connected, Connector, Destination, Errno, Event, Given, Host, HostError,
-    Peer, Supply, ThreadHandle,
+    Peer, Supply, ThreadHandle, Wanted,
 };
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use hamlyn_ring::region::{ReceivedRegion, RegionFiles};
@@ -91,10 +92,7 @@ impl SimConnector {
     fn find(&self, to: Address<'_>, deadline_ns: u64) -> Result<u32, ConnectError> {
         loop {
             let found = kernel::with(|kernel| {
-                let found = match to {
-                    Address::Name(name) => kernel.registry.by_name(name),
-                    Address::Destination(to) => kernel.registry.by_destination(to),
-                };
+                let found = kernel.registry.by_address(to);
                 if let Found::Nobody = found {
                     kernel.expect_something();
                 }
@@ -116,12 +114,10 @@ impl SimConnector {
         deadline_ns: u64,
         late: impl FnOnce() -> ConnectError,
     ) -> Result<(), ConnectError> {
-        if clock::clock_ns() >= deadline_ns || kernel::with(|kernel| kernel.is_dying()) {
-            return Err(late());
+        match expected(deadline_ns) {
+            true => Ok(()),
+            false => Err(late()),
         }
-        task::wait(Some(clock::time_of(deadline_ns)));
-        kernel::with(|kernel| kernel.expect_nothing());
-        Ok(())
     }
 
     /// The link to somebody.
@@ -163,26 +159,8 @@ impl SimConnector {
 }
 
 impl Connector for SimConnector {
-    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Given, ConnectError> {
-        let item = Name::checked(item)?;
-        loop {
-            let whom = self.find(to, deadline_ns)?;
-            let asked_ns = clock::clock_ns();
-            let given = kernel::with(|kernel| {
-                let given = kernel.take_offer(whom, &item);
-                if given.is_none() {
-                    kernel.expect_something();
-                }
-                given
-            });
-            if let Some(bytes) = given {
-                return Ok(Given { bytes, asked_ns });
-            }
-            self.wait_until(deadline_ns, || ConnectError::NotOffered {
-                to: shown(to),
-                item: item.as_str().to_owned(),
-            })?;
-        }
+    fn ask(&self, wanted: &[Wanted<'_>], deadline_ns: u64) -> Vec<Result<Given, ConnectError>> {
+        asking::ask(wanted, deadline_ns)
     }
 
     fn connect(&self, to: Address<'_>, deadline_ns: u64) -> Result<u64, ConnectError> {
@@ -207,6 +185,16 @@ impl Connector for SimConnector {
         kernel::with(|kernel| kernel.fetch_region(owner, self.0, secret))
             .ok_or_else(|| ConnectError::NotShared { to: shown(to) })
     }
+}
+
+/// Waits for what the running task expects. False if the time is over.
+fn expected(deadline_ns: u64) -> bool {
+    if clock::clock_ns() >= deadline_ns || kernel::with(|kernel| kernel.is_dying()) {
+        return false;
+    }
+    task::wait(Some(clock::time_of(deadline_ns)));
+    kernel::with(|kernel| kernel.expect_nothing());
+    true
 }
 
 fn shown(to: Address<'_>) -> String {
