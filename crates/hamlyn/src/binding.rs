@@ -201,20 +201,23 @@ impl<H: Host> Session<'_, H> {
         Ok((found.ok_or_else(nothing)??, self.left(waiting)))
     }
 
-    /// See [`crate::Manager::look_up`].
-    pub(crate) fn look_up(
+    /// Looks up many end points at once, as [`Manager::look_up`](crate::Manager::look_up) does.
+    pub fn look_up(
         &mut self,
-        to: &[impl AsRef<str>],
+        addresses: &[impl AsRef<str>],
         wait: Wait,
     ) -> Vec<Result<Found, ConnectError>> {
-        let parts: Vec<_> = to.iter().map(|to| parts_of(to.as_ref())).collect();
+        if let Err(forked) = self.check() {
+            return addresses.iter().map(|_| Err(forked.into())).collect();
+        }
+        let parts: Vec<_> = addresses.iter().map(|to| parts_of(to.as_ref())).collect();
         let as_wanted = |&(name, item)| Wanted {
             to: Address::Name(name),
             item,
         };
         let wanted: Vec<_> = parts.iter().flatten().map(as_wanted).collect();
         let mut given = self.ask_all(&wanted, wait).into_iter();
-        let outcomes = to.iter().zip(&parts).map(|(to, parts)| {
+        let outcomes = addresses.iter().zip(&parts).map(|(to, parts)| {
             let to = to.as_ref().to_owned();
             match parts.and_then(|_| given.next()) {
                 Some(given) => {

@@ -418,7 +418,8 @@ impl<T: Guest> fmt::Debug for Lobby<T> {
     }
 }
 
-/// Asks for a place under `to`, `name/item` or `host/name/item`, and has `take` make an end of its
+/// Asks for a place under `to`, an address (`name/item` or `host/name/item`) or what
+/// [`Session::look_up`] found there, and has `take` make an end of its
 /// seed: with the rest of the time it finds the place ([`Session::target`]), and sends its
 /// greeting. It returns the end, and where the greeting went. Blocks for as long as `wait` says,
 /// while nobody has the name, all places are taken, or the asker's share is.

@@ -7,6 +7,7 @@
 //! Of an item with a number of places ([`crate::Host::offer_place`]) nobody gets all.
 
 pub use crate::places::Asker;
+pub use crate::question::OFFER_BYTES_MAX;
 
 use crate::places::Places;
 use crate::process::name::Name;
@@ -17,8 +18,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Offers of one interface at a time.
 pub const OFFERS_MAX: usize = 4096;
-/// Most bytes of an offer.
-pub const OFFER_BYTES_MAX: usize = 1024;
 
 /// See the module.
 pub struct Offers {

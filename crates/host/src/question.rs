@@ -21,8 +21,10 @@
 
 use std::collections::HashSet;
 
-use crate::offers::OFFER_BYTES_MAX;
 use crate::process::name::Name;
+
+/// Most bytes of an offer.
+pub const OFFER_BYTES_MAX: usize = 1024;
 
 const COUNT_BYTES: usize = 1;
 const LENGTH_BYTES: usize = 2;

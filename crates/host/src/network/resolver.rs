@@ -14,8 +14,10 @@ use hamlyn_link::udp::handshake::{Answered, Credentials, Identity, Initiator, Re
 use hamlyn_link::udp::socket::{Socket, SocketSettings};
 use hamlyn_link::udp_endpoint::{UdpEndpoint, UdpLink};
 
+mod lost_questions;
 mod pending_connection;
 
+use lost_questions::LostQuestions;
 pub(crate) use pending_connection::PendingConnection;
 
 use super::connector::{Course, PortOf, connect};
@@ -95,8 +97,7 @@ pub(crate) struct Network {
     trace: Option<Arc<Trace>>,
     /// The address cache: hosts that were found by their names and that the table does not name.
     address_cache: Mutex<BTreeMap<u32, SocketAddr>>,
-    /// Items whose last question was not answered, and its number. The oldest are forgotten.
-    unanswered: Mutex<VecDeque<((String, Name), u64)>>,
+    lost: Mutex<LostQuestions>,
     given: Mutex<VecDeque<GivenOffer>>,
 }
 
@@ -114,11 +115,6 @@ pub(crate) struct GivenOffer {
 const NAME_SERVICE_NS: u64 = 300_000_000;
 /// Hosts in the address cache.
 const ADDRESS_CACHE_MAX: usize = 4096;
-/// Items whose question was not answered and may be asked again.
-const UNANSWERED_MAX: usize = 1_024;
-
-const _: () = assert!(UNANSWERED_MAX >= Question::ITEMS_MAX);
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -181,7 +177,7 @@ impl Network {
             options,
             trace: of_this_process()?,
             address_cache: Mutex::default(),
-            unanswered: Mutex::default(),
+            lost: Mutex::default(),
             given: Mutex::default(),
         })
     }
@@ -417,8 +413,7 @@ impl Network {
     }
 
     /// Asks an interface for what it offers under the first of these items, at least one. Items
-    /// whose last question got no answer are asked for by its number again, so that what was given
-    /// is not lost with the answer.
+    /// whose last question got no answer are asked for by its number again.
     pub(crate) fn ask<'a>(
         &self,
         found: &Found,
@@ -436,27 +431,19 @@ impl Network {
         };
         let interface = found.who.interface;
         let answer = self.request_of(found.at, &remote.host, interface, &request, deadline_ns);
-        let mut unanswered = lock(&self.unanswered);
-        let mut forget = |item: &Name| {
-            unanswered.retain(|((shown, known), _)| *shown != remote.shown || known != item);
+        let (mut lost, to) = (lock(&self.lost), &remote.shown);
+        let answered = match &answer {
+            Ok(Answer::Answered(replies)) => replies.replies().len(),
+            Ok(_) => question.items().len(),
+            Err(_) => 0,
         };
-        match &answer {
-            Ok(Answer::Answered(replies)) => {
-                let answered = question.items().iter().zip(replies.replies());
-                answered.for_each(|(item, _)| forget(item));
+        for item in question.items().iter().take(answered) {
+            lost.forget(to, item);
+        }
+        if matches!(answer, Err(Unanswered::Late | Unanswered::Silent(_))) {
+            for item in question.items() {
+                lost.note(to, item, number);
             }
-            Ok(_) => question.items().iter().for_each(forget),
-            Err(Unanswered::Late | Unanswered::Silent(_)) => {
-                for item in question.items() {
-                    unanswered
-                        .retain(|((shown, known), _)| *shown != remote.shown || known != item);
-                    unanswered.push_back(((remote.shown.clone(), item.clone()), number));
-                }
-                while unanswered.len() > UNANSWERED_MAX {
-                    unanswered.pop_front();
-                }
-            }
-            Err(_) => {}
         }
         Ok((question, answer?))
     }
@@ -468,13 +455,8 @@ impl Network {
         remote: &RemoteTarget,
         items: impl Iterator<Item = &'a Name>,
     ) -> Result<(Question, u64), HostError> {
-        let unanswered = lock(&self.unanswered);
-        let number_of = |item: &Name| {
-            let is_it = |((shown, known), _): &&((String, Name), u64)| {
-                known == item && *shown == remote.shown
-            };
-            unanswered.iter().find(is_it).map(|(_, number)| *number)
-        };
+        let lost = lock(&self.lost);
+        let number_of = |item: &Name| lost.number_of(&remote.shown, item);
         let mut items = items.peekable();
         let number = items.peek().and_then(|item| number_of(item));
         let alike = items.take_while(|item| number_of(item) == number);

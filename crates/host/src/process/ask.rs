@@ -189,24 +189,24 @@ impl Asked {
 
     /// The interface answered none of these.
     fn fail(&mut self, pending: Vec<Open>, error: &AttemptError, outcomes: &mut [Outcome]) {
+        let late = self.route.stalled();
         for mut open in pending {
-            match error {
-                AttemptError::Final(why) => outcomes[open.at] = Some(Err(why.clone())),
-                AttemptError::Again(why @ ConnectError::Refused { .. }) => {
-                    self.open.push(open.refused(why.clone()));
+            let why = match error {
+                AttemptError::Final(why) => {
+                    outcomes[open.at] = Some(Err(why.clone()));
+                    continue;
                 }
-                AttemptError::Again(why) => {
-                    open.why = Some(why.clone());
-                    open.refused = None;
-                    self.open.push(open);
-                }
-                // The time of the last attempt is hardly ever enough.
-                AttemptError::Late => {
-                    let stalled = || self.route.stalled();
-                    open.why = Some(open.refused.clone().unwrap_or_else(stalled));
-                    self.open.push(open);
-                }
-            }
+                AttemptError::Again(why) => why,
+                AttemptError::Late => &late,
+            };
+            open.refused = match why {
+                ConnectError::Refused { .. } => Some(why.clone()),
+                // The time of the last attempt is hardly ever enough: what it said before counts.
+                ConnectError::Stalled { .. } => open.refused,
+                _ => None,
+            };
+            open.why = Some(open.refused.as_ref().unwrap_or(why).clone());
+            self.open.push(open);
         }
     }
 }

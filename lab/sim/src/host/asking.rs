@@ -6,8 +6,7 @@ use hamlyn_host::question::{Question, Reply};
 use hamlyn_host::{Address, ConnectError, Given, RefusedBecause, Wanted};
 
 use super::registry::Found;
-use super::{expected, shown};
-use crate::world::{clock, kernel};
+use crate::world::{clock, kernel, task};
 
 /// The items of one interface that have no outcome yet.
 struct Asked<'a> {
@@ -109,5 +108,22 @@ impl Asked<'_> {
                 });
             }
         }
+    }
+}
+
+/// Waits for what the running task expects. False if the time is over.
+pub(super) fn expected(deadline_ns: u64) -> bool {
+    if clock::clock_ns() >= deadline_ns || kernel::with(|kernel| kernel.is_dying()) {
+        return false;
+    }
+    task::wait(Some(clock::time_of(deadline_ns)));
+    kernel::with(|kernel| kernel.expect_nothing());
+    true
+}
+
+pub(super) fn shown(to: Address<'_>) -> String {
+    match to {
+        Address::Name(name) => format!("{name:?}"),
+        Address::Destination(to) => format!("interface {:016x} on node {}", to.interface, to.node),
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use hamlyn::{Manager, ManagerOptions, OpenError};
 use hamlyn_engine::point::Point;
 use hamlyn_host::offers::Offers;
+use hamlyn_host::process::RendezvousCounters;
 use hamlyn_host::process::name::Name;
 use hamlyn_host::waiter::{Parker, Waiter};
 use hamlyn_host::{
@@ -26,6 +27,7 @@ pub use send_judge::SendJudge;
 
 use crate::link::{SimLink, wire};
 use crate::world::{self, clock, kernel, task};
+use asking::{expected, shown};
 use registry::Found;
 
 /// So many looks in vain without a wait, and a program waits a moment whether it wants to or not.
@@ -63,6 +65,13 @@ impl SimHost {
         let offered = self.offers(act).unwrap_or_else(|| Ok(T::default()))?;
         kernel::with(|kernel| kernel.wake_expectant());
         Ok(offered)
+    }
+
+    /// How the interface answered questions, as on the process host; no other handshakes are
+    /// counted.
+    pub fn rendezvous_counters(&self) -> RendezvousCounters {
+        let counters = kernel::with(|kernel| kernel.rendezvous_counters(self.interface));
+        counters.unwrap_or_default()
     }
 
     /// A host for the running program.
@@ -184,23 +193,6 @@ impl Connector for SimConnector {
         let owner = self.find(to, deadline_ns)?;
         kernel::with(|kernel| kernel.fetch_region(owner, self.0, secret))
             .ok_or_else(|| ConnectError::NotShared { to: shown(to) })
-    }
-}
-
-/// Waits for what the running task expects. False if the time is over.
-fn expected(deadline_ns: u64) -> bool {
-    if clock::clock_ns() >= deadline_ns || kernel::with(|kernel| kernel.is_dying()) {
-        return false;
-    }
-    task::wait(Some(clock::time_of(deadline_ns)));
-    kernel::with(|kernel| kernel.expect_nothing());
-    true
-}
-
-fn shown(to: Address<'_>) -> String {
-    match to {
-        Address::Name(name) => format!("{name:?}"),
-        Address::Destination(to) => format!("interface {:016x} on node {}", to.interface, to.node),
     }
 }
 

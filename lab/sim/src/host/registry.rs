@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn_host::offers::{Asker, Offers};
+use hamlyn_host::process::RendezvousCounters;
 use hamlyn_host::process::codec::REPLIES_BYTES_MAX;
 use hamlyn_host::question::{Question, Replies};
 use hamlyn_host::{Address, Destination, Event, LossCause, Peer};
@@ -56,6 +57,7 @@ pub(crate) struct Interface {
     joints: BTreeMap<u64, Joint>,
     loopback: Option<u64>,
     offers: Offers,
+    counters: RendezvousCounters,
     regions: BTreeMap<u64, SharedRegion>,
     /// Rung since a sleep was last prepared.
     rung: bool,
@@ -166,6 +168,7 @@ impl Kernel {
             joints: BTreeMap::new(),
             loopback: None,
             offers: Offers::new(0),
+            counters: RendezvousCounters::default(),
             regions: BTreeMap::new(),
             rung: false,
             sleeper: None,
@@ -506,12 +509,23 @@ impl Kernel {
 
     /// An interface's replies to a question.
     pub(crate) fn answer(&mut self, interface: u32, question: &Question) -> Option<Replies> {
-        let offers = &self.registry.get(interface)?.offers;
+        let Interface {
+            offers, counters, ..
+        } = self.registry.get_mut(interface)?;
         let copy = |replies: &Replies| Ok::<_, Infallible>(replies.clone());
         // All interfaces of a world live in one process.
         let (asker, before) = (Asker::Oneself, HashMap::new());
         let Ok(replies) = offers.answer(question, asker, REPLIES_BYTES_MAX, &before, copy);
+        *match replies.gives_any() {
+            true => &mut counters.answered,
+            false => &mut counters.not_offered,
+        } += 1;
         Some(replies)
+    }
+
+    /// How an interface answered the questions of all, also its own.
+    pub(crate) fn rendezvous_counters(&self, interface: u32) -> Option<RendezvousCounters> {
+        Some(self.registry.get(interface)?.counters)
     }
 
     // Regions.
