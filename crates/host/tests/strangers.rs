@@ -308,6 +308,13 @@ fn who_keeps_to_others_is_found() {
     let ask = Message::Ask(Question::one(item));
     assert!(raw.send(&codec::encode(&ask), &[]));
     assert_eq!(raw.refusal(), RefusedBecause::NOT_ALLOWED.0);
+    // Nor does it say more in one question with that.
+    let items = ["hamlyn/wire", "ticket"].map(|item| Name::new(item).unwrap());
+    let both = Message::Ask(Question::for_first(&items, 100).unwrap());
+    let raw = Raw::connect(&place.namespace, private.identity().interface);
+    raw.greeted();
+    assert!(raw.send(&codec::encode(&both), &[]));
+    assert_eq!(raw.refusal(), RefusedBecause::NOT_ALLOWED.0);
 }
 
 /// A process that is stopped keeps those waiting who look for it, and nobody else.
