@@ -101,7 +101,7 @@ impl<H: Host> Session<'_, H> {
     /// Connects to an end point of that kind: `connect` does, to what is offered under its address,
     /// in what is left of the wait. It gives the end, and where its greeting went, if it sent one.
     ///
-    /// What was looked up is used first, unless its owner may have taken it back.
+    /// The result of a look-up is used first, unless its owner may have taken it back.
     ///
     /// The offer may be for one peer alone. So if the attempt comes to nothing for want of time, or
     /// of something of ours, the next one has the same offer. If the offer was kept, or the
@@ -188,7 +188,7 @@ impl<H: Host> Session<'_, H> {
         Ok(!self.is_closed_there(target))
     }
 
-    /// What is offered under an address, and what is left of the wait.
+    /// The offer under an address, and the rest of the wait.
     fn find(
         &mut self,
         to: &str,

@@ -193,10 +193,11 @@ impl Drop for Bound {
 /// An end point that [`Manager::look_up`] found: all that a sender needs to connect to it, without
 /// another question.
 ///
-/// What it is, and of which type, is checked when something connects to it. An end point that is
+/// Its protocol and type are checked when something connects to it. An end point that is
 /// for one peer (a stream, a place of a service or a publisher, or in a lobby) is this one's: if
 /// nothing connects, it is lost for other peers, a place until its owner takes it back, after ten
-/// seconds. After five seconds connecting asks for another one.
+/// seconds. After five seconds connecting asks for another one. An attempt to connect that has no
+/// time keeps it for the next one by its address.
 ///
 /// [`Manager::look_up`]: crate::Manager::look_up
 #[derive(Debug)]
@@ -258,8 +259,8 @@ impl Found {
         &self.to
     }
 
-    /// What is offered there, as [`Manager::ask`](crate::Manager::ask) returns it: for programs
-    /// that offer tickets of their own.
+    /// The bytes that are offered there, as [`Manager::ask`](crate::Manager::ask) returns them: for
+    /// programs that offer tickets of their own.
     pub fn offered(&self) -> &[u8] {
         &self.offered
     }

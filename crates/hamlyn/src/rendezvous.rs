@@ -83,7 +83,7 @@ impl<H: Host> Manager<H> {
     ///
     /// Each as when one connects to that address: it is none, nobody has the name, nothing was
     /// bound to the item before the time was over, or its owner keeps its last places for others.
-    /// Whether it is of the right protocol and type is known when something connects.
+    /// Its protocol and type are checked when something connects.
     ///
     /// ```
     /// use hamlyn::{ConnectError, Wait};

@@ -169,12 +169,12 @@ pub trait Connector: Send + 'static {
     ) -> Result<ReceivedRegion, ConnectError>;
 }
 
-/// An item that is asked for.
+/// An item that is to be asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wanted<'a> {
-    /// Whom.
+    /// The interface to ask.
     pub to: Address<'a>,
-    /// For what.
+    /// The item.
     pub item: &'a str,
 }
 

@@ -55,7 +55,7 @@ impl Shelf {
         self.once.len() + usize::from(self.always.is_some())
     }
 
-    /// What that asker is to be given, or the reason why there is nothing for it.
+    /// The next offer for that asker, or the reason why it gets none.
     fn reply(&self, asker: Asker, own_user: u32) -> Reply {
         let once = self.once.front();
         let is_place = once.is_some_and(|once| once.place != 0);

@@ -104,7 +104,7 @@ impl Question {
     }
 }
 
-/// What an interface says to one item.
+/// The reply of an interface to one item.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
     /// Its offer: 1 to [`OFFER_BYTES_MAX`] bytes.

@@ -80,7 +80,7 @@ fn ask(place: &Place, to: (u16, Destination), items: &[&str], number: u64) -> Ve
     }
 }
 
-/// Whoever lost the answer may ask for the items one by one.
+/// An asker that lost the answer may ask for the items one by one.
 #[test]
 fn offers_of_a_lost_answer_are_given_again_in_any_question() {
     let place = Place::new(22);

@@ -420,7 +420,7 @@ fn askers_that_send_nonsense_are_refused() {
         .chain((0..65).flat_map(|at| [1, at + 46]))
         .collect();
     let nonsense = [
-        // How many items there are.
+        // The number of items.
         changed(16, &[0]),
         changed(16, &[2]),
         changed(16, &[65]),
@@ -583,7 +583,7 @@ fn answerers_that_send_nonsense_are_named() {
     let nonsense = [
         vec![1, 2, 3],
         vec![0; MESSAGE_BYTES],
-        // How many replies there are.
+        // The number of replies.
         changed(16, 0),
         changed(16, 2),
         changed(16, 255),

@@ -6,10 +6,11 @@ use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{self, Settings, Simulation};
 
 const LONG: Wait = Wait::millis(5_000);
-/// So long after a look-up its owner may have taken a stream back, or soon will have.
+/// Time after which the owner of a stream may have taken it back from a peer that does not come.
 const STALE: Span = Span::from_us(6_000_000);
 
-/// What is for all peers is good as long as it lives; what is for one is asked for again.
+/// An offer for all peers is good as long as its end point lives; one for a single peer is asked
+/// for again.
 #[test]
 fn what_was_looked_up_long_ago_is_asked_for_again_if_it_is_for_one() {
     let mut world = Simulation::new(Settings::default());

@@ -107,8 +107,8 @@ impl LaneSender {
     }
 
     /// Makes this program the sender of a lane that a [`Lobby<Lane>`](crate::lobby::Lobby) offers
-    /// under `to`, an address or what was looked up there, for that protocol. Blocks for as long as `wait`
-    /// says, while nobody has the name, all places are taken, or this program's share is
+    /// under `to`, an address or what was looked up there, for that protocol. Blocks for as long as
+    /// `wait` says, while nobody has the name, all places are taken, or this program's share is
     /// ([`crate::lobby::connect`]). It need not wait until it is let in: what it sends until then
     /// lies in the lane.
     pub fn connect_to<'a, H: Host>(

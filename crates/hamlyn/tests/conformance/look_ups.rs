@@ -12,7 +12,7 @@ use crate::World;
 use crate::peer::Peer;
 
 const GROW: Wait = Wait::millis(10_000);
-/// For what does not come; what is there answers sooner, also on a busy machine.
+/// Time for an item that does not come; one that is there answers sooner, on a busy machine too.
 const SOON: Wait = Wait::millis(1_000);
 const HUNDREDS: usize = 300;
 

@@ -103,9 +103,9 @@ pub(crate) struct Network {
 
 /// An offer that was given.
 pub(crate) struct GivenOffer {
-    /// To whom.
+    /// Its asker.
     pub(crate) asker: Identity,
-    /// In the answer to the question of that number.
+    /// The number of the question.
     pub(crate) number: u64,
     pub(crate) item: Name,
     pub(crate) bytes: Vec<u8>,

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::time::Duration;
 
-/// How long one of several interfaces is waited for at first, before the next is asked.
+/// Time that one of several interfaces has at first, before the next is asked.
 const TURN_NS: u64 = 100_000_000;
 
 /// The outcome for an item, once it is known.

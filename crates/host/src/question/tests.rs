@@ -108,7 +108,8 @@ proptest! {
     /// Any bytes are refused, or are the one encoding of their meaning.
     #[test]
     fn any_bytes_are_a_list_or_invalid(bytes in prop::collection::vec(0u8..4, 0..40)) {
-        let letters: Vec<u8> = bytes.iter().map(|&byte| if byte == 3 { b'a' } else { byte }).collect();
+        let letter = |&byte: &u8| if byte == 3 { b'a' } else { byte };
+        let letters: Vec<u8> = bytes.iter().map(letter).collect();
         for bytes in [bytes, letters] {
             let mut again = Vec::new();
             if let Ok(question) = Question::take(&bytes) {

@@ -67,8 +67,7 @@ impl SimHost {
         Ok(offered)
     }
 
-    /// How the interface answered questions, as on the process host; no other handshakes are
-    /// counted.
+    /// Counts of answered questions, as on the process host. No other handshakes are counted.
     pub fn rendezvous_counters(&self) -> RendezvousCounters {
         let counters = kernel::with(|kernel| kernel.rendezvous_counters(self.interface));
         counters.unwrap_or_default()

@@ -523,7 +523,7 @@ impl Kernel {
         Some(replies)
     }
 
-    /// How an interface answered the questions of all, also its own.
+    /// Counts of the questions that an interface answered, its own too.
     pub(crate) fn rendezvous_counters(&self, interface: u32) -> Option<RendezvousCounters> {
         Some(self.registry.get(interface)?.counters)
     }

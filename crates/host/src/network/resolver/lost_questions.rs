@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use crate::process::name::Name;
 use crate::question::Question;
 
-/// Items whose last question got no answer, and its number. Who asks for them by that number is
-/// given what was given in the answer. The oldest are forgotten.
+/// Items whose last question got no answer, and its number. An asker that uses that
+/// number again is given what was in the answer. The oldest are forgotten.
 #[derive(Default)]
 pub(super) struct LostQuestions(VecDeque<Lost>);
 
 struct Lost {
-    /// Whom.
+    /// The interface that was asked, as errors show it.
     to: String,
     item: Name,
     number: u64,
