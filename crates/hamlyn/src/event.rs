@@ -26,6 +26,22 @@ pub enum Event {
     /// program asks for them. On one host a refusal alone wakes no task that waits for events: see
     /// [`crate::Interface::next_undelivered`].
     Refused(Undelivered),
+    /// The messages to a peer of this host that takes nothing fill half of the memory that it lends
+    /// for them. Once it is full, messages to this peer find no room. Told by a look at the links,
+    /// so it wakes no task that waits for events.
+    Buffering {
+        /// To whom.
+        peer: PeerIdentity,
+        /// Bytes that wait there.
+        waiting_bytes: u64,
+        /// Bytes for which there is room.
+        limit_bytes: u64,
+    },
+    /// After that: it has taken all of them.
+    Drained {
+        /// Which peer.
+        peer: PeerIdentity,
+    },
     /// Notifications were lost, because the manager's queue was full: receiver classes of the
     /// application's own making take too little room ([`crate::Manager::register`]).
     Overrun {
@@ -45,6 +61,15 @@ impl fmt::Display for Event {
             Self::PeerArrived { peer } => write!(f, "{peer} arrived"),
             Self::PeerLeft { peer, end } => write!(f, "{peer} left: {end}"),
             Self::Refused(undelivered) => undelivered.fmt(f),
+            Self::Buffering {
+                peer,
+                waiting_bytes,
+                limit_bytes,
+            } => write!(
+                f,
+                "{peer} takes nothing: {waiting_bytes} bytes wait for it, of {limit_bytes} at most"
+            ),
+            Self::Drained { peer } => write!(f, "{peer} has taken what waited for it"),
             Self::Overrun { lost } => write!(
                 f,
                 "{lost} notifications were lost: open the manager with a longer queue"

@@ -112,6 +112,7 @@ pub use event_loop::{Look, Sleep};
 pub use hamlyn_host::{Address, Destination, Host};
 pub use hamlyn_link::udp_endpoint::ConnectionState;
 pub use hamlyn_ring::area::{Area, HandoverReader};
+pub use hamlyn_ring::overflow::LogUse;
 pub use hamlyn_ring::pool::View;
 pub use interface::{Interface, Queue, Sending};
 pub use item::{EndPoint, Found, Protocol};

@@ -17,6 +17,7 @@ use hamlyn_host::Destination;
 use hamlyn_link::udp_endpoint::ConnectionState;
 use hamlyn_link::{LinkFault, TransmitEnd};
 use hamlyn_ring::area::Area;
+use hamlyn_ring::overflow::LogUse;
 
 use crate::cached_table::CachedTable;
 use crate::half::Lendable;
@@ -199,6 +200,8 @@ struct TxRoute<T> {
     needs_credit: bool,
     /// The first fence that a call waits for.
     fence: Option<u64>,
+    /// The program was told that messages wait in the overflow log of the peer.
+    told_of_log: bool,
     /// Refused packets that fences have told of.
     told: u64,
     /// Packets that came back, and that the program has not asked for yet.
@@ -363,6 +366,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
         let route = TxRoute {
             link: id.to_bits(),
             needs_credit: false,
+            told_of_log: false,
             fence: None,
             told: 0,
             returned: VecDeque::new(),
@@ -613,6 +617,32 @@ impl<T: TransmitEnd> TxRoutes<T> {
                     .is_some_and(|fence| route.end.may_be_answered(fence))
         };
         self.routes.iter().any(came)
+    }
+
+    /// How much the overflow log of that link's peer was used.
+    pub(crate) fn log_use(&mut self, link: LinkId) -> Option<LogUse> {
+        let mut routes = self.routes.iter_mut();
+        let route = routes.find(|route| route.link == link.to_bits())?;
+        route.end.log_use()
+    }
+
+    /// A link whose log has become half full, or empty after that; and how much it is used.
+    pub(crate) fn next_log_news(&mut self) -> Option<(LinkId, LogUse)> {
+        self.routes.iter_mut().find_map(|route| {
+            let used = route.end.log_use()?;
+            let is_news = match route.told_of_log {
+                false => used.waiting_bytes >= used.log_bytes / 2,
+                true => used.waiting_bytes == 0,
+            };
+            route.told_of_log ^= is_news;
+            is_news.then_some((LinkId::from_bits(route.link), used))
+        })
+    }
+
+    /// When a link that has no room goes on in the overflow log of its peer.
+    pub(crate) fn overflow_due_ns(&self) -> Option<u64> {
+        let full = self.routes.iter().filter(|route| route.needs_credit);
+        full.filter_map(|route| route.end.overflow_due_ns()).min()
     }
 
     /// See [`Outbound::give_back_if_idle`]; others may have something to give, too.

@@ -480,6 +480,8 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
                 return Ok(());
             }
             credit_waits = outbound.tx_links.credit_waits;
+            let overflow_due_ns = outbound.tx_links.overflow_due_ns();
+            due_ns = due_ns.into_iter().chain(overflow_due_ns).min();
         }
         exchange.asleep.store(true, Ordering::Relaxed);
         let again_ns = self
@@ -487,7 +489,7 @@ impl<D: Driver, O: ReceiveObserver<Area>, S: SendObserver<Area>> DriverState<D, 
             .lock_in_background()
             .announce_sleep(|| self.driver.now_ns());
         due_ns = due_ns.into_iter().chain(again_ns).min();
-        self.driver.pass_barrier();
+        due_ns = due_ns.into_iter().chain(self.driver.pass_barrier()).min();
         fence(Ordering::SeqCst);
         self.inbound.lock_in_background().poll_all_next();
         // A peer or thread that saw us awake has sent, queued or stopped us by now: look once more.

@@ -336,6 +336,10 @@ pub trait Host: std::fmt::Debug + 'static {
         let _ = point;
     }
 
+    /// [`Driver::pass_barrier`], for the application's thread where a network processor has the
+    /// driver: what this thread announced on its sending ends is seen as well.
+    fn pass_barrier(&mut self) -> Option<u64>;
+
     /// How long a blocking call polls at most before it sleeps, in nanoseconds.
     fn spin_ns(&self) -> u64;
 }
@@ -360,14 +364,9 @@ pub trait Driver {
     /// in any case.
     fn prepare_sleep(&mut self);
 
-    /// All peers see what was announced before this, or what they sent is seen here after it.
-    fn pass_barrier(&mut self);
-
-    /// When to wake at the latest, after [`Driver::pass_barrier`], because a peer may not see what
-    /// was announced.
-    fn sleep_until_ns(&self) -> Option<u64> {
-        None
-    }
+    /// All peers see what was announced before this, or what they sent is seen here after it. When
+    /// to wake at the latest, if a peer may not see what was announced.
+    fn pass_barrier(&mut self) -> Option<u64>;
 
     /// Sleeps until a peer wakes it, an event comes, the waker is called, or `deadline_ns` passes.
     /// May wake early.

@@ -84,6 +84,7 @@ fn offer(its_name: Option<&str>) -> Offer {
         arena_bytes: 1 << 20,
         payload_max_bytes: 16_384,
         takes_barriers: true,
+        log_bytes: 0,
         ready_bit: 9,
     }
 }
@@ -303,5 +304,5 @@ fn committed_seeds_are_the_ones_made_here() {
         };
         assert_eq!(received, expected, "{name}");
     }
-    assert_eq!(VERSION, 11, "the seeds are of this version");
+    assert_eq!(VERSION, 12, "the seeds are of this version");
 }

@@ -52,6 +52,8 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
         PairLink::new(PairParts {
             receive: receive.map(Access::Writable).expect("map"),
             receive_geometry: geometry,
+            receive_log: None,
+            send_log: None,
             send: send.map(Access::Writable).expect("map"),
             send_file: std::os::fd::AsFd::as_fd(send)
                 .try_clone_to_owned()
@@ -61,7 +63,7 @@ fn pair(geometry: Geometry) -> (PairLink, PairLink) {
             peer_bitmap: ready_bitmap.map(Access::Writable).expect("map"),
             bit_at_peer: 0,
             ready_bit: 0,
-            ready_bit_lease: None,
+            lease: None,
             fence: Fence::Light,
             doorbell: std::os::fd::OwnedFd::from(socket).into(),
             payload_max_bytes: PAYLOAD_MAX_DEFAULT_BYTES,

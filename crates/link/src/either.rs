@@ -12,6 +12,7 @@ use hamlyn_engine::packet::{Header, PortAddress, Short};
 use hamlyn_engine::refusal::Refusal;
 use hamlyn_engine::transport::Return;
 use hamlyn_ring::area::Area;
+use hamlyn_ring::overflow::LogUse;
 
 use crate::carrier::Carried;
 use crate::pair::{PairLink, PairReceive, PairTransmit};
@@ -179,6 +180,14 @@ impl TransmitEnd for EitherTransmit {
 
     fn has_spare(&self) -> bool {
         either!(self, end => end.has_spare())
+    }
+
+    fn log_use(&mut self) -> Option<LogUse> {
+        either!(self, end => end.log_use())
+    }
+
+    fn overflow_due_ns(&self) -> Option<u64> {
+        either!(self, end => end.overflow_due_ns())
     }
 
     fn sent(&self) -> u64 {

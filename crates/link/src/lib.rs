@@ -31,6 +31,7 @@ use hamlyn_engine::transport::Return;
 use hamlyn_ring::Errno;
 use hamlyn_ring::area::Area;
 use hamlyn_ring::memfd::MemfdError;
+use hamlyn_ring::overflow::LogUse;
 use hamlyn_ring::shared::OutOfRange;
 
 use crate::carrier::InCell;
@@ -55,6 +56,9 @@ pub enum LinkFault {
     /// The peer sent two fences with nothing in between.
     #[error("the peer sent two fences with nothing in between")]
     Fence,
+    /// The peer led to a place of the overflow log that was not due, or nowhere.
+    #[error("the peer misused the overflow log of its link")]
+    Log,
     /// The peer reported more refused packets than were sent to it, or took a report back.
     #[error("the peer reported impossible refusals")]
     Report,
@@ -184,6 +188,17 @@ pub trait TransmitEnd {
 
     /// Whether [`TransmitEnd::give_back`] may find something.
     fn has_spare(&self) -> bool;
+
+    /// Until when a link that has no room waits for some, before it goes on in an overflow log;
+    /// nothing if it has none, or is in it. To be asked again then.
+    fn overflow_due_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// How much the overflow log of the peer was used, if it has one.
+    fn log_use(&mut self) -> Option<LogUse> {
+        None
+    }
 
     /// How many packets were sent.
     fn sent(&self) -> u64;

@@ -22,6 +22,7 @@ use hamlyn_ring::duplex::LineOrder;
 use hamlyn_ring::forks::Uninherited;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::Memfd;
+use hamlyn_ring::overflow::{LogGeometry, LogOptions, LogUse};
 use hamlyn_ring::ready_bitmap::{READY_BITS_MAX, ReadyMarker, SharedBitmap};
 use hamlyn_ring::shared::{Access, Mapping, OutOfRange};
 use hamlyn_ring::wake::WakeWord;
@@ -50,6 +51,10 @@ pub struct PairParts {
     pub send_file: OwnedFd,
     /// Its layout.
     pub send_geometry: Geometry,
+    /// The overflow log of our memory, into which the peer goes on, if there is one.
+    pub receive_log: Option<(Mapping, LogGeometry)>,
+    /// That of the peer's memory.
+    pub send_log: Option<(Mapping, LogOptions)>,
     /// When this end writes the duplex line, which lies in the memory of the end that does so
     /// first.
     pub order: LineOrder,
@@ -59,8 +64,8 @@ pub struct PairParts {
     pub bit_at_peer: u32,
     /// The bit that the peer sets in our ready bitmap.
     pub ready_bit: u32,
-    /// Dropped with the link: gives that bit back.
-    pub ready_bit_lease: Option<Box<dyn Send>>,
+    /// Dropped with the receiving end: gives back that bit, and its part of what logs may take.
+    pub lease: Option<Box<dyn Send>>,
     /// Who pays for the barrier of the sleep protocol.
     pub fence: Fence,
     /// A socket to the peer: a byte in it wakes a peer that does not wait at its word.
@@ -107,10 +112,15 @@ impl PairLink {
             payload_max,
             file,
             line_out,
+            parts
+                .send_log
+                .map(|(log, options)| (Arc::new(log), options)),
         )?;
         let attention = Attention::new(Arc::clone(&receive), parts.receive_geometry)?;
         let wake_word = WakeWord::new(Arc::clone(&receive), parts.receive_geometry)?;
-        let incoming = Incoming::new(receive, parts.receive_geometry, payload_max, line)?;
+        let log = parts.receive_log;
+        let log = log.map(|(log, geometry)| (Arc::new(log), geometry));
+        let incoming = Incoming::new(receive, parts.receive_geometry, payload_max, line, log)?;
         let doorbell = Arc::new(Doorbell::new(word, Notifier::Socket(parts.doorbell)));
         Ok(Self {
             transmit: PairTransmit {
@@ -124,7 +134,7 @@ impl PairLink {
                 wake_word,
                 doorbell,
                 ready_bit: parts.ready_bit,
-                _peer_note_lease: parts.ready_bit_lease,
+                _lease: parts.lease,
                 fault: None,
             },
         })
@@ -161,6 +171,8 @@ impl PairLink {
                     payload_max_bytes,
                     file,
                     line_out,
+                    // One who sends to itself takes what it sent, or nobody does.
+                    None,
                 )?,
                 waker: Waker::new(Arc::clone(&mapping), geometry, fence, pad)?,
                 doorbell: Arc::clone(&doorbell),
@@ -168,10 +180,10 @@ impl PairLink {
             receive: PairReceive {
                 attention: Attention::new(Arc::clone(&mapping), geometry)?,
                 wake_word,
-                incoming: Incoming::new(mapping, geometry, payload_max_bytes, line)?,
+                incoming: Incoming::new(mapping, geometry, payload_max_bytes, line, None)?,
                 doorbell,
                 ready_bit: READY_BITS_MAX,
-                _peer_note_lease: None,
+                _lease: None,
                 fault: None,
             },
         })
@@ -405,12 +417,25 @@ impl TransmitEnd for PairTransmit {
         self.outgoing.credit_came()
     }
 
+    #[cold]
     fn give_back(&mut self) -> usize {
+        if self.outgoing.is_in_log() {
+            self.outgoing.end_idle_episode();
+            self.wake();
+        }
         0
     }
 
     fn has_spare(&self) -> bool {
-        false
+        self.outgoing.is_in_log()
+    }
+
+    fn log_use(&mut self) -> Option<LogUse> {
+        self.outgoing.log_use()
+    }
+
+    fn overflow_due_ns(&self) -> Option<u64> {
+        self.outgoing.overflow_due_ns()
     }
 
     fn sent(&self) -> u64 {
@@ -425,7 +450,7 @@ pub struct PairReceive {
     wake_word: WakeWord,
     doorbell: Arc<Doorbell>,
     ready_bit: u32,
-    _peer_note_lease: Option<Box<dyn Send>>,
+    _lease: Option<Box<dyn Send>>,
     /// The first fault; nothing comes out of this end from then on.
     fault: Option<LinkFault>,
 }
@@ -458,7 +483,7 @@ impl PairReceive {
                 Err(Stopped::Message(head)) => {
                     return self.receive_message(head, take, refusal_of).map(Some);
                 }
-                Err(Stopped::Fence { rings }) => self.pass_fence(rings),
+                Err(Stopped::Passed { rings }) => self.pass(rings),
                 Err(Stopped::Fault(fault)) => return Err(self.condemn(fault)),
             }
         };
@@ -485,10 +510,10 @@ impl PairReceive {
         Ok(result)
     }
 
-    /// What came was a fence. Two in a row break the rules, so this ends.
+    /// What came was no packet. Several in a row break the rules, so this ends.
     #[cold]
     #[inline(never)]
-    fn pass_fence(&mut self, rings: bool) {
+    fn pass(&mut self, rings: bool) {
         self.ring_if(rings);
         self.return_due_credit();
     }
@@ -683,5 +708,7 @@ mod line_tests;
 mod loopback_tests;
 #[cfg(test)]
 mod message_tests;
+#[cfg(test)]
+mod overflow_tests;
 #[cfg(test)]
 mod tests;

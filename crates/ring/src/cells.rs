@@ -12,14 +12,17 @@
 //! ([`CONTINUED`]) are stored before the first one, so that a message is there whole or not at
 //! all.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::Arc;
 
 use hamlyn_engine::limits::MORE_WORDS;
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::geometry::Geometry;
 use crate::memfd::reserve;
+use crate::overflow::LogGeometry;
 use crate::shared::{
     LINE_BYTES, LINE_REST_BYTES, LINE_WORDS, Lines, Mapping, OutOfRange, Word, claim, prefetch,
 };
@@ -158,11 +161,55 @@ pub trait CellMemory {
     /// Makes sure that the first `to` bytes of payload arena are present, given that the
     /// first `from` are. False if that cannot be had.
     fn reserve_arena(&self, from: usize, to: usize) -> bool;
+
+    /// The lines of the ring and those of the overflow log change places: all places are in the
+    /// other ones from now on. These calls are made only if there is a log.
+    fn change_places(&mut self) {}
+    /// Makes sure that this part of the log is present. False if that cannot be had.
+    fn reserve_log(&self, _part: Range<u64>) -> bool {
+        false
+    }
+    /// Gives a part of the log back.
+    fn give_back_log(&self, _part: Range<u64>) {}
+    /// The clock by which a sender is patient.
+    fn now_ns(&self) -> u64 {
+        0
+    }
+}
+
+/// Lines in which cells lie, and where the payloads are which they name.
+struct Space {
+    lines: Lines,
+    mapping: Arc<Mapping>,
+    payload_offset: usize,
+    payload_bytes: usize,
+}
+
+/// Where the payloads lie that cells name: there, from that offset on, within so many bytes.
+#[derive(Clone, Copy)]
+pub struct PayloadMemory<'a> {
+    /// The memory.
+    pub mapping: &'a Mapping,
+    /// Where it begins there.
+    pub offset: usize,
+    /// Its length.
+    pub bytes: usize,
+}
+
+impl PayloadMemory<'_> {
+    /// Copies out what lies at that place.
+    #[inline(always)]
+    pub fn copy_out(&self, at: u32, into: &mut [u8]) -> Result<(), OutOfRange> {
+        self.mapping.copy_out(self.offset + at as usize, into)
+    }
 }
 
 /// Cells in a mapping.
 pub struct SharedCells {
-    pub(crate) lines: Lines,
+    space: Space,
+    /// The log; or the ring, while the log is in use.
+    other: Option<Space>,
+    log: Option<Arc<Mapping>>,
     consumed: Word,
     awaited: Word,
     geometry: Geometry,
@@ -188,12 +235,52 @@ impl SharedCells {
         let consumed = Word::new(Arc::clone(mapping), geometry.consumed_offset())?;
         let awaited = Word::new(Arc::clone(mapping), geometry.awaited_offset())?;
         Ok(Self {
-            lines,
+            space: Space {
+                lines,
+                mapping: Arc::clone(mapping),
+                payload_offset: geometry.arena_offset(),
+                payload_bytes: geometry.arena_bytes() as usize,
+            },
+            other: None,
+            log: None,
             consumed,
             awaited,
             geometry,
             file,
         })
+    }
+
+    /// The same with an overflow log of that layout, which is all of a mapping.
+    pub fn with_log(
+        mut self,
+        mapping: &Arc<Mapping>,
+        log: LogGeometry,
+    ) -> Result<Self, OutOfRange> {
+        let count = 1 << log.shift();
+        self.other = Some(Space {
+            lines: Lines::new(Arc::clone(mapping), 0, count)?,
+            mapping: Arc::clone(mapping),
+            payload_offset: 0,
+            payload_bytes: log.bytes() as usize,
+        });
+        self.log = Some(Arc::clone(mapping));
+        Ok(self)
+    }
+
+    /// The line of a cell.
+    #[inline(always)]
+    pub(crate) fn line(&self, at_bytes: u64) -> &Line {
+        self.space.lines.line(at_bytes)
+    }
+
+    /// Where the payloads lie that the next cells name.
+    #[inline(always)]
+    pub fn payload_memory(&self) -> PayloadMemory<'_> {
+        PayloadMemory {
+            mapping: &self.space.mapping,
+            offset: self.space.payload_offset,
+            bytes: self.space.payload_bytes,
+        }
     }
 }
 
@@ -241,38 +328,38 @@ impl CellMemory for SharedCells {
 
     #[inline(always)]
     fn look(&self, at_bytes: u64, first: u64, most: u64) -> Option<(u64, SharedCell<'_>)> {
-        look(self.lines.line(at_bytes), first, most)
+        look(self.line(at_bytes), first, most)
     }
 
     #[inline(always)]
     fn load(&self, at_bytes: u64, expected: u64) -> Result<Cell, u64> {
-        load(self.lines.line(at_bytes), expected)
+        load(self.line(at_bytes), expected)
     }
 
     #[inline(always)]
     fn load_first(&self, at_bytes: u64) -> u64 {
-        self.lines.line(at_bytes)[0].load(Ordering::Acquire)
+        self.line(at_bytes)[0].load(Ordering::Acquire)
     }
 
     #[inline(always)]
     fn prefetch(&self, at_bytes: u64) {
-        prefetch(self.lines.line(at_bytes).as_ptr().cast());
+        prefetch(self.line(at_bytes).as_ptr().cast());
     }
 
     #[inline(always)]
     fn store(&self, at_bytes: u64, cell: &Cell) {
-        store(self.lines.line(at_bytes), cell);
+        store(self.line(at_bytes), cell);
     }
 
     #[inline(always)]
     fn store_continued(&self, at_bytes: u64, first: u64, bytes: &[u8]) {
-        self.lines.copy_in(at_bytes, bytes);
-        self.lines.line(at_bytes)[0].store(first, Ordering::Release);
+        self.space.lines.copy_in(at_bytes, bytes);
+        self.line(at_bytes)[0].store(first, Ordering::Release);
     }
 
     #[inline(always)]
     fn claim(&self, at_bytes: u64) {
-        claim(self.lines.line(at_bytes).as_ptr().cast());
+        claim(self.line(at_bytes).as_ptr().cast());
     }
 
     #[inline(always)]
@@ -301,6 +388,30 @@ impl CellMemory for SharedCells {
         self.file
             .as_ref()
             .is_none_or(|file| reserve(file.as_fd(), begin, to - from).is_ok())
+    }
+
+    fn change_places(&mut self) {
+        if let Some(other) = &mut self.other {
+            core::mem::swap(&mut self.space, other);
+        }
+    }
+
+    fn reserve_log(&self, part: Range<u64>) -> bool {
+        let (at, len) = (part.start as usize, (part.end - part.start) as usize);
+        self.log
+            .as_ref()
+            .is_some_and(|log| log.populate_part(at, len).is_ok())
+    }
+
+    fn give_back_log(&self, part: Range<u64>) {
+        if let Some(log) = &self.log {
+            log.remove(part.start as usize, (part.end - part.start) as usize);
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     }
 }
 

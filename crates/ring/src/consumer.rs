@@ -15,10 +15,13 @@
 use core::sync::atomic::AtomicU64;
 
 use crate::cells::{
-    CONTINUED, CONTINUED_WORDS, Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, SharedCells,
-    flag_of, is_before,
+    CONTINUED, CONTINUED_WORDS, Cell, CellMemory, EPOCH, FLAG_MASK, PayloadMemory, STEP_BYTES,
+    SharedCells, flag_of, is_before,
 };
 use crate::geometry::Geometry;
+use crate::overflow::LogReader;
+
+mod overflow;
 
 /// The part of the ring whose return is held back.
 const BATCHES: u64 = 8;
@@ -59,6 +62,11 @@ pub struct Consumer<M> {
     shift: u32,
     arena_held: usize,
     arena_batch: usize,
+    /// Cells come from the overflow log.
+    is_in_log: bool,
+    /// How many more cells were taken than places were left behind where the next one is.
+    elsewhere: u64,
+    log: Option<Box<LogReader>>,
 }
 
 impl<M: CellMemory> Consumer<M> {
@@ -78,6 +86,9 @@ impl<M: CellMemory> Consumer<M> {
             shift: geometry.shift(),
             arena_held: 0,
             arena_batch: geometry.arena_bytes() as usize / ARENA_BATCHES,
+            is_in_log: false,
+            elsewhere: 0,
+            log: None,
         }
     }
 
@@ -96,7 +107,8 @@ impl<M: CellMemory> Consumer<M> {
     /// Whether a first word is what is there before the next cell.
     #[inline(always)]
     fn is_before(&self, first: u64) -> bool {
-        self.expected != NEVER && is_before(first, self.expected)
+        let is_other = first & FLAG_MASK != self.expected;
+        self.expected != NEVER && (is_before(first, self.expected) || (self.is_in_log && is_other))
     }
 
     /// The next cell in place, if it is there and its first word is `first`, which has no flag, but
@@ -116,7 +128,7 @@ impl<M: CellMemory> Consumer<M> {
     /// rules.
     #[inline(always)]
     pub fn continues(&self, cells: u64) -> Result<(), Corrupt> {
-        let number = self.taken();
+        let number = self.at_bytes / STEP_BYTES;
         for at in 1..cells {
             let first = self.memory.load_first(self.at_bytes + at * STEP_BYTES);
             if first != CONTINUED | flag_of(number + at, self.shift) | self.epoch {
@@ -191,7 +203,7 @@ impl<M: CellMemory> Consumer<M> {
     #[inline(never)]
     fn step(&mut self) -> bool {
         if self.expected != NEVER {
-            self.expect(self.taken());
+            self.expect(self.at_bytes / STEP_BYTES);
             self.look_ahead();
         }
         self.give_back()
@@ -200,8 +212,13 @@ impl<M: CellMemory> Consumer<M> {
     /// Fetches cells in advance until credit is due again, if all that may be fetched are there
     /// already.
     fn look_ahead(&mut self) {
+        if self.is_in_log {
+            // Pages that nobody has written are not to be touched.
+            self.ahead_bytes = 0;
+            return;
+        }
         let furthest = self.batch + AHEAD_CELLS;
-        let flag = flag_of(self.taken() + furthest, self.shift) | self.epoch;
+        let flag = flag_of(self.at_bytes / STEP_BYTES + furthest, self.shift) | self.epoch;
         let first = self
             .memory
             .load_first(self.at_bytes + furthest * STEP_BYTES);
@@ -225,13 +242,18 @@ impl<M: CellMemory> Consumer<M> {
 
     #[inline]
     fn give_back(&mut self) -> bool {
+        if self.is_in_log {
+            // Before the sender may write there again.
+            self.give_back_log(false);
+        }
         let taken = self.taken();
         self.memory.store_consumed(taken);
         self.published = taken;
         self.arena_held = 0;
         if self.expected != NEVER {
-            let generation_end = ((taken >> self.shift) + 1) << self.shift;
-            self.due_bytes = generation_end.min(taken + self.batch) * STEP_BYTES;
+            let at = self.at_bytes / STEP_BYTES;
+            let generation_end = ((at >> self.shift) + 1) << self.shift;
+            self.due_bytes = generation_end.min(at + self.batch) * STEP_BYTES;
         }
         // What the producer says is a hint: a false one makes us ring for nothing.
         let awaited = self.memory.load_awaited();
@@ -248,6 +270,9 @@ impl<M: CellMemory> Consumer<M> {
     pub fn return_credit(&mut self) -> bool {
         if self.is_step_due() {
             return self.step();
+        }
+        if self.is_in_log && !self.is_pending() {
+            self.give_back_log(true);
         }
         self.published != self.taken() && self.give_back()
     }
@@ -280,15 +305,21 @@ impl<M: CellMemory> Consumer<M> {
     /// How many cells are done with.
     #[inline]
     pub fn taken(&self) -> u64 {
-        self.at_bytes / STEP_BYTES
+        (self.at_bytes / STEP_BYTES).wrapping_add(self.elsewhere)
     }
 }
 
 impl Consumer<SharedCells> {
+    /// Where the payload of the next cell lies.
+    #[inline(always)]
+    pub fn payload_memory(&self) -> PayloadMemory<'_> {
+        self.memory.payload_memory()
+    }
+
     /// The words of the next cell, but for the first word. The producer may write them at any time.
     #[inline(always)]
     pub fn words(&self) -> &[AtomicU64; CONTINUED_WORDS] {
-        let [_, words @ ..] = self.memory.lines.line(self.at_bytes);
+        let [_, words @ ..] = self.memory.line(self.at_bytes);
         words
     }
 
@@ -297,7 +328,7 @@ impl Consumer<SharedCells> {
     #[inline(always)]
     pub fn continuation(&self, number: usize) -> &[AtomicU64; CONTINUED_WORDS] {
         let at_bytes = self.at_bytes + (number as u64 + 1) * STEP_BYTES;
-        let [_, words @ ..] = self.memory.lines.line(at_bytes);
+        let [_, words @ ..] = self.memory.line(at_bytes);
         words
     }
 }

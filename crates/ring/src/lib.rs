@@ -15,6 +15,7 @@
 //! * [`region`]: ranges of an area that others map.
 //! * [`pool`]: memory that its owner writes in place and others only read.
 //! * [`producer`], [`consumer`]: the two ends of one direction.
+//! * [`overflow`]: where a direction goes on when its receiver takes nothing.
 //! * [`reports`]: what the receiving end refused.
 //! * [`caches`]: how far copies may spread.
 //! * [`newest`]: which version in a pool is the newest, for readers that copy it.
@@ -36,6 +37,7 @@ pub mod geometry;
 mod handover;
 pub mod memfd;
 pub mod newest;
+pub mod overflow;
 pub mod payload_arena;
 pub mod poll_set;
 pub mod pool;

@@ -33,6 +33,15 @@ impl Allocation {
     pub fn offset(self) -> u32 {
         self.offset
     }
+
+    pub(crate) const fn at(offset: u32, len: u32) -> Self {
+        let end = offset + len;
+        Self { offset, end }
+    }
+
+    pub(crate) const fn len(self) -> u32 {
+        self.end - self.offset
+    }
 }
 
 /// The places in use.
@@ -63,6 +72,15 @@ impl PayloadArena {
             gone_through: ticks(),
             fast_laps: 0,
             widen: false,
+        }
+    }
+
+    /// One that never has a place, while payloads go elsewhere.
+    pub(crate) fn put_aside(window_max: usize) -> Self {
+        Self {
+            window: 0,
+            window_max,
+            ..Self::new(0, 0)
         }
     }
 

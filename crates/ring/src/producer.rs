@@ -6,11 +6,15 @@
 //! direction.
 
 use crate::cells::{
-    CONTINUED, CONTINUED_BYTES, Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, flag_of,
+    CONTINUED, CONTINUED_BYTES, Cell, CellMemory, EPOCH, FLAG_MASK, PayloadMemory, STEP_BYTES,
+    SharedCells, flag_of,
 };
 use crate::geometry::Geometry;
+use crate::overflow::LogWriter;
 use crate::payload_arena::{Allocation, PayloadArena};
 use crate::shared::ticks;
+
+mod overflow;
 
 /// Why nothing can be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -48,6 +52,11 @@ pub struct Producer<M> {
     /// How many cells there are, as a power of two.
     shift: u32,
     is_closed: bool,
+    /// Cells go to the overflow log.
+    is_in_log: bool,
+    /// How many more cells were sent than places were used where the next one goes.
+    elsewhere: u64,
+    log: Option<Box<LogWriter>>,
 }
 
 impl<M: CellMemory> Producer<M> {
@@ -65,6 +74,9 @@ impl<M: CellMemory> Producer<M> {
             is_behind: false,
             shift: geometry.shift(),
             is_closed: false,
+            is_in_log: false,
+            elsewhere: 0,
+            log: None,
         }
     }
 
@@ -94,18 +106,20 @@ impl<M: CellMemory> Producer<M> {
         if self.is_closed {
             return Err(NoRoom::Corrupt);
         }
-        let (at, cells) = (self.sent(), 1 << self.shift);
+        if self.is_in_log {
+            return self.decide_in_log(wanted);
+        }
+        let (at, cells) = (self.at_bytes / STEP_BYTES, self.cells_in_use());
         let end = at + wanted;
-        if end > self.known + cells {
+        if end > self.returned() + cells {
             self.collect()?;
-            if end > self.known + cells {
-                self.known_when_full = self.known;
-                return Err(NoRoom::Full);
+            if end > self.returned() + cells {
+                return self.overflow(wanted);
             }
         }
         self.flag = flag_of(at, self.shift) | self.flag & EPOCH;
         let generation_end = ((at >> self.shift) + 1) << self.shift;
-        self.limit_bytes = generation_end.min(self.known + cells) * STEP_BYTES;
+        self.limit_bytes = generation_end.min(self.returned() + cells) * STEP_BYTES;
         Ok(())
     }
 
@@ -162,7 +176,9 @@ impl<M: CellMemory> Producer<M> {
     /// Whether the consumer returned anything since there was no room the last time, whichever call
     /// has read its count since.
     pub fn credit_came(&self) -> bool {
-        self.is_closed || self.memory.load_consumed() != self.known_when_full
+        self.is_closed
+            || self.memory.load_consumed() != self.known_when_full
+            || self.is_patience_over()
     }
 
     /// True if the consumer takes messages more slowly than they are sent.
@@ -186,7 +202,7 @@ impl<M: CellMemory> Producer<M> {
     /// How many cells were sent.
     #[inline]
     pub fn sent(&self) -> u64 {
-        self.at_bytes / STEP_BYTES
+        (self.at_bytes / STEP_BYTES).wrapping_add(self.elsewhere)
     }
 
     /// The longest payload that can ever find a place, in bytes.
@@ -211,6 +227,9 @@ impl<M: CellMemory> Producer<M> {
     #[cold]
     #[inline(never)]
     fn find_harder(&mut self, len: usize) -> Result<Allocation, NoRoom> {
+        if self.is_in_log {
+            return self.place_in_log(len);
+        }
         self.collect()?;
         self.arena.note(ticks());
         if self.arena.widens() {
@@ -225,8 +244,8 @@ impl<M: CellMemory> Producer<M> {
             }
             let memory = &self.memory;
             if !self.arena.grow(|from, to| memory.reserve_arena(from, to)) {
-                self.known_when_full = self.known;
-                return Err(NoRoom::Full);
+                self.overflow(1)?;
+                return self.place_in_log(len);
             }
         }
     }
@@ -241,7 +260,7 @@ impl<M: CellMemory> Producer<M> {
     /// Stores bytes into the cells after the next one; the place after those.
     #[inline(always)]
     fn store_continuation(&mut self, bytes: &[u8]) -> u64 {
-        let (mut number, epoch) = (self.sent(), self.flag & EPOCH);
+        let (mut number, epoch) = (self.at_bytes / STEP_BYTES, self.flag & EPOCH);
         let mut at_bytes = self.at_bytes;
         for bytes in bytes.chunks(CONTINUED_BYTES) {
             (number, at_bytes) = (number + 1, at_bytes + STEP_BYTES);
@@ -258,6 +277,14 @@ impl<M: CellMemory> Producer<M> {
     fn publish_to(&mut self, end: u64) {
         self.at_bytes = end;
         self.memory.claim(end + AHEAD_CELLS * STEP_BYTES);
+    }
+}
+
+impl Room<'_, SharedCells> {
+    /// Where its payload lies.
+    #[inline(always)]
+    pub fn payload_memory(&self) -> PayloadMemory<'_> {
+        self.producer.memory.payload_memory()
     }
 }
 
@@ -314,6 +341,9 @@ impl<M: CellMemory> Room<'_, M> {
     /// Sends the cell, which names `place`.
     #[inline]
     pub fn publish_with(self, cell: Cell, place: Allocation) {
+        if self.producer.is_in_log {
+            return self.producer.publish_in_log(cell, place);
+        }
         let number = self.producer.sent();
         self.producer.arena.take(number, place);
         self.publish(cell);

@@ -318,6 +318,30 @@ impl Mapping {
         }
     }
 
+    /// Makes sure that the pages of a part are present, all of them or none.
+    pub(crate) fn populate_part(&self, offset: usize, len: usize) -> Result<(), Errno> {
+        let at = self
+            .writable(offset, len)
+            .map_err(|OutOfRange| Errno::INVAL)?;
+        // SAFETY: the range lies in this mapping, which is writable; contents stay as they are.
+        match unsafe { madvise(at.cast(), len, Advice::LinuxPopulateWrite) } {
+            Err(Errno::FAULT) => Err(Errno::NOMEM),
+            other => other,
+        }
+    }
+
+    /// Gives the pages of a part back: from now on they are zeros. They would only take memory, so
+    /// it does not matter if that fails.
+    pub(crate) fn remove(&self, offset: usize, len: usize) {
+        if len > 0
+            && let Ok(at) = self.writable(offset, len)
+        {
+            // SAFETY: the range lies in this mapping. All accesses to it are atomic, or of bytes
+            // that others may change at any time, so zeros are as good as what was there.
+            let _ = unsafe { madvise(at.cast(), len, Advice::LinuxRemove) };
+        }
+    }
+
     /// Has all pages mapped for reading, so that no load faults. A kernel that does not know this
     /// is no error.
     pub(crate) fn populate_for_loads(&self) {

@@ -4,6 +4,7 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_host::waiter::Waiter;
 use hamlyn_host::{Destination, Driver, Host, HostError, LossCause, Peer, Supply};
 use hamlyn_link::udp_endpoint::ConnectionState;
+use hamlyn_ring::overflow::LogUse;
 
 use std::sync::atomic::Ordering;
 
@@ -146,7 +147,37 @@ impl<H: Host> Interface<H> {
         }
         self.drain_events_if_asked();
         let happened = self.links.next_event(&mut self.events_told);
-        happened.or_else(|| self.next_undelivered().map(Event::Refused))
+        happened
+            .or_else(|| self.next_undelivered().map(Event::Refused))
+            .or_else(|| self.next_log_news())
+    }
+
+    fn next_log_news(&mut self) -> Option<Event> {
+        let (link, used) = self
+            .outbound
+            .lock(|outbound| outbound.tx_links.next_log_news())?;
+        let peer = self.links.identity(link)?;
+        Some(match used.waiting_bytes {
+            0 => Event::Drained { peer },
+            waiting_bytes => Event::Buffering {
+                peer,
+                waiting_bytes,
+                limit_bytes: used.log_bytes,
+            },
+        })
+    }
+
+    /// How much the messages to a peer of this host have used the memory that it lends for those
+    /// which it does not take ([`Options::buffer_bytes_per_peer`]). Nothing if it lends none, or
+    /// the link is gone. Does not allocate; not for the path of a message.
+    ///
+    /// [`Options::buffer_bytes_per_peer`]: crate::host::process::Options::buffer_bytes_per_peer
+    pub fn log_use(&mut self, link: LinkId) -> Option<LogUse> {
+        if self.is_forked() {
+            return None;
+        }
+        self.outbound
+            .lock(|outbound| outbound.tx_links.log_use(link))
     }
 
     pub(crate) fn lost(&self, target: &Target) -> PeerLost {

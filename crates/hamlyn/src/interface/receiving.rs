@@ -505,24 +505,27 @@ impl<H: Host> Interface<H> {
         if let Some(processor) = &self.processor {
             processor.exchange.waiter.prepare();
         }
-        let (has_room, credit_waits) = self.outbound.lock(|outbound| {
-            if is_own {
-                // Otherwise the network processor sees to it.
-                self.spare_due_ns = outbound.give_back_if_idle(now_ns);
-            }
+        let (spare_due_ns, has_room, credit_waits) = self.outbound.lock(|outbound| {
+            // Otherwise the network processor sees to it.
+            let due_ns = is_own.then(|| outbound.give_back_if_idle(now_ns));
             let has_room = outbound.tx_links.await_credit();
-            (has_room, outbound.tx_links.credit_waits)
+            let overflow_due_ns = outbound.tx_links.overflow_due_ns();
+            let due_ns = due_ns.flatten().into_iter().chain(overflow_due_ns).min();
+            (due_ns, has_room, outbound.tx_links.credit_waits)
         });
         self.other_activity += u64::from(has_room);
         self.announced_credit_waits = Some(credit_waits);
-        if let (Half::Own(inbound), Some(driver)) = (&mut self.inbound, &mut self.driver) {
-            let again_ns = inbound.announce_sleep(|| now_ns);
-            self.spare_due_ns = self.spare_due_ns.into_iter().chain(again_ns).min();
-            driver.pass_barrier();
-            let until_ns = driver.sleep_until_ns();
-            self.spare_due_ns = self.spare_due_ns.into_iter().chain(until_ns).min();
-            inbound.poll_all_next();
-        }
+        let due_ns = match (&mut self.inbound, &mut self.driver) {
+            (Half::Own(inbound), Some(driver)) => {
+                let again_ns = inbound.announce_sleep(|| now_ns);
+                let due_ns = [spare_due_ns, again_ns, driver.pass_barrier()];
+                inbound.poll_all_next();
+                due_ns
+            }
+            // A network processor receives. The waits for credit were announced here, all the same.
+            _ => [spare_due_ns, self.host.pass_barrier(), None],
+        };
+        self.spare_due_ns = due_ns.into_iter().flatten().min();
         let due_ns = self.until(None)?;
         Some(Duration::from_nanos(due_ns.saturating_sub(now_ns)))
     }

@@ -39,6 +39,7 @@ mod tasks;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hamlyn::host::process::{NetworkUse, Options, ProcessHost};
 use hamlyn::{Manager, ManagerOptions, Strategy, Wait};
@@ -56,6 +57,10 @@ everything!(threads_inject, Threads, Inject);
 everything!(processes_inject, Processes, Inject);
 everything!(threads_receive, Threads, Receive);
 everything!(processes_receive, Processes, Receive);
+everything!(overflowing_threads, OverflowingThreads, Proc);
+everything!(overflowing_processes, OverflowingProcesses, Proc);
+everything!(overflowing_threads_np, OverflowingThreads, Np);
+everything!(overflowing_threads_inject, OverflowingThreads, Inject);
 everything!(hosts, SealedHosts, Proc);
 everything!(hosts_np, SealedHosts, Np);
 everything!(hosts_inject, SealedHosts, Inject);
@@ -64,6 +69,7 @@ everything!(clear_hosts, ClearHosts, Proc);
 everything!(clear_hosts_np, ClearHosts, Np);
 between_interfaces!(placing_threads, Threads, Proc);
 between_interfaces!(placing_processes, Processes, Proc);
+between_interfaces!(placing_overflowing_threads, OverflowingThreads, Proc);
 between_interfaces!(placing_threads_np, Threads, Np);
 between_interfaces!(placing_processes_np, Processes, Np);
 between_interfaces!(placing_threads_inject, Threads, Inject);
@@ -71,6 +77,7 @@ between_interfaces!(placing_processes_inject, Processes, Inject);
 between_interfaces!(placing_threads_receive, Threads, Receive);
 between_interfaces!(placing_processes_receive, Processes, Receive);
 among_several!(several_threads, Threads, Proc);
+among_several!(several_overflowing_threads, OverflowingThreads, Proc);
 among_several!(several_threads_np, Threads, Np);
 among_several!(several_threads_inject, Threads, Inject);
 among_several!(several_threads_receive, Threads, Receive);
@@ -91,6 +98,10 @@ with_processor!(attentive_hosts_receive, SealedHosts, Receive);
 while_nobody_receives!(full_threads, Threads, Proc);
 while_nobody_receives!(full_processes, Processes, Proc);
 
+/// Cells of rings that overflow, and memory behind them for each peer.
+const OVERFLOWING_CELLS: u32 = 16;
+const OVERFLOW_BYTES: u32 = 4 << 20;
+
 /// How long a peer blocks at a time.
 const SLICE: Wait = Wait::millis(2_000);
 
@@ -103,6 +114,9 @@ pub(crate) enum Layout {
     Threads,
     /// Every peer a process. The first is the test itself, the others are the same test run anew.
     Processes,
+    /// The same with rings of a few cells, which overflow as soon as they are full.
+    OverflowingThreads,
+    OverflowingProcesses,
     /// Every peer a thread on a host of its own; the hosts share the secret of a cluster,
     SealedHosts,
     /// or trust the network.
@@ -133,7 +147,7 @@ impl World {
         let cluster = match layout {
             Layout::SealedHosts => Some(Cluster::new(&namespace, true)),
             Layout::ClearHosts => Some(Cluster::new(&namespace, false)),
-            Layout::Threads | Layout::Processes => None,
+            _ => None,
         };
         Self {
             layout,
@@ -145,6 +159,11 @@ impl World {
         }
     }
 
+    fn overflows(&self) -> bool {
+        let layout = self.layout;
+        layout == Layout::OverflowingThreads || layout == Layout::OverflowingProcesses
+    }
+
     /// A manager in this world.
     pub(crate) fn open(&self, options: ManagerOptions) -> Manager<Host> {
         self.open_at(Options::default(), options).0
@@ -154,6 +173,10 @@ impl World {
     fn open_at(&self, host: Options, mut options: ManagerOptions) -> (Manager<Host>, String) {
         options.strategy = self.strategy;
         let mut host = host.in_namespace(&self.namespace);
+        if self.overflows() {
+            (host.cells, host.patience) = (OVERFLOWING_CELLS, Duration::ZERO);
+            host.buffer_bytes_per_peer = OVERFLOW_BYTES;
+        }
         let mut prefix = String::new();
         if let Some(cluster) = &self.cluster {
             let network = cluster.next_host();
@@ -166,7 +189,7 @@ impl World {
 
     /// Runs the peers, all of which see what the others publish.
     pub(crate) fn run(&self, roles: &[Role<'_>]) {
-        if self.layout == Layout::Processes {
+        if let Layout::Processes | Layout::OverflowingProcesses = self.layout {
             return self.run_as_processes(roles);
         }
         let key_values: Arc<dyn KeyValues> = Arc::new(Board::default());

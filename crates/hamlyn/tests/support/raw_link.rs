@@ -50,6 +50,7 @@ impl RawLink {
             arena_bytes: geometry.arena_bytes(),
             payload_max_bytes: payload_max_bytes as u32,
             takes_barriers: false,
+            log_bytes: 0,
             ready_bit: 0,
         }));
         let descriptors = [memory.as_fd(), ready_bitmap.as_fd()];

@@ -19,7 +19,8 @@
 //! | 36  | 2     | length of the name (hello, welcome) |
 //! | 38  | 64    | name, filled up with zeros |
 //! | 102 | 4     | the receiver's number in the sender's ready bitmap (hello, welcome) |
-//! | 106 | 22    | zeros |
+//! | 106 | 4     | bytes of the sender's overflow log, zero if it has none (hello, welcome) |
+//! | 110 | 18    | zeros |
 //!
 //! An ask and an answer are as long as they are: from byte 16 to its end an ask is a question, and
 //! an answer its replies, as [`crate::question`] encodes them.
@@ -32,7 +33,7 @@ use crate::question::{Question, Replies};
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 
 /// The version that this library speaks.
-pub const VERSION: u16 = 11;
+pub const VERSION: u16 = 12;
 /// Size of every message of this version but an ask and an answer.
 pub const MESSAGE_BYTES: usize = 128;
 /// Bytes of the longest replies in an answer: an offer of over 120 bytes for each item.
@@ -56,7 +57,8 @@ const FLAG_BARRIER: u16 = 1;
 const LIST_AT: usize = 16;
 const NAME_AT: usize = 38;
 const READY_BIT_AT: usize = NAME_AT + Name::BYTES_MAX;
-const REST_AT: usize = READY_BIT_AT + 4;
+const LOG_AT: usize = READY_BIT_AT + 4;
+const REST_AT: usize = LOG_AT + 4;
 
 const _: () = {
     assert!(REST_AT < MESSAGE_BYTES);
@@ -84,6 +86,9 @@ pub struct Offer {
     /// The bit that the other side sets in the sender's ready bitmap. Any number: one that is
     /// beyond the page means that there is none.
     pub ready_bit: u32,
+    /// Bytes of the overflow log of the ring in which it receives; zero if it has none. Not yet
+    /// judged.
+    pub log_bytes: u32,
 }
 
 /// A message of the handshake.
@@ -125,6 +130,19 @@ pub enum Message {
         /// Bytes of the region. Not yet judged.
         length_bytes: u64,
     },
+}
+
+impl Message {
+    /// How many descriptors come with it: with a hello or a welcome the memory that the sender
+    /// lends for receiving, the ready bitmap of its interface, and the overflow log if there is
+    /// one; with a region its memory, and the page that says whether it lasts.
+    pub fn descriptors(&self) -> usize {
+        match self {
+            Self::Hello(offer) | Self::Welcome(offer) => 2 + usize::from(offer.log_bytes != 0),
+            Self::Region { .. } => 2,
+            _ => 0,
+        }
+    }
 }
 
 /// Why bytes are no message.
@@ -260,6 +278,7 @@ fn put_offer(bytes: &mut [u8; MESSAGE_BYTES], offer: &Offer) {
     put(bytes, 28, offer.payload_max_bytes.to_le_bytes());
     put(bytes, 32, offer.arena_bytes.to_le_bytes());
     put(bytes, READY_BIT_AT, offer.ready_bit.to_le_bytes());
+    put(bytes, LOG_AT, offer.log_bytes.to_le_bytes());
     if let Some(name) = &offer.name {
         put_name(bytes, name);
     }
@@ -287,6 +306,7 @@ fn take_offer(bytes: &[u8; MESSAGE_BYTES]) -> Result<Offer, NotAMessage> {
         payload_max_bytes,
         takes_barriers: flags & FLAG_BARRIER != 0,
         ready_bit: u32::from_le_bytes(take(bytes, READY_BIT_AT)?),
+        log_bytes: u32::from_le_bytes(take(bytes, LOG_AT)?),
     })
 }
 
@@ -336,9 +356,10 @@ mod tests {
             64u32..=65536,
             any::<bool>(),
             any::<u32>(),
+            any::<u32>(),
         );
         (name, rest).prop_map(
-            |(name, (interface, cells, arena_bytes, payload, barriers, ready_bit))| Offer {
+            |(name, (interface, cells, arena_bytes, payload, barriers, ready_bit, log))| Offer {
                 interface,
                 name: name.map(|name| Name::new(&name).unwrap()),
                 cells,
@@ -346,6 +367,7 @@ mod tests {
                 payload_max_bytes: payload,
                 takes_barriers: barriers,
                 ready_bit,
+                log_bytes: log,
             },
         )
     }

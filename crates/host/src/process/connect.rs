@@ -184,9 +184,10 @@ fn attempt(
     let hello = Message::Hello(interior.lender.offer(&lent));
     channel.send(&hello, &interior.lender.descriptors(&file))?;
     let arrived = channel.await_message(deadline_ns)?;
-    let (offer, descriptors) = match (arrived.message, arrived.descriptors) {
-        (Message::Welcome(offer), Some(descriptors)) => (offer, descriptors),
-        (Message::Refusal { reason }, _) => {
+    let descriptors = arrived.descriptors;
+    let offer = match arrived.message {
+        Message::Welcome(offer) => offer,
+        Message::Refusal { reason } => {
             return match RefusedBecause(reason) {
                 RefusedBecause::SIMULTANEOUS => Ok(Attempt::UnderWay(key)),
                 reason => Err(target.refused(reason)),

@@ -12,7 +12,7 @@ use super::codec::{Message, NotAMessage, Offer, REPLIES_BYTES_MAX};
 use super::counters::{LogBudget, Outcome};
 use super::credentials::Credentials;
 use super::disposal::ReceivedFile;
-use super::exchange::{self, DESCRIPTORS, ReceiveError};
+use super::exchange::{self, ReceiveError};
 use super::grant::{LentFile, Unlinkable};
 use super::registry::{NewLink, PeerKey};
 use super::source::Source;
@@ -276,8 +276,8 @@ impl ControlThread {
         if let (Ok(arrived), None, false) =
             (&mut arrived, &handshake.welcomed, handshake.only_seeks)
             && let Message::Hello(offer) = &arrived.message
-            && let Some(descriptors) = arrived.descriptors.take()
         {
+            let descriptors = std::mem::take(&mut arrived.descriptors);
             match self.welcome(
                 &handshake.socket,
                 &handshake.credentials,
@@ -322,12 +322,12 @@ impl ControlThread {
             return self.refuse(&socket, &credentials, outcome);
         }
         let outcome = match arrived {
-            Ok(arrived) => match (arrived.message, arrived.descriptors) {
-                (Message::Ask(question), None) if !only_seeks || seeks_endpoint(&question) => {
+            Ok(arrived) => match arrived.message {
+                Message::Ask(question) if !only_seeks || seeks_endpoint(&question) => {
                     return self.answer(&socket, &credentials, &question);
                 }
                 _ if only_seeks => Outcome::NotAllowed,
-                (Message::Fetch { interface, secret }, None) => {
+                Message::Fetch { interface, secret } => {
                     return self.share(&socket, &credentials, interface, secret);
                 }
                 _ => Outcome::Invalid,
@@ -400,7 +400,7 @@ impl ControlThread {
         socket: &Arc<Uninherited>,
         credentials: &Credentials,
         offer: &Offer,
-        descriptors: [ReceivedFile; DESCRIPTORS],
+        descriptors: Vec<ReceivedFile>,
     ) -> Result<Welcomed, Outcome> {
         let registry = &self.interior.registry;
         let key = PeerKey::neighbour(offer.interface, credentials.user);
@@ -451,7 +451,7 @@ impl ControlThread {
         socket: &Arc<Uninherited>,
         credentials: &Credentials,
         offer: &Offer,
-        descriptors: [ReceivedFile; DESCRIPTORS],
+        descriptors: Vec<ReceivedFile>,
     ) -> Result<(NewLink, LentFile), Outcome> {
         let lender = &self.interior.lender;
         let (lent, file) = lender.lend().map_err(|_| Outcome::Resources)?;

@@ -2,7 +2,7 @@
 //! registry, and sleeping until a peer wakes it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hamlyn_link::either::EitherLink;
@@ -10,20 +10,14 @@ use hamlyn_ring::forks::Birth;
 use hamlyn_ring::wake::WaitSet;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::registry::watch_udp;
 use super::{Interior, clock};
 use crate::{Driver, Event, HostError};
 
-/// How long we sleep at most when peers may have missed that we sleep.
-const UNANNOUNCED_SLEEP_NS: u64 = 1_000_000;
-
 /// See the module.
 pub struct ProcessDriver {
     interior: Arc<Interior>,
-    /// The last announcement may not have reached every sender.
-    unannounced: bool,
     /// Peers may have rung since rings were last taken.
     rung: bool,
     /// The words at which to sleep.
@@ -46,7 +40,6 @@ impl ProcessDriver {
     pub(super) fn new(interior: Arc<Interior>) -> Self {
         Self {
             interior,
-            unannounced: false,
             rung: false,
             wait_set: WaitSet::new(),
             has_words: false,
@@ -102,7 +95,6 @@ impl ProcessDriver {
     }
 
     fn sleep_here(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {
-        let deadline_ns = deadline_ns.into_iter().chain(self.sleep_until_ns()).min();
         if self.has_words {
             let own = self.interior.registry.waker().word();
             match self.wait_set.sleep(own, self.wakes_seen, deadline_ns) {
@@ -152,20 +144,8 @@ impl Driver for ProcessDriver {
         self.has_words = !self.no_words && registry.add_words(&mut self.wait_set);
     }
 
-    fn pass_barrier(&mut self) {
-        // For those that pass a barrier of their own, and for our own next look.
-        fence(Ordering::SeqCst);
-        // For those that do not, if there are any: it interrupts every processor that runs a
-        // process like us.
-        let interior = &self.interior;
-        self.unannounced = interior.lender.takes_barriers()
-            && interior.registry.has_doorbells()
-            && membarrier(MembarrierCommand::GlobalExpedited).is_err();
-    }
-
-    fn sleep_until_ns(&self) -> Option<u64> {
-        self.unannounced
-            .then(|| clock::now_ns().saturating_add(UNANNOUNCED_SLEEP_NS))
+    fn pass_barrier(&mut self) -> Option<u64> {
+        self.interior.pass_barrier()
     }
 
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {

@@ -12,10 +12,8 @@ use rustix::net::{
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 
-/// Descriptors that come with a hello or a welcome: the memory that the sender lends for receiving,
-/// and the ready bitmap of its interface. And with a region: its memory, and the page that says
-/// whether it lasts.
-pub(super) const DESCRIPTORS: usize = 2;
+/// Most descriptors of a message ([`Message::descriptors`]).
+pub(super) const DESCRIPTORS_MAX: usize = 3;
 
 /// Sent before a socket is closed on purpose. Every other byte is a ring of the doorbell.
 pub(super) const GOODBYE: u8 = 0xff;
@@ -23,7 +21,8 @@ pub(super) const GOODBYE: u8 = 0xff;
 /// What arrived.
 pub(super) struct ReceivedMessage {
     pub(super) message: Message,
-    pub(super) descriptors: Option<[ReceivedFile; DESCRIPTORS]>,
+    /// As many as belong to it.
+    pub(super) descriptors: Vec<ReceivedFile>,
 }
 
 /// Why no valid message arrived. Descriptors that came are closed.
@@ -49,7 +48,7 @@ pub(super) fn send(
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<(), Errno> {
     let bytes = codec::encode(message);
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(Errno(rustix::io::Errno::INVAL.raw_os_error()));
@@ -90,7 +89,7 @@ fn receive_once(
     // One byte more than the longest message has, and one descriptor more: what is longer
     // is seen to be longer.
     let mut bytes = [0u8; MESSAGE_BYTES_MAX + 1];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS + 1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX + 1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
     let mut into = [IoSliceMut::new(&mut bytes)];
@@ -107,7 +106,7 @@ fn receive_once(
         Err(rustix::io::Errno::CONNRESET) => return Err(ReceiveError::PeerClosed),
         Err(errno) => return Err(ReceiveError::System(Errno(errno.raw_os_error()))),
     };
-    let mut descriptors = Vec::with_capacity(DESCRIPTORS + 1);
+    let mut descriptors = Vec::with_capacity(DESCRIPTORS_MAX + 1);
     for ancillary in control.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = ancillary {
             descriptors.extend(rights);
@@ -121,7 +120,7 @@ fn receive_once(
     let message = codec::decode(bytes).map_err(ReceiveError::NotAMessage)?;
     // The kernel cuts a list of descriptors short for two reasons.
     if received.flags.contains(ReturnFlags::CTRUNC)
-        && descriptors.len() <= DESCRIPTORS
+        && descriptors.len() <= DESCRIPTORS_MAX
         && !had_others
     {
         return Err(ReceiveError::OutOfDescriptors);
@@ -130,17 +129,13 @@ fn receive_once(
         let what = "it lent something that is not a memory file";
         return Err(ReceiveError::NotAMessage(NotAMessage::Invalid(what)));
     }
-    let wanted = match message {
-        Message::Hello(_) | Message::Welcome(_) | Message::Region { .. } => DESCRIPTORS,
-        _ => 0,
-    };
-    if descriptors.len() != wanted {
+    if descriptors.len() != message.descriptors() {
         let what = "it came with the wrong number of descriptors";
         return Err(ReceiveError::NotAMessage(NotAMessage::Invalid(what)));
     }
     Ok(ReceivedMessage {
         message,
-        descriptors: <[ReceivedFile; DESCRIPTORS]>::try_from(descriptors).ok(),
+        descriptors,
     })
 }
 

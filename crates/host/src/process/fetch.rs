@@ -2,7 +2,7 @@
 
 use super::Interior;
 use super::codec::Message;
-use super::exchange::ReceivedMessage;
+use super::disposal::ReceivedFile;
 use super::reach::{AttemptError, Route, Target};
 use crate::{Address, ConnectError, Destination, RefusedBecause};
 use hamlyn_ring::region::ReceivedRegion;
@@ -53,28 +53,23 @@ fn attempt(
     };
     let interface = interior.identity.interface;
     channel.send(&Message::Fetch { interface, secret }, &[])?;
-    match channel.await_message(deadline_ns)? {
-        ReceivedMessage {
-            message: Message::Region { length_bytes },
-            descriptors: Some([memory, state]),
-        } => match (memory.into_fd(), state.into_fd()) {
-            (Some(memory), Some(state)) => Ok(ReceivedRegion {
-                memory,
-                state,
-                length_bytes,
-            }),
-            _ => Err(target
-                .invalid("it shared something that is not a memory file")
-                .into()),
-        },
-        ReceivedMessage {
-            message: Message::NotShared,
-            ..
-        } => Err(not_shared().into()),
-        ReceivedMessage {
-            message: Message::Refusal { reason },
-            ..
-        } => Err(target.refused(RefusedBecause(reason))),
+    let arrived = channel.await_message(deadline_ns)?;
+    match arrived.message {
+        Message::Region { length_bytes } => {
+            let mut files = arrived.descriptors.into_iter().map(ReceivedFile::into_fd);
+            match (files.next().flatten(), files.next().flatten()) {
+                (Some(memory), Some(state)) => Ok(ReceivedRegion {
+                    memory,
+                    state,
+                    length_bytes,
+                }),
+                _ => Err(target
+                    .invalid("it shared something that is not a memory file")
+                    .into()),
+            }
+        }
+        Message::NotShared => Err(not_shared().into()),
+        Message::Refusal { reason } => Err(target.refused(RefusedBecause(reason))),
         _ => Err(target
             .invalid("it answered with something else than was asked for")
             .into()),

@@ -7,7 +7,6 @@
 
 use super::codec::Offer;
 use super::disposal::ReceivedFile;
-use super::exchange::DESCRIPTORS;
 use super::options::Settings;
 use crate::HostError;
 use hamlyn_link::LinkError;
@@ -17,17 +16,24 @@ use hamlyn_ring::duplex::LineOrder;
 use hamlyn_ring::forks::Uninherited;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::{Memfd, MemfdError, Unsuitable};
+use hamlyn_ring::overflow::{LogGeometry, LogOptions};
 use hamlyn_ring::ready_bitmap::{READY_BITMAP_BYTES, ReadyBit, ReadyBitmap, ReadyBits};
 use hamlyn_ring::shared::{Access, Mapping};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What an interface lends to all of its peers, and how it makes more.
 pub(super) struct Lender {
     interface: u64,
     geometry: Geometry,
     payload_max_bytes: u32,
+    log: Option<LogGeometry>,
+    /// Bytes of logs that may still be lent.
+    logs_left_bytes: Arc<AtomicU64>,
+    patience_ns: u64,
     name: Option<super::name::Name>,
     ready_bitmap: Memfd,
     ready_bits: ReadyBits,
@@ -37,12 +43,52 @@ pub(super) struct Lender {
 /// Memory in which we are to receive over one link, and the peer's number in our ready bitmap.
 pub(super) struct Lent {
     receive: Mapping,
+    log: Option<LentLog>,
     ready_bit: ReadyBit,
 }
 
-/// The file of such memory, for the peer.
+/// An overflow log, and its part of what may be lent.
+struct LentLog {
+    mapping: Mapping,
+    geometry: LogGeometry,
+    lease: LogLease,
+}
+
+/// Dropped with its link: its bytes may be lent again.
+struct LogLease {
+    left_bytes: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl LogLease {
+    /// The whole of `wanted`, or as much less as is left.
+    fn take(left_bytes: &Arc<AtomicU64>, wanted: LogGeometry) -> Option<(LogGeometry, Self)> {
+        let mut geometry = None;
+        let taken = left_bytes.fetch_update(Relaxed, Relaxed, |left| {
+            geometry = wanted.within(left);
+            Some(left - geometry?.bytes())
+        });
+        let (Ok(_), Some(geometry)) = (taken, geometry) else {
+            return None;
+        };
+        let lease = Self {
+            left_bytes: Arc::clone(left_bytes),
+            bytes: geometry.bytes(),
+        };
+        Some((geometry, lease))
+    }
+}
+
+impl Drop for LogLease {
+    fn drop(&mut self) {
+        self.left_bytes.fetch_add(self.bytes, Relaxed);
+    }
+}
+
+/// The files of such memory, for the peer.
 pub(super) struct LentFile {
     file: Memfd,
+    log: Option<Memfd>,
     geometry: Geometry,
     payload_max_bytes: usize,
 }
@@ -84,6 +130,9 @@ impl Lender {
             interface,
             geometry: settings.geometry,
             payload_max_bytes: settings.payload_max_bytes,
+            log: settings.log,
+            logs_left_bytes: Arc::new(AtomicU64::new(settings.logs_bytes)),
+            patience_ns: settings.patience_ns,
             name: settings.name.clone(),
             ready_bitmap,
             ready_bits,
@@ -111,16 +160,43 @@ impl Lender {
         let mapping = file
             .map(Access::Writable)
             .map_err(HostError::memory(total_bytes as u64))?;
+        let (log, log_file) = match self.lend_log()? {
+            Some((log, file)) => (Some(log), Some(file)),
+            None => (None, None),
+        };
         let lent = Lent {
             receive: mapping,
+            log,
             ready_bit: self.ready_bits.lend(),
         };
         let file = LentFile {
             file,
+            log: log_file,
             geometry: self.geometry,
             payload_max_bytes,
         };
         Ok((lent, file))
+    }
+
+    /// An overflow log, if there are to be some, and some is left for this one.
+    fn lend_log(&self) -> Result<Option<(LentLog, Memfd)>, HostError> {
+        let leased = self
+            .log
+            .and_then(|wanted| LogLease::take(&self.logs_left_bytes, wanted));
+        let Some((geometry, lease)) = leased else {
+            return Ok(None);
+        };
+        let file = Memfd::create("hamlyn-overflow", geometry.bytes() as usize, 0);
+        let file = file.map_err(memory)?;
+        let mapping = file
+            .map(Access::Writable)
+            .map_err(HostError::memory(geometry.bytes()))?;
+        let lent = LentLog {
+            mapping,
+            geometry,
+            lease,
+        };
+        Ok(Some((lent, file)))
     }
 
     /// What we say of it.
@@ -133,12 +209,18 @@ impl Lender {
             payload_max_bytes: self.payload_max_bytes,
             takes_barriers: self.takes_barriers,
             ready_bit: lent.ready_bit.number(),
+            log_bytes: lent
+                .log
+                .as_ref()
+                .map_or(0, |log| log.geometry.bytes() as u32),
         }
     }
 
     /// The descriptors that go with the offer.
-    pub(super) fn descriptors<'a>(&'a self, file: &'a LentFile) -> [BorrowedFd<'a>; DESCRIPTORS] {
-        [file.file.as_fd(), self.ready_bitmap.as_fd()]
+    pub(super) fn descriptors<'a>(&'a self, file: &'a LentFile) -> Vec<BorrowedFd<'a>> {
+        let log = file.log.as_ref().map(Memfd::as_fd);
+        let always = [file.file.as_fd(), self.ready_bitmap.as_fd()];
+        always.into_iter().chain(log).collect()
     }
 
     /// Makes a link of our half and the peer's.
@@ -146,23 +228,51 @@ impl Lender {
         &self,
         lent: Lent,
         offer: &Offer,
-        files: [ReceivedFile; DESCRIPTORS],
+        files: Vec<ReceivedFile>,
         control: &Uninherited,
         order: LineOrder,
     ) -> Result<PairLink, Unlinkable> {
         let send_geometry = Geometry::new(offer.cells, offer.arena_bytes)
             .map_err(|_| Unlinkable::Invalid("its ring has sizes that are not allowed"))?;
+        let log_geometry = match offer.log_bytes {
+            0 => None,
+            bytes => Some(LogGeometry::new(bytes).ok_or(Unlinkable::Invalid(
+                "its overflow log has a size that is not allowed",
+            ))?),
+        };
+        // The kernel has said that there are as many as the offer says.
+        let [ring, ready_bitmap, rest @ ..] = &files[..] else {
+            return Err(Unlinkable::Invalid("it came without its memory"));
+        };
         // What is not as it must be is closed aside.
-        let [ring, ready_bitmap] = &files;
         check(ring, send_geometry.total_bytes())
             .map_err(|error| Unlinkable::Invalid(ring_is(error)))?;
         let not_a_page = "its ready bitmap is not a sealed page of memory";
         check(ready_bitmap, READY_BITMAP_BYTES).map_err(|_| Unlinkable::Invalid(not_a_page))?;
-        let [ring, ready_bitmap] = files.map(ReceivedFile::into_fd);
-        let ring = adopt(ring, send_geometry.total_bytes())
+        let not_a_log = "its overflow log is not a sealed memory file of its size";
+        for (log, geometry) in rest.iter().zip(log_geometry) {
+            check(log, geometry.bytes() as usize).map_err(|_| Unlinkable::Invalid(not_a_log))?;
+        }
+        let mut files = files.into_iter().map(ReceivedFile::into_fd);
+        let ring = adopt(files.next().flatten(), send_geometry.total_bytes())
             .map_err(|error| Unlinkable::Invalid(ring_is(error)))?;
-        let ready_bitmap =
-            adopt(ready_bitmap, READY_BITMAP_BYTES).map_err(|_| Unlinkable::Invalid(not_a_page))?;
+        let ready_bitmap = adopt(files.next().flatten(), READY_BITMAP_BYTES)
+            .map_err(|_| Unlinkable::Invalid(not_a_page))?;
+        let send_log = match log_geometry {
+            Some(geometry) => {
+                let log = adopt(files.next().flatten(), geometry.bytes() as usize)
+                    .map_err(|_| Unlinkable::Invalid(not_a_log))?;
+                let mapping = log
+                    .map(Access::Writable)
+                    .map_err(HostError::memory(geometry.bytes()))?;
+                let options = LogOptions {
+                    geometry,
+                    patience_ns: self.patience_ns,
+                };
+                Some((mapping, options))
+            }
+            None => None,
+        };
         let send = ring
             .map(Access::Writable)
             .map_err(HostError::memory(ring.len() as u64))?;
@@ -173,9 +283,15 @@ impl Lender {
             .try_clone()
             .map_err(|_| HostError::Descriptors { needed: 1 })?;
         let fence = self.fence(offer.takes_barriers);
+        let (receive_log, log_lease) = match lent.log {
+            Some(log) => (Some((log.mapping, log.geometry)), Some(log.lease)),
+            None => (None, None),
+        };
         let parts = PairParts {
             receive: lent.receive,
             receive_geometry: self.geometry,
+            receive_log,
+            send_log,
             send,
             send_file: ring.into_fd(),
             send_geometry,
@@ -183,7 +299,7 @@ impl Lender {
             peer_bitmap: ready_bitmap,
             bit_at_peer: offer.ready_bit,
             ready_bit: lent.ready_bit.number(),
-            ready_bit_lease: Some(Box::new(lent.ready_bit)),
+            lease: Some(Box::new((lent.ready_bit, log_lease))),
             fence,
             doorbell,
             // Each side has reserved memory for what it offered, so for the lesser of both.

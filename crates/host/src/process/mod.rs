@@ -84,8 +84,10 @@ use name::Name;
 use options::Settings;
 use registry::{PeerKey, Registry};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::thread::{MembarrierCommand, membarrier};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 use std::thread::JoinHandle;
 
 /// Connections that the kernel keeps for us until the control thread accepts them.
@@ -94,6 +96,8 @@ const BACKLOG: i32 = 4096;
 const SETTLE_NS: u64 = 2_000_000_000;
 /// The control thread needs little; a subscriber of its log may need more.
 const ATTENDANT_STACK_BYTES: usize = 512 * 1024;
+/// How long a sleep may last when peers may have missed that it began.
+const UNANNOUNCED_SLEEP_NS: u64 = 1_000_000;
 
 /// What the owner's thread and the control thread both need.
 pub(crate) struct Interior {
@@ -115,6 +119,18 @@ impl Interior {
     fn allows(&self, credentials: &Credentials) -> bool {
         let Credentials { user, group, .. } = *credentials;
         self.settings.access.allows(self.identity.user, user, group)
+    }
+
+    /// See [`crate::Driver::pass_barrier`].
+    fn pass_barrier(&self) -> Option<u64> {
+        // For those that pass a barrier of their own, and for our own next look.
+        fence(Ordering::SeqCst);
+        // For those that do not, if there are any: it interrupts every processor that runs a
+        // process like us.
+        let may_be_missed = self.lender.takes_barriers()
+            && self.registry.has_doorbells()
+            && membarrier(MembarrierCommand::GlobalExpedited).is_err();
+        may_be_missed.then(|| clock::now_ns().saturating_add(UNANNOUNCED_SLEEP_NS))
     }
 
     /// The same for a peer of another host, which says itself who it is.
@@ -457,6 +473,10 @@ impl<S: Sharing> Host for ProcessHost<S> {
         } else {
             std::hint::spin_loop();
         }
+    }
+
+    fn pass_barrier(&mut self) -> Option<u64> {
+        self.interior.pass_barrier()
     }
 
     fn spin_ns(&self) -> u64 {

@@ -7,6 +7,7 @@ use crate::network::NetworkOptions;
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 use hamlyn_ring::caches::Caches;
 use hamlyn_ring::geometry::{ARENA_MAX_BYTES, BadGeometry, Geometry};
+use hamlyn_ring::overflow::LogGeometry;
 use hamlyn_ring::shared::PAGE_BYTES;
 use std::time::Duration;
 
@@ -60,6 +61,17 @@ pub struct Options {
     /// needed it, as long as there is the link. By default four times the processor's second level
     /// of cache, at least 1 MiB.
     pub arena_bytes: u32,
+    /// Bytes of memory in which each peer of this host goes on when its ring is full and we take
+    /// nothing, because we compute, are stopped or debugged: a power of two from 1 MiB to 1 GiB; or
+    /// 0, then such a peer waits. It is address space until it is used. The sender pays for the
+    /// pages, and we give them back once they are taken. By default 0.
+    pub buffer_bytes_per_peer: u32,
+    /// The same of all peers together. Peers that come later get less, at last nothing. By default
+    /// 1 GiB.
+    pub buffer_bytes_total: u64,
+    /// How long a ring to a peer must be full, with nothing taken from it, before we go on in that
+    /// memory of the peer. At most a minute. By default 100 µs.
+    pub patience: Duration,
     /// The largest payload of a packet that we take; 64 bytes to 64 KiB.
     pub payload_max_bytes: u32,
     /// How long a peer that connects to us may take for the handshake.
@@ -96,6 +108,9 @@ impl Default for Options {
             access: Access::default(),
             cells: Geometry::DEFAULT.cells(),
             arena_bytes: arena_bytes_here(),
+            buffer_bytes_per_peer: 0,
+            buffer_bytes_total: 1 << 30,
+            patience: Duration::from_micros(100),
             payload_max_bytes: PACKET_PAYLOAD_MAX as u32,
             handshake_timeout: Duration::from_secs(1),
             links_max: 4096,
@@ -137,6 +152,10 @@ pub(crate) struct Settings {
     pub(crate) access: Access,
     pub(crate) numbers: Numbers,
     pub(crate) geometry: Geometry,
+    /// For each peer, if there is some, and for all.
+    pub(crate) log: Option<LogGeometry>,
+    pub(crate) logs_bytes: u64,
+    pub(crate) patience_ns: u64,
     pub(crate) payload_max_bytes: u32,
     pub(crate) handshake_timeout_ns: u64,
     pub(crate) links_max: usize,
@@ -149,6 +168,7 @@ const NAMESPACE_VARIABLE: &str = "HAMLYN_NAMESPACE";
 const NAMESPACE_DEFAULT: &str = "default";
 const SPIN_NS: u64 = 20_000;
 const HANDSHAKE_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+const PATIENCE_MAX: Duration = Duration::from_secs(60);
 const LINKS_MAX: u32 = 1 << 16;
 const HANDSHAKES_MAX: u32 = 1 << 10;
 
@@ -169,6 +189,7 @@ impl Settings {
         })?;
 
         let payload = PACKET_PAYLOAD_MIN as u32..=PACKET_PAYLOAD_MAX as u32;
+        let log = LogGeometry::new(options.buffer_bytes_per_peer);
         let bounds = [
             (
                 "payload_max_bytes",
@@ -182,6 +203,18 @@ impl Settings {
                     .contains(&options.handshake_timeout),
                 options.handshake_timeout.as_nanos() as u64,
                 "it must lie between a millisecond and a minute",
+            ),
+            (
+                "buffer_bytes_per_peer",
+                options.buffer_bytes_per_peer == 0 || log.is_some(),
+                u64::from(options.buffer_bytes_per_peer),
+                "it must be 0, or a power of two from 1 MiB to 1 GiB",
+            ),
+            (
+                "patience",
+                options.patience <= PATIENCE_MAX,
+                options.patience.as_nanos() as u64,
+                "it must be a minute at most",
             ),
             (
                 "links_max",
@@ -231,6 +264,9 @@ impl Settings {
             access: above(options.access, &numbers),
             numbers,
             geometry,
+            log,
+            logs_bytes: options.buffer_bytes_total,
+            patience_ns: options.patience.as_nanos() as u64,
             payload_max_bytes: options.payload_max_bytes,
             handshake_timeout_ns: options.handshake_timeout.as_nanos() as u64,
             links_max: options.links_max as usize,
@@ -288,6 +324,9 @@ mod tests {
             "{text}"
         );
         refuse(|options| options.links_max = 0);
+        refuse(|options| options.buffer_bytes_per_peer = 1 << 19);
+        refuse(|options| options.buffer_bytes_per_peer = 3 << 20);
+        refuse(|options| options.patience = Duration::from_secs(61));
         refuse(|options| options.handshakes_max = 1);
         refuse(|options| options.handshake_timeout = Duration::ZERO);
         refuse(|options| options.name = Some(String::new()));

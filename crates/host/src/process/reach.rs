@@ -460,7 +460,7 @@ impl ControlChannel<'_> {
             },
             Err(ReceiveError::NotAMessage(NotAMessage::Invalid(what))) => target.invalid(what),
             Err(ReceiveError::OutOfDescriptors) => HostError::Descriptors {
-                needed: exchange::DESCRIPTORS as u32,
+                needed: exchange::DESCRIPTORS_MAX as u32,
             }
             .into(),
             Err(ReceiveError::System(errno)) => HostError::System {

@@ -178,6 +178,7 @@ impl Memory {
             arena_bytes: Geometry::DEFAULT.arena_bytes(),
             payload_max_bytes: 1024,
             takes_barriers: false,
+            log_bytes: 0,
             ready_bit: 0,
         }
     }

@@ -6,7 +6,9 @@ use hamlyn_engine::limits::{MORE_WORDS, SHORT_BYTES_MAX, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{self, Area as _, Denied, ShortData, ShortSource};
 use hamlyn_engine::operation::{REQUEST_WORDS, leading_words};
 use hamlyn_ring::area::Area;
-use hamlyn_ring::cells::{CONTINUED_BYTES, CONTINUED_WORDS, SharedCells, SharedLine};
+use hamlyn_ring::cells::{
+    CONTINUED_BYTES, CONTINUED_WORDS, PayloadMemory, SharedCells, SharedLine,
+};
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::duplex::DuplexReceiver;
 use hamlyn_ring::shared::{Mapping, OutOfRange};
@@ -19,8 +21,7 @@ use crate::message_cell;
 /// in the payload arena, where the peer may still change them.
 #[derive(Clone, Copy)]
 pub struct Carried<'a> {
-    pub(super) mapping: &'a Mapping,
-    pub(super) arena_offset: usize,
+    pub(super) memory: PayloadMemory<'a>,
     pub(super) length: u32,
     pub(super) placement: Placement,
     pub(super) streaming: &'a StreamingHeuristic,
@@ -68,7 +69,7 @@ impl memory::Payload<Area> for Carried<'_> {
             }
             Metadata::PayloadArena(at) => {
                 let into = &mut into[..length_bytes.min(USER_METADATA_BYTES)];
-                let copied = self.mapping.copy_out(self.arena_offset + at as usize, into);
+                let copied = self.memory.copy_out(at, into);
                 debug_assert!(copied.is_ok(), "the placement was checked");
             }
         }
@@ -101,7 +102,7 @@ impl memory::Payload<Area> for Carried<'_> {
                 let mut bytes = [0; REQUEST_WORDS * size_of::<u64>()];
                 let length = (self.length as usize).min(bytes.len());
                 let into = &mut bytes[..length];
-                let copied = self.mapping.copy_out(self.arena_offset + at as usize, into);
+                let copied = self.memory.copy_out(at, into);
                 debug_assert!(copied.is_ok(), "the placement was checked");
                 leading_words(&bytes)
             }
@@ -113,8 +114,7 @@ impl memory::Payload<Area> for Carried<'_> {
     fn copy_to(&self, into: &mut [u8]) -> Result<(), Denied> {
         let first_bytes = match self.placement.data {
             Data::PayloadArena(at) => {
-                let from = self.arena_offset + at as usize;
-                let copied = self.mapping.copy_out(from, into);
+                let copied = self.memory.copy_out(at, into);
                 return copied.map_err(|OutOfRange| Denied::OutOfArea);
             }
             Data::Cell(_) => SHORT_BYTES_MAX,
@@ -159,8 +159,13 @@ impl memory::Payload<Area> for Carried<'_> {
                 },
             ),
             Data::PayloadArena(at) => {
-                let from = self.arena_offset + at as usize;
-                deposit_from_arena(self.streaming, self.mapping, from, area, offset, length)
+                let PayloadMemory {
+                    mapping,
+                    offset: begin,
+                    ..
+                } = self.memory;
+                let from = begin + at as usize;
+                deposit_from_arena(self.streaming, mapping, from, area, offset, length)
             }
             // The engine asks for none.
             Data::Placed | Data::Message => Ok(()),

@@ -11,6 +11,7 @@ use hamlyn_ring::cells::{CONTINUED_WORDS, Cell, FLAG_MASK, SharedCell, SharedCel
 use hamlyn_ring::consumer::Consumer;
 use hamlyn_ring::duplex::DuplexReceiver;
 use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::overflow::LogGeometry;
 use hamlyn_ring::reports::{Reporter, SharedReports};
 use hamlyn_ring::shared::{Mapping, OutOfRange};
 use hamlyn_ring::streaming::StreamingHeuristic;
@@ -28,12 +29,12 @@ pub type InCell<'a, const HAS_METADATA: bool> = ShortInCell<SharedCell<'a>, HAS_
 /// A short packet in several cells.
 pub type InCells<'a, const HAS_METADATA: bool> = ShortInCells<'a, SharedCell<'a>, HAS_METADATA>;
 
+/// The overflow log of a direction, all of that memory.
+pub(crate) type IncomingLog = (Arc<Mapping>, LogGeometry);
+
 /// The receiving end.
 pub(crate) struct Incoming {
     consumer: Consumer<SharedCells>,
-    mapping: Arc<Mapping>,
-    arena_offset: usize,
-    arena_bytes: usize,
     payload_max: usize,
     /// The most cells of a packet.
     cells_max: u32,
@@ -54,14 +55,17 @@ pub(crate) struct Incoming {
 pub(crate) struct Found {
     header: Header,
     placement: Placement,
+    /// How many cells it takes.
+    cells: u64,
 }
 
 /// Why a cell is no packet like others.
 pub(crate) enum Stopped {
     /// It is an abbreviated message to a port.
     Message(MessageHead),
-    /// It was a fence, which is answered; the next cell may be a packet.
-    Fence {
+    /// It was a fence, which is answered, or led to the overflow log or back; the next cell may be
+    /// a packet.
+    Passed {
         /// Whether the sender must be rung for.
         rings: bool,
     },
@@ -81,8 +85,16 @@ impl Incoming {
         geometry: Geometry,
         payload_max: usize,
         line: LinePart,
+        log: Option<IncomingLog>,
     ) -> Result<Self, OutOfRange> {
-        let cells = SharedCells::new(&mapping, geometry, None)?;
+        let mut cells = SharedCells::new(&mapping, geometry, None)?;
+        if let Some((log, geometry)) = &log {
+            cells = cells.with_log(log, *geometry)?;
+        }
+        let mut consumer = Consumer::new(cells, geometry);
+        if let Some((_, geometry)) = log {
+            consumer = consumer.with_log(geometry);
+        }
         let reporter = Reporter::new(SharedReports::new(&mapping, geometry)?);
         Ok(Self {
             reporter,
@@ -90,10 +102,7 @@ impl Incoming {
             line_taken: line.taken,
             is_line_next: false,
             fenced: u64::MAX,
-            consumer: Consumer::new(cells, geometry),
-            mapping,
-            arena_offset: geometry.arena_offset(),
-            arena_bytes: geometry.arena_bytes() as usize,
+            consumer,
             payload_max,
             cells_max: geometry.message_cells(),
             continued: 0,
@@ -301,31 +310,66 @@ impl Incoming {
         let Some(cell) = self.consumer.peek().map_err(|_| LinkFault::Flag)? else {
             return Ok(None);
         };
-        match cell::decode(&cell, self.cells_max, self.arena_bytes, self.payload_max) {
+        let arena_bytes = self.consumer.payload_memory().bytes;
+        match cell::decode(&cell, self.cells_max, arena_bytes, self.payload_max) {
             Ok((header, placement)) => {
                 if header.kind == Kind::MESSAGE {
                     self.abbreviations.note(&{ header });
                 }
-                let cells = placement.cells(header.length_bytes);
-                self.consumer
-                    .continues(cells)
-                    .map_err(|_| LinkFault::Flag)?;
-                Ok(Some(Found { header, placement }))
+                Ok(Some(self.found(header, placement)?))
             }
             // By value, so that on the other way the cell need not be in memory.
             Err(fault) => Err(self.stopped(cell, fault)),
         }
     }
 
+    /// A packet whose other cells are there.
+    #[inline(always)]
+    fn found(&self, header: Header, placement: Placement) -> Result<Found, LinkFault> {
+        let mut cells = placement.cells(header.length_bytes);
+        self.consumer
+            .continues(cells)
+            .map_err(|_| LinkFault::Flag)?;
+        if self.consumer.is_in_log() {
+            cells = self.lines_in_log(&header, placement, cells)?;
+        }
+        Ok(Found {
+            header,
+            placement,
+            cells,
+        })
+    }
+
+    /// How many lines of the log a packet takes, which has so many cells.
+    #[cold]
+    #[inline(never)]
+    fn lines_in_log(
+        &self,
+        header: &Header,
+        placement: Placement,
+        cells: u64,
+    ) -> Result<u64, LinkFault> {
+        let metadata_bytes = usize::from(header.metadata_length_bytes);
+        let (offset, before_bytes) = match (placement.metadata, placement.data) {
+            (Metadata::PayloadArena(offset), _) => (offset, Placement::data_after(metadata_bytes)),
+            (_, Data::PayloadArena(offset)) => (offset, 0),
+            _ => return Ok(cells),
+        };
+        let data_bytes = match placement.data {
+            Data::PayloadArena(_) => header.length_bytes as usize,
+            _ => 0,
+        };
+        let lines = self
+            .consumer
+            .lines_in_log(offset, before_bytes + data_bytes);
+        lines.map_err(|_| LinkFault::Placement)
+    }
+
     /// The message of the next cell, which is one's.
     pub(crate) fn message(&self, head: MessageHead) -> Result<Found, LinkFault> {
         let (header, placement) =
             head.decode(&self.abbreviations, self.cells_max, self.payload_max)?;
-        let cells = placement.cells(header.length_bytes);
-        self.consumer
-            .continues(cells)
-            .map_err(|_| LinkFault::Flag)?;
-        Ok(Found { header, placement })
+        self.found(header, placement)
     }
 
     /// A cell is no packet, unless it is a message.
@@ -334,6 +378,13 @@ impl Incoming {
     fn stopped(&mut self, cell: Cell, fault: LinkFault) -> Stopped {
         if let Some(head) = MessageHead::of_cell(&cell) {
             return Stopped::Message(head);
+        }
+        if let Some(followed) = self.consumer.follow(&cell) {
+            self.continued += 1;
+            return match followed {
+                Ok(rings) => Stopped::Passed { rings },
+                Err(_) => Stopped::Fault(LinkFault::Log),
+            };
         }
         if !cell::is_fence(&cell) {
             return Stopped::Fault(fault);
@@ -344,7 +395,7 @@ impl Incoming {
         }
         let rings = self.consumer.done(1, 0);
         self.fenced = self.taken();
-        Stopped::Fence {
+        Stopped::Passed {
             rings: self.consumer.return_credit() || rings,
         }
     }
@@ -360,15 +411,21 @@ impl Incoming {
         refusal_of: impl FnOnce(&R) -> Option<Refusal>,
     ) -> (R, bool) {
         self.is_line_next = false;
-        let Found { header, placement } = found;
+        let Found {
+            header,
+            placement,
+            cells,
+        } = found;
         let length = header.length_bytes as usize;
         let result = self.show::<false, _>(header, placement, take, refusal_of);
         // Metadata alone take a place there too.
         let in_arena = matches!(placement.data, Data::PayloadArena(_));
         let arena_bytes = if in_arena { length.max(1) } else { 0 };
-        let cells = placement.cells(header.length_bytes);
         self.continued += cells - 1;
-        let rings = self.consumer.done(cells, arena_bytes);
+        let rings = match self.consumer.is_in_log() {
+            false => self.consumer.done(cells, arena_bytes),
+            true => self.consumer.done_in_log(cells),
+        };
         (result, rings)
     }
 
@@ -400,7 +457,8 @@ impl Incoming {
     /// A packet of the line that is not short: a request. What lies in the payload arena does not
     /// come this way, as it is counted with the cells of the ring.
     fn decode_from_line(&self, cell: &Cell) -> Result<(Header, Placement), LinkFault> {
-        let (header, placement) = cell::decode(cell, 1, self.arena_bytes, self.payload_max)?;
+        let arena_bytes = self.consumer.payload_memory().bytes;
+        let (header, placement) = cell::decode(cell, 1, arena_bytes, self.payload_max)?;
         match placement {
             Placement {
                 data: Data::Cell(_),
@@ -419,8 +477,7 @@ impl Incoming {
         refusal_of: impl FnOnce(&R) -> Option<Refusal>,
     ) -> R {
         let carried = Carried {
-            mapping: &self.mapping,
-            arena_offset: self.arena_offset,
+            memory: self.consumer.payload_memory(),
             length: header.length_bytes,
             placement,
             streaming: &self.streaming,

@@ -14,6 +14,7 @@ use hamlyn_ring::area::Area;
 use hamlyn_ring::cells::{Cell, SharedCells, SharedLine};
 use hamlyn_ring::duplex::{DuplexSender, LineOrder};
 use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::overflow::{LogOptions, LogUse};
 use hamlyn_ring::producer::{NoRoom, Producer};
 use hamlyn_ring::reports::{Miscounted, ReportReader, SharedReports};
 use hamlyn_ring::shared::{LINE_BYTES, Mapping, OutOfRange, ticks};
@@ -41,6 +42,9 @@ const CLAIMED_BYTES_MAX: usize = 256;
 /// So far ahead of the place that is written.
 const CLAIM_AHEAD_BYTES: usize = 512;
 
+/// The overflow log of a direction, all of that memory, and how its sender uses it.
+pub(crate) type OutgoingLog = (Arc<Mapping>, LogOptions);
+
 /// The sending end.
 pub(crate) struct Outgoing {
     producer: Producer<SharedCells>,
@@ -57,8 +61,6 @@ pub(crate) struct Outgoing {
     line_pause_cells: u64,
     /// How many cells had been sent before the last message of the line.
     line_cells: u64,
-    mapping: Arc<Mapping>,
-    arena_offset: usize,
     payload_max: usize,
     /// The most cells of a packet.
     cells_max: u32,
@@ -69,8 +71,9 @@ pub(crate) struct Outgoing {
     abbreviations: Abbreviations,
     copy_policy: CopyPolicy,
     reports: ReportReader<SharedReports>,
-    /// How many cells were sent when a fence was the last of them, and how many messages over the
-    /// line before it.
+    /// How many cells were sent when a fence was the last of them.
+    fence: u64,
+    /// How many packets had been sent then, and how many messages over the line before it.
     fenced: (u64, u64),
     /// What the peer did wrong.
     fault: Option<LinkFault>,
@@ -83,8 +86,16 @@ impl Outgoing {
         payload_max: usize,
         file: Option<std::os::fd::OwnedFd>,
         line: LinePart,
+        log: Option<OutgoingLog>,
     ) -> Result<Self, OutOfRange> {
-        let cells = SharedCells::new(&mapping, geometry, file)?;
+        let mut cells = SharedCells::new(&mapping, geometry, file)?;
+        if let Some((log, options)) = &log {
+            cells = cells.with_log(log, options.geometry)?;
+        }
+        let mut producer = Producer::new(cells, geometry, geometry.window_bytes(payload_max));
+        if let Some((_, options)) = log {
+            producer = producer.with_log(options);
+        }
         let reports = ReportReader::new(SharedReports::new(&mapping, geometry)?);
         Ok(Self {
             line: DuplexSender::new(line.line, line.order),
@@ -93,9 +104,7 @@ impl Outgoing {
             line_due: 0,
             line_pause_cells: LINE_PAUSE_MIN_CELLS,
             line_cells: u64::MAX,
-            producer: Producer::new(cells, geometry, geometry.window_bytes(payload_max)),
-            mapping,
-            arena_offset: geometry.arena_offset(),
+            producer,
             payload_max,
             cells_max: geometry.message_cells(),
             cells_bytes_max: short_cell::bytes_in(true, geometry.message_cells())
@@ -104,6 +113,7 @@ impl Outgoing {
             abbreviations: Abbreviations::default(),
             copy_policy: CopyPolicy::new(),
             reports,
+            fence: 0,
             fenced: (0, 0),
             fault: None,
         })
@@ -132,14 +142,17 @@ impl Outgoing {
     /// Sends a fence, unless nothing was sent since the last one, or all is known to be taken. Its
     /// number: how many cells must be returned until it is answered; and whether it was sent.
     pub(crate) fn fence(&mut self) -> Result<(u64, bool), Unsent> {
-        let sent = (self.producer.sent(), self.line.sent());
-        if sent == self.fenced || self.is_all_taken()? {
-            return Ok((sent.0, false));
+        if (self.sent(), self.line.sent()) == self.fenced {
+            return Ok((self.fence, false));
+        }
+        if self.is_all_taken()? {
+            return Ok((self.producer.sent(), false));
         }
         let room = self.producer.room().map_err(unsent)?;
         room.publish(cell::fence());
-        self.fenced = (sent.0 + 1, sent.1);
-        Ok((self.fenced.0, true))
+        self.fence = self.producer.sent();
+        self.fenced = (self.sent(), self.line.sent());
+        Ok((self.fence, true))
     }
 
     /// Whether all that was sent is known to be taken.
@@ -207,7 +220,27 @@ impl Outgoing {
 
     /// How many packets were sent.
     pub(crate) fn sent(&self) -> u64 {
-        self.producer.sent() - self.continued + self.line.sent()
+        self.producer.sent() - self.producer.beside() - self.continued + self.line.sent()
+    }
+
+    /// See [`crate::TransmitEnd::overflow_due_ns`].
+    pub(crate) fn overflow_due_ns(&self) -> Option<u64> {
+        self.producer.overflow_due_ns()
+    }
+
+    /// Packets go to the overflow log.
+    pub(crate) fn is_in_log(&self) -> bool {
+        self.producer.is_in_log()
+    }
+
+    /// See [`crate::TransmitEnd::log_use`].
+    pub(crate) fn log_use(&mut self) -> Option<LogUse> {
+        self.producer.log_use()
+    }
+
+    /// Nothing was sent for a while.
+    pub(crate) fn end_idle_episode(&mut self) {
+        self.producer.end_idle_episode();
     }
 
     /// Sends a short packet: over the line if that is due and we may write there, else in a cell of
@@ -537,8 +570,9 @@ impl Outgoing {
             Placement::data_after(metadata.len())
         };
         let place = room.place(data_after + length).map_err(unsent)?;
-        let begin = self.arena_offset + place.offset() as usize;
-        let mapping = &self.mapping;
+        let memory = room.payload_memory();
+        let begin = memory.offset + place.offset() as usize;
+        let mapping = memory.mapping;
         if data_after + length <= CLAIMED_BYTES_MAX {
             mapping.claim(begin + CLAIM_AHEAD_BYTES, data_after + length);
         }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::tests::{Side, pair, pair_of};
+use super::tests::{Side, logs_at_once, pair, pair_of, pair_with_logs};
 use super::*;
 use crate::carrier::tests::{Packet, bytes, header, receive};
 use crate::short_cell::{self, cells_of};
@@ -414,13 +414,15 @@ proptest! {
     #[test]
     fn a_link_is_a_queue_of_packets(
         shift in 3_u32..9,
+        overflows in any::<bool>(),
         steps in prop::collection::vec(
             (0_usize..1200, 0_usize..5, any::<bool>(), 0_usize..4, any::<bool>()),
             1..300,
         ),
     ) {
         let geometry = Geometry::new(1 << shift, ARENA_MIN_BYTES).unwrap();
-        let (mut left, mut right) = pair_of(geometry, 8192, Fence::Light);
+        let logs = overflows.then(logs_at_once);
+        let (mut left, mut right) = pair_with_logs(geometry, 8192, Fence::Light, logs);
         let mut sent = VecDeque::new();
         for (number, (length, kinds, is_fast, taken, takes_fast)) in steps.into_iter().enumerate() {
             let packet = Kinds::ALL[kinds].packet(number, length);

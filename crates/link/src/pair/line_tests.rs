@@ -7,9 +7,10 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{SHORT_BYTES_MAX, SHORT_BYTES_WITH_WORD};
 use hamlyn_engine::memory::ShortSource as _;
 use hamlyn_engine::packet::{Address, Flags, Kind, ShortInPlace as _, SlotName, short_words};
+use hamlyn_ring::geometry::ARENA_MIN_BYTES;
 use proptest::prelude::*;
 
-use super::tests::{Side, pair};
+use super::tests::{Side, logs_at_once, pair, pair_with_logs};
 use super::*;
 use crate::carrier::tests::{bytes, header, receive};
 
@@ -104,8 +105,15 @@ proptest! {
     #[test]
     fn each_direction_is_a_queue_over_whatever_its_packets_go(
         steps in prop::collection::vec((0_usize..2, 0_u8..9, 0..=SHORT_BYTES_WITH_WORD), 1..300),
+        overflows in any::<bool>(),
     ) {
-        let (left, right) = pair();
+        let (left, right) = match overflows {
+            false => pair(),
+            true => {
+                let geometry = Geometry::new(4, ARENA_MIN_BYTES).unwrap();
+                pair_with_logs(geometry, 4096, Fence::Light, Some(logs_at_once()))
+            }
+        };
         let mut sides = [left, right];
         let mut on_their_way: [VecDeque<(u64, usize)>; 2] = Default::default();
         let mut fences: [Vec<(u64, u64)>; 2] = Default::default();

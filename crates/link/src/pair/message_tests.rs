@@ -9,7 +9,7 @@ use hamlyn_engine::packet::{Kind, PortName, Short, SlotName};
 use hamlyn_ring::geometry::ARENA_MIN_BYTES;
 use proptest::prelude::*;
 
-use super::tests::{Side, pair, pair_of};
+use super::tests::{Side, logs_at_once, pair, pair_of, pair_with_logs};
 use super::*;
 use crate::carrier::tests::{bytes, header};
 
@@ -63,11 +63,13 @@ proptest! {
             (0_usize..2, 0_u8..8, 0_u32..12, prop_oneof![0_usize..80, 0_usize..1300]),
             1..200,
         ),
-        is_small in any::<bool>(),
+        kind in 0..3,
     ) {
-        let (left, right) = match is_small {
-            true => pair_of(Geometry::new(16, ARENA_MIN_BYTES).unwrap(), 2048, Fence::Light),
-            false => pair(),
+        let small = Geometry::new(16, ARENA_MIN_BYTES).unwrap();
+        let (left, right) = match kind {
+            0 => pair(),
+            1 => pair_of(small, 2048, Fence::Light),
+            _ => pair_with_logs(small, 2048, Fence::Light, Some(logs_at_once())),
         };
         let mut sides = [left, right];
         let mut on_their_way: [VecDeque<Message>; 2] = Default::default();

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn_ring::memfd::Memfd;
+use hamlyn_ring::overflow::LOG_BYTES_MIN;
 use hamlyn_ring::ready_bitmap::READY_BITMAP_BYTES;
 use hamlyn_ring::shared::Access;
 
@@ -26,6 +27,25 @@ pub(super) struct Side {
 }
 
 pub(super) fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (Side, Side) {
+    pair_with_logs(geometry, payload_max, fence, None)
+}
+
+/// The same with an overflow log of those options in each direction, if there are some.
+pub(super) fn pair_with_logs(
+    geometry: Geometry,
+    payload_max: usize,
+    fence: Fence,
+    logs: Option<LogOptions>,
+) -> (Side, Side) {
+    let log = || {
+        let bytes = logs?.geometry.bytes() as usize;
+        Some(Memfd::create("pair-test-log", bytes, 0).unwrap())
+    };
+    let (left_log, right_log) = (log(), log());
+    let mapped = |log: &Option<Memfd>| {
+        let mapping = log.as_ref()?.map(Access::Writable).unwrap();
+        Some((mapping, logs?))
+    };
     let memory = || Memfd::create_ring("pair-test", geometry, payload_max).unwrap();
     let (left_memory, right_memory) = (memory(), memory());
     let page = || {
@@ -39,12 +59,18 @@ pub(super) fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (
     let (left_bitmap, right_bitmap) = (page(), page());
     let (left_socket, right_socket) = UnixStream::pair().unwrap();
     let side = |own: &Memfd, peers: &Memfd, ready_bitmap: &Memfd, socket: UnixStream, order| {
+        let (own_log, peers_log) = match order {
+            LineOrder::First => (&left_log, &right_log),
+            _ => (&right_log, &left_log),
+        };
         let fd = peers.as_fd().try_clone_to_owned().unwrap();
         let adopted = Memfd::adopt(fd, geometry.total_bytes()).unwrap();
         socket.set_nonblocking(true).unwrap();
         let link = PairLink::new(PairParts {
             receive: own.map(Access::Writable).unwrap(),
             receive_geometry: geometry,
+            receive_log: mapped(own_log).map(|(log, options)| (log, options.geometry)),
+            send_log: mapped(peers_log),
             send: adopted.map(Access::Writable).unwrap(),
             send_file: adopted.into_fd(),
             send_geometry: geometry,
@@ -52,7 +78,7 @@ pub(super) fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (
             peer_bitmap: ready_bitmap.map(Access::Writable).unwrap(),
             bit_at_peer: 5,
             ready_bit: 5,
-            ready_bit_lease: None,
+            lease: None,
             fence,
             doorbell: OwnedFd::from(socket.try_clone().unwrap()).into(),
             payload_max_bytes: payload_max,
@@ -79,6 +105,14 @@ pub(super) fn pair_of(geometry: Geometry, payload_max: usize, fence: Fence) -> (
         LineOrder::Second,
     );
     (left, right)
+}
+
+/// Logs that are used as soon as a ring is full.
+pub(super) fn logs_at_once() -> LogOptions {
+    LogOptions {
+        geometry: LogGeometry::new(LOG_BYTES_MIN).unwrap(),
+        patience_ns: 0,
+    }
 }
 
 pub(super) fn pair() -> (Side, Side) {
@@ -131,6 +165,8 @@ fn refuses_parts_that_do_not_fit() {
         let parts = PairParts {
             receive: receive.map(Access::Writable).unwrap(),
             receive_geometry: geometry,
+            receive_log: None,
+            send_log: None,
             send: send.map(access).unwrap(),
             send_file: send.into_fd(),
             send_geometry: geometry,
@@ -138,7 +174,7 @@ fn refuses_parts_that_do_not_fit() {
             peer_bitmap: ready_bitmap.map(Access::Writable).unwrap(),
             bit_at_peer: 5,
             ready_bit: 5,
-            ready_bit_lease: None,
+            lease: None,
             fence: Fence::Light,
             doorbell: OwnedFd::from(UnixStream::pair().unwrap().0).into(),
             payload_max_bytes,

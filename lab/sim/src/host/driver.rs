@@ -57,9 +57,10 @@ impl Driver for SimDriver {
         });
     }
 
-    fn pass_barrier(&mut self) {
-        // All see everything at once here.
+    fn pass_barrier(&mut self) -> Option<u64> {
+        kernel::with(|kernel| kernel.channels.pass_barrier(self.interface));
         self.let_others();
+        None
     }
 
     fn sleep(&mut self, deadline_ns: Option<u64>) -> Result<(), HostError> {

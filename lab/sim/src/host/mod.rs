@@ -342,6 +342,11 @@ impl Host for SimHost {
         }
     }
 
+    fn pass_barrier(&mut self) -> Option<u64> {
+        kernel::with(|kernel| kernel.channels.pass_barrier(self.interface));
+        None
+    }
+
     fn spin_ns(&self) -> u64 {
         kernel::with(|kernel| kernel.settings.spin.as_ns())
     }

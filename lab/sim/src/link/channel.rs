@@ -51,6 +51,15 @@ enum Announced {
     Asleep(u64),
 }
 
+/// Until when a sender sleeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Awaited {
+    /// There is room.
+    is_needed: bool,
+    /// Packets up to that number were taken.
+    fence: Option<u64>,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Channel {
@@ -66,12 +75,13 @@ pub(crate) struct Channel {
     arrived: VecDeque<Packet>,
     announced: Announced,
     announcements: u64,
+    /// What was announced since the last barrier of the receiver, or of the sender: the other end
+    /// may not see it.
+    announced_unseen: Option<Announced>,
+    awaited_unseen: Option<Awaited>,
     /// The announcement that the sender last rang for.
     rung: u64,
-    /// The sender sleeps until there is room.
-    awaited: bool,
-    /// The sender sleeps until packets with these numbers were taken.
-    fence: Option<u64>,
+    awaited: Awaited,
     /// All packets up to that number were taken; and these, which overtook others.
     taken: u64,
     taken_ahead: BTreeSet<u64>,
@@ -98,6 +108,8 @@ pub(crate) struct Channels {
     all: Vec<Channel>,
     packets: Vec<Option<Packet>>,
     free: Vec<u32>,
+    /// Channels of which something was announced since the last barrier.
+    unseen: Vec<u32>,
     random: Random,
 }
 
@@ -107,6 +119,7 @@ impl Channels {
             all: Vec::new(),
             packets: Vec::new(),
             free: Vec::new(),
+            unseen: Vec::new(),
             random,
         }
     }
@@ -125,8 +138,9 @@ impl Channels {
             announced: Announced::Awake,
             announcements: 0,
             rung: 0,
-            awaited: false,
-            fence: None,
+            announced_unseen: None,
+            awaited_unseen: None,
+            awaited: Awaited::default(),
             taken: 0,
             taken_ahead: BTreeSet::new(),
             reports: VecDeque::new(),
@@ -177,10 +191,36 @@ impl Channels {
     }
 
     pub(crate) fn await_credit(&mut self, channel: u32, is_needed: bool, fence: Option<u64>) {
-        if let Some(channel) = self.get_mut(channel) {
-            channel.awaited = is_needed;
-            channel.fence = fence;
+        let Some(of) = self.all.get_mut(channel as usize) else {
+            return;
+        };
+        let awaited = Awaited { is_needed, fence };
+        if awaited == Awaited::default() {
+            // A wait that is over may be seen late without harm.
+            of.awaited_unseen = None;
+            of.awaited = awaited;
+        } else {
+            of.awaited_unseen = Some(awaited);
+            self.unseen.push(channel);
         }
+    }
+
+    /// All see what that interface has announced; until then, another may overlook it.
+    pub(crate) fn pass_barrier(&mut self, interface: u32) {
+        let all = &mut self.all;
+        self.unseen.retain(|channel| {
+            let Some(channel) = all.get_mut(*channel as usize) else {
+                return false;
+            };
+            if channel.from == interface {
+                channel.awaited = channel.awaited_unseen.take().unwrap_or(channel.awaited);
+            }
+            if channel.to == interface {
+                let unseen = channel.announced_unseen.take();
+                channel.announced = unseen.unwrap_or(channel.announced);
+            }
+            channel.awaited_unseen.is_some() || channel.announced_unseen.is_some()
+        });
     }
 
     /// Whether all packets up to that number were taken.
@@ -217,13 +257,16 @@ impl Channels {
     }
 
     pub(crate) fn announce(&mut self, channel: u32, asleep: bool) {
-        if let Some(channel) = self.get_mut(channel) {
-            channel.announced = if asleep {
-                channel.announcements += 1;
-                Announced::Asleep(channel.announcements)
-            } else {
-                Announced::Awake
-            };
+        let Some(of) = self.all.get_mut(channel as usize) else {
+            return;
+        };
+        if asleep {
+            of.announcements += 1;
+            of.announced_unseen = Some(Announced::Asleep(of.announcements));
+            self.unseen.push(channel);
+        } else {
+            of.announced_unseen = None;
+            of.announced = Announced::Awake;
         }
     }
 
@@ -371,7 +414,8 @@ impl Kernel {
             channel.taken += 1;
         }
         let (from, taken) = (channel.from, channel.taken);
-        if channel.fence.take_if(|fence| *fence <= taken).is_some() {
+        let fence = &mut channel.awaited.fence;
+        if fence.take_if(|fence| *fence <= taken).is_some() {
             self.ring(from);
             self.wake_interface(from);
         }
@@ -383,8 +427,9 @@ impl Kernel {
             return;
         };
         channel.returned += packets;
-        let (from, awaited) = (channel.from, std::mem::take(&mut channel.awaited));
-        if awaited {
+        let is_needed = std::mem::take(&mut channel.awaited.is_needed);
+        let from = channel.from;
+        if is_needed {
             self.ring(from);
         }
         self.wake_interface(from);

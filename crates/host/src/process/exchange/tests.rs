@@ -21,7 +21,7 @@ fn closed_aside(message: &[u8], files: &[OwnedFd]) -> u64 {
     let flags = SocketFlags::CLOEXEC;
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS + 1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX + 1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let borrowed: Vec<_> = files.iter().map(AsFd::as_fd).collect();
     assert!(control.push(SendAncillaryMessage::ScmRights(&borrowed)));

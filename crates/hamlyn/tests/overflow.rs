@@ -1,0 +1,339 @@
+//! Receivers that are stopped, and senders that go on (decision 53). The processes are this program
+//! again.
+
+mod support;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hamlyn::host::process::{Options, ProcessHost};
+use hamlyn::mailbox::{self, MailboxOptions};
+use hamlyn::{Event, Manager, ManagerOptions, SendError, Strategy, Ticket, Wait};
+use support::actor::{Actor, go_on, listen, role, say, stop};
+use support::{LONG, TIMEOUT, link_to, namespace, until};
+
+/// Memory behind a ring of a receiver here, and the pages of it that stay.
+const LOG_BYTES: u32 = 4 << 20;
+const KEPT_BYTES: u64 = 64 << 10;
+/// Many times what a ring holds.
+const MESSAGES: u64 = 20_000;
+/// Some of them take several cells, and some a place for their payload.
+const LENGTHS: [usize; 5] = [8, 40, 300, 8, 3_000];
+
+/// A receiver that lends so much memory to each peer, and to all of them.
+fn options(namespace: &str, each: u32, all: u64) -> Options {
+    let mut options = Options::default().in_namespace(namespace);
+    (options.buffer_bytes_per_peer, options.buffer_bytes_total) = (each, all);
+    options
+}
+
+fn open(options: Options, strategy: Strategy) -> Manager<ProcessHost> {
+    let manager = ManagerOptions {
+        strategy,
+        ..ManagerOptions::default()
+    };
+    hamlyn::open_with(options, manager).unwrap()
+}
+
+/// The message of that number.
+fn mail(number: u64) -> Vec<u8> {
+    let length = LENGTHS[number as usize % LENGTHS.len()];
+    let mut bytes = vec![number as u8; length];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    bytes
+}
+
+/// What the children do.
+#[test]
+#[ignore = "run by the other tests"]
+fn child() {
+    let Some((role, namespace)) = role() else {
+        return;
+    };
+    match role.as_str() {
+        "receive" | "receive np" => {
+            let strategy = match role.as_str() {
+                "receive" => Strategy::Proc,
+                _ => Strategy::Np,
+            };
+            receive(&open(options(&namespace, LOG_BYTES, 1 << 30), strategy));
+        }
+        "send" => {
+            let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
+            let ticket = Ticket::from_bytes(&listen()).unwrap();
+            let sender = mailbox::Sender::grow(&manager, &ticket, LONG).unwrap();
+            say(b"ready");
+            listen();
+            for number in 0..MESSAGES / 10 {
+                sender.send(&mail(number), LONG).unwrap();
+            }
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// Takes as many messages as it is told, in order, and says how much of logs is present then.
+fn receive(manager: &Manager<ProcessHost>) {
+    // A network processor moves all of it to the queue.
+    let options = MailboxOptions {
+        queue_bytes: 1 << 28,
+        ..MailboxOptions::default()
+    };
+    let mut inbox = mailbox::Receiver::new(manager, options).unwrap();
+    say(&inbox.ticket().to_bytes());
+    let mut next = 0;
+    loop {
+        let until = u64::from_le_bytes(listen().try_into().unwrap());
+        while next < until {
+            let expected = mail(next);
+            let came = inbox.recv(LONG).unwrap().expect("it was sent");
+            assert!(came == expected, "another message than {next}");
+            next += 1;
+        }
+        assert!(inbox.recv(Wait::Poll).unwrap().is_none());
+        say(&present_bytes().to_le_bytes());
+    }
+}
+
+/// Bytes of logs that are mapped here.
+fn present_bytes() -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut lines = maps.lines();
+    let mut present = 0;
+    while lines.any(|line| line.contains("hamlyn-overflow")) {
+        let rss = lines.find_map(|line| line.strip_prefix("Rss:"));
+        let kib = rss.unwrap().trim().trim_end_matches(" kB");
+        present += kib.parse::<u64>().unwrap() << 10;
+    }
+    present
+}
+
+/// One test at a time: each counts what is present in this process.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Receiving(Actor, Ticket);
+
+impl Receiving {
+    fn start(role: &str, namespace: &str) -> Self {
+        let mut actor = Actor::start(role, namespace);
+        let ticket = Ticket::from_bytes(&actor.hear()).unwrap();
+        Self(actor, ticket)
+    }
+
+    /// Has it take all messages before that one; bytes of its logs that are present then.
+    fn take_until(&mut self, number: u64) -> u64 {
+        self.0.tell(&number.to_le_bytes());
+        u64::from_le_bytes(self.0.hear().try_into().unwrap())
+    }
+}
+
+fn sends_to_a_stopped_receiver(receiver: &str, strategy: Strategy) {
+    let _alone = alone();
+    let namespace = namespace();
+    let mut receiving = Receiving::start(receiver, &namespace);
+    let manager = open(Options::default().in_namespace(&namespace), strategy);
+    let sender = mailbox::Sender::grow(&manager, &receiving.1, LONG).unwrap();
+    // Over and over, so that episodes begin while others are not drained.
+    let mut number = 0;
+    for round in 0..4 {
+        stop(receiving.0.id());
+        for _ in 0..MESSAGES / 10 {
+            sender.send(&mail(number), LONG).unwrap();
+            number += 1;
+        }
+        assert!(present_bytes() > KEPT_BYTES, "round {round}");
+        go_on(receiving.0.id());
+        if round % 2 == 1 {
+            receiving.take_until(number);
+        }
+    }
+    // The sender gives back what it has reserved and not used, once it has rested for a while.
+    until("pages that are given back", || {
+        let _ = manager.session().poll();
+        let _ = manager.next_event(Wait::millis(10)).unwrap();
+        let there_bytes = receiving.take_until(number);
+        (there_bytes.max(present_bytes()) <= KEPT_BYTES).then_some(())
+    });
+}
+
+#[test]
+fn a_stopped_receiver_does_not_stop_its_sender() {
+    sends_to_a_stopped_receiver("receive", Strategy::Proc);
+}
+
+#[test]
+fn nor_one_with_a_network_processor() {
+    for strategy in [Strategy::Np, Strategy::Inject, Strategy::Receive] {
+        sends_to_a_stopped_receiver("receive np", strategy);
+    }
+}
+
+/// Nobody but the receiver has the messages then.
+#[test]
+fn messages_outlast_their_sender() {
+    let _alone = alone();
+    let namespace = namespace();
+    let mut receiving = Receiving::start("receive", &namespace);
+    let mut sending = Actor::start("send", &namespace);
+    sending.tell(&receiving.1.to_bytes());
+    assert_eq!(sending.hear(), b"ready");
+    stop(receiving.0.id());
+    sending.tell(b"go");
+    assert!(sending.ended());
+    go_on(receiving.0.id());
+    receiving.take_until(MESSAGES / 10);
+}
+
+/// A sender is slowed by one receiver only, and only once that has no memory left.
+#[test]
+fn a_full_log_stops_the_messages_to_its_receiver_only() {
+    let _alone = alone();
+    let namespace = namespace();
+    let mut stopped = Receiving::start("receive", &namespace);
+    let mut other = Receiving::start("receive", &namespace);
+    let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
+    let to_stopped = mailbox::Sender::grow(&manager, &stopped.1, LONG).unwrap();
+    let to_other = mailbox::Sender::grow(&manager, &other.1, LONG).unwrap();
+    stop(stopped.0.id());
+    let mut sent = 0;
+    until("an end of the memory", || {
+        match to_stopped.send(&mail(sent), Wait::millis(1)) {
+            Ok(_) => {
+                sent += 1;
+                assert!(sent < 1_000_000, "more than the log has");
+                None
+            }
+            Err(SendError::WouldBlock { .. }) => Some(()),
+            Err(error) => panic!("{error}"),
+        }
+    });
+    assert!(sent > 2_000, "{sent}");
+    for number in 0..1_000 {
+        to_other.send(&mail(number), LONG).unwrap();
+        if number % 100 == 99 {
+            other.take_until(number + 1);
+        }
+    }
+    go_on(stopped.0.id());
+    stopped.take_until(sent);
+    to_stopped.send(&mail(sent), LONG).unwrap();
+    stopped.take_until(sent + 1);
+}
+
+/// A program hears that messages wait, and that they were taken, once each.
+#[test]
+fn a_sender_hears_when_its_receiver_takes_nothing() {
+    let _alone = alone();
+    let namespace = namespace();
+    let mut receiving = Receiving::start("receive", &namespace);
+    let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
+    let sender = mailbox::Sender::grow(&manager, &receiving.1, LONG).unwrap();
+    let news = || {
+        loop {
+            match manager.next_event(Wait::Poll).unwrap() {
+                Some(Event::PeerArrived { .. }) => {}
+                news => return news,
+            }
+        }
+    };
+    let link = link_to(&manager, receiving.1.destination.interface);
+    for round in 1..3 {
+        let log_use = || manager.session().log_use(link).unwrap();
+        stop(receiving.0.id());
+        let mut sent = 5_000 * (round - 1);
+        while log_use().waiting_bytes < u64::from(LOG_BYTES / 2) {
+            assert_eq!(news(), None, "not yet half");
+            sender.send(&mail(sent), LONG).unwrap();
+            sent += 1;
+        }
+        assert!(sent < 5_000 * round, "{sent}");
+        match news() {
+            Some(Event::Buffering {
+                waiting_bytes,
+                limit_bytes,
+                ..
+            }) => assert!(waiting_bytes >= limit_bytes / 2 && limit_bytes == LOG_BYTES.into()),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(news(), None, "once");
+        while sent < 5_000 * round {
+            sender.send(&mail(sent), LONG).unwrap();
+            sent += 1;
+        }
+        go_on(receiving.0.id());
+        receiving.take_until(sent);
+        until("the end of the episode", || {
+            let _ = manager.session().poll();
+            // In a sleep, as it has nothing to send.
+            news().or_else(|| manager.next_event(Wait::millis(10)).unwrap())
+        });
+        let used = log_use();
+        assert_eq!((used.waiting_bytes, used.episodes), (0, round));
+        assert!(used.most_bytes >= u64::from(LOG_BYTES / 2) && used.spilled_bytes > 0);
+    }
+}
+
+/// Later peers get less, at last nothing, and no peer more than is left.
+#[test]
+fn all_logs_together_have_a_limit() {
+    let _alone = alone();
+    let namespace = namespace();
+    let receiver = open(options(&namespace, LOG_BYTES, 6 << 20), Strategy::Proc);
+    let inbox = mailbox::Receiver::new(&receiver, MailboxOptions::default()).unwrap();
+    let ticket = inbox.ticket();
+    // Nobody takes what is sent.
+    let most = |manager: &Manager<ProcessHost>| {
+        let sender = mailbox::Sender::grow(manager, &ticket, LONG).unwrap();
+        let bytes = [7; 8];
+        let mut sent = 0_u64;
+        let begun = Instant::now();
+        loop {
+            match sender.send(&bytes, Wait::millis(2)) {
+                Ok(_) => sent += 1,
+                Err(SendError::WouldBlock { .. }) => break sent,
+                Err(error) => panic!("{error}"),
+            }
+            assert!(begun.elapsed() < TIMEOUT);
+        }
+    };
+    let peers: Vec<_> = (0..3)
+        .map(|_| open(Options::default().in_namespace(&namespace), Strategy::Proc))
+        .collect();
+    let [first, second, third] = [0, 1, 2].map(|peer| most(&peers[peer]));
+    assert!(first > second && second > third, "{first} {second} {third}");
+    assert!(third <= 512, "a ring, and what waits to be sent: {third}");
+    // What ends gives back its part.
+    drop(peers);
+    until("a link that has ended", || {
+        let _ = receiver.next_event(Wait::Poll);
+        let session = receiver.session();
+        (session.peers().count() == 0).then_some(())
+    });
+    let again = open(Options::default().in_namespace(&namespace), Strategy::Proc);
+    assert!(most(&again) > second);
+}
+
+/// A receiver that takes at its pace is waited for, and the log stays unused.
+#[test]
+fn patience_outlasts_a_slow_receiver() {
+    let _alone = alone();
+    let namespace = namespace();
+    let receiver = open(options(&namespace, LOG_BYTES, 1 << 30), Strategy::Proc);
+    let mut inbox = mailbox::Receiver::new(&receiver, MailboxOptions::default()).unwrap();
+    let mut patient = Options::default().in_namespace(&namespace);
+    patient.patience = Duration::from_secs(30);
+    let sender = open(patient, Strategy::Proc);
+    let sender = mailbox::Sender::grow(&sender, &inbox.ticket(), LONG).unwrap();
+    let mut sent = 0;
+    for number in 0..2_000 {
+        while sent < 2_000 && sender.send(&mail(sent), Wait::Poll).is_ok() {
+            sent += 1;
+        }
+        let came = inbox.recv(LONG).unwrap().unwrap();
+        assert_eq!(came, mail(number));
+    }
+    assert_eq!(present_bytes(), 0);
+}

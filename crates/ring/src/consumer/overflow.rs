@@ -1,0 +1,114 @@
+//! The receiving end in the overflow log ([`crate::overflow`]).
+
+use core::mem::{replace, swap};
+
+use super::{Consumer, Corrupt};
+use crate::cells::{Cell, CellMemory, FLAG_MASK, STEP_BYTES};
+use crate::overflow::{END, ESCAPE, LogGeometry, LogReader};
+
+impl<M: CellMemory> Consumer<M> {
+    /// Follows its sender into the log of its memory. Nothing was taken yet.
+    #[must_use]
+    pub fn with_log(mut self, geometry: LogGeometry) -> Self {
+        self.log = Some(Box::new(LogReader::new(geometry)));
+        self
+    }
+
+    /// Whether the next cell comes from the log.
+    #[inline]
+    pub fn is_in_log(&self) -> bool {
+        self.is_in_log
+    }
+
+    /// If the next cell, of which this is a copy, leads to the log or back: goes there. In it, true
+    /// as for [`Consumer::done`]. An episode without a cell, and one that begins where another
+    /// ends, break the rules, so that nobody keeps us here.
+    #[cold]
+    pub fn follow(&mut self, cell: &Cell) -> Option<Result<bool, Corrupt>> {
+        let [first, place_bytes, rest @ ..] = cell;
+        if rest.iter().any(|word| *word != 0) {
+            return None;
+        }
+        match (first & !FLAG_MASK, place_bytes) {
+            (ESCAPE, _) if !self.is_in_log => Some(self.escape(*place_bytes)),
+            (END, 0) if self.is_in_log => Some(self.end_episode()),
+            _ => None,
+        }
+    }
+
+    fn escape(&mut self, place_bytes: u64) -> Result<bool, Corrupt> {
+        let taken = self.taken();
+        let log = self.log.as_mut().ok_or(Corrupt)?;
+        let at_bytes = log.elsewhere.at_bytes;
+        let lap_bytes = log.geometry.next_lap(at_bytes);
+        if ![at_bytes, lap_bytes].contains(&place_bytes) || log.ended == Some(taken) {
+            return Err(Corrupt);
+        }
+        if place_bytes != at_bytes {
+            log.given_back_bytes = place_bytes;
+        }
+        log.begin_bytes = place_bytes;
+        self.at_bytes += STEP_BYTES;
+        Ok(self.change_places(place_bytes))
+    }
+
+    fn end_episode(&mut self) -> Result<bool, Corrupt> {
+        let log = self.log.as_mut().ok_or(Corrupt)?;
+        if self.at_bytes == log.begin_bytes {
+            return Err(Corrupt);
+        }
+        let ring_at_bytes = log.elsewhere.at_bytes;
+        self.at_bytes += STEP_BYTES;
+        self.give_back_log(true);
+        let rings = self.change_places(ring_at_bytes);
+        let taken = self.taken();
+        if let Some(log) = &mut self.log {
+            log.ended = Some(taken);
+        }
+        Ok(rings)
+    }
+
+    /// The ring and the log change places; the next cell is at that place.
+    fn change_places(&mut self, at_bytes: u64) -> bool {
+        let taken = self.taken();
+        if let Some(log) = &mut self.log {
+            log.elsewhere.at_bytes = replace(&mut self.at_bytes, at_bytes);
+            swap(&mut self.shift, &mut log.elsewhere.shift);
+        }
+        self.memory.change_places();
+        self.is_in_log = !self.is_in_log;
+        self.elsewhere = taken.wrapping_sub(at_bytes / STEP_BYTES);
+        self.ahead_bytes = 0;
+        self.expect(at_bytes / STEP_BYTES);
+        self.give_back()
+    }
+
+    /// The lines of the log that a message takes whose cell is next and says that so many bytes of
+    /// payload lie at that place.
+    pub fn lines_in_log(&self, offset: u32, payload_bytes: usize) -> Result<u64, Corrupt> {
+        let geometry = self.log.as_ref().ok_or(Corrupt)?.geometry;
+        let places = geometry.payload(self.at_bytes, payload_bytes as u64);
+        match places.start % geometry.bytes() == u64::from(offset) {
+            true => Ok((places.end - self.at_bytes) / STEP_BYTES),
+            false => Err(Corrupt),
+        }
+    }
+
+    /// The message in the log that was last shown, of so many lines, is done with. As
+    /// [`Consumer::done`].
+    #[must_use]
+    pub fn done_in_log(&mut self, lines: u64) -> bool {
+        self.at_bytes += lines * STEP_BYTES;
+        self.is_blind() && self.step()
+    }
+
+    /// Gives back pages that were taken.
+    pub(super) fn give_back_log(&mut self, is_all_taken: bool) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        for part in log.due(self.at_bytes, is_all_taken).into_iter().flatten() {
+            self.memory.give_back_log(part);
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! The overflow log of one direction (docs/decisions/0053-overflow-log.md): memory of the receiver
+//! in which the sender goes on when the ring is full and its receiver takes nothing. Neither needs
+//! the other for that, so it works while the whole receiver is stopped, and after the sender has
+//! exited.
+//!
+//! The log is a sparse file of lines, which are written and read as the cells of the ring are: the
+//! ring and the log change places in both ends. An *episode* begins with an [`ESCAPE`] in the last
+//! free cell of the ring, which names the place in the log at which it goes on, and ends with an
+//! [`END`] in the log, after which it goes on in the ring. So both are cells of the stream itself,
+//! and nothing else is to be looked at. All cells are counted in one row, wherever they lie.
+//!
+//! Places of the log only grow, modulo its length, so the flags of its cells tell laps as those of
+//! the ring tell generations. An episode that begins when all before it is known to be taken begins
+//! a lap: then the first [`WARM_BYTES`] are used again and again, and stay present. All other pages
+//! are reserved by the sender, which is charged for them, and given back by the receiver once they
+//! are taken, or by the sender if they were not used.
+//!
+//! The payload of a message lies in the lines after its cell. A line with another flag than the
+//! due one is not there yet, whatever it is: the memory keeps lines of former laps, and holes are
+//! zeros.
+
+use core::ops::Range;
+
+use crate::cells::{STEP_BYTES, flag_of};
+use crate::payload_arena::PayloadArena;
+use crate::shared::PAGE_BYTES;
+
+/// Fewest bytes of a log; there are a power of two of them.
+pub const LOG_BYTES_MIN: u32 = 1 << 20;
+/// Most bytes of a log.
+pub const LOG_BYTES_MAX: u32 = 1 << 30;
+/// So much of a log stays present once it was used.
+pub const WARM_BYTES: u64 = 15 * PAGE_BYTES as u64;
+
+/// The first word of a cell after which the log goes on, but for the flag. The next word is the
+/// place there, the others are zero.
+pub(crate) const ESCAPE: u64 = 1 << 61;
+/// The first word of a line of the log after which the ring goes on, but for the flag. The other
+/// words are zero.
+pub(crate) const END: u64 = 1 << 62;
+
+/// The sender reserves at least, and at most, so much at a time.
+const RESERVED_MIN_BYTES: u64 = 64 << 10;
+const RESERVED_MAX_BYTES: u64 = 1 << 20;
+/// The receiver gives back so much at a time: less than this lies behind it, and a page.
+const GIVEN_BACK_BYTES: u64 = 256 << 10;
+/// The sender looks this often whether the receiver has come to the log.
+const LOOK_CELLS: u64 = 8;
+/// After so many laps, nothing of before is left in the log, so that flags may come again.
+const LAPS_KEPT: u32 = 30;
+
+const PAGE: u64 = PAGE_BYTES as u64;
+
+const _: () = {
+    assert!(LOG_BYTES_MIN as u64 >= 2 * (GIVEN_BACK_BYTES + PAGE));
+    assert!(LOG_BYTES_MIN as u64 >= RESERVED_MAX_BYTES && WARM_BYTES < RESERVED_MIN_BYTES);
+    // Their numbers are told apart in a flag of the duplex line.
+    assert!(LOG_BYTES_MAX as u64 / STEP_BYTES <= 1 << 24);
+};
+
+/// The layout of a log: how many lines it has, as a power of two. A value of this type is valid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogGeometry {
+    shift: u32,
+}
+
+impl LogGeometry {
+    /// A log of so many bytes, which may come from a peer.
+    pub const fn new(bytes: u32) -> Option<Self> {
+        if !bytes.is_power_of_two() || bytes < LOG_BYTES_MIN || bytes > LOG_BYTES_MAX {
+            return None;
+        }
+        let shift = bytes.trailing_zeros() - STEP_BYTES.trailing_zeros();
+        Some(Self { shift })
+    }
+
+    /// This one, or as much smaller as there are bytes for; nothing if these are too few.
+    pub fn within(self, bytes: u64) -> Option<Self> {
+        let most = 1 << bytes.checked_ilog2()?;
+        Self::new(self.bytes().min(most) as u32)
+    }
+
+    /// Its length.
+    pub const fn bytes(self) -> u64 {
+        STEP_BYTES << self.shift
+    }
+
+    pub(crate) const fn shift(self) -> u32 {
+        self.shift
+    }
+
+    const fn lap_of(self, at_bytes: u64) -> u64 {
+        at_bytes / self.bytes()
+    }
+
+    /// No memory that was never written can have this flag.
+    const fn is_lap_usable(self, lap: u64) -> bool {
+        flag_of(lap << self.shift, self.shift) != 0
+    }
+
+    /// Where the lap begins that an episode may begin when all before that place is taken.
+    pub(crate) const fn next_lap(self, at_bytes: u64) -> u64 {
+        let lap = at_bytes.div_ceil(self.bytes());
+        match self.is_lap_usable(lap) {
+            true => lap * self.bytes(),
+            false => (lap + 1) * self.bytes(),
+        }
+    }
+
+    /// Where the payload of a message lies whose cell is at that place: after it, and in one piece.
+    pub(crate) const fn payload(self, cell_at_bytes: u64, payload_bytes: u64) -> Range<u64> {
+        let lines_bytes = match payload_bytes {
+            0 => STEP_BYTES,
+            _ => payload_bytes.next_multiple_of(STEP_BYTES),
+        };
+        let after = cell_at_bytes + STEP_BYTES;
+        let left = self.bytes() - after % self.bytes();
+        let begin = match lines_bytes <= left {
+            true => after,
+            false => after + left,
+        };
+        begin..begin + lines_bytes
+    }
+
+    /// The parts of the file in which these places lie, but for those that stay present.
+    pub(crate) fn cold(self, places: Range<u64>) -> [Range<u64>; 2] {
+        let (bytes, lap) = (self.bytes(), self.lap_of(places.start));
+        let in_lap = |lap: u64| {
+            let (begin, end) = (lap * bytes, (lap + 1) * bytes);
+            let from = places.start.clamp(begin + WARM_BYTES, end) - begin;
+            let to = places.end.clamp(begin + WARM_BYTES, end) - begin;
+            from..to.max(from)
+        };
+        [in_lap(lap), in_lap(lap + 1)]
+    }
+
+    /// The same with those that stay present.
+    pub(crate) fn parts(self, places: Range<u64>) -> [Range<u64>; 2] {
+        let (bytes, lap) = (self.bytes(), self.lap_of(places.start));
+        let end = (lap + 1) * bytes;
+        let first = places.start - lap * bytes..places.end.min(end) - lap * bytes;
+        [first, 0..places.end.saturating_sub(end)]
+    }
+}
+
+/// Of an end: what it keeps of the ring while it is in the log, and of the log while it is in the
+/// ring.
+#[derive(Clone, Copy)]
+pub(crate) struct Elsewhere {
+    /// The place of the next cell there.
+    pub(crate) at_bytes: u64,
+    /// How many cells there are, as a power of two.
+    pub(crate) shift: u32,
+}
+
+/// How a sender uses its log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogOptions {
+    /// The log.
+    pub geometry: LogGeometry,
+    /// How long the ring must be full, without any credit, before the sender goes on in the log.
+    pub patience_ns: u64,
+}
+
+/// How much a sender has used its log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LogUse {
+    /// How often it went on in the log.
+    pub episodes: u64,
+    /// Bytes that it wrote there, in all.
+    pub spilled_bytes: u64,
+    /// Those that its receiver has not returned, at present: an upper bound.
+    pub waiting_bytes: u64,
+    /// The most that these were when somebody looked, or when an episode ended.
+    pub most_bytes: u64,
+    /// Length of the log.
+    pub log_bytes: u64,
+}
+
+/// What a sender knows of its log.
+pub(crate) struct LogWriter {
+    pub(crate) options: LogOptions,
+    pub(crate) elsewhere: Elsewhere,
+    /// The payload arena of the ring, while the log is in use.
+    pub(crate) arena: PayloadArena,
+    /// How many cells were sent with the escape of the last episode: once they are returned, the
+    /// receiver is in the log.
+    pub(crate) escaped: u64,
+    /// How many with its end: once they are returned, nothing of the log is needed.
+    pub(crate) ended: u64,
+    /// The cells of the ring before this one are returned.
+    pub(crate) ring_returned: u64,
+    /// The place at which the last episode began.
+    pub(crate) begin_bytes: u64,
+    /// The places before this one are free.
+    pub(crate) drained_bytes: u64,
+    /// The places before this one are present.
+    pub(crate) reserved_bytes: u64,
+    /// So much of a new lap is present.
+    pub(crate) warm_bytes: u64,
+    /// Cells that are no messages, and lines of payload.
+    pub(crate) beside: u64,
+    /// Since when the ring is full, without any credit.
+    pub(crate) full_since_ns: Option<u64>,
+    /// Without the episode that has not ended.
+    pub(crate) used: LogUse,
+}
+
+impl LogWriter {
+    pub(crate) fn new(options: LogOptions, arena: PayloadArena) -> Self {
+        Self {
+            options,
+            elsewhere: Elsewhere {
+                at_bytes: 0,
+                shift: options.geometry.shift(),
+            },
+            arena,
+            escaped: 0,
+            ended: 0,
+            ring_returned: 0,
+            begin_bytes: 0,
+            drained_bytes: 0,
+            reserved_bytes: 0,
+            warm_bytes: 0,
+            beside: 0,
+            full_since_ns: None,
+            used: LogUse {
+                log_bytes: options.geometry.bytes(),
+                ..LogUse::default()
+            },
+        }
+    }
+
+    /// So many cells are known to be returned: those of the log before them are free.
+    pub(crate) fn drain(&mut self, known: u64) {
+        if known >= self.escaped {
+            let drained_bytes = self.begin_bytes + (known - self.escaped) * STEP_BYTES;
+            self.drained_bytes = self.drained_bytes.max(drained_bytes);
+        }
+    }
+
+    /// The log was written up to that place.
+    pub(crate) fn note_waiting(&mut self, end_bytes: u64) {
+        self.used.waiting_bytes = end_bytes.saturating_sub(self.drained_bytes);
+        self.used.most_bytes = self.used.most_bytes.max(self.used.waiting_bytes);
+    }
+
+    /// The places from this one on are not to be used yet: what is given back late may lie there,
+    /// or a lap begins whose flag says nothing.
+    pub(crate) fn room_end_bytes(&self) -> u64 {
+        let geometry = self.options.geometry;
+        let end = self.drained_bytes + geometry.bytes() - GIVEN_BACK_BYTES - PAGE;
+        let lap = geometry.lap_of(end);
+        match geometry.is_lap_usable(lap) {
+            true => end,
+            false => end.min(lap * geometry.bytes()),
+        }
+    }
+
+    /// What is to be reserved next.
+    pub(crate) fn next_reservation(&self) -> Range<u64> {
+        let from = self.reserved_bytes;
+        let in_lap = from % self.options.geometry.bytes();
+        let unit = match in_lap.checked_ilog2() {
+            Some(log) => (1 << log).clamp(RESERVED_MIN_BYTES, RESERVED_MAX_BYTES),
+            None => RESERVED_MIN_BYTES,
+        };
+        from..from + unit - in_lap % unit
+    }
+
+    pub(crate) fn reserved(&mut self, part: &Range<u64>) {
+        self.reserved_bytes = part.end;
+        let lap = self.options.geometry.lap_of(self.begin_bytes);
+        let in_lap = part.end.saturating_sub(lap * self.options.geometry.bytes());
+        self.warm_bytes = self.warm_bytes.max(in_lap.min(WARM_BYTES));
+    }
+
+    /// Until when the sender has patience.
+    pub(crate) fn due_ns(&self) -> Option<u64> {
+        let since_ns = self.full_since_ns?;
+        Some(since_ns.saturating_add(self.options.patience_ns))
+    }
+
+    /// After how many cells the sender looks again, which begins at that place and wants room for
+    /// so many cells.
+    pub(crate) fn limit_bytes(&self, at_bytes: u64) -> u64 {
+        let lap_end = (self.options.geometry.lap_of(at_bytes) + 1) * self.options.geometry.bytes();
+        // One line is kept for the end.
+        let usable_end = self.reserved_bytes.min(self.room_end_bytes()) - STEP_BYTES;
+        let look_at = at_bytes + LOOK_CELLS * STEP_BYTES;
+        lap_end.min(usable_end).min(look_at)
+    }
+
+    /// Whether so many laps lie between two places that flags may come again.
+    pub(crate) fn forgets(&self, from_bytes: u64, to_bytes: u64) -> bool {
+        let era = |at_bytes| self.options.geometry.lap_of(at_bytes) >> LAPS_KEPT;
+        era(from_bytes) != era(to_bytes)
+    }
+}
+
+/// What a receiver knows of its log.
+pub(crate) struct LogReader {
+    pub(crate) geometry: LogGeometry,
+    pub(crate) elsewhere: Elsewhere,
+    /// How many cells were taken with the end of the last episode.
+    pub(crate) ended: Option<u64>,
+    /// The place at which the last episode began.
+    pub(crate) begin_bytes: u64,
+    /// The pages before this place were given back.
+    pub(crate) given_back_bytes: u64,
+}
+
+impl LogReader {
+    pub(crate) fn new(geometry: LogGeometry) -> Self {
+        Self {
+            geometry,
+            elsewhere: Elsewhere {
+                at_bytes: 0,
+                shift: geometry.shift(),
+            },
+            ended: None,
+            begin_bytes: 0,
+            given_back_bytes: 0,
+        }
+    }
+
+    /// The places before `at_bytes` are taken: those to give back now, in whole pages. All of them
+    /// if nothing is there to be taken, otherwise many together.
+    pub(crate) fn due(&mut self, at_bytes: u64, is_all_taken: bool) -> Option<[Range<u64>; 2]> {
+        let end = at_bytes / PAGE * PAGE;
+        let held = end.saturating_sub(self.given_back_bytes);
+        if held == 0 || (!is_all_taken && held < GIVEN_BACK_BYTES) {
+            return None;
+        }
+        let places = self.given_back_bytes..end;
+        self.given_back_bytes = end;
+        Some(self.geometry.cold(places))
+    }
+}
+
+#[cfg(test)]
+mod tests;
