@@ -109,6 +109,16 @@ fn hosts() {
 }
 
 #[test]
+fn busy() {
+    let said = Stage::new("busy").run(env!("CARGO_BIN_EXE_busy"), &[]);
+    assert_eq!(
+        said,
+        "sent 50000 messages to a process that is stopped\n3 MiB wait in its memory\n\
+         took 50000 messages, in order\n"
+    );
+}
+
+#[test]
 fn provider() {
     let stage = Stage::new("provider");
     let said = stage.run(env!("CARGO_BIN_EXE_provider"), &[]);

@@ -2,14 +2,15 @@
 //! receivers share. Calls come through [`Session`](crate::Session).
 
 use std::collections::{HashSet, VecDeque};
+use std::task::Waker;
 
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::{Notification, Overrun};
 use hamlyn_engine::receive::Awaited;
 use hamlyn_engine::table::Table;
 use hamlyn_engine::terminus::{TerminusId, TerminusOptions};
-use hamlyn_host::Host;
 use hamlyn_host::sharing::Sharing;
+use hamlyn_host::{Host, HostError};
 
 use crate::arrival::{Arrival, ClassId, ReceiverClass, ShortArrival};
 use crate::error::{OpenError, ReceiveError};
@@ -21,7 +22,7 @@ use crate::message::Message;
 use crate::processor::Strategy;
 use crate::queue::Queue;
 use crate::remains::{LastWord, LastWords};
-use crate::tasks::{Tasks, Woken};
+use crate::tasks::{Interest, Registered, Tasks, Waiter, Woken};
 
 /// Entries of a manager's notification queue, unless set otherwise.
 const QUEUE_ENTRIES: usize = 4096;
@@ -84,8 +85,9 @@ pub(crate) struct Core<H: Host> {
     last_words: LastWords,
     /// Notifications that were lost, and were not reported yet.
     overrun: u64,
-    /// What waits for anything to happen.
     pub(crate) tasks: Tasks,
+    /// What [`Interface::ends_and_looks`] said when tasks were last told.
+    ends_seen: u64,
 }
 
 impl<H: Host> Core<H> {
@@ -106,6 +108,7 @@ impl<H: Host> Core<H> {
             last_words: LastWords::default(),
             overrun: 0,
             tasks: Tasks::default(),
+            ends_seen: 0,
         })
     }
 
@@ -348,13 +351,44 @@ impl<H: Host> Core<H> {
         None
     }
 
+    /// A task waits for that waiter, for anything, instead of the one before.
+    pub(crate) fn register_task(
+        &mut self,
+        waiter: &Waiter,
+        waker: &Waker,
+    ) -> Result<Registered, HostError> {
+        if self.tasks.is_empty() {
+            // Nobody waited to be told of what was before.
+            self.ends_seen = self.interface.ends_and_looks();
+        }
+        self.tasks.register(waiter, Interest::Anything, waker)
+    }
+
     /// There is news: takes the tasks that are to look for themselves.
     #[cold]
     pub(crate) fn take_tasks(&mut self, woken: &mut Woken) {
+        // It may be time to look though there is so much news that nobody sleeps.
+        self.interface.end_look_due();
+        let ends = self.interface.ends_and_looks();
+        let has_ended = std::mem::replace(&mut self.ends_seen, ends) != ends;
         if !self.tasks.is_selective() {
             return self.tasks.take_all(woken);
         }
-        self.interface.take_ready(&mut self.tasks, woken);
+        let is_led = |interest: &Interest| matches!(interest, Interest::Arrivals(..));
+        if self.tasks.is_any(is_led) {
+            self.lead_all();
+        }
+        let classes = &self.classes;
+        let has_arrival = |class: ClassId| match classes.get(class.name()) {
+            Some(entry) => matches!(&entry.class, Class::Queued(arrivals) if !arrivals.is_empty()),
+            None => true,
+        };
+        let tasks = &mut self.tasks;
+        tasks.take_ready(woken, |interest| match interest {
+            Interest::Arrivals(class, _) => has_ended || has_arrival(*class),
+            interest => has_ended && interest.heeds_ends(),
+        });
+        self.interface.take_ready(tasks, woken);
     }
 
     fn note_overrun(&mut self, overrun: Overrun) {

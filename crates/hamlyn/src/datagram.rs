@@ -293,10 +293,10 @@ impl<H: Host> Receiver<H> {
         if inbox.came != READY {
             return Poll::Ready(Err(ReceiveError::NotReady));
         }
-        let (manager, interest) = (&self.manager, Interest::Message(inbox.buffer.metadata()));
-        manager.poll_look_for(&manager.waiter, interest, context, |session| {
+        self.manager.poll_look_for(context, |session| {
             session.look_again();
-            inbox.look(session)
+            let found = inbox.look(session)?;
+            Ok(found.ok_or_else(|| Interest::Message(inbox.buffer.metadata())))
         })
     }
 

@@ -48,6 +48,16 @@ impl<T> DropList<T> {
         self.notes(|notes| notes.retain_mut(is_kept));
     }
 
+    /// True if there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.notes(|notes| notes.is_empty())
+    }
+
+    /// True if there are handles, each of which may leave a note at any time.
+    pub(crate) fn has_handles(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// Whether both are the list of one owner.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -42,7 +42,7 @@ use crate::manager::Manager;
 use crate::message::Sending;
 use crate::message::{Message, Target};
 use crate::session::Session;
-use crate::tasks::{Interest, Registered, Waiter, Woken};
+use crate::tasks::{Interest, Waiter};
 use crate::wait::{Wait, WaitStep, Waiting};
 
 /// Times in a row that [`Manager::prepare_sleep`] may have news, before the program is to look at
@@ -147,29 +147,8 @@ impl<H: Host> Manager<H> {
     ///
     /// The error of those calls: no task will be woken any more.
     pub fn register_waker(&self, waker: &Waker) -> Result<(), HostError> {
-        self.register_task(&self.waiter, Interest::Anything, waker)
-    }
-
-    fn register_task(
-        &self,
-        waiter: &Waiter,
-        interest: Interest,
-        waker: &Waker,
-    ) -> Result<(), HostError> {
-        let mut session = self.enter()?;
-        match session.core.tasks.register(waiter, interest, waker)? {
-            Registered::Waits(former) => {
-                drop(session);
-                drop(former);
-            }
-            Registered::Full => {
-                let mut woken = Woken::default();
-                session.core.tasks.take_all(&mut woken);
-                drop(session);
-                woken.wake();
-                waker.wake_by_ref();
-            }
-        }
+        let registered = self.enter()?.core.register_task(&self.waiter, waker)?;
+        registered.finish(waker);
         Ok(())
     }
 
@@ -319,50 +298,86 @@ impl<H: Host> fmt::Debug for Sleep<'_, H> {
 }
 
 impl<H: Host> Manager<H> {
-    /// A task asks whether there is what it waits for: the step of a wait ([`Session::wait_for`]).
-    /// It is woken when anything has happened.
+    /// A task of this handle asks whether there is what it waits for: the step of a wait
+    /// ([`Session::wait_for`]). It is woken when anything has happened.
     pub(crate) fn poll_look<T, E: From<HostError>>(
         &self,
         context: &Context<'_>,
         step: impl FnOnce(&mut Session<'_, H>) -> Result<Option<T>, E>,
     ) -> Poll<Result<T, E>> {
-        // Before the look, so that nothing is missed in between.
-        if let Err(error) = self.register_waker(context.waker()) {
-            return Poll::Ready(Err(error.into()));
-        }
-        let mut session = match self.enter() {
-            Ok(session) => session,
-            Err(forked) => return Poll::Ready(Err(HostError::from(forked).into())),
-        };
-        match step(&mut session).transpose() {
-            Some(found) => Poll::Ready(found),
-            None => Poll::Pending,
+        self.poll_look_for(context, |session| {
+            Ok(step(session)?.ok_or(Interest::Anything))
+        })
+    }
+
+    /// Like [`Manager::poll_look`], but a step that finds nothing says for what the task waits, and
+    /// the task is woken when that has something. Unless it waits alone: then it is woken for
+    /// anything.
+    #[inline]
+    pub(crate) fn poll_look_for<T, E: From<HostError>>(
+        &self,
+        context: &Context<'_>,
+        step: impl FnOnce(&mut Session<'_, H>) -> Result<Result<T, Interest>, E>,
+    ) -> Poll<Result<T, E>> {
+        self.poll_look_by(&self.waiter, context, step)
+    }
+
+    /// The task of this handle, which has looked for itself since it was registered and found
+    /// nothing, waits for this and is woken for nothing else.
+    pub(crate) fn wait_as_task(&self, interest: Interest) {
+        if let Ok(mut session) = self.enter() {
+            session.core.tasks.wait_for(&self.waiter, interest);
         }
     }
 
-    /// Like [`Manager::poll_look`], for a waiter that waits for nothing else: the task is woken
-    /// when that has something. Unless it waits alone: then it is woken for anything.
-    pub(crate) fn poll_look_for<T, E: From<HostError>>(
+    /// The task of this handle has what it waited for.
+    pub(crate) fn stop_waiting(&self) {
+        if let Ok(mut session) = self.enter() {
+            let waker = session.core.tasks.take_of(&self.waiter);
+            drop(session);
+            drop(waker);
+        }
+    }
+
+    /// The same as [`Manager::poll_look_for`], for a waiter that is not this handle's.
+    pub(crate) fn poll_look_by<T, E: From<HostError>>(
         &self,
         waiter: &Waiter,
-        interest: Interest,
         context: &Context<'_>,
-        step: impl FnOnce(&mut Session<'_, H>) -> Result<Option<T>, E>,
+        step: impl FnOnce(&mut Session<'_, H>) -> Result<Result<T, Interest>, E>,
     ) -> Poll<Result<T, E>> {
-        if let Err(error) = self.register_task(waiter, interest, context.waker()) {
-            return Poll::Ready(Err(error.into()));
-        }
+        // Dropped after the session, also if the step panics.
+        let (registered, found);
         let mut session = match self.enter() {
             Ok(session) => session,
             Err(forked) => return Poll::Ready(Err(HostError::from(forked).into())),
         };
-        let Some(found) = step(&mut session).transpose() else {
-            return Poll::Pending;
+        // For anything, until the look is over: it may let other threads have the manager.
+        registered = match session.core.register_task(waiter, context.waker()) {
+            Ok(registered) => registered,
+            Err(error) => return Poll::Ready(Err(error.into())),
         };
-        let waker = session.core.tasks.take_of(waiter);
+        let looked = step(&mut session);
+        let tasks = &mut session.core.tasks;
+        let polled = match looked {
+            Ok(Err(interest)) => {
+                tasks.wait_for(waiter, interest);
+                found = None;
+                Poll::Pending
+            }
+            Ok(Ok(looked_for)) => {
+                found = tasks.take_of(waiter);
+                Poll::Ready(Ok(looked_for))
+            }
+            Err(error) => {
+                found = tasks.take_of(waiter);
+                Poll::Ready(Err(error))
+            }
+        };
         drop(session);
-        drop(waker);
-        Poll::Ready(found)
+        registered.finish(context.waker());
+        drop(found);
+        polled
     }
 
     /// Sends a message of any length, as far as there is room.

@@ -61,9 +61,12 @@ impl<H: Host> ManagerRef<H> {
             let is_over = session.continue_fence(&mut fence);
             session.wake_sleepers_if_active();
             session.wake_sleepers_for_credit();
-            Ok::<_, HostError>(is_over.then_some(()))
+            Ok::<_, HostError>(match is_over {
+                true => Ok(()),
+                false => Err(fence.interest()),
+            })
         };
-        poll_fn(|context| self.poll_look(context, &mut look)).await?;
+        poll_fn(|context| self.poll_look_for(context, &mut look)).await?;
         self.enter()?.end_fence(fence)
     }
 }

@@ -92,6 +92,7 @@ pub struct Interface<H: Host> {
     spare_due_ns: Option<u64>,
     /// When waits are to look again though nothing has happened ([`Interface::look_within`]).
     look_due_ns: Option<u64>,
+    ends_and_looks: u64,
     shared: Vec<regions::Shared>,
     attached: regions::AttachedRegions,
     operating: initiators::Operating,
@@ -147,6 +148,7 @@ impl<H: Host> Interface<H> {
             events_told: 0,
             spare_due_ns: None,
             look_due_ns: None,
+            ends_and_looks: 0,
             shared: Vec::new(),
             attached: regions::AttachedRegions::default(),
             operating: initiators::Operating::default(),

@@ -378,6 +378,11 @@ impl<T: Guest> Lobby<T> {
         self.tidied != (self.offered.len(), self.all())
     }
 
+    /// True if no more could be offered when they last were to be.
+    pub(crate) fn is_short(&self) -> bool {
+        self.short_ns.is_some()
+    }
+
     /// Notes who has asked, and has the owner look again in time. True if somebody who asked is
     /// late. Greetings that have come count, however long nobody looked: so the owner takes in what
     /// has come before [`Lobby::dismiss_late`].

@@ -258,9 +258,9 @@ fn poll_port<H: Host>(
     port: &mut Port,
     context: &Context<'_>,
 ) -> Poll<Result<Arrived, ReceiveError>> {
-    let interest = Interest::Port(port.name);
-    manager.poll_look_for(&manager.waiter, interest, context, |session| {
-        look(session, port)
+    manager.poll_look_for(context, |session| {
+        let found = look(session, port)?;
+        Ok(found.ok_or(Interest::Port(port.name)))
     })
 }
 

@@ -216,6 +216,15 @@ struct TxRoute<T> {
 const GONE_MAX: usize = 64;
 
 impl<T: TransmitEnd> TxRoute<T> {
+    /// A call waits for the answer to that fence. True if none did that comes as soon.
+    fn await_answer(&mut self, fence: u64) -> bool {
+        let is_first = self.fence.is_none_or(|awaited| fence < awaited);
+        if is_first {
+            self.fence = Some(fence);
+        }
+        is_first
+    }
+
     /// The next packet that came back, from the link.
     fn fetch_returned(&mut self) -> Option<(Header, Return)> {
         let (header, reason) = self.end.next_returned()?;
@@ -435,14 +444,24 @@ impl<T: TransmitEnd> TxRoutes<T> {
                 Ok(refused)
             }
             Ok(false) => {
-                if route.fence.is_none_or(|awaited| fence < awaited) {
-                    route.fence = Some(fence);
-                    self.credit_waits += 1;
-                }
+                self.credit_waits += u64::from(route.await_answer(fence));
                 Ok(None)
             }
             Err(reason) => Err(self.not_sent(reason)),
         }
+    }
+
+    /// True if [`TxRoutes::answer`] has something to say. Otherwise that answer is waited for,
+    /// though another one, or a sleep, may have ended the wait for it.
+    pub(crate) fn is_fence_over(&mut self, link: LinkId, fence: u64) -> bool {
+        let Some(route) = self.reach(link) else {
+            return true;
+        };
+        if route.end.is_answered(fence) != Ok(false) {
+            return true;
+        }
+        self.credit_waits += u64::from(route.await_answer(fence));
+        false
     }
 
     /// True if a packet that came back from the peer of that link said that this place is not

@@ -157,7 +157,8 @@ impl<T> Exchange<T> {
 
     /// Something happened: wakes the waiter.
     fn note_activity(&self, amount: u64) {
-        self.activity.fetch_add(amount, Ordering::Relaxed);
+        // Whoever sees the count sees what is counted: it may look this once only.
+        self.activity.fetch_add(amount, Ordering::Release);
         self.waiter.wake();
     }
 

@@ -32,7 +32,7 @@ pub enum Source<'a> {
 impl Source<'_> {
     fn interest(&self) -> Interest {
         match self {
-            Self::Messages(queue) => Interest::Messages(queue.reader.unread()),
+            Self::Messages(queue) => Interest::Messages(queue.reader.unread(), None),
             Self::Port(port) => Interest::Port(port.name),
             Self::Completions(queue) => Interest::Completions(queue.name),
         }
@@ -100,14 +100,16 @@ impl<H: Host> Future for Ready<'_, H> {
     type Output = Result<(), HostError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let (source, interest) = (self.source, self.source.interest());
-        self.manager
-            .poll_look_for(&self.waiter, interest, context, |session| {
-                if !session.is_ready(source) {
-                    session.poll_beside_processor();
-                }
-                Ok(session.is_ready(source).then_some(()))
+        let source = self.source;
+        self.manager.poll_look_by(&self.waiter, context, |session| {
+            if !session.is_ready(source) {
+                session.poll_beside_processor();
+            }
+            Ok(match session.is_ready(source) {
+                true => Ok(()),
+                false => Err(source.interest()),
             })
+        })
     }
 }
 

@@ -169,10 +169,10 @@ impl<H: Host> Receiver<H> {
     /// ([`Manager::register_waker`]). Does not block, nor allocate.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Tag, ReceiveError>> {
         let tags = &mut self.tags;
-        let interest = Interest::Messages(tags.queue.reader.unread());
-        let look = |session: &mut Session<'_, H>| tags.await_tag(session, Wait::Poll);
-        self.manager
-            .poll_look_for(&self.manager.waiter, interest, context, look)
+        self.manager.poll_look_for(context, |session| {
+            let found = tags.await_tag(session, Wait::Poll)?;
+            Ok(found.ok_or_else(|| Interest::Messages(tags.queue.reader.unread(), None)))
+        })
     }
 
     /// As [`Receiver::recv`], as a future. An event loop or a task must drive the manager

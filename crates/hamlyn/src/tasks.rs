@@ -7,11 +7,15 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::task::Waker;
 
+use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::notification::Unread;
-use hamlyn_engine::packet::PortName;
+use hamlyn_engine::packet::{PortName, SlotName};
 use hamlyn_engine::table::Name;
 use hamlyn_host::HostError;
+
+use crate::arrival::ClassId;
+use crate::message::Target;
 
 /// Tasks that wait at a time. If there are more, all are woken and look for themselves.
 const TASKS_MAX: usize = 1 << 16;
@@ -19,20 +23,56 @@ const TASKS_MAX: usize = 1 << 16;
 /// Something that a task waits for.
 #[derive(Debug)]
 pub(crate) enum Interest {
-    /// Anything that happens.
+    /// Anything that happens. Also what is told by a store of a peer that nobody announces, as room
+    /// for a message, or by a note in a [`DropList`](crate::drop_list::DropList).
     Anything,
-    /// Messages that are announced in a queue.
-    Messages(Unread),
+    /// Messages that are announced in a queue, or the end of the peer that sends them.
+    Messages(Unread, Option<Answerer>),
     /// The message of a one-shot entry, the first of these.
     Message(MetadataArea),
+    /// Messages that the manager leads to a receiver, or the end of a peer.
+    Arrivals(ClassId, Option<Answerer>),
     Port(PortName),
     /// A completion queue.
     Completions(Name),
+    /// The answer to a fence of that number.
+    Fence(LinkId, u64),
+}
+
+/// A slot at a peer whose owner is to answer. If a packet that came back says that it is closed,
+/// nobody will.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answerer {
+    pub(crate) link: LinkId,
+    pub(crate) slot: SlotName,
+}
+
+impl From<&Target> for Answerer {
+    fn from(target: &Target) -> Self {
+        Self {
+            link: target.link(),
+            slot: target.ticket().slot,
+        }
+    }
 }
 
 impl Interest {
     fn is_selective(&self) -> bool {
         !matches!(self, Self::Anything)
+    }
+
+    /// True if a task that waits for this looks when a link has ended, and when it is time to look
+    /// again.
+    pub(crate) fn heeds_ends(&self) -> bool {
+        matches!(self, Self::Messages(_, Some(_)) | Self::Arrivals(..))
+    }
+
+    /// True if the transmit half knows of it.
+    pub(crate) fn is_of_sender(&self) -> bool {
+        matches!(
+            self,
+            Self::Messages(_, Some(_)) | Self::Arrivals(_, Some(_)) | Self::Fence(..)
+        )
     }
 }
 
@@ -102,12 +142,25 @@ pub(crate) struct Tasks {
 pub(crate) struct Woken(Vec<Waker>);
 
 /// The outcome for a task that is to wait.
+#[must_use]
 pub(crate) enum Registered {
-    /// It waits. The waker of the task before it is dropped without the manager in hand, as a task
-    /// may be dropped with it.
+    /// It waits, instead of the task before it, if there was one.
     Waits(Option<Waker>),
-    /// There are too many.
-    Full,
+    /// There are too many: none of them waits any more, and all look for themselves.
+    Full(Woken),
+}
+
+impl Registered {
+    /// To be called without the manager in hand: a task may be dropped with its waker.
+    pub(crate) fn finish(self, waker: &Waker) {
+        match self {
+            Self::Waits(former) => drop(former),
+            Self::Full(mut woken) => {
+                woken.wake();
+                waker.wake_by_ref();
+            }
+        }
+    }
 }
 
 impl Tasks {
@@ -130,7 +183,9 @@ impl Tasks {
             return Ok(Registered::Waits(former));
         }
         if self.waiting() >= TASKS_MAX {
-            return Ok(Registered::Full);
+            let mut woken = Woken::default();
+            self.take_all(&mut woken);
+            return Ok(Registered::Full(woken));
         }
         self.selective += usize::from(interest.is_selective());
         let task = Some(Task {
@@ -157,6 +212,13 @@ impl Tasks {
         task.filter(|task| task.number == at.number)
     }
 
+    /// The task of that waiter waits for this from now on, if it still waits.
+    pub(crate) fn wait_for(&mut self, waiter: &Waiter, interest: Interest) {
+        if let Some(at) = waiter.waits_at() {
+            self.set_interest(at, interest);
+        }
+    }
+
     fn set_interest(&mut self, at: WaitsAt, interest: Interest) {
         if let Some(task) = self.task_at(at) {
             let is_selective = interest.is_selective();
@@ -171,7 +233,7 @@ impl Tasks {
         self.set_interest(at, Interest::Anything);
     }
 
-    /// Its waiter has what it waited for. The waker is dropped without the manager in hand.
+    /// Its waiter has what it waited for. The waker is to be dropped without the manager in hand.
     pub(crate) fn take_of(&mut self, waiter: &Waiter) -> Option<Waker> {
         let at = waiter.waits_at()?;
         waiter.place.store(NOWHERE, Relaxed);

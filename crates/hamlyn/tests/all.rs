@@ -24,5 +24,6 @@ mod services;
 mod sessions;
 mod sleepers;
 mod stream_order;
+mod task_wakes;
 mod threads;
 mod turns;

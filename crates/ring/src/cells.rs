@@ -22,7 +22,6 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::geometry::Geometry;
 use crate::memfd::reserve;
-use crate::overflow::LogGeometry;
 use crate::shared::{
     LINE_BYTES, LINE_REST_BYTES, LINE_WORDS, Lines, Mapping, OutOfRange, Word, claim, prefetch,
 };
@@ -250,18 +249,14 @@ impl SharedCells {
         })
     }
 
-    /// The same with an overflow log of that layout, which is all of a mapping.
-    pub fn with_log(
-        mut self,
-        mapping: &Arc<Mapping>,
-        log: LogGeometry,
-    ) -> Result<Self, OutOfRange> {
-        let count = 1 << log.shift();
+    /// The same with an overflow log, which is all of a mapping: a power of two of lines.
+    pub fn with_log(mut self, mapping: &Arc<Mapping>) -> Result<Self, OutOfRange> {
+        let count = mapping.len() / LINE_BYTES;
         self.other = Some(Space {
             lines: Lines::new(Arc::clone(mapping), 0, count)?,
             mapping: Arc::clone(mapping),
             payload_offset: 0,
-            payload_bytes: log.bytes() as usize,
+            payload_bytes: mapping.len(),
         });
         self.log = Some(Arc::clone(mapping));
         Ok(self)

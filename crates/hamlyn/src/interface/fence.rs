@@ -14,6 +14,7 @@ use hamlyn_ring::area::Area;
 use crate::drop_list::DropList;
 use crate::outbound::{NewlyRefused, Outbound};
 use crate::peer::PeerLost;
+use crate::tasks::Interest;
 
 /// A fence under way.
 pub(crate) struct Fence {
@@ -39,6 +40,23 @@ pub(crate) struct Refusals {
 
 /// Refusals that fences were told of which were given up. The next fence tells of them.
 pub(crate) type Untold = DropList<Refusals>;
+
+impl Fence {
+    /// What a task waits for while peers have not answered.
+    pub(crate) fn interest(&self) -> Interest {
+        match self.legs.as_slice() {
+            &[
+                Leg {
+                    link,
+                    asked: Some(asked),
+                    ..
+                },
+            ] => Interest::Fence(link, asked),
+            // There was no room for a question; or the answers of several peers are waited for.
+            _ => Interest::Anything,
+        }
+    }
+}
 
 impl Drop for Fence {
     fn drop(&mut self) {

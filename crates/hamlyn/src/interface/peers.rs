@@ -356,6 +356,7 @@ impl<H: Host> Interface<H> {
                 self.links.insert(id, peer);
             }
             DriverEvent::Lost(id, cause) => {
+                self.ends_and_looks += 1;
                 let to = self.links.destination(id);
                 self.outbound.lock(|outbound| outbound.remove(id, to));
                 // Failures are not remembered for ever.
@@ -366,6 +367,7 @@ impl<H: Host> Interface<H> {
             }
             DriverEvent::Ended(id, end) => {
                 self.other_activity += 1;
+                self.ends_and_looks += 1;
                 let to = self.links.destination(id);
                 self.outbound.lock(|outbound| outbound.remove(id, to));
                 // Failures are not remembered for ever.

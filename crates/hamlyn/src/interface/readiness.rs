@@ -31,20 +31,34 @@ impl<H: Host> Interface<H> {
             || self.tracking.refusals_to == Some(queue) && self.outbound.lock(has_returned)
     }
 
-    /// Takes the tasks that wait for what is ready. Does not move packets.
+    /// Takes the tasks that wait for what is ready, but for arrivals, of which the manager knows.
+    /// Does not move packets.
     pub(crate) fn take_ready(&mut self, tasks: &mut Tasks, woken: &mut Woken) {
         tasks.take_ready(woken, |interest| match interest {
             Interest::Anything => true,
-            Interest::Messages(unread) => unread.is_any(),
+            Interest::Messages(unread, _) => unread.is_any(),
             Interest::Message(entries) => entries.first().is_none_or(|entry| !entry.is_armed()),
             Interest::Completions(queue) => self.has_completion(*queue),
-            Interest::Port(_) => false,
+            Interest::Arrivals(..) | Interest::Port(_) | Interest::Fence(..) => false,
         });
         // Apart, as a network processor steps aside for a look at its half.
         if tasks.is_any(|interest| matches!(interest, Interest::Port(_))) {
             self.inbound.read(|inbound| {
                 tasks.take_ready(woken, |interest| match interest {
                     Interest::Port(port) => !inbound.receiver.is_port_empty(*port),
+                    _ => false,
+                });
+            });
+        }
+        if tasks.is_any(Interest::is_of_sender) {
+            self.outbound.lock(|outbound| {
+                let tx_links = &mut outbound.tx_links;
+                tasks.take_ready(woken, |interest| match interest {
+                    Interest::Fence(link, fence) => tx_links.is_fence_over(*link, *fence),
+                    Interest::Messages(_, Some(answerer))
+                    | Interest::Arrivals(_, Some(answerer)) => {
+                        tx_links.is_gone(answerer.link, answerer.slot, false)
+                    }
                     _ => false,
                 });
             });

@@ -72,13 +72,19 @@ impl<H: Host> Interface<H> {
     }
 
     /// If it is time to look again, that is news for all that wait.
-    fn end_look_due(&mut self) {
+    pub(crate) fn end_look_due(&mut self) {
         if let Some(due_ns) = self.look_due_ns
             && due_ns <= self.host.now_ns()
         {
             self.look_due_ns = None;
             self.other_activity += 1;
+            self.ends_and_looks += 1;
         }
+    }
+
+    /// Counts the links that ended, and the times at which all were to look again.
+    pub(crate) fn ends_and_looks(&self) -> u64 {
+        self.ends_and_looks
     }
 
     /// Until when a sleep lasts that ends at that deadline at the latest.

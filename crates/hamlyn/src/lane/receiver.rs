@@ -15,6 +15,7 @@ use crate::lobby::{Greeting, Guest, Unwelcome};
 use crate::message::{Message, Target};
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
+use crate::tasks::{Answerer, Interest};
 use crate::wait::Wait;
 
 /// The receiving end of a lane. See [the module](crate::lane). When it is dropped, its sender is
@@ -258,6 +259,15 @@ impl Lane {
         self.untold.push(index);
         self.tell_untold(session);
         Ok(None)
+    }
+
+    /// What a task waits for that found no message of a lane which that peer's end point fills.
+    pub(crate) fn interest(&self, answerer: Answerer) -> Interest {
+        match self.untold.is_empty() {
+            true => Interest::Arrivals(self.class, Some(answerer)),
+            // Nobody announces room to tell the sender of free buffers.
+            false => Interest::Anything,
+        }
     }
 
     /// The bytes of a message; none if it is another lane's. They begin at a multiple of 64.

@@ -10,6 +10,7 @@ use crate::lane::wire::LENGTH_BYTES_MAX;
 use crate::lane::{self, LaneMessage, LaneOptions, LaneSeed};
 use crate::message::Target;
 use crate::session::Session;
+use crate::tasks::{Answerer, Interest};
 
 /// The reader's end. See the module.
 pub(super) struct Copies {
@@ -47,6 +48,11 @@ impl Copies {
 
     pub(super) fn seed(&self) -> LaneSeed {
         self.lane.seed()
+    }
+
+    /// What a task waits for that found no message of that publisher.
+    pub(super) fn interest(&self, publisher: &Target) -> Interest {
+        self.lane.interest(Answerer::from(publisher))
     }
 
     /// The bytes of the message that is shown.

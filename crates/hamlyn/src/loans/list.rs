@@ -19,6 +19,7 @@ use crate::region::AttachError;
 use crate::remains::{Leaving, Remains};
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
+use crate::tasks::{Answerer, Interest};
 use crate::wait::{Wait, Waiting};
 
 /// How long the publisher's process has to hand its pool over; its program takes no part in that.
@@ -178,6 +179,23 @@ impl List {
             }
             Ok(came)
         })
+    }
+
+    /// What a task waits for that found no message.
+    pub(super) fn interest(&self) -> Interest {
+        // Stores of the publisher into the head of its pool, room, and samples that are dropped
+        // are no news; nor is a process that can hand its pool over again.
+        let is_silent = self.lane.is_latest()
+            || self.shown.is_some()
+            || self.owes_word
+            || self.returns.may_owe();
+        match is_silent {
+            true => Interest::Anything,
+            false => {
+                let publisher = Answerer::from(&self.publisher);
+                Interest::Messages(self.queue.reader.unread(), Some(publisher))
+            }
+        }
     }
 
     /// When to look again though nothing comes.

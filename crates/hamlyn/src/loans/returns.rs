@@ -89,6 +89,11 @@ impl Returns {
         !matches!(told, Err(SendError::WouldBlock { .. }))
     }
 
+    /// True if samples are to be given back later.
+    pub(super) fn may_owe(&self) -> bool {
+        !self.untold.is_empty() || self.released.has_handles()
+    }
+
     pub(super) fn give_back_released<H: Host>(&mut self, session: &mut Session<'_, H>) {
         let released = self.released.clone();
         released.retain(|&mut position| !self.tell(session, position));

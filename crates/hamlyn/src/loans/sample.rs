@@ -1,8 +1,10 @@
 //! Messages in the hands of a reader.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
@@ -41,6 +43,33 @@ impl<H: Host> Subscriber<H> {
             came,
             is_kept: false,
         }))
+    }
+}
+
+impl<H: Host> Subscriber<H> {
+    /// Like [`Subscriber::recv`], for a task: it is woken when there may be a message
+    /// ([`Manager::register_waker`](crate::Manager::register_waker)). Does not block, but for the
+    /// first call that fetches the pool.
+    pub fn poll_recv(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Sample<'_, H>, ReceiveError>> {
+        self.poll_message(context).map_ok(|came| Sample {
+            subscriber: self,
+            came,
+            is_kept: false,
+        })
+    }
+
+    /// Like [`Subscriber::recv`], as a future. An event loop or a task must drive the manager
+    /// ([`Manager::register_waker`](crate::Manager::register_waker)). Dropping it loses nothing.
+    pub async fn recv_async(&mut self) -> Result<Sample<'_, H>, ReceiveError> {
+        let came = poll_fn(|context| self.poll_message(context)).await?;
+        Ok(Sample {
+            subscriber: self,
+            came,
+            is_kept: false,
+        })
     }
 }
 

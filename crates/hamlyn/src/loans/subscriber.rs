@@ -1,6 +1,7 @@
 //! The reading end.
 
 use std::fmt;
+use std::task::{Context, Poll};
 
 use hamlyn_host::Host;
 use hamlyn_host::process::ProcessHost;
@@ -135,6 +136,26 @@ impl<H: Host> Subscriber<H> {
             .saturating_add(came.number.saturating_sub(expected));
         self.following = Some(came.number.saturating_add(1));
         Ok(Some(came))
+    }
+
+    /// The message that [`Subscriber::poll_recv`] shows.
+    pub(super) fn poll_message(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Poll<Result<Came, ReceiveError>> {
+        // Before the look, so that nothing is missed in between.
+        if let Err(error) = self.manager.register_waker(context.waker()) {
+            return Poll::Ready(Err(error.into()));
+        }
+        if let Some(found) = self.next_message(Wait::Poll).transpose() {
+            self.manager.stop_waiting();
+            return Poll::Ready(found);
+        }
+        self.manager.wait_as_task(match &self.route {
+            Route::Views(list) => list.interest(),
+            Route::Copies(copies) => copies.interest(&self.to.door),
+        });
+        Poll::Pending
     }
 
     /// Messages that this reader did not get, between the first and the last that it got: gaps in

@@ -11,6 +11,7 @@ use crate::manager::{Arrival, ClassId};
 use crate::message::{Message, Target};
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
+use crate::tasks::{Answerer, Interest};
 use crate::wait::Wait;
 
 /// The state of a call.
@@ -303,6 +304,15 @@ impl Calls {
             self.check_service(session)?;
         }
         Ok(started)
+    }
+
+    /// What a task waits for that found no reply.
+    pub(super) fn interest(&self) -> Interest {
+        // There was no room to tell the server of a call that was given up.
+        match self.notes.is_empty() {
+            false => Interest::Anything,
+            true => Interest::Arrivals(self.class, Some(Answerer::from(self.requests.target()))),
+        }
     }
 
     /// The step of a wait for the reply to a call.

@@ -180,8 +180,11 @@ impl<H: Host> Client<H> {
     /// goes on until `call` is dropped.
     pub async fn reply_async(&mut self, call: &Pending) -> Result<Reply<'_, H>, CallError> {
         let calls = &mut self.calls;
-        let mut look = |session: &mut Session<'_, H>| calls.look_for_reply(session, call);
-        let word = poll_fn(|context| self.manager.poll_look(context, &mut look)).await?;
+        let mut look = |session: &mut Session<'_, H>| {
+            let found = calls.look_for_reply(session, call)?;
+            Ok::<_, CallError>(found.ok_or_else(|| calls.interest()))
+        };
+        let word = poll_fn(|context| self.manager.poll_look_for(context, &mut look)).await?;
         Ok(Reply {
             index: call.index,
             length_bytes: word.length_bytes,

@@ -17,6 +17,7 @@ use crate::manager::{Arrival, ClassId};
 use crate::message::Target;
 use crate::remains::{Leaving, Remains};
 use crate::session::Session;
+use crate::tasks::Interest;
 
 /// What became of a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,6 +121,15 @@ impl Lanes {
 
     pub(super) fn class(&self) -> ClassId {
         self.class
+    }
+
+    /// What a task waits for that found no call.
+    pub(super) fn interest(&self) -> Interest {
+        // Nobody announces room, neither for an answer nor for another lane.
+        match self.owing > 0 || self.lobby.is_short() {
+            true => Interest::Anything,
+            false => Interest::Arrivals(self.class, None),
+        }
     }
 
     fn lane(&self, name: SlotName) -> Option<&Lane> {

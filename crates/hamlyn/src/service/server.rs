@@ -20,6 +20,7 @@ use crate::item::ItemHeader;
 use crate::manager::{Manager, ManagerRef};
 use crate::peer::PeerIdentity;
 use crate::session::Session;
+use crate::tasks::Interest;
 use crate::wait::{Wait, Waiting};
 
 /// Arrivals that are no calls, before other things are seen to.
@@ -125,8 +126,13 @@ impl<H: Host> Service<H> {
 
     fn poll_call(&mut self, context: &Context<'_>) -> Poll<Result<CallId, ReceiveError>> {
         let (lanes, dropped) = (&mut self.lanes, &self.dropped);
-        self.manager.poll_look(context, |session| {
-            look_for_call(lanes, dropped, session, &mut false)
+        self.manager.poll_look_for(context, |session| {
+            let found = look_for_call(lanes, dropped, session, &mut false)?;
+            // A call that was put off may be dropped without news.
+            Ok(found.ok_or_else(|| match dropped.has_handles() {
+                true => Interest::Anything,
+                false => lanes.interest(),
+            }))
         })
     }
 

@@ -37,6 +37,7 @@ use crate::item::{EndPoint, ItemHeader};
 use crate::manager::{Manager, ManagerRef};
 use crate::peer::PeerIdentity;
 use crate::session::Session;
+use crate::tasks::Interest;
 use crate::wait::{Wait, Waiting};
 use offering::{LOOK_EVERY, Offering};
 use sender::fence_error;
@@ -185,11 +186,14 @@ impl<H: Host> Receiver<H> {
 
     fn poll_delivered(&mut self, context: &Context<'_>) -> Poll<Result<(), ReceiveError>> {
         let (end, offering) = (&mut self.end, &mut self.offering);
-        self.manager.poll_look(context, |session| {
+        self.manager.poll_look_for(context, |session| {
             let is_delivered = end.deliver_short(&mut session.core)
                 || end.look_for_short(session)
                 || receive_slowly(end, offering, session, Wait::Poll)?;
-            Ok(is_delivered.then_some(()))
+            Ok(match is_delivered {
+                true => Ok(()),
+                false => Err(end.interest()),
+            })
         })
     }
 
@@ -363,8 +367,9 @@ impl<H: Host> Sender<H> {
         data: &[u8],
     ) -> Poll<Result<(), SendError>> {
         let end = &mut self.end;
-        self.manager.poll_look(context, |session| {
-            unless_blocked(end.send(session, data, Wait::Poll))
+        self.manager.poll_look_for(context, |session| {
+            let sent = end.send(session, data, Wait::Poll);
+            unless_blocked(sent, end)
         })
     }
 
@@ -378,9 +383,11 @@ impl<H: Host> Sender<H> {
     /// again.
     pub async fn close_async(&mut self) -> Result<(), SendError> {
         let end = &mut self.end;
-        let mut close =
-            |session: &mut Session<'_, H>| unless_blocked(end.close(session, Wait::Poll));
-        poll_fn(|context| self.manager.poll_look(context, &mut close)).await
+        let mut close = |session: &mut Session<'_, H>| {
+            let closed = end.close(session, Wait::Poll);
+            unless_blocked(closed, end)
+        };
+        poll_fn(|context| self.manager.poll_look_for(context, &mut close)).await
     }
 
     /// Sends what was held back.
@@ -399,9 +406,11 @@ impl<H: Host> Sender<H> {
     /// ([`Manager::register_waker`]). If it is dropped before it is done, it may be called again.
     pub async fn flush_async(&mut self) -> Result<(), SendError> {
         let end = &mut self.end;
-        let mut flush =
-            |session: &mut Session<'_, H>| unless_blocked(end.flush(session, Wait::Poll));
-        poll_fn(|context| self.manager.poll_look(context, &mut flush)).await
+        let mut flush = |session: &mut Session<'_, H>| {
+            let flushed = end.flush(session, Wait::Poll);
+            unless_blocked(flushed, end)
+        };
+        poll_fn(|context| self.manager.poll_look_for(context, &mut flush)).await
     }
 
     /// As [`Sender::fence`], as a future. An event loop or a task must drive the manager
@@ -440,10 +449,13 @@ impl<H: Host> Sender<H> {
 }
 
 /// No room now is no failure of a task that waits.
-fn unless_blocked(sent: Result<(), SendError>) -> Result<Option<()>, SendError> {
+fn unless_blocked(
+    sent: Result<(), SendError>,
+    end: &sender::Sender,
+) -> Result<Result<(), Interest>, SendError> {
     match sent {
-        Ok(()) => Ok(Some(())),
-        Err(SendError::WouldBlock { .. } | SendError::Cut { .. }) => Ok(None),
+        Ok(()) => Ok(Ok(())),
+        Err(SendError::WouldBlock { .. } | SendError::Cut { .. }) => Ok(Err(end.interest())),
         Err(error) => Err(error),
     }
 }

@@ -22,6 +22,7 @@ use crate::peer::LinkEnd;
 use crate::peer::PeerLost;
 use crate::remains::{LastWord, Leaving, Remains};
 use crate::session::Session;
+use crate::tasks::Interest;
 use crate::wait::{Wait, Waiting};
 
 /// Looks for a record, while polling, before what need not be done at once is done again.
@@ -317,6 +318,15 @@ impl Receiver {
             }
         }
         Ok(None)
+    }
+
+    /// What a task waits for that found no record.
+    pub(crate) fn interest(&self) -> Interest {
+        // A kept record may be dropped without news, and so may there be room for credit.
+        match !self.keeping.is_empty() || self.owes_credit() {
+            true => Interest::Anything,
+            false => Interest::Arrivals(self.class, None),
+        }
     }
 
     /// Delivers the next record, whatever it is, if it has come.

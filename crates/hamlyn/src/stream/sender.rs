@@ -25,6 +25,7 @@ use crate::queue::Queue;
 use crate::remains::Leaving;
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
+use crate::tasks::{Answerer, Interest};
 use crate::ticket::Ticket;
 use crate::wait::{Wait, Waiting};
 
@@ -249,6 +250,20 @@ impl Sender {
     /// Pieces that could be filled now.
     pub(crate) fn pieces_free(&self) -> u64 {
         self.account.free()
+    }
+
+    /// What a task waits for that could not go on.
+    pub(crate) fn interest(&self) -> Interest {
+        // Once the receiver was asked for memory, nothing goes before it answers. Without a
+        // question the link has no room.
+        let awaits_answer = self.account.is_held() && !self.is_staging() && self.closing.is_none();
+        match awaits_answer {
+            true => {
+                let receiver = Answerer::from(&self.control);
+                Interest::Messages(self.queue.reader.unread(), Some(receiver))
+            }
+            false => Interest::Anything,
+        }
     }
 
     fn would_block(&self) -> SendError {

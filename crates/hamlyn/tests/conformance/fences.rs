@@ -26,7 +26,7 @@ fn fence(
     })
 }
 
-fn fence_all(peer: &Peer) -> Result<(), FenceError> {
+pub(crate) fn fence_all(peer: &Peer) -> Result<(), FenceError> {
     peer.until("a fence", |manager, wait| match manager.fence(wait) {
         Err(FenceError::TimedOut { .. }) => None,
         other => Some(other),

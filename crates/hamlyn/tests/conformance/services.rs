@@ -8,13 +8,13 @@ use crate::{Host, World};
 
 const GROW: Wait = Wait::millis(10_000);
 
-fn service(peer: &Peer, options: ServiceOptions) -> Service<Host> {
+pub(crate) fn service(peer: &Peer, options: ServiceOptions) -> Service<Host> {
     let service = peer.with(|manager| manager.bind_service("service", options).unwrap());
     peer.put_address("service");
     service
 }
 
-fn client(peer: &Peer) -> Client<Host> {
+pub(crate) fn client(peer: &Peer) -> Client<Host> {
     let to = peer.get_address("service");
     peer.until("a lane", |manager, _| {
         // Where all share an interface, nobody can be waited for.
@@ -46,7 +46,7 @@ fn serve(peer: &Peer, service: &mut Service<Host>, calls: usize) {
     }
 }
 
-fn start(peer: &Peer, client: &mut Client<Host>, request: &[u8]) -> Pending {
+pub(crate) fn start(peer: &Peer, client: &mut Client<Host>, request: &[u8]) -> Pending {
     peer.until("room for a call", |_, wait| {
         match client.start(request, wait) {
             Ok(call) => Some(call),

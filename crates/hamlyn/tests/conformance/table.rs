@@ -115,6 +115,7 @@ macro_rules! everything {
             tagged_writes::tags_passed_over_without_room_are_counted
             tagged_writes::a_revoked_tagged_ticket_is_worthless
             tasks::a_message_wakes_the_task_that_waits_for_it_and_no_other
+            tasks::a_reply_wakes_the_task_of_its_call_and_no_other
             tasks::a_task_waits_for_one_source
             ports::messages_of_all_lengths_reach_their_handlers
             ports::a_message_of_a_packet_arrives_and_a_longer_one_is_refused_here

@@ -1,5 +1,5 @@
-//! Tasks that wait for end points, queues, ports and completions are woken for these (decision
-//! 0021).
+//! Tasks that wait for end points, replies, queues, ports and completions are woken for these
+//! (decision 0021).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use hamlyn::host::HostError;
 use hamlyn::mailbox::MailboxOptions;
-use hamlyn::{
-    Manager, Message, NewPort, Ready, Source, Wait, Waiting, datagram, mailbox, tagged_write,
-};
+use hamlyn::service::{Call, CallError, ServiceOptions};
+use hamlyn::stream::{self, StreamSeed};
+use hamlyn::{Manager, Message, NewPort, Source, Wait, Waiting, datagram, mailbox, tagged_write};
 
+use crate::fences::fence_all;
 use crate::low_level::{RxSlot, target};
 use crate::peer::Peer;
+use crate::services::{client, service, start};
+use crate::streams::options;
 use crate::{Host, World};
 
 const GROW: Wait = Wait::millis(10_000);
@@ -26,6 +28,13 @@ struct Woken(AtomicU64);
 impl Woken {
     fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Woken {
+    /// The count since this was last called.
+    fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
     }
 }
 
@@ -45,12 +54,16 @@ enum End {
     Tags(tagged_write::Receiver<Host>),
     Mail(mailbox::Receiver<Host>),
     Datagrams(datagram::Receiver<Host>),
+    Stream(Box<stream::Receiver<Host>>),
 }
+
+/// How many kinds of them there are.
+const KINDS: usize = 4;
 
 impl End {
     fn open(peer: &Peer, number: usize) -> Self {
         peer.with(|manager| {
-            let (end, ticket) = match number % 3 {
+            let (end, ticket) = match number % KINDS {
                 0 => {
                     let end = tagged_write::Receiver::new(manager, 64, 4).unwrap();
                     let ticket = end.ticket();
@@ -64,6 +77,11 @@ impl End {
                     let end = mailbox::Receiver::new(manager, options).unwrap();
                     let ticket = end.ticket();
                     (Self::Mail(end), ticket)
+                }
+                2 => {
+                    let end = stream::Receiver::new(manager, options(8, 64, 512)).unwrap();
+                    peer.put(&format!("end {number}"), &end.make_seed().to_bytes());
+                    return Self::Stream(Box::new(end));
                 }
                 _ => {
                     let mut end = datagram::Receiver::new(manager, 64).unwrap();
@@ -94,6 +112,10 @@ impl End {
                 .poll_recv(&mut context)
                 .map_ok(|came| number(&came))
                 .map(Result::unwrap),
+            Self::Stream(stream) => stream
+                .poll_recv(&mut context)
+                .map_ok(|came| number(&came))
+                .map(Result::unwrap),
         });
         match came {
             Poll::Ready(number) => Some(number),
@@ -107,24 +129,32 @@ enum Start {
     Tags(tagged_write::Sender<Host>),
     Mail(mailbox::Sender<Host>),
     Datagrams(datagram::Sender<Host>),
+    Stream(Box<stream::Sender<Host>>),
 }
 
 impl Start {
     fn grow(peer: &Peer, number: usize) -> Self {
-        let ticket = peer.get_ticket(&format!("end {number}"));
-        peer.with(|manager| match number % 3 {
+        let end = format!("end {number}");
+        if number % KINDS == 2 {
+            let seed = StreamSeed::from_bytes(&peer.get(&end)).unwrap();
+            let sender = peer.with(|manager| stream::Sender::grow(manager, &seed, GROW));
+            return Self::Stream(Box::new(sender.unwrap()));
+        }
+        let ticket = peer.get_ticket(&end);
+        peer.with(|manager| match number % KINDS {
             0 => Self::Tags(tagged_write::Sender::grow(manager, &ticket, GROW).unwrap()),
             1 => Self::Mail(mailbox::Sender::grow(manager, &ticket, GROW).unwrap()),
             _ => Self::Datagrams(datagram::Sender::grow(manager, &ticket, GROW).unwrap()),
         })
     }
 
-    fn send(&self, peer: &Peer, number: u64) {
+    fn send(&mut self, peer: &Peer, number: u64) {
         let bytes = number.to_le_bytes();
         let sent = peer.send(|_, _| match self {
             Self::Tags(tags) => tags.send(0, &bytes, number, GROW).map(drop),
             Self::Mail(mail) => mail.send(&bytes, GROW).map(drop),
             Self::Datagrams(datagrams) => datagrams.send(&bytes, GROW).map(drop),
+            Self::Stream(stream) => stream.send(&bytes, GROW),
         });
         sent.unwrap();
     }
@@ -140,6 +170,8 @@ pub(crate) fn a_message_wakes_the_task_that_waits_for_it_and_no_other(world: &Wo
             let mut ends: Vec<_> = (0..ENDS)
                 .map(|number| (End::open(peer, number), Arc::<Woken>::default()))
                 .collect();
+            peer.get("grown");
+            // The senders of streams have presented themselves.
             for (end, woken) in &mut ends {
                 assert_eq!(end.poll(peer, woken), None);
             }
@@ -159,13 +191,83 @@ pub(crate) fn a_message_wakes_the_task_that_waits_for_it_and_no_other(world: &Wo
                 let all: u64 = ends.iter().map(|(_, woken)| woken.count()).sum();
                 assert_eq!(all, round as u64 + 1, "wake-ups for {} messages", round + 1);
             }
+            peer.put("counted", &[]);
         },
         &|peer| {
-            let starts: Vec<_> = (0..ENDS).map(|number| Start::grow(peer, number)).collect();
+            let grow = |number| Start::grow(peer, number);
+            let mut starts: Vec<_> = (0..ENDS).map(grow).collect();
+            assert_eq!(fence_all(peer), Ok(()));
+            peer.put("grown", &[]);
             for round in 0..ROUNDS {
                 peer.get(&format!("waiting {round}"));
                 starts[end_of_round(round)].send(peer, round as u64);
                 peer.flush();
+            }
+            // A task hears of the end of its stream's sender, too.
+            peer.get("counted");
+        },
+    ]);
+}
+
+pub(crate) fn a_reply_wakes_the_task_of_its_call_and_no_other(world: &World) {
+    const CLIENTS: usize = 20;
+    let options = ServiceOptions {
+        // One program of another host has half of them.
+        clients: 2 * CLIENTS as u16,
+        outstanding: 1,
+        request_bytes: 64,
+        reply_bytes: 64,
+    };
+    world.run(&[
+        &|peer| {
+            let mut service = service(peer, options);
+            let mut calls = Vec::new();
+            while calls.len() < CLIENTS {
+                let call =
+                    peer.receive("a call", |_, wait| Ok(service.next(wait)?.map(Call::defer)));
+                let number = service.request(&call).unwrap().to_vec();
+                calls.push((number, call));
+            }
+            calls.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+            while let Some((number, call)) = calls.pop() {
+                peer.get(&format!("waiting {}", calls.len()));
+                peer.with(|_| service.reply(call, &number)).unwrap();
+                peer.flush();
+            }
+        },
+        &|peer| {
+            let mut driver = peer.with(Clone::clone);
+            let mut calls: Vec<_> = (0..CLIENTS)
+                .map(|number| {
+                    let mut client = client(peer);
+                    let call = start(peer, &mut client, &[number as u8]);
+                    let woken = Arc::<Woken>::default();
+                    let reply = async move { Ok(client.reply_async(&call).await?.to_vec()) };
+                    (Box::pin(reply), woken)
+                })
+                .collect();
+            for (reply, woken) in &mut calls {
+                assert!(poll(peer, reply, woken).is_pending());
+            }
+            while let Some((mut reply, woken)) = calls.pop() {
+                let number = calls.len();
+                peer.put(&format!("waiting {number}"), &[]);
+                let came = loop {
+                    while woken.take() == 0 {
+                        peer.until("a turn", |_, _| Some(()));
+                        drive(peer, &mut driver);
+                        crate::pause();
+                    }
+                    if let Poll::Ready(came) = poll(peer, &mut reply, &woken) {
+                        break came;
+                    }
+                };
+                assert_eq!(came, Ok::<_, CallError>(vec![number as u8]));
+                // The last task that waits is woken for anything.
+                if number > 1 {
+                    let others: u64 = calls.iter().map(|(_, woken)| woken.count()).sum();
+                    assert_eq!(others, 0, "wake-ups of others for the reply {number}");
+                }
             }
         },
     ]);
@@ -289,12 +391,8 @@ pub(crate) fn a_task_waits_for_one_source(world: &World) {
     ]);
 }
 
-fn poll(
-    peer: &Peer,
-    ready: &mut Ready<'_, Host>,
-    woken: &Arc<Woken>,
-) -> Poll<Result<(), HostError>> {
+fn poll<F: Future + Unpin>(peer: &Peer, future: &mut F, woken: &Arc<Woken>) -> Poll<F::Output> {
     let waker = Waker::from(Arc::clone(woken));
     let mut context = Context::from_waker(&waker);
-    peer.with(|_| Pin::new(ready).poll(&mut context))
+    peer.with(|_| Pin::new(future).poll(&mut context))
 }

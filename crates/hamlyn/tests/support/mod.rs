@@ -4,6 +4,7 @@
 
 pub(crate) mod actor;
 pub(crate) mod by_hand;
+pub(crate) mod counted_tasks;
 pub(crate) mod raw_link;
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -88,8 +88,8 @@ impl Incoming {
         log: Option<IncomingLog>,
     ) -> Result<Self, OutOfRange> {
         let mut cells = SharedCells::new(&mapping, geometry, None)?;
-        if let Some((log, geometry)) = &log {
-            cells = cells.with_log(log, *geometry)?;
+        if let Some((log, _)) = &log {
+            cells = cells.with_log(log)?;
         }
         let mut consumer = Consumer::new(cells, geometry);
         if let Some((_, geometry)) = log {

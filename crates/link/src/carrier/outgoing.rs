@@ -89,8 +89,8 @@ impl Outgoing {
         log: Option<OutgoingLog>,
     ) -> Result<Self, OutOfRange> {
         let mut cells = SharedCells::new(&mapping, geometry, file)?;
-        if let Some((log, options)) = &log {
-            cells = cells.with_log(log, options.geometry)?;
+        if let Some((log, _)) = &log {
+            cells = cells.with_log(log)?;
         }
         let mut producer = Producer::new(cells, geometry, geometry.window_bytes(payload_max));
         if let Some((_, options)) = log {

@@ -40,7 +40,7 @@ fn ends(cells: u32, patience_ns: u64) -> Ends {
     let log = || Arc::new(file.map(Access::Writable).unwrap());
     let memory = |log: &Arc<Mapping>| {
         let cells = SharedCells::new(&ring, geometry, None).unwrap();
-        cells.with_log(log, log_geometry).unwrap()
+        cells.with_log(log).unwrap()
     };
     let options = LogOptions {
         geometry: log_geometry,

@@ -15,6 +15,7 @@ mod loans;
 mod memory;
 pub(crate) mod network;
 mod one_sided;
+mod overflow;
 pub(crate) mod oversubscribed;
 mod pair;
 pub(crate) mod peer;
@@ -108,6 +109,10 @@ pub(crate) struct Arguments {
     /// Measure what live peers get beside a stopped one and nothing else.
     #[arg(long, group = "part")]
     stopped_peer: bool,
+    /// Measure sends to a receiver that takes nothing, and what its overflow log costs, and nothing
+    /// else.
+    #[arg(long, group = "part")]
+    overflow: bool,
     /// Measure the operations of Split-C and nothing else: round trips, overhead, gaps, bandwidth,
     /// polling, random updates.
     #[arg(long, group = "part")]
@@ -127,7 +132,7 @@ pub(crate) struct Arguments {
     /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network,
     /// what loss costs; with --one-sided and --splitc, what they measure.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "c", "faces", "strategies", "waking", "event_loop",
-          "senders", "threads", "oversubscribed", "stopped_peer", "request_reply", "loans", "wan"])]
+          "senders", "threads", "oversubscribed", "stopped_peer", "overflow", "request_reply", "loans", "wan"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
@@ -284,6 +289,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         || arguments.threads
         || arguments.oversubscribed
         || arguments.stopped_peer
+        || arguments.overflow
         || arguments.event_loop
     {
         return crowd(arguments, &processors, effort, report);
@@ -306,7 +312,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             + oversubscribed::STEPS
             + event_loop::STEPS
             + one_sided::STEPS
-            + stopped::STEPS,
+            + stopped::STEPS
+            + overflow::STEPS,
         "measuring",
         arguments.json,
     );
@@ -347,6 +354,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             report.threads = threads::measure(&processors, effort.window, &bar)?;
             oversubscribed::measure(&processors, effort, &mut report, &bar)?;
             stopped::measure(&processors, effort, &mut report, &bar)?;
+            report.overflow = Some(overflow::measure(&processors, effort.window, &bar)?);
             event_loop::measure(&processors, effort, &mut report, &bar)?;
             match count_instructions() {
                 Ok(instructions) => report.instructions = Some(instructions),
@@ -391,6 +399,11 @@ fn crowd(
     } else if arguments.threads {
         (threads::STEPS, |processors, effort, report, bar| {
             report.threads = threads::measure(processors, effort.window, bar)?;
+            Ok(())
+        })
+    } else if arguments.overflow {
+        (overflow::STEPS, |processors, effort, report, bar| {
+            report.overflow = Some(overflow::measure(processors, effort.window, bar)?);
             Ok(())
         })
     } else if arguments.oversubscribed {

@@ -39,6 +39,7 @@ pub(crate) struct Report {
     pub(crate) threads: Vec<super::threads::Figures>,
     pub(crate) oversubscribed: Option<super::oversubscribed::Figures>,
     pub(crate) beside_a_stopped_peer: Vec<super::stopped::Figures>,
+    pub(crate) overflow: Option<super::overflow::Figures>,
     pub(crate) event_loop: Vec<super::event_loop::Figures>,
     /// Nothing where they cannot be counted.
     pub(crate) instructions: Option<Instructions>,
@@ -161,6 +162,7 @@ impl Report {
             "threads": self.threads,
             "oversubscribed": self.oversubscribed.as_ref().map(super::oversubscribed::Figures::json),
             "beside_a_stopped_peer": self.beside_a_stopped_peer,
+            "overflow": self.overflow,
             "epoll_call_over_blocking": self.event_loop,
             "instructions_per_send": self.instructions.as_ref().map(|counted| &counted.per_send),
             "instructions_per_receive": self.instructions.as_ref().map(|counted| &counted.per_receive),
@@ -228,6 +230,9 @@ impl Report {
             println!("How do threads share an interface? 16 bytes\n{table}");
         }
         self.print_oversubscribed();
+        if let Some(figures) = &self.overflow {
+            figures.print();
+        }
         if !self.beside_a_stopped_peer.is_empty() {
             let mut table = hamlyn_cli::terminal::table(&super::stopped::Figures::COLUMNS);
             for figures in &self.beside_a_stopped_peer {

@@ -304,10 +304,25 @@ impl Receiver {
         {
             self.needs_credit_at = None;
         }
-        let owed = extent.released.saturating_sub(self.reported);
-        if owed >= self.report_after(extent) {
+        if self.is_report_due() {
             self.report_credit(session);
         }
+    }
+
+    /// True if enough was released since the last report.
+    fn is_report_due(&self) -> bool {
+        self.extents.last().is_some_and(|extent| {
+            let owed = extent.released.saturating_sub(self.reported);
+            owed >= self.report_after(extent)
+        })
+    }
+
+    /// True if there was no room to tell the sender all that it is to know.
+    pub(super) fn owes_credit(&self) -> bool {
+        self.credit.is_some()
+            && (self.announced != self.newest()
+                || self.answers_told != self.answers
+                || self.delivering == self.newest() && self.is_report_due())
     }
 
     /// Tells the sender how things stand.
