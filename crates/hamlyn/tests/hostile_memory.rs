@@ -5,7 +5,7 @@ use crate::support;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::support::raw_link::RawLink;
+use crate::support::raw_link::{LOG_BYTES, RawLink};
 use crate::support::{LONG, Random, namespace, open, until};
 use hamlyn::engine::key::Key;
 use hamlyn::engine::transport::Return;
@@ -16,6 +16,8 @@ use hamlyn::{
     SendError, Strategy, Ticket, Wait, datagram, stream, tagged_write,
 };
 use hamlyn_ring::geometry::Geometry;
+use hamlyn_ring::memfd::Memfd;
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::thread::futex;
 
 /// Messages that the victim and the honest peer exchange.
@@ -83,6 +85,58 @@ fn vandalise(random: &mut Random, link: &RawLink, known: &Ticket) {
     }
 }
 
+/// Leads to the log and back, or nowhere; writes and removes what lies there.
+fn vandalise_log(random: &mut Random, link: &RawLink, known: &Ticket) {
+    let Some((log, file)) = &link.log else {
+        return;
+    };
+    let length = log.len() as u64;
+    match random.below(6) {
+        0 => {
+            let geometry = link.to_victim_geometry;
+            let at = geometry.cells_offset() + random.below(8) as usize * 64;
+            let place = [0, 64, length, random.below(4) * length, random.next()];
+            let _ = link
+                .to_victim
+                .store_u64(at + 8, place[random.below(5) as usize]);
+            for word in 2..8 {
+                let _ = link.to_victim.store_u64(at + 8 * word, 0);
+            }
+            let _ = link.to_victim.store_u64(at, 1 << 61 | random.below(3));
+        }
+        1 => {
+            let place = random.below(length / 4096) * 4096;
+            let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            let _ = fallocate(file, flags, place, 4096);
+        }
+        2 => {
+            let own = link.own_log.as_ref().unwrap_or(log);
+            let at = random.below(own.len() as u64 / 8) * 8;
+            let _ = own.store_u64(at as usize, random.next());
+        }
+        _ => {
+            // One that may be next, a packet with payload or without, or an end.
+            let at = random.below(8) as usize * 64;
+            let words = [
+                u64::from(known.slot.to_bits()) | 0xFFFF << 32,
+                known.key.to_bits(),
+                random.below(200),
+                random.below(300)
+                    | [64, 128, random.below(1 << 22)][random.below(3) as usize] << 32,
+                0,
+                0,
+                0,
+            ];
+            for (number, word) in words.into_iter().enumerate() {
+                let _ = log.store_u64(at + 8 * (number + 1), word);
+            }
+            let first = [8 << 56, 9 << 56, 16 << 32, 64 << 56];
+            let first = first[random.below(4) as usize] | random.below(3);
+            let _ = log.store_u64(at, first);
+        }
+    }
+}
+
 /// Cells as a correct peer writes them, for whatever slot, key and place.
 fn forge(random: &mut Random, link: &RawLink, known: &Ticket) {
     let geometry = link.to_victim_geometry;
@@ -138,7 +192,10 @@ fn hostile(
 ) {
     let mut random = Random::new(seed);
     while !stop.load(Ordering::Relaxed) {
-        let Some(link) = RawLink::connect(namespace, victim, HOSTILE + seed) else {
+        let log = Memfd::create("test-log", LOG_BYTES as usize, 0).unwrap();
+        let log = (random.below(2) == 0).then_some(log);
+        let connected = RawLink::connect_with(namespace, victim, HOSTILE + seed, log);
+        let Some(link) = connected else {
             continue;
         };
         links.fetch_add(1, Ordering::Relaxed);
@@ -152,7 +209,10 @@ fn hostile(
         // Now and then it is quick, now and then it lets the victim get far.
         let pause = random.below(400);
         for step in 0_u64.. {
-            vandalise(&mut random, &link, known);
+            match random.below(2) {
+                0 => vandalise(&mut random, &link, known),
+                _ => vandalise_log(&mut random, &link, known),
+            }
             for _ in 0..pause {
                 std::hint::spin_loop();
             }
@@ -214,7 +274,9 @@ fn try_to_send<H: Host>(victim: &Manager<H>, data: &[u8]) -> Result<(), SendErro
 #[test]
 fn peers_that_rewrite_all_they_share_harm_nobody_else() {
     let namespace = namespace();
-    let victim = open(&namespace);
+    let mut lends_logs = Options::default().in_namespace(&namespace);
+    (lends_logs.buffer_bytes_per_peer, lends_logs.patience) = (LOG_BYTES, Duration::ZERO);
+    let victim = hamlyn::open_with(lends_logs, ManagerOptions::default()).unwrap();
     let identity = victim.session().identity();
     // The hostile peers may write here; it is all they may.
     let bait = tagged_write::Receiver::new(&victim, 128, 16).unwrap();

@@ -26,11 +26,28 @@ pub(crate) struct RawLink {
     pub(crate) from_victim: Mapping,
     /// The victim's ready bitmap.
     pub(crate) ready_bitmap: Mapping,
+    /// The overflow log of the victim, if it lends one, and its file.
+    pub(crate) log: Option<(Mapping, OwnedFd)>,
+    /// The one that it is lent, if it is.
+    pub(crate) own_log: Option<Mapping>,
 }
+
+/// Bytes of the log that is lent to a victim.
+pub(crate) const LOG_BYTES: u32 = 1 << 20;
 
 impl RawLink {
     /// Connects to the victim, as that interface. Nothing if the victim would not have us.
     pub(crate) fn connect(namespace: &str, victim: Destination, interface: u64) -> Option<Self> {
+        Self::connect_with(namespace, victim, interface, None)
+    }
+
+    /// The same with an overflow log for the victim.
+    pub(crate) fn connect_with(
+        namespace: &str,
+        victim: Destination,
+        interface: u64,
+        own_log: Option<Memfd>,
+    ) -> Option<Self> {
         let address = Namespace::new(namespace)
             .unwrap()
             .interface_address(victim.interface);
@@ -50,11 +67,13 @@ impl RawLink {
             arena_bytes: geometry.arena_bytes(),
             payload_max_bytes: payload_max_bytes as u32,
             takes_barriers: false,
-            log_bytes: 0,
+            log_bytes: own_log.as_ref().map_or(0, |log| log.len() as u32),
             ready_bit: 0,
         }));
-        let descriptors = [memory.as_fd(), ready_bitmap.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let always = [memory.as_fd(), ready_bitmap.as_fd()];
+        let log_file = own_log.as_ref().map(Memfd::as_fd);
+        let descriptors: Vec<_> = always.into_iter().chain(log_file).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
         let parts = [IoSlice::new(&hello)];
@@ -71,6 +90,10 @@ impl RawLink {
                     let ready_bitmap = descriptors.remove(0);
                     let ready_bitmap = Memfd::adopt(ready_bitmap, READY_BITMAP_BYTES).unwrap();
                     let to_victim = ring.map(Access::Writable).unwrap();
+                    let log = descriptors.pop().map(|log| {
+                        let log = Memfd::adopt(log, offer.log_bytes as usize).unwrap();
+                        (log.map(Access::Writable).unwrap(), log.into_fd())
+                    });
                     let mapped = codec::encode(&Message::Mapped);
                     rustix::net::send(&socket, &mapped, SendFlags::NOSIGNAL).ok()?;
                     let (sealed, _) = receive(&socket)?;
@@ -81,6 +104,8 @@ impl RawLink {
                         to_victim_geometry,
                         from_victim: memory.map(Access::Writable).unwrap(),
                         ready_bitmap: ready_bitmap.map(Access::Writable).unwrap(),
+                        log,
+                        own_log: own_log.map(|log| log.map(Access::Writable).unwrap()),
                     });
                 }
                 _ => return None,

@@ -380,11 +380,11 @@ impl Incoming {
             return Stopped::Message(head);
         }
         if let Some(followed) = self.consumer.follow(&cell) {
-            self.continued += 1;
-            return match followed {
-                Ok(rings) => Stopped::Passed { rings },
-                Err(_) => Stopped::Fault(LinkFault::Log),
+            let Ok(rings) = followed else {
+                return Stopped::Fault(LinkFault::Log);
             };
+            self.continued += 1;
+            return Stopped::Passed { rings };
         }
         if !cell::is_fence(&cell) {
             return Stopped::Fault(fault);

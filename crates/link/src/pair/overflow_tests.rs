@@ -109,3 +109,19 @@ fn a_refused_packet_of_the_log_is_reported() {
     assert_eq!(left.link.transmit.refused().packets, 30);
     assert_eq!(left.link.transmit.fault(), None);
 }
+
+/// It ends the link, and what was counted before stays.
+#[test]
+fn a_peer_that_leads_nowhere_is_found() {
+    let (mut left, mut right) = pair(4, 4096);
+    send(&mut left, &[], &[1; 8]).unwrap();
+    let geometry = Geometry::new(4, ARENA_MIN_BYTES).unwrap();
+    let second = geometry.cells_offset() + 64;
+    right.receives_in.store_u64(second + 8, 4096).unwrap();
+    right.receives_in.store_u64(second, 32 << 56 | 1).unwrap();
+    assert!(receive(&mut right.link).unwrap().is_some());
+    for _ in 0..2 {
+        assert_eq!(receive(&mut right.link), Err(LinkFault::Log));
+        assert_eq!(right.link.receive.taken(), 1);
+    }
+}
