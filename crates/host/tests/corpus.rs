@@ -165,6 +165,8 @@ fn seeds() -> Vec<(&'static str, Vec<u8>, Judged)> {
         ("hello_unknown_flag", changed(&hello, 14, &[3, 0]), Invalid),
         ("hello_wild_cells", changed(&hello, 24, &[0xFF; 4]), Good),
         ("hello_wild_bulk", changed(&hello, 32, &[0xFF; 4]), Good),
+        ("hello_log", changed(&hello, 106, &[0, 0, 16, 0]), Good),
+        ("hello_wild_log", changed(&hello, 106, &[0xFF; 4]), Good),
         ("hello_payload_least", payload(64), Good),
         ("hello_payload_less", payload(63), Invalid),
         ("hello_payload_most", payload(65_536), Good),
