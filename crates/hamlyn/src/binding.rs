@@ -1,11 +1,13 @@
 //! End points are bound to items of a manager, and others connect to them (`Hamlyn 6.3`).
 
-use hamlyn_host::{Address, ConnectError as Reach, Host, HostError, RefusedBecause, Supply};
+use hamlyn_host::{
+    Address, ConnectError as Reach, Host, HostError, RefusedBecause, Supply, Wanted,
+};
 
 use crate::core::Core;
 use crate::error::{ConnectError, OpenError};
 
-use crate::item::{Bound, Found, ItemHeader};
+use crate::item::{Bound, EndPoint, Found, ItemHeader, Which};
 use crate::message::Target;
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
@@ -96,9 +98,10 @@ impl<H: Host> Core<H> {
 }
 
 impl<H: Host> Session<'_, H> {
-    /// Connects to an end point of that kind: `connect` does, to what is offered under the address
-    /// `to`, in what is left of the wait. It gives the end, and where its greeting went, if it sent
-    /// one.
+    /// Connects to an end point of that kind: `connect` does, to what is offered under its address,
+    /// in what is left of the wait. It gives the end, and where its greeting went, if it sent one.
+    ///
+    /// The result of a look-up is used first, unless its owner may have taken it back.
     ///
     /// The offer may be for one peer alone. So if the attempt comes to nothing for want of time, or
     /// of something of ours, the next one has the same offer. If the offer was kept, or the
@@ -107,21 +110,33 @@ impl<H: Host> Session<'_, H> {
     /// that does not know of it.
     pub(crate) fn connect_to<E>(
         &mut self,
-        to: &str,
+        to: EndPoint<'_>,
         header: ItemHeader,
         wait: Wait,
         mut connect: impl FnMut(&mut Self, &[u8], Wait) -> Result<(E, Option<Target>), ConnectError>,
     ) -> Result<E, ConnectError> {
         let mut waiting = Waiting::new(wait);
+        let is_for_one = header.protocol.is_offered_to_one();
+        let to_address = to.address().to_owned();
+        let mut looked_up = match to.0 {
+            Which::Found(found) => Some(found),
+            Which::At(_) => None,
+        };
         loop {
             let (left, now_ns) = (self.left(&mut waiting), self.host().now_ns());
-            let kept = self.core.found.take(to, header, now_ns);
-            let was_kept = kept.is_some();
-            let (found, left) = match kept {
-                Some(found) => (found, left),
-                None => self.find(to, header, left)?,
+            let is_good = |found: &Found| !is_for_one || found.is_fresh(now_ns);
+            let good = looked_up.take().filter(is_good);
+            let kept = match good {
+                Some(_) => None,
+                None => self.core.found.take(&to_address, header, now_ns),
             };
-            match connect(self, &found.body, left) {
+            let was_kept = kept.is_some();
+            let (found, left) = match good.or(kept) {
+                Some(found) => (found, left),
+                None => self.find(&to_address, left, &mut waiting)?,
+            };
+            let body = header.body_of(&found.offered, &to_address)?;
+            match connect(self, &body, left) {
                 Ok((end, greeted)) => {
                     let is_known = match greeted {
                         Some(target) => self.is_known(&target, &found, was_kept, &mut waiting)?,
@@ -132,7 +147,7 @@ impl<H: Host> Session<'_, H> {
                     }
                 }
                 Err(error) => {
-                    if header.protocol.is_offered_to_one() && is_for_now(&error) {
+                    if is_for_one && is_for_now(&error) {
                         self.core.found.keep(found);
                     }
                     // For all that the attempt had opened.
@@ -173,31 +188,59 @@ impl<H: Host> Session<'_, H> {
         Ok(!self.is_closed_there(target))
     }
 
-    /// What is offered under an address, and what is left of the wait.
+    /// The offer under an address, and the rest of the wait.
     fn find(
         &mut self,
         to: &str,
-        header: ItemHeader,
         wait: Wait,
+        waiting: &mut Waiting,
     ) -> Result<(Found, Wait), ConnectError> {
-        let parts = to.rsplit_once('/');
-        let Some((name, item)) = parts.filter(|(name, item)| {
-            let is_of_few_parts = name.matches('/').count() <= 1;
-            !name.split('/').any(str::is_empty) && !item.is_empty() && is_of_few_parts
-        }) else {
-            return Err(ConnectError::Address { to: to.to_owned() });
-        };
-        let mut waiting = Waiting::new(wait);
-        let wait = self.left(&mut waiting);
-        let given = self.ask_when(Address::Name(name), item, wait)?;
-        let found = Found {
-            to: to.to_owned(),
-            header,
-            body: header.body_of(&given.bytes, to)?,
-            asked_ns: given.asked_ns,
-        };
-        Ok((found, self.left(&mut waiting)))
+        // One for each address.
+        let found = self.look_up(&[to], wait).into_iter().next();
+        let nothing = || ConnectError::Address { to: to.to_owned() };
+        Ok((found.ok_or_else(nothing)??, self.left(waiting)))
     }
+
+    /// Looks up many end points at once, as [`Manager::look_up`](crate::Manager::look_up) does.
+    pub fn look_up(
+        &mut self,
+        addresses: &[impl AsRef<str>],
+        wait: Wait,
+    ) -> Vec<Result<Found, ConnectError>> {
+        if let Err(forked) = self.check() {
+            return addresses.iter().map(|_| Err(forked.into())).collect();
+        }
+        let parts: Vec<_> = addresses.iter().map(|to| parts_of(to.as_ref())).collect();
+        let as_wanted = |&(name, item)| Wanted {
+            to: Address::Name(name),
+            item,
+        };
+        let wanted: Vec<_> = parts.iter().flatten().map(as_wanted).collect();
+        let mut given = self.ask_all(&wanted, wait).into_iter();
+        let outcomes = addresses.iter().zip(&parts).map(|(to, parts)| {
+            let to = to.as_ref().to_owned();
+            match parts.and_then(|_| given.next()) {
+                Some(given) => {
+                    let given = given?;
+                    Ok(Found {
+                        to,
+                        offered: given.bytes,
+                        asked_ns: given.asked_ns,
+                    })
+                }
+                None => Err(ConnectError::Address { to }),
+            }
+        });
+        outcomes.collect()
+    }
+}
+
+/// The name of a manager and its item, if that is an address of an end point.
+fn parts_of(to: &str) -> Option<(&str, &str)> {
+    to.rsplit_once('/').filter(|(name, item)| {
+        let is_of_few_parts = name.matches('/').count() <= 1;
+        !name.split('/').any(str::is_empty) && !item.is_empty() && is_of_few_parts
+    })
 }
 
 /// Whether another attempt with the same offer may succeed.

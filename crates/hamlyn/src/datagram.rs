@@ -24,7 +24,7 @@ use hamlyn_host::{Host, Supply};
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 
 use crate::arrival::ShortArrival;
-use crate::item::{Bound, ItemHeader};
+use crate::item::{Bound, EndPoint, ItemHeader};
 use crate::manager::{Manager, ManagerRef};
 use crate::message::Sending;
 use crate::message::{Message, Target};
@@ -458,7 +458,7 @@ impl<H: Host> Clone for Sender<H> {
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
-        to: &str,
+        to: EndPoint<'_>,
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {

@@ -19,7 +19,7 @@ pub use member::{MEMBER_BYTES, Member, MemberError, SplitError};
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 use crate::forks::from_forked;
 
-use crate::item::{Bound, ItemHeader, TypeName};
+use crate::item::{Bound, EndPoint, ItemHeader, TypeName};
 use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::protocol::Protocol;
@@ -188,7 +188,7 @@ pub struct Sender<H: Host = ProcessHost> {
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
-        to: &str,
+        to: EndPoint<'_>,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
         let connect = |session: &mut Session<'_, H>, member: &[u8], left| {

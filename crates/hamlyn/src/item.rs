@@ -190,13 +190,62 @@ impl Drop for Bound {
     }
 }
 
-/// What an end point offers to one peer alone, and an attempt to connect found.
+/// An end point that [`Manager::look_up`] found: all that a sender needs to connect to it, without
+/// another question.
+///
+/// Its protocol and type are checked when something connects to it. An end point that is
+/// for one peer (a stream, a place of a service or a publisher, or in a lobby) is this one's: if
+/// nothing connects, it is lost for other peers, a place until its owner takes it back, after ten
+/// seconds. After five seconds connecting asks for another one. An attempt to connect that has no
+/// time keeps it for the next one by its address.
+///
+/// [`Manager::look_up`]: crate::Manager::look_up
 #[derive(Debug)]
-pub(crate) struct Found {
+pub struct Found {
     pub(crate) to: String,
-    pub(crate) header: ItemHeader,
-    pub(crate) body: Vec<u8>,
+    pub(crate) offered: Vec<u8>,
     pub(crate) asked_ns: u64,
+}
+
+/// An end point to connect to: its address, `name/item` or `host/name/item`, or what
+/// [`Manager::look_up`] found there.
+///
+/// [`Manager::look_up`]: crate::Manager::look_up
+#[derive(Debug)]
+pub struct EndPoint<'a>(pub(crate) Which<'a>);
+
+#[derive(Debug)]
+pub(crate) enum Which<'a> {
+    At(&'a str),
+    Found(Found),
+}
+
+impl EndPoint<'_> {
+    /// The address.
+    pub fn address(&self) -> &str {
+        match &self.0 {
+            Which::At(address) => address,
+            Which::Found(found) => &found.to,
+        }
+    }
+}
+
+impl<'a> From<&'a str> for EndPoint<'a> {
+    fn from(address: &'a str) -> Self {
+        Self(Which::At(address))
+    }
+}
+
+impl<'a> From<&'a String> for EndPoint<'a> {
+    fn from(address: &'a String) -> Self {
+        Self(Which::At(address))
+    }
+}
+
+impl From<Found> for EndPoint<'_> {
+    fn from(found: Found) -> Self {
+        Self(Which::Found(found))
+    }
 }
 
 /// How long an offer is good for: half of the time after which its owner takes it back from a peer
@@ -205,6 +254,17 @@ pub(crate) struct Found {
 const FOUND_NS_MAX: u64 = 5_000_000_000;
 
 impl Found {
+    /// The address.
+    pub fn address(&self) -> &str {
+        &self.to
+    }
+
+    /// The bytes that are offered there, as [`Manager::ask`](crate::Manager::ask) returns them: for
+    /// programs that offer tickets of their own.
+    pub fn offered(&self) -> &[u8] {
+        &self.offered
+    }
+
     /// Whether its owner cannot have taken it back.
     pub(crate) fn is_fresh(&self, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.asked_ns) <= FOUND_NS_MAX
@@ -221,7 +281,7 @@ pub(crate) struct KeptOffers(VecDeque<Found>);
 impl KeptOffers {
     pub(crate) fn take(&mut self, to: &str, header: ItemHeader, now_ns: u64) -> Option<Found> {
         self.0.retain(|found| found.is_fresh(now_ns));
-        let is_it = |found: &Found| found.to == to && found.header == header;
+        let is_it = |found: &Found| found.to == to && header.body_of(&found.offered, to).is_ok();
         let at = self.0.iter().position(is_it)?;
         self.0.remove(at)
     }

@@ -115,7 +115,7 @@ pub use hamlyn_ring::area::{Area, HandoverReader};
 pub use hamlyn_ring::overflow::LogUse;
 pub use hamlyn_ring::pool::View;
 pub use interface::{Interface, Queue, Sending};
-pub use item::Protocol;
+pub use item::{EndPoint, Found, Protocol};
 pub use manager::{Detached, Manager, ManagerOptions};
 pub use message::{Message, Target};
 pub use peer::{LinkEnd, PeerIdentity};

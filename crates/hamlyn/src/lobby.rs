@@ -53,7 +53,7 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_host::{Destination, Host, HostError};
 
 use crate::error::{ConnectError, OpenError};
-use crate::item::{Bound, ItemHeader, TYPE_NAME_BYTES_MAX, TypeName};
+use crate::item::{Bound, EndPoint, ItemHeader, TYPE_NAME_BYTES_MAX, TypeName};
 use crate::message::Target;
 use crate::protocol::Protocol;
 use crate::remains::{Leaving, Remains};
@@ -423,7 +423,8 @@ impl<T: Guest> fmt::Debug for Lobby<T> {
     }
 }
 
-/// Asks for a place under `to`, `name/item` or `host/name/item`, and has `take` make an end of its
+/// Asks for a place under `to`, an address (`name/item` or `host/name/item`) or what
+/// [`Session::look_up`] found there, and has `take` make an end of its
 /// seed: with the rest of the time it finds the place ([`Session::target`]), and sends its
 /// greeting. It returns the end, and where the greeting went. Blocks for as long as `wait` says,
 /// while nobody has the name, all places are taken, or the asker's share is.
@@ -437,15 +438,15 @@ impl<T: Guest> fmt::Debug for Lobby<T> {
 ///
 /// Those of the address, of another protocol under it, and of its owner; and those of `take`, after
 /// which the next attempt has the same place, if want of time was the reason.
-pub fn connect<H: Host, E>(
+pub fn connect<'a, H: Host, E>(
     session: &mut Session<'_, H>,
-    to: &str,
+    to: impl Into<EndPoint<'a>>,
     protocol: &'static str,
     wait: Wait,
     mut take: impl FnMut(&mut Session<'_, H>, &[u8], Wait) -> Result<(E, Target), ConnectError>,
 ) -> Result<E, ConnectError> {
     session.check()?;
-    session.connect_to(to, header(protocol), wait, |session, seed, left| {
+    session.connect_to(to.into(), header(protocol), wait, |session, seed, left| {
         let (end, greeted) = take(session, seed, left)?;
         Ok((end, Some(greeted)))
     })

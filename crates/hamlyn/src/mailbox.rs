@@ -19,7 +19,7 @@ use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
-use crate::item::{Bound, ItemHeader, Protocol, TypeName};
+use crate::item::{Bound, EndPoint, ItemHeader, Protocol, TypeName};
 use crate::manager::{Manager, ManagerRef};
 use crate::message::Target;
 use crate::peer::PeerIdentity;
@@ -283,7 +283,7 @@ impl<H: Host> Clone for Sender<H> {
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
-        to: &str,
+        to: EndPoint<'_>,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
         let connect = |session: &mut Session<'_, H>, ticket: &[u8], left| {

@@ -15,7 +15,7 @@ use hamlyn_host::sharing::AnyThread;
 
 use crate::error::{ConnectError, OpenError};
 
-use crate::item::{ItemHeader, Protocol, TypeName};
+use crate::item::{EndPoint, Found, ItemHeader, Protocol, TypeName};
 use crate::manager::{Manager, ManagerOptions};
 use crate::stream::StreamOptions;
 use crate::wait::Wait;
@@ -62,7 +62,57 @@ pub fn open_shared(
 /// for as long as `wait` says while no interface has the name or nothing is bound to the item, so
 /// both programs may start in any order; [`Wait::Poll`] leaves others no time to answer. While a
 /// thread connects, the other threads of a shared manager use it.
+///
+/// A program that connects to many end points looks them up together first
+/// ([`Manager::look_up`]), and connects to each that was found.
 impl<H: Host> Manager<H> {
+    /// Looks up many end points, by their addresses: for each, in that order, what was found, or
+    /// why nothing was. All end points of one interface take one question (a handshake) instead of
+    /// one each, and connecting to what was found takes none.
+    ///
+    /// One that cannot be had fails no other. Blocks for as long as `wait` says, while one of the
+    /// interfaces or items is not there yet, and asks for those again; nothing is received
+    /// meanwhile, but other threads use the manager. Interfaces are asked in turn, and one that
+    /// does not answer takes no more than a share of the time. Allocates.
+    ///
+    /// There may be any number of addresses, of any protocols. A question has 64 items at most, or
+    /// as many as there is room for: between hosts 15 of the longest, and about 15 tickets in an
+    /// answer. The library asks several questions for more, and for an address that is there twice.
+    ///
+    /// # Errors
+    ///
+    /// Each as when one connects to that address: it is none, nobody has the name, nothing was
+    /// bound to the item before the time was over, or its owner keeps its last places for others.
+    /// Its protocol and type are checked when something connects.
+    ///
+    /// ```
+    /// use hamlyn::{ConnectError, Wait};
+    ///
+    /// # let there = format!("there-{}", std::process::id());
+    /// # let bob = hamlyn::open(&there)?;
+    /// # let _inbox = bob.bind_mailbox("inbox", Default::default())?;
+    /// # let _heaps = [0, 1].map(|at| bob.bind_tagged_write(&format!("heap{at}"), 64, 4).unwrap());
+    /// # let here = hamlyn::open_unnamed()?;
+    /// let addresses = ["inbox", "heap0", "heap1"].map(|item| format!("{there}/{item}"));
+    /// let mut found = here.look_up(&addresses, Wait::millis(10_000)).into_iter();
+    /// let inbox = here.connect_mailbox(found.next().unwrap()?, Wait::millis(10_000))?;
+    /// let heaps: Vec<_> = found
+    ///     .map(|found| here.connect_tagged_write(found?, Wait::millis(10_000)))
+    ///     .collect::<Result<_, ConnectError>>()?;
+    /// # let _ = (inbox, heaps);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn look_up(
+        &self,
+        addresses: &[impl AsRef<str>],
+        wait: Wait,
+    ) -> Vec<Result<Found, ConnectError>> {
+        match self.enter() {
+            Ok(mut session) => session.look_up(addresses, wait),
+            Err(forked) => addresses.iter().map(|_| Err(forked.into())).collect(),
+        }
+    }
+
     /// A receiver for datagrams of up to `buffer_bytes`, 1 byte to 2 GiB, ready for the first. Any
     /// number of senders may connect.
     pub fn bind_datagram(
@@ -74,12 +124,12 @@ impl<H: Host> Manager<H> {
     }
 
     /// Connects to a receiver of datagrams.
-    pub fn connect_datagram(
+    pub fn connect_datagram<'a>(
         &self,
-        to: &str,
+        to: impl Into<EndPoint<'a>>,
         wait: Wait,
     ) -> Result<datagram::Sender<H>, ConnectError> {
-        datagram::Sender::connect(self, to, DATAGRAM, wait)
+        datagram::Sender::connect(self, to.into(), DATAGRAM, wait)
     }
 
     /// The receiving end of a stream, for the one sender that connects first; others get
@@ -94,8 +144,12 @@ impl<H: Host> Manager<H> {
 
     /// Connects to a stream, as its only sender. An attempt that had no time keeps the stream for
     /// the next one of this manager.
-    pub fn connect_stream(&self, to: &str, wait: Wait) -> Result<stream::Sender<H>, ConnectError> {
-        stream::Sender::connect(self, to, STREAM, wait)
+    pub fn connect_stream<'a>(
+        &self,
+        to: impl Into<EndPoint<'a>>,
+        wait: Wait,
+    ) -> Result<stream::Sender<H>, ConnectError> {
+        stream::Sender::connect(self, to.into(), STREAM, wait)
     }
 
     /// A mailbox for messages of any number of senders.
@@ -108,12 +162,12 @@ impl<H: Host> Manager<H> {
     }
 
     /// Connects to a mailbox.
-    pub fn connect_mailbox(
+    pub fn connect_mailbox<'a>(
         &self,
-        to: &str,
+        to: impl Into<EndPoint<'a>>,
         wait: Wait,
     ) -> Result<mailbox::Sender<H>, ConnectError> {
-        mailbox::Sender::connect(self, to, wait)
+        mailbox::Sender::connect(self, to.into(), wait)
     }
 
     /// An area of that many bytes which any number of senders write, and room for that many tags
@@ -128,12 +182,12 @@ impl<H: Host> Manager<H> {
     }
 
     /// Connects to an area that is written with tags.
-    pub fn connect_tagged_write(
+    pub fn connect_tagged_write<'a>(
         &self,
-        to: &str,
+        to: impl Into<EndPoint<'a>>,
         wait: Wait,
     ) -> Result<tagged_write::Sender<H>, ConnectError> {
-        tagged_write::Sender::connect(self, to, wait)
+        tagged_write::Sender::connect(self, to.into(), wait)
     }
 
     /// A group with a place of that size, 0 to 2 GiB. Its members are found when
@@ -157,12 +211,12 @@ impl<H: Host> Manager<H> {
     }
 
     /// Connects to a service.
-    pub fn connect_service(
+    pub fn connect_service<'a>(
         &self,
-        to: &str,
+        to: impl Into<EndPoint<'a>>,
         wait: Wait,
     ) -> Result<service::Client<H>, ConnectError> {
-        service::Client::connect(self, to, SERVICE, wait)
+        service::Client::connect(self, to.into(), SERVICE, wait)
     }
 
     /// A publisher of messages that its readers read where it wrote them.
@@ -176,16 +230,20 @@ impl<H: Host> Manager<H> {
 
     /// Connects to a publisher, as one of its readers. It gives the reader messages from its next
     /// call on.
-    pub fn connect_subscriber(
+    pub fn connect_subscriber<'a>(
         &self,
-        to: &str,
+        to: impl Into<EndPoint<'a>>,
         wait: Wait,
     ) -> Result<loans::Subscriber<H>, ConnectError> {
-        loans::Subscriber::connect(self, to, LOANS, wait)
+        loans::Subscriber::connect(self, to.into(), LOANS, wait)
     }
 
     /// Connects to a group as the next of its members.
-    pub fn connect_group(&self, to: &str, wait: Wait) -> Result<group::Sender<H>, ConnectError> {
-        group::Sender::connect(self, to, wait)
+    pub fn connect_group<'a>(
+        &self,
+        to: impl Into<EndPoint<'a>>,
+        wait: Wait,
+    ) -> Result<group::Sender<H>, ConnectError> {
+        group::Sender::connect(self, to.into(), wait)
     }
 }

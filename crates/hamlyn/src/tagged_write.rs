@@ -20,7 +20,7 @@ use hamlyn_ring::area::Area;
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 
-use crate::item::{Bound, ItemHeader, Protocol, TypeName};
+use crate::item::{Bound, EndPoint, ItemHeader, Protocol, TypeName};
 use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::peer::PeerIdentity;
@@ -298,7 +298,7 @@ impl<H: Host> Clone for Sender<H> {
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
-        to: &str,
+        to: EndPoint<'_>,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
         let connect = |session: &mut Session<'_, H>, ticket: &[u8], left| {

@@ -16,7 +16,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
 
-use crate::item::{ItemHeader, Protocol, TYPE_NAME_BYTES_MAX, TypeName};
+use crate::item::{EndPoint, ItemHeader, Protocol, TYPE_NAME_BYTES_MAX, TypeName};
 use crate::manager::Manager;
 use crate::service::{
     Answered, Call, CallError, Client, Reply, ReplyError, Service, ServiceOptions,
@@ -344,13 +344,18 @@ impl<H: Host> Manager<H> {
     }
 
     /// As [`Manager::connect_datagram`].
-    pub fn connect_datagram_of<T: Typed>(
+    pub fn connect_datagram_of<'a, T: Typed>(
         &self,
-        to: &str,
+        to: impl Into<EndPoint<'a>>,
         wait: Wait,
     ) -> Result<Of<T, datagram::Sender<H>>, ConnectError> {
         let header = ItemHeader::new(Protocol::Datagram, type_name::<T>());
-        Ok(Of::new(datagram::Sender::connect(self, to, header, wait)?))
+        Ok(Of::new(datagram::Sender::connect(
+            self,
+            to.into(),
+            header,
+            wait,
+        )?))
     }
 
     /// As [`Manager::bind_stream`].
@@ -365,13 +370,18 @@ impl<H: Host> Manager<H> {
     }
 
     /// As [`Manager::connect_stream`].
-    pub fn connect_stream_of<T: Typed>(
+    pub fn connect_stream_of<'a, T: Typed>(
         &self,
-        to: &str,
+        to: impl Into<EndPoint<'a>>,
         wait: Wait,
     ) -> Result<Of<T, stream::Sender<H>>, ConnectError> {
         let header = ItemHeader::new(Protocol::Stream, type_name::<T>());
-        Ok(Of::new(stream::Sender::connect(self, to, header, wait)?))
+        Ok(Of::new(stream::Sender::connect(
+            self,
+            to.into(),
+            header,
+            wait,
+        )?))
     }
 
     /// As [`Manager::bind_service`]; requests and replies are as long as their types.
@@ -390,12 +400,12 @@ impl<H: Host> Manager<H> {
     }
 
     /// As [`Manager::connect_service`].
-    pub fn connect_service_of<Q: Typed, R: Typed>(
+    pub fn connect_service_of<'a, Q: Typed, R: Typed>(
         &self,
-        to: &str,
+        to: impl Into<EndPoint<'a>>,
         wait: Wait,
     ) -> Result<Of<(Q, R), Client<H>>, ConnectError> {
         let header = ItemHeader::service(type_name::<Q>(), type_name::<R>());
-        Ok(Of::new(Client::connect(self, to, header, wait)?))
+        Ok(Of::new(Client::connect(self, to.into(), header, wait)?))
     }
 }

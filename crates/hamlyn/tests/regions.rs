@@ -253,7 +253,7 @@ fn only_linked_peers_with_the_number_are_given_the_memory() {
     let region = share(&owner, &slot);
     let secret = region.ticket().secret;
     // Somebody without a link, with the right number.
-    let refused = (codec::Message::NotOffered, 0);
+    let refused = (codec::Message::NotShared, 0);
     assert_eq!(fetched(&namespace, me, 77, secret), refused);
     // With a link, but a wrong number; and then as often as it likes.
     let peer = open(&namespace);

@@ -12,6 +12,7 @@ pub mod network;
 pub mod offers;
 mod places;
 pub mod process;
+pub mod question;
 pub mod sharing;
 pub mod waiter;
 mod waker;
@@ -54,7 +55,7 @@ impl Destination {
 }
 
 /// What to connect to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Address<'a> {
     /// A published name, in the host's namespace.
     Name(&'a str),
@@ -148,8 +149,11 @@ pub enum Supply {
 /// Finds other interfaces and connects to them, in a thread of its own if need be: while it waits,
 /// everything else of its host can be used.
 pub trait Connector: Send + 'static {
-    /// As [`Host::ask`].
-    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Given, ConnectError>;
+    /// Asks interfaces for what they offer under items, as [`Host::ask`] does for one: the
+    /// outcomes, in that order. All items of one interface go in one question, or in as few as
+    /// they fit ([`question::Question`]); interfaces are asked in turn. Returns when each item was
+    /// given or refused for good, and at the deadline.
+    fn ask(&self, wanted: &[Wanted<'_>], deadline_ns: u64) -> Vec<Result<Given, ConnectError>>;
 
     /// As [`Host::connect`], but the interface is told of a new link as of one that others make
     /// ([`Event::Linked`]). Returns [`Peer::token`].
@@ -163,6 +167,15 @@ pub trait Connector: Send + 'static {
         secret: u64,
         deadline_ns: u64,
     ) -> Result<ReceivedRegion, ConnectError>;
+}
+
+/// An item that is to be asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted<'a> {
+    /// The interface to ask.
+    pub to: Address<'a>,
+    /// The item.
+    pub item: &'a str,
 }
 
 /// An offer that was given to an asker.
@@ -277,8 +290,10 @@ pub trait Host: std::fmt::Debug + 'static {
         item: &str,
         deadline_ns: u64,
     ) -> Result<Vec<u8>, ConnectError> {
-        let given = self.connector().ask(to, item, deadline_ns)?;
-        Ok(given.bytes)
+        let asked = self.connector().ask(&[Wanted { to, item }], deadline_ns);
+        // One for each that is wanted.
+        let given = asked.into_iter().next();
+        given.map_or(Ok(Vec::new()), |given| Ok(given?.bytes))
     }
 
     /// Ends a link from this side. The link itself must be dropped by the caller. Events of the

@@ -7,17 +7,17 @@
 //! Of an item with a number of places ([`crate::Host::offer_place`]) nobody gets all.
 
 pub use crate::places::Asker;
+pub use crate::question::OFFER_BYTES_MAX;
 
 use crate::places::Places;
 use crate::process::name::Name;
+use crate::question::{Question, Replies, Reply};
 use crate::{HostError, RefusedBecause, Supply};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Offers of one interface at a time.
 pub const OFFERS_MAX: usize = 4096;
-/// Most bytes of an offer.
-pub const OFFER_BYTES_MAX: usize = 1024;
 
 /// See the module.
 pub struct Offers {
@@ -32,15 +32,6 @@ struct Shelves {
     offers: usize,
     /// The place that was offered last.
     places: u64,
-}
-
-/// Why an asker is given nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NotGiven {
-    /// Nothing is offered there at present.
-    Nothing,
-    /// Something may be given later; until then, this is the reason.
-    Because(RefusedBecause),
 }
 
 #[derive(Default)]
@@ -64,18 +55,47 @@ impl Shelf {
         self.once.len() + usize::from(self.always.is_some())
     }
 
-    /// Why there is nothing for that asker, if so.
-    fn refuses(&self, asker: Asker, own_user: u32) -> Option<NotGiven> {
-        let is_place = self.once.front().is_some_and(|once| once.place != 0);
-        let because = |reason| Some(NotGiven::Because(reason));
-        match &self.places {
-            Some(places) if is_place && !places.has_share(asker, own_user) => {
-                because(RefusedBecause::SHARE)
+    /// The next offer for that asker, or the reason why it gets none.
+    fn reply(&self, asker: Asker, own_user: u32) -> Reply {
+        let once = self.once.front();
+        let is_place = once.is_some_and(|once| once.place != 0);
+        let offer = once.map(|once| &once.bytes).or(self.always.as_ref());
+        let refused = |RefusedBecause(reason)| Reply::Refused(reason);
+        match (&self.places, offer) {
+            (Some(places), _) if is_place && !places.has_share(asker, own_user) => {
+                refused(RefusedBecause::SHARE)
             }
-            _ if self.offers() > 0 => None,
-            Some(places) if places.left() == 0 => because(RefusedBecause::FULL),
-            Some(_) if self.is_short => because(RefusedBecause::SHORT),
-            _ => Some(NotGiven::Nothing),
+            (_, Some(offer)) => Reply::Given(offer.to_vec()),
+            (Some(places), None) if places.left() == 0 => refused(RefusedBecause::FULL),
+            (Some(_), None) if self.is_short => refused(RefusedBecause::SHORT),
+            _ => Reply::Refused(Reply::NOT_OFFERED),
+        }
+    }
+}
+
+impl Shelves {
+    fn reply(&self, item: &Name, asker: Asker, own_user: u32) -> Reply {
+        let shelf = self.by_item.get(item);
+        shelf.map_or(Reply::Refused(Reply::NOT_OFFERED), |shelf| {
+            shelf.reply(asker, own_user)
+        })
+    }
+
+    /// That asker was given what was next under that item.
+    fn note_given(&mut self, item: &Name, asker: Asker, own_user: u32) {
+        let Some(shelf) = self.by_item.get_mut(item) else {
+            return;
+        };
+        let Some(Once { place, .. }) = shelf.once.pop_front() else {
+            return;
+        };
+        match &mut shelf.places {
+            Some(places) if place != 0 => places.give(place, asker, own_user),
+            _ => {}
+        }
+        self.offers -= 1;
+        if shelf.offers() == 0 && shelf.places.is_none() {
+            self.by_item.remove(item);
         }
     }
 }
@@ -190,36 +210,28 @@ impl Offers {
         }
     }
 
-    /// Gives the offer under `item`, if there is one for that asker. An offer that was given once
-    /// is gone; what could not be given stays, in its place. `give` must not block, since nobody
-    /// else is served meanwhile.
-    pub fn hand_over<T, E>(
+    /// Answers a question: `give` sends the replies. An offer that was given once is gone; if
+    /// `give` fails, all stay, each in its place. `given_before` has what this asker was given in
+    /// an answer to this question that was lost: it is given that again. `give` must not block,
+    /// since nobody else is served meanwhile.
+    pub fn answer<T, E>(
         &self,
-        item: &Name,
+        question: &Question,
         asker: Asker,
-        give: impl FnOnce(&[u8]) -> Result<T, E>,
-    ) -> Result<Result<T, E>, NotGiven> {
+        room_bytes: usize,
+        given_before: &HashMap<Name, Vec<u8>>,
+        give: impl FnOnce(&Replies) -> Result<T, E>,
+    ) -> Result<T, E> {
         let mut shelves = self.lock();
-        let shelf = shelves.by_item.get_mut(item).ok_or(NotGiven::Nothing)?;
-        if let Some(why) = shelf.refuses(asker, self.own_user) {
-            return Err(why);
-        }
-        let Some(once) = shelf.once.front() else {
-            let always = shelf.always.as_deref().ok_or(NotGiven::Nothing)?;
-            return Ok(give(always));
-        };
-        let place = once.place;
-        let given = give(&once.bytes);
-        if given.is_ok() {
-            shelf.once.pop_front();
-            match &mut shelf.places {
-                Some(places) if place != 0 => places.give(place, asker, self.own_user),
-                _ => {}
-            }
-            let is_empty = shelf.offers() == 0 && shelf.places.is_none();
-            shelves.offers -= 1;
-            if is_empty {
-                shelves.by_item.remove(item);
+        let replies = Replies::to(question, room_bytes, |item| match given_before.get(item) {
+            Some(bytes) => Reply::Given(bytes.clone()),
+            None => shelves.reply(item, asker, self.own_user),
+        });
+        let given = give(&replies)?;
+        for (item, reply) in question.items().iter().zip(replies.replies()) {
+            // No item stands twice in a question, so what was looked at is still the next.
+            if matches!(reply, Reply::Given(_)) && !given_before.contains_key(item) {
+                shelves.note_given(item, asker, self.own_user);
             }
         }
         Ok(given)

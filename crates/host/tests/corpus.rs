@@ -9,10 +9,13 @@
 )]
 mod handshake;
 
+use hamlyn_host::offers::OFFER_BYTES_MAX;
 use hamlyn_host::process::codec::{
-    ANSWER_BYTES_MAX, MESSAGE_BYTES, Message, NotAMessage, Offer, VERSION, encode,
+    MESSAGE_BYTES, MESSAGE_BYTES_MAX, Message, NotAMessage, Offer, REPLIES_BYTES_MAX, VERSION,
+    encode,
 };
 use hamlyn_host::process::name::Name;
+use hamlyn_host::question::{Question, Replies, Reply};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -99,13 +102,32 @@ enum Judged {
 fn seeds() -> Vec<(&'static str, Vec<u8>, Judged)> {
     use Judged::*;
     let longest = "n".repeat(Name::BYTES_MAX);
-    let ask = encode(&Message::Ask { item: name("item") });
-    let hello = encode(&Message::Hello(offer(Some("server/1"))));
-    let answer = |length| {
-        encode(&Message::Answer {
-            bytes: vec![0xA5; length],
-        })
+    let ask_for = |items: &[Name]| {
+        encode(&Message::Ask(
+            Question::for_first(items, usize::MAX).expect("items"),
+        ))
     };
+    let ask = ask_for(&[name("item")]);
+    let many = |length: usize| -> Vec<Name> {
+        (0..Question::ITEMS_MAX)
+            .map(|at| name(&format!("{at:0length$}")))
+            .collect()
+    };
+    let hello = encode(&Message::Hello(offer(Some("server/1"))));
+    let answer_of = |lengths: &[usize]| {
+        let items = many(2);
+        let question = Question::for_first(&items[..lengths.len()], usize::MAX).expect("items");
+        let mut lengths = lengths.iter();
+        encode(&Message::Answer(Replies::to(
+            &question,
+            REPLIES_BYTES_MAX,
+            |_| match lengths.next() {
+                Some(&length) if length > 0 => Reply::Given(vec![0xA5; length]),
+                _ => Reply::Refused(Reply::NOT_OFFERED),
+            },
+        )))
+    };
+    let answer = |length| answer_of(&[length]);
     let changed = |message: &[u8], at: usize, to: &[u8]| {
         let mut bytes = message.to_vec();
         bytes[at..][..to.len()].copy_from_slice(to);
@@ -172,24 +194,70 @@ fn seeds() -> Vec<(&'static str, Vec<u8>, Judged)> {
             Good,
         ),
         ("ask", ask.clone(), Good),
+        ("ask_longest", ask_for(&[name(&longest)]), Good),
+        ("ask_for_many", ask_for(&many(2)), Good),
+        ("ask_for_most", ask_for(&many(Name::BYTES_MAX)), Good),
         (
-            "ask_longest",
-            encode(&Message::Ask {
-                item: name(&longest),
-            }),
+            "ask_for_too_many",
+            changed(&ask_for(&many(2)), 16, &[65]),
+            Invalid,
+        ),
+        (
+            "ask_for_more_than_there_are",
+            changed(&ask, 16, &[2]),
+            Invalid,
+        ),
+        (
+            "ask_for_fewer_than_there_are",
+            changed(&ask_for(&many(2)), 16, &[63]),
+            Invalid,
+        ),
+        (
+            "ask_twice_for_one",
+            changed(&ask_for(&[name("a"), name("b")]), 20, b"a"),
+            Invalid,
+        ),
+        ("ask_for_nothing", changed(&ask[..17], 16, &[0]), Invalid),
+        ("ask_for_an_empty_item", changed(&ask, 17, &[0]), Invalid),
+        ("ask_reserved", changed(&ask, 12, &[1]), Invalid),
+        ("ask_too_long", changed(&ask, 17, &[65]), Invalid),
+        ("ask_cut", ask[..ask.len() - 1].to_vec(), Invalid),
+        ("ask_with_more", [ask.clone(), vec![0]].concat(), Invalid),
+        (
+            "ask_longer_than_any",
+            [ask.clone(), vec![0; MESSAGE_BYTES_MAX]].concat(),
+            Invalid,
+        ),
+        ("answer", answer(64), Good),
+        ("answer_as_long_as_others", answer(MESSAGE_BYTES - 19), Good),
+        ("answer_least", answer(1), Good),
+        ("answer_refusing", answer(0), Good),
+        ("answer_empty", changed(&answer(1)[..17], 16, &[0]), Invalid),
+        ("answer_most", answer(OFFER_BYTES_MAX), Good),
+        (
+            "answer_more",
+            [changed(&answer(OFFER_BYTES_MAX), 17, &[1, 4]), vec![0]].concat(),
+            Invalid,
+        ),
+        ("answer_to_many", answer_of(&[64, 0, 1, 0, 1_000]), Good),
+        (
+            "answer_to_most",
+            answer_of(&[100; Question::ITEMS_MAX]),
             Good,
         ),
-        ("ask_for_nothing", changed(&ask, 36, &[0; 6]), Invalid),
-        ("ask_with_interface", changed(&ask, 16, &[1]), Invalid),
-        ("ask_too_long", changed(&ask, 36, &[65, 0]), Invalid),
-        ("answer", answer(64), Good),
-        ("answer_as_long_as_others", answer(MESSAGE_BYTES - 16), Good),
-        ("answer_least", answer(1), Good),
-        ("answer_empty", answer(0), Invalid),
-        ("answer_most", answer(ANSWER_BYTES_MAX), Good),
-        ("answer_more", answer(ANSWER_BYTES_MAX + 1), Invalid),
+        (
+            "answer_to_too_many",
+            changed(&answer(1), 16, &[65]),
+            Invalid,
+        ),
+        (
+            "answer_to_more_than_there_are",
+            changed(&answer(1), 16, &[2]),
+            Invalid,
+        ),
+        ("answer_cut", answer(64)[..60].to_vec(), Invalid),
         ("answer_reserved", changed(&answer(9), 12, &[1]), Invalid),
-        ("not_offered", encode(&Message::NotOffered), Good),
+        ("not_shared", encode(&Message::NotShared), Good),
         ("nothing", vec![], Invalid),
         ("no_magic", changed(&ask, 0, b"HAMLYN"), Invalid),
         ("only_magic", hello[..8].to_vec(), Invalid),
@@ -238,5 +306,5 @@ fn committed_seeds_are_the_ones_made_here() {
         };
         assert_eq!(received, expected, "{name}");
     }
-    assert_eq!(VERSION, 11, "the seeds are of this version");
+    assert_eq!(VERSION, 12, "the seeds are of this version");
 }

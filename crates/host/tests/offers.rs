@@ -2,11 +2,11 @@
 
 mod support;
 
-use hamlyn_host::process::codec::{
-    self, ANSWER_BYTES_MAX, MESSAGE_BYTES, MESSAGE_BYTES_MAX, Message,
-};
+use hamlyn_host::offers::OFFER_BYTES_MAX;
+use hamlyn_host::process::codec::{self, MESSAGE_BYTES, MESSAGE_BYTES_MAX, Message};
 use hamlyn_host::process::name::Name;
 use hamlyn_host::process::{Access, Options, RendezvousCounters};
+use hamlyn_host::question::{Question, Replies, Reply};
 use hamlyn_host::{
     Address, ConnectError, Connected, Destination, Host, HostError, RefusedBecause, Supply,
 };
@@ -106,10 +106,10 @@ fn sizes_and_names_have_bounds() {
     let mut shop = named(&namespace, "shop");
     let mut asker = unnamed(&namespace);
     let longest = "n".repeat(64);
-    let bytes: Vec<u8> = (0..ANSWER_BYTES_MAX).map(|at| at as u8).collect();
+    let bytes: Vec<u8> = (0..OFFER_BYTES_MAX).map(|at| at as u8).collect();
     shop.offer(&longest, Supply::Once, &bytes).unwrap();
     assert_eq!(ask(&mut asker, &longest).unwrap(), bytes);
-    for bytes in [0, ANSWER_BYTES_MAX + 1] {
+    for bytes in [0, OFFER_BYTES_MAX + 1] {
         let refused = shop.offer("x", Supply::Once, &vec![1; bytes]);
         let expected = HostError::BadOffer {
             item: "x".to_owned(),
@@ -391,9 +391,17 @@ fn access_lists_hold_in_both_directions() {
 }
 
 fn ask_for(item: &str) -> Vec<u8> {
-    codec::encode(&Message::Ask {
-        item: Name::new(item).unwrap(),
-    })
+    codec::encode(&Message::Ask(Question::one(Name::new(item).unwrap())))
+}
+
+/// An answer to a question for one item.
+fn answer(reply: Reply) -> Message {
+    let question = Question::one(Name::new("x").unwrap());
+    Message::Answer(Replies::to(&question, usize::MAX, |_| reply.clone()))
+}
+
+fn gives(bytes: &[u8]) -> Message {
+    answer(Reply::Given(bytes.to_vec()))
 }
 
 #[test]
@@ -406,27 +414,41 @@ fn askers_that_send_nonsense_are_refused() {
         bytes[at..][..to.len()].copy_from_slice(to);
         bytes
     };
+    let list = |list: &[u8]| [&ask_for("x")[..16], list].concat();
+    let too_many: Vec<u8> = [65]
+        .into_iter()
+        .chain((0..65).flat_map(|at| [1, at + 46]))
+        .collect();
     let nonsense = [
-        // Lengths of the name.
-        changed(36, &[0, 0]),
-        changed(36, &[2, 0]),
-        changed(36, &[65, 0]),
-        changed(36, &[0xff, 0xff]),
-        // The name.
-        changed(38, b"\0"),
-        changed(38, b" "),
-        changed(38, b"\xff"),
-        changed(39, b"x"),
+        // The number of items.
+        changed(16, &[0]),
+        changed(16, &[2]),
+        changed(16, &[65]),
+        changed(16, &[0xff]),
+        list(&[]),
+        list(&[2, 1, b'x', 1]),
+        list(&too_many),
+        // One of them twice.
+        list(&[2, 1, b'x', 1, b'x']),
+        list(&[3, 1, b'x', 1, b'y', 1, b'x']),
+        // Lengths of the item.
+        changed(17, &[0]),
+        changed(17, &[2]),
+        changed(17, &[65]),
+        changed(17, &[0xff]),
+        // The item.
+        changed(18, b"\0"),
+        changed(18, b" "),
+        changed(18, b"\xff"),
+        list(&[2, 1, b'x', 1, b' ']),
         // What is not used.
-        changed(16, &[1]),
-        changed(MESSAGE_BYTES - 1, &[1]),
-        ask_for("x")[..MESSAGE_BYTES - 1].to_vec(),
+        changed(12, &[1]),
+        changed(14, &[1]),
+        ask_for("x")[..17].to_vec(),
         [ask_for("x"), vec![0]].concat(),
         // What only the other side says.
-        codec::encode(&Message::NotOffered),
-        codec::encode(&Message::Answer {
-            bytes: b"x".to_vec(),
-        }),
+        codec::encode(&Message::NotShared),
+        codec::encode(&gives(b"x")),
         vec![b'x'; 60_000],
     ];
     let count = nonsense.len() as u64;
@@ -463,10 +485,7 @@ fn one_ask_has_one_answer() {
     client.greeted();
     assert!(client.send(&ask_for("x"), &[]));
     client.send(&ask_for("x"), &[]);
-    let answer = Message::Answer {
-        bytes: b"1".to_vec(),
-    };
-    assert_eq!(client.message(), Some(answer));
+    assert_eq!(client.message(), Some(gives(b"1")));
     assert_eq!(client.receive(), None);
     assert_eq!(ask(&mut unnamed(&namespace), "x").unwrap(), b"2");
 }
@@ -532,20 +551,29 @@ fn an_answer_is_taken_even_from_somebody_strange() {
             let client = listener.accept();
             client.send(&greeting(), &[]);
             assert_eq!(client.receive().as_deref(), Some(&ask_for("x")[..]));
-            let bytes = vec![9; ANSWER_BYTES_MAX];
-            client.send(&codec::encode(&Message::Answer { bytes }), &[]);
+            client.send(&codec::encode(&gives(&[9; OFFER_BYTES_MAX])), &[]);
         },
         TIMEOUT_NS,
     );
-    assert_eq!(result.unwrap(), [9; ANSWER_BYTES_MAX]);
+    assert_eq!(result.unwrap(), [9; OFFER_BYTES_MAX]);
 }
 
 #[test]
 fn answerers_that_send_nonsense_are_named() {
-    let answer = |length: usize| {
-        codec::encode(&Message::Answer {
-            bytes: vec![1; length],
-        })
+    let answer = |length: usize| codec::encode(&gives(&vec![1; length]));
+    let changed = |at: usize, to: u8| {
+        let mut bytes = answer(9);
+        bytes[at] = to;
+        bytes
+    };
+    let two = {
+        let question = Question::for_first(&["x", "y"].map(|item| Name::new(item).unwrap()), 100);
+        let reply = |_: &Name| Reply::Given(vec![1]);
+        codec::encode(&Message::Answer(Replies::to(
+            &question.unwrap(),
+            100,
+            reply,
+        )))
     };
     let memory = Memory::new();
     let mut unused = answer(5);
@@ -555,9 +583,18 @@ fn answerers_that_send_nonsense_are_named() {
     let nonsense = [
         vec![1, 2, 3],
         vec![0; MESSAGE_BYTES],
-        answer(0),
-        answer(ANSWER_BYTES_MAX + 1),
-        [answer(ANSWER_BYTES_MAX), vec![0; 100_000]].concat(),
+        // The number of replies.
+        changed(16, 0),
+        changed(16, 2),
+        changed(16, 255),
+        // More than were asked for.
+        two,
+        // The length of the offer.
+        changed(17, 8),
+        changed(17, 10),
+        changed(18, 255),
+        answer(9)[..16].to_vec(),
+        [answer(OFFER_BYTES_MAX), vec![0; 100_000]].concat(),
         vec![0xff; MESSAGE_BYTES_MAX],
         answer(9)[..12].to_vec(),
         unused,
@@ -606,7 +643,7 @@ fn an_answerer_of_another_version_is_named() {
             let client = listener.accept();
             client.send(&greeting(), &[]);
             client.receive();
-            let mut answer = codec::encode(&Message::Answer { bytes: vec![1] });
+            let mut answer = codec::encode(&gives(&[1]));
             answer[8..10].copy_from_slice(&999u16.to_le_bytes());
             client.send(&answer, &[]);
             client.receive();
@@ -652,11 +689,12 @@ fn answerers_that_hang_up_are_asked_again() {
             let client = listener.accept();
             client.send(&greeting(), &[]);
             client.receive();
-            client.send(&codec::encode(&Message::NotOffered), &[]);
+            let nothing = answer(Reply::Refused(Reply::NOT_OFFERED));
+            client.send(&codec::encode(&nothing), &[]);
             let client = listener.accept();
             client.send(&greeting(), &[]);
             client.receive();
-            client.send(&codec::encode(&Message::Answer { bytes: vec![3] }), &[]);
+            client.send(&codec::encode(&gives(&[3])), &[]);
         },
         TIMEOUT_NS,
     );

@@ -2,152 +2,25 @@
 
 mod support;
 
-use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use hamlyn_host::network::handshake_payload::{Answer, Request, Side, Sought};
+use hamlyn_host::network::handshake_payload::{Answer, Request, Side};
 use hamlyn_host::network::hosts::{HostName, NAME_SERVICE_PORT};
-use hamlyn_host::network::{ClusterSecret, NetworkOptions, Security};
+use hamlyn_host::network::{NetworkOptions, Security};
 use hamlyn_host::process::codec::{self, Message};
-use hamlyn_host::process::name::{Name, Namespace};
+use hamlyn_host::process::name::Name;
 use hamlyn_host::process::{Access, NetworkUse, Options};
+use hamlyn_host::question::{Question, Replies, Reply};
 use hamlyn_host::{Address, ConnectError, Connected, Destination, Host, RefusedBecause, Supply};
-use hamlyn_link::udp::handshake::{
-    COOKIE_MESSAGE_BYTES, Credentials, Heard, Initiator, Responder, Taken,
-};
+use hamlyn_link::udp::handshake::{COOKIE_MESSAGE_BYTES, Credentials, Heard, Responder, Taken};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, sockopt};
+use support::place::{Place, TIMEOUT, wall_ms};
 use support::raw::{Raw, RawListener};
-use support::{Owner, TIMEOUT_NS, after_ns, namespace};
+use support::{Owner, TIMEOUT_NS, after_ns};
 
 /// With a cluster's secret.
 const RESPONSE_BYTES: usize = 108;
-const TIMEOUT: Duration = Duration::from_nanos(TIMEOUT_NS);
-
-/// A host of its own, on the loopback device.
-struct Place {
-    address: Ipv4Addr,
-    namespace: String,
-    secret: ClusterSecret,
-    file: PathBuf,
-}
-
-impl Place {
-    fn new(last: u8) -> Self {
-        let namespace = namespace();
-        let secret = ClusterSecret::generate().unwrap();
-        let file = std::env::temp_dir().join(format!("hamlyn-strangers-{namespace}"));
-        let mut open = std::fs::OpenOptions::new();
-        open.write(true).create(true).truncate(true).mode(0o600);
-        let text = secret.to_text();
-        open.open(&file)
-            .unwrap()
-            .write_all(text.as_bytes())
-            .unwrap();
-        let process = std::process::id().to_le_bytes();
-        Self {
-            address: Ipv4Addr::new(127, process[0] | 1, process[1], last),
-            namespace,
-            secret,
-            file,
-        }
-    }
-
-    fn open(&self, name: &str) -> Owner {
-        Owner::open(self.options(name)).unwrap()
-    }
-
-    fn options(&self, name: &str) -> Options {
-        let mut network = NetworkOptions::new(Security::Secret(self.file.clone()));
-        network.host = Some(HostName::new("here").unwrap());
-        network.listen = (self.address, 0).into();
-        let mut options = Options::named(name).in_namespace(&self.namespace);
-        options.network = NetworkUse::On(Box::new(network));
-        options
-    }
-
-    /// Of somebody who holds the secret.
-    fn initiator(&self, interface: u64, request: &Request) -> Initiator {
-        let credentials = Credentials::Secret(self.secret.clone());
-        let payload = request.to_bytes();
-        Initiator::new(&credentials, None, interface, &payload, 0, wall_ms()).unwrap()
-    }
-
-    /// Asks until there is an answer; how many cookies that took.
-    fn ask(&self, port: u16, interface: u64, request: &Request) -> (Answer, u32) {
-        let socket = self.socket();
-        socket.connect((self.address, port)).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_millis(50)))
-            .unwrap();
-        let mut initiator = self.initiator(interface, request);
-        let (begun, mut cookies, mut room) = (std::time::Instant::now(), 0, [0; 2048]);
-        loop {
-            assert!(begun.elapsed() < TIMEOUT, "no answer");
-            let now_ns = begun.elapsed().as_nanos() as u64;
-            if let Some(bytes) = initiator.poll(now_ns) {
-                // It may be that nobody listens yet.
-                let _ = socket.send(bytes);
-            }
-            let Ok(length) = socket.recv(&mut room) else {
-                continue;
-            };
-            match initiator.take(now_ns, &room[..length]) {
-                Ok(Taken::Again) => cookies += u32::from(length == COOKIE_MESSAGE_BYTES),
-                Ok(Taken::Answered(answered)) => {
-                    return (Answer::from_bytes(&answered.payload).unwrap(), cookies);
-                }
-                Err(_) => {}
-            }
-        }
-    }
-
-    fn socket(&self) -> UdpSocket {
-        UdpSocket::bind((self.address, 0)).unwrap()
-    }
-
-    fn locate(&self, name: &str) -> Request {
-        Request::Locate {
-            namespace: Namespace::new(&self.namespace).unwrap(),
-            sought: Sought::Name(Name::new(name).unwrap()),
-        }
-    }
-
-    /// Where somebody takes frames, and who it is.
-    fn located(&self, name: &str) -> (u16, Destination) {
-        let found = self.ask(NAME_SERVICE_PORT, 0, &self.locate(name)).0;
-        let Answer::Located {
-            interface,
-            node,
-            user,
-            port,
-        } = found
-        else {
-            panic!("{found:?}");
-        };
-        (
-            port,
-            Destination {
-                node,
-                user,
-                interface,
-            },
-        )
-    }
-}
-
-fn wall_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap().as_millis() as u64
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.file);
-    }
-}
 
 fn link_of(destination: Destination) -> Request {
     Request::Link(Side {
@@ -296,19 +169,22 @@ fn what_is_offered_once_is_given_again_to_who_lost_the_answer() {
     }
     let ask = |number| {
         let request = Request::Ask {
-            item: Name::new("ticket").unwrap(),
+            question: Question::one(Name::new("ticket").unwrap()),
             user: located.user,
             group: 0,
             number,
         };
         place.ask(port, located.interface, &request).0
     };
-    let given = |bytes: &[u8]| Answer::Given(bytes.to_vec());
+    let answered = |reply: Reply| {
+        let question = Question::one(Name::new("ticket").unwrap());
+        Answer::Answered(Replies::to(&question, 2_000, |_| reply.clone()))
+    };
+    let given = |bytes: &[u8]| answered(Reply::Given(bytes.to_vec()));
     assert_eq!(ask(1), given(b"first"));
     assert_eq!(ask(2), given(b"other"));
     assert_eq!(ask(1), given(b"first"));
-    let reason = Answer::NOT_OFFERED;
-    assert_eq!(ask(3), Answer::Refused { reason });
+    assert_eq!(ask(3), answered(Reply::Refused(Reply::NOT_OFFERED)));
 }
 
 /// A host that is not ours, at two addresses: asked at one, it answers from the other. Gives what
@@ -336,12 +212,15 @@ fn two_homed(place: &Place, requests: usize) -> (SocketAddr, std::thread::JoinHa
                     Err(_) => continue,
                 };
                 let answer = match Request::from_bytes(&said.payload).unwrap() {
-                    Request::Ask { number, .. } => {
+                    Request::Ask {
+                        number, question, ..
+                    } => {
                         numbers.push(number);
                         if numbers.len() == 1 {
                             continue;
                         }
-                        Answer::Given(b"ticket".to_vec())
+                        let reply = |_: &Name| Reply::Given(b"ticket".to_vec());
+                        Answer::Answered(Replies::to(&question, 2_000, reply))
                     }
                     _ => Answer::Located {
                         interface: INTERFACE,
@@ -426,7 +305,15 @@ fn who_keeps_to_others_is_found() {
     let raw = Raw::connect(&place.namespace, private.identity().interface);
     let item = Name::new("ticket").unwrap();
     raw.greeted();
-    assert!(raw.send(&codec::encode(&Message::Ask { item }), &[]));
+    let ask = Message::Ask(Question::one(item));
+    assert!(raw.send(&codec::encode(&ask), &[]));
+    assert_eq!(raw.refusal(), RefusedBecause::NOT_ALLOWED.0);
+    // Nor does it say more in one question with that.
+    let items = ["hamlyn/wire", "ticket"].map(|item| Name::new(item).unwrap());
+    let both = Message::Ask(Question::for_first(&items, 100).unwrap());
+    let raw = Raw::connect(&place.namespace, private.identity().interface);
+    raw.greeted();
+    assert!(raw.send(&codec::encode(&both), &[]));
     assert_eq!(raw.refusal(), RefusedBecause::NOT_ALLOWED.0);
 }
 

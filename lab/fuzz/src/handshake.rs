@@ -1,11 +1,12 @@
 //! Arbitrary bytes as a message of a handshake. For any bytes: no panic, and
 //! what is accepted obeys every rule of this version and has one encoding.
 
+use hamlyn_host::offers::OFFER_BYTES_MAX;
 use hamlyn_host::process::codec::{
-    ANSWER_BYTES_MAX, MESSAGE_BYTES, MESSAGE_BYTES_MAX, Message, NotAMessage, Offer, VERSION,
-    decode, encode,
+    MESSAGE_BYTES, MESSAGE_BYTES_MAX, Message, NotAMessage, Offer, VERSION, decode, encode,
 };
 use hamlyn_host::process::name::Name;
+use hamlyn_host::question::{Question, Reply};
 
 /// Decodes the bytes, then checks the result, and those of every shorter and of a longer message.
 pub fn run(bytes: &[u8]) -> Result<Message, NotAMessage> {
@@ -30,8 +31,8 @@ pub fn run(bytes: &[u8]) -> Result<Message, NotAMessage> {
 }
 
 fn obeys_the_rules(message: &Message, length: usize) {
-    let is_answer = matches!(message, Message::Answer { .. });
-    assert!(length <= MESSAGE_BYTES_MAX && (is_answer || length == MESSAGE_BYTES));
+    let is_list = matches!(message, Message::Ask(_) | Message::Answer(_));
+    assert!(length <= MESSAGE_BYTES_MAX && (is_list || length == MESSAGE_BYTES));
     match message {
         Message::Hello(offer) | Message::Welcome(offer) => {
             let Offer {
@@ -44,11 +45,26 @@ fn obeys_the_rules(message: &Message, length: usize) {
                 is_a_name(name);
             }
         }
-        Message::Ask { item } => is_a_name(item),
-        Message::Answer { bytes } => assert!((1..=ANSWER_BYTES_MAX).contains(&bytes.len())),
+        Message::Ask(question) => {
+            let items = question.items();
+            assert!((1..=Question::ITEMS_MAX).contains(&items.len()));
+            items.iter().for_each(is_a_name);
+            for (at, item) in items.iter().enumerate() {
+                assert!(!items[..at].contains(item), "{item:?} twice");
+            }
+        }
+        Message::Answer(replies) => {
+            let replies = replies.replies();
+            assert!((1..=Question::ITEMS_MAX).contains(&replies.len()));
+            for reply in replies {
+                if let Reply::Given(bytes) = reply {
+                    assert!((1..=OFFER_BYTES_MAX).contains(&bytes.len()));
+                }
+            }
+        }
         Message::Greeting { .. }
         | Message::Refusal { .. }
-        | Message::NotOffered
+        | Message::NotShared
         | Message::Mapped
         | Message::Sealed
         | Message::Fetch { .. }

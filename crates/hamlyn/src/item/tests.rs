@@ -64,8 +64,7 @@ fn an_offer_is_kept_for_a_while() {
         let mut offers = KeptOffers::default();
         offers.keep(Found {
             to: "alice/log".to_owned(),
-            header,
-            body: vec![1],
+            offered: header.with(&[1]),
             asked_ns: 7,
         });
         assert!(offers.take("bob/log", header, 7).is_none());

@@ -9,6 +9,7 @@ use super::LaneSeed;
 use super::buffers::Remote;
 use super::wire::{BOARD_BYTES, Word};
 use crate::error::{ConnectError, NotSent, SendError};
+use crate::item::EndPoint;
 use crate::lobby;
 use crate::message::Target;
 use crate::remains::{LastWord, Leaving, Remains};
@@ -106,13 +107,13 @@ impl LaneSender {
     }
 
     /// Makes this program the sender of a lane that a [`Lobby<Lane>`](crate::lobby::Lobby) offers
-    /// under `to`, `name/item` or `host/name/item`, for that protocol. Blocks for as long as `wait`
-    /// says, while nobody has the name, all places are taken, or this program's share is
+    /// under `to`, an address or what was looked up there, for that protocol. Blocks for as long as
+    /// `wait` says, while nobody has the name, all places are taken, or this program's share is
     /// ([`crate::lobby::connect`]). It need not wait until it is let in: what it sends until then
     /// lies in the lane.
-    pub fn connect_to<H: Host>(
+    pub fn connect_to<'a, H: Host>(
         session: &mut Session<'_, H>,
-        to: &str,
+        to: impl Into<EndPoint<'a>>,
         protocol: &'static str,
         wait: Wait,
     ) -> Result<Self, ConnectError> {

@@ -14,7 +14,7 @@ use super::wire::{
 };
 use crate::error::{ConnectError, ReceiveError};
 
-use crate::item::ItemHeader;
+use crate::item::{EndPoint, ItemHeader};
 use crate::manager::{Manager, ManagerRef};
 use crate::message::{Message, Target};
 use crate::peer::PeerIdentity;
@@ -63,7 +63,7 @@ pub struct Subscriber<H: Host = ProcessHost> {
 impl<H: Host> Subscriber<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
-        to: &str,
+        to: EndPoint<'_>,
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {

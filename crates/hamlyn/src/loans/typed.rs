@@ -9,7 +9,7 @@ use hamlyn_host::Host;
 use super::{Loan, LoanError, Published, Publisher, PublisherOptions, Sample, Subscriber};
 use crate::error::{ConnectError, OpenError, ReceiveError, SendError};
 
-use crate::item::{ItemHeader, Protocol};
+use crate::item::{EndPoint, ItemHeader, Protocol};
 use crate::manager::Manager;
 use crate::typed::{Of, Typed, type_name};
 use crate::wait::Wait;
@@ -103,12 +103,12 @@ impl<H: Host> Manager<H> {
     }
 
     /// As [`Manager::connect_subscriber`].
-    pub fn connect_subscriber_of<T: Typed>(
+    pub fn connect_subscriber_of<'a, T: Typed>(
         &self,
-        to: &str,
+        to: impl Into<EndPoint<'a>>,
         wait: Wait,
     ) -> Result<Of<T, Subscriber<H>>, ConnectError> {
         let header = ItemHeader::new(Protocol::Loans, type_name::<T>());
-        Ok(Of::new(Subscriber::connect(self, to, header, wait)?))
+        Ok(Of::new(Subscriber::connect(self, to.into(), header, wait)?))
     }
 }

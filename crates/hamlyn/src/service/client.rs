@@ -14,7 +14,7 @@ use super::error::CallError;
 use super::wire::Word;
 use crate::drop_list::DropList;
 use crate::error::ConnectError;
-use crate::item::ItemHeader;
+use crate::item::{EndPoint, ItemHeader};
 use crate::manager::{Manager, ManagerRef};
 use crate::session::Session;
 use crate::wait::{Wait, Waiting};
@@ -93,12 +93,13 @@ impl<H: Host> fmt::Debug for Reply<'_, H> {
 impl<H: Host> Client<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
-        to: &str,
+        to: EndPoint<'_>,
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {
+        let address = to.address().to_owned();
         let connect = |session: &mut Session<'_, H>, seed: &[u8], left| {
-            let calls = Calls::grow(session, to, seed, left)?;
+            let calls = Calls::grow(session, &address, seed, left)?;
             let greeted = *calls.requests.target();
             Ok((calls, Some(greeted)))
         };

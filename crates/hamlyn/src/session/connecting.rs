@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hamlyn_engine::memory::LinkId;
-use hamlyn_host::{Address, ConnectError, Connector, Given, Host, HostError};
+use hamlyn_host::{Address, ConnectError, Connector, Given, Host, HostError, Wanted};
 
 use super::Session;
 use crate::message::Target;
@@ -27,18 +27,20 @@ impl<H: Host> Session<'_, H> {
         wait: Wait,
     ) -> Result<Vec<u8>, ConnectError> {
         self.check()?;
-        Ok(self.ask_when(to, item, wait)?.bytes)
+        let asked = self.ask_all(&[Wanted { to, item }], wait);
+        // One for each that is wanted.
+        let given = asked.into_iter().next();
+        given.map_or(Ok(Vec::new()), |given| Ok(given?.bytes))
     }
 
-    /// As [`Session::ask`], and when that was.
-    pub(crate) fn ask_when(
+    /// As [`Session::ask`], for several items in as few questions as they fit; and when that was.
+    pub(crate) fn ask_all(
         &mut self,
-        to: Address<'_>,
-        item: &str,
+        wanted: &[Wanted<'_>],
         wait: Wait,
-    ) -> Result<Given, ConnectError> {
+    ) -> Vec<Result<Given, ConnectError>> {
         let (connector, deadline_ns) = self.connector(wait);
-        self.let_others(|| connector.ask(to, item, deadline_ns))
+        self.let_others(|| connector.ask(wanted, deadline_ns))
     }
 
     /// Makes a ticket usable: finds the link to its interface, connecting if there is none.

@@ -33,7 +33,7 @@ use hamlyn_host::{Destination, Host, Supply};
 
 use crate::error::{ConnectError, FenceError, OpenError, ReceiveError, SendError};
 
-use crate::item::ItemHeader;
+use crate::item::{EndPoint, ItemHeader};
 use crate::manager::{Manager, ManagerRef};
 use crate::peer::PeerIdentity;
 use crate::session::Session;
@@ -305,7 +305,7 @@ pub struct Sender<H: Host = ProcessHost> {
 impl<H: Host> Sender<H> {
     pub(crate) fn connect(
         manager: &Manager<H>,
-        to: &str,
+        to: EndPoint<'_>,
         header: ItemHeader,
         wait: Wait,
     ) -> Result<Self, ConnectError> {

@@ -19,6 +19,7 @@ mod harm;
 mod lanes;
 mod loans;
 mod lobbies;
+mod look_ups;
 mod low_level;
 mod managers;
 mod many;

@@ -16,6 +16,7 @@ mod independence;
 mod lanes;
 mod loans;
 mod lobbies;
+mod look_ups;
 mod low_level;
 mod managers;
 mod many;

@@ -79,6 +79,9 @@ macro_rules! everything {
             datagrams::a_datagram_cut_in_the_middle_is_forgotten_on_reset
             names::an_end_point_is_found_by_name_and_item
             names::a_guard_makes_its_receiver_ready_again
+            look_ups::end_points_of_all_protocols_take_one_question
+            look_ups::one_that_is_refused_fails_no_other
+            look_ups::hundreds_take_as_few_questions_as_they_fit
             names::every_message_says_who_sent_it
             names::what_is_not_bound_is_named
             names::arrivals_are_events

@@ -5,22 +5,23 @@
 //! room, and answers peers. As long as the application polls, or sleeps at the socket itself, the
 //! endpoint driver leaves the endpoint alone.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use hamlyn_link::udp::handshake::{Heard, Identity, Said};
 use hamlyn_link::udp_endpoint::UdpEndpoint;
 
-use super::handshake_payload::{Answer, Request, Side};
-use super::resolver::{Network, is_of_host, peer_of, wall_ms};
+use super::handshake_payload::{Answer, InvalidPayload, REPLIES_BYTES_MAX, Request, Side};
+use super::resolver::{GivenOffer, Network, is_of_host, peer_of, wall_ms};
 use super::unheard::note_stranger;
 use crate::RefusedBecause;
-use crate::offers::{Asker, NotGiven};
+use crate::offers::Asker;
 use crate::process::Interior;
 use crate::process::clock::now_ns;
 use crate::process::counters::{LogBudget, Outcome};
-use crate::process::name::Name;
 use crate::process::registry::{NewLink, PeerKey, watch_udp};
+use crate::question::{Question, Reply};
 
 /// The endpoint driver polls after the application has not polled for this time.
 const ABSENT_NS: u64 = 10_000_000;
@@ -30,8 +31,10 @@ const ASLEEP_NS: u64 = 200_000_000;
 const LATE_NS: u64 = 500_000;
 /// Unassociated datagrams answered at a time.
 const DATAGRAMS_PER_TURN: usize = 16;
-/// Answers that are kept to be given again.
+/// Offers that are kept to be given again.
 const GIVEN_MAX: usize = 1_024;
+
+const _: () = assert!(GIVEN_MAX >= Question::ITEMS_MAX);
 
 /// See the module.
 pub(crate) struct EndpointDriver {
@@ -166,7 +169,7 @@ fn apply_request(
     let answer = match Request::from_bytes(&said.payload) {
         Ok(Request::Link(side)) => welcome(interior, network, log, from, &said, &side),
         Ok(Request::Ask {
-            item,
+            question,
             user,
             group,
             number,
@@ -175,10 +178,11 @@ fn apply_request(
             .access
             .allows(interior.identity.user, user, group)
         {
-            true => give(interior, network, from, &said, number, item),
+            true => Ok(give(interior, network, from, &said, number, &question)),
             false => Err(Outcome::NotAllowed),
         },
-        Ok(Request::Locate { .. }) | Err(_) => Err(Outcome::Invalid),
+        Err(InvalidPayload::Version(_)) => Err(Outcome::Version),
+        Ok(Request::Locate { .. }) | Err(InvalidPayload::Invalid(_)) => Err(Outcome::Invalid),
     };
     let answer = answer.unwrap_or_else(|outcome| {
         interior.registry.tally.count(outcome);
@@ -191,39 +195,45 @@ fn apply_request(
     }
 }
 
-/// Gives a peer an offer; the same again if the first answer was lost.
+/// Gives a peer offers; the same again if the first answer was lost.
 fn give(
     interior: &Interior,
     network: &Network,
     from: SocketAddr,
     said: &Said,
     number: u64,
-    item: Name,
-) -> Result<Answer, Outcome> {
+    question: &Question,
+) -> Answer {
     let mut given = network.given();
-    let asked = (said.identity.clone(), item, number);
-    if let Some((_, bytes)) = given.iter().find(|(known, _)| *known == asked) {
-        return Ok(Answer::Given(bytes.clone()));
-    }
-    let copy = |bytes: &[u8]| Ok::<_, Infallible>(bytes.to_vec());
+    let is_its = |offer: &&GivenOffer| offer.number == number && offer.asker == said.identity;
+    let copy = |offer: &GivenOffer| (offer.item.clone(), offer.bytes.clone());
+    let before: HashMap<_, _> = given.iter().filter(is_its).map(copy).collect();
     let asker = Asker::Host(from.ip());
-    let bytes = match interior.offers.hand_over(&asked.1, asker, copy) {
-        Ok(Ok(bytes)) => bytes,
-        Err(why) => {
-            interior.registry.tally.count(Outcome::NotOffered);
-            let reason = match why {
-                NotGiven::Nothing => Answer::NOT_OFFERED,
-                NotGiven::Because(RefusedBecause(reason)) => reason,
-            };
-            return Ok(Answer::Refused { reason });
+    let offers = &interior.offers;
+    let answered = offers.answer(question, asker, REPLIES_BYTES_MAX, &before, |replies| {
+        Ok::<_, Infallible>(replies.clone())
+    });
+    let Ok(replies) = answered;
+    for (item, reply) in question.items().iter().zip(replies.replies()) {
+        if let Reply::Given(bytes) = reply
+            && !before.contains_key(item)
+        {
+            if given.len() == GIVEN_MAX {
+                given.pop_front();
+            }
+            given.push_back(GivenOffer {
+                asker: said.identity.clone(),
+                number,
+                item: item.clone(),
+                bytes: bytes.clone(),
+            });
         }
-    };
-    if given.len() == GIVEN_MAX {
-        given.pop_front();
     }
-    given.push_back((asked, bytes.clone()));
-    interior.registry.tally.count(Outcome::Answered);
-    Ok(Answer::Given(bytes))
+    interior.registry.tally.count(match replies.gives_any() {
+        true => Outcome::Answered,
+        false => Outcome::NotOffered,
+    });
+    Answer::Answered(replies)
 }
 
 /// Links a peer that asked for a link and has proved that it is alive.

@@ -7,20 +7,24 @@
 //! | at | bytes | field |
 //! |----|-------|-------|
 //! | 0  | 1     | version |
-//! | 1  | 1     | kind: 1 locate a name, 2 locate an interface, 3 link, 4 ask; 65 located, 66 linked, 67 given, 68 refused |
-//! | 2  | 2     | reason (refused); length of the name (locate, ask, link, linked); flags are none |
+//! | 1  | 1     | kind: 1 locate a name, 2 locate an interface, 3 link, 4 ask; 65 located, 66 linked, 67 answered, 68 refused |
+//! | 2  | 2     | reason (refused); length of the name (locate, link, linked); otherwise 0 |
 //! | 4  |       | what the kind says, see [`Request`] and [`Answer`] |
 //!
 //! Numbers are little-endian.
 
 use crate::Destination;
-use crate::offers::OFFER_BYTES_MAX;
 use crate::process::name::{Name, Namespace};
+use crate::question::{Question, Replies};
 
 /// The version that this library speaks.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// The longest handshake payload.
-pub const PAYLOAD_BYTES_MAX: usize = HEAD_BYTES + OFFER_BYTES_MAX;
+pub const PAYLOAD_BYTES_MAX: usize = HEAD_BYTES + Replies::ONE_BYTES_MAX;
+/// Bytes that the replies of an answer have at most.
+pub const REPLIES_BYTES_MAX: usize = PAYLOAD_BYTES_MAX - HEAD_BYTES;
+/// Bytes that the question of an ask has at most.
+pub const QUESTION_BYTES_MAX: usize = PAYLOAD_BYTES_MAX - HEAD_BYTES - ASKER_BYTES;
 
 const HEAD_BYTES: usize = 4;
 const LOCATE_NAME: u8 = 1;
@@ -29,13 +33,19 @@ const LINK: u8 = 3;
 const ASK: u8 = 4;
 const LOCATED: u8 = 65;
 const LINKED: u8 = 66;
-const GIVEN: u8 = 67;
+const ANSWERED: u8 = 67;
 const REFUSED: u8 = 68;
 /// Of a [`Side`], without its name.
 const SIDE_BYTES: usize = 44;
 
-const _: () =
+/// Of an ask, without its question.
+const ASKER_BYTES: usize = 16;
+
+const _: () = {
     assert!(HEAD_BYTES + SIDE_BYTES + Namespace::BYTES_MAX + Name::BYTES_MAX <= PAYLOAD_BYTES_MAX);
+    // So many items have room whatever their names.
+    assert!(Question::bytes_of_longest(15) <= QUESTION_BYTES_MAX);
+};
 
 /// The interface that a peer looks for on a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -91,15 +101,16 @@ pub enum Request {
     },
     /// A link.
     Link(Side),
-    /// An offer under a name.
+    /// Offers.
     Ask {
-        /// Which name.
-        item: Name,
+        /// The items.
+        question: Question,
         /// The user that asks.
         user: u32,
         /// Its group.
         group: u32,
-        /// Chosen by the asker, which gets the same answer if it asks again with this number.
+        /// Chosen by the asker, which gets the same offer if it asks for an item again with this
+        /// number.
         number: u64,
     },
 }
@@ -120,8 +131,8 @@ pub enum Answer {
     },
     /// There is a link.
     Linked(Side),
-    /// This is offered; 1 to [`OFFER_BYTES_MAX`] bytes.
-    Given(Vec<u8>),
+    /// This is offered.
+    Answered(Replies),
     /// No; for a reason as in [`crate::RefusedBecause`], or one of this module.
     Refused {
         /// Which.
@@ -132,8 +143,6 @@ pub enum Answer {
 impl Answer {
     /// Nobody has that name, or that interface is gone.
     pub const NOBODY: u16 = 100;
-    /// Nothing is offered under that name.
-    pub const NOT_OFFERED: u16 = 101;
 }
 
 /// Why bytes are no handshake payload.
@@ -167,17 +176,16 @@ impl Request {
             }
             Self::Link(side) => side.payload(LINK),
             Self::Ask {
-                item,
+                question,
                 user,
                 group,
                 number,
             } => {
-                let item = item.as_str();
                 let mut body = user.to_le_bytes().to_vec();
                 body.extend_from_slice(&group.to_le_bytes());
                 body.extend_from_slice(&number.to_le_bytes());
-                body.extend_from_slice(item.as_bytes());
-                payload(ASK, item.len() as u16, &body)
+                question.put(&mut body);
+                payload(ASK, 0, &body)
             }
         }
     }
@@ -201,13 +209,14 @@ impl Request {
             }
             LINK => Self::Link(Side::of(&mut payload)?),
             ASK => {
+                payload.expect_no_number()?;
                 let user = u32::from_le_bytes(payload.take()?);
                 let group = u32::from_le_bytes(payload.take()?);
                 let number = u64::from_le_bytes(payload.take()?);
-                let item = payload.text(payload.number.into())?;
-                let item = Name::new(item).map_err(InvalidPayload::Invalid)?;
+                let question = payload.take_list(QUESTION_BYTES_MAX)?;
+                let question = Question::take(question).map_err(InvalidPayload::Invalid)?;
                 Self::Ask {
-                    item,
+                    question,
                     user,
                     group,
                     number,
@@ -237,7 +246,11 @@ impl Answer {
                 payload(LOCATED, 0, &body)
             }
             Self::Linked(side) => side.payload(LINKED),
-            Self::Given(bytes) => payload(GIVEN, 0, bytes),
+            Self::Answered(replies) => {
+                let mut body = Vec::new();
+                replies.put(&mut body);
+                payload(ANSWERED, 0, &body)
+            }
             Self::Refused { reason } => payload(REFUSED, *reason, &[]),
         }
     }
@@ -263,13 +276,10 @@ impl Answer {
                 }
             }
             LINKED => Self::Linked(Side::of(&mut payload)?),
-            GIVEN => {
+            ANSWERED => {
                 payload.expect_no_number()?;
-                let given = std::mem::take(&mut payload.rest);
-                if !(1..=OFFER_BYTES_MAX).contains(&given.len()) {
-                    return Err(InvalidPayload::Invalid("it gives nothing, or too much"));
-                }
-                Self::Given(given.to_vec())
+                let replies = payload.take_list(REPLIES_BYTES_MAX)?;
+                Self::Answered(Replies::take(replies).map_err(InvalidPayload::Invalid)?)
             }
             REFUSED => Self::Refused {
                 reason: payload.number,
@@ -389,6 +399,15 @@ impl<'a> Payload<'a> {
         let (taken, rest) = self.rest.split_at_checked(length_bytes).ok_or(cut)?;
         self.rest = rest;
         str::from_utf8(taken).map_err(|_| InvalidPayload::Invalid("a name that is no text"))
+    }
+
+    /// A list, which reaches to the end.
+    fn take_list(&mut self, bytes_max: usize) -> Result<&'a [u8], InvalidPayload> {
+        let list = std::mem::take(&mut self.rest);
+        match list.len() <= bytes_max {
+            true => Ok(list),
+            false => Err(InvalidPayload::Invalid("its list is too long")),
+        }
     }
 
     fn expect_no_number(&self) -> Result<(), InvalidPayload> {

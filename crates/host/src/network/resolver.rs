@@ -14,13 +14,17 @@ use hamlyn_link::udp::handshake::{Answered, Credentials, Identity, Initiator, Re
 use hamlyn_link::udp::socket::{Socket, SocketSettings};
 use hamlyn_link::udp_endpoint::{UdpEndpoint, UdpLink};
 
+mod lost_questions;
 mod pending_connection;
 
+use lost_questions::LostQuestions;
 pub(crate) use pending_connection::PendingConnection;
 
 use super::connector::{Course, PortOf, connect};
 use super::credentials::{check_own_name, credentials};
-use super::handshake_payload::{Answer, Request, Side, Sought};
+use super::handshake_payload::{
+    Answer, InvalidPayload, QUESTION_BYTES_MAX, Request, Side, Sought, VERSION,
+};
 use super::hosts::{BadAddress, HostName, is_ambiguous};
 use super::options::{NetworkOptions, SILENCE_MAX};
 use super::trace::of_this_process;
@@ -28,6 +32,7 @@ use crate::process::clock::now_ns;
 use crate::process::name::{Name, Namespace};
 use crate::process::numbers::Numbers;
 use crate::process::random_bits;
+use crate::question::Question;
 use crate::{Address, ConnectError, Destination, Errno, HostError, Peer, RefusedBecause};
 
 /// The largest datagram that is used, where the way carries so much: that of a jumbo frame.
@@ -92,21 +97,24 @@ pub(crate) struct Network {
     trace: Option<Arc<Trace>>,
     /// The address cache: hosts that were found by their names and that the table does not name.
     address_cache: Mutex<BTreeMap<u32, SocketAddr>>,
-    /// Requests without an answer, and their numbers.
-    unanswered: Mutex<VecDeque<((String, Name), u64)>>,
-    given: Mutex<VecDeque<Given>>,
+    lost: Mutex<LostQuestions>,
+    given: Mutex<VecDeque<GivenOffer>>,
 }
 
-/// An answer: who asked for which item, by which number; and the bytes.
-type Given = ((Identity, Name, u64), Vec<u8>);
+/// An offer that was given.
+pub(crate) struct GivenOffer {
+    /// Its asker.
+    pub(crate) asker: Identity,
+    /// The number of the question.
+    pub(crate) number: u64,
+    pub(crate) item: Name,
+    pub(crate) bytes: Vec<u8>,
+}
 
 /// How long one of several name services of a host is asked.
 const NAME_SERVICE_NS: u64 = 300_000_000;
 /// Hosts in the address cache.
 const ADDRESS_CACHE_MAX: usize = 4096;
-/// Requests that were not answered and may be made again.
-const UNANSWERED_MAX: usize = 256;
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -169,7 +177,7 @@ impl Network {
             options,
             trace: of_this_process()?,
             address_cache: Mutex::default(),
-            unanswered: Mutex::default(),
+            lost: Mutex::default(),
             given: Mutex::default(),
         })
     }
@@ -205,8 +213,8 @@ impl Network {
         lock(&self.responder)
     }
 
-    /// Recent answers.
-    pub(crate) fn given(&self) -> MutexGuard<'_, VecDeque<Given>> {
+    /// Offers that were given lately.
+    pub(crate) fn given(&self) -> MutexGuard<'_, VecDeque<GivenOffer>> {
         lock(&self.given)
     }
 
@@ -404,41 +412,60 @@ impl Network {
         })
     }
 
-    /// Asks an interface for what it offers, at most once for each answer that comes.
-    pub(crate) fn ask(
+    /// Asks an interface for what it offers under the first of these items, at least one. Items
+    /// whose last question got no answer are asked for by its number again.
+    pub(crate) fn ask<'a>(
         &self,
         found: &Found,
         remote: &RemoteTarget,
-        item: &Name,
+        items: impl Iterator<Item = &'a Name>,
         deadline_ns: u64,
-    ) -> Result<Answer, Unanswered> {
-        let asked = (remote.shown.clone(), item.clone());
-        let before = {
-            let mut unanswered = lock(&self.unanswered);
-            let at = unanswered.iter().position(|(known, _)| *known == asked);
-            at.and_then(|at| unanswered.remove(at))
-        };
-        let number = match before {
-            Some((_, number)) => number,
-            None => random_bits()?,
-        };
+    ) -> Result<(Question, Answer), Unanswered> {
+        let (question, number) = self.question(remote, items)?;
         let numbers = Numbers::here();
         let request = Request::Ask {
-            item: item.clone(),
+            question: question.clone(),
             user: numbers.own_user(),
             group: numbers.own_group(),
             number,
         };
         let interface = found.who.interface;
         let answer = self.request_of(found.at, &remote.host, interface, &request, deadline_ns);
-        if matches!(answer, Err(Unanswered::Late | Unanswered::Silent(_))) {
-            let mut unanswered = lock(&self.unanswered);
-            if unanswered.len() == UNANSWERED_MAX {
-                unanswered.pop_front();
-            }
-            unanswered.push_back((asked, number));
+        let (mut lost, to) = (lock(&self.lost), &remote.shown);
+        let answered = match &answer {
+            Ok(Answer::Answered(replies)) => replies.replies().len(),
+            Ok(_) => question.items().len(),
+            Err(_) => 0,
+        };
+        for item in question.items().iter().take(answered) {
+            lost.forget(to, item);
         }
-        answer
+        if matches!(answer, Err(Unanswered::Late | Unanswered::Silent(_))) {
+            for item in question.items() {
+                lost.note(to, item, number);
+            }
+        }
+        Ok((question, answer?))
+    }
+
+    /// A question for the first of these items that have one number: that of their last question,
+    /// or a new one.
+    fn question<'a>(
+        &self,
+        remote: &RemoteTarget,
+        items: impl Iterator<Item = &'a Name>,
+    ) -> Result<(Question, u64), HostError> {
+        let lost = lock(&self.lost);
+        let number_of = |item: &Name| lost.number_of(&remote.shown, item);
+        let mut items = items.peekable();
+        let number = items.peek().and_then(|item| number_of(item));
+        let alike = items.take_while(|item| number_of(item) == number);
+        let question = Question::for_first(alike, QUESTION_BYTES_MAX).expect("an item is wanted");
+        let number = match number {
+            Some(number) => number,
+            None => random_bits()?,
+        };
+        Ok((question, number))
     }
 
     /// Sends a request that needs no link to an interface, or to the name service of its host (0),
@@ -466,10 +493,18 @@ impl Network {
     }
 
     fn read(&self, answered: &Answered, to: SocketAddr) -> Result<Answer, Unanswered> {
-        Answer::from_bytes(&answered.payload).map_err(|_| {
-            Unanswered::Failed(ConnectError::Invalid {
-                to: to.to_string(),
-                what: "its handshake payload cannot be read",
+        Answer::from_bytes(&answered.payload).map_err(|why| {
+            let to = to.to_string();
+            Unanswered::Failed(match why {
+                InvalidPayload::Version(theirs) => ConnectError::Version {
+                    to,
+                    theirs: theirs.into(),
+                    ours: VERSION.into(),
+                },
+                InvalidPayload::Invalid(_) => ConnectError::Invalid {
+                    to,
+                    what: "its handshake payload cannot be read",
+                },
             })
         })
     }

@@ -8,37 +8,38 @@
 //! |-----|-------|-------|
 //! | 0   | 8     | `hamlyn\r\n` |
 //! | 8   | 2     | version |
-//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal, 5 ask, 6 answer, 7 not offered, 8 fetch, 9 region, 10 mapped, 11 sealed |
+//! | 10  | 2     | kind: 1 greeting, 2 hello, 3 welcome, 4 refusal, 5 ask, 6 answer, 7 not shared, 8 fetch, 9 region, 10 mapped, 11 sealed |
 //! | 12  | 2     | reason (refusal) |
 //! | 14  | 2     | flags (hello, welcome) |
 //! | 16  | 8     | interface (greeting, hello, welcome, fetch); bytes (region) |
-//! | 24  | 8     | number (claim) |
+//! | 24  | 8     | number (fetch) |
 //! | 24  | 4     | cells of the ring in which the sender receives (hello, welcome) |
 //! | 28  | 4     | largest payload that the sender takes (hello, welcome) |
 //! | 32  | 4     | bytes of that ring's payload arena (hello, welcome) |
-//! | 36  | 2     | length of the name (hello, welcome) or item (ask) |
-//! | 38  | 64    | name or item, filled up with zeros |
+//! | 36  | 2     | length of the name (hello, welcome) |
+//! | 38  | 64    | name, filled up with zeros |
 //! | 102 | 4     | the receiver's number in the sender's ready bitmap (hello, welcome) |
 //! | 106 | 4     | bytes of the sender's overflow log, zero if it has none (hello, welcome) |
 //! | 110 | 18    | zeros |
 //!
-//! An answer is as long as it is: from byte 16 to its end it is what was offered.
+//! An ask and an answer are as long as they are: from byte 16 to its end an ask is a question, and
+//! an answer its replies, as [`crate::question`] encodes them.
 //!
 //! Numbers are little-endian. The first ten bytes keep their place in every
 //! version, so that two versions can tell each other which they speak.
 
 use super::name::Name;
-use crate::offers::OFFER_BYTES_MAX;
+use crate::question::{Question, Replies};
 use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MIN};
 
 /// The version that this library speaks.
-pub const VERSION: u16 = 11;
-/// Size of every message of this version but an answer.
+pub const VERSION: u16 = 12;
+/// Size of every message of this version but an ask and an answer.
 pub const MESSAGE_BYTES: usize = 128;
-/// The most that an answer brings; the least is one byte.
-pub const ANSWER_BYTES_MAX: usize = OFFER_BYTES_MAX;
-/// Size of the longest message.
-pub const MESSAGE_BYTES_MAX: usize = ANSWER_AT + ANSWER_BYTES_MAX;
+/// Bytes of the longest replies in an answer: an offer of over 120 bytes for each item.
+pub const REPLIES_BYTES_MAX: usize = 8 << 10;
+/// Size of the longest message, which is an answer.
+pub const MESSAGE_BYTES_MAX: usize = LIST_AT + REPLIES_BYTES_MAX;
 
 const MAGIC: [u8; 8] = *b"hamlyn\r\n";
 const GREETING: u16 = 1;
@@ -47,19 +48,23 @@ const WELCOME: u16 = 3;
 const REFUSAL: u16 = 4;
 const ASK: u16 = 5;
 const ANSWER: u16 = 6;
-const NOT_OFFERED: u16 = 7;
+const NOT_SHARED: u16 = 7;
 const FETCH: u16 = 8;
 const REGION: u16 = 9;
 const MAPPED: u16 = 10;
 const SEALED: u16 = 11;
 const FLAG_BARRIER: u16 = 1;
-const ANSWER_AT: usize = 16;
+const LIST_AT: usize = 16;
 const NAME_AT: usize = 38;
 const READY_BIT_AT: usize = NAME_AT + Name::BYTES_MAX;
 const LOG_AT: usize = READY_BIT_AT + 4;
 const REST_AT: usize = LOG_AT + 4;
 
-const _: () = assert!(REST_AT < MESSAGE_BYTES);
+const _: () = {
+    assert!(REST_AT < MESSAGE_BYTES);
+    assert!(Replies::ONE_BYTES_MAX <= REPLIES_BYTES_MAX);
+    assert!(Question::BYTES_MAX <= REPLIES_BYTES_MAX);
+};
 
 /// What one side brings to a link: who it is and the memory it lends for receiving.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -107,18 +112,12 @@ pub enum Message {
         /// As in [`crate::RefusedBecause`]; any number.
         reason: u16,
     },
-    /// The connector wants no link, but an offer under a name.
-    Ask {
-        /// Which name.
-        item: Name,
-    },
-    /// That is it.
-    Answer {
-        /// 1 to [`ANSWER_BYTES_MAX`] bytes; with more or fewer it would be no message.
-        bytes: Vec<u8>,
-    },
-    /// Nothing is offered under that name at present, or shared under that number.
-    NotOffered,
+    /// The connector wants no link, but offers.
+    Ask(Question),
+    /// Those that there are, and for the others the reason.
+    Answer(Replies),
+    /// Nothing is shared under that number.
+    NotShared,
     /// The connector wants no link, but a region that is shared with it.
     Fetch {
         /// Its interface.
@@ -179,12 +178,9 @@ pub fn encode(message: &Message) -> Vec<u8> {
             put(&mut bytes, 12, reason.to_le_bytes());
             REFUSAL
         }
-        Message::Ask { item } => {
-            put_name(&mut bytes, item);
-            ASK
-        }
-        Message::Answer { .. } => ANSWER,
-        Message::NotOffered => NOT_OFFERED,
+        Message::Ask(_) => ASK,
+        Message::Answer(_) => ANSWER,
+        Message::NotShared => NOT_SHARED,
         Message::Mapped => MAPPED,
         Message::Sealed => SEALED,
         Message::Fetch { interface, secret } => {
@@ -198,13 +194,19 @@ pub fn encode(message: &Message) -> Vec<u8> {
         }
     };
     put(&mut bytes, 10, kind.to_le_bytes());
+    let mut bytes = bytes.to_vec();
     match message {
-        Message::Answer { bytes: answer } => {
-            let head = bytes.iter().take(ANSWER_AT);
-            head.chain(answer).copied().collect()
+        Message::Ask(question) => {
+            bytes.truncate(LIST_AT);
+            question.put(&mut bytes);
         }
-        _ => bytes.to_vec(),
+        Message::Answer(replies) => {
+            bytes.truncate(LIST_AT);
+            replies.put(&mut bytes);
+        }
+        _ => {}
     }
+    bytes
 }
 
 /// What the bytes of a peer say, if they say anything.
@@ -217,7 +219,8 @@ pub fn decode(bytes: &[u8]) -> Result<Message, NotAMessage> {
         return Err(NotAMessage::Version(version));
     }
     let message = match u16::from_le_bytes(take(bytes, 10)?) {
-        ANSWER => take_answer(bytes)?,
+        ASK => Message::Ask(Question::take(list(bytes)?).map_err(NotAMessage::Invalid)?),
+        ANSWER => Message::Answer(Replies::take(list(bytes)?).map_err(NotAMessage::Invalid)?),
         kind => take_fixed(kind, bytes)?,
     };
     // Whatever a message does not use is zero, so that a later version can use it.
@@ -229,13 +232,11 @@ pub fn decode(bytes: &[u8]) -> Result<Message, NotAMessage> {
     Ok(message)
 }
 
-fn take_answer(bytes: &[u8]) -> Result<Message, NotAMessage> {
-    match bytes.get(ANSWER_AT..) {
-        Some(answer) if (1..=ANSWER_BYTES_MAX).contains(&answer.len()) => Ok(Message::Answer {
-            bytes: answer.to_vec(),
-        }),
-        _ => Err(NotAMessage::Invalid("it has the wrong length")),
-    }
+/// The list of an ask or an answer.
+fn list(bytes: &[u8]) -> Result<&[u8], NotAMessage> {
+    let list = bytes.get(LIST_AT..);
+    list.filter(|list| list.len() <= REPLIES_BYTES_MAX)
+        .ok_or(NotAMessage::Invalid("it has the wrong length"))
 }
 
 fn take_fixed(kind: u16, bytes: &[u8]) -> Result<Message, NotAMessage> {
@@ -251,10 +252,7 @@ fn take_fixed(kind: u16, bytes: &[u8]) -> Result<Message, NotAMessage> {
         REFUSAL => Message::Refusal {
             reason: u16::from_le_bytes(take(bytes, 12)?),
         },
-        ASK => Message::Ask {
-            item: take_name(bytes)?.ok_or(NotAMessage::Invalid("it asks for nothing"))?,
-        },
-        NOT_OFFERED => Message::NotOffered,
+        NOT_SHARED => Message::NotShared,
         MAPPED => Message::Mapped,
         SEALED => Message::Sealed,
         FETCH => Message::Fetch {
@@ -345,6 +343,8 @@ fn take<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], NotAMessage>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::offers::OFFER_BYTES_MAX;
+    use crate::question::Reply;
     use proptest::prelude::*;
 
     fn offers() -> impl Strategy<Value = Offer> {
@@ -378,10 +378,7 @@ mod tests {
             offers().prop_map(Message::Hello),
             offers().prop_map(Message::Welcome),
             any::<u16>().prop_map(|reason| Message::Refusal { reason }),
-            "[A-Za-z0-9._/-]{1,64}".prop_map(|item| Message::Ask {
-                item: Name::new(&item).unwrap()
-            }),
-            Just(Message::NotOffered),
+            Just(Message::NotShared),
             Just(Message::Mapped),
             Just(Message::Sealed),
             any::<(u64, u64)>()
@@ -391,10 +388,26 @@ mod tests {
     }
 
     fn messages() -> impl Strategy<Value = Message> {
-        let answers = proptest::collection::vec(any::<u8>(), 1..=ANSWER_BYTES_MAX);
+        let items = proptest::collection::btree_set("[A-Za-z0-9._/-]{1,64}", 1..=70);
+        let asks = items.prop_map(|items| {
+            let items: Vec<Name> = items.iter().map(|item| Name::new(item).unwrap()).collect();
+            Question::for_first(&items, usize::MAX).unwrap()
+        });
+        let offers = proptest::collection::vec(any::<u8>(), 0..=OFFER_BYTES_MAX);
+        let answers = (asks.clone(), offers).prop_map(|(question, bytes)| {
+            let mut rest = bytes.len();
+            Replies::to(&question, REPLIES_BYTES_MAX, |item| {
+                rest = rest.saturating_sub(item.as_str().len());
+                match rest {
+                    0 => Reply::Refused(Reply::NOT_OFFERED),
+                    length => Reply::Given(bytes[..length].to_vec()),
+                }
+            })
+        });
         prop_oneof![
             6 => of_one_size(),
-            1 => answers.prop_map(|bytes| Message::Answer { bytes }),
+            1 => asks.prop_map(Message::Ask),
+            1 => answers.prop_map(Message::Answer),
         ]
     }
 
@@ -434,29 +447,21 @@ mod tests {
     }
 
     #[test]
-    fn answers_have_a_least_and_a_greatest_length() {
-        for (length, good) in [
-            (0, false),
-            (1, true),
-            (ANSWER_BYTES_MAX, true),
-            (ANSWER_BYTES_MAX + 1, false),
-        ] {
-            let bytes = encode(&Message::Answer {
-                bytes: vec![7; length],
-            });
-            assert_eq!(bytes.len(), ANSWER_AT + length);
-            assert_eq!(decode(&bytes).is_ok(), good, "{length}");
+    fn lists_reach_to_the_end_of_their_message() {
+        let question = Question::one(Name::new("a").unwrap());
+        let reply = |_: &Name| Reply::Given(vec![7; OFFER_BYTES_MAX]);
+        let replies = Replies::to(&question, REPLIES_BYTES_MAX, reply);
+        for message in [Message::Ask(question), Message::Answer(replies)] {
+            let mut bytes = encode(&message);
+            for length in LIST_AT..bytes.len() {
+                assert!(decode(&bytes[..length]).is_err(), "{length}");
+            }
+            bytes.push(0);
+            assert!(decode(&bytes).is_err());
+            // The list is as long as it says, and the message longer than any.
+            bytes.resize(MESSAGE_BYTES_MAX + 1, 0);
+            assert!(decode(&bytes).is_err());
         }
-    }
-
-    #[test]
-    fn an_ask_names_an_item() {
-        let mut bytes = encode(&Message::Ask {
-            item: Name::new("a").unwrap(),
-        });
-        bytes[36] = 0;
-        bytes[NAME_AT] = 0;
-        assert!(matches!(decode(&bytes), Err(NotAMessage::Invalid(_))));
     }
 
     #[test]

@@ -37,10 +37,7 @@ pub(super) fn connect(
     deadline_ns: u64,
 ) -> Result<Linked, ConnectError> {
     let whom = Route::of(interior, to, deadline_ns)?;
-    let stalled = || ConnectError::Stalled {
-        to: whom.shown().to_owned(),
-        silence: None,
-    };
+    let stalled = || whom.stalled();
     let mut backoff = whom.backoff();
     loop {
         let made = match &whom {

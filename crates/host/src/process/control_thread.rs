@@ -8,18 +8,17 @@ use hamlyn_ring::duplex::LineOrder;
 
 use super::Interior;
 use super::clock::{now_ns, until};
-use super::codec::{Message, NotAMessage, Offer};
+use super::codec::{Message, NotAMessage, Offer, REPLIES_BYTES_MAX};
 use super::counters::{LogBudget, Outcome};
 use super::credentials::Credentials;
 use super::disposal::ReceivedFile;
 use super::exchange::{self, ReceiveError};
 use super::grant::{LentFile, Unlinkable};
-use super::name::Name;
 use super::registry::{NewLink, PeerKey};
 use super::source::Source;
 use crate::network::endpoint_driver::EndpointDriver;
 use crate::network::name_service::ENDPOINT_ITEM;
-use crate::offers::NotGiven;
+use crate::question::Question;
 use crate::{Errno, HostError, RefusedBecause};
 use hamlyn_ring::forks::Uninherited;
 use hamlyn_ring::region::RegionFiles;
@@ -46,6 +45,11 @@ struct Handshake {
     deadline_ns: u64,
     /// The link that the peer was welcomed to; it has yet to say that it has mapped our memory.
     welcomed: Option<Box<Welcomed>>,
+}
+
+/// True if nothing is asked for but the address of the UDP endpoint.
+fn seeks_endpoint(question: &Question) -> bool {
+    matches!(question.items(), [item] if item.as_str() == ENDPOINT_ITEM)
 }
 
 /// A link that is made, but not entered.
@@ -319,11 +323,10 @@ impl ControlThread {
         }
         let outcome = match arrived {
             Ok(arrived) => match arrived.message {
-                Message::Ask { item } if only_seeks && item.as_str() == ENDPOINT_ITEM => {
-                    return self.answer(&socket, &credentials, &item);
+                Message::Ask(question) if !only_seeks || seeks_endpoint(&question) => {
+                    return self.answer(&socket, &credentials, &question);
                 }
                 _ if only_seeks => Outcome::NotAllowed,
-                Message::Ask { item } => return self.answer(&socket, &credentials, &item),
                 Message::Fetch { interface, secret } => {
                     return self.share(&socket, &credentials, interface, secret);
                 }
@@ -341,25 +344,20 @@ impl ControlThread {
         self.refuse(&socket, &credentials, outcome);
     }
 
-    /// Answers an ask. What cannot be sent stays where it is.
-    fn answer(&mut self, socket: &Uninherited, credentials: &Credentials, item: &Name) {
-        let send = |bytes: &[u8]| {
-            let bytes = bytes.to_vec();
-            exchange::send(socket, &Message::Answer { bytes }, &[])
+    /// Answers an ask. Offers that cannot be sent stay where they are.
+    fn answer(&mut self, socket: &Uninherited, credentials: &Credentials, question: &Question) {
+        let (asker, before) = (credentials.asker(), HashMap::new());
+        let offers = &self.interior.offers;
+        let answered = offers.answer(question, asker, REPLIES_BYTES_MAX, &before, |replies| {
+            exchange::send(socket, &Message::Answer(replies.clone()), &[])?;
+            Ok::<_, Errno>(replies.gives_any())
+        });
+        let outcome = match answered {
+            Ok(true) => Outcome::Answered,
+            Ok(false) => Outcome::NotOffered,
+            Err(_) => Outcome::PeerClosed,
         };
-        let given = self
-            .interior
-            .offers
-            .hand_over(item, credentials.asker(), send);
-        let given = match given {
-            Ok(sent) => Some((Outcome::Answered, sent)),
-            Err(NotGiven::Nothing) => None,
-            Err(NotGiven::Because(RefusedBecause(reason))) => {
-                let told = exchange::send(socket, &Message::Refusal { reason }, &[]);
-                Some((Outcome::NotOffered, told))
-            }
-        };
-        self.note_given(socket, credentials, given, Outcome::NotOffered);
+        self.note(outcome, Some(credentials));
     }
 
     /// Hands over a region that is shared with the asker.
@@ -384,23 +382,14 @@ impl ControlThread {
         let process = credentials.process;
         let is_linked = |key| registry.is_linked(key, process);
         let given = broker.hand_over(secret, interface, credentials, is_linked, send);
-        let given = given.map(|sent| (Outcome::Shared, sent));
-        self.note_given(socket, credentials, given, Outcome::NotShared);
-    }
-
-    /// Notes what was given to the peer. If nothing was, tells the peer so.
-    fn note_given(
-        &mut self,
-        socket: &Uninherited,
-        credentials: &Credentials,
-        given: Option<(Outcome, Result<(), Errno>)>,
-        absent: Outcome,
-    ) {
-        let refuse = || (absent, exchange::send(socket, &Message::NotOffered, &[]));
-        let outcome = match given.unwrap_or_else(refuse) {
-            (outcome, Ok(())) => outcome,
-            (_, Err(_)) => Outcome::PeerClosed,
+        let (outcome, sent) = match given {
+            Some(sent) => (Outcome::Shared, sent),
+            None => {
+                let sent = exchange::send(socket, &Message::NotShared, &[]);
+                (Outcome::NotShared, sent)
+            }
         };
+        let outcome = sent.map_or(Outcome::PeerClosed, |()| outcome);
         self.note(outcome, Some(credentials));
     }
 

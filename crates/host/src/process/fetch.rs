@@ -68,7 +68,7 @@ fn attempt(
                     .into()),
             }
         }
-        Message::NotOffered => Err(not_shared().into()),
+        Message::NotShared => Err(not_shared().into()),
         Message::Refusal { reason } => Err(target.refused(RefusedBecause(reason))),
         _ => Err(target
             .invalid("it answered with something else than was asked for")

@@ -68,7 +68,7 @@ use crate::sharing::{AnyThread, OneThread, Sharing};
 use crate::waiter::Waiter;
 use crate::{
     Address, ConnectError, Connected, Connector, Destination, Errno, Given, Host, HostError, Peer,
-    Supply, ThreadHandle,
+    Supply, ThreadHandle, Wanted,
 };
 use broker::Broker;
 use control_thread::ControlThread;
@@ -318,8 +318,11 @@ impl ProcessConnector {
 }
 
 impl Connector for ProcessConnector {
-    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Given, ConnectError> {
-        ask::ask(self.interior()?, to, item, deadline_ns)
+    fn ask(&self, wanted: &[Wanted<'_>], deadline_ns: u64) -> Vec<Result<Given, ConnectError>> {
+        match self.interior() {
+            Ok(interior) => ask::ask(interior, wanted, deadline_ns),
+            Err(error) => wanted.iter().map(|_| Err(error.clone().into())).collect(),
+        }
     }
 
     fn connect(&self, to: Address<'_>, deadline_ns: u64) -> Result<u64, ConnectError> {

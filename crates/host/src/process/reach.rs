@@ -279,6 +279,14 @@ impl Route {
             Self::Another(target) => &target.shown,
         }
     }
+
+    /// It did not complete the handshake in time.
+    pub(super) fn stalled(&self) -> ConnectError {
+        ConnectError::Stalled {
+            to: self.shown().to_owned(),
+            silence: None,
+        }
+    }
 }
 
 impl Target {

@@ -13,6 +13,7 @@ use hamlyn_link::either::EitherLink;
 use hamlyn_link::pair::PairLink;
 use hamlyn_link::{ReceiveEnd, TransmitEnd};
 use hamlyn_ring::area::Area;
+pub(crate) mod place;
 pub(crate) mod raw;
 
 use std::ops::{Deref, DerefMut};

@@ -1,5 +1,6 @@
 //! The simulated host: implements the host contract in the world.
 
+mod asking;
 mod driver;
 mod receive_judge;
 pub(crate) mod registry;
@@ -10,11 +11,12 @@ use std::sync::Arc;
 use hamlyn::{Manager, ManagerOptions, OpenError};
 use hamlyn_engine::point::Point;
 use hamlyn_host::offers::Offers;
+use hamlyn_host::process::RendezvousCounters;
 use hamlyn_host::process::name::Name;
 use hamlyn_host::waiter::{Parker, Waiter};
 use hamlyn_host::{
     Address, ConnectError, Connected, Connector, Destination, Errno, Event, Given, Host, HostError,
-    Peer, Supply, ThreadHandle,
+    Peer, Supply, ThreadHandle, Wanted,
 };
 use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use hamlyn_ring::region::{ReceivedRegion, RegionFiles};
@@ -25,6 +27,7 @@ pub use send_judge::SendJudge;
 
 use crate::link::{SimLink, wire};
 use crate::world::{self, clock, kernel, task};
+use asking::{expected, shown};
 use registry::Found;
 
 /// So many looks in vain without a wait, and a program waits a moment whether it wants to or not.
@@ -64,6 +67,12 @@ impl SimHost {
         Ok(offered)
     }
 
+    /// Counts of answered questions, as on the process host. No other handshakes are counted.
+    pub fn rendezvous_counters(&self) -> RendezvousCounters {
+        let counters = kernel::with(|kernel| kernel.rendezvous_counters(self.interface));
+        counters.unwrap_or_default()
+    }
+
     /// A host for the running program.
     pub fn open(name: Option<&str>) -> Result<Self, HostError> {
         let opened = kernel::with(|kernel| {
@@ -91,10 +100,7 @@ impl SimConnector {
     fn find(&self, to: Address<'_>, deadline_ns: u64) -> Result<u32, ConnectError> {
         loop {
             let found = kernel::with(|kernel| {
-                let found = match to {
-                    Address::Name(name) => kernel.registry.by_name(name),
-                    Address::Destination(to) => kernel.registry.by_destination(to),
-                };
+                let found = kernel.registry.by_address(to);
                 if let Found::Nobody = found {
                     kernel.expect_something();
                 }
@@ -116,12 +122,10 @@ impl SimConnector {
         deadline_ns: u64,
         late: impl FnOnce() -> ConnectError,
     ) -> Result<(), ConnectError> {
-        if clock::clock_ns() >= deadline_ns || kernel::with(|kernel| kernel.is_dying()) {
-            return Err(late());
+        match expected(deadline_ns) {
+            true => Ok(()),
+            false => Err(late()),
         }
-        task::wait(Some(clock::time_of(deadline_ns)));
-        kernel::with(|kernel| kernel.expect_nothing());
-        Ok(())
     }
 
     /// The link to somebody.
@@ -163,26 +167,8 @@ impl SimConnector {
 }
 
 impl Connector for SimConnector {
-    fn ask(&self, to: Address<'_>, item: &str, deadline_ns: u64) -> Result<Given, ConnectError> {
-        let item = Name::checked(item)?;
-        loop {
-            let whom = self.find(to, deadline_ns)?;
-            let asked_ns = clock::clock_ns();
-            let given = kernel::with(|kernel| {
-                let given = kernel.take_offer(whom, &item);
-                if given.is_none() {
-                    kernel.expect_something();
-                }
-                given
-            });
-            if let Some(bytes) = given {
-                return Ok(Given { bytes, asked_ns });
-            }
-            self.wait_until(deadline_ns, || ConnectError::NotOffered {
-                to: shown(to),
-                item: item.as_str().to_owned(),
-            })?;
-        }
+    fn ask(&self, wanted: &[Wanted<'_>], deadline_ns: u64) -> Vec<Result<Given, ConnectError>> {
+        asking::ask(wanted, deadline_ns)
     }
 
     fn connect(&self, to: Address<'_>, deadline_ns: u64) -> Result<u64, ConnectError> {
@@ -206,13 +192,6 @@ impl Connector for SimConnector {
         let owner = self.find(to, deadline_ns)?;
         kernel::with(|kernel| kernel.fetch_region(owner, self.0, secret))
             .ok_or_else(|| ConnectError::NotShared { to: shown(to) })
-    }
-}
-
-fn shown(to: Address<'_>) -> String {
-    match to {
-        Address::Name(name) => format!("{name:?}"),
-        Address::Destination(to) => format!("interface {:016x} on node {}", to.interface, to.node),
     }
 }
 

@@ -1,14 +1,16 @@
 //! The interfaces of a world, and the links between them: what a kernel and its sockets do
 //! elsewhere.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hamlyn_host::offers::{Asker, Offers};
-use hamlyn_host::process::name::Name;
-use hamlyn_host::{Destination, Event, LossCause, Peer};
+use hamlyn_host::process::RendezvousCounters;
+use hamlyn_host::process::codec::REPLIES_BYTES_MAX;
+use hamlyn_host::question::{Question, Replies};
+use hamlyn_host::{Address, Destination, Event, LossCause, Peer};
 use hamlyn_ring::region::{ReceivedRegion, RegionFiles};
 
 use crate::link::channel::AtRest;
@@ -55,6 +57,7 @@ pub(crate) struct Interface {
     joints: BTreeMap<u64, Joint>,
     loopback: Option<u64>,
     offers: Offers,
+    counters: RendezvousCounters,
     regions: BTreeMap<u64, SharedRegion>,
     /// Rung since a sleep was last prepared.
     rung: bool,
@@ -100,14 +103,21 @@ impl Registry {
             .is_some_and(|interface| interface.is_open)
     }
 
-    pub(crate) fn by_name(&self, name: &str) -> Found {
+    pub(crate) fn by_address(&self, to: Address<'_>) -> Found {
+        match to {
+            Address::Name(name) => self.by_name(name),
+            Address::Destination(to) => self.by_destination(to),
+        }
+    }
+
+    fn by_name(&self, name: &str) -> Found {
         match self.by_name.get(name) {
             Some(&interface) => Found::Interface(interface),
             None => Found::Nobody,
         }
     }
 
-    pub(crate) fn by_destination(&self, to: Destination) -> Found {
+    fn by_destination(&self, to: Destination) -> Found {
         match self.by_identity.get(&to.interface) {
             Some(&interface) if self.is_open(interface) => Found::Interface(interface),
             _ => Found::Gone,
@@ -158,6 +168,7 @@ impl Kernel {
             joints: BTreeMap::new(),
             loopback: None,
             offers: Offers::new(0),
+            counters: RendezvousCounters::default(),
             regions: BTreeMap::new(),
             rung: false,
             sleeper: None,
@@ -496,12 +507,25 @@ impl Kernel {
         Some(&self.registry.get(interface)?.offers)
     }
 
-    pub(crate) fn take_offer(&mut self, interface: u32, item: &Name) -> Option<Vec<u8>> {
-        let offers = &self.registry.get(interface)?.offers;
-        let copy = |bytes: &[u8]| Ok::<_, Infallible>(bytes.to_vec());
+    /// An interface's replies to a question.
+    pub(crate) fn answer(&mut self, interface: u32, question: &Question) -> Option<Replies> {
+        let Interface {
+            offers, counters, ..
+        } = self.registry.get_mut(interface)?;
+        let copy = |replies: &Replies| Ok::<_, Infallible>(replies.clone());
         // All interfaces of a world live in one process.
-        let given = offers.hand_over(item, Asker::Oneself, copy);
-        given.ok().and_then(Result::ok)
+        let (asker, before) = (Asker::Oneself, HashMap::new());
+        let Ok(replies) = offers.answer(question, asker, REPLIES_BYTES_MAX, &before, copy);
+        *match replies.gives_any() {
+            true => &mut counters.answered,
+            false => &mut counters.not_offered,
+        } += 1;
+        Some(replies)
+    }
+
+    /// Counts of the questions that an interface answered, its own too.
+    pub(crate) fn rendezvous_counters(&self, interface: u32) -> Option<RendezvousCounters> {
+        Some(self.registry.get(interface)?.counters)
     }
 
     // Regions.

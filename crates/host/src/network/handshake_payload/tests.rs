@@ -1,4 +1,6 @@
 use super::*;
+use crate::offers::OFFER_BYTES_MAX;
+use crate::question::Reply;
 use proptest::prelude::*;
 
 fn side() -> Side {
@@ -33,13 +35,29 @@ fn requests() -> Vec<Request> {
             name: None,
             ..side()
         }),
-        Request::Ask {
-            item: Name::new("ticket").unwrap(),
-            user: 1000,
-            group: 100,
-            number: u64::MAX - 1,
-        },
+        ask(&["ticket"]),
+        ask(&["a", "b/c", "longer_than_these"]),
     ]
+}
+
+fn ask(items: &[&str]) -> Request {
+    let items: Vec<Name> = items.iter().map(|item| Name::new(item).unwrap()).collect();
+    Request::Ask {
+        question: Question::for_first(&items, QUESTION_BYTES_MAX).unwrap(),
+        user: 1000,
+        group: 100,
+        number: u64::MAX - 1,
+    }
+}
+
+fn answered(replies: &[Reply]) -> Answer {
+    let items: Vec<Name> = (0..replies.len())
+        .map(|at| Name::new(&at.to_string()).unwrap())
+        .collect();
+    let question = Question::for_first(&items, usize::MAX).unwrap();
+    let mut replies = replies.iter().cloned();
+    let replies = Replies::to(&question, REPLIES_BYTES_MAX, |_| replies.next().unwrap());
+    Answer::Answered(replies)
 }
 
 fn answers() -> Vec<Answer> {
@@ -51,8 +69,13 @@ fn answers() -> Vec<Answer> {
             port: 40_000,
         },
         Answer::Linked(side()),
-        Answer::Given(vec![1]),
-        Answer::Given(vec![9; OFFER_BYTES_MAX]),
+        answered(&[Reply::Given(vec![1])]),
+        answered(&[Reply::Given(vec![9; OFFER_BYTES_MAX])]),
+        answered(&[
+            Reply::Refused(Reply::NOT_OFFERED),
+            Reply::Given(vec![9; 64]),
+            Reply::Refused(10),
+        ]),
         Answer::Refused {
             reason: Answer::NOBODY,
         },
@@ -71,6 +94,51 @@ fn payloads_are_read_as_they_were_written() {
         assert!(bytes.len() <= PAYLOAD_BYTES_MAX);
         assert_eq!(Answer::from_bytes(&bytes).unwrap(), answer);
     }
+}
+
+/// The least that fits one question between hosts, and it fits a datagram.
+#[test]
+fn fifteen_items_have_room_whatever_their_names() {
+    let items: Vec<String> = (0..20).map(|at| format!("{at:064}")).collect();
+    let items: Vec<&str> = items.iter().map(String::as_str).collect();
+    let request = ask(&items);
+    let Request::Ask { question, .. } = &request else {
+        unreachable!("it is an ask");
+    };
+    assert_eq!(question.items().len(), 15);
+    assert!(request.to_bytes().len() <= PAYLOAD_BYTES_MAX);
+    assert_eq!(Request::from_bytes(&request.to_bytes()), Ok(request));
+}
+
+#[test]
+fn lists_that_lie_are_invalid() {
+    let bytes = ask(&["a", "b"]).to_bytes();
+    let list_at = HEAD_BYTES + ASKER_BYTES;
+    assert_eq!(bytes[list_at..], [2, 1, b'a', 1, b'b']);
+    for (at, to) in [
+        (0, 0),
+        (0, 1),
+        (0, 3),
+        (0, 65),
+        (0, 255),
+        (1, 0),
+        (1, 2),
+        (1, 255),
+        (4, b'a'),
+    ] {
+        let mut bytes = bytes.clone();
+        bytes[list_at + at] = to;
+        let refused = Request::from_bytes(&bytes);
+        assert!(
+            matches!(refused, Err(InvalidPayload::Invalid(_))),
+            "{at} {to}"
+        );
+    }
+    // An answer that would be too long for a datagram.
+    let mut bytes = answered(&[Reply::Given(vec![9; OFFER_BYTES_MAX])]).to_bytes();
+    bytes[HEAD_BYTES] = 2;
+    bytes.extend_from_slice(&[0, 0, 101, 0]);
+    assert!(Answer::from_bytes(&bytes).is_err());
 }
 
 #[test]
