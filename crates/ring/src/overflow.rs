@@ -4,12 +4,12 @@
 //! exited.
 //!
 //! The log is a sparse file of lines, which are written and read as the cells of the ring are: the
-//! ring and the log change places in both ends. An *episode* begins with an [`ESCAPE`] in the last
+//! ring and the log change places in both ends. An *episode* begins with an `ESCAPE` in the last
 //! free cell of the ring, which names the place in the log at which it goes on, and ends with an
-//! [`END`] in the log, after which it goes on in the ring. So both are cells of the stream itself,
+//! `END` in the log, after which it goes on in the ring. So both are cells of the stream itself,
 //! and nothing else is to be looked at. All cells are counted in one row, wherever they lie.
 //!
-//! Places of the log only grow, modulo its length, so the flags of its cells tell laps as those of
+//! Places of the log only grow, modulo its length (and begin anew after 2^31 laps), so the flags of its cells tell laps as those of
 //! the ring tell generations. An episode that begins when all before it is known to be taken begins
 //! a lap: then the first [`WARM_BYTES`] are used again and again, and stay present. All other pages
 //! are reserved by the sender, which is charged for them, and given back by the receiver once they
@@ -46,8 +46,11 @@ const RESERVED_MAX_BYTES: u64 = 1 << 20;
 const GIVEN_BACK_BYTES: u64 = 256 << 10;
 /// The sender looks this often whether the receiver has come to the log.
 const LOOK_CELLS: u64 = 8;
-/// After so many laps, nothing of before is left in the log, so that flags may come again.
+/// After so many laps, as a power of two, nothing of before is left in the log, so that flags may
+/// come again.
 const LAPS_KEPT: u32 = 30;
+/// How long a sender does not ask again that found no room in the log either.
+pub(crate) const PAUSE_NS: u64 = 10_000_000;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
@@ -103,7 +106,8 @@ impl LogGeometry {
         let lap = at_bytes.div_ceil(self.bytes());
         match self.is_lap_usable(lap) {
             true => lap * self.bytes(),
-            false => (lap + 1) * self.bytes(),
+            // After all others.
+            false => 0,
         }
     }
 

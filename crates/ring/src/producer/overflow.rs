@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::{NoRoom, Producer, Room};
 use crate::cells::{Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, flag_of};
-use crate::overflow::{END, ESCAPE, LogOptions, LogUse, LogWriter};
+use crate::overflow::{END, ESCAPE, LogOptions, LogUse, LogWriter, PAUSE_NS};
 use crate::payload_arena::{Allocation, PayloadArena};
 use crate::shared::{LINE_WORDS, PAGE_BYTES};
 
@@ -87,9 +87,8 @@ impl<M: CellMemory> Producer<M> {
             return Err(NoRoom::Full);
         }
         if !self.escape() {
-            // Not at once again.
             if let Some(log) = &mut self.log {
-                log.full_since_ns = Some(now_ns);
+                log.full_since_ns = Some(now_ns.saturating_add(PAUSE_NS));
             }
             return Err(NoRoom::Full);
         }
