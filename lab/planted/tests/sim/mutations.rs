@@ -230,15 +230,20 @@ fn one_more_access_makes_a_printed_number_worse() {
 #[test]
 fn a_lost_wake_up_is_found() {
     let _alone = alone();
-    assert_eq!(sleepers::sleeper(Strategy::Proc), None, "without any bug");
-    mutation::switch(Some(Mutation::ListenedLate));
-    let found = sleepers::sleeper(Strategy::Proc);
-    mutation::switch(None);
-    let (seed, failures) = found.expect("a lost wake-up is not found");
-    println!("seed {seed}: {failures:?}");
-    assert!(
-        failures
-            .iter()
-            .any(|failure| failure.contains("nothing can wake it"))
-    );
+    for (bug, strategy) in [
+        (Mutation::ListenedLate, Strategy::Proc),
+        (Mutation::CreditUnawaited, Strategy::Inject),
+    ] {
+        assert_eq!(sleepers::sleeper(strategy), None, "without any bug");
+        mutation::switch(Some(bug));
+        let found = sleepers::sleeper(strategy);
+        mutation::switch(None);
+        let (seed, failures) = found.expect("a lost wake-up is not found");
+        println!("{:24} seed {seed}: {failures:?}", bug.name());
+        assert!(
+            failures
+                .iter()
+                .any(|failure| failure.contains("nothing can wake it"))
+        );
+    }
 }
