@@ -54,6 +54,7 @@ impl<T: TransmitEnd, S: SendObserver<Area>> Outbound<T, S> {
                 routes: CachedTable::new(),
                 broken: Vec::new(),
                 credit_waits: 0,
+                is_awaiting: false,
                 sent_seen: 0,
                 idle_since_ns: 0,
                 returned: VecDeque::new(),
@@ -252,6 +253,8 @@ pub(crate) struct TxRoutes<T> {
     /// How often a link ran out of room, or had an answer to be waited for: what a sleep that was
     /// announced before does not know.
     pub(crate) credit_waits: u64,
+    /// Something was announced by the last [`TxRoutes::await_credit`].
+    pub(crate) is_awaiting: bool,
     /// Packets sent over all links when that was last looked at.
     sent_seen: u64,
     /// Since when it was so.
@@ -611,6 +614,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
     /// something to do.
     pub(crate) fn await_credit(&mut self) -> bool {
         let mut came = false;
+        self.is_awaiting = false;
         let waited_for = |route: &&mut TxRoute<T>| route.needs_credit || route.fence.is_some();
         for route in self.routes.iter_mut().filter(waited_for) {
             let has_room = route.needs_credit && route.end.credit_came();
@@ -622,6 +626,7 @@ impl<T: TransmitEnd> TxRoutes<T> {
                 came = true;
             } else {
                 route.end.await_credit(route.needs_credit, route.fence);
+                self.is_awaiting = true;
             }
         }
         came
@@ -647,7 +652,10 @@ impl<T: TransmitEnd> TxRoutes<T> {
 
     /// A link whose log has become half full, or empty after that; and how much it is used.
     pub(crate) fn next_log_news(&mut self) -> Option<(LinkId, LogUse)> {
-        self.routes.iter_mut().find_map(|route| {
+        let routes = self.routes.iter_mut();
+        // Only those that may have some are asked, as that reads what the peer writes.
+        let mut in_use = routes.filter(|route| route.told_of_log || route.end.has_spare());
+        in_use.find_map(|route| {
             let used = route.end.log_use()?;
             let is_news = match route.told_of_log {
                 false => used.waiting_bytes >= used.log_bytes / 2,

@@ -168,6 +168,8 @@ pub trait CellMemory {
     fn reserve_log(&self, _part: Range<u64>) -> bool {
         false
     }
+    /// Clears the first word of a line to which no receiver has come.
+    fn clear(&self, _at_bytes: u64) {}
     /// Gives a part of the log back.
     fn give_back_log(&self, _part: Range<u64>) {}
     /// The clock by which a sender is patient.
@@ -396,6 +398,10 @@ impl CellMemory for SharedCells {
         self.log
             .as_ref()
             .is_some_and(|log| log.populate_part(at, len).is_ok())
+    }
+
+    fn clear(&self, at_bytes: u64) {
+        self.line(at_bytes)[0].store(0, Ordering::Relaxed);
     }
 
     fn give_back_log(&self, part: Range<u64>) {

@@ -17,18 +17,20 @@
 //!
 //! The payload of a message lies in the lines after its cell. A line with another flag than the
 //! due one is not there yet, whatever it is: the memory keeps lines of former laps, and holes are
-//! zeros.
+//! zeros. Old payload may have any flag, so the sender clears the first word of each line before
+//! its receiver can come to it.
 
 use core::ops::Range;
 
 use crate::cells::{STEP_BYTES, flag_of};
+use crate::geometry::CELLS_MAX;
 use crate::payload_arena::PayloadArena;
 use crate::shared::PAGE_BYTES;
 
 /// Fewest bytes of a log; there are a power of two of them.
 pub const LOG_BYTES_MIN: u32 = 1 << 20;
 /// Most bytes of a log.
-pub const LOG_BYTES_MAX: u32 = 1 << 30;
+pub const LOG_BYTES_MAX: u32 = 1 << 29;
 /// So much of a log stays present once it was used.
 pub const WARM_BYTES: u64 = 15 * PAGE_BYTES as u64;
 
@@ -49,16 +51,20 @@ const LOOK_CELLS: u64 = 8;
 /// After so many laps, as a power of two, nothing of before is left in the log, so that flags may
 /// come again.
 const LAPS_KEPT: u32 = 30;
-/// How long a sender does not ask again that found no room in the log either.
+/// How long a sender does not ask again that found no room, or no memory, in the log.
 pub(crate) const PAUSE_NS: u64 = 10_000_000;
+
+/// Laps, after which places begin anew.
+const LAPS: u64 = (1 << 31) - 1;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
 const _: () = {
+    assert!(flag_of(LAPS, 0) == 0 && flag_of(LAPS - 1, 0) != 0);
     assert!(LOG_BYTES_MIN as u64 >= 2 * (GIVEN_BACK_BYTES + PAGE));
     assert!(LOG_BYTES_MIN as u64 >= RESERVED_MAX_BYTES && WARM_BYTES < RESERVED_MIN_BYTES);
-    // Their numbers are told apart in a flag of the duplex line.
-    assert!(LOG_BYTES_MAX as u64 / STEP_BYTES <= 1 << 24);
+    // Cells that are not taken yet are told apart in a flag of the duplex line.
+    assert!(LOG_BYTES_MAX as u64 / STEP_BYTES + (CELLS_MAX as u64) < 1 << 24);
 };
 
 /// The layout of a log: how many lines it has, as a power of two. A value of this type is valid.
@@ -96,9 +102,15 @@ impl LogGeometry {
         at_bytes / self.bytes()
     }
 
-    /// No memory that was never written can have this flag.
+    /// Memory that was never written has the flag of the first lap that is not, and no lap after
+    /// it is reached.
     const fn is_lap_usable(self, lap: u64) -> bool {
-        flag_of(lap << self.shift, self.shift) != 0
+        lap < LAPS
+    }
+
+    /// No place that a correct sender comes to.
+    pub(crate) const fn is_beyond(self, at_bytes: u64) -> bool {
+        !self.is_lap_usable(self.lap_of(at_bytes))
     }
 
     /// Where the lap begins that an episode may begin when all before that place is taken.
@@ -206,6 +218,8 @@ pub(crate) struct LogWriter {
     pub(crate) beside: u64,
     /// Since when the ring is full, without any credit.
     pub(crate) full_since_ns: Option<u64>,
+    /// There was no memory for more of the log: when to ask again.
+    pub(crate) retry_ns: Option<u64>,
     /// Without the episode that has not ended.
     pub(crate) used: LogUse,
 }
@@ -228,6 +242,7 @@ impl LogWriter {
             warm_bytes: 0,
             beside: 0,
             full_since_ns: None,
+            retry_ns: None,
             used: LogUse {
                 log_bytes: options.geometry.bytes(),
                 ..LogUse::default()
@@ -261,7 +276,8 @@ impl LogWriter {
         }
     }
 
-    /// What is to be reserved next.
+    /// What is to be reserved next: nothing where untaken messages may lie, as what is not used is
+    /// given back.
     pub(crate) fn next_reservation(&self) -> Range<u64> {
         let from = self.reserved_bytes;
         let in_lap = from % self.options.geometry.bytes();
@@ -269,7 +285,8 @@ impl LogWriter {
             Some(log) => (1 << log).clamp(RESERVED_MIN_BYTES, RESERVED_MAX_BYTES),
             None => RESERVED_MIN_BYTES,
         };
-        from..from + unit - in_lap % unit
+        let end = from + unit - in_lap % unit;
+        from..end.min(self.room_end_bytes().next_multiple_of(PAGE))
     }
 
     pub(crate) fn reserved(&mut self, part: &Range<u64>) {
@@ -295,10 +312,10 @@ impl LogWriter {
         lap_end.min(usable_end).min(look_at)
     }
 
-    /// Whether so many laps lie between two places that flags may come again.
-    pub(crate) fn forgets(&self, from_bytes: u64, to_bytes: u64) -> bool {
+    /// Whether so many laps lie between two episodes that flags may come again.
+    pub(crate) fn forgets(&self, begin_bytes: u64, next_begin_bytes: u64) -> bool {
         let era = |at_bytes| self.options.geometry.lap_of(at_bytes) >> LAPS_KEPT;
-        era(from_bytes) != era(to_bytes)
+        era(begin_bytes) != era(next_begin_bytes)
     }
 }
 
@@ -306,8 +323,6 @@ impl LogWriter {
 pub(crate) struct LogReader {
     pub(crate) geometry: LogGeometry,
     pub(crate) elsewhere: Elsewhere,
-    /// How many cells were taken with the end of the last episode.
-    pub(crate) ended: Option<u64>,
     /// The place at which the last episode began.
     pub(crate) begin_bytes: u64,
     /// The pages before this place were given back.
@@ -322,7 +337,6 @@ impl LogReader {
                 at_bytes: 0,
                 shift: geometry.shift(),
             },
-            ended: None,
             begin_bytes: 0,
             given_back_bytes: 0,
         }

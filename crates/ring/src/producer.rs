@@ -16,6 +16,8 @@ use crate::shared::ticks;
 
 mod overflow;
 
+use overflow::Wanted;
+
 /// Why nothing can be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoRoom {
@@ -114,7 +116,7 @@ impl<M: CellMemory> Producer<M> {
         if end > self.returned() + cells {
             self.collect()?;
             if end > self.returned() + cells {
-                return self.overflow(wanted);
+                return self.overflow(Wanted::Cells(wanted));
             }
         }
         self.flag = flag_of(at, self.shift) | self.flag & EPOCH;
@@ -244,7 +246,7 @@ impl<M: CellMemory> Producer<M> {
             }
             let memory = &self.memory;
             if !self.arena.grow(|from, to| memory.reserve_arena(from, to)) {
-                self.overflow(1)?;
+                self.overflow(Wanted::Payload(len as u64))?;
                 return self.place_in_log(len);
             }
         }

@@ -1370,7 +1370,7 @@ typedef struct {
     int64_t patience_ns;
     /**
      * Bytes in which each peer of this host goes on when its ring is full and this manager takes nothing: a power of two from 1 MiB to
-     * 1 GiB. It takes no memory until it is used; the sender pays for that. 0: none, then such a peer waits.
+     * 512 MiB. It takes no memory until it is used; the sender pays for that. 0: none, then such a peer waits.
      */
     uint32_t buffer_bytes_per_peer;
     /**

@@ -122,7 +122,7 @@ pub struct Options {
     /// negative: no time at all.
     pub patience_ns: i64,
     /// Bytes in which each peer of this host goes on when its ring is full and this manager takes nothing: a power of two from 1 MiB to
-    /// 1 GiB. It takes no memory until it is used; the sender pays for that. 0: none, then such a peer waits.
+    /// 512 MiB. It takes no memory until it is used; the sender pays for that. 0: none, then such a peer waits.
     pub buffer_bytes_per_peer: u32,
     /// Zero.
     pub reserved: u32,

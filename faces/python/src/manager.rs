@@ -55,7 +55,7 @@ pub(crate) struct Manager {
 /// `strategy` says who drives the interface: "proc", the program's thread in its calls; "np", a thread of the library; "inject" and
 /// "receive", in between. `users`, `groups` and `anyone` say who may be linked to it: the same user and root, otherwise. `network` is a
 /// Network, False, or None for what the environment says. `buffer_bytes_per_peer`: memory in which each peer of this host goes on when its
-/// ring is full and this manager takes nothing, a power of two from 1 MiB to 1 GiB; `patience`, in seconds: how long such a ring of a peer
+/// ring is full and this manager takes nothing, a power of two from 1 MiB to 512 MiB; `patience`, in seconds: how long such a ring of a peer
 /// is waited for. `shared`: other threads use it by handles of their own, `Manager.share`.
 #[pyfunction]
 #[pyo3(signature = (name=None, *, namespace=None, strategy="proc", queue_entries=None, spin_ns=None, users=None, groups=None, anyone=false, links_max=None, handshake_timeout=None, cells=None, arena_bytes=None, buffer_bytes_per_peer=None, buffer_bytes_total=None, patience=None, network=None, shared=false))]

@@ -505,16 +505,16 @@ impl<H: Host> Interface<H> {
         if let Some(processor) = &self.processor {
             processor.exchange.waiter.prepare();
         }
-        let (spare_due_ns, has_room, credit_waits) = self.outbound.lock(|outbound| {
+        let (spare_due_ns, has_room, is_awaiting) = self.outbound.lock(|outbound| {
             // Otherwise the network processor sees to it.
             let due_ns = is_own.then(|| outbound.give_back_if_idle(now_ns));
             let has_room = outbound.tx_links.await_credit();
             let overflow_due_ns = outbound.tx_links.overflow_due_ns();
             let due_ns = due_ns.flatten().into_iter().chain(overflow_due_ns).min();
-            (due_ns, has_room, outbound.tx_links.credit_waits)
+            self.announced_credit_waits = Some(outbound.tx_links.credit_waits);
+            (due_ns, has_room, outbound.tx_links.is_awaiting)
         });
         self.other_activity += u64::from(has_room);
-        self.announced_credit_waits = Some(credit_waits);
         let due_ns = match (&mut self.inbound, &mut self.driver) {
             (Half::Own(inbound), Some(driver)) => {
                 let again_ns = inbound.announce_sleep(|| now_ns);
@@ -523,7 +523,8 @@ impl<H: Host> Interface<H> {
                 due_ns
             }
             // A network processor receives. The waits for credit were announced here, all the same.
-            _ => [spare_due_ns, self.host.pass_barrier(), None],
+            _ if is_awaiting => [spare_due_ns, self.host.pass_barrier(), None],
+            _ => [spare_due_ns, None, None],
         };
         self.spare_due_ns = due_ns.into_iter().flatten().min();
         let due_ns = self.until(None)?;

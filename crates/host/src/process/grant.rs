@@ -160,7 +160,7 @@ impl Lender {
         let mapping = file
             .map(Access::Writable)
             .map_err(HostError::memory(total_bytes as u64))?;
-        let (log, log_file) = match self.lend_log()? {
+        let (log, log_file) = match self.lend_log() {
             Some((log, file)) => (Some(log), Some(file)),
             None => (None, None),
         };
@@ -178,25 +178,18 @@ impl Lender {
         Ok((lent, file))
     }
 
-    /// An overflow log, if there are to be some, and some is left for this one.
-    fn lend_log(&self) -> Result<Option<(LentLog, Memfd)>, HostError> {
-        let leased = self
-            .log
-            .and_then(|wanted| LogLease::take(&self.logs_left_bytes, wanted));
-        let Some((geometry, lease)) = leased else {
-            return Ok(None);
-        };
-        let file = Memfd::create("hamlyn-overflow", geometry.bytes() as usize, 0);
-        let file = file.map_err(memory)?;
-        let mapping = file
-            .map(Access::Writable)
-            .map_err(HostError::memory(geometry.bytes()))?;
+    /// An overflow log, if there are to be some, and some is left for this one, and the system has
+    /// room for it: a link works without.
+    fn lend_log(&self) -> Option<(LentLog, Memfd)> {
+        let (geometry, lease) = LogLease::take(&self.logs_left_bytes, self.log?)?;
+        let file = Memfd::create("hamlyn-overflow", geometry.bytes() as usize, 0).ok()?;
+        let mapping = file.map(Access::Writable).ok()?;
         let lent = LentLog {
             mapping,
             geometry,
             lease,
         };
-        Ok(Some((lent, file)))
+        Some((lent, file))
     }
 
     /// What we say of it.
@@ -262,14 +255,13 @@ impl Lender {
             Some(geometry) => {
                 let log = adopt(files.next().flatten(), geometry.bytes() as usize)
                     .map_err(|_| Unlinkable::Invalid(not_a_log))?;
-                let mapping = log
-                    .map(Access::Writable)
-                    .map_err(HostError::memory(geometry.bytes()))?;
                 let options = LogOptions {
                     geometry,
                     patience_ns: self.patience_ns,
                 };
-                Some((mapping, options))
+                // A link works without, if there is no room for it here.
+                let mapping = log.map(Access::Writable).ok();
+                mapping.map(|mapping| (mapping, options))
             }
             None => None,
         };

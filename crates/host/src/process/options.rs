@@ -62,7 +62,7 @@ pub struct Options {
     /// of cache, at least 1 MiB.
     pub arena_bytes: u32,
     /// Bytes of memory in which each peer of this host goes on when its ring is full and we take
-    /// nothing, because we compute, are stopped or debugged: a power of two from 1 MiB to 1 GiB; or
+    /// nothing, because we compute, are stopped or debugged: a power of two from 1 MiB to 512 MiB; or
     /// 0, then such a peer waits. It is address space until it is used. The sender pays for the
     /// pages, and we give them back once they are taken. By default 0.
     pub buffer_bytes_per_peer: u32,
@@ -208,7 +208,7 @@ impl Settings {
                 "buffer_bytes_per_peer",
                 options.buffer_bytes_per_peer == 0 || log.is_some(),
                 u64::from(options.buffer_bytes_per_peer),
-                "it must be 0, or a power of two from 1 MiB to 1 GiB",
+                "it must be 0, or a power of two from 1 MiB to 512 MiB",
             ),
             (
                 "patience",

@@ -21,8 +21,8 @@ impl<M: CellMemory> Consumer<M> {
     }
 
     /// If the next cell, of which this is a copy, leads to the log or back: goes there. In it, true
-    /// as for [`Consumer::done`]. An episode without a cell, and one that begins where another
-    /// ends, break the rules, so that nobody keeps us here.
+    /// as for [`Consumer::done`]. An episode without a cell breaks the rules, so that nobody keeps us
+    /// here.
     #[cold]
     pub fn follow(&mut self, cell: &Cell) -> Option<Result<bool, Corrupt>> {
         let [first, place_bytes, rest @ ..] = cell;
@@ -37,11 +37,10 @@ impl<M: CellMemory> Consumer<M> {
     }
 
     fn escape(&mut self, place_bytes: u64) -> Result<bool, Corrupt> {
-        let taken = self.taken();
         let log = self.log.as_mut().ok_or(Corrupt)?;
         let at_bytes = log.elsewhere.at_bytes;
         let lap_bytes = log.geometry.next_lap(at_bytes);
-        if ![at_bytes, lap_bytes].contains(&place_bytes) || log.ended == Some(taken) {
+        if ![at_bytes, lap_bytes].contains(&place_bytes) {
             return Err(Corrupt);
         }
         if place_bytes != at_bytes {
@@ -60,12 +59,7 @@ impl<M: CellMemory> Consumer<M> {
         let ring_at_bytes = log.elsewhere.at_bytes;
         self.at_bytes += STEP_BYTES;
         self.give_back_log(true);
-        let rings = self.change_places(ring_at_bytes);
-        let taken = self.taken();
-        if let Some(log) = &mut self.log {
-            log.ended = Some(taken);
-        }
-        Ok(rings)
+        Ok(self.change_places(ring_at_bytes))
     }
 
     /// The ring and the log change places; the next cell is at that place.
@@ -100,6 +94,12 @@ impl<M: CellMemory> Consumer<M> {
     pub fn done_in_log(&mut self, lines: u64) -> bool {
         self.at_bytes += lines * STEP_BYTES;
         self.is_blind() && self.step()
+    }
+
+    /// No correct sender leads there.
+    pub(super) fn is_beyond_log(&self) -> bool {
+        let log = self.log.as_ref();
+        log.is_some_and(|log| log.geometry.is_beyond(self.at_bytes))
     }
 
     /// Gives back pages that were taken.

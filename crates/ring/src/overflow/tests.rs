@@ -59,9 +59,13 @@ fn ends(cells: u32, patience_ns: u64) -> Ends {
     }
 }
 
-/// The word at that place of a payload.
+/// The word at that place of a payload: the first of each line is a flag of one of the next laps.
 fn word(number: u64, at: usize) -> [u8; 8] {
-    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ at as u64).to_le_bytes()
+    match at % 64 {
+        0 => number % 5,
+        _ => number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ at as u64,
+    }
+    .to_le_bytes()
 }
 
 impl Ends {
@@ -202,17 +206,36 @@ fn patience_is_as_long_as_the_ring_gives_nothing() {
     let _ = ends.consumer.return_credit();
     assert!(ends.producer.credit_came());
     assert!(ends.send(1, 0));
+    assert!(!ends.send(1, 0));
+    assert!(!ends.producer.is_in_log());
     ends.take_all();
+}
+
+/// Patience begins anew with each credit.
+#[test]
+fn a_slow_receiver_is_waited_for() {
+    const PATIENCE_NS: u64 = 300_000_000;
+    let mut ends = ends(4, PATIENCE_NS);
+    while ends.send(1, 0) {}
+    std::thread::sleep(std::time::Duration::from_nanos(
+        PATIENCE_NS + PATIENCE_NS / 8,
+    ));
+    assert!(ends.take());
+    let _ = ends.consumer.return_credit();
+    while ends.send(1, 0) {}
+    assert!(!ends.producer.is_in_log());
 }
 
 #[test]
 fn a_full_log_is_no_end() {
     let mut ends = ends(4, 0);
     let mut rounds = 0;
-    // The file is gone through several times and never drained.
-    while rounds < 10 {
-        while ends.send(1, 1_000) {}
-        for _ in 0..ends.expected.len() / 2 {
+    // The file is gone through several times and never drained, and whatever a round leaves of it.
+    while rounds < 60 {
+        let before = ends.next;
+        while ends.send(1, 1_000 + 37 * rounds) {}
+        assert!(ends.next > before, "round {rounds}");
+        for _ in 0..ends.expected.len() * 3 / 4 {
             assert!(ends.take());
         }
         let _ = ends.consumer.return_credit();
@@ -243,6 +266,90 @@ fn a_sender_that_finds_no_room_in_the_log_either_does_not_ask_at_once() {
     ends.take_all();
     assert!(ends.expected.is_empty() && ends.producer.credit_came());
     assert!(ends.send(1, 0));
+}
+
+/// The trim at the end of an episode leaves alone what was not taken, wherever in the file the
+/// episode began.
+#[test]
+fn an_episode_that_ends_beside_untaken_messages_gives_back_none_of_them() {
+    for second in (0..250).step_by(10) {
+        let mut ends = ends(4, 0);
+        while ends.send(1, 900) {}
+        // Its receiver takes some, so the first episode ends, and another one is short.
+        while !ends.consumer.is_in_log() {
+            assert!(ends.take());
+        }
+        let _ = ends.consumer.return_credit();
+        for _ in 0..second + 4 {
+            ends.send(1, 900);
+        }
+        let first_of_second = ends.next - second;
+        // It takes nearly all of that, too, and the third fills the log.
+        while ends
+            .expected
+            .front()
+            .is_some_and(|(next, _)| *next < first_of_second)
+        {
+            assert!(ends.take());
+        }
+        let _ = ends.consumer.return_credit();
+        ends.producer.end_idle_episode();
+        while ends.send(1, 900) {}
+        // It comes to the third and stops.
+        let third = ends.producer.log_use().unwrap().episodes;
+        for _ in 0..second {
+            ends.take();
+        }
+        let _ = ends.consumer.return_credit();
+        ends.producer.end_idle_episode();
+        ends.take_all();
+        assert!(ends.expected.is_empty(), "{second}, {third}");
+    }
+}
+
+/// A look at how much is used changes nothing of it, wherever it comes.
+#[test]
+fn a_look_between_episodes_frees_nothing() {
+    let mut ends = ends(4, 0);
+    while ends.send(1, 0) {}
+    for _ in 0..3 {
+        assert!(ends.take());
+    }
+    let _ = ends.consumer.return_credit();
+    let escape = ends.consumer.peek().unwrap().unwrap();
+    assert!(matches!(ends.consumer.follow(&escape), Some(Ok(_))));
+    ends.producer.end_idle_episode();
+    for _ in 0..10 {
+        while ends.send(1, 0) {}
+        let used = ends.producer.log_use().unwrap();
+        assert!(used.waiting_bytes > 700 << 10, "{used:?}");
+        // After the pause the log is tried again.
+        std::thread::sleep(std::time::Duration::from_nanos(PAUSE_NS + PAUSE_NS / 4));
+    }
+    ends.take_all();
+    assert!(ends.expected.is_empty());
+}
+
+/// A place that was given and not used: what was copied there is no message.
+#[test]
+fn payload_that_is_not_sent_is_no_message() {
+    let mut ends = ends(4, 0);
+    for _ in 0..10 {
+        assert!(ends.send(1, 0));
+    }
+    let mut room = ends.producer.room().unwrap();
+    let place = room.place(4_096).unwrap();
+    let memory = room.payload_memory();
+    for line in 0..64 {
+        let at = memory.offset + place.offset() as usize + 64 * line;
+        memory.mapping.copy_in(at, &1_u64.to_le_bytes()).unwrap();
+    }
+    for _ in 0..20 {
+        assert!(ends.send(1, 0));
+    }
+    ends.take_all();
+    assert!(ends.expected.is_empty());
+    assert!(!ends.consumer.is_pending());
 }
 
 #[test]
@@ -290,7 +397,7 @@ fn a_sender_that_breaks_the_rules_is_found() {
         let cell = ends.consumer.peek().unwrap().unwrap();
         assert_eq!(ends.consumer.follow(&cell), Some(Err(Corrupt)), "{place}");
     }
-    // An episode without a cell, and one directly after another.
+    // An episode without a cell.
     let mut ends = ends(4, 0);
     escape(&ends, 0, 0);
     let cell = ends.consumer.peek().unwrap().unwrap();
@@ -310,7 +417,8 @@ fn a_sender_that_breaks_the_rules_is_found() {
     ends.log.store_u64(64, END | 1).unwrap();
     let cell = ends.consumer.peek().unwrap().unwrap();
     assert!(matches!(ends.consumer.follow(&cell), Some(Ok(_))));
-    escape(&ends, 1, 128);
+    // The next one goes on there, or begins a lap.
+    escape(&ends, 1, 64);
     let cell = ends.consumer.peek().unwrap().unwrap();
     assert_eq!(ends.consumer.follow(&cell), Some(Err(Corrupt)));
     // A payload that does not lie after its cell.
@@ -328,7 +436,8 @@ fn a_sender_that_breaks_the_rules_is_found() {
 fn laps_that_say_nothing_are_passed_over() {
     let log = LogGeometry::new(LOG).unwrap();
     let silent = (1 << 31) - 1;
-    assert!(!log.is_lap_usable(silent) && log.is_lap_usable(silent + 1));
+    assert!(!log.is_lap_usable(silent) && !log.is_lap_usable(silent + 1));
+    assert!(!log.is_beyond(silent * log.bytes() - 64) && log.is_beyond(silent * log.bytes()));
     let before = silent * log.bytes() - 64;
     assert_eq!(log.next_lap(before), 0);
     let mut writer = LogWriter::new(
@@ -341,6 +450,28 @@ fn laps_that_say_nothing_are_passed_over() {
     writer.drained_bytes = before;
     assert_eq!(writer.room_end_bytes(), silent * log.bytes());
     assert!(writer.forgets(before, 0));
+}
+
+/// What is reserved and not used is given back, so it must not be where messages lie.
+#[test]
+fn nothing_is_reserved_where_untaken_messages_may_lie() {
+    let log = LogGeometry::new(LOG).unwrap();
+    let options = LogOptions {
+        geometry: log,
+        patience_ns: 0,
+    };
+    let mut writer = LogWriter::new(options, PayloadArena::put_aside(0));
+    for drained_bytes in (0..2 * log.bytes()).step_by(4_160) {
+        writer.drained_bytes = drained_bytes;
+        writer.reserved_bytes = drained_bytes.next_multiple_of(4_096);
+        while writer.reserved_bytes < writer.room_end_bytes() {
+            let places = writer.next_reservation();
+            assert!(places.start == writer.reserved_bytes && places.end > places.start);
+            writer.reserved(&places);
+        }
+        let free_end = drained_bytes + log.bytes() - GIVEN_BACK_BYTES;
+        assert!(writer.reserved_bytes <= free_end, "{drained_bytes}");
+    }
 }
 
 /// The duplex line beside the ring.
@@ -380,6 +511,8 @@ fn a_message_of_the_line_is_taken_after_what_was_sent_before_it() {
     line.receiver.took();
     ends.consumer.next_epoch();
     assert!(ends.take());
+    ends.producer.end_idle_episode();
+    assert!(!ends.producer.is_in_log());
     assert!(ends.send(1, 0) && ends.take());
     assert!(ends.expected.is_empty());
 }

@@ -16,6 +16,15 @@ impl<M: CellMemory> Room<'_, M> {
     }
 }
 
+/// What a message needs.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted {
+    /// So many cells.
+    Cells(u64),
+    /// A cell, and so many bytes of payload.
+    Payload(u64),
+}
+
 /// No consumer's count: what is known of it when there was room the last time.
 const NEVER_FULL: u64 = u64::MAX;
 
@@ -57,23 +66,24 @@ impl<M: CellMemory> Producer<M> {
         self.is_in_log
     }
 
-    /// Until when a full ring is waited for, if the log comes next.
+    /// Until when a full ring is waited for, if the log comes next; or more memory for the log.
     pub fn overflow_due_ns(&self) -> Option<u64> {
+        let log = self.log.as_ref()?;
         match self.is_in_log {
-            true => None,
-            false => self.log.as_ref()?.due_ns(),
+            true => log.retry_ns,
+            false => log.due_ns(),
         }
     }
 
-    /// Whether it is time for the log.
+    /// Whether it is time for the log, or to ask for more of it.
     pub(super) fn is_patience_over(&self) -> bool {
         self.overflow_due_ns()
             .is_some_and(|due_ns| self.memory.now_ns() >= due_ns)
     }
 
-    /// The ring has no room: is there some in the log?
+    /// The ring has no room for that: is there some in the log?
     #[cold]
-    pub(super) fn overflow(&mut self, wanted: u64) -> Result<(), NoRoom> {
+    pub(super) fn overflow(&mut self, wanted: Wanted) -> Result<(), NoRoom> {
         let (known, known_when_full) = (self.known, self.known_when_full);
         self.known_when_full = known;
         let Some(log) = &mut self.log else {
@@ -86,44 +96,55 @@ impl<M: CellMemory> Producer<M> {
         if log.due_ns().is_some_and(|due_ns| now_ns < due_ns) {
             return Err(NoRoom::Full);
         }
-        if !self.escape() {
+        if !self.escape(wanted) {
             if let Some(log) = &mut self.log {
                 log.full_since_ns = Some(now_ns.saturating_add(PAUSE_NS));
             }
             return Err(NoRoom::Full);
         }
-        self.decide_in_log(wanted)
+        match wanted {
+            Wanted::Cells(cells) => self.decide_in_log(cells),
+            Wanted::Payload(_) => self.decide_in_log(1),
+        }
     }
 
-    /// Begins an episode, if there is memory for it.
-    fn escape(&mut self) -> bool {
+    /// Begins an episode, if there is room and memory for what is wanted.
+    fn escape(&mut self, wanted: Wanted) -> bool {
         let Some(log) = &mut self.log else {
             return false;
         };
         let geometry = log.options.geometry;
-        let at_bytes = log.elsewhere.at_bytes;
-        log.begin_bytes = at_bytes;
+        let mut begin_bytes = log.elsewhere.at_bytes;
+        log.drain(self.known);
         if self.known >= log.ended {
-            let begin_bytes = geometry.next_lap(at_bytes);
-            if begin_bytes != at_bytes {
+            let end_bytes = begin_bytes;
+            begin_bytes = geometry.next_lap(end_bytes);
+            if begin_bytes != end_bytes {
                 // The page of the last end, which its receiver has left.
-                let page_end = at_bytes.next_multiple_of(PAGE_BYTES as u64);
+                let page_end = end_bytes.next_multiple_of(PAGE_BYTES as u64);
                 for part in geometry.cold(page_end - PAGE_BYTES as u64..page_end) {
                     self.memory.give_back_log(part);
                 }
-                if log.forgets(at_bytes, begin_bytes) {
+                if log.forgets(log.begin_bytes, begin_bytes) {
                     self.memory.give_back_log(0..geometry.bytes());
                     log.warm_bytes = 0;
                 }
                 log.reserved_bytes = begin_bytes + log.warm_bytes;
             }
-            (log.begin_bytes, log.drained_bytes) = (begin_bytes, begin_bytes);
+            log.drained_bytes = begin_bytes;
         }
-        let begin_bytes = log.begin_bytes;
-        // For a message and the end.
-        if !self.has_log_room(begin_bytes + 2 * STEP_BYTES) {
+        let wanted_end_bytes = match wanted {
+            Wanted::Cells(cells) => begin_bytes + cells * STEP_BYTES,
+            Wanted::Payload(bytes) => geometry.payload(begin_bytes, bytes).end,
+        };
+        // One more line for the end.
+        if !self.has_log_room(wanted_end_bytes + STEP_BYTES) {
             return false;
         }
+        // Before its receiver can look there.
+        self.memory.change_places();
+        self.memory.clear(begin_bytes);
+        self.memory.change_places();
         let mut cell = [0; LINE_WORDS];
         cell[0] = ESCAPE | flag_of(self.at_bytes / STEP_BYTES, self.shift) | self.flag & EPOCH;
         cell[1] = begin_bytes;
@@ -132,7 +153,8 @@ impl<M: CellMemory> Producer<M> {
         let sent = self.sent();
         self.change_places(begin_bytes);
         if let Some(log) = &mut self.log {
-            (log.escaped, log.ring_returned) = (sent, log.elsewhere.at_bytes / STEP_BYTES);
+            (log.escaped, log.begin_bytes) = (sent, begin_bytes);
+            log.ring_returned = log.elsewhere.at_bytes / STEP_BYTES;
             log.beside += 1;
             log.used.episodes += 1;
         }
@@ -170,6 +192,13 @@ impl<M: CellMemory> Producer<M> {
         if let Some(log) = &self.log {
             self.limit_bytes = log.limit_bytes(self.at_bytes);
             self.flag = flag_of(self.at_bytes / STEP_BYTES, self.shift) | self.flag & EPOCH;
+        }
+        // The lines to which the receiver comes before the next look; the first is clear.
+        let last_bytes = self.limit_bytes.max(self.at_bytes + wanted * STEP_BYTES);
+        let mut line_bytes = self.at_bytes;
+        while line_bytes < last_bytes {
+            line_bytes += STEP_BYTES;
+            self.memory.clear(line_bytes);
         }
         Ok(())
     }
@@ -255,10 +284,12 @@ impl<M: CellMemory> Producer<M> {
             let parts = log.options.geometry.parts(places.clone());
             let mut parts = parts.into_iter().filter(|part| !part.is_empty());
             if !parts.all(|part| self.memory.reserve_log(part)) {
+                log.retry_ns = Some(self.memory.now_ns().saturating_add(PAUSE_NS));
                 return false;
             }
             log.reserved(&places);
         }
+        log.retry_ns = None;
         true
     }
 
@@ -272,6 +303,9 @@ impl<M: CellMemory> Producer<M> {
         let Some(places) = self.payload_in_log(len as u64) else {
             return Err(NoRoom::Full);
         };
+        // What comes next may not be this message, over whose payload it would lead the receiver; and
+        // if there is no room now, credit is to be looked at.
+        self.limit_bytes = self.at_bytes;
         if !self.has_log_room(places.end + STEP_BYTES) {
             self.known_when_full = self.known;
             return Err(NoRoom::Full);
@@ -290,6 +324,8 @@ impl<M: CellMemory> Producer<M> {
             return;
         };
         cell[0] = cell[0] & !FLAG_MASK | self.flag;
+        // Before its receiver can look there.
+        self.memory.clear(places.end);
         self.memory.store(self.at_bytes, &cell);
         if let Some(log) = &mut self.log {
             log.beside += (places.end - self.at_bytes) / STEP_BYTES - 1;
