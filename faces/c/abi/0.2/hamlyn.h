@@ -418,6 +418,14 @@ typedef enum {
      * Something that a later version of the library tells.
      */
     HAMLYN_OTHER = 5,
+    /**
+     * `count` bytes wait for a peer that takes nothing, half of what it has room for or more.
+     */
+    HAMLYN_BUFFERING = 6,
+    /**
+     * After that: the peer has taken all of them.
+     */
+    HAMLYN_DRAINED = 7,
 } hamlyn_event_kind;
 
 /**
@@ -937,7 +945,7 @@ typedef struct {
      */
     hamlyn_event_kind kind;
     /**
-     * Who came or left; zeros otherwise.
+     * Who came or left, or takes nothing; zeros otherwise.
      */
     hamlyn_peer peer;
     /**
@@ -1351,6 +1359,24 @@ typedef struct {
      * How long a peer that connects may take for the handshake. 0: 1 s.
      */
     uint64_t handshake_timeout_ns;
+    /**
+     * Bytes of all such memory as buffer_bytes_per_peer, of all peers together; those that come later get less, at last nothing. 0: 1 GiB.
+     */
+    uint64_t buffer_bytes_total;
+    /**
+     * How long a ring to a peer must be full, with nothing taken from it, before messages go to that memory of the peer. 0: 100 us;
+     * negative: no time at all.
+     */
+    int64_t patience_ns;
+    /**
+     * Bytes in which each peer of this host goes on when its ring is full and this manager takes nothing: a power of two from 1 MiB to
+     * 512 MiB. It takes no memory until it is used; the sender pays for that. 0: none, then such a peer waits.
+     */
+    uint32_t buffer_bytes_per_peer;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
 } hamlyn_options;
 
 /**
