@@ -12,20 +12,20 @@ int main(void) {
     hamlyn_event event;
     char text[200];
     uint64_t number = 0;
-    bool heard = false;
+    int heard = 0;
     OK(hamlyn_default_options(&options, &error));
     options.name = "overflow";
     options.buffer_bytes_per_peer = 3 << 20;
-    GETS(HAMLYN_INVALID, "buffer_bytes_per_peer", hamlyn_open(&options, &there, &error));
+    GETS(HAMLYN_INVALID, "buffer_bytes_per_peer", hamlyn_open_with(&options, &there, &error));
     options.buffer_bytes_per_peer = 4 << 20;
     options.patience_ns = 61000000000;
-    GETS(HAMLYN_INVALID, "patience", hamlyn_open(&options, &there, &error));
+    GETS(HAMLYN_INVALID, "patience", hamlyn_open_with(&options, &there, &error));
     options.patience_ns = 0;
     options.buffer_bytes_total = 16 << 20;
-    OK(hamlyn_open(&options, &there, &error));
+    OK(hamlyn_open_with(&options, &there, &error));
     OK(hamlyn_default_options(&options, &error));
     options.patience_ns = -1;
-    OK(hamlyn_open(&options, &here, &error));
+    OK(hamlyn_open_with(&options, &here, &error));
     OK(hamlyn_bind_mailbox(there, "in", NULL, &inbox, &error));
     OK(hamlyn_connect_mailbox(here, "overflow/in", MINUTE, &outbox, &error));
     for (number = 0; number < MESSAGES; number++) {
@@ -34,7 +34,7 @@ int main(void) {
     while (hamlyn_next_event(here, HAMLYN_POLL, &event, text, sizeof text, &error) == HAMLYN_OK) {
         if (event.kind == HAMLYN_BUFFERING) {
             IS(!heard && event.count >= 2 << 20 && strstr(text, "takes nothing") && event.peer.user == getuid());
-            heard = true;
+            heard = 1;
         }
     }
     IS(heard);
