@@ -193,6 +193,15 @@ pub struct LogUse {
     pub log_bytes: u64,
 }
 
+/// What a message needs.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted {
+    /// So many cells.
+    Cells(u64),
+    /// A cell, and so many bytes of payload.
+    Payload(u64),
+}
+
 /// What a sender knows of its log.
 pub(crate) struct LogWriter {
     pub(crate) options: LogOptions,

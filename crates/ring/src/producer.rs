@@ -10,13 +10,11 @@ use crate::cells::{
     SharedCells, flag_of,
 };
 use crate::geometry::Geometry;
-use crate::overflow::LogWriter;
+use crate::overflow::{LogWriter, Wanted};
 use crate::payload_arena::{Allocation, PayloadArena};
 use crate::shared::ticks;
 
 mod overflow;
-
-use overflow::Wanted;
 
 /// Why nothing can be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::{NoRoom, Producer, Room};
 use crate::cells::{Cell, CellMemory, EPOCH, FLAG_MASK, STEP_BYTES, flag_of};
-use crate::overflow::{END, ESCAPE, LogOptions, LogUse, LogWriter, PAUSE_NS};
+use crate::overflow::{END, ESCAPE, LogOptions, LogUse, LogWriter, PAUSE_NS, Wanted};
 use crate::payload_arena::{Allocation, PayloadArena};
 use crate::shared::{LINE_WORDS, PAGE_BYTES};
 
@@ -14,15 +14,6 @@ impl<M: CellMemory> Room<'_, M> {
     pub fn is_in_log(&self) -> bool {
         self.producer.is_in_log
     }
-}
-
-/// What a message needs.
-#[derive(Clone, Copy)]
-pub(super) enum Wanted {
-    /// So many cells.
-    Cells(u64),
-    /// A cell, and so many bytes of payload.
-    Payload(u64),
 }
 
 /// No consumer's count: what is known of it when there was room the last time.
