@@ -202,9 +202,6 @@ impl<M: CellMemory> Consumer<M> {
     #[cold]
     #[inline(never)]
     fn step(&mut self) -> bool {
-        if self.is_in_log && self.is_beyond_log() {
-            self.close();
-        }
         if self.expected != NEVER {
             self.expect(self.at_bytes / STEP_BYTES);
             self.look_ahead();

@@ -96,17 +96,14 @@ impl<M: CellMemory> Consumer<M> {
         self.is_blind() && self.step()
     }
 
-    /// No correct sender leads there.
-    pub(super) fn is_beyond_log(&self) -> bool {
-        let log = self.log.as_ref();
-        log.is_some_and(|log| log.geometry.is_beyond(self.at_bytes))
-    }
-
-    /// Gives back pages that were taken.
+    /// Gives back pages that were taken. A sender that leads beyond all laps breaks the rules.
     pub(super) fn give_back_log(&mut self, is_all_taken: bool) {
         let Some(log) = &mut self.log else {
             return;
         };
+        if log.geometry.is_beyond(self.at_bytes) {
+            return self.close();
+        }
         for part in log.due(self.at_bytes, is_all_taken).into_iter().flatten() {
             self.memory.give_back_log(part);
         }
