@@ -75,8 +75,8 @@ pub(crate) struct Channel {
     arrived: VecDeque<Packet>,
     announced: Announced,
     announcements: u64,
-    /// What was announced since the last barrier of the receiver, or of the sender: the other end
-    /// may not see it.
+    /// What was announced since the last barrier of the receiver, or of the sender, and the other
+    /// end does not see yet.
     announced_unseen: Option<Announced>,
     awaited_unseen: Option<Awaited>,
     /// The announcement that the sender last rang for.
@@ -108,8 +108,10 @@ pub(crate) struct Channels {
     all: Vec<Channel>,
     packets: Vec<Option<Packet>>,
     free: Vec<u32>,
-    /// Channels of which something was announced since the last barrier.
+    /// Channels of which something was announced since the last barrier, and is not seen yet.
     unseen: Vec<u32>,
+    /// How much was announced in all.
+    announced: u64,
     random: Random,
 }
 
@@ -120,6 +122,7 @@ impl Channels {
             packets: Vec::new(),
             free: Vec::new(),
             unseen: Vec::new(),
+            announced: 0,
             random,
         }
     }
@@ -191,18 +194,25 @@ impl Channels {
     }
 
     pub(crate) fn await_credit(&mut self, channel: u32, is_needed: bool, fence: Option<u64>) {
+        let awaited = Awaited { is_needed, fence };
+        // A wait that is over may be seen late without harm.
+        let is_seen = awaited == Awaited::default() || self.is_seen_at_once();
         let Some(of) = self.all.get_mut(channel as usize) else {
             return;
         };
-        let awaited = Awaited { is_needed, fence };
-        if awaited == Awaited::default() {
-            // A wait that is over may be seen late without harm.
+        if is_seen {
             of.awaited_unseen = None;
             of.awaited = awaited;
         } else {
             of.awaited_unseen = Some(awaited);
             self.unseen.push(channel);
         }
+    }
+
+    /// Whether the next announcement is seen before the barrier that follows it: now and then.
+    fn is_seen_at_once(&mut self) -> bool {
+        self.announced += 1;
+        self.announced.count_ones() % 2 == 0
     }
 
     /// All see what that interface has announced; until then, another may overlook it.
@@ -257,13 +267,19 @@ impl Channels {
     }
 
     pub(crate) fn announce(&mut self, channel: u32, asleep: bool) {
+        let is_seen = asleep && self.is_seen_at_once();
         let Some(of) = self.all.get_mut(channel as usize) else {
             return;
         };
         if asleep {
             of.announcements += 1;
-            of.announced_unseen = Some(Announced::Asleep(of.announcements));
-            self.unseen.push(channel);
+            let announced = Announced::Asleep(of.announcements);
+            if is_seen {
+                (of.announced, of.announced_unseen) = (announced, None);
+            } else {
+                of.announced_unseen = Some(announced);
+                self.unseen.push(channel);
+            }
         } else {
             of.announced_unseen = None;
             of.announced = Announced::Awake;
