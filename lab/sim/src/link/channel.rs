@@ -212,7 +212,7 @@ impl Channels {
     /// Whether the next announcement is seen before the barrier that follows it: now and then.
     fn is_seen_at_once(&mut self) -> bool {
         self.announced += 1;
-        self.announced.count_ones() % 2 == 0
+        self.announced.count_ones().is_multiple_of(2)
     }
 
     /// All see what that interface has announced; until then, another may overlook it.
