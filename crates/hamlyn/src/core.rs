@@ -86,7 +86,7 @@ pub(crate) struct Core<H: Host> {
     /// Notifications that were lost, and were not reported yet.
     overrun: u64,
     pub(crate) tasks: Tasks,
-    /// What [`Interface::ends_and_looks`] said when tasks were last told.
+    /// The count of [`Interface::ends_and_looks`] when tasks were last told.
     ends_seen: u64,
 }
 

@@ -138,24 +138,18 @@ impl LogGeometry {
         begin..begin + lines_bytes
     }
 
-    /// The parts of the file in which these places lie, but for those that stay present.
-    pub(crate) fn cold(self, places: Range<u64>) -> [Range<u64>; 2] {
-        let (bytes, lap) = (self.bytes(), self.lap_of(places.start));
-        let in_lap = |lap: u64| {
-            let (begin, end) = (lap * bytes, (lap + 1) * bytes);
-            let from = places.start.clamp(begin + WARM_BYTES, end) - begin;
-            let to = places.end.clamp(begin + WARM_BYTES, end) - begin;
-            from..to.max(from)
-        };
-        [in_lap(lap), in_lap(lap + 1)]
-    }
-
-    /// The same with those that stay present.
+    /// The parts of the file in which these places lie, which are less than a lap.
     pub(crate) fn parts(self, places: Range<u64>) -> [Range<u64>; 2] {
         let (bytes, lap) = (self.bytes(), self.lap_of(places.start));
         let end = (lap + 1) * bytes;
         let first = places.start - lap * bytes..places.end.min(end) - lap * bytes;
         [first, 0..places.end.saturating_sub(end)]
+    }
+
+    /// The same but for those that stay present.
+    pub(crate) fn cold(self, places: Range<u64>) -> [Range<u64>; 2] {
+        self.parts(places)
+            .map(|part| part.start.max(WARM_BYTES)..part.end.max(WARM_BYTES))
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Refusals {
 pub(crate) type Untold = DropList<Refusals>;
 
 impl Fence {
-    /// What a task waits for while peers have not answered.
+    /// The interest of a task while peers have not answered.
     pub(crate) fn interest(&self) -> Interest {
         match self.legs.as_slice() {
             &[

@@ -167,7 +167,7 @@ impl<H: Host> Interface<H> {
         })
     }
 
-    /// How much the messages to a peer of this host have used the memory that it lends for those
+    /// The use that messages to a peer of this host have made of the memory that it lends for those
     /// which it does not take ([`Options::buffer_bytes_per_peer`]). Nothing if it lends none, or
     /// the link is gone. Does not allocate; not for the path of a message.
     ///

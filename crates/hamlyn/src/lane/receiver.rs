@@ -261,7 +261,7 @@ impl Lane {
         Ok(None)
     }
 
-    /// What a task waits for that found no message of a lane which that peer's end point fills.
+    /// The interest of a task that found no message of a lane which that peer's end point fills.
     pub(crate) fn interest(&self, answerer: Answerer) -> Interest {
         match self.untold.is_empty() {
             true => Interest::Arrivals(self.class, Some(answerer)),

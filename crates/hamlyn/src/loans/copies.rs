@@ -50,7 +50,7 @@ impl Copies {
         self.lane.seed()
     }
 
-    /// What a task waits for that found no message of that publisher.
+    /// The interest of a task that found no message of that publisher.
     pub(super) fn interest(&self, publisher: &Target) -> Interest {
         self.lane.interest(Answerer::from(publisher))
     }

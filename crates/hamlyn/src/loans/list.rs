@@ -181,7 +181,7 @@ impl List {
         })
     }
 
-    /// What a task waits for that found no message.
+    /// The interest of a task that found no message.
     pub(super) fn interest(&self) -> Interest {
         // Stores of the publisher into the head of its pool, room, and samples that are dropped
         // are no news; nor is a process that can hand its pool over again.

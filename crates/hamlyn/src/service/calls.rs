@@ -306,7 +306,7 @@ impl Calls {
         Ok(started)
     }
 
-    /// What a task waits for that found no reply.
+    /// The interest of a task that found no reply.
     pub(super) fn interest(&self) -> Interest {
         // There was no room to tell the server of a call that was given up.
         match self.notes.is_empty() {

@@ -123,7 +123,7 @@ impl Lanes {
         self.class
     }
 
-    /// What a task waits for that found no call.
+    /// The interest of a task that found no call.
     pub(super) fn interest(&self) -> Interest {
         // Nobody announces room, neither for an answer nor for another lane.
         match self.owing > 0 || self.lobby.is_short() {

@@ -320,7 +320,7 @@ impl Receiver {
         Ok(None)
     }
 
-    /// What a task waits for that found no record.
+    /// The interest of a task that found no record.
     pub(crate) fn interest(&self) -> Interest {
         // A kept record may be dropped without news, and so may there be room for credit.
         match !self.keeping.is_empty() || self.owes_credit() {

@@ -252,7 +252,7 @@ impl Sender {
         self.account.free()
     }
 
-    /// What a task waits for that could not go on.
+    /// The interest of a task that could not go on.
     pub(crate) fn interest(&self) -> Interest {
         // Once the receiver was asked for memory, nothing goes before it answers. Without a
         // question the link has no room.

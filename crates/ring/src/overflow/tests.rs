@@ -246,12 +246,10 @@ fn a_full_log_is_no_end() {
     assert!(ends.send(1, 0));
 }
 
-/// It sleeps until credit comes, or for a while.
-#[test]
-fn a_sender_that_finds_no_room_in_the_log_either_does_not_ask_at_once() {
+/// A receiver that has come to a full log and stopped there, so that its sender is in the ring.
+fn with_full_log() -> Ends {
     let mut ends = ends(4, 0);
     while ends.send(1, 0) {}
-    // The receiver comes to the log, and stops again.
     for _ in 0..3 {
         assert!(ends.take());
     }
@@ -260,6 +258,13 @@ fn a_sender_that_finds_no_room_in_the_log_either_does_not_ask_at_once() {
     assert!(matches!(ends.consumer.follow(&escape), Some(Ok(_))));
     ends.producer.end_idle_episode();
     assert!(!ends.producer.is_in_log());
+    ends
+}
+
+/// It sleeps until credit comes, or for a while.
+#[test]
+fn a_sender_that_finds_no_room_in_the_log_either_does_not_ask_at_once() {
+    let mut ends = with_full_log();
     while ends.send(1, 0) {}
     assert!(!ends.producer.is_in_log() && !ends.producer.credit_came());
     assert!(ends.producer.overflow_due_ns().is_some());
@@ -310,15 +315,7 @@ fn an_episode_that_ends_beside_untaken_messages_gives_back_none_of_them() {
 /// A look at how much is used changes nothing of it, wherever it comes.
 #[test]
 fn a_look_between_episodes_frees_nothing() {
-    let mut ends = ends(4, 0);
-    while ends.send(1, 0) {}
-    for _ in 0..3 {
-        assert!(ends.take());
-    }
-    let _ = ends.consumer.return_credit();
-    let escape = ends.consumer.peek().unwrap().unwrap();
-    assert!(matches!(ends.consumer.follow(&escape), Some(Ok(_))));
-    ends.producer.end_idle_episode();
+    let mut ends = with_full_log();
     for _ in 0..10 {
         while ends.send(1, 0) {}
         let used = ends.producer.log_use().unwrap();
