@@ -196,6 +196,16 @@ pub(crate) enum Wanted {
     Payload(u64),
 }
 
+impl Wanted {
+    /// The cells alone.
+    pub(crate) const fn cells(self) -> u64 {
+        match self {
+            Self::Cells(cells) => cells,
+            Self::Payload(_) => 1,
+        }
+    }
+}
+
 /// What a sender knows of its log.
 pub(crate) struct LogWriter {
     pub(crate) options: LogOptions,
@@ -219,10 +229,9 @@ pub(crate) struct LogWriter {
     pub(crate) warm_bytes: u64,
     /// Cells that are no messages, and lines of payload.
     pub(crate) beside: u64,
-    /// Since when the ring is full, without any credit.
-    pub(crate) full_since_ns: Option<u64>,
-    /// There was no memory for more of the log: when to ask again.
-    pub(crate) retry_ns: Option<u64>,
+    /// When to try again though no credit came: the ring is full, and patience is over then, or
+    /// there was no memory for more of the log.
+    pub(crate) due_ns: Option<u64>,
     /// Without the episode that has not ended.
     pub(crate) used: LogUse,
 }
@@ -244,8 +253,7 @@ impl LogWriter {
             reserved_bytes: 0,
             warm_bytes: 0,
             beside: 0,
-            full_since_ns: None,
-            retry_ns: None,
+            due_ns: None,
             used: LogUse {
                 log_bytes: options.geometry.bytes(),
                 ..LogUse::default()
@@ -297,12 +305,6 @@ impl LogWriter {
         let lap = self.options.geometry.lap_of(self.begin_bytes);
         let in_lap = part.end.saturating_sub(lap * self.options.geometry.bytes());
         self.warm_bytes = self.warm_bytes.max(in_lap.min(WARM_BYTES));
-    }
-
-    /// Until when the sender has patience.
-    pub(crate) fn due_ns(&self) -> Option<u64> {
-        let since_ns = self.full_since_ns?;
-        Some(since_ns.saturating_add(self.options.patience_ns))
     }
 
     /// After how many cells the sender looks again, which begins at that place and wants room for

@@ -59,11 +59,7 @@ impl<M: CellMemory> Producer<M> {
 
     /// Until when a full ring is waited for, if the log comes next; or more memory for the log.
     pub fn overflow_due_ns(&self) -> Option<u64> {
-        let log = self.log.as_ref()?;
-        match self.is_in_log {
-            true => log.retry_ns,
-            false => log.due_ns(),
-        }
+        self.log.as_ref()?.due_ns
     }
 
     /// Whether it is time for the log, or to ask for more of it.
@@ -81,22 +77,19 @@ impl<M: CellMemory> Producer<M> {
             return Err(NoRoom::Full);
         };
         let now_ns = self.memory.now_ns();
-        if log.full_since_ns.is_none() || known != known_when_full {
-            log.full_since_ns = Some(now_ns);
+        if log.due_ns.is_none() || known != known_when_full {
+            log.due_ns = Some(now_ns.saturating_add(log.options.patience_ns));
         }
-        if log.due_ns().is_some_and(|due_ns| now_ns < due_ns) {
+        if log.due_ns.is_some_and(|due_ns| now_ns < due_ns) {
             return Err(NoRoom::Full);
         }
         if !self.escape(wanted) {
             if let Some(log) = &mut self.log {
-                log.full_since_ns = Some(now_ns.saturating_add(PAUSE_NS));
+                log.due_ns = Some(now_ns.saturating_add(PAUSE_NS));
             }
             return Err(NoRoom::Full);
         }
-        match wanted {
-            Wanted::Cells(cells) => self.decide_in_log(cells),
-            Wanted::Payload(_) => self.decide_in_log(1),
-        }
+        self.decide_in_log(wanted.cells())
     }
 
     /// Begins an episode, if there is room and memory for what is wanted.
@@ -222,7 +215,7 @@ impl<M: CellMemory> Producer<M> {
             log.reserved_bytes = page_end;
         }
         let sent = (self.at_bytes / STEP_BYTES).wrapping_add(self.elsewhere);
-        (log.ended, log.full_since_ns) = (sent, None);
+        (log.ended, log.due_ns) = (sent, None);
         log.beside += 1;
         let ring_at_bytes = log.elsewhere.at_bytes;
         self.change_places(ring_at_bytes);
@@ -267,6 +260,7 @@ impl<M: CellMemory> Producer<M> {
         let Some(log) = &mut self.log else {
             return false;
         };
+        log.due_ns = None;
         if end_bytes > log.room_end_bytes() {
             return false;
         }
@@ -275,12 +269,11 @@ impl<M: CellMemory> Producer<M> {
             let parts = log.options.geometry.parts(places.clone());
             let mut parts = parts.into_iter().filter(|part| !part.is_empty());
             if !parts.all(|part| self.memory.reserve_log(part)) {
-                log.retry_ns = Some(self.memory.now_ns().saturating_add(PAUSE_NS));
+                log.due_ns = Some(self.memory.now_ns().saturating_add(PAUSE_NS));
                 return false;
             }
             log.reserved(&places);
         }
-        log.retry_ns = None;
         true
     }
 
