@@ -9,8 +9,8 @@
 //! `END` in the log, after which it goes on in the ring. So both are cells of the stream itself,
 //! and nothing else is to be looked at. All cells are counted in one row, wherever they lie.
 //!
-//! Places of the log only grow, modulo its length (and begin anew after 2^31 laps), so the flags of its cells tell laps as those of
-//! the ring tell generations. An episode that begins when all before it is known to be taken begins
+//! Places of the log only grow, modulo its length (and begin anew after 2^31 laps), so the flags of
+//! its cells tell laps as those of the ring tell generations. An episode that begins when all before it is known to be taken begins
 //! a lap: then the first [`WARM_BYTES`] are used again and again, and stay present. All other pages
 //! are reserved by the sender, which is charged for them, and given back by the receiver once they
 //! are taken, or by the sender if they were not used.
@@ -66,6 +66,10 @@ const _: () = {
     // Cells that are not taken yet are told apart in a flag of the duplex line.
     assert!(LOG_BYTES_MAX as u64 / STEP_BYTES + (CELLS_MAX as u64) < 1 << 24);
 };
+
+mod patience;
+
+use patience::Patience;
 
 /// The layout of a log: how many lines it has, as a power of two. A value of this type is valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -168,7 +172,8 @@ pub(crate) struct Elsewhere {
 pub struct LogOptions {
     /// The log.
     pub geometry: LogGeometry,
-    /// How long the ring must be full, without any credit, before the sender goes on in the log.
+    /// How long the ring must be full, without any credit, before the sender goes on in the log, at
+    /// least; up to 20 times as long where the receiver often came back by then.
     pub patience_ns: u64,
 }
 
@@ -232,6 +237,7 @@ pub(crate) struct LogWriter {
     /// When to try again though no credit came: the ring is full, and patience is over then, or
     /// there was no memory for more of the log.
     pub(crate) due_ns: Option<u64>,
+    pub(crate) patience: Patience,
     /// Without the episode that has not ended.
     pub(crate) used: LogUse,
 }
@@ -254,6 +260,7 @@ impl LogWriter {
             warm_bytes: 0,
             beside: 0,
             due_ns: None,
+            patience: Patience::new(options.patience_ns),
             used: LogUse {
                 log_bytes: options.geometry.bytes(),
                 ..LogUse::default()

@@ -138,6 +138,9 @@ impl<M: CellMemory> Producer<M> {
             return Err(NoRoom::Corrupt);
         }
         self.known = consumed;
+        if let Some(log) = &mut self.log {
+            log.patience.returned(consumed, || self.memory.now_ns());
+        }
         self.is_behind = self.sent() - consumed > (1 << self.shift) / 2;
         self.arena.release(consumed);
         Ok(())

@@ -78,7 +78,7 @@ impl<M: CellMemory> Producer<M> {
         };
         let now_ns = self.memory.now_ns();
         if log.due_ns.is_none() || known != known_when_full {
-            log.due_ns = Some(now_ns.saturating_add(log.options.patience_ns));
+            log.due_ns = Some(log.patience.begin(known, now_ns));
         }
         if log.due_ns.is_some_and(|due_ns| now_ns < due_ns) {
             return Err(NoRoom::Full);
