@@ -10,6 +10,7 @@ use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::mailbox::{self, MailboxOptions};
 use hamlyn::{Event, Manager, ManagerOptions, SendError, Strategy, Ticket, Wait};
 use support::actor::{Actor, go_on, listen, role, say, stop};
+use support::control_group::ControlGroup;
 use support::{LONG, TIMEOUT, link_to, namespace, until};
 
 /// Memory behind a ring of a receiver here, and the pages of it that stay.
@@ -67,6 +68,33 @@ fn child() {
             for number in 0..MESSAGES / 10 {
                 sender.send(&mail(number), LONG).unwrap();
             }
+        }
+        "send for ever" => {
+            let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
+            let ticket = Ticket::from_bytes(&listen()).unwrap();
+            let sender = mailbox::Sender::grow(&manager, &ticket, LONG).unwrap();
+            for number in 0.. {
+                sender.send(&mail(number), LONG).unwrap();
+                if number % 100 == 99 {
+                    say(b"100 more");
+                }
+            }
+        }
+        "send until full" => {
+            let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
+            let ticket = Ticket::from_bytes(&listen()).unwrap();
+            let sender = mailbox::Sender::grow(&manager, &ticket, LONG).unwrap();
+            say(b"ready");
+            listen();
+            let mut number: u64 = 0;
+            while sender.send(&mail(number), Wait::millis(100)).is_ok() {
+                number += 1;
+            }
+            say(&number.to_le_bytes());
+            listen();
+            sender.send(&mail(number), LONG).unwrap();
+            say(b"sent");
+            listen();
         }
         other => panic!("{other}"),
     }
@@ -165,7 +193,7 @@ fn a_stopped_receiver_does_not_stop_its_sender() {
 }
 
 #[test]
-fn nor_one_with_a_network_processor() {
+fn one_with_a_network_processor_does_not_either() {
     for strategy in [Strategy::Np, Strategy::Inject, Strategy::Receive] {
         sends_to_a_stopped_receiver("receive np", strategy);
     }
@@ -187,6 +215,98 @@ fn messages_outlast_their_sender() {
     receiving.take_until(MESSAGES / 10);
 }
 
+/// A container that is paused: no thread of it runs, and no signal was sent.
+#[test]
+fn a_frozen_receiver_does_not_stop_its_sender() {
+    let _alone = alone();
+    let Some(group) = ControlGroup::or_skip("freezer") else {
+        return;
+    };
+    let namespace = namespace();
+    let mut receiving = Receiving::start("receive", &namespace);
+    group.add(receiving.0.id());
+    let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
+    let sender = mailbox::Sender::grow(&manager, &receiving.1, LONG).unwrap();
+    for round in 0..3 {
+        group.freeze(true);
+        for number in 0..MESSAGES / 10 {
+            sender
+                .send(&mail(round * MESSAGES / 10 + number), LONG)
+                .unwrap();
+        }
+        group.freeze(false);
+        receiving.take_until((round + 1) * MESSAGES / 10);
+    }
+}
+
+/// A sender that is killed anywhere in an episode leaves what it had sent, each message whole, in
+/// order and once, and then it is gone.
+#[test]
+fn a_killed_sender_leaves_what_it_had_sent() {
+    let _alone = alone();
+    let namespace = namespace();
+    let receiver = open(options(&namespace, LOG_BYTES, 1 << 30), Strategy::Proc);
+    let mut inbox = mailbox::Receiver::new(&receiver, MailboxOptions::default()).unwrap();
+    for round in 1..=16 {
+        let mut sending = Actor::start("send for ever", &namespace);
+        sending.tell(&inbox.ticket().to_bytes());
+        let mut next = 0;
+        let mut take = |most: u64, wait: Wait| {
+            let mut taken = 0;
+            while taken < most
+                && let Some(came) = inbox.recv(wait).unwrap()
+            {
+                assert!(came == mail(next), "another message than {next}");
+                next += 1;
+                taken += 1;
+            }
+            taken
+        };
+        for _ in 0..4 + round {
+            assert_eq!(sending.hear(), b"100 more");
+        }
+        // In the first episode, or in one that began while others were not drained.
+        take(100 * (round % 3), LONG);
+        sending.kill();
+        assert!(!sending.ended());
+        until("the end of the sender", || {
+            take(u64::MAX, Wait::millis(1));
+            match receiver.next_event(Wait::Poll).unwrap() {
+                Some(Event::PeerLeft { .. }) => Some(()),
+                _ => None,
+            }
+        });
+        take(u64::MAX, Wait::Poll);
+        assert!(next > 256, "{next}");
+    }
+}
+
+/// One that is killed takes what waited for it along, and its sender hears of it.
+#[test]
+fn a_killed_receiver_takes_its_memory_along() {
+    let _alone = alone();
+    let namespace = namespace();
+    let receiving = Receiving::start("receive", &namespace);
+    let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
+    let sender = mailbox::Sender::grow(&manager, &receiving.1, LONG).unwrap();
+    stop(receiving.0.id());
+    for number in 0..MESSAGES / 10 {
+        sender.send(&mail(number), LONG).unwrap();
+    }
+    drop(receiving);
+    until("an error", || {
+        match sender.send(&mail(0), Wait::millis(1)) {
+            Err(SendError::PeerLost(_)) => Some(()),
+            Ok(_) | Err(SendError::WouldBlock { .. }) => None,
+            Err(error) => panic!("{error}"),
+        }
+    });
+    until("memory that is gone", || {
+        let _ = manager.next_event(Wait::millis(1)).unwrap();
+        (present_bytes() == 0).then_some(())
+    });
+}
+
 /// A sender is slowed by one receiver only, and only once that has no memory left.
 #[test]
 fn a_full_log_stops_the_messages_to_its_receiver_only() {
@@ -200,7 +320,7 @@ fn a_full_log_stops_the_messages_to_its_receiver_only() {
     stop(stopped.0.id());
     let mut sent = 0;
     until("an end of the memory", || {
-        match to_stopped.send(&mail(sent), Wait::millis(1)) {
+        match to_stopped.send(&mail(sent), Wait::millis(100)) {
             Ok(_) => {
                 sent += 1;
                 assert!(sent < 1_000_000, "more than the log has");
@@ -221,6 +341,32 @@ fn a_full_log_stops_the_messages_to_its_receiver_only() {
     stopped.take_until(sent);
     to_stopped.send(&mail(sent), LONG).unwrap();
     stopped.take_until(sent + 1);
+}
+
+/// The sender pays for what waits for its receiver, and its control group may not have that much.
+#[test]
+fn a_sender_whose_memory_is_limited_finds_no_room() {
+    let _alone = alone();
+    let Some(group) = ControlGroup::or_skip("memory") else {
+        return;
+    };
+    let namespace = namespace();
+    let mut receiving = Receiving::start("receive", &namespace);
+    let mut sending = Actor::start("send until full", &namespace);
+    sending.tell(&receiving.1.to_bytes());
+    assert_eq!(sending.hear(), b"ready");
+    group.add(sending.id());
+    group.limit_memory(2 << 20);
+    stop(receiving.0.id());
+    sending.tell(b"go");
+    let sent = u64::from_le_bytes(sending.hear().try_into().unwrap());
+    // More than its ring, and less than the log.
+    assert!((512..4_000).contains(&sent), "{sent}");
+    go_on(receiving.0.id());
+    receiving.take_until(sent);
+    sending.tell(b"go on");
+    assert_eq!(sending.hear(), b"sent");
+    receiving.take_until(sent + 1);
 }
 
 /// A program hears that messages wait, and that they were taken, once each.
@@ -276,12 +422,12 @@ fn a_sender_hears_when_its_receiver_takes_nothing() {
     }
 }
 
-/// Later peers get less, at last nothing, and no peer more than is left.
+/// A peer gets an eighth of what is left, or the least that a log has; the last one gets nothing.
 #[test]
 fn all_logs_together_have_a_limit() {
     let _alone = alone();
     let namespace = namespace();
-    let receiver = open(options(&namespace, LOG_BYTES, 6 << 20), Strategy::Proc);
+    let receiver = open(options(&namespace, LOG_BYTES, 17 << 20), Strategy::Proc);
     let inbox = mailbox::Receiver::new(&receiver, MailboxOptions::default()).unwrap();
     let ticket = inbox.ticket();
     // Nobody takes what is sent.
@@ -291,7 +437,7 @@ fn all_logs_together_have_a_limit() {
         let mut sent = 0_u64;
         let begun = Instant::now();
         loop {
-            match sender.send(&bytes, Wait::millis(2)) {
+            match sender.send(&bytes, Wait::millis(100)) {
                 Ok(_) => sent += 1,
                 Err(SendError::WouldBlock { .. }) => break sent,
                 Err(error) => panic!("{error}"),
@@ -299,12 +445,15 @@ fn all_logs_together_have_a_limit() {
             assert!(begun.elapsed() < TIMEOUT);
         }
     };
-    let peers: Vec<_> = (0..3)
+    let peers: Vec<_> = (0..17)
         .map(|_| open(Options::default().in_namespace(&namespace), Strategy::Proc))
         .collect();
-    let [first, second, third] = [0, 1, 2].map(|peer| most(&peers[peer]));
-    assert!(first > second && second > third, "{first} {second} {third}");
-    assert!(third <= 512, "a ring, and what waits to be sent: {third}");
+    let counts: Vec<_> = peers.iter().map(most).collect();
+    let [first, second, .., before_last, last] = counts[..] else {
+        panic!("{counts:?}");
+    };
+    assert!(first > second && before_last > 512, "{counts:?}");
+    assert!(last <= 512, "a ring, and what waits to be sent: {counts:?}");
     // What ends gives back its part.
     drop(peers);
     until("a link that has ended", || {

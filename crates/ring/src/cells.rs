@@ -22,6 +22,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::geometry::Geometry;
 use crate::memfd::reserve;
+use crate::memory_left;
 use crate::shared::{
     LINE_BYTES, LINE_REST_BYTES, LINE_WORDS, Lines, Mapping, OutOfRange, Word, claim, prefetch,
 };
@@ -395,9 +396,9 @@ impl CellMemory for SharedCells {
 
     fn reserve_log(&self, part: Range<u64>) -> bool {
         let (at, len) = (part.start as usize, (part.end - part.start) as usize);
-        self.log
-            .as_ref()
-            .is_some_and(|log| log.populate_part(at, len).is_ok())
+        self.log.as_ref().is_some_and(|log| {
+            memory_left::leaves_enough(len as u64) && log.populate_part(at, len).is_ok()
+        })
     }
 
     fn clear(&self, at_bytes: u64) {

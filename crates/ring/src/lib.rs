@@ -36,6 +36,7 @@ pub mod duplex;
 pub mod geometry;
 mod handover;
 pub mod memfd;
+mod memory_left;
 pub mod newest;
 pub mod overflow;
 pub mod payload_arena;

@@ -197,6 +197,11 @@
 #define HAMLYN_NETWORK_ON 2
 
 /**
+ * As buffer_bytes_per_peer: none.
+ */
+#define HAMLYN_NO_BUFFER UINT32_MAX
+
+/**
  * The entry of messages in fast mode: none.
  */
 #define HAMLYN_NO_ENTRY 65535
@@ -1360,17 +1365,18 @@ typedef struct {
      */
     uint64_t handshake_timeout_ns;
     /**
-     * Bytes of all such memory as buffer_bytes_per_peer, of all peers together; those that come later get less, at last nothing. 0: 1 GiB.
+     * Bytes of all such memory as buffer_bytes_per_peer, of all peers together. A peer gets an eighth of what is left at most, or 1 MiB;
+     * those that come last get nothing. 0: 1 GiB.
      */
     uint64_t buffer_bytes_total;
     /**
-     * How long a ring to a peer must be full, with nothing taken from it, before messages go to that memory of the peer. 0: 100 us;
-     * negative: no time at all.
+     * How long a ring to a peer must be full, with nothing taken from it, before messages go to that memory of the peer, at least; up to
+     * 20 times as long where the peer often went on by then. 0: 100 us; negative: no time at all.
      */
     int64_t patience_ns;
     /**
      * Bytes in which each peer of this host goes on when its ring is full and this manager takes nothing: a power of two from 1 MiB to
-     * 512 MiB. It takes no memory until it is used; the sender pays for that. 0: none, then such a peer waits.
+     * 512 MiB. It takes no memory until it is used; the sender pays for that. 0: 16 MiB; HAMLYN_NO_BUFFER: none, then such a peer waits.
      */
     uint32_t buffer_bytes_per_peer;
     /**

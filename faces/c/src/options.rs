@@ -40,6 +40,9 @@ pub const NETWORK_OFF: u32 = 1;
 /// Other hosts are reached as the hamlyn_network_options say.
 pub const NETWORK_ON: u32 = 2;
 
+/// As buffer_bytes_per_peer: none.
+pub const NO_BUFFER: u32 = u32::MAX;
+
 /// How other hosts are reached, and this one by them: set all of it to 0 first. Exactly one of a secret, keys, and no security is chosen.
 /// Names of files are read when the manager is opened.
 #[repr(C)]
@@ -116,13 +119,14 @@ pub struct Options {
     pub terminus_entries: u32,
     /// How long a peer that connects may take for the handshake. 0: 1 s.
     pub handshake_timeout_ns: u64,
-    /// Bytes of all such memory as buffer_bytes_per_peer, of all peers together; those that come later get less, at last nothing. 0: 1 GiB.
+    /// Bytes of all such memory as buffer_bytes_per_peer, of all peers together. A peer gets an eighth of what is left at most, or 1 MiB;
+    /// those that come last get nothing. 0: 1 GiB.
     pub buffer_bytes_total: u64,
-    /// How long a ring to a peer must be full, with nothing taken from it, before messages go to that memory of the peer. 0: 100 us;
-    /// negative: no time at all.
+    /// How long a ring to a peer must be full, with nothing taken from it, before messages go to that memory of the peer, at least; up to
+    /// 20 times as long where the peer often went on by then. 0: 100 us; negative: no time at all.
     pub patience_ns: i64,
     /// Bytes in which each peer of this host goes on when its ring is full and this manager takes nothing: a power of two from 1 MiB to
-    /// 512 MiB. It takes no memory until it is used; the sender pays for that. 0: none, then such a peer waits.
+    /// 512 MiB. It takes no memory until it is used; the sender pays for that. 0: 16 MiB; HAMLYN_NO_BUFFER: none, then such a peer waits.
     pub buffer_bytes_per_peer: u32,
     /// Zero.
     pub reserved: u32,
@@ -306,10 +310,11 @@ impl Options {
         if self.handshake_timeout_ns != 0 {
             options.handshake_timeout = Duration::from_nanos(self.handshake_timeout_ns);
         }
-        set(
-            &mut options.buffer_bytes_per_peer,
-            self.buffer_bytes_per_peer,
-        );
+        match self.buffer_bytes_per_peer {
+            0 => {}
+            NO_BUFFER => options.buffer_bytes_per_peer = 0,
+            bytes => options.buffer_bytes_per_peer = bytes,
+        }
         if self.buffer_bytes_total != 0 {
             options.buffer_bytes_total = self.buffer_bytes_total;
         }

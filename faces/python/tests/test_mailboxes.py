@@ -501,7 +501,7 @@ def test_a_receiver_that_takes_nothing_does_not_stop_its_sender() -> None:
     with pytest.raises(ValueError, match="buffer_bytes_per_peer"):
         hamlyn.open(buffer_bytes_per_peer=3 << 20)
     with (
-        hamlyn.open("busy", buffer_bytes_per_peer=4 << 20, buffer_bytes_total=16 << 20) as busy,
+        hamlyn.open("busy", buffer_bytes_per_peer=4 << 20, buffer_bytes_total=64 << 20) as busy,
         hamlyn.open(patience=0.0) as me,
         busy.bind_mailbox("in") as box,
         me.connect_mailbox("busy/in", WAIT) as outbox,

@@ -4,6 +4,7 @@
 
 pub(crate) mod actor;
 pub(crate) mod by_hand;
+pub(crate) mod control_group;
 pub(crate) mod counted_tasks;
 pub(crate) mod raw_link;
 

@@ -16,7 +16,7 @@ use hamlyn_ring::duplex::LineOrder;
 use hamlyn_ring::forks::Uninherited;
 use hamlyn_ring::geometry::Geometry;
 use hamlyn_ring::memfd::{Memfd, MemfdError, Unsuitable};
-use hamlyn_ring::overflow::{LogGeometry, LogOptions};
+use hamlyn_ring::overflow::{LOG_BYTES_MIN, LogGeometry, LogOptions};
 use hamlyn_ring::ready_bitmap::{READY_BITMAP_BYTES, ReadyBit, ReadyBitmap, ReadyBits};
 use hamlyn_ring::shared::{Access, Mapping};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -60,12 +60,16 @@ struct LogLease {
     bytes: u64,
 }
 
+/// One peer gets at most such a part of what is left, so that something is left for the next.
+const PART_OF_LEFT: u64 = 8;
+
 impl LogLease {
-    /// The whole of `wanted`, or as much less as is left.
+    /// The whole of `wanted`, or as much less as is its due of what is left.
     fn take(left_bytes: &Arc<AtomicU64>, wanted: LogGeometry) -> Option<(LogGeometry, Self)> {
         let mut geometry = None;
         let taken = left_bytes.fetch_update(Relaxed, Relaxed, |left| {
-            geometry = wanted.within(left);
+            let due = (left / PART_OF_LEFT).max(u64::from(LOG_BYTES_MIN));
+            geometry = wanted.within(due.min(left));
             Some(left - geometry?.bytes())
         });
         let (Ok(_), Some(geometry)) = (taken, geometry) else {

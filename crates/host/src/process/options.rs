@@ -64,13 +64,14 @@ pub struct Options {
     /// Bytes of memory in which each peer of this host goes on when its ring is full and we take
     /// nothing, because we compute, are stopped or debugged: a power of two from 1 MiB to 512 MiB; or
     /// 0, then such a peer waits. It is address space until it is used. The sender pays for the
-    /// pages, and we give them back once they are taken. By default 0.
+    /// pages, and we give them back once they are taken. By default 16 MiB.
     pub buffer_bytes_per_peer: u32,
-    /// The same of all peers together. Peers that come later get less, at last nothing. By default
-    /// 1 GiB.
+    /// The same of all peers together. A peer gets an eighth of what is left at most, or 1 MiB; those
+    /// that come last get nothing. By default 1 GiB.
     pub buffer_bytes_total: u64,
     /// How long a ring to a peer must be full, with nothing taken from it, before we go on in that
-    /// memory of the peer. At most a minute. By default 100 µs.
+    /// memory of the peer, at least; up to 20 times as long where the peer often went on by then. At
+    /// most a minute. By default 100 µs.
     pub patience: Duration,
     /// The largest payload of a packet that we take; 64 bytes to 64 KiB.
     pub payload_max_bytes: u32,
@@ -108,7 +109,7 @@ impl Default for Options {
             access: Access::default(),
             cells: Geometry::DEFAULT.cells(),
             arena_bytes: arena_bytes_here(),
-            buffer_bytes_per_peer: 0,
+            buffer_bytes_per_peer: 16 << 20,
             buffer_bytes_total: 1 << 30,
             patience: Duration::from_micros(100),
             payload_max_bytes: PACKET_PAYLOAD_MAX as u32,

@@ -21,7 +21,7 @@ int main(void) {
     options.patience_ns = 61000000000;
     GETS(HAMLYN_INVALID, "patience", hamlyn_open_with(&options, &there, &error));
     options.patience_ns = 0;
-    options.buffer_bytes_total = 16 << 20;
+    options.buffer_bytes_total = 64 << 20;
     OK(hamlyn_open_with(&options, &there, &error));
     OK(hamlyn_default_options(&options, &error));
     options.patience_ns = -1;
@@ -45,6 +45,23 @@ int main(void) {
         memcpy(&came, message.data, sizeof came);
         IS(came == number);
     }
+    OK(hamlyn_close_mailbox_receiver(inbox, &error));
+    OK(hamlyn_close_mailbox_sender(outbox, &error));
+    OK(hamlyn_close(there, &error));
+
+    /* One that lends nothing: its ring is full, and no more is taken. */
+    OK(hamlyn_default_options(&options, &error));
+    options.name = "no-buffer";
+    options.buffer_bytes_per_peer = HAMLYN_NO_BUFFER;
+    OK(hamlyn_open_with(&options, &there, &error));
+    OK(hamlyn_bind_mailbox(there, "in", NULL, &inbox, &error));
+    OK(hamlyn_connect_mailbox(here, "no-buffer/in", MINUTE, &outbox, &error));
+    for (number = 0; number < MESSAGES; number++) {
+        if (hamlyn_send_mail(outbox, &number, sizeof number, 10000000, &error) != HAMLYN_OK) {
+            break;
+        }
+    }
+    IS(error.status == HAMLYN_WOULD_BLOCK && number < 1000);
     OK(hamlyn_close_mailbox_receiver(inbox, &error));
     OK(hamlyn_close_mailbox_sender(outbox, &error));
     OK(hamlyn_close(here, &error));

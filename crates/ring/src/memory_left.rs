@@ -1,0 +1,187 @@
+//! Whether this process may take more memory: as its control group, those above it, and the machine
+//! have some left.
+//!
+//! A page beyond the limit of a group is no error: the kernel ends a process of the group. Whoever
+//! wants memory that it can do without must look first.
+
+use std::fs;
+use std::path::Path;
+
+/// Such a part of each limit is left for those who cannot do without.
+const PART_LEFT: u64 = 16;
+
+/// Whether so many bytes more leave enough. Reads some small files, and allocates.
+pub(crate) fn leaves_enough(bytes: u64) -> bool {
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    machine_has(&meminfo, bytes) && groups_have(Path::new("/sys/fs/cgroup"), &groups, bytes)
+}
+
+/// Whether that leaves enough of a limit.
+const fn leaves(bytes: u64, limit: u64, used: u64) -> bool {
+    used.saturating_add(bytes) <= limit - limit / PART_LEFT
+}
+
+/// The number after that word at the beginning of a line.
+fn number_after(text: &str, word: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(word))?;
+    rest.split_ascii_whitespace().next()?.parse().ok()
+}
+
+fn machine_has(meminfo: &str, bytes: u64) -> bool {
+    let kib = |word| number_after(meminfo, word).map(|kib| kib.saturating_mul(1024));
+    match (kib("MemTotal:"), kib("MemAvailable:")) {
+        (Some(total), Some(available)) => leaves(bytes, total, total.saturating_sub(available)),
+        // Not told: as before there was this look.
+        _ => true,
+    }
+}
+
+/// Of `/proc/self/cgroup`: each line is a number, controllers, and a group, which is a path below
+/// that of the controllers, or below one that is not seen from here.
+fn groups_have(root: &Path, groups: &str, bytes: u64) -> bool {
+    groups.lines().all(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {
+            return true;
+        };
+        let group = Path::new(group.trim_start_matches('/'));
+        let mut groups = group.ancestors();
+        match controllers {
+            "" => groups.all(|group| group_has(&root.join(group), &SECOND, bytes)),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                let root = root.join("memory");
+                groups.all(|group| group_has(&root.join(group), &FIRST, bytes))
+            }
+            _ => true,
+        }
+    })
+}
+
+/// The files of a group in which a version of control groups says what it may have and has.
+struct Version {
+    limits: &'static [&'static str],
+    used: &'static str,
+    /// Of what is used, that which the kernel can take back at once.
+    spare: &'static str,
+}
+
+const FIRST: Version = Version {
+    limits: &["memory.limit_in_bytes"],
+    used: "memory.usage_in_bytes",
+    spare: "total_inactive_file ",
+};
+
+const SECOND: Version = Version {
+    limits: &["memory.max", "memory.high"],
+    used: "memory.current",
+    spare: "inactive_file ",
+};
+
+/// A group that is not seen from here has no limit that can be known.
+fn group_has(group: &Path, version: &Version, bytes: u64) -> bool {
+    let read = |file: &str| fs::read_to_string(group.join(file)).ok();
+    let number = |file: &str| read(file)?.trim().parse::<u64>().ok();
+    let limit = version.limits.iter().filter_map(|file| number(file)).min();
+    let (Some(limit), Some(used)) = (limit, number(version.used)) else {
+        return true;
+    };
+    let spare = || read("memory.stat").and_then(|stat| number_after(&stat, version.spare));
+    leaves(bytes, limit, used) || leaves(bytes, limit, used.saturating_sub(spare().unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn the_machine_keeps_a_part() {
+        let meminfo = "MemTotal:       16384 kB\nMemFree:  100 kB\nMemAvailable:    4096 kB\n";
+        assert!(machine_has(meminfo, 3 * MIB));
+        assert!(!machine_has(meminfo, 3 * MIB + 1));
+        assert!(machine_has("", u64::MAX));
+    }
+
+    /// Groups as the kernel shows them, in a directory.
+    struct Groups(std::path::PathBuf);
+
+    impl Groups {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let name = format!("hamlyn-groups-{name}-{}", std::process::id());
+            let root = std::env::temp_dir().join(name);
+            for (file, text) in files {
+                let file = root.join(file);
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(file, text).unwrap();
+            }
+            Self(root)
+        }
+
+        fn have(&self, groups: &str, bytes: u64) -> bool {
+            groups_have(&self.0, groups, bytes)
+        }
+    }
+
+    impl Drop for Groups {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    #[test]
+    fn groups_of_the_second_version_have_limits() {
+        let groups = Groups::new(
+            "second",
+            &[
+                ("a/memory.max", "max\n"),
+                ("a/memory.high", "33554432\n"),
+                ("a/memory.current", "20971520\n"),
+                ("a/memory.stat", "anon 7\ninactive_file 4194304\n"),
+                ("a/b/memory.max", "16777216\n"),
+                ("a/b/memory.current", "8388608\n"),
+            ],
+        );
+        assert!(
+            groups.have("0::/a\n", 14 * MIB),
+            "what the kernel takes back is no use"
+        );
+        assert!(!groups.have("0::/a\n", 14 * MIB + 1));
+        assert!(groups.have("0::/a/b\n", 7 * MIB));
+        assert!(
+            !groups.have("0::/a/b\n", 7 * MIB + 1),
+            "the group's own limit"
+        );
+        fs::write(groups.0.join("a/memory.current"), "31457280\n").unwrap();
+        assert!(
+            !groups.have("0::/a/b\n", 7 * MIB),
+            "that of the group above"
+        );
+        // A container sees its own group as the root, and its path from outside.
+        fs::write(groups.0.join("memory.max"), "1048576\n").unwrap();
+        fs::write(groups.0.join("memory.current"), "1048576\n").unwrap();
+        assert!(!groups.have("0::/other/host\n", 1));
+        assert!(groups.have("7:cpu,cpuacct:/a\nnonsense\n\n", u64::MAX));
+    }
+
+    #[test]
+    fn so_have_those_of_the_first() {
+        let groups = Groups::new(
+            "first",
+            &[
+                ("memory/memory.limit_in_bytes", "9223372036854771712\n"),
+                ("memory/memory.usage_in_bytes", "5000000000\n"),
+                ("memory/a/memory.limit_in_bytes", "16777216\n"),
+                ("memory/a/memory.usage_in_bytes", "16777216\n"),
+                (
+                    "memory/a/memory.stat",
+                    "inactive_file 0\ntotal_inactive_file 8388608\n",
+                ),
+            ],
+        );
+        assert!(groups.have("5:hugetlb,memory:/a\n4:cpu:/x\n0::/\n", 7 * MIB));
+        assert!(!groups.have("5:hugetlb,memory:/a\n4:cpu:/x\n0::/\n", 7 * MIB + 1));
+        assert!(groups.have("5:memory:/\n0::/\n", u64::from(u32::MAX)));
+    }
+}
