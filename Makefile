@@ -334,8 +334,8 @@ mutations: tool-fmt
 	$(CARGO) run -q -p xtask --locked -- plant
 	@# In one call, so that what both use is built once.
 	cd target/planted; \
-	  rustfmt --check --edition 2024 crates/engine/tests/transport_mutations.rs lab/sim/tests/mutations.rs; \
-	  $(CARGO) test --locked --target-dir target -p hamlyn-engine -p hamlyn-sim --test transport_mutations --test mutations
+	  rustfmt --check --edition 2024 crates/engine/tests/transport_mutations.rs crates/ring/tests/overflow_mutations.rs lab/sim/tests/mutations.rs; \
+	  $(CARGO) test --locked --target-dir target -p hamlyn-engine -p hamlyn-ring -p hamlyn-sim --test transport_mutations --test overflow_mutations --test mutations
 
 # A sample of small changes of the product, of which tests and scenarios must notice 95 % (decision 0032): one build of a copy
 # that has them all, and hours of tests. `make mutants MUTANTS="--seed 7 --count 50"`.

@@ -16,6 +16,8 @@ pub enum Level {
     World,
     /// No promise is broken, and a machine takes longer: found in what its report prints.
     Machine,
+    /// Found by driving the two ends of a ring with an overflow log: the ring's test `overflow_mutations`.
+    Ring,
     /// Found by driving two associations over a bad network: the engine's test `transport_mutations`.
     Transport,
 }

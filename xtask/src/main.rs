@@ -57,9 +57,10 @@ const ENGINE: &str = "crates/engine";
 const PLANTED: &str = "lab/planted";
 /// The tree that has them,
 const COPY: &str = "target/planted";
-/// with their tests among those of two crates.
-const TESTS: [(&str, &str); 2] = [
+/// with their tests among those of three crates.
+const TESTS: [(&str, &str); 3] = [
     ("lab/planted/tests/engine", "crates/engine/tests"),
+    ("lab/planted/tests/ring", "crates/ring/tests"),
     ("lab/planted/tests/sim", "lab/sim/tests"),
 ];
 

@@ -16,10 +16,11 @@ use serde::Deserialize;
 pub(crate) const MODULE: &str = "crates/engine/src/mutation.rs";
 /// Declares that module.
 const ROOT: &str = "crates/engine/src/lib.rs";
-const LEVELS: [(&str, &str); 5] = [
+const LEVELS: [(&str, &str); 6] = [
     ("engine", "Engine"),
     ("library", "Library"),
     ("machine", "Machine"),
+    ("ring", "Ring"),
     ("transport", "Transport"),
     ("world", "World"),
 ];

@@ -3,17 +3,14 @@
 
 use std::process::{Command, Stdio};
 
-use hamlyn::host::process::Options;
+use hamlyn::Wait;
 use hamlyn::mailbox::MailboxOptions;
-use hamlyn::{ManagerOptions, Wait};
 use rustix::process::{Pid, Signal, kill_process};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 const LONG: Wait = Wait::millis(20_000);
 /// Many times what a ring holds.
 const MESSAGES: u64 = 50_000;
-/// For each sender. It takes no memory until it is used.
-const BUFFER_BYTES: u32 = 16 << 20;
 
 fn main() -> Outcome {
     match std::env::args().nth(1).as_deref() {
@@ -24,9 +21,7 @@ fn main() -> Outcome {
 }
 
 fn receive() -> Outcome {
-    let mut options = Options::named("busy");
-    options.buffer_bytes_per_peer = BUFFER_BYTES;
-    let here = hamlyn::open_with(options, ManagerOptions::default())?;
+    let here = hamlyn::open("busy")?;
     let mut inbox = here.bind_mailbox("in", MailboxOptions::default())?;
     let mut next = 0_u64;
     while next < MESSAGES {

@@ -107,7 +107,7 @@ fn check(level: Level, seed: u64) -> Option<String> {
             Err(found) => Some((found.step, found.act, found.violation)),
         },
         // `a_lost_wake_up_is_found` and `one_more_access_makes_a_printed_number_worse` have them, and the engine's test `transport_mutations`.
-        Level::World | Level::Machine | Level::Transport => None,
+        Level::World | Level::Machine | Level::Ring | Level::Transport => None,
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(None) => None,
@@ -121,7 +121,7 @@ fn hunt(level: Level) -> Option<(u64, String)> {
     let seeds = match level {
         Level::Engine => SEEDS,
         Level::Library => LIBRARY_SEEDS,
-        Level::World | Level::Machine | Level::Transport => 0,
+        Level::World | Level::Machine | Level::Ring | Level::Transport => 0,
     };
     (0..seeds).find_map(|seed| Some((seed, check(level, seed)?)))
 }
