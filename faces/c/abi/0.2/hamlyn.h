@@ -3941,7 +3941,7 @@ hamlyn_status hamlyn_send_many(hamlyn_target *target,
 
 /**
  * Sends a message gathered from up to 1,024 pieces of send-buffer areas, packet by packet, as the link has room. Never blocks; allocates for
- * more than 8 pieces. If it is HAMLYN_WOULD_BLOCK, packets have been moved. The pieces must
+ * more than 8 pieces. If it is HAMLYN_TIMED_OUT, packets have been moved. The pieces must
  * stay as they are until hamlyn_get_completion says that the message is sent. The data of `message` are not used.
  */
 hamlyn_status hamlyn_send_gather(hamlyn_target *target,

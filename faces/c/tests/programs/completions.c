@@ -396,8 +396,12 @@ static void lost(const struct handles *of) {
 int main(void) {
     struct handles *of = &open_handles;
     hamlyn_slot_options options;
+    hamlyn_options without_buffer;
     OK(hamlyn_open("completions", &of->manager, &error));
-    OK(hamlyn_open("completions-peer", &peer, &error));
+    OK(hamlyn_default_options(&without_buffer, &error));
+    without_buffer.name = "completions-peer";
+    without_buffer.buffer_bytes_per_peer = HAMLYN_NO_BUFFER;
+    OK(hamlyn_open_with(&without_buffer, &peer, &error));
     OK(hamlyn_allocate_area(peer, AREA_BYTES, HAMLYN_AREA_PRIVATE, &area, &error));
     OK(hamlyn_open_queue(peer, 64, &peer_queue, &error));
     memset(&options, 0, sizeof options);

@@ -61,7 +61,7 @@ int main(void) {
             break;
         }
     }
-    IS(error.status == HAMLYN_WOULD_BLOCK && number < 1000);
+    IS(error.status == HAMLYN_TIMED_OUT && number < 1000);
     OK(hamlyn_close_mailbox_receiver(inbox, &error));
     OK(hamlyn_close_mailbox_sender(outbox, &error));
     OK(hamlyn_close(here, &error));
