@@ -1179,6 +1179,32 @@ typedef struct {
 } hamlyn_link_state;
 
 /**
+ * The use that messages of this program to a peer of this host have made of the memory that it lends with buffer_bytes_per_peer.
+ */
+typedef struct {
+    /**
+     * How often they went on there.
+     */
+    uint64_t episodes;
+    /**
+     * Bytes that were written there, in all.
+     */
+    uint64_t spilled_bytes;
+    /**
+     * Those that the peer has not taken, at present: an upper bound.
+     */
+    uint64_t waiting_bytes;
+    /**
+     * The most that these were when somebody looked, or when the peer had taken all.
+     */
+    uint64_t most_bytes;
+    /**
+     * Length of the memory.
+     */
+    uint64_t log_bytes;
+} hamlyn_log_use;
+
+/**
  * What a publisher is opened with; 0 in a field means its default.
  */
 typedef struct {
@@ -2706,6 +2732,15 @@ hamlyn_status hamlyn_get_link_state(hamlyn_manager *manager,
                                     char *text,
                                     size_t text_bytes,
                                     hamlyn_error *error);
+
+/**
+ * Tells the use of the memory that a peer lends for messages that it does not take. HAMLYN_NOT_FOUND if the link has ended, or the peer
+ * lends none.
+ */
+hamlyn_status hamlyn_get_log_use(hamlyn_manager *manager,
+                                 uint64_t link,
+                                 hamlyn_log_use *log_use,
+                                 hamlyn_error *error);
 
 /**
  * Waits until all that was sent over a link is in its place, or says what was refused since the fence before.

@@ -512,5 +512,8 @@ def test_a_receiver_that_takes_nothing_does_not_stop_its_sender() -> None:
         (buffering,) = [event for event in events if event.kind == "buffering"]
         assert buffering.count is not None and buffering.count >= 2 << 20
         assert buffering.peer is not None
+        used = me.interface.log_use(buffering.peer)
+        assert used is not None and used["episodes"] == 1 and used["log_bytes"] == 4 << 20
+        assert used["spilled_bytes"] >= used["waiting_bytes"] == used["most_bytes"] >= 2 << 20
         for number in range(40_000):
             assert box.recv(WAIT) == number.to_bytes(8, "little")

@@ -10,6 +10,8 @@ int main(void) {
     hamlyn_mailbox_sender *outbox;
     hamlyn_message message;
     hamlyn_event event;
+    hamlyn_log_use log_use;
+    uint64_t link = 0;
     char text[200];
     uint64_t number = 0;
     int heard = 0;
@@ -35,9 +37,13 @@ int main(void) {
         if (event.kind == HAMLYN_BUFFERING) {
             IS(!heard && event.count >= 2 << 20 && strstr(text, "takes nothing") && event.peer.user == getuid());
             heard = 1;
+            link = event.peer.link;
         }
     }
     IS(heard);
+    OK(hamlyn_get_log_use(here, link, &log_use, &error));
+    IS(log_use.episodes == 1 && log_use.log_bytes == 4 << 20 && log_use.waiting_bytes >= 2 << 20);
+    IS(log_use.spilled_bytes >= log_use.waiting_bytes && log_use.most_bytes == log_use.waiting_bytes);
     for (number = 0; number < MESSAGES; number++) {
         uint64_t came;
         OK(hamlyn_recv_mail(inbox, MINUTE, &message, &error));
