@@ -1698,6 +1698,17 @@ typedef struct {
      * Bytes that the stream may grow to; also bounds a record. Default 64 MiB.
      */
     uint64_t limit_bytes;
+    /**
+     * Not 0: the sender may use all of limit_bytes from the beginning, 1 TiB at most, so that it goes on while this program reads nothing;
+     * pieces is not used, and pieces have 4 KiB or more. This memory takes pages as records come, and gives them back as they are read; if
+     * memory is short then, the system ends a process. If this process is stopped as a whole, what is sent waits in the memory of
+     * buffer_bytes_per_peer, which must be as large.
+     */
+    uint32_t ahead;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
 } hamlyn_stream_options;
 
 /**

@@ -1,7 +1,34 @@
 /* A receiver that takes nothing, and a sender that goes on: options, events, and that nothing is lost. */
 #include "checks.h"
 
-enum { MESSAGES = 40000 };
+enum { MESSAGES = 40000, RECORD_BYTES = 65536, AHEAD_BYTES = 32 * RECORD_BYTES };
+
+/* The sender of a stream fills all of it, while nobody reads. */
+static void go_ahead(hamlyn_manager *there, hamlyn_manager *here) {
+    static char record[RECORD_BYTES];
+    hamlyn_stream_options options = {.piece_bytes = 2048, .limit_bytes = AHEAD_BYTES, .ahead = 1};
+    hamlyn_stream_receiver *incoming;
+    hamlyn_stream_sender *outgoing;
+    hamlyn_message message;
+    GETS(HAMLYN_INVALID, "4 KiB", hamlyn_bind_stream(there, "log", &options, &incoming, &error));
+    options.piece_bytes = RECORD_BYTES;
+    OK(hamlyn_bind_stream(there, "log", &options, &incoming, &error));
+    OK(hamlyn_connect_stream(here, "overflow/log", MINUTE, &outgoing, &error));
+    for (int number = 0; number < AHEAD_BYTES / RECORD_BYTES; number++) {
+        memset(record, number, sizeof record);
+        OK(hamlyn_send_record(outgoing, record, sizeof record, MINUTE, &error));
+    }
+    OK(hamlyn_finish_stream(outgoing, MINUTE, &error));
+    for (int number = 0; number < AHEAD_BYTES / RECORD_BYTES; number++) {
+        OK(hamlyn_recv_record(incoming, MINUTE, &message, &error));
+        memset(record, number, sizeof record);
+        IS(message.length_bytes == sizeof record && memcmp(message.data, record, sizeof record) == 0);
+        OK(hamlyn_release_record(incoming, &error));
+    }
+    GETS(HAMLYN_FINISHED, "", hamlyn_recv_record(incoming, MINUTE, &message, &error));
+    OK(hamlyn_close_stream_sender(outgoing, &error));
+    OK(hamlyn_close_stream_receiver(incoming, &error));
+}
 
 int main(void) {
     hamlyn_options options;
@@ -51,6 +78,7 @@ int main(void) {
         memcpy(&came, message.data, sizeof came);
         IS(came == number);
     }
+    go_ahead(there, here);
     OK(hamlyn_close_mailbox_receiver(inbox, &error));
     OK(hamlyn_close_mailbox_sender(outbox, &error));
     OK(hamlyn_close(here, &error));

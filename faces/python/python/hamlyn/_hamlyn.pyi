@@ -149,9 +149,15 @@ class Manager:
         pieces: Optional[int] = None,
         piece_bytes: Optional[int] = None,
         limit_bytes: Optional[int] = None,
+        ahead: bool = False,
     ) -> StreamReceiver: ...
     def open_stream(
-        self, *, pieces: Optional[int] = None, piece_bytes: Optional[int] = None, limit_bytes: Optional[int] = None
+        self,
+        *,
+        pieces: Optional[int] = None,
+        piece_bytes: Optional[int] = None,
+        limit_bytes: Optional[int] = None,
+        ahead: bool = False,
     ) -> StreamReceiver: ...
     def connect_stream(self, to: Union[str, _Bytes], timeout: _Timeout = None) -> StreamSender: ...
     def connect_stream_async(self, to: Union[str, _Bytes], timeout: _Timeout = None) -> Awaitable[StreamSender]: ...

@@ -14,6 +14,7 @@ const OPTIONS: StreamOptions = StreamOptions {
     pieces: 4,
     piece_bytes: 1024,
     limit_bytes: 16 << 10,
+    ahead: false,
 };
 /// Records that the receiver keeps at most.
 const HELD: usize = 12;
