@@ -141,5 +141,6 @@ pub use zerocopy;
 #[doc = include_str!("../../../docs/simulator.md")]
 #[doc = include_str!("../../../docs/tutorial-rust.md")]
 #[doc = include_str!("../../../docs/pains.md")]
+#[doc = include_str!("../../../docs/stopped-receivers.md")]
 #[doc = include_str!("../../../docs/coming-from.md")]
 pub struct Documents;

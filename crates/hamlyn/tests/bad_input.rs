@@ -342,6 +342,23 @@ fn impossible_settings_are_named_and_leave_nothing() {
             pieces,
             piece_bytes,
             limit_bytes,
+            ahead: false,
+        };
+        let error = stream::Receiver::new(&manager, options).unwrap_err();
+        assert!(matches!(error, OpenError::Setting { .. }), "{error:?}");
+        assert!(error.to_string().contains(word), "{error}");
+    }
+    let ahead = [
+        (2048, 1 << 20, "4 KiB"),
+        (4096, 4095, "cover the pieces"),
+        (4096, (1 << 40) + 1, "1 TiB"),
+    ];
+    for (piece_bytes, limit_bytes, word) in ahead {
+        let options = StreamOptions {
+            piece_bytes,
+            limit_bytes,
+            ahead: true,
+            ..StreamOptions::default()
         };
         let error = stream::Receiver::new(&manager, options).unwrap_err();
         assert!(matches!(error, OpenError::Setting { .. }), "{error:?}");
@@ -371,6 +388,7 @@ fn impossible_settings_are_named_and_leave_nothing() {
         pieces: 4_000,
         piece_bytes: 64,
         limit_bytes: 1 << 20,
+        ahead: false,
     };
     stream::Receiver::new(&manager, options).unwrap();
 }

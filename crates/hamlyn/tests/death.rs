@@ -32,6 +32,7 @@ const OPTIONS: StreamOptions = StreamOptions {
     pieces: 4,
     piece_bytes: 1024,
     limit_bytes: 1 << 16,
+    ahead: false,
 };
 
 /// What the children do.

@@ -20,6 +20,7 @@ fn options(piece_bytes: u32) -> StreamOptions {
         pieces: (64 << 20) / piece_bytes,
         piece_bytes,
         limit_bytes: 64 << 20,
+        ahead: false,
     }
 }
 
@@ -201,6 +202,7 @@ fn end_points_that_are_dropped_leave_nothing_and_let_nobody_in() {
         pieces: 64,
         piece_bytes: 64,
         limit_bytes: 1 << 20,
+        ahead: false,
     };
     for _ in 0..20 {
         let mut inbox = datagram::Receiver::new(&here, 64).unwrap();
@@ -245,6 +247,7 @@ fn a_stream_whose_sender_was_dropped_says_whether_that_was_all() {
             pieces: 8,
             piece_bytes: 1024,
             limit_bytes: 8 << 10,
+            ahead: false,
         };
         let mut receiver = Receiver::new(&here, options).unwrap();
         let seed = receiver.make_seed();
@@ -322,6 +325,7 @@ fn all_that_are_dropped_at_once_say_their_last_words_if_there_is_room() {
         pieces: 2,
         piece_bytes: 64,
         limit_bytes: 128,
+        ahead: false,
     };
     let mut receivers = Vec::new();
     let mut senders = Vec::new();

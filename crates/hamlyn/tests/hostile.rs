@@ -21,6 +21,13 @@ const OPTIONS: StreamOptions = StreamOptions {
     pieces: 4,
     piece_bytes: 64,
     limit_bytes: 1 << 14,
+    ahead: false,
+};
+/// As many pieces, at once.
+const AHEAD: StreamOptions = StreamOptions {
+    piece_bytes: 4096,
+    ahead: true,
+    ..OPTIONS
 };
 /// Stops the threads that read it, however the test ends.
 struct Stop(AtomicBool);
@@ -311,8 +318,9 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
     for round in 0..60_u64 {
         let namespace = namespace();
         let victim = open(&namespace);
-        let mut receiver = Receiver::new(&victim, OPTIONS).unwrap();
-        let mut healthy = Receiver::new(&victim, OPTIONS).unwrap();
+        let options = if round % 2 == 0 { OPTIONS } else { AHEAD };
+        let mut receiver = Receiver::new(&victim, options).unwrap();
+        let mut healthy = Receiver::new(&victim, options).unwrap();
         let seed = receiver.make_seed();
         let healthy_seed = healthy.make_seed();
         let done = Stop(AtomicBool::new(false));
@@ -357,7 +365,7 @@ fn a_sender_that_lies_about_positions_harms_only_its_stream() {
                 assert_eq!(*record, [number; 40]);
                 drop(record);
             }
-            assert!(receiver.memory_bytes() <= OPTIONS.limit_bytes);
+            assert!(receiver.memory_bytes() <= options.limit_bytes);
         });
         drop(receiver);
         drop(healthy);
@@ -457,7 +465,7 @@ fn tell_lies(namespace: &str, seed: &StreamSeed, round: u64, done: &Stop) {
                 let piece = target.with_ticket(entry).unwrap();
                 let data = vec![step as u8; length as usize];
                 let at = if right {
-                    index * 64
+                    index * (end / 4)
                 } else {
                     random.below(end - 64)
                 };
@@ -477,6 +485,7 @@ fn short_lies_are_checked_as_others_are() {
         pieces: 8,
         piece_bytes: 256,
         limit_bytes: 1 << 14,
+        ahead: false,
     };
     const WHOLE: u64 = 1 << 32;
     let namespace = namespace();

@@ -285,6 +285,7 @@ fn peers_that_rewrite_all_they_share_harm_nobody_else() {
         pieces: 4,
         piece_bytes: 512,
         limit_bytes: 1 << 14,
+        ahead: false,
     };
     let mut records = stream::Receiver::new(&victim, options).unwrap();
     let seed = records.make_seed();

@@ -26,6 +26,7 @@ const OPTIONS: StreamOptions = StreamOptions {
     pieces: 64,
     piece_bytes: 1024,
     limit_bytes: 1 << 20,
+    ahead: false,
 };
 
 /// Hosts that share a secret and know each other's names.

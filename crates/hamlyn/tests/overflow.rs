@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use hamlyn::host::process::{Options, ProcessHost};
 use hamlyn::mailbox::{self, MailboxOptions};
-use hamlyn::{Event, Manager, ManagerOptions, SendError, Strategy, Ticket, Wait};
+use hamlyn::stream::{self, StreamOptions, StreamSeed};
+use hamlyn::{Event, Manager, ManagerOptions, ReceiveError, SendError, Strategy, Ticket, Wait};
 use support::actor::{Actor, go_on, listen, role, say, stop};
 use support::control_group::ControlGroup;
 use support::{LONG, TIMEOUT, link_to, namespace, until};
@@ -20,6 +21,12 @@ const KEPT_BYTES: u64 = 64 << 10;
 const MESSAGES: u64 = 20_000;
 /// Some of them take several cells, and some a place for their payload.
 const LENGTHS: [usize; 5] = [8, 40, 300, 8, 3_000];
+
+/// What the sender of a stream may go ahead, and the records that fill it.
+const AHEAD_BYTES: u64 = 64 << 20;
+const RECORD_BYTES: usize = 64 << 10;
+/// Some of them.
+const RECORDS_FIRST: u64 = 515;
 
 /// A receiver that lends so much memory to each peer, and to all of them.
 fn options(namespace: &str, each: u32, all: u64) -> Options {
@@ -96,8 +103,68 @@ fn child() {
             say(b"sent");
             listen();
         }
+        "read" => read(&open(
+            options(&namespace, 2 * AHEAD_BYTES as u32, 1 << 30),
+            Strategy::Proc,
+        )),
+        "write" => {
+            let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
+            let seed = StreamSeed::from_bytes(&listen()).unwrap();
+            let mut sender = stream::Sender::grow(&manager, &seed, LONG).unwrap();
+            say(b"ready");
+            listen();
+            for number in 0..AHEAD_BYTES / RECORD_BYTES as u64 {
+                sender.send(&[number as u8; RECORD_BYTES], LONG).unwrap();
+            }
+            sender.close(LONG).unwrap();
+        }
         other => panic!("{other}"),
     }
+}
+
+/// Has all of a stream come without a look at it, and reads it then; says how much of its memory
+/// is present before, when some was read, and afterwards.
+fn read(manager: &Manager<ProcessHost>) {
+    let options = StreamOptions {
+        piece_bytes: RECORD_BYTES as u32,
+        limit_bytes: AHEAD_BYTES,
+        ahead: true,
+        ..StreamOptions::default()
+    };
+    let mut receiver = stream::Receiver::new(manager, options).unwrap();
+    let say_present = || say(&ahead_bytes().to_le_bytes());
+    say(&receiver.make_seed().to_bytes());
+    say_present();
+    listen();
+    until("all of the stream", || {
+        while manager.session().poll() > 0 {}
+        (ahead_bytes() == AHEAD_BYTES).then_some(())
+    });
+    say_present();
+    let records = AHEAD_BYTES / RECORD_BYTES as u64;
+    for number in 0..records {
+        if number == RECORDS_FIRST {
+            say_present();
+        }
+        let record = receiver.recv(LONG).unwrap().expect("it was sent");
+        assert!(record == [number as u8; RECORD_BYTES], "record {number}");
+    }
+    say_present();
+    let end = receiver.recv(LONG).unwrap_err();
+    assert!(matches!(end, ReceiveError::Closed), "{end}");
+    say(&present_bytes().to_le_bytes());
+}
+
+/// Bytes that are present of the one mapping that is as long as the stream's limit.
+fn ahead_bytes() -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut lines = maps.lines().filter_map(|line| line.split_once(':'));
+    let kib = |text: &str| text.trim().trim_end_matches(" kB").parse::<u64>();
+    let mut is_it =
+        |(name, text): (&str, &str)| name == "Size" && kib(text) == Ok(AHEAD_BYTES >> 10);
+    assert!(lines.any(&mut is_it));
+    let (_, present) = lines.find(|(name, _)| *name == "Rss").unwrap();
+    kib(present).unwrap() << 10
 }
 
 /// Takes as many messages as it is told, in order, and says how much of logs is present then.
@@ -307,6 +374,31 @@ fn a_killed_receiver_takes_its_memory_along() {
     });
 }
 
+/// The sender of a stream sends all that its receiver may hold, and exits; the receiver is stopped
+/// all the while, and keeps none of the memory.
+#[test]
+fn a_stream_goes_ahead_of_a_stopped_receiver() {
+    let _alone = alone();
+    let namespace = namespace();
+    let mut reading = Actor::start("read", &namespace);
+    let mut writing = Actor::start("write", &namespace);
+    let present = |reading: &mut Actor| u64::from_le_bytes(reading.hear().try_into().unwrap());
+    writing.tell(&reading.hear());
+    assert_eq!(present(&mut reading), 0, "nothing was written");
+    assert_eq!(writing.hear(), b"ready");
+    stop(reading.id());
+    writing.tell(b"go");
+    assert!(writing.ended());
+    go_on(reading.id());
+    reading.tell(b"read");
+    assert_eq!(present(&mut reading), AHEAD_BYTES);
+    let unread_bytes = AHEAD_BYTES - RECORDS_FIRST * RECORD_BYTES as u64;
+    assert_eq!(present(&mut reading), unread_bytes);
+    assert_eq!(present(&mut reading), 0, "all was read");
+    assert!(present(&mut reading) <= KEPT_BYTES, "the log");
+    assert!(reading.ended());
+}
+
 /// A sender is slowed by one receiver only, and only once that has no memory left.
 #[test]
 fn a_full_log_stops_the_messages_to_its_receiver_only() {
@@ -437,7 +529,8 @@ fn all_logs_together_have_a_limit() {
         let mut sent = 0_u64;
         let begun = Instant::now();
         loop {
-            match sender.send(&bytes, Wait::millis(100)) {
+            // Long beside the time for which a busy machine takes a processor away.
+            match sender.send(&bytes, Wait::millis(200)) {
                 Ok(_) => sent += 1,
                 Err(SendError::WouldBlock { .. }) => break sent,
                 Err(error) => panic!("{error}"),

@@ -48,6 +48,7 @@ fn large_records_between_sleepers_are_complete() {
         pieces: 4,
         piece_bytes: 64 << 10,
         limit_bytes: 256 << 10,
+        ahead: false,
     };
     let mut receiver = stream::Receiver::new(&here, options).expect("a receiver");
     let seed = receiver.make_seed();

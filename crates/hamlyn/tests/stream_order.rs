@@ -12,6 +12,7 @@ const OPTIONS: StreamOptions = StreamOptions {
     pieces: 4,
     piece_bytes: 64,
     limit_bytes: 20 * 64,
+    ahead: false,
 };
 /// Longer than the first extent: 16 pieces.
 const LONG_RECORD: u64 = 1000;
@@ -255,6 +256,7 @@ fn a_record_of_the_limit_passes_whatever_came_before() {
                 pieces: 4,
                 piece_bytes: 64,
                 limit_bytes: LIMIT as u64,
+                ahead: false,
             },
         )
         .unwrap();

@@ -25,6 +25,7 @@ fn small() -> StreamOptions {
         pieces: 8,
         piece_bytes: 1024,
         limit_bytes: 8 << 10,
+        ahead: false,
     }
 }
 

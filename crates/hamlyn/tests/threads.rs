@@ -70,6 +70,7 @@ fn all_to_all() {
                     pieces: 8,
                     piece_bytes: 256,
                     limit_bytes: 8 * 256,
+                    ahead: false,
                 };
                 let mut receivers: Vec<_> = (0..THREADS)
                     .map(|_| stream::Receiver::new(&manager, options).unwrap())

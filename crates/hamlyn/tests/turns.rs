@@ -105,6 +105,7 @@ fn a_stream_does_not_keep_another_link_waiting() {
             pieces: 2048,
             piece_bytes: 128,
             limit_bytes: 1 << 20,
+            ahead: false,
         };
         let mut receiver = Receiver::new(&here, options).expect("a receiver");
         let mut sender = Sender::grow(&there, &receiver.make_seed(), WAIT).expect("a sender");

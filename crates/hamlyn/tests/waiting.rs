@@ -286,6 +286,7 @@ fn a_sender_asleep_for_want_of_credit_is_woken() {
         pieces: 2,
         piece_bytes: 64,
         limit_bytes: 128,
+        ahead: false,
     };
     let mut receiver = stream::Receiver::new(&here, options).unwrap();
     let seed = receiver.make_seed();

@@ -8,7 +8,8 @@
 //! The exception is a *handover area* ([`Area::handover`]), whose pieces are
 //! either open to the interface or in the application's hands; the latter may be
 //! seen by reference through the [`HandoverReader`]. A write into a piece that is not
-//! open is refused here, whatever engine, peer or application do.
+//! open is refused here, whatever engine, peer or application do. A sparse one
+//! ([`Area::sparse_handover`]) has pages only as long as they hold something.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -203,11 +204,30 @@ impl Area {
     /// An area in `pieces` of `piece_bytes` (a power of two, at least
     /// [`PIECE_MIN_BYTES`], else `INVAL`), all in the application's hands at first.
     pub fn handover(pieces: u32, piece_bytes: u32) -> Result<(Self, HandoverReader), Errno> {
+        Self::in_pieces(pieces, piece_bytes, false)
+    }
+
+    /// A handover area of which a page is present from its first store on until
+    /// [`HandoverReader::open`] opens its piece. Pieces have whole pages ([`PAGE_BYTES`]), else
+    /// `INVAL`. If memory is short when a page is stored to, the system ends a process, as for any
+    /// memory of a program. A program that locks its memory (`mlockall`) keeps all pages.
+    pub fn sparse_handover(pieces: u32, piece_bytes: u32) -> Result<(Self, HandoverReader), Errno> {
+        if (piece_bytes as usize) < PAGE_BYTES {
+            return Err(Errno::INVAL);
+        }
+        Self::in_pieces(pieces, piece_bytes, true)
+    }
+
+    fn in_pieces(
+        pieces: u32,
+        piece_bytes: u32,
+        is_sparse: bool,
+    ) -> Result<(Self, HandoverReader), Errno> {
         if !piece_bytes.is_power_of_two() || piece_bytes < PIECE_MIN_BYTES {
             return Err(Errno::INVAL);
         }
         let (memory, release_token, write_token) =
-            Memory::in_pieces(pieces, piece_bytes.trailing_zeros())?;
+            Memory::in_pieces(pieces, piece_bytes.trailing_zeros(), is_sparse)?;
         let memory = Arc::new(memory);
         let reader = HandoverReader {
             memory: Arc::clone(&memory),
@@ -399,12 +419,13 @@ pub struct HandoverReader {
 
 impl HandoverReader {
     /// Opens pieces to the interface. It needs `self` mutably, so no reference
-    /// into them is left. Pieces that do not exist are ignored.
+    /// into them is left. Pieces that do not exist are ignored. Of a sparse area, the pages go back
+    /// to the system, if all of the pieces were in the application's hands.
     pub fn open(&mut self, pieces: Range<u32>) {
-        self.memory.pieces().open(&mut self.release_token, pieces);
+        self.memory.open(&mut self.release_token, pieces);
     }
 
-    /// As [`HandoverReader::open`], for one piece.
+    /// Opens one piece, and leaves its pages where they are.
     #[inline]
     pub fn open_one(&mut self, piece: u32) {
         self.memory

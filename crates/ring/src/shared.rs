@@ -43,6 +43,7 @@ use hamlyn_engine::packet::short_rest;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous, munmap};
+use rustix::param::page_size;
 
 /// The unit of reservation, whatever the processor's page size.
 pub const PAGE_BYTES: usize = 4096;
@@ -233,23 +234,17 @@ impl Mapping {
                 is_kept: false,
             });
         }
-        // SAFETY: the kernel chooses the address, so nothing that exists is replaced.
-        let base = unsafe {
-            mmap_anonymous(
-                core::ptr::null_mut(),
+        let mapping = Self::private(len)?;
+        // Fewer faults and translations.
+        mapping.prefer_huge_pages(0, len);
+        // SAFETY: the range is our new mapping; the advice changes no contents.
+        match unsafe {
+            madvise(
+                mapping.base.as_ptr().cast(),
                 len,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
+                Advice::LinuxPopulateWrite,
             )
-        }?;
-        let mapping = Self::from_raw(base.cast(), len, Access::Writable)?;
-        if len >= HUGE_PAGE_BYTES {
-            // Fewer faults and translations; a kernel that declines is no error.
-            // SAFETY: the range is our new mapping; the advice changes no contents.
-            let _ = unsafe { madvise(base, len, Advice::LinuxHugepage) };
-        }
-        // SAFETY: as above.
-        match unsafe { madvise(base, len, Advice::LinuxPopulateWrite) } {
+        } {
             Ok(()) => {
                 mapping.lock(0, len);
                 Ok(mapping)
@@ -265,6 +260,29 @@ impl Mapping {
             Err(Errno::FAULT) => Err(Errno::NOMEM),
             Err(errno) => Err(errno),
         }
+    }
+
+    /// Private zeroed memory of which a page is present from its first store on. Small pages only:
+    /// parts of it are to go back ([`Mapping::discard`]).
+    pub(crate) fn sparse(len: usize) -> Result<Self, Errno> {
+        let mapping = Self::private(len)?;
+        let base = mapping.base.as_ptr().cast();
+        // SAFETY: the range is our new mapping; the advice changes no contents.
+        let _ = unsafe { madvise(base, len, Advice::LinuxNoHugepage) };
+        Ok(mapping)
+    }
+
+    fn private(len: usize) -> Result<Self, Errno> {
+        // SAFETY: the kernel chooses the address, so nothing that exists is replaced.
+        let base = unsafe {
+            mmap_anonymous(
+                core::ptr::null_mut(),
+                len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )
+        }?;
+        Self::from_raw(base.cast(), len, Access::Writable)
     }
 
     /// The first `len` bytes of a memory file, shared with every process that maps it.
@@ -339,6 +357,25 @@ impl Mapping {
             // SAFETY: the range lies in this mapping. All accesses to it are atomic, or of bytes
             // that others may change at any time, so zeros are as good as what was there.
             let _ = unsafe { madvise(at.cast(), len, Advice::LinuxRemove) };
+        }
+    }
+
+    /// Gives the whole pages of a part of private memory back: from now on they are zeros. They
+    /// would only take memory, so it does not matter if that fails.
+    ///
+    /// # Safety
+    ///
+    /// No reference into the part lives, and nobody stores there meanwhile.
+    pub(crate) unsafe fn discard(&self, offset: usize, len: usize) {
+        // The kernel rounds the length up.
+        let page_bytes = page_size();
+        let end = offset.saturating_add(len) / page_bytes * page_bytes;
+        let begin = offset.next_multiple_of(page_bytes);
+        if begin < end
+            && let Ok(at) = self.writable(begin, end - begin)
+        {
+            // SAFETY: the range lies in this mapping; the caller vouches for the rest.
+            let _ = unsafe { madvise(at.cast(), end - begin, Advice::LinuxDontNeed) };
         }
     }
 

@@ -96,6 +96,7 @@ fn a_stream_is_sent_received_and_closed() {
             pieces: 8,
             piece_bytes: 256,
             limit_bytes: 8 * 256,
+            ahead: false,
         };
         let mut records = alice.bind_stream("log", options).unwrap();
         let mut sender = bob.connect_stream("alice/log", LONG).unwrap();

@@ -283,6 +283,50 @@ pub unsafe extern "C" fn hamlyn_get_link_state(
     })
 }
 
+/// The use that messages of this program to a peer of this host have made of the memory that it lends with buffer_bytes_per_peer.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LogUse {
+    /// How often they went on there.
+    pub episodes: u64,
+    /// Bytes that were written there, in all.
+    pub spilled_bytes: u64,
+    /// Those that the peer has not taken, at present: an upper bound.
+    pub waiting_bytes: u64,
+    /// The most that these were when somebody looked, or when the peer had taken all.
+    pub most_bytes: u64,
+    /// Length of the memory.
+    pub log_bytes: u64,
+}
+
+/// Tells the use of the memory that a peer lends for messages that it does not take. HAMLYN_NOT_FOUND if the link has ended, or the peer
+/// lends none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_get_log_use(
+    manager: *mut ManagerHandle,
+    link: u64,
+    log_use: *mut LogUse,
+    error: *mut Error,
+) -> Status {
+    call(error, || {
+        let place = room("the place for the use", log_use)?;
+        let found =
+            with_interface!(manager, interface => Ok(interface.log_use(LinkId::from_bits(link))))?;
+        let found = found.ok_or(Failure::new(
+            Status::NotFound,
+            "the link has ended, or the peer lends no memory: its buffer_bytes_per_peer says how much",
+        ))?;
+        place.put(LogUse {
+            episodes: found.episodes,
+            spilled_bytes: found.spilled_bytes,
+            waiting_bytes: found.waiting_bytes,
+            most_bytes: found.most_bytes,
+            log_bytes: found.log_bytes,
+        });
+        Ok(())
+    })
+}
+
 /// Waits until all that was sent over a link is in its place, or says what was refused since the fence before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hamlyn_fence_link(

@@ -27,6 +27,13 @@ pub struct StreamOptions {
     pub piece_bytes: u32,
     /// Bytes that the stream may grow to; also bounds a record. Default 64 MiB.
     pub limit_bytes: u64,
+    /// Not 0: the sender may use all of limit_bytes from the beginning, 1 TiB at most, so that it goes on while this program reads nothing;
+    /// pieces is not used, and pieces have 4 KiB or more. This memory takes pages as records come, and gives them back as they are read; if
+    /// memory is short then, the system ends a process. If this process is stopped as a whole, what is sent waits in the memory of
+    /// buffer_bytes_per_peer, which must be as large.
+    pub ahead: u32,
+    /// Zero.
+    pub reserved: u32,
 }
 
 impl StreamOptions {
@@ -41,6 +48,7 @@ impl StreamOptions {
             } else {
                 self.limit_bytes
             },
+            ahead: self.ahead != 0,
         }
     }
 }

@@ -88,6 +88,7 @@ fn structures_are_laid_out_alike() {
         }
         "hamlyn_piece": target::Piece { offset, length_bytes, tag }
         "hamlyn_link_state": links::LinkState { is_encrypted, frame_bytes, paths, forgotten }
+        "hamlyn_log_use": links::LogUse { episodes, spilled_bytes, waiting_bytes, most_bytes, log_bytes }
         "hamlyn_undelivered": links::Undelivered {
             interface_number, offset, word, slot, length_bytes, reason, entry
         }
@@ -100,7 +101,7 @@ fn structures_are_laid_out_alike() {
         "hamlyn_message": datagram::Message { data, length_bytes }
         "hamlyn_peer": peer::Peer { node, user, group, process, interface_number, link }
         "hamlyn_ticket": ticket::Ticket { bytes }
-        "hamlyn_stream_options": stream::StreamOptions { pieces, piece_bytes, limit_bytes }
+        "hamlyn_stream_options": stream::StreamOptions { pieces, piece_bytes, limit_bytes, ahead, reserved }
         "hamlyn_service_options": service::ServiceOptions { request_bytes, reply_bytes, outstanding, clients }
         "hamlyn_publisher_options": loans::PublisherOptions { message_bytes, chunks, depth, readers, slow_readers }
         "hamlyn_mailbox_options": mailbox::MailboxOptions { queue_bytes, peer_bytes }

@@ -305,6 +305,7 @@ pub(crate) fn other_process() -> Result<()> {
             pieces: PIECES,
             piece_bytes: PIECE_BYTES,
             limit_bytes: u64::from(PIECES) * u64::from(PIECE_BYTES),
+            ahead: false,
         },
     )?;
     let to_here = manager.connect_datagram(&format!("here/{ANSWERS}"), WAIT)?;

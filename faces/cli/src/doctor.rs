@@ -1,10 +1,13 @@
 //! `hamlyn doctor`: what this machine allows, and what to change.
 
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::Result;
-use hamlyn::ManagerOptions;
+use anyhow::{Context, Result};
 use hamlyn::host::process::Options;
+use hamlyn::mailbox::{self, MailboxOptions};
+use hamlyn::{ManagerOptions, Wait};
 use rustix::process::Resource;
 use rustix::thread::MembarrierQuery;
 use serde::Serialize;
@@ -63,6 +66,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         memory_nodes(),
         caches(),
         memory(),
+        group_memory(),
+        overflow_logs(),
+        mappings(),
     ];
     let works = findings
         .iter()
@@ -309,5 +315,115 @@ fn memory() -> Finding {
             "",
         ),
         None => finding("memory", Verdict::Note, "not told by the kernel", ""),
+    }
+}
+
+/// The limit of the control group of this process, or of one above it.
+fn group_limit_bytes() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    groups
+        .lines()
+        .filter_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            match (parts.next()?, parts.next()?) {
+                ("", path) => {
+                    let folder = format!("/sys/fs/cgroup{path}");
+                    let limit = |folder: &Path| {
+                        number(&std::fs::read_to_string(folder.join("memory.max")).ok()?)
+                    };
+                    Path::new(&folder).ancestors().filter_map(limit).min()
+                }
+                (controllers, path) if controllers.split(',').any(|name| name == "memory") => {
+                    let figures = format!("/sys/fs/cgroup/memory{path}/memory.stat");
+                    let figures = std::fs::read_to_string(figures).ok()?;
+                    let mut lines = figures.lines();
+                    lines.find_map(|line| number(line.strip_prefix("hierarchical_memory_limit ")?))
+                }
+                _ => None,
+            }
+        })
+        // Version 1 says this of a group without a limit.
+        .filter(|limit| *limit < i64::MAX as u64 / 4096 * 4096)
+        .min()
+}
+
+fn group_memory() -> Finding {
+    let subject = "memory of the control group";
+    match group_limit_bytes() {
+        None => finding(subject, Verdict::Good, "no limit", ""),
+        Some(bytes) => finding(
+            subject,
+            Verdict::Good,
+            format!("limit {}", indicatif::HumanBytes(bytes)),
+            "what this program sends to receivers that take nothing is charged to it, and what waits in its streams with `ahead`",
+        ),
+    }
+}
+
+/// Bytes that went to the log of a receiver that takes nothing.
+fn spilled_bytes() -> Result<u64> {
+    /// More than a ring has room for.
+    const MESSAGES: u32 = 4 * 256;
+    let options = || Options::default().in_namespace("doctor");
+    let (mut receiving, mut sending) = (options(), options());
+    receiving.buffer_bytes_per_peer = 1 << 20;
+    sending.patience = Duration::ZERO;
+    let there = hamlyn::open_with(receiving, ManagerOptions::default())?;
+    let here = hamlyn::open_with(sending, ManagerOptions::default())?;
+    let inbox = mailbox::Receiver::new(&there, MailboxOptions::default())?;
+    let sender = mailbox::Sender::grow(&here, &inbox.ticket(), Wait::millis(1_000))?;
+    for _ in 0..MESSAGES {
+        if sender.send(&[0; 8], Wait::millis(100)).is_err() {
+            break;
+        }
+    }
+    let mut session = here.session();
+    let link = session.peers().next().map(|(link, _)| link);
+    let used = link.and_then(|link| session.log_use(link));
+    Ok(used.context("its receiver lends none")?.spilled_bytes)
+}
+
+fn overflow_logs() -> Finding {
+    let subject = "overflow logs";
+    match spilled_bytes() {
+        Ok(0) => finding(
+            subject,
+            Verdict::Note,
+            "pages of a mapping cannot be reserved",
+            "senders wait for a receiver that takes nothing: allow madvise(MADV_POPULATE_WRITE) (Linux 5.14)",
+        ),
+        Ok(_) => finding(
+            subject,
+            Verdict::Good,
+            "pages of a mapping can be reserved",
+            "",
+        ),
+        Err(error) => finding(subject, Verdict::Note, format!("{error:#}"), ""),
+    }
+}
+
+fn mappings() -> Finding {
+    /// The ring and the log of each direction, and the bits in which the peer is told of news.
+    const PER_LINK: u64 = 5;
+    let subject = "mappings";
+    let path = "/proc/sys/vm/max_map_count";
+    let most = std::fs::read_to_string(path).unwrap_or_default();
+    match most.trim().parse::<u64>() {
+        Ok(most) => {
+            let found = format!(
+                "{most} of a process, so about {} links with logs",
+                most / PER_LINK
+            );
+            let (verdict, advice) = match most < 65_530 {
+                true => (
+                    Verdict::Note,
+                    "for many peers: sysctl vm.max_map_count=65530",
+                ),
+                false => (Verdict::Good, ""),
+            };
+            finding(subject, verdict, found, advice)
+        }
+        Err(_) => finding(subject, Verdict::Note, "not told by the kernel", ""),
     }
 }

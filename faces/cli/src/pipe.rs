@@ -72,6 +72,7 @@ fn receive(arguments: &Arguments) -> Result<()> {
         pieces: PIECES,
         piece_bytes: PIECE_BYTES,
         limit_bytes,
+        ahead: false,
     };
     let mut stream = manager.bind_stream(ITEM, options)?;
     let bar = bar(arguments, &arguments.name);

@@ -189,9 +189,18 @@ fn doctor_finds_this_machine_fit() {
     let found = json(&output);
     assert_eq!(found["ok"], true, "{found:#}");
     assert!(output.status.success());
-    for finding in found["findings"].as_array().expect("findings") {
+    let findings = found["findings"].as_array().expect("findings");
+    for finding in findings {
         assert!(!finding["found"].as_str().expect("text").is_empty());
     }
+    // Messages to a receiver that takes nothing have gone to its memory.
+    let of = |subject| findings.iter().find(|it| it["subject"] == subject);
+    let logs = of("overflow logs").expect("it looks at logs");
+    assert_eq!(logs["verdict"], "good", "{logs:#}");
+    let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").expect("a limit");
+    let mappings = of("mappings").expect("it looks at mappings");
+    let said = mappings["found"].as_str().expect("text");
+    assert!(said.starts_with(most.trim()), "{said}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The lower layer: areas, slots with their keys, queues, messages to tickets, and what peers are given of memory.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hamlyn::one_sided::OperationError;
@@ -303,6 +304,23 @@ impl Interface {
         let manager = self.manager.enter()?;
         let state = manager.session().connection_state(peer.identity.link);
         Ok(state.map(ConnectionState))
+    }
+
+    /// The use that messages to a peer of this host have made of the memory that it lends with `buffer_bytes_per_peer`: "episodes" in which
+    /// they went on there; "spilled_bytes" in all; "waiting_bytes" at present, at most, and "most_bytes"; "log_bytes", its length. None if
+    /// the link is gone, or the peer lends none.
+    fn log_use(&self, peer: &Peer) -> PyResult<Option<BTreeMap<&'static str, u64>>> {
+        let manager = self.manager.enter()?;
+        let used = manager.session().log_use(peer.identity.link);
+        Ok(used.map(|used| {
+            BTreeMap::from([
+                ("episodes", used.episodes),
+                ("spilled_bytes", used.spilled_bytes),
+                ("waiting_bytes", used.waiting_bytes),
+                ("most_bytes", used.most_bytes),
+                ("log_bytes", used.log_bytes),
+            ])
+        }))
     }
 
     /// Opens a terminus: a work queue of its own for messages, `queue_entries` for each destination, 1 to 4,095, 63 otherwise. It gathers

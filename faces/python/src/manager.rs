@@ -268,29 +268,33 @@ impl Manager {
     }
 
     /// The receiving end of a stream, for the one sender that connects first. It begins with `pieces` of `piece_bytes`, and grows up to
-    /// `limit_bytes`, which bounds a record, too.
-    #[pyo3(signature = (item, *, pieces=None, piece_bytes=None, limit_bytes=None))]
+    /// `limit_bytes`, which bounds a record, too. With `ahead` the sender may use all of `limit_bytes` from the beginning, so that it goes
+    /// on while this program reads nothing; `pieces` is not used, and pieces have 4 KiB or more. This memory takes pages as records come,
+    /// and gives them back as they are read.
+    #[pyo3(signature = (item, *, pieces=None, piece_bytes=None, limit_bytes=None, ahead=false))]
     fn bind_stream(
         slf: &Bound<'_, Self>,
         item: &str,
         #[pyo3(from_py_with = number::pieces)] pieces: Option<u32>,
         #[pyo3(from_py_with = number::piece_bytes)] piece_bytes: Option<u32>,
         #[pyo3(from_py_with = number::limit_bytes)] limit_bytes: Option<u64>,
+        ahead: bool,
     ) -> PyResult<Py<StreamReceiver>> {
-        let options = stream_options(pieces, piece_bytes, limit_bytes);
+        let options = stream_options(pieces, piece_bytes, limit_bytes, ahead);
         let end = slf.get().enter(|it| Ok(it.bind_stream(item, options)?))?;
         StreamReceiver::new(slf, end)
     }
 
     /// The same without a name: its `seed` is for its one sender.
-    #[pyo3(signature = (*, pieces=None, piece_bytes=None, limit_bytes=None))]
+    #[pyo3(signature = (*, pieces=None, piece_bytes=None, limit_bytes=None, ahead=false))]
     fn open_stream(
         slf: &Bound<'_, Self>,
         #[pyo3(from_py_with = number::pieces)] pieces: Option<u32>,
         #[pyo3(from_py_with = number::piece_bytes)] piece_bytes: Option<u32>,
         #[pyo3(from_py_with = number::limit_bytes)] limit_bytes: Option<u64>,
+        ahead: bool,
     ) -> PyResult<Py<StreamReceiver>> {
-        let options = stream_options(pieces, piece_bytes, limit_bytes);
+        let options = stream_options(pieces, piece_bytes, limit_bytes, ahead);
         let end = slf
             .get()
             .enter(|it| Ok(hamlyn::stream::Receiver::new(it, options)?))?;

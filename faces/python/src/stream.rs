@@ -42,12 +42,14 @@ pub(crate) fn stream_options(
     pieces: Option<u32>,
     piece_bytes: Option<u32>,
     limit_bytes: Option<u64>,
+    ahead: bool,
 ) -> StreamOptions {
     let default = StreamOptions::default();
     StreamOptions {
         pieces: pieces.unwrap_or(default.pieces),
         piece_bytes: piece_bytes.unwrap_or(default.piece_bytes),
         limit_bytes: limit_bytes.unwrap_or(default.limit_bytes),
+        ahead,
     }
 }
 

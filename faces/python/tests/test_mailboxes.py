@@ -512,5 +512,27 @@ def test_a_receiver_that_takes_nothing_does_not_stop_its_sender() -> None:
         (buffering,) = [event for event in events if event.kind == "buffering"]
         assert buffering.count is not None and buffering.count >= 2 << 20
         assert buffering.peer is not None
+        used = me.interface.log_use(buffering.peer)
+        assert used is not None and used["episodes"] == 1 and used["log_bytes"] == 4 << 20
+        assert used["spilled_bytes"] >= used["waiting_bytes"] == used["most_bytes"] >= 2 << 20
         for number in range(40_000):
             assert box.recv(WAIT) == number.to_bytes(8, "little")
+        outbox.send(b"from one that lends none", WAIT)
+        assert busy.interface.log_use(box.recv(WAIT).sender) is None
+
+
+def test_the_sender_of_a_stream_goes_ahead_of_a_reader_that_takes_nothing() -> None:
+    with (
+        hamlyn.open("busy", buffer_bytes_per_peer=4 << 20) as busy,
+        hamlyn.open(patience=0.0) as me,
+    ):
+        with pytest.raises(hamlyn.Invalid, match="4 KiB"):
+            busy.bind_stream("log", piece_bytes=2048, ahead=True)
+        with (
+            busy.bind_stream("log", piece_bytes=1 << 16, limit_bytes=2 << 20, ahead=True) as log,
+            me.connect_stream("busy/log", WAIT) as sender,
+        ):
+            for number in range(32):
+                sender.send(bytes([number]) * (1 << 16), WAIT)
+            for number in range(32):
+                assert log.recv_bytes(WAIT) == bytes([number]) * (1 << 16)

@@ -64,6 +64,8 @@ enum Role {
     Peers,
     /// A process of a soak.
     Soak,
+    /// A process of a pair of a soak.
+    SoakPair,
     /// A process on one of two hosts in a benchmark.
     Network,
     /// A processor of a Split-C job in a benchmark.
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
             Role::Crowd => bench::oversubscribed::process::run(),
             Role::Peers => bench::stopped::peers::run(),
             Role::Soak => soak::worker::run(),
+            Role::SoakPair => soak::pair_process::run(),
             Role::Network => bench::network::process::run(),
             Role::Splitc => bench::splitc::run_processor(),
         }

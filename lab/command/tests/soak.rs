@@ -19,6 +19,14 @@ fn soak(arguments: &[&str]) -> serde_json::Value {
     let count = |what: &str| said[what].as_u64().unwrap_or_default();
     assert!(count("connections_checked") >= count("hosts") * (count("hosts") - 1));
     assert!(count("messages") > 1_000, "{said:#}");
+    for pair in said["pairs"].as_array().expect("pairs") {
+        let count = |what: &str| pair[what].as_u64().expect("a number");
+        assert!(count("messages") > 1_000, "{pair:#}");
+        assert!(
+            count("present_bytes") <= 64 << 10 && count("waiting_bytes") == 0,
+            "{pair:#}"
+        );
+    }
     said
 }
 
@@ -28,6 +36,15 @@ fn soak(arguments: &[&str]) -> serde_json::Value {
 fn five_hosts_lose_nothing_through_kills_stops_and_cuts() {
     let said = soak(&["--for", "18", "--seed", "7"]);
     assert!(said["kills"].as_u64() > Some(0) && said["stops"].as_u64() > Some(0));
+    let pairs = said["pairs"].as_array().expect("pairs");
+    assert_eq!(pairs.len(), 2);
+    for pair in pairs {
+        let count = |what: &str| pair[what].as_u64().expect("a number");
+        assert!(count("stops") > 0 && count("episodes") > 0, "{pair:#}");
+        // What waited while it was stopped has been in memory.
+        assert!(count("spilled_bytes") > 1 << 20, "{pair:#}");
+        assert!(count("most_present_bytes") > 64 << 10, "{pair:#}");
+    }
     assert_eq!(
         said["cuts"].as_u64() > Some(0),
         said["has_cables"].as_bool() == Some(true)
@@ -46,5 +63,7 @@ fn addresses_of_the_loopback_device_do_in_the_clear() {
         "3",
     ]);
     assert_eq!(said["has_cables"], false);
+    let pairs = said["pairs"].as_array().expect("pairs");
+    assert!(pairs.iter().all(|pair| pair["stops"] == 0), "{said:#}");
     assert_eq!(said["connections_lost"], 0);
 }

@@ -6,10 +6,11 @@ use hamlyn_engine::limits::CELLS_BYTES_MAX;
 use hamlyn_engine::metadata::{MetadataArea, MetadataEntry};
 use hamlyn_engine::packet::{Address, SlotName};
 use hamlyn_engine::receive::Awaited;
-use hamlyn_host::Host;
-use hamlyn_ring::area::HandoverReader;
+use hamlyn_host::{Host, HostError};
+use hamlyn_ring::area::{Area, HandoverReader};
 
 use super::control::Control;
+use super::options::StreamOptions;
 use super::wire::{self, ExtentNote, Kind, LIMIT_BYTES_MAX, StreamSeed};
 use crate::arrival::ClassId;
 use crate::core::Core;
@@ -17,6 +18,9 @@ use crate::error::OpenError;
 use crate::one_shot::OneShotSlot;
 use crate::session::Session;
 use crate::slot::{NewSlot, Slot};
+
+/// Bytes of sparse memory that are read before their pages go back.
+const SPARSE_REPORT_BYTES: u32 = 64 << 10;
 
 /// See the module. Positions count pieces since the extent was opened.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub(crate) struct Extent {
     key: Key,
     pieces: u32,
     piece_bytes: u32,
+    /// Pages appear when they are written, and go back when their pieces are opened again.
+    is_sparse: bool,
     /// Pieces that have arrived and were not delivered,
     arrived: Box<[bool]>,
     /// and how many.
@@ -73,10 +79,22 @@ impl Extent {
     pub(crate) fn open<H: Host>(
         session: &mut Session<'_, H>,
         class: ClassId,
-        pieces: u32,
-        piece_bytes: u32,
+        options: &StreamOptions,
     ) -> Result<Self, OpenError> {
-        let (area, mut reader) = session.allocate_handover(pieces, piece_bytes)?;
+        let &StreamOptions {
+            pieces,
+            piece_bytes,
+            ahead: is_sparse,
+            ..
+        } = options;
+        let (area, mut reader) = match is_sparse {
+            true => {
+                let length_bytes = u64::from(pieces) * u64::from(piece_bytes);
+                Area::sparse_handover(pieces, piece_bytes)
+                    .map_err(HostError::memory(length_bytes))?
+            }
+            false => session.allocate_handover(pieces, piece_bytes)?,
+        };
         let new = NewSlot::over(area).range(0..u64::from(pieces) * u64::from(piece_bytes));
         let opened = OneShotSlot::open(session, class, new, pieces as usize)?;
         reader.open(0..pieces);
@@ -100,6 +118,7 @@ impl Extent {
             key,
             pieces,
             piece_bytes,
+            is_sparse,
             arrived: vec![false; pieces as usize].into(),
             arrivals_held: 0,
             skipped: vec![false; pieces as usize].into(),
@@ -168,6 +187,17 @@ impl Extent {
 
     pub(crate) fn length_bytes(&self) -> u64 {
         self.slot.length_bytes()
+    }
+
+    /// How many pieces are released before they are opened again and the sender is told, if it does
+    /// not wait for them.
+    pub(crate) fn report_after(&self) -> u64 {
+        let quarter = self.pieces.div_ceil(4);
+        let most = match self.is_sparse {
+            true => (SPARSE_REPORT_BYTES / self.piece_bytes).max(1),
+            false => u32::MAX,
+        };
+        quarter.min(most).into()
     }
 
     #[inline]

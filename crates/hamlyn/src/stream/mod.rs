@@ -6,7 +6,7 @@
 //! back is a count of pieces released. A record that is longer than a piece takes several that lie
 //! side by side; several small ones may share a piece. When the receiver holds on to all pieces, or
 //! a record is longer than the extent, the stream moves to a larger extent, up to the receiver's
-//! limit.
+//! limit. Or the first extent is as large as the limit, and sparse ([`StreamOptions::ahead`]).
 //!
 //! What the sender writes is hostile to the receiver and the other way round: positions, kinds
 //! and lengths are checked, and a peer that breaks the protocol breaks only this stream.
@@ -239,7 +239,8 @@ impl<H: Host> Receiver<H> {
         self.manager.enter().ok()?.identity_of(link)
     }
 
-    /// Bytes of memory that the stream has at present.
+    /// Bytes of memory that the stream has at present; with [`StreamOptions::ahead`] they are
+    /// address space, of which pages are present as they are used.
     pub fn memory_bytes(&self) -> u64 {
         self.end.memory_bytes()
     }

@@ -1,6 +1,8 @@
 //! What a stream is opened with. What cannot be is refused with the setting's name.
 
-use super::wire::{PIECE_BYTES_MAX, PIECE_BYTES_MIN, PIECES_MAX};
+use hamlyn_ring::shared::PAGE_BYTES;
+
+use super::wire::{CONTROL_ENTRIES, PIECE_BYTES_MAX, PIECE_BYTES_MIN, PIECES_MAX};
 use crate::error::OpenError;
 
 /// What a stream is opened with.
@@ -12,7 +14,25 @@ pub struct StreamOptions {
     pub piece_bytes: u32,
     /// Bytes that the stream may grow to. Default 64 MiB. Also bounds a record.
     pub limit_bytes: u64,
+    /// The sender may use all of `limit_bytes`, 1 TiB at most, from the beginning, so that it goes
+    /// on while nobody reads. `pieces` is not used then. By default false: the sender has `pieces`,
+    /// and gets more of them only from a receiver that reads.
+    ///
+    /// A page of this memory, unlike other memory of an interface, is present from the first byte
+    /// that is stored there, and goes back to the system when it was read, 64 KiB at a time. So a
+    /// record costs page faults, and memory that is short is no error of this stream: the system
+    /// ends a process. A piece has whole pages, from 4 KiB; pieces are larger than `piece_bytes`
+    /// where they would take more than half of what is free of
+    /// [`ManagerOptions::queue_entries`](crate::ManagerOptions::queue_entries).
+    ///
+    /// If the receiver's process is stopped as a whole, what is sent waits in its overflow log,
+    /// which must be as large
+    /// ([`buffer_bytes_per_peer`](hamlyn_host::process::Options::buffer_bytes_per_peer)).
+    pub ahead: bool,
 }
+
+/// Most bytes that a sender may go ahead.
+const AHEAD_BYTES_MAX: u64 = 1 << 40;
 
 impl Default for StreamOptions {
     fn default() -> Self {
@@ -20,6 +40,7 @@ impl Default for StreamOptions {
             pieces: 64,
             piece_bytes: 16 << 10,
             limit_bytes: 64 << 20,
+            ahead: false,
         }
     }
 }
@@ -50,7 +71,22 @@ impl StreamOptions {
                 "its size is a power of two from 64 bytes to 1 GiB",
             );
         }
-        if u64::from(self.pieces) * u64::from(self.piece_bytes) > self.limit_bytes {
+        if self.ahead && (self.piece_bytes as usize) < PAGE_BYTES {
+            return setting(
+                "a stream's piece",
+                u64::from(self.piece_bytes),
+                "its size is 4 KiB or more where the sender may go ahead",
+            );
+        }
+        if self.ahead && self.limit_bytes > AHEAD_BYTES_MAX {
+            return setting(
+                "a stream's limit",
+                self.limit_bytes,
+                "it is 1 TiB at most where the sender may go ahead",
+            );
+        }
+        let pieces = if self.ahead { 1 } else { self.pieces };
+        if u64::from(pieces) * u64::from(self.piece_bytes) > self.limit_bytes {
             return setting(
                 "a stream's limit",
                 self.limit_bytes,
@@ -59,4 +95,29 @@ impl StreamOptions {
         }
         Ok(())
     }
+
+    /// The same, with the pieces that the stream has at first, where its queue has `room` for so
+    /// many notifications. `check` has found nothing wrong.
+    pub(super) fn with_first_pieces(self, room: usize) -> Self {
+        if !self.ahead {
+            return self;
+        }
+        // Half of it: a stream that is offered anew has its old pieces for a moment, too.
+        let most = (room / 2).saturating_sub(usize::from(CONTROL_ENTRIES));
+        let most = (most as u64).clamp(1, u64::from(PIECES_MAX));
+        let mut piece_bytes = self.piece_bytes;
+        while self.limit_bytes.div_ceil(u64::from(piece_bytes)) > most
+            && piece_bytes < PIECE_BYTES_MAX
+        {
+            piece_bytes *= 2;
+        }
+        Self {
+            pieces: self.limit_bytes.div_ceil(u64::from(piece_bytes)) as u32,
+            piece_bytes,
+            ..self
+        }
+    }
 }
+
+#[cfg(test)]
+mod tests;

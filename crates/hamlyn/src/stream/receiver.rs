@@ -128,10 +128,12 @@ impl Receiver {
         options: StreamOptions,
     ) -> Result<Self, OpenError> {
         options.check()?;
+        session.core.reap();
+        let options = options.with_first_pieces(session.core.room());
         let entries = options.pieces as usize + usize::from(CONTROL_ENTRIES);
         let class = session.core.register_queued(entries)?;
         let opened = Control::open(session, class).and_then(|control| {
-            match Extent::open(session, class, options.pieces, options.piece_bytes) {
+            match Extent::open(session, class, &options) {
                 Ok(extent) => Ok((control, extent)),
                 Err(error) => {
                     control.close(session)?;
@@ -247,12 +249,8 @@ impl Receiver {
         &mut self,
         session: &mut Session<'_, H>,
     ) -> Result<bool, OpenError> {
-        let StreamOptions {
-            pieces,
-            piece_bytes,
-            ..
-        } = self.options;
-        let Some(extent) = self.open_extent(session, pieces, piece_bytes) else {
+        let options = self.options;
+        let Some(extent) = self.open_extent(session, &options) else {
             return Ok(false);
         };
         let control = Control::open(session, self.class)?;

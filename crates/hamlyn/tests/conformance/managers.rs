@@ -147,6 +147,7 @@ pub(crate) fn the_room_of_the_queue_is_kept(world: &World) {
             pieces,
             piece_bytes: 64,
             limit_bytes: 1 << 20,
+            ahead: false,
         };
         let error = stream::Receiver::new(manager, options(12)).unwrap_err();
         assert_eq!(
@@ -266,6 +267,7 @@ pub(crate) fn everything_opened_is_given_back(world: &World) {
                                 pieces: 4,
                                 piece_bytes: 64,
                                 limit_bytes: 1 << 16,
+                                ahead: false,
                             },
                         )
                         .unwrap(),

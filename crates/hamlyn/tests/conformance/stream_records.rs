@@ -27,6 +27,7 @@ struct History {
     pieces: u32,
     piece_bytes: u32,
     limit_times: u64,
+    ahead: bool,
     records: Vec<Record>,
 }
 
@@ -60,6 +61,7 @@ fn history() -> impl Strategy<Value = History> {
             pieces,
             piece_bytes,
             limit_times,
+            ahead: false,
             records,
         })
 }
@@ -74,7 +76,20 @@ fn histories(count: usize) -> Vec<History> {
 }
 
 pub(crate) fn random_records_arrive_whatever_is_held(world: &World) {
-    let histories = histories(24);
+    all_arrive(world, &histories(24));
+}
+
+pub(crate) fn random_records_of_a_sender_that_may_go_ahead_arrive(world: &World) {
+    let mut histories = histories(24);
+    for history in &mut histories {
+        history.ahead = true;
+        // Whole pages.
+        history.piece_bytes <<= 6;
+    }
+    all_arrive(world, &histories);
+}
+
+fn all_arrive(world: &World, histories: &[History]) {
     world.run(&[
         &|peer| {
             for (number, history) in histories.iter().enumerate() {
@@ -92,7 +107,11 @@ pub(crate) fn random_records_arrive_whatever_is_held(world: &World) {
 impl History {
     fn options(&self) -> hamlyn::stream::StreamOptions {
         let least = u64::from(self.pieces) * u64::from(self.piece_bytes);
-        streams::options(self.pieces, self.piece_bytes, least * self.limit_times)
+        let limit_bytes = least * self.limit_times;
+        match self.ahead {
+            true => streams::ahead(self.piece_bytes, limit_bytes),
+            false => streams::options(self.pieces, self.piece_bytes, limit_bytes),
+        }
     }
 }
 

@@ -13,6 +13,15 @@ pub(crate) fn options(pieces: u32, piece_bytes: u32, limit_bytes: u64) -> Stream
         pieces,
         piece_bytes,
         limit_bytes,
+        ahead: false,
+    }
+}
+
+/// All of the limit at once.
+pub(crate) fn ahead(piece_bytes: u32, limit_bytes: u64) -> StreamOptions {
+    StreamOptions {
+        ahead: true,
+        ..options(1, piece_bytes, limit_bytes)
     }
 }
 
@@ -65,6 +74,14 @@ pub(crate) fn ended(peer: &Peer, receiver: &mut Receiver<Host>) {
 }
 
 pub(crate) fn records_of_every_size_arrive_in_order(world: &World) {
+    every_size_arrives_in_order(world, options(8, 1024, 8 * 1024));
+}
+
+pub(crate) fn a_sender_that_may_go_ahead_sends_records_of_every_size(world: &World) {
+    every_size_arrives_in_order(world, ahead(4096, 32 << 10));
+}
+
+fn every_size_arrives_in_order(world: &World, options: StreamOptions) {
     const PIECE: usize = 1024;
     let lengths = || {
         (0..=300)
@@ -82,7 +99,7 @@ pub(crate) fn records_of_every_size_arrive_in_order(world: &World) {
     };
     world.run(&[
         &|peer| {
-            let mut receiver = receiver(peer, options(8, PIECE as u32, 8 * PIECE as u64));
+            let mut receiver = receiver(peer, options);
             for (number, length) in lengths().enumerate() {
                 let record = next(peer, &mut receiver);
                 assert!(receiver.view(&record).unwrap() == pattern(number as u64, length));
@@ -127,6 +144,44 @@ pub(crate) fn small_records_are_packed_and_flushed(world: &World) {
             flush(peer, &mut sender);
             peer.put("flushed", &[]);
             peer.get("released");
+            close(peer, sender);
+        },
+    ]);
+}
+
+/// To the limit, though the receiver's program reads nothing before, twice.
+pub(crate) fn a_sender_goes_ahead_to_the_limit(world: &World) {
+    const PIECES: u64 = 32;
+    const PIECE: usize = 4096;
+    world.run(&[
+        &|peer| {
+            let mut receiver = receiver(peer, ahead(PIECE as u32, PIECES * PIECE as u64));
+            for round in 0..2 {
+                peer.get(&format!("sent {round}"));
+                for number in 0..PIECES {
+                    let record = next(peer, &mut receiver);
+                    let expected = pattern(round * PIECES + number, PIECE);
+                    assert!(receiver.view(&record).unwrap() == expected);
+                    release(peer, &mut receiver, record);
+                }
+                peer.put(&format!("read {round}"), &[]);
+            }
+            assert_eq!(receiver.memory_bytes(), PIECES * PIECE as u64);
+            ended(peer, &mut receiver);
+        },
+        &|peer| {
+            let mut sender = sender(peer);
+            for round in 0..2 {
+                for number in 0..PIECES {
+                    send(peer, &mut sender, &pattern(round * PIECES + number, PIECE));
+                }
+                flush(peer, &mut sender);
+                if round == 0 {
+                    assert_eq!(sender.pieces_free(), 0);
+                }
+                peer.put(&format!("sent {round}"), &[]);
+                peer.get(&format!("read {round}"));
+            }
             close(peer, sender);
         },
     ]);

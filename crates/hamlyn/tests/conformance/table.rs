@@ -143,6 +143,8 @@ macro_rules! everything {
             groups::divisions_too_small_are_refused
             groups::accumulators_of_64_bits_divide_further
             streams::records_of_every_size_arrive_in_order
+            streams::a_sender_that_may_go_ahead_sends_records_of_every_size
+            streams::a_sender_goes_ahead_to_the_limit
             streams::small_records_are_packed_and_flushed
             streams::a_look_that_finds_nothing_leaves_kept_records_alone
             streams::a_receiver_that_holds_everything_gets_more_memory
@@ -163,6 +165,7 @@ macro_rules! everything {
             stream_races::closing_before_a_demand_is_met
             stream_races::an_answer_that_is_overwritten_is_not_lost
             stream_records::random_records_arrive_whatever_is_held
+            stream_records::random_records_of_a_sender_that_may_go_ahead_arrive
             managers::an_own_receiver_class_records_arrivals
             managers::a_class_named_by_a_fast_word_is_not_believed
             managers::the_room_of_the_queue_is_kept

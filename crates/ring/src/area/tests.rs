@@ -148,6 +148,48 @@ fn pieces_are_either_open_or_held() {
 }
 
 #[test]
+fn pages_of_a_sparse_area_come_and_go() {
+    const PIECE: usize = 2 * PAGE_BYTES;
+    assert_eq!(Area::sparse_handover(4, 2048).unwrap_err(), Errno::INVAL);
+    let too_much = Area::sparse_handover(1 << 20, 1 << 30);
+    assert_eq!(too_much.unwrap_err(), Errno::NOMEM);
+    let (area, mut reader) = Area::sparse_handover(4096, PIECE as u32).unwrap();
+    reader.open(0..4096);
+    assert_eq!(area.memory().present_pages(), 0);
+    area.write_at(0, &[7; 8 * PIECE]).unwrap();
+    area.message_complete(0, 8 * PIECE as u64);
+    assert_eq!(area.memory().present_pages(), 16);
+
+    // Where one of them is open, it may be written at this moment.
+    reader.open(4..9);
+    assert_eq!(area.memory().present_pages(), 16);
+    reader.open(0..3);
+    assert_eq!(area.memory().present_pages(), 10);
+    assert_eq!(reader.view(3 * PIECE as u64, PIECE), Some(&[7; PIECE][..]));
+    area.write_at(0, &[8]).unwrap();
+    area.message_complete(0, 1);
+    assert_eq!(
+        reader.view(0, 2),
+        Some(&[8, 0][..]),
+        "what was there before"
+    );
+    reader.open_one(3);
+    assert_eq!(area.memory().present_pages(), 11);
+    reader.open(4096..9999);
+
+    // The last piece ends where the area does, and another area has all of its pages.
+    let last = 4095 * PIECE as u64;
+    area.write_at(last, &[9; PIECE]).unwrap();
+    area.message_complete(last, last + 1);
+    assert_eq!(area.memory().present_pages(), 13);
+    reader.open(4095..u32::MAX);
+    assert_eq!(area.memory().present_pages(), 11);
+    let (full, mut reader) = Area::handover(4, PIECE as u32).unwrap();
+    reader.open(0..4);
+    assert_eq!(full.memory().present_pages(), 8);
+}
+
+#[test]
 fn a_range_names_the_pieces_that_it_touches() {
     let (_area, reader) = Area::handover(4, 64).unwrap();
     assert_eq!(reader.pieces_of(0, 64), Some(0..1));

@@ -20,6 +20,8 @@ pub(crate) struct Memory {
     mapping: Mapping,
     /// None if it is plain; otherwise all of the mapping lies in them, and they in it.
     pieces: Pieces<AtomicU32>,
+    /// The pages of pieces are present from the first store on, until the pieces are opened.
+    is_sparse: bool,
     /// There if it may be shared; never if it has pieces or a guard.
     sharing: Option<Mutex<Sharing>>,
     /// Keeps the mapping alive if it is the program's own. Dropped after it.
@@ -45,6 +47,7 @@ impl Memory {
         Self {
             mapping,
             pieces,
+            is_sparse: false,
             sharing: None,
             guard: None,
         }
@@ -183,6 +186,20 @@ impl Memory {
         blocks as usize * 512
     }
 
+    /// Pages of this memory that are present.
+    #[cfg(test)]
+    pub(crate) fn present_pages(&self) -> usize {
+        unsafe extern "C" {
+            fn mincore(from: *mut u8, len: usize, present: *mut u8) -> core::ffi::c_int;
+        }
+        let mut present = vec![0; self.len().div_ceil(rustix::param::page_size())];
+        // SAFETY: the range is mapped, and there is a byte for each of its pages.
+        let failed =
+            unsafe { mincore(self.mapping.base.as_ptr(), self.len(), present.as_mut_ptr()) };
+        assert_eq!(failed, 0);
+        present.iter().filter(|page| **page & 1 != 0).count()
+    }
+
     pub(super) fn mapping(&self) -> &Mapping {
         &self.mapping
     }
@@ -191,13 +208,39 @@ impl Memory {
     pub(crate) fn in_pieces(
         count: u32,
         shift: u32,
+        is_sparse: bool,
     ) -> Result<(Self, ReleaseToken, WriteToken), Errno> {
         let len = (count as usize)
             .checked_mul(1 << shift)
             .ok_or(Errno::NOMEM)?;
-        let mapping = Mapping::anonymous(len)?;
+        let mapping = match is_sparse {
+            true => Mapping::sparse(len)?,
+            false => Mapping::anonymous(len)?,
+        };
         let (pieces, release_token, write_token) = Pieces::new(count, shift).ok_or(Errno::NOMEM)?;
-        Ok((Self::with(mapping, pieces), release_token, write_token))
+        let memory = Self {
+            is_sparse,
+            ..Self::with(mapping, pieces)
+        };
+        Ok((memory, release_token, write_token))
+    }
+
+    /// Opens pieces to the interface, without their pages if the memory is sparse. Pieces that do
+    /// not exist are ignored. `release_token` must be the one that was made with this memory.
+    pub(crate) fn open(&self, release_token: &mut ReleaseToken, pieces: Range<u32>) {
+        if self.is_sparse {
+            let end = pieces.end.min(self.pieces.count());
+            let start = pieces.start.min(end);
+            let offset = (start as usize) << self.pieces.shift();
+            let len = ((end - start) as usize) << self.pieces.shift();
+            // Those that are open already may be written at this moment.
+            if self.pieces.is_held(release_token, offset, len) {
+                // SAFETY: the token is borrowed mutably, so no reference that `view` gave out
+                // lives; and nobody writes a piece that is held, as `view` says.
+                unsafe { self.mapping.discard(offset, len) };
+            }
+        }
+        self.pieces.open(release_token, pieces);
     }
 
     #[inline]

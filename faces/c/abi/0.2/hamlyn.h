@@ -1184,6 +1184,32 @@ typedef struct {
 } hamlyn_link_state;
 
 /**
+ * The use that messages of this program to a peer of this host have made of the memory that it lends with buffer_bytes_per_peer.
+ */
+typedef struct {
+    /**
+     * How often they went on there.
+     */
+    uint64_t episodes;
+    /**
+     * Bytes that were written there, in all.
+     */
+    uint64_t spilled_bytes;
+    /**
+     * Those that the peer has not taken, at present: an upper bound.
+     */
+    uint64_t waiting_bytes;
+    /**
+     * The most that these were when somebody looked, or when the peer had taken all.
+     */
+    uint64_t most_bytes;
+    /**
+     * Length of the memory.
+     */
+    uint64_t log_bytes;
+} hamlyn_log_use;
+
+/**
  * What a publisher is opened with; 0 in a field means its default.
  */
 typedef struct {
@@ -1678,6 +1704,17 @@ typedef struct {
      * Bytes that the stream may grow to; also bounds a record. Default 64 MiB.
      */
     uint64_t limit_bytes;
+    /**
+     * Not 0: the sender may use all of limit_bytes from the beginning, 1 TiB at most, so that it goes on while this program reads nothing;
+     * pieces is not used, and pieces have 4 KiB or more. This memory takes pages as records come, and gives them back as they are read; if
+     * memory is short then, the system ends a process. If this process is stopped as a whole, what is sent waits in the memory of
+     * buffer_bytes_per_peer, which must be as large.
+     */
+    uint32_t ahead;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
 } hamlyn_stream_options;
 
 /**
@@ -2712,6 +2749,15 @@ hamlyn_status hamlyn_get_link_state(hamlyn_manager *manager,
                                     char *text,
                                     size_t text_bytes,
                                     hamlyn_error *error);
+
+/**
+ * Tells the use of the memory that a peer lends for messages that it does not take. HAMLYN_NOT_FOUND if the link has ended, or the peer
+ * lends none.
+ */
+hamlyn_status hamlyn_get_log_use(hamlyn_manager *manager,
+                                 uint64_t link,
+                                 hamlyn_log_use *log_use,
+                                 hamlyn_error *error);
 
 /**
  * Waits until all that was sent over a link is in its place, or says what was refused since the fence before.

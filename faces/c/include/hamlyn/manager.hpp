@@ -266,6 +266,8 @@ class manager : public detail::handle<hamlyn_manager, hamlyn_close> {
         state.text = text;
         return state;
     }
+    // The use of the memory that a peer lends for messages which it does not take.
+    hamlyn_log_use log_use(std::uint64_t link) const { return detail::found<hamlyn_log_use>(hamlyn_get_log_use, get(), link); }
     // A number of the program's own that a link has, 0 before.
     void set_link_context(std::uint64_t link, std::uint64_t context) {
         detail::attempt(hamlyn_set_link_context, get(), link, context).value();

@@ -28,6 +28,20 @@ void serve() {
     auto parts = manager.bind_group("parts", 8);
     auto frames = manager.bind_publisher("frames", {1 << 16, 4, 2, 4, HAMLYN_BLOCK});
     throws(HAMLYN_TAKEN, [&] { manager.bind_datagram("inbox", 64); });
+    hamlyn_stream_options ahead{};
+    ahead.ahead = 1;
+    ahead.piece_bytes = 2048;
+    throws(HAMLYN_INVALID, [&] { manager.bind_stream("ahead", ahead); });
+    ahead.piece_bytes = 4096;
+    ahead.limit_bytes = 1 << 20;
+    auto all_at_once = manager.stream(ahead);
+    auto filling = manager.grow_stream(all_at_once.seed());
+    for (int number = 0; number < 256; number++) {
+        filling.send(std::string(4096, char(number)), 60s);
+    }
+    for (int number = 0; number < 256; number++) {
+        IS(all_at_once.recv()->text() == std::string(4096, char(number)));
+    }
 
     {
         auto hello = inbox.recv();

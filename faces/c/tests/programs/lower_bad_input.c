@@ -39,6 +39,7 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     hamlyn_strided strided = {0, 1, 1, 1};
     hamlyn_completion completion;
     hamlyn_link_state state;
+    hamlyn_log_use log_use;
     hamlyn_undelivered undelivered;
     hamlyn_slot_info slot_info;
     hamlyn_entry entry;
@@ -68,6 +69,7 @@ static void every_handle_gets(const struct handles *of, hamlyn_status expected, 
     GETS(expected, said, hamlyn_peers(of->manager, &peer, 1, &count, &error));
     GETS(expected, said, hamlyn_identity(of->manager, &peer, &error));
     GETS(expected, said, hamlyn_get_link_state(of->manager, 0, &state, NULL, 0, &error));
+    GETS(expected, said, hamlyn_get_log_use(of->manager, 0, &log_use, &error));
     GETS(expected, said, hamlyn_fence_link(of->manager, 0, 0, &error));
     GETS(expected, said, hamlyn_next_undelivered(of->manager, &undelivered, NULL, 0, &error));
     GETS(expected, said, hamlyn_undelivered_forgotten(of->manager, &word, &error));
@@ -456,8 +458,11 @@ static void nulls(const struct handles *of) {
     GETS(HAMLYN_INVALID, "null", hamlyn_peers(of->manager, &peer, 1, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_identity(of->manager, NULL, &error));
     hamlyn_link_state state;
+    hamlyn_log_use log_use;
     GETS(HAMLYN_INVALID, "null", hamlyn_get_link_state(of->manager, 0, NULL, NULL, 0, &error));
     GETS(HAMLYN_NOT_FOUND, "host", hamlyn_get_link_state(of->manager, UINT64_MAX, &state, bytes, sizeof bytes, &error));
+    GETS(HAMLYN_INVALID, "null", hamlyn_get_log_use(of->manager, 0, NULL, &error));
+    GETS(HAMLYN_NOT_FOUND, "buffer_bytes_per_peer", hamlyn_get_log_use(of->manager, UINT64_MAX, &log_use, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_next_undelivered(of->manager, NULL, NULL, 0, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_undelivered_forgotten(of->manager, NULL, &error));
     GETS(HAMLYN_INVALID, "null", hamlyn_offer(of->manager, NULL, HAMLYN_OFFER_ALWAYS, "x", 1, &error));

@@ -1,7 +1,34 @@
 /* A receiver that takes nothing, and a sender that goes on: options, events, and that nothing is lost. */
 #include "checks.h"
 
-enum { MESSAGES = 40000 };
+enum { MESSAGES = 40000, RECORD_BYTES = 65536, AHEAD_BYTES = 32 * RECORD_BYTES };
+
+/* The sender of a stream fills all of it, while nobody reads. */
+static void go_ahead(hamlyn_manager *there, hamlyn_manager *here) {
+    static char record[RECORD_BYTES];
+    hamlyn_stream_options options = {.piece_bytes = 2048, .limit_bytes = AHEAD_BYTES, .ahead = 1};
+    hamlyn_stream_receiver *incoming;
+    hamlyn_stream_sender *outgoing;
+    hamlyn_message message;
+    GETS(HAMLYN_INVALID, "4 KiB", hamlyn_bind_stream(there, "log", &options, &incoming, &error));
+    options.piece_bytes = RECORD_BYTES;
+    OK(hamlyn_bind_stream(there, "log", &options, &incoming, &error));
+    OK(hamlyn_connect_stream(here, "overflow/log", MINUTE, &outgoing, &error));
+    for (int number = 0; number < AHEAD_BYTES / RECORD_BYTES; number++) {
+        memset(record, number, sizeof record);
+        OK(hamlyn_send_record(outgoing, record, sizeof record, MINUTE, &error));
+    }
+    OK(hamlyn_finish_stream(outgoing, MINUTE, &error));
+    for (int number = 0; number < AHEAD_BYTES / RECORD_BYTES; number++) {
+        OK(hamlyn_recv_record(incoming, MINUTE, &message, &error));
+        memset(record, number, sizeof record);
+        IS(message.length_bytes == sizeof record && memcmp(message.data, record, sizeof record) == 0);
+        OK(hamlyn_release_record(incoming, &error));
+    }
+    GETS(HAMLYN_FINISHED, "", hamlyn_recv_record(incoming, MINUTE, &message, &error));
+    OK(hamlyn_close_stream_sender(outgoing, &error));
+    OK(hamlyn_close_stream_receiver(incoming, &error));
+}
 
 int main(void) {
     hamlyn_options options;
@@ -10,6 +37,8 @@ int main(void) {
     hamlyn_mailbox_sender *outbox;
     hamlyn_message message;
     hamlyn_event event;
+    hamlyn_log_use log_use;
+    uint64_t link = 0;
     char text[200];
     uint64_t number = 0;
     int heard = 0;
@@ -35,9 +64,13 @@ int main(void) {
         if (event.kind == HAMLYN_BUFFERING) {
             IS(!heard && event.count >= 2 << 20 && strstr(text, "takes nothing") && event.peer.user == getuid());
             heard = 1;
+            link = event.peer.link;
         }
     }
     IS(heard);
+    OK(hamlyn_get_log_use(here, link, &log_use, &error));
+    IS(log_use.episodes == 1 && log_use.log_bytes == 4 << 20 && log_use.waiting_bytes >= 2 << 20);
+    IS(log_use.spilled_bytes >= log_use.waiting_bytes && log_use.most_bytes == log_use.waiting_bytes);
     for (number = 0; number < MESSAGES; number++) {
         uint64_t came;
         OK(hamlyn_recv_mail(inbox, MINUTE, &message, &error));
@@ -45,6 +78,7 @@ int main(void) {
         memcpy(&came, message.data, sizeof came);
         IS(came == number);
     }
+    go_ahead(there, here);
     OK(hamlyn_close_mailbox_receiver(inbox, &error));
     OK(hamlyn_close_mailbox_sender(outbox, &error));
     OK(hamlyn_close(there, &error));

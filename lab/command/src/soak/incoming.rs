@@ -21,6 +21,7 @@ const STREAM: StreamOptions = StreamOptions {
     pieces: 16,
     piece_bytes: 4 << 10,
     limit_bytes: 1 << 20,
+    ahead: false,
 };
 
 /// See the module.

@@ -5,7 +5,7 @@
 //! What both ends of each connection say in the end is set side by side: nothing is lost or doubled
 //! between processes that live, and what a lost link did not deliver came back. Nobody hangs, no
 //! link is lost without a reason, and those who live longest hold no more memory or descriptors in
-//! the end than when they were warm.
+//! the end than when they were warm. Beside them are pairs of processes on one host ([`pairs`]).
 
 mod checker;
 mod cluster;
@@ -14,6 +14,8 @@ mod ends;
 mod incoming;
 mod orders;
 mod outgoing;
+pub(crate) mod pair_process;
+mod pairs;
 mod trouble;
 pub(crate) mod worker;
 
@@ -30,6 +32,7 @@ use checker::Checker;
 use cluster::{Cluster, Process, Said};
 use hamlyn_cli::terminal;
 use orders::{Life, Order, Report, Sent};
+use pairs::Pairs;
 use trouble::{Event, Trouble};
 
 /// How often faults are considered and memory is looked at.
@@ -57,6 +60,10 @@ pub(crate) struct Arguments {
     /// How many hosts, 2 to 16.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(2..=16))]
     hosts: u64,
+    /// How many pairs of processes on one host, of which the receiver lends an overflow log, 0 to
+    /// 16.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=16))]
+    pairs: u64,
     /// Decides what happens to whom; when exactly, the machine decides.
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
@@ -77,7 +84,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let hosts = arguments.hosts as usize;
     let cluster = Cluster::new(hosts, arguments.loopback, arguments.insecure)?;
-    let mut soak = Soak::begin(&cluster, hosts)?;
+    let pairs = Pairs::begin(arguments.pairs as usize, arguments.seed)?;
+    let mut soak = Soak::begin(&cluster, hosts, pairs)?;
     let span = Duration::from_secs(arguments.seconds);
     let trouble = Trouble::new(arguments.seed, hosts, cluster.has_cables());
     let bar = terminal::spinner(arguments.json);
@@ -123,6 +131,7 @@ struct Soak<'a> {
     say: Sender<Said>,
     said: Receiver<Said>,
     places: Vec<Place>,
+    pairs: Pairs,
     checker: Checker,
     begun: Instant,
     kills: u64,
@@ -143,7 +152,7 @@ fn is_spared(host: usize) -> bool {
 }
 
 impl<'a> Soak<'a> {
-    fn begin(cluster: &'a Cluster, hosts: usize) -> Result<Self> {
+    fn begin(cluster: &'a Cluster, hosts: usize, pairs: Pairs) -> Result<Self> {
         let (say, said) = channel();
         let now = Instant::now();
         let place = || Place {
@@ -162,6 +171,7 @@ impl<'a> Soak<'a> {
             say,
             said,
             places: (0..hosts).map(|_| place()).collect(),
+            pairs,
             checker: Checker::default(),
             begun: now,
             kills: 0,
@@ -216,6 +226,7 @@ impl<'a> Soak<'a> {
                     self.happen(event)?;
                 }
             }
+            self.pairs.turn(trouble.is_some())?;
             self.look_for_stalls();
             if !is_warm && begun.elapsed() > warm_at {
                 is_warm = true;
@@ -412,6 +423,8 @@ impl<'a> Soak<'a> {
 
     /// Waits until all messages have come, and checks them.
     fn end(&mut self) -> Result<()> {
+        let wrong = self.pairs.end()?;
+        wrong.into_iter().for_each(|wrong| self.fault(wrong));
         if !self.until("it cannot be reached", |_, place| place.is_ready)? {
             return Ok(());
         }
@@ -510,7 +523,7 @@ impl<'a> Soak<'a> {
 
     fn summary(&self) -> String {
         format!(
-            "{} hosts, {} messages in {:.0} s; {} kills, {} stops, {} cuts; {} connections checked, {} of them lost with {} tags returned; {}",
+            "{} hosts, {} messages in {:.0} s; {} kills, {} stops, {} cuts; {} connections checked, {} of them lost with {} tags returned; {}; {}",
             self.places.len(),
             self.received(),
             self.begun.elapsed().as_secs_f64(),
@@ -520,6 +533,7 @@ impl<'a> Soak<'a> {
             self.checker.checked,
             self.checker.lost,
             self.checker.came_back,
+            self.pairs.summary(),
             match self.faults.len() {
                 0 => "nothing is wrong".to_owned(),
                 faults => format!("{faults} faults"),
@@ -539,6 +553,7 @@ impl<'a> Soak<'a> {
             "connections_checked": self.checker.checked,
             "connections_lost": self.checker.lost,
             "tags_returned": self.checker.came_back,
+            "pairs": self.pairs.figures(),
             "faults": self.faults,
         })
     }

@@ -67,6 +67,10 @@ const OUT_OF_REACH: &[(Mutation, &str)] = &[
         Mutation::GrantSkipped,
         "the library places nothing outside of its grants",
     ),
+    (
+        Mutation::PagesEarly,
+        "no stream of a scenario has a sender that may go ahead",
+    ),
     (Mutation::CellOverwritten, "links of the world have no ring"),
     (
         Mutation::ContinuationCut,

@@ -153,7 +153,7 @@ impl<'a, H: Host> Programs<'a, H> {
             is_open: false,
         };
         Ok(Self {
-            stream: Stream::open(manager, &mut deliveries)?,
+            stream: Stream::open(manager, seed.is_multiple_of(2), &mut deliveries)?,
             rooms: Rooms::open(manager, &mut deliveries)?,
             flood: Flood::open(manager)?,
             strangers: Strangers::open(manager)?,

@@ -14,6 +14,13 @@ const OPTIONS: StreamOptions = StreamOptions {
     pieces: 4,
     piece_bytes: 1024,
     limit_bytes: 16 << 10,
+    ahead: false,
+};
+/// As much at once.
+const AHEAD: StreamOptions = StreamOptions {
+    piece_bytes: 4096,
+    ahead: true,
+    ..OPTIONS
 };
 /// Records that the receiver keeps at most.
 const HELD: usize = 12;
@@ -29,8 +36,13 @@ pub struct Stream<H: Host> {
 }
 
 impl<H: Host> Stream<H> {
-    pub fn open(manager: &Manager<H>, deliveries: &mut Deliveries) -> Result<Self, Violation> {
-        let receiver = Receiver::new(manager, OPTIONS).map_err(failed("opening a stream"))?;
+    pub fn open(
+        manager: &Manager<H>,
+        is_ahead: bool,
+        deliveries: &mut Deliveries,
+    ) -> Result<Self, Violation> {
+        let options = if is_ahead { AHEAD } else { OPTIONS };
+        let receiver = Receiver::new(manager, options).map_err(failed("opening a stream"))?;
         let seed = receiver.make_seed();
         let sender = Sender::grow(manager, &seed, GROW).map_err(failed("growing a stream"))?;
         Ok(Self {

@@ -11,6 +11,7 @@ use crate::manager::Arrival;
 use crate::message::{Message, Target};
 use crate::session::Session;
 use crate::stream::extent::Extent;
+use crate::stream::options::StreamOptions;
 use crate::stream::wire::{
     CLOSE, Credit, ENLARGE, EXTENT_MASK, GIVEN_UP, GrowRequest, HELLO, PIECES_MAX, StreamPosition,
 };
@@ -194,7 +195,12 @@ impl Receiver {
         let wanted = needed.max(present_bytes * 2 / piece_bytes);
         let wanted = wanted.min(left).min(most);
         let opened = if wanted >= needed {
-            self.open_extent(session, wanted as u32, piece_bytes as u32)
+            let options = StreamOptions {
+                pieces: wanted as u32,
+                piece_bytes: piece_bytes as u32,
+                ..self.options
+            };
+            self.open_extent(session, &options)
         } else {
             None
         };
@@ -241,12 +247,11 @@ impl Receiver {
     pub(super) fn open_extent<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
-        pieces: u32,
-        piece_bytes: u32,
+        options: &StreamOptions,
     ) -> Option<Extent> {
-        let entries = pieces as usize;
+        let entries = options.pieces as usize;
         session.core.reserve(self.class, entries).ok()?;
-        let opened = Extent::open(session, self.class, pieces, piece_bytes);
+        let opened = Extent::open(session, self.class, options);
         if opened.is_err() {
             session.core.unreserve(self.class, entries);
         }
@@ -288,9 +293,9 @@ impl Receiver {
         }
     }
 
-    /// Reports what was released, a quarter of the extent at a time, or at once if the sender said
-    /// that it waits. Held back while the
-    /// sender is being moved to another extent: it must not go on in this one.
+    /// Reports what was released, many pieces at a time, or at once if the sender said that it
+    /// waits. Held back while the sender is being moved to another extent: it must not go on in
+    /// this one.
     pub(super) fn report<H: Host>(&mut self, session: &mut Session<'_, H>) {
         if self.delivering != self.newest() {
             return;
@@ -339,7 +344,7 @@ impl Receiver {
     pub(super) fn report_after(&self, extent: &Extent) -> u64 {
         match self.needs_credit_at {
             Some(_) => 1,
-            None => u64::from(extent.pieces()).div_ceil(4),
+            None => extent.report_after(),
         }
     }
 

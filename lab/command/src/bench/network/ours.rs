@@ -108,6 +108,7 @@ impl Receiving {
             pieces: PIECES,
             piece_bytes: RECORD_BYTES,
             limit_bytes: u64::from(PIECES) * u64::from(RECORD_BYTES),
+            ahead: false,
         };
         let stream = stream::Receiver::new(manager, options)?;
         let large_bytes = LARGE_BYTES * LARGE_ON_THEIR_WAY;

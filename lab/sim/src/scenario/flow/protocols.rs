@@ -19,6 +19,7 @@ const STREAM: StreamOptions = StreamOptions {
     pieces: 4,
     piece_bytes: 512,
     limit_bytes: 64 << 10,
+    ahead: false,
 };
 /// Records that a receiver keeps while it takes others.
 const HELD_MAX: usize = 3;
