@@ -1,0 +1,415 @@
+//! A poll: takes answers and requests, tells credits, and attends to the rest.
+
+use hamlyn::engine::refusal::Refusal;
+use hamlyn::{CompletionQueue, Host, Port, Session};
+
+use crate::call::Call;
+use crate::error::{Error, Reason};
+use crate::peer::EndpointId;
+use crate::port::EndpointState;
+use crate::receive::take_request;
+use crate::replies::{take_reply, take_stashed};
+use crate::residence::Residence;
+use crate::state::State;
+
+/// Answers that are taken in one go.
+const ANSWERS_MAX: usize = 64;
+/// Polls in a row that look at nothing but where messages were last.
+const STREAK_MAX: u32 = 16;
+/// Polls in vain after which fences are asked for: before any sleep.
+const LOOKS_BEFORE_FENCES: u32 = 8;
+/// A number that no bundle has.
+const NO_BUNDLE: u32 = u32::MAX;
+/// Fences that are under way at a time.
+pub(crate) const FENCES_MAX: usize = 64;
+
+/// A node, in the hands of one call.
+pub(crate) struct NodeState {
+    pub(crate) replies: Port,
+    pub(crate) state: State,
+    pub(crate) residence: Residence,
+    /// Ends of fences wake a sleeper that hears of refusals.
+    fences: CompletionQueue,
+    fences_under_way: usize,
+    /// Answers came last, not requests.
+    awaits_answers: bool,
+    /// Polls that looked at only one of both.
+    streak: u32,
+    /// Polls since there was anything.
+    looks: u32,
+    /// Packets that were refused as an endpoint was not resident.
+    knocks_seen: u64,
+}
+
+impl NodeState {
+    pub(crate) fn new(
+        replies: Port,
+        fences: CompletionQueue,
+        residence: Residence,
+        state: State,
+    ) -> Self {
+        Self {
+            replies,
+            state,
+            residence,
+            fences,
+            fences_under_way: 0,
+            awaits_answers: false,
+            streak: 0,
+            looks: 0,
+            knocks_seen: 0,
+        }
+    }
+
+    /// Takes messages for that bundle, each at most so many, and attends to what else there is; how
+    /// many messages, returned ones included. Does not wait.
+    pub(crate) fn poll<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bundle: u32,
+    ) -> Result<usize, Error> {
+        if self.state.traffic.dropped.is_any() || self.state.traffic.running.is_some() {
+            self.clean_up(session)?;
+        }
+        let mut count = self.take(session, bundle)?;
+        self.state.tell_credits(session);
+        if count == 0 || self.streak == 0 {
+            count += self.attend(session, bundle)?;
+        }
+        self.looks = match count {
+            0 => self.looks.saturating_add(1),
+            _ => 0,
+        };
+        match self.state.traffic.failure.take() {
+            None => Ok(count),
+            Some(failed) => Err(failed.into()),
+        }
+    }
+
+    /// Takes answers and requests, those first of which there were some last: what is next of all
+    /// is read in place, and everything else from queues.
+    fn take<H: Host>(&mut self, session: &mut Session<'_, H>, bundle: u32) -> Result<usize, Error> {
+        let first = match self.awaits_answers {
+            true => self.take_answers(session, bundle)?,
+            false => self.take_requests(session, bundle)?,
+        };
+        if first > 0 && self.streak < STREAK_MAX {
+            self.streak += 1;
+            return Ok(first);
+        }
+        self.streak = 0;
+        let second = match self.awaits_answers {
+            true => self.take_requests(session, bundle)?,
+            false => self.take_answers(session, bundle)?,
+        };
+        if second > 0 && first == 0 {
+            self.awaits_answers = !self.awaits_answers;
+        }
+        Ok(first + second)
+    }
+
+    #[inline]
+    fn take_answers<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bundle: u32,
+    ) -> Result<usize, Error> {
+        let (port, state) = (&mut self.replies, &mut self.state);
+        let terminus = session.terminus();
+        Ok(
+            session.drain_messages(port, terminus, ANSWERS_MAX, |message, _| {
+                take_reply(state, bundle, message);
+            })?,
+        )
+    }
+
+    #[inline]
+    fn take_requests<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bundle: u32,
+    ) -> Result<usize, Error> {
+        let State {
+            endpoints,
+            bundles,
+            traffic,
+            ..
+        } = &mut self.state;
+        let Some(bundle) = bundles.get_mut(bundle as usize) else {
+            return Ok(0);
+        };
+        let terminus = session.terminus();
+        let most = usize::from(traffic.options.visit);
+        let mut count = 0;
+        let mut first = bundle.first;
+        for turn in 0..bundle.endpoints.len() {
+            let mut at = bundle.first + turn;
+            if at >= bundle.endpoints.len() {
+                at -= bundle.endpoints.len();
+            }
+            let endpoint = bundle.endpoints.get(at).copied();
+            let Some(endpoint) = endpoint.and_then(|index| endpoints.at(index)) else {
+                continue;
+            };
+            if !endpoint.is_resident {
+                continue;
+            }
+            let EndpointState {
+                port,
+                receiving,
+                taken,
+                ..
+            } = endpoint;
+            let drained = session.drain_messages(port, terminus, most, |message, outbox| {
+                take_request(receiving, traffic, message, outbox);
+            })?;
+            *taken = taken.saturating_add(drained as u32);
+            if drained > 0 {
+                first = at;
+            }
+            count += drained;
+        }
+        bundle.first = first;
+        Ok(count)
+    }
+
+    /// True if a message is there for an endpoint of that bundle. Runs no handlers, and does all
+    /// else that a poll does.
+    pub(crate) fn has_messages<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bundle: u32,
+    ) -> Result<bool, Error> {
+        if self.state.traffic.dropped.is_any() || self.state.traffic.running.is_some() {
+            self.clean_up(session)?;
+        }
+        // Replies wait until their bundle is polled, as this is none.
+        self.take_answers(session, NO_BUNDLE)?;
+        self.looks = self.looks.saturating_add(1);
+        self.attend(session, NO_BUNDLE)?;
+        let State {
+            endpoints,
+            bundles,
+            transfers,
+            ..
+        } = &mut self.state;
+        for number in transfers.numbers() {
+            if let Some(transfer) = transfers.get(number)
+                && transfer.is_get
+                && transfer.is_whole()
+                && let Some(endpoint) = endpoints.get(transfer.translation.endpoint)
+                && endpoint.bundle == bundle
+            {
+                return Ok(true);
+            }
+        }
+        let Some(bundle) = bundles.get_mut(bundle as usize) else {
+            return Ok(false);
+        };
+        if !bundle.stashed.is_empty() || !bundle.to_return.is_empty() {
+            return Ok(true);
+        }
+        for &index in &bundle.endpoints {
+            if let Some(endpoint) = endpoints.at(index)
+                && session.next_message(&mut endpoint.port)?.is_some()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    #[inline(never)]
+    fn attend<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bundle: u32,
+    ) -> Result<usize, Error> {
+        while self.fences_under_way > 0 {
+            let Some(_) = session.next_completion(&self.fences) else {
+                break;
+            };
+            // Whatever it found is heard of next.
+            self.fences_under_way -= 1;
+        }
+        self.state.hear_events(session);
+        if let Some(due_ns) = self.state.send_due(session) {
+            session.look_within(std::time::Duration::from_nanos(due_ns));
+        }
+        if self.state.transfers.is_any() {
+            self.state.advance_transfers(session)?;
+            self.end_gets(bundle);
+        }
+        self.load(session)?;
+        if self.looks >= LOOKS_BEFORE_FENCES {
+            self.ask_fences(session);
+        }
+        let mut count = 0;
+        while let Some(stashed) = self
+            .state
+            .bundle(bundle)
+            .and_then(|bundle| bundle.stashed.pop_front())
+        {
+            take_stashed(&mut self.state, &stashed);
+            count += 1;
+        }
+        count += self.state.run_returned(bundle)?;
+        self.state.tell_credits(session);
+        Ok(count)
+    }
+
+    /// Has peers tell what they refused, and wake us when they do.
+    fn ask_fences<H: Host>(&mut self, session: &mut Session<'_, H>) {
+        while let Some(link) = self.state.traffic.unfenced.pop() {
+            let Some(peer) = self.state.traffic.peers.get(link) else {
+                continue;
+            };
+            peer.is_unfenced = false;
+            if session.track_fence(&self.fences, link, 0).is_ok() {
+                self.fences_under_way += 1;
+                continue;
+            }
+            if session.link_end(link).is_none() {
+                // As many are under way as may be: when one ends, we look again.
+                peer.is_unfenced = true;
+                self.state.traffic.unfenced.push(link);
+                return;
+            }
+        }
+    }
+
+    /// Runs the handlers of gets of that bundle whose data have come.
+    fn end_gets(&mut self, bundle: u32) {
+        for number in self.state.transfers.numbers() {
+            let State {
+                endpoints,
+                traffic,
+                transfers,
+                ..
+            } = &mut self.state;
+            let Some(transfer) = transfers.get(number) else {
+                continue;
+            };
+            if !transfer.is_get || !transfer.is_whole() {
+                continue;
+            }
+            let Some(endpoint) = endpoints.get(transfer.translation.endpoint) else {
+                transfers.remove(number);
+                continue;
+            };
+            if endpoint.bundle != bundle {
+                continue;
+            }
+            let link = endpoint
+                .translations
+                .numbered(transfer.translation.number)
+                .map(|mapped| mapped.link);
+            let Some(mut transfer) = transfers.remove(number) else {
+                continue;
+            };
+            let Some(peer) = link.and_then(|link| traffic.peers.get(link)) else {
+                continue;
+            };
+            let mut call = Call {
+                link: peer.link,
+                source: u16::MAX,
+                known: &peer.known,
+                answer: None,
+            };
+            let place = crate::wire::Place {
+                offset: transfer.to,
+                length_bytes: transfer.length_bytes,
+            };
+            let arguments = transfer.arguments;
+            let receiving = &mut endpoint.receiving;
+            let ran = receiving.run_bulk(transfer.handler, &mut call, place, arguments.as_slice());
+            match ran {
+                Ok(Ok(())) => {}
+                Ok(Err(failed)) => traffic.note_failure(failed),
+                // It was cleared meanwhile.
+                Err(Reason::BadHandler) | Err(_) => {
+                    transfer.failed = Some(Reason::BadHandler);
+                    let number = transfers.insert(*transfer);
+                    debug_assert!(transfers.get(number).is_some());
+                }
+            }
+        }
+    }
+
+    /// Loads endpoints that want a frame.
+    fn load<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
+        let knocks = session.refusals().count(Refusal::NotResident);
+        if knocks != self.knocks_seen {
+            self.knocks_seen = knocks;
+            self.hear_knocks(session)?;
+        }
+        while self.residence.is_wanting() {
+            let endpoints = &mut self.state.endpoints;
+            let visit = u32::from(self.state.traffic.options.visit);
+            let may_go = |index: u16| {
+                let Some(endpoint) = endpoints.at(index) else {
+                    return true;
+                };
+                let waiting = match session.port_info(&endpoint.port) {
+                    Ok(info) => info.waiting,
+                    Err(_) => 0,
+                };
+                let is_settled = endpoint.outstanding == endpoint.refused;
+                is_settled && (waiting == 0 || endpoint.taken >= visit)
+            };
+            let Some((loaded, gone)) = self.residence.next(may_go) else {
+                return Ok(());
+            };
+            for (index, is_resident) in [(gone, false), (Some(loaded), true)] {
+                let endpoint = index.and_then(|index| self.state.endpoints.at(index));
+                let Some(endpoint) = endpoint else {
+                    continue;
+                };
+                session.park_port(&endpoint.port, !is_resident)?;
+                endpoint.is_resident = is_resident;
+                endpoint.taken = 0;
+                self.state.traffic.statistics.unloaded += u64::from(!is_resident);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds endpoints for which messages came though they are not resident (`V 3.2`).
+    fn hear_knocks<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
+        for endpoint in self.state.endpoints.iter_mut() {
+            if endpoint.is_resident {
+                continue;
+            }
+            let mut has_knocked = false;
+            while session.next_knock(&endpoint.port)?.is_some() {
+                has_knocked = true;
+            }
+            if has_knocked && self.residence.fault(endpoint.receiving.id.index) {
+                self.state.traffic.statistics.faults_by_message += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The application sends by an endpoint that is not resident: it faults.
+    pub(crate) fn fault_by_call<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        endpoint: EndpointId,
+    ) -> Result<(), Error> {
+        if self.residence.fault(endpoint.index) {
+            self.state.traffic.statistics.faults_by_call += 1;
+        }
+        self.load(session)
+    }
+
+    pub(crate) fn clean_up<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
+        for endpoint in self.state.clean_up() {
+            self.residence.close(endpoint.index);
+            if let Some(port) = self.state.remove_endpoint(endpoint) {
+                session.close_port(port)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,326 @@
+//! A node takes requests: it checks each, runs its handler while the message lies in place, and
+//! sends the answer. In the order of `V 3.1`: the tag, which the port's key has checked; handler;
+//! length; segment, offset and length there.
+
+use hamlyn::engine::memory::LinkId;
+use hamlyn::{Host, Outbox, PortMessage, SendError};
+
+use crate::call::{Answer, AnswerState, Call, Outcome};
+use crate::error::Reason;
+use crate::name::Introduction;
+use crate::peer::{Known, Peer, ServedState};
+use crate::port::{Handler, Receiving};
+use crate::traffic::{Again, Retry, Traffic};
+use crate::wire::{Arguments, Body, Category, Head, Place, Stamp, parse};
+
+/// What becomes of a request.
+enum Verdict {
+    /// Its handler ran.
+    Ran(AnswerState, Outcome),
+    /// The layer has answered it: by data that were written.
+    Answered,
+    /// By nothing but a credit.
+    Done,
+    /// It comes back.
+    Return(Reason),
+}
+
+/// Takes a request for that endpoint.
+#[inline]
+pub(crate) fn take_request<H: Host>(
+    receiving: &mut Receiving,
+    traffic: &mut Traffic,
+    message: &PortMessage<'_, H>,
+    outbox: &mut Outbox<'_, H>,
+) {
+    let (link, stamp) = (message.from(), Stamp::from_bits(message.handler()));
+    let head = Head::from_word(message.word(0));
+    let peer = traffic.peers.enter(link);
+    if peer.known.interface.is_none() {
+        peer.known.interface = outbox.identity_of(link).map(|identity| identity.interface);
+    }
+    let (Some(head), Some(served)) = (head, peer.served().admit(stamp)) else {
+        traffic.statistics.violations += 1;
+        return;
+    };
+    served.endpoint = receiving.id;
+    traffic.running = Some((link, stamp));
+    let is_plain = head.category == Category::Short
+        && !head.is_introduced
+        && message.len() == head.short_bytes();
+    let verdict = if is_plain {
+        let arguments = Arguments::read(head.arguments, |number| message.word(number));
+        run_short(receiving, traffic, link, stamp, head, &arguments)
+    } else {
+        let mut scratch = std::mem::take(&mut traffic.scratch);
+        let bytes = stable_bytes(message, &mut scratch);
+        let verdict = match parse(head, bytes) {
+            Some(body) => run_longer(receiving, traffic, link, stamp, head, &body, outbox),
+            None => Verdict::Return(Reason::BadLength),
+        };
+        traffic.scratch = scratch;
+        verdict
+    };
+    traffic.running = None;
+    traffic.statistics.requests_taken += 1;
+    conclude(traffic, link, stamp, verdict, outbox);
+}
+
+/// The bytes of a message where its sender cannot write: in its port's memory, or copied.
+pub(crate) fn stable_bytes<'m, H: Host>(
+    message: &'m PortMessage<'_, H>,
+    scratch: &'m mut Vec<u8>,
+) -> &'m [u8] {
+    if let Some(bytes) = message.as_bytes() {
+        return bytes;
+    }
+    if scratch.len() < message.len() {
+        scratch.resize(message.len(), 0);
+    }
+    let length = message.copy_to(scratch);
+    &scratch[..length]
+}
+
+/// The handler's view of a request. Nothing if it is gone, which cannot be.
+macro_rules! call {
+    ($receiving:expr, $traffic:expr, $link:expr, $stamp:expr, $head:expr) => {{
+        let most_bytes = $traffic.options.medium_bytes_max as usize;
+        let peer = $traffic.peers.get($link);
+        let Some(Peer {
+            served: Some(served),
+            known,
+            ..
+        }) = peer
+        else {
+            return Verdict::Done;
+        };
+        let Some(served) = served.get($stamp) else {
+            return Verdict::Done;
+        };
+        let known: &Known = known;
+        Call {
+            link: $link,
+            source: $head.source,
+            known,
+            answer: Some(Answer {
+                kept: &mut served.answer,
+                stamp: $stamp,
+                endpoint: $receiving,
+                state: AnswerState::Nothing,
+                most_bytes,
+                dropped: &$traffic.dropped,
+            }),
+        }
+    }};
+}
+
+fn state_of(call: &Call<'_>) -> AnswerState {
+    call.answer
+        .as_ref()
+        .map_or(AnswerState::Nothing, |answer| answer.state)
+}
+
+#[inline]
+fn run_short(
+    receiving: &mut Receiving,
+    traffic: &mut Traffic,
+    link: LinkId,
+    stamp: Stamp,
+    head: Head,
+    arguments: &Arguments,
+) -> Verdict {
+    let id = receiving.id;
+    let Some(Handler::Short(handler)) = receiving.handler(head.handler) else {
+        return Verdict::Return(Reason::BadHandler);
+    };
+    let mut call = call!(id, traffic, link, stamp, head);
+    let outcome = handler(&mut call, arguments.as_slice());
+    Verdict::Ran(state_of(&call), outcome)
+}
+
+#[inline(never)]
+fn run_longer<H: Host>(
+    receiving: &mut Receiving,
+    traffic: &mut Traffic,
+    link: LinkId,
+    stamp: Stamp,
+    head: Head,
+    body: &Body<'_>,
+    outbox: &Outbox<'_, H>,
+) -> Verdict {
+    if let Some(introduction) = body.introduction {
+        introduce(traffic, link, head, introduction, outbox);
+    }
+    let id = receiving.id;
+    let (place, data) = (body.place, body.data);
+    match head.category {
+        Category::Short if data.is_empty() => {
+            run_short(receiving, traffic, link, stamp, head, &body.arguments)
+        }
+        Category::Short => Verdict::Return(Reason::BadLength),
+        Category::Medium => {
+            let Some(Handler::Medium(handler)) = receiving.handler(head.handler) else {
+                return Verdict::Return(Reason::BadHandler);
+            };
+            let mut call = call!(id, traffic, link, stamp, head);
+            let outcome = handler(&mut call, data, body.arguments.as_slice());
+            Verdict::Ran(state_of(&call), outcome)
+        }
+        Category::Bulk => {
+            if !receiving.has_bulk_handler(head.handler) {
+                return Verdict::Return(Reason::BadHandler);
+            }
+            // Without data, parts have brought them.
+            if !data.is_empty() && data.len() as u64 != place.length_bytes {
+                return Verdict::Return(Reason::BadLength);
+            }
+            if let Err(reason) = receiving.store(place, data) {
+                return Verdict::Return(reason);
+            }
+            let mut call = call!(id, traffic, link, stamp, head);
+            let ran = receiving.run_bulk(head.handler, &mut call, place, body.arguments.as_slice());
+            match ran {
+                Ok(outcome) => Verdict::Ran(state_of(&call), outcome),
+                Err(reason) => Verdict::Return(reason),
+            }
+        }
+        Category::Part if !receiving.has_bulk_handler(head.handler) => {
+            Verdict::Return(Reason::BadHandler)
+        }
+        // It says how long the rest is, from its own place on, so that the first one is refused if
+        // the last would be.
+        Category::Part => match receiving.store(place, data) {
+            Ok(()) => Verdict::Done,
+            Err(reason) => Verdict::Return(reason),
+        },
+        Category::Get => get(receiving, traffic, link, stamp, place),
+        Category::Got | Category::Return | Category::Reject | Category::Credits => {
+            Verdict::Return(Reason::BadHandler)
+        }
+    }
+}
+
+/// Writes the data that are asked for into the answer.
+fn get(
+    receiving: &Receiving,
+    traffic: &mut Traffic,
+    link: LinkId,
+    stamp: Stamp,
+    place: Place,
+) -> Verdict {
+    let segment = match receiving.segment_at(place) {
+        Ok(segment) => segment,
+        Err(reason) => return Verdict::Return(reason),
+    };
+    // As long as an answer is: whoever asks for more is told so.
+    if place.length_bytes > u64::from(traffic.options.medium_bytes_max) {
+        return Verdict::Return(Reason::BadLength);
+    }
+    let mut data = vec![0; place.length_bytes as usize];
+    if segment.area.read_at(place.offset, &mut data).is_err() {
+        return Verdict::Return(Reason::BadOffset);
+    }
+    let peer = traffic.peers.get(link);
+    if let Some(served) = peer.and_then(|peer| peer.served().get(stamp)) {
+        let head = Head::new(Category::Got, 0);
+        served
+            .answer
+            .write(head, &[], Place::default(), &data, None);
+    }
+    Verdict::Answered
+}
+
+/// An endpoint of the peer introduces itself; its node, too, if it was not known.
+fn introduce<H: Host>(
+    traffic: &mut Traffic,
+    link: LinkId,
+    head: Head,
+    introduction: &[u8; crate::wire::INTRODUCTION_BYTES],
+    outbox: &Outbox<'_, H>,
+) {
+    let introduction = Introduction::from_bytes(introduction);
+    let peer = traffic.peers.enter(link);
+    peer.known.introduce(head.source, introduction);
+    if peer.replies.is_none()
+        && let Some(interface) = peer.known.interface
+    {
+        peer.replies = outbox.target(link, &introduction.replies(interface));
+    }
+}
+
+#[inline]
+fn conclude<H: Host>(
+    traffic: &mut Traffic,
+    link: LinkId,
+    stamp: Stamp,
+    verdict: Verdict,
+    outbox: &mut Outbox<'_, H>,
+) {
+    match verdict {
+        Verdict::Ran(state, outcome) => {
+            if let Err(failed) = outcome {
+                traffic.note_failure(failed);
+            }
+            match state {
+                AnswerState::Nothing => traffic.answer_empty(link, stamp),
+                AnswerState::Deferred => {}
+                AnswerState::Replied => {
+                    traffic.statistics.replies_sent += 1;
+                    send_answer(traffic, link, stamp, outbox);
+                }
+            }
+        }
+        Verdict::Done => traffic.answer_empty(link, stamp),
+        Verdict::Answered => send_answer(traffic, link, stamp, outbox),
+        Verdict::Return(reason) => {
+            let peer = traffic.peers.get(link);
+            if let Some(served) = peer.and_then(|peer| peer.served().get(stamp)) {
+                let mut head = Head::new(Category::Return, 0);
+                head.reason = reason.code();
+                served.answer.write_short(head, &[]);
+            }
+            send_answer(traffic, link, stamp, outbox);
+        }
+    }
+}
+
+/// Sends the answer that is kept, or has it sent when there is room, or a target.
+#[inline]
+pub(crate) fn send_answer<H: Host>(
+    traffic: &mut Traffic,
+    link: LinkId,
+    stamp: Stamp,
+    outbox: &mut Outbox<'_, H>,
+) {
+    let Some(peer) = traffic.peers.get(link) else {
+        return;
+    };
+    let Peer {
+        served: Some(served),
+        replies,
+        ..
+    } = peer
+    else {
+        return;
+    };
+    let Some(served) = served.get(stamp) else {
+        return;
+    };
+    served.state = ServedState::Unsent;
+    let sent = match replies {
+        Some(target) => outbox.send_message(target, stamp.bits(), served.answer.bytes()),
+        None => Ok(None),
+    };
+    match sent {
+        Ok(Some(_)) => served.state = ServedState::Sent,
+        // When the interface has moved packets.
+        Ok(None) => traffic.retries.push_back(Retry {
+            link,
+            what: Again::Answer(stamp),
+            due_ns: 0,
+        }),
+        // Nobody waits for it any more.
+        Err(SendError::PeerLost(_)) => served.state = ServedState::Sent,
+        Err(_) => traffic.rejected.push((link, stamp, Reason::BadLength)),
+    }
+}

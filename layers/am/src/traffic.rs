@@ -1,0 +1,137 @@
+//! What messages of all endpoints share: the peers, what is to be sent again, and counts.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use hamlyn::engine::memory::LinkId;
+
+use crate::dropped::Dropped;
+use crate::error::{CallError, Reason};
+use crate::options::NodeOptions;
+use crate::peer::{Peers, RecordState, ServedState};
+use crate::statistics::Statistics;
+use crate::wire::Stamp;
+
+/// What is to be sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Again {
+    /// A request that was refused.
+    Request(Stamp),
+    /// An answer that was refused, found no room, or no target yet.
+    Answer(Stamp),
+    /// The rejection of a reply.
+    Reject(Stamp),
+    /// Empty replies.
+    Credits,
+}
+
+/// A message that is to be sent again then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retry {
+    pub(crate) link: LinkId,
+    pub(crate) what: Again,
+    pub(crate) due_ns: u64,
+}
+
+pub(crate) struct Traffic {
+    pub(crate) options: NodeOptions,
+    pub(crate) peers: Peers,
+    /// At most one for each record and request of each link, and one for its credits.
+    pub(crate) retries: VecDeque<Retry>,
+    /// Links that are owed credits.
+    pub(crate) owing: Vec<LinkId>,
+    /// Links with requests that no fence follows.
+    pub(crate) unfenced: Vec<LinkId>,
+    /// Answers that came back, and are to be returned to their endpoints.
+    pub(crate) rejected: Vec<(LinkId, Stamp, Reason)>,
+    /// Bytes of the message under a handler, if they must not change.
+    pub(crate) scratch: Vec<u8>,
+    /// The request whose handler runs.
+    pub(crate) running: Option<(LinkId, Stamp)>,
+    /// The first error of a handler in this poll.
+    pub(crate) failure: Option<CallError>,
+    pub(crate) dropped: Rc<Dropped>,
+    pub(crate) statistics: Statistics,
+}
+
+impl Traffic {
+    pub(crate) fn new(options: NodeOptions, dropped: Rc<Dropped>) -> Self {
+        Self {
+            options,
+            peers: Peers::default(),
+            retries: VecDeque::new(),
+            owing: Vec::new(),
+            unfenced: Vec::new(),
+            rejected: Vec::new(),
+            scratch: Vec::new(),
+            running: None,
+            failure: None,
+            dropped,
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// Nanoseconds for which a message may be refused.
+    pub(crate) fn congestion_ns(&self) -> u64 {
+        u64::try_from(self.options.congestion.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Answers a request by an empty reply, which is told with the next credits.
+    #[inline]
+    pub(crate) fn answer_empty(&mut self, link: LinkId, stamp: Stamp) {
+        let Some(peer) = self.peers.get(link) else {
+            return;
+        };
+        if peer.served().answer_empty(stamp) {
+            self.owing.push(link);
+        }
+        self.statistics.empty_replies += 1;
+    }
+
+    /// An answer was written, and leaves with what is due.
+    pub(crate) fn answer_at_once(&mut self, link: LinkId, stamp: Stamp) {
+        self.retries.push_back(Retry {
+            link,
+            what: Again::Answer(stamp),
+            due_ns: 0,
+        });
+    }
+
+    /// An answer was refused for want of room, or could not be sent: when it is sent again. If it
+    /// was for too long, it is rejected.
+    pub(crate) fn answer_later(&mut self, link: LinkId, stamp: Stamp, now_ns: u64) {
+        let most_ns = self.congestion_ns();
+        let peer = self.peers.get(link);
+        let Some(served) = peer.and_then(|peer| peer.served().get(stamp)) else {
+            return;
+        };
+        served.state = ServedState::Unsent;
+        match served.refusals.refused(now_ns, most_ns) {
+            Some(due_ns) => self.retries.push_back(Retry {
+                link,
+                what: Again::Answer(stamp),
+                due_ns,
+            }),
+            None => self.rejected.push((link, stamp, Reason::Congestion)),
+        }
+    }
+
+    /// The reply to a request is rejected: its record is free when the replier knows.
+    pub(crate) fn reject(&mut self, link: LinkId, stamp: Stamp, reason: Reason) {
+        let peer = self.peers.get(link);
+        let Some(record) = peer.and_then(|peer| peer.records().get(stamp)) else {
+            return;
+        };
+        record.state = RecordState::Rejecting;
+        record.reason = reason.code();
+        self.retries.push_back(Retry {
+            link,
+            what: Again::Reject(stamp),
+            due_ns: 0,
+        });
+    }
+
+    pub(crate) fn note_failure(&mut self, failed: CallError) {
+        self.failure.get_or_insert(failed);
+    }
+}

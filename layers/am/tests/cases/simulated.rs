@@ -1,0 +1,66 @@
+//! The cases in the simulator, each program on a node of its own, with every strategy.
+
+#[macro_use]
+mod table;
+
+mod messages;
+mod player;
+
+use std::sync::atomic::AtomicUsize;
+
+use hamlyn::{ManagerOptions, Strategy};
+use hamlyn_am::NodeOptions;
+use hamlyn_sim::host::SimHost;
+use hamlyn_sim::time::Time;
+use hamlyn_sim::world::{Settings, Simulation};
+
+use player::{Role, play};
+
+pub(crate) type Host = SimHost;
+
+/// Longer than any case, by the clock of the world.
+const END: Time = Time::from_ns(600_000_000_000);
+
+/// Where programs live.
+#[derive(Clone, Copy)]
+pub(crate) struct World {
+    strategy: Strategy,
+    pub(crate) options: NodeOptions,
+}
+
+impl World {
+    pub(crate) fn new(strategy: Strategy) -> Self {
+        Self {
+            strategy,
+            options: NodeOptions::default(),
+        }
+    }
+
+    /// Runs so many programs.
+    pub(crate) fn run(self, count: usize, role: &Role<'_>) {
+        let finished = &AtomicUsize::new(0);
+        let mut world = Simulation::new(Settings {
+            seed: 54,
+            ..Settings::default()
+        });
+        for number in 0..count {
+            let node = world.node(2);
+            world.process(node, &format!("program {number}"), move || {
+                let names = |number: usize| format!("program-{number}");
+                let options = ManagerOptions {
+                    strategy: self.strategy,
+                    ..ManagerOptions::default()
+                };
+                let manager = hamlyn_sim::host::open(Some(&names(number)), options).unwrap();
+                play(manager, self.options, number, count, &names, finished, role);
+            });
+        }
+        let outcome = world.run(END);
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+    }
+}
+
+everything!(proc_strategy, Proc);
+everything!(np_strategy, Np);
+everything!(inject_strategy, Inject);
+everything!(receive_strategy, Receive);
