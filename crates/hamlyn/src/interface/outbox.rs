@@ -69,7 +69,7 @@ impl<H: Host> Outbox<'_, H> {
     }
 
     /// The peer at the other end of a link: like [`Interface::identity_of`], for a handler that
-    /// asks who sent its message. Nothing too if only a network processor knows of the link yet.
+    /// asks who sent its message.
     pub fn identity_of(&self, link: LinkId) -> Option<PeerIdentity> {
         self.links.identity(link)
     }

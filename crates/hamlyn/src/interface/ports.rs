@@ -223,7 +223,13 @@ impl<H: Host> Interface<H> {
         port.held = self
             .inbound
             .lock(|inbound| inbound.receiver.pop_message(name, buffer));
-        port.held.is_some()
+        let is_there = port.held.is_some();
+        if is_there {
+            // A network processor told of its link before it took the message: whoever handles it
+            // may ask whose it is.
+            self.drain_events_if_asked();
+        }
+        is_there
     }
 
     /// Moves the next message of the port to its memory, if it may be read where it lies, and
