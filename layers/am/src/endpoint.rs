@@ -23,9 +23,9 @@ use crate::wire::{ARGUMENTS_MAX, Arguments, Category, Place};
 /// is sent to it comes back ([`Reason::BadEndpoint`](crate::Reason::BadEndpoint)), and what it has
 /// outstanding ends silently.
 ///
-/// Calls that send take a [`Wait`]; meanwhile they poll the bundle, so its handlers run. Those
-/// whose names begin with `try_` do not wait and run no handlers: they are
-/// [`Error::WouldBlock`] if anything stands in the way.
+/// Calls that send take a [`Wait`]; meanwhile they poll the bundle, so its handlers run. With
+/// [`Wait::Poll`] they run no handlers and move no packets: they are [`Error::WouldBlock`] if
+/// anything stands in the way.
 pub struct Endpoint<H: Host = ProcessHost> {
     shared: Rc<Shared<H>>,
     id: EndpointId,
@@ -255,27 +255,7 @@ impl<H: Host> Endpoint<H> {
     ) -> Result<(), Error> {
         self.number_of(over)?;
         let request = Request::short(handler, arguments);
-        {
-            let (mut node, mut session) = self.shared.enter()?;
-            if let Ok(()) = node.state.try_request(&mut session, over, &request)? {
-                return Ok(());
-            }
-        }
         self.until_sent(wait, |node, session| attempt(node, session, over, &request))
-    }
-
-    /// The same, without a wait.
-    #[inline]
-    pub fn try_request(
-        &self,
-        over: &Translation,
-        handler: u8,
-        arguments: &[u32],
-    ) -> Result<(), Error> {
-        self.number_of(over)?;
-        let (mut node, mut session) = self.shared.enter()?;
-        let request = Request::short(handler, arguments);
-        sent(attempt(&mut node, &mut session, over, &request)?)
     }
 
     /// Sends a request with data, which the handler is shown (`AM_RequestIM`). They are copied.
@@ -291,19 +271,6 @@ impl<H: Host> Endpoint<H> {
     ) -> Result<(), Error> {
         let request = self.medium(over, handler, data, arguments)?;
         self.until_sent(wait, |node, session| attempt(node, session, over, &request))
-    }
-
-    /// The same, without a wait.
-    pub fn try_request_medium(
-        &self,
-        over: &Translation,
-        handler: u8,
-        data: &[u8],
-        arguments: &[u32],
-    ) -> Result<(), Error> {
-        let request = self.medium(over, handler, data, arguments)?;
-        let (mut node, mut session) = self.shared.enter()?;
-        sent(attempt(&mut node, &mut session, over, &request)?)
     }
 
     fn medium<'a>(
@@ -337,7 +304,8 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Sends data to `offset` of the remote segment, and runs a bulk handler there when all of them
-    /// are in their place (`AM_RequestXferM`). They are copied, so the caller's are free at once.
+    /// are in their place (`AM_RequestXferM`; with [`Wait::Poll`], `AM_RequestXferAsyncM`). They are copied, so the
+    /// caller's are free at once.
     /// What does not fit a medium message goes in parts, as the bundle is polled.
     pub fn transfer(
         &self,
@@ -352,23 +320,6 @@ impl<H: Host> Endpoint<H> {
         self.until_sent(wait, |node, session| {
             begin_transfer(node, session, over, handler, offset, data, arguments)
         })
-    }
-
-    /// The same, without a wait (`AM_RequestXferAsyncM`).
-    pub fn try_transfer(
-        &self,
-        over: &Translation,
-        handler: u8,
-        offset: u64,
-        data: &[u8],
-        arguments: &[u32],
-    ) -> Result<(), Error> {
-        self.check(over, handler, arguments)?;
-        let (mut node, mut session) = self.shared.enter()?;
-        let (node, session) = (&mut node, &mut session);
-        sent(begin_transfer(
-            node, session, over, handler, offset, data, arguments,
-        )?)
     }
 
     /// Reads `from` of the remote segment into the own one, from `to` on, and runs bulk handler
@@ -389,23 +340,6 @@ impl<H: Host> Endpoint<H> {
         })
     }
 
-    /// The same, without a wait (`AM_GetXferAsyncM`).
-    pub fn try_get(
-        &self,
-        over: &Translation,
-        handler: u8,
-        from: Range<u64>,
-        to: u64,
-        arguments: &[u32],
-    ) -> Result<(), Error> {
-        self.check(over, handler, arguments)?;
-        let (mut node, mut session) = self.shared.enter()?;
-        let (node, session) = (&mut node, &mut session);
-        sent(begin_get(
-            node, session, over, handler, &from, to, arguments,
-        )?)
-    }
-
     fn check(&self, over: &Translation, handler: u8, arguments: &[u32]) -> Result<(), Error> {
         self.number_of(over)?;
         if handler == 0 {
@@ -418,13 +352,23 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Polls until an attempt is a request that was sent.
+    #[inline]
     fn until_sent(
         &self,
         wait: Wait,
         mut attempt: impl FnMut(&mut NodeState, &mut Session<'_, H>) -> Attempt,
     ) -> Result<(), Error> {
-        let bundle = self.with(|endpoint| endpoint.bundle)?;
-        let mut blocked = Blocked::Credit;
+        let (bundle, mut blocked) = {
+            let (mut node, mut session) = self.shared.enter()?;
+            match attempt(&mut node, &mut session)? {
+                Ok(()) => return Ok(()),
+                Err(blocked) if wait == Wait::Poll => return Err(Error::WouldBlock(blocked)),
+                Err(blocked) => {
+                    let endpoint = node.state.endpoints.get(self.id).ok_or(Error::Stale)?;
+                    (endpoint.bundle, blocked)
+                }
+            }
+        };
         let waited = self.shared.wait_for(bundle, wait, |node, session| {
             let attempted = attempt(node, session)?;
             if let Err(by) = attempted {
@@ -521,11 +465,6 @@ impl<H: Host> Endpoint<H> {
         node.state.send_due(&mut session);
         Ok(())
     }
-}
-
-/// A request was sent, or the call ends.
-fn sent(attempted: Result<(), Blocked>) -> Result<(), Error> {
-    attempted.map_err(Error::WouldBlock)
 }
 
 /// Sends a request, if nothing stands in its way; loads the endpoint, if that stands there.

@@ -40,8 +40,8 @@
 //! arguments and the data. A call that fails has sent nothing.
 //!
 //! **Credits.** An endpoint may have K requests outstanding for each [`Translation`], and a node 31
-//! for each other node. A request that has no credit waits, as long as its [`Wait`](hamlyn::Wait) says, and polls
-//! its bundle meanwhile; those whose names begin with `try_` never wait and run no handler.
+//! for each other node. A request that has no credit waits, as long as its [`Wait`](hamlyn::Wait)
+//! says, and polls its bundle meanwhile; with `Wait::Poll` it never waits and runs no handler.
 //!
 //! **Waiting.** [`Bundle::serve`] and [`Bundle::wait`] poll for a while and then sleep: a bundle
 //! that is idle costs no processor time.

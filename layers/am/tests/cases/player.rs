@@ -88,6 +88,11 @@ impl Player<'_> {
         }
     }
 
+    /// Has come to its end, and its node may go before others have.
+    pub(crate) fn leave(&self) {
+        self.finished.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// Has come to its end, and serves until all others have. Its endpoints live until then.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         self.finished.fetch_add(1, Ordering::SeqCst);

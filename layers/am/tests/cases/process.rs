@@ -5,6 +5,7 @@ mod table;
 
 mod messages;
 mod player;
+mod returns;
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 

@@ -4,6 +4,19 @@ macro_rules! everything {
     ($module:ident, $strategy:ident) => {
         everything!($module, $strategy;
             messages::requests_are_answered,
+            messages::every_form_arrives_whole,
+            messages::credits_come_back,
+            messages::credits_bound_what_is_outstanding,
+            messages::transfers_and_gets_are_whole,
+            messages::a_source_can_be_mapped,
+            messages::bundles_are_polled_apart,
+            messages::a_node_talks_to_itself,
+            messages::tags_may_change,
+            returns::each_reason_comes_with_its_message,
+            returns::congestion_ends,
+            returns::a_full_queue_loses_nothing,
+            returns::the_end_of_a_peer_returns_what_it_has,
+            returns::rejected_replies_come_back_to_the_replier,
         );
     };
     ($module:ident, $strategy:ident; $($cases:ident::$case:ident,)*) => {
