@@ -73,6 +73,7 @@ impl<H: Host> Interface<H> {
 
     /// Parks the port, or ends that. While it is parked, messages are refused
     /// ([`Refusal::NotResident`]), and their senders noted; those that wait stay, and can be taken.
+    /// A parked port where none wait has no memory for a queue: ending that allocates.
     ///
     /// [`Refusal::NotResident`]: crate::engine::refusal::Refusal::NotResident
     pub fn park_port(&mut self, port: &Port, is_parked: bool) -> Result<(), PortError> {
