@@ -78,7 +78,9 @@ impl<H: Host> Bundle<H> {
             outstanding: 0,
             refused: 0,
             is_resident,
+            loaded_ns: 0,
             taken: 0,
+            is_shown: false,
         });
         if let Some(bundle) = node.state.bundle(self.number) {
             bundle.endpoints.push(id.index);

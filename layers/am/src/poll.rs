@@ -1,5 +1,7 @@
 //! A poll: takes answers and requests, tells credits, and attends to the rest.
 
+use std::time::Duration;
+
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::{CompletionQueue, Host, Port, Session};
 
@@ -18,6 +20,9 @@ const ANSWERS_MAX: usize = 64;
 const STREAK_MAX: u32 = 16;
 /// Polls in vain after which fences are asked for: before any sleep.
 const LOOKS_BEFORE_FENCES: u32 = 8;
+/// Time that an endpoint which was loaded stays, if nothing comes: longer than the pause of a sender
+/// whose message was refused.
+const STAY: Duration = Duration::from_millis(2);
 /// A number that no bundle has.
 const NO_BUNDLE: u32 = u32::MAX;
 /// Fences that are under way at a time.
@@ -158,11 +163,15 @@ impl NodeState {
                 port,
                 receiving,
                 taken,
+                is_shown,
                 ..
             } = endpoint;
+            // Also if a handler panics: then the message stays.
+            *is_shown = true;
             let drained = session.drain_messages(port, terminus, most, |message, outbox| {
                 take_request(receiving, traffic, message, outbox);
             })?;
+            *is_shown = false;
             *taken = taken.saturating_add(drained as u32);
             if drained > 0 {
                 first = at;
@@ -213,6 +222,7 @@ impl NodeState {
             if let Some(endpoint) = endpoints.at(index)
                 && session.next_message(&mut endpoint.port)?.is_some()
             {
+                endpoint.is_shown = true;
                 return Ok(true);
             }
         }
@@ -234,7 +244,7 @@ impl NodeState {
         }
         self.state.hear_events(session);
         if let Some(due_ns) = self.state.send_due(session) {
-            session.look_within(std::time::Duration::from_nanos(due_ns));
+            session.look_within(Duration::from_nanos(due_ns));
         }
         if self.state.transfers.is_any() {
             self.state.advance_transfers(session)?;
@@ -343,22 +353,24 @@ impl NodeState {
             self.knocks_seen = knocks;
             self.hear_knocks(session)?;
         }
-        while self.residence.is_wanting() {
+        if self.residence.is_wanting() {
+            self.load_wanting(session)?;
+        }
+        Ok(())
+    }
+
+    fn load_wanting<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
+        let now_ns = session.host().now_ns();
+        let visit = u32::from(self.state.traffic.options.visit);
+        loop {
             let endpoints = &mut self.state.endpoints;
-            let visit = u32::from(self.state.traffic.options.visit);
             let may_go = |index: u16| {
-                let Some(endpoint) = endpoints.at(index) else {
-                    return true;
-                };
-                let waiting = match session.port_info(&endpoint.port) {
-                    Ok(info) => info.waiting,
-                    Err(_) => 0,
-                };
-                let is_settled = endpoint.outstanding == endpoint.refused;
-                is_settled && (waiting == 0 || endpoint.taken >= visit)
+                endpoints
+                    .at(index)
+                    .is_none_or(|endpoint| may_go(session, endpoint, visit, now_ns))
             };
             let Some((loaded, gone)) = self.residence.next(may_go) else {
-                return Ok(());
+                break;
             };
             for (index, is_resident) in [(gone, false), (Some(loaded), true)] {
                 let endpoint = index.and_then(|index| self.state.endpoints.at(index));
@@ -368,8 +380,16 @@ impl NodeState {
                 session.park_port(&endpoint.port, !is_resident)?;
                 endpoint.is_resident = is_resident;
                 endpoint.taken = 0;
+                endpoint.loaded_ns = now_ns;
                 self.state.traffic.statistics.unloaded += u64::from(!is_resident);
+                if !is_resident && session.port_info(&endpoint.port)?.waiting > 0 {
+                    // It has had its turn, and wants another one.
+                    self.residence.fault(endpoint.receiving.id.index);
+                }
             }
+        }
+        if self.residence.is_wanting() {
+            session.look_within(STAY);
         }
         Ok(())
     }
@@ -412,4 +432,22 @@ impl NodeState {
         }
         Ok(())
     }
+}
+
+/// True if an endpoint may be unloaded: it has no request that is neither answered nor refused, no
+/// message in the hands of a handler, and has had its turn, or nothing to do.
+fn may_go<H: Host>(
+    session: &Session<'_, H>,
+    endpoint: &EndpointState,
+    visit: u32,
+    now_ns: u64,
+) -> bool {
+    if endpoint.outstanding != endpoint.refused || endpoint.is_shown {
+        return false;
+    }
+    let info = session.port_info(&endpoint.port);
+    let is_empty = info.is_ok_and(|info| info.waiting == 0);
+    let stay_ns = STAY.as_nanos() as u64;
+    let has_stayed = now_ns.saturating_sub(endpoint.loaded_ns) >= stay_ns;
+    endpoint.taken >= visit || is_empty && (endpoint.taken > 0 || has_stayed)
 }

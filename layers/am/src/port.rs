@@ -102,8 +102,11 @@ pub(crate) struct EndpointState {
     pub(crate) outstanding: u32,
     pub(crate) refused: u32,
     pub(crate) is_resident: bool,
-    /// Messages taken since it was loaded.
+    /// When it was loaded, and messages taken since.
+    pub(crate) loaded_ns: u64,
     pub(crate) taken: u32,
+    /// A message may be in the port's memory that was shown and not taken.
+    pub(crate) is_shown: bool,
 }
 
 /// Endpoints of a node.

@@ -88,6 +88,11 @@ impl Player<'_> {
         }
     }
 
+    /// A node with other options, without a name.
+    pub(crate) fn another(&self, options: NodeOptions) -> Result<Node<Host>, Error> {
+        Node::new(crate::open_unnamed(), options)
+    }
+
     /// Has come to its end, and its node may go before others have.
     pub(crate) fn leave(&self) {
         self.finished.fetch_add(1, Ordering::SeqCst);

@@ -4,7 +4,9 @@
 mod table;
 
 mod messages;
+mod misuse;
 mod player;
+mod residency;
 mod returns;
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -16,6 +18,11 @@ use hamlyn_am::NodeOptions;
 use player::{Role, play};
 
 pub(crate) type Host = ProcessHost;
+
+/// Another interface of this program.
+pub(crate) fn open_unnamed() -> hamlyn::Manager {
+    hamlyn::open_unnamed().unwrap()
+}
 
 /// Where programs live.
 #[derive(Clone, Copy)]

@@ -4,7 +4,9 @@
 mod table;
 
 mod messages;
+mod misuse;
 mod player;
+mod residency;
 mod returns;
 
 use std::sync::atomic::AtomicUsize;
@@ -21,6 +23,11 @@ pub(crate) type Host = SimHost;
 
 /// Longer than any case, by the clock of the world.
 const END: Time = Time::from_ns(600_000_000_000);
+
+/// Another interface of this program.
+pub(crate) fn open_unnamed() -> hamlyn::Manager<SimHost> {
+    hamlyn_sim::host::open(None, ManagerOptions::default()).unwrap()
+}
 
 /// Where programs live.
 #[derive(Clone, Copy)]

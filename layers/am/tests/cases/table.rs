@@ -17,6 +17,10 @@ macro_rules! everything {
             returns::a_full_queue_loses_nothing,
             returns::the_end_of_a_peer_returns_what_it_has,
             returns::rejected_replies_come_back_to_the_replier,
+            residency::endpoints_are_paged_under_traffic,
+            residency::a_call_loads_its_endpoint,
+            misuse::misuse_is_an_error,
+            misuse::options_that_cannot_be_are_named,
         );
     };
     ($module:ident, $strategy:ident; $($cases:ident::$case:ident,)*) => {
