@@ -249,6 +249,9 @@ impl NodeState {
         if self.state.transfers.is_any() {
             self.state.advance_transfers(session)?;
             self.end_gets(bundle);
+            for endpoint in std::mem::take(&mut self.state.wants_frame) {
+                self.fault_by_call(session, endpoint)?;
+            }
         }
         self.load(session)?;
         if self.looks >= LOOKS_BEFORE_FENCES {

@@ -214,7 +214,12 @@ impl State {
                 transfer.is_last_sent = is_last || transfer.length_bytes == 0;
                 Ok(true)
             }
-            Ok(Err(_)) => Ok(false),
+            Ok(Err(blocked)) => {
+                if blocked == Blocked::Frame {
+                    self.wants_frame.push(over.endpoint);
+                }
+                Ok(false)
+            }
             // Whatever was sent of it ends by itself.
             Err(Error::PeerLost(_) | Error::NotMapped { .. }) => {
                 transfer.failed.get_or_insert(Reason::Unreachable);

@@ -43,6 +43,8 @@ pub(crate) struct State {
     pub(crate) bundles: Vec<BundleState>,
     pub(crate) traffic: Traffic,
     pub(crate) transfers: Transfers,
+    /// Endpoints that have a part of a transfer to send, and no frame.
+    pub(crate) wants_frame: Vec<EndpointId>,
 }
 
 impl State {
@@ -52,6 +54,7 @@ impl State {
             bundles: Vec::new(),
             traffic,
             transfers: Transfers::default(),
+            wants_frame: Vec::new(),
         }
     }
 

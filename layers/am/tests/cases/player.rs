@@ -12,7 +12,7 @@ pub(crate) const LONG: Wait = Wait::millis(20_000);
 /// A look.
 const SHORT: Wait = Wait::millis(5);
 /// Looks in vain until a program is taken to be stuck.
-const LOOKS_MAX: usize = 1_000;
+const LOOKS_MAX: usize = 6_000;
 
 pub(crate) type Role<'a> = dyn Fn(&Player<'_>) -> Result<(), Error> + Sync + 'a;
 
@@ -100,8 +100,16 @@ impl Player<'_> {
 
     /// Has come to its end, and serves until all others have. Its endpoints live until then.
     pub(crate) fn finish(&self) -> Result<(), Error> {
+        self.finish_with(|| ())
+    }
+
+    /// The same, with something to do in between.
+    pub(crate) fn finish_with(&self, mut act: impl FnMut()) -> Result<(), Error> {
         self.finished.fetch_add(1, Ordering::SeqCst);
-        let all = || self.finished.load(Ordering::SeqCst) >= self.count;
+        let all = || {
+            act();
+            self.finished.load(Ordering::SeqCst) >= self.count
+        };
         self.serve_until("the end of all", all);
         assert!(self.node.flush(LONG)?);
         Ok(())

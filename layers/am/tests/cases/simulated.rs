@@ -3,9 +3,11 @@
 #[macro_use]
 mod table;
 
+mod hostile;
 mod messages;
 mod misuse;
 mod player;
+mod random;
 mod residency;
 mod returns;
 

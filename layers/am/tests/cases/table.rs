@@ -19,6 +19,8 @@ macro_rules! everything {
             returns::rejected_replies_come_back_to_the_replier,
             residency::endpoints_are_paged_under_traffic,
             residency::a_call_loads_its_endpoint,
+            random::random_programs_agree_with_a_model,
+            hostile::a_peer_that_lies_harms_nobody,
             misuse::misuse_is_an_error,
             misuse::options_that_cannot_be_are_named,
         );
