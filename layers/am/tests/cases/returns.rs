@@ -93,6 +93,8 @@ pub(crate) fn each_reason_comes_with_its_message(world: World) {
         for tag in [Tag::new(8), Tag::Any] {
             let wrong = player.map(&endpoint, 0, "server", tag);
             endpoint.request(&wrong, ASK, &[1, 2, 3], LONG)?;
+            // One wait: that the message was refused wakes it.
+            assert_eq!(player.bundle.serve(LONG)?, 1);
             let expected = back(Operation::Request, Reason::BadTag, ASK, &[1, 2, 3]);
             assert_eq!(take(player, &endpoint, &backs), [expected]);
         }
