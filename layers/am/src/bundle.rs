@@ -11,12 +11,18 @@ use crate::error::Error;
 use crate::name::{Introduction, Tag};
 use crate::port::{ENDPOINTS_MAX, EndpointState, Receiving};
 use crate::shared::Shared;
+use crate::translation::Translation;
 
 /// What [`Bundle::wait`] waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Events {
-    /// A message for an endpoint of the bundle is there: a request, a reply, or one that came back.
+    /// A message for an endpoint of the bundle is there: a request, a reply, or one that came back
+    /// (`AM_NOTEMPTY`).
     NotEmpty,
+    /// A request can be sent over that translation: it has a credit, and its link a record
+    /// (`AM_CANSEND`). Or a message is there, as a reply gives its credit back when its handler has
+    /// run.
+    CanSend(Translation),
 }
 
 /// A bundle of endpoints (`AM_SEQ`): one thread polls it, and its handlers run one after the other.
@@ -117,8 +123,7 @@ impl<H: Host> Bundle<H> {
         }
         for message in stashed {
             // Those of others go back.
-            let peer = state.traffic.peers.get(message.link);
-            let record = peer.and_then(|peer| peer.records.as_mut()?.get(message.stamp));
+            let record = state.traffic.peers.record(message.link, message.stamp);
             let is_moved = record.is_some_and(|record| record.endpoint == id);
             let to = if is_moved { self.number } else { from };
             if let Some(bundle) = state.bundles.get_mut(to as usize) {
@@ -158,10 +163,13 @@ impl<H: Host> Bundle<H> {
 
     /// Waits for an event, and runs no handlers (`AM_WaitSema`). False if there was none in time.
     pub fn wait(&self, events: Events, wait: Wait) -> Result<bool, Error> {
-        let Events::NotEmpty = events;
         let (mut node, mut session) = self.shared.enter()?;
         let found = session.wait_for(wait, |session| {
-            let is_there = node.has_messages(session, self.number)?;
+            let is_there = node.has_messages(session, self.number)?
+                || match &events {
+                    Events::NotEmpty => false,
+                    Events::CanSend(over) => node.state.can_send(over)?,
+                };
             Ok::<_, Error>(is_there.then_some(()))
         })?;
         Ok(found.is_some())

@@ -6,18 +6,19 @@ use std::rc::Rc;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Area, Host, Session, Wait};
 
+use crate::begin::{attempt, begin_get, begin_transfer};
 use crate::call::{Call, Deferred, Outcome, Reply};
-use crate::error::{Blocked, Error};
+use crate::error::Error;
 use crate::name::{Name, Tag, key_of};
-use crate::peer::{EndpointId, Peer, ServedState};
+use crate::peer::{EndpointId, ServedState};
 use crate::poll::NodeState;
 use crate::port::{EndpointState, Handler, Segment};
 use crate::returned::Returned;
 use crate::send::{Attempt, Request};
 use crate::shared::Shared;
-use crate::transfer::Transfer;
+use crate::traffic::Again;
 use crate::translation::{TRANSLATIONS_MAX, Translation};
-use crate::wire::{ARGUMENTS_MAX, Arguments, Category, Place};
+use crate::wire::{ARGUMENTS_MAX, Category};
 
 /// An endpoint, opened by [`Bundle::endpoint`](crate::Bundle::endpoint). When it is dropped, what
 /// is sent to it comes back ([`Reason::BadEndpoint`](crate::Reason::BadEndpoint)), and what it has
@@ -444,15 +445,7 @@ impl<H: Host> Endpoint<H> {
         let (mut node, mut session) = self.shared.enter()?;
         let traffic = &mut node.state.traffic;
         let most_bytes = traffic.options.medium_bytes_max as usize;
-        let Some(Peer {
-            served: Some(served),
-            ..
-        }) = traffic.peers.get(to.link)
-        else {
-            to.end();
-            return Err(Error::Stale);
-        };
-        let request = served.get(to.stamp);
+        let request = traffic.peers.request(to.link, to.stamp);
         let Some(request) = request.filter(|request| request.state == ServedState::Open) else {
             to.end();
             return Err(Error::Stale);
@@ -460,114 +453,11 @@ impl<H: Host> Endpoint<H> {
         reply.write(&mut request.answer, to.endpoint, most_bytes)?;
         request.state = ServedState::Unsent;
         traffic.statistics.replies_sent += 1;
-        traffic.answer_at_once(to.link, to.stamp);
+        traffic.again(to.link, Again::Answer(to.stamp), 0);
         to.end();
         node.state.send_due(&mut session);
         Ok(())
     }
-}
-
-/// Sends a request, if nothing stands in its way; loads the endpoint, if that stands there.
-fn attempt<H: Host>(
-    node: &mut NodeState,
-    session: &mut Session<'_, H>,
-    over: &Translation,
-    request: &Request<'_>,
-) -> Attempt {
-    let attempted = node.state.try_request(session, over, request)?;
-    if attempted == Err(Blocked::Frame) {
-        node.fault_by_call(session, over.endpoint)?;
-        return node.state.try_request(session, over, request);
-    }
-    Ok(attempted)
-}
-
-fn begin_transfer<H: Host>(
-    node: &mut NodeState,
-    session: &mut Session<'_, H>,
-    over: &Translation,
-    handler: u8,
-    offset: u64,
-    data: &[u8],
-    arguments: &[u32],
-) -> Attempt {
-    let part_bytes = node.state.medium_bytes_max(session, over)?;
-    if data.len() <= part_bytes {
-        let request = Request {
-            category: Category::Bulk,
-            place: Place {
-                offset,
-                length_bytes: data.len() as u64,
-            },
-            data,
-            ..Request::short(handler, arguments)
-        };
-        return attempt(node, session, over, &request);
-    }
-    if node.state.transfers.is_full() {
-        return Ok(Err(Blocked::Transfer));
-    }
-    let arguments = Arguments::new(arguments);
-    let mut transfer = Transfer::new(*over, false, handler, arguments, part_bytes as u64);
-    transfer.data = data.to_vec();
-    (transfer.to, transfer.length_bytes) = (offset, data.len() as u64);
-    begin(node, session, transfer)
-}
-
-fn begin_get<H: Host>(
-    node: &mut NodeState,
-    session: &mut Session<'_, H>,
-    over: &Translation,
-    handler: u8,
-    from: &Range<u64>,
-    to: u64,
-    arguments: &[u32],
-) -> Attempt {
-    let part_bytes = node.state.medium_bytes_max(session, over)?;
-    let length_bytes = from.end.saturating_sub(from.start);
-    let endpoint = node.state.endpoints.get(over.endpoint);
-    let endpoint = endpoint.ok_or(Error::Stale)?;
-    let place = Place {
-        offset: to,
-        length_bytes,
-    };
-    if endpoint.receiving.segment_at(place).is_err() {
-        let segment = endpoint.receiving.segment.as_ref();
-        return Err(Error::OutsideSegment {
-            offset: to,
-            length_bytes,
-            segment_bytes: segment.map_or(0, |segment| segment.length_bytes),
-        });
-    }
-    if node.state.transfers.is_full() {
-        return Ok(Err(Blocked::Transfer));
-    }
-    let arguments = Arguments::new(arguments);
-    let mut transfer = Transfer::new(*over, true, handler, arguments, part_bytes as u64);
-    (transfer.from, transfer.to) = (from.start, to);
-    transfer.length_bytes = length_bytes;
-    begin(node, session, transfer)
-}
-
-fn begin<H: Host>(
-    node: &mut NodeState,
-    session: &mut Session<'_, H>,
-    transfer: Transfer,
-) -> Attempt {
-    let endpoint = transfer.translation.endpoint;
-    let is_resident = |node: &mut NodeState| {
-        let endpoint = node.state.endpoints.get(endpoint);
-        endpoint.is_none_or(|endpoint| endpoint.is_resident)
-    };
-    if !is_resident(node) {
-        node.fault_by_call(session, endpoint)?;
-        if !is_resident(node) {
-            return Ok(Err(Blocked::Frame));
-        }
-    }
-    node.state.transfers.insert(transfer);
-    node.state.advance_transfers(session)?;
-    Ok(Ok(()))
 }
 
 impl<H: Host> std::fmt::Debug for Endpoint<H> {

@@ -52,6 +52,7 @@
 //! A node stays in the thread that opened it.
 #![forbid(unsafe_code)]
 
+mod begin;
 mod bundle;
 mod call;
 mod dropped;

@@ -10,7 +10,7 @@ use crate::error::Reason;
 use crate::name::Introduction;
 use crate::peer::{Known, Peer, ServedState};
 use crate::port::{Handler, Receiving};
-use crate::traffic::{Again, Retry, Traffic};
+use crate::traffic::{Again, Traffic};
 use crate::wire::{Arguments, Body, Category, Head, Place, Stamp, parse};
 
 /// What becomes of a request.
@@ -220,8 +220,7 @@ fn get(
     if segment.area.read_at(place.offset, &mut data).is_err() {
         return Verdict::Return(Reason::BadOffset);
     }
-    let peer = traffic.peers.get(link);
-    if let Some(served) = peer.and_then(|peer| peer.served().get(stamp)) {
+    if let Some(served) = traffic.peers.request(link, stamp) {
         let head = Head::new(Category::Got, 0);
         served
             .answer
@@ -273,8 +272,7 @@ fn conclude<H: Host>(
         Verdict::Done => traffic.answer_empty(link, stamp),
         Verdict::Answered => send_answer(traffic, link, stamp, outbox),
         Verdict::Return(reason) => {
-            let peer = traffic.peers.get(link);
-            if let Some(served) = peer.and_then(|peer| peer.served().get(stamp)) {
+            if let Some(served) = traffic.peers.request(link, stamp) {
                 let mut head = Head::new(Category::Return, 0);
                 head.reason = reason.code();
                 served.answer.write_short(head, &[]);
@@ -314,11 +312,7 @@ pub(crate) fn send_answer<H: Host>(
     match sent {
         Ok(Some(_)) => served.state = ServedState::Sent,
         // When the interface has moved packets.
-        Ok(None) => traffic.retries.push_back(Retry {
-            link,
-            what: Again::Answer(stamp),
-            due_ns: 0,
-        }),
+        Ok(None) => traffic.again(link, Again::Answer(stamp), 0),
         // Nobody waits for it any more.
         Err(SendError::PeerLost(_)) => served.state = ServedState::Sent,
         Err(_) => traffic.rejected.push((link, stamp, Reason::BadLength)),

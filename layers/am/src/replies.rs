@@ -25,9 +25,7 @@ pub(crate) fn take_reply<H: Host>(state: &mut State, bundle: u32, message: &Port
     match head.category {
         Category::Credits => return take_credits(state, link, message),
         Category::Reject => {
-            let peer = state.traffic.peers.get(link);
-            let served = peer.and_then(|peer| peer.served.as_mut());
-            let served = served.and_then(|served| served.get(stamp));
+            let served = state.traffic.peers.request(link, stamp);
             match served.map(|served| served.state) {
                 Some(ServedState::Sent) => {
                     state.reply_came_back(link, stamp, Reason::of_code(head.reason));
@@ -38,8 +36,7 @@ pub(crate) fn take_reply<H: Host>(state: &mut State, bundle: u32, message: &Port
         }
         _ => {}
     }
-    let peer = state.traffic.peers.get(link);
-    let record = peer.and_then(|peer| peer.records.as_mut()?.get(stamp));
+    let record = state.traffic.peers.record(link, stamp);
     // One that was refused may be taken by a sender that lies about the refusal.
     let is_awaited = |state| matches!(state, RecordState::Outstanding | RecordState::Refused);
     let Some(record) = record.filter(|record| is_awaited(record.state)) else {
@@ -89,9 +86,7 @@ pub(crate) fn take_stashed(state: &mut State, stashed: &Stashed) {
         head,
         ref bytes,
     } = *stashed;
-    let peer = state.traffic.peers.get(link);
-    // Its link may have ended meanwhile, and then it has come back.
-    let record = peer.and_then(|peer| peer.records.as_mut()?.get(stamp));
+    let record = state.traffic.peers.record(link, stamp);
     if let Some(record) = record
         && record.state == RecordState::Answered
     {
@@ -106,8 +101,7 @@ fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<
     let stamps = bytes.get(8..length).unwrap_or(&[]);
     for stamp in stamps.as_chunks::<2>().0 {
         let stamp = Stamp::from_bits(u16::from_le_bytes(*stamp));
-        let peer = state.traffic.peers.get(link);
-        let record = peer.and_then(|peer| peer.records.as_mut()?.get(stamp));
+        let record = state.traffic.peers.record(link, stamp);
         match record.map(|record| record.state) {
             Some(RecordState::Outstanding | RecordState::Refused) => state.answered(link, stamp),
             // Its credit is free since the reply came.
@@ -239,8 +233,7 @@ fn store(
     head: Head,
     body: &Body<'_>,
 ) -> Result<(), Reason> {
-    let peer = state.traffic.peers.get(link);
-    let record = peer.and_then(|peer| peer.records.as_mut()?.get(stamp));
+    let record = state.traffic.peers.record(link, stamp);
     let id = record.map(|record| record.endpoint).unwrap_or_default();
     let endpoint = state.endpoints.get(id).ok_or(Reason::BadEndpoint)?;
     if !endpoint.receiving.has_bulk_handler(head.handler) {
@@ -254,8 +247,7 @@ fn store(
 
 /// Stores the data that a part of a get has brought.
 fn take_got(state: &mut State, link: LinkId, stamp: Stamp, data: &[u8]) {
-    let peer = state.traffic.peers.get(link);
-    let Some(record) = peer.and_then(|peer| peer.records.as_mut()?.get(stamp)) else {
+    let Some(record) = state.traffic.peers.record(link, stamp) else {
         return;
     };
     let (id, number) = (record.endpoint, record.transfer);

@@ -7,7 +7,7 @@ use crate::error::{Blocked, Error, Reason};
 use crate::peer::RecordState;
 use crate::returned::{Operation, ToReturn};
 use crate::state::State;
-use crate::traffic::{Again, Retry};
+use crate::traffic::Again;
 use crate::transfer::Transfer;
 use crate::translation::Translation;
 use crate::wire::{ARGUMENTS_MAX, Category, Head, Kept, OVERHEAD_BYTES, Place, Stamp};
@@ -118,6 +118,17 @@ impl State {
             self.traffic.unfenced.push(mapped.link);
         }
         Ok(Ok(()))
+    }
+
+    /// True if a request over that translation would have a credit and a record.
+    pub(crate) fn can_send(&mut self, over: &Translation) -> Result<bool, Error> {
+        let number = over.number;
+        let endpoint = self.endpoints.get(over.endpoint);
+        let mapped = endpoint.and_then(|endpoint| endpoint.translations.get(over));
+        let mapped = mapped.ok_or(Error::NotMapped { number })?;
+        let has_credit = mapped.outstanding < self.traffic.options.credits;
+        let records = self.traffic.peers.enter(mapped.link).records();
+        Ok(has_credit && records.next_free().is_some())
     }
 
     /// Bytes of data of the longest medium message over that translation.
@@ -250,8 +261,7 @@ impl State {
         link: LinkId,
         stamp: Stamp,
     ) -> bool {
-        let peer = self.traffic.peers.get(link);
-        let Some(record) = peer.and_then(|peer| peer.records().get(stamp)) else {
+        let Some(record) = self.traffic.peers.record(link, stamp) else {
             return true;
         };
         let was_any = record.is_any;
@@ -281,8 +291,7 @@ impl State {
         let Self {
             endpoints, traffic, ..
         } = self;
-        let peer = traffic.peers.get(link);
-        let Some(record) = peer.and_then(|peer| peer.records().get(stamp)) else {
+        let Some(record) = traffic.peers.record(link, stamp) else {
             return;
         };
         let Some(endpoint) = endpoints.get(record.endpoint) else {
@@ -319,8 +328,7 @@ impl State {
     /// A request found no room: it is sent again, or comes back if it was refused for too long.
     pub(crate) fn send_later(&mut self, now_ns: u64, link: LinkId, stamp: Stamp) {
         let most_ns = self.traffic.congestion_ns();
-        let peer = self.traffic.peers.get(link);
-        let Some(record) = peer.and_then(|peer| peer.records().get(stamp)) else {
+        let Some(record) = self.traffic.peers.record(link, stamp) else {
             return;
         };
         if record.state == RecordState::Outstanding {
@@ -330,11 +338,7 @@ impl State {
             }
         }
         match record.refusals.refused(now_ns, most_ns) {
-            Some(due_ns) => self.traffic.retries.push_back(Retry {
-                link,
-                what: Again::Request(stamp),
-                due_ns,
-            }),
+            Some(due_ns) => self.traffic.again(link, Again::Request(stamp), due_ns),
             None => self.came_back(link, stamp, Reason::Congestion),
         }
     }

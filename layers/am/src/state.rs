@@ -163,8 +163,7 @@ impl State {
     /// The reply to a request was rejected: it comes back to its sender, and the requester gets a
     /// credit in its stead.
     pub(crate) fn reply_came_back(&mut self, link: LinkId, stamp: Stamp, reason: Reason) {
-        let peer = self.traffic.peers.get(link);
-        let Some(served) = peer.and_then(|peer| peer.served().get(stamp)) else {
+        let Some(served) = self.traffic.peers.request(link, stamp) else {
             return;
         };
         let endpoint = served.endpoint;

@@ -88,47 +88,33 @@ impl Traffic {
         self.statistics.empty_replies += 1;
     }
 
-    /// An answer was written, and leaves with what is due.
-    pub(crate) fn answer_at_once(&mut self, link: LinkId, stamp: Stamp) {
-        self.retries.push_back(Retry {
-            link,
-            what: Again::Answer(stamp),
-            due_ns: 0,
-        });
+    /// Sends something again then.
+    pub(crate) fn again(&mut self, link: LinkId, what: Again, due_ns: u64) {
+        self.retries.push_back(Retry { link, what, due_ns });
     }
 
     /// An answer was refused for want of room, or could not be sent: when it is sent again. If it
     /// was for too long, it is rejected.
     pub(crate) fn answer_later(&mut self, link: LinkId, stamp: Stamp, now_ns: u64) {
         let most_ns = self.congestion_ns();
-        let peer = self.peers.get(link);
-        let Some(served) = peer.and_then(|peer| peer.served().get(stamp)) else {
+        let Some(served) = self.peers.request(link, stamp) else {
             return;
         };
         served.state = ServedState::Unsent;
         match served.refusals.refused(now_ns, most_ns) {
-            Some(due_ns) => self.retries.push_back(Retry {
-                link,
-                what: Again::Answer(stamp),
-                due_ns,
-            }),
+            Some(due_ns) => self.again(link, Again::Answer(stamp), due_ns),
             None => self.rejected.push((link, stamp, Reason::Congestion)),
         }
     }
 
     /// The reply to a request is rejected: its record is free when the replier knows.
     pub(crate) fn reject(&mut self, link: LinkId, stamp: Stamp, reason: Reason) {
-        let peer = self.peers.get(link);
-        let Some(record) = peer.and_then(|peer| peer.records().get(stamp)) else {
+        let Some(record) = self.peers.record(link, stamp) else {
             return;
         };
         record.state = RecordState::Rejecting;
         record.reason = reason.code();
-        self.retries.push_back(Retry {
-            link,
-            what: Again::Reject(stamp),
-            due_ns: 0,
-        });
+        self.again(link, Again::Reject(stamp), 0);
     }
 
     pub(crate) fn note_failure(&mut self, failed: CallError) {

@@ -11,7 +11,7 @@ use hamlyn::{Event, Host, SendError, Session};
 use crate::error::{Error, Reason};
 use crate::peer::{Peer, RecordState, ServedState};
 use crate::state::State;
-use crate::traffic::{Again, Retry};
+use crate::traffic::Again;
 use crate::wire::{Category, Head, Kept, Place, Stamp};
 
 /// Events that are heard in one go.
@@ -114,11 +114,7 @@ impl State {
         if stamp == Stamp::CREDITS {
             if is_full && let Some(served) = &mut peer.served {
                 served.tell_credits_again();
-                self.traffic.retries.push_back(Retry {
-                    link,
-                    what: Again::Credits,
-                    due_ns: now_ns + 2_000,
-                });
+                self.traffic.again(link, Again::Credits, now_ns + 2_000);
             }
             return;
         }
@@ -126,13 +122,10 @@ impl State {
         let records = peer.records.as_mut();
         let rejecting = records.and_then(|records| records.get(stamp));
         if rejecting.is_some_and(|record| record.state == RecordState::Rejecting) {
-            self.traffic.retries.push_back(Retry {
-                link,
-                what: Again::Reject(stamp),
-                due_ns: now_ns + 2_000,
-            });
+            self.traffic
+                .again(link, Again::Reject(stamp), now_ns + 2_000);
         }
-        let served = peer.served.as_mut().and_then(|served| served.get(stamp));
+        let served = self.traffic.peers.request(link, stamp);
         match served.map(|served| served.state) {
             Some(ServedState::Sent) if is_full => self.traffic.answer_later(link, stamp, now_ns),
             Some(ServedState::Sent) => {
@@ -179,8 +172,7 @@ impl State {
     }
 
     fn retry_request<H: Host>(&mut self, session: &mut Session<'_, H>, link: LinkId, stamp: Stamp) {
-        let peer = self.traffic.peers.get(link);
-        let record = peer.and_then(|peer| peer.records.as_mut()?.get(stamp));
+        let record = self.traffic.peers.record(link, stamp);
         if record.is_some_and(|record| record.state == RecordState::Refused) {
             self.send_again(session, link, stamp);
         }
@@ -253,11 +245,8 @@ impl State {
         record.message.write_short(head, &[]);
         let bytes = record.message.bytes();
         if let Ok(None) = session.try_send_message(terminus, target, stamp.bits(), bytes) {
-            self.traffic.retries.push_back(Retry {
-                link,
-                what: Again::Reject(stamp),
-                due_ns: now_ns + 2_000,
-            });
+            self.traffic
+                .again(link, Again::Reject(stamp), now_ns + 2_000);
         }
     }
 
@@ -319,11 +308,7 @@ impl State {
             match sent {
                 Ok(None) => {
                     let due_ns = session.host().now_ns() + 2_000;
-                    self.traffic.retries.push_back(Retry {
-                        link,
-                        what: Again::Credits,
-                        due_ns,
-                    });
+                    self.traffic.again(link, Again::Credits, due_ns);
                 }
                 Ok(Some(_)) | Err(_) => {
                     served.credits.clear();
@@ -340,8 +325,7 @@ impl State {
         }
         let (endpoints, requests) = self.traffic.dropped.take();
         for (link, stamp) in requests {
-            let peer = self.traffic.peers.get(link);
-            let served = peer.and_then(|peer| peer.served().get(stamp));
+            let served = self.traffic.peers.request(link, stamp);
             if served.is_some_and(|served| served.state == ServedState::Open) {
                 self.traffic.answer_empty(link, stamp);
             }

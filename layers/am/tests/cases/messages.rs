@@ -133,7 +133,9 @@ pub(crate) fn credits_come_back(world: World) {
         }
         let to = player.map(&endpoint, 0, "server", TAG);
         for _ in 0..REQUESTS {
-            endpoint.request(&to, ASK, &[], LONG)?;
+            // Nobody replies, so only credits make it so.
+            assert!(player.bundle.wait(Events::CanSend(to), LONG)?);
+            endpoint.request(&to, ASK, &[], Wait::Poll)?;
             assert!(endpoint.outstanding()? <= 16);
         }
         let outstanding = || endpoint.outstanding().unwrap();
@@ -185,6 +187,8 @@ pub(crate) fn credits_bound_what_is_outstanding(mut world: World) {
         let blocked = endpoint.request(&to, ASK, &[], Wait::Poll);
         assert_eq!(blocked, Err(Error::WouldBlock(Blocked::Credit)));
         assert_eq!(endpoint.outstanding()?, 4);
+        assert!(!player.bundle.wait(Events::CanSend(to), Wait::Poll)?);
+        assert!(player.bundle.wait(Events::CanSend(to), LONG)?);
         let outstanding = || endpoint.outstanding().unwrap();
         player.serve_until("all answers", || outstanding() == 0);
         answers.borrow_mut().sort();
