@@ -138,8 +138,9 @@ impl<H: Host> Bundle<H> {
     }
 
     /// Runs the handlers of messages that are there, at most
-    /// [`visit`](crate::NodeOptions::visit) requests of each endpoint and 64 replies, and returns
-    /// messages that came back; how many. Does not wait (`AM_Poll`).
+    /// [`visit`](crate::NodeOptions::visit) requests of each endpoint and 64
+    /// replies, and returns messages that came back; how many. Messages that are there are found by
+    /// each poll, and what else there is to attend to by every fourth. Does not wait (`AM_Poll`).
     ///
     /// # Errors
     ///
@@ -155,7 +156,7 @@ impl<H: Host> Bundle<H> {
     pub fn serve(&self, wait: Wait) -> Result<usize, Error> {
         let (mut node, mut session) = self.shared.enter()?;
         let served = session.wait_for(wait, |session| {
-            let count = node.poll(session, self.number)?;
+            let count = node.poll_in_wait(session, self.number)?;
             Ok::<_, Error>((count > 0).then_some(count))
         })?;
         Ok(served.unwrap_or(0))

@@ -20,7 +20,8 @@ pub struct NodeOptions {
     pub reply_queue_bytes: u32,
     /// Bytes of data of the longest medium message, and of a part of a bulk message; fewer for a
     /// link whose packets are shorter. It fits half of each queue with 120 bytes beside. Default
-    /// 32 KiB.
+    /// 8,000: on one host a longer message waits until its receiver has given back the memory of
+    /// the one before.
     pub medium_bytes_max: u32,
     /// Endpoints that are resident at a time, 1 to 32,767. Default 1,024.
     pub frames: u16,
@@ -38,7 +39,7 @@ impl Default for NodeOptions {
             credits: 16,
             queue_bytes: 1 << 20,
             reply_queue_bytes: 8 << 20,
-            medium_bytes_max: 32 << 10,
+            medium_bytes_max: 8_000,
             frames: 1024,
             visit: 64,
             congestion: Duration::from_secs(10),

@@ -5,10 +5,13 @@ use hamlyn::engine::memory::LinkId;
 use hamlyn::{Destination, Target};
 
 use crate::name::{Introduction, Name};
-use crate::wire::{Kept, RECORDS, Stamp};
+use crate::wire::{CREDITS_BYTES, Category, Head, Kept, RECORDS, Stamp};
 
 /// Endpoints of a peer whose names are known, at a time: by the low bits of their numbers.
 const SOURCES: usize = 256;
+
+/// Records that keep the memory of a long message for the next one: those that are used first.
+const LONG_KEPT: usize = 4;
 
 /// An endpoint of this node: its number, and the use of that.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -147,7 +150,7 @@ impl Records {
         };
         record.state = RecordState::Free;
         record.uses = record.uses.wrapping_add(1) & 127;
-        record.message.clear();
+        record.message.clear(stamp.number() < LONG_KEPT);
         self.free |= 1 << stamp.number();
     }
 
@@ -256,12 +259,24 @@ impl ServedTable {
             return false;
         };
         served.state = ServedState::Empty;
-        served.answer.clear();
+        served.answer.clear(stamp.number() < LONG_KEPT);
         let is_first = self.credits.is_empty();
         if !self.credits.contains(&stamp) && self.credits.len() < RECORDS {
             self.credits.push(stamp);
         }
         is_first
+    }
+
+    /// The message of the credits that were not told yet, and its length.
+    pub(crate) fn credits_message(&self) -> ([u8; CREDITS_BYTES], usize) {
+        let mut bytes = [0; CREDITS_BYTES];
+        let word = Head::new(Category::Credits, 0).word();
+        bytes[..8].copy_from_slice(&word.to_le_bytes());
+        let places = bytes[8..].chunks_exact_mut(2);
+        for (place, stamp) in places.zip(&self.credits) {
+            place.copy_from_slice(&stamp.bits().to_le_bytes());
+        }
+        (bytes, 8 + 2 * self.credits.len().min(RECORDS))
     }
 
     /// Credits were refused: all empty replies are told once more. One that the peer knows already
@@ -355,7 +370,7 @@ impl Known {
 pub(crate) struct Peers {
     peers: Vec<Option<Box<Peer>>>,
     /// Those whose links ended, with what was outstanding.
-    pub(crate) gone: Vec<Box<Peer>>,
+    pub(crate) gone: Vec<Peer>,
     first_use: u8,
 }
 
@@ -391,7 +406,8 @@ impl Peers {
             is_unfenced: false,
             first_use: self.first_use,
         });
-        self.gone.extend(self.peers[at].replace(peer));
+        self.gone
+            .extend(self.peers[at].replace(peer).map(|peer| *peer));
     }
 
     /// The peer of that link, if it has one.
@@ -427,7 +443,8 @@ impl Peers {
     /// The link has ended.
     pub(crate) fn lose(&mut self, link: LinkId) {
         if self.get(link).is_some() {
-            self.gone.extend(self.peers[link.index as usize].take());
+            let gone = self.peers[link.index as usize].take();
+            self.gone.extend(gone.map(|peer| *peer));
         }
     }
 }

@@ -16,8 +16,12 @@ use crate::state::State;
 
 /// Answers that are taken in one go.
 const ANSWERS_MAX: usize = 64;
-/// Polls in a row that look at nothing but where messages were last.
+/// Polls in a row that look at nothing but where messages were last, and attend to nothing else.
 const STREAK_MAX: u32 = 16;
+/// Looks in vain of which one looks at everything, as long as there are few of them; and those
+/// after which all do that, in a wait.
+const LOOKS_PER_TURN: u32 = 4;
+const EAGER_LOOKS: u32 = 16;
 /// Polls in vain after which fences are asked for: before any sleep.
 const LOOKS_BEFORE_FENCES: u32 = 8;
 /// Time that an endpoint which was loaded stays, if nothing comes: longer than the pause of a sender
@@ -40,6 +44,8 @@ pub(crate) struct NodeState {
     awaits_answers: bool,
     /// Polls that looked at only one of both.
     streak: u32,
+    /// Polls since it was attended to the rest.
+    unattended: u32,
     /// Polls since there was anything.
     looks: u32,
     /// Packets that were refused as an endpoint was not resident.
@@ -61,6 +67,7 @@ impl NodeState {
             fences_under_way: 0,
             awaits_answers: false,
             streak: 0,
+            unattended: 0,
             looks: 0,
             knocks_seen: 0,
         }
@@ -68,17 +75,46 @@ impl NodeState {
 
     /// Takes messages for that bundle, each at most so many, and attends to what else there is; how
     /// many messages, returned ones included. Does not wait.
+    #[inline]
     pub(crate) fn poll<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         bundle: u32,
     ) -> Result<usize, Error> {
+        self.look(session, bundle, true, false)
+    }
+
+    /// The same in a wait. At first most looks are at nothing but where messages were last, so that
+    /// the next one is seen soon; one that may be followed by a sleep is at everything.
+    #[inline]
+    pub(crate) fn poll_in_wait<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bundle: u32,
+    ) -> Result<usize, Error> {
+        let is_patient = self.looks >= EAGER_LOOKS;
+        self.look(session, bundle, is_patient, is_patient)
+    }
+
+    fn look<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bundle: u32,
+        takes_all: bool,
+        attends: bool,
+    ) -> Result<usize, Error> {
         if self.state.traffic.dropped.is_any() || self.state.traffic.running.is_some() {
             self.clean_up(session)?;
         }
-        let mut count = self.take(session, bundle)?;
+        let is_turn = self.looks % LOOKS_PER_TURN == LOOKS_PER_TURN - 1;
+        let is_due = self.unattended >= STREAK_MAX;
+        let is_turn = attends || is_turn || is_due || self.state.has_to_do(bundle);
+        let takes_all = takes_all || is_turn;
+        let mut count = self.take(session, bundle, takes_all)?;
         self.state.tell_credits(session);
-        if count == 0 || self.streak == 0 {
+        self.unattended += 1;
+        if is_turn {
+            self.unattended = 0;
             count += self.attend(session, bundle)?;
         }
         self.looks = match count {
@@ -93,13 +129,18 @@ impl NodeState {
 
     /// Takes answers and requests, those first of which there were some last: what is next of all
     /// is read in place, and everything else from queues.
-    fn take<H: Host>(&mut self, session: &mut Session<'_, H>, bundle: u32) -> Result<usize, Error> {
+    fn take<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bundle: u32,
+        takes_all: bool,
+    ) -> Result<usize, Error> {
         let first = match self.awaits_answers {
             true => self.take_answers(session, bundle)?,
             false => self.take_requests(session, bundle)?,
         };
-        if first > 0 && self.streak < STREAK_MAX {
-            self.streak += 1;
+        if !takes_all && self.streak < STREAK_MAX {
+            self.streak += u32::from(first > 0);
             return Ok(first);
         }
         self.streak = 0;

@@ -261,7 +261,10 @@ fn conclude<H: Host>(
                 traffic.note_failure(failed);
             }
             match state {
-                AnswerState::Nothing => traffic.answer_empty(link, stamp),
+                AnswerState::Nothing => {
+                    traffic.answer_empty(link, stamp);
+                    tell_credits_early(traffic, link, outbox);
+                }
                 AnswerState::Deferred => {}
                 AnswerState::Replied => {
                     traffic.statistics.replies_sent += 1;
@@ -278,6 +281,26 @@ fn conclude<H: Host>(
                 served.answer.write_short(head, &[]);
             }
             send_answer(traffic, link, stamp, outbox);
+        }
+    }
+}
+
+/// Tells credits while there are more requests to take, so that their sender goes on meanwhile.
+#[inline]
+fn tell_credits_early<H: Host>(traffic: &mut Traffic, link: LinkId, outbox: &mut Outbox<'_, H>) {
+    let least = usize::from(traffic.options.credits / 2).max(1);
+    if let Some(Peer {
+        served: Some(served),
+        replies: Some(target),
+        ..
+    }) = traffic.peers.get(link)
+        && served.credits.len() >= least
+    {
+        let (bytes, length) = served.credits_message();
+        let sent = outbox.send_message(target, Stamp::CREDITS.bits(), &bytes[..length]);
+        if let Ok(Some(_)) = sent {
+            served.credits.clear();
+            traffic.statistics.credit_messages += 1;
         }
     }
 }

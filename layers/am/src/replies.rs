@@ -12,7 +12,7 @@ use crate::peer::{RecordState, ServedState};
 use crate::port::Handler;
 use crate::receive::stable_bytes;
 use crate::state::{Stashed, State};
-use crate::wire::{Arguments, Body, Category, Head, RECORDS, Stamp, parse};
+use crate::wire::{Arguments, Body, CREDITS_BYTES, Category, Head, Stamp, parse};
 
 /// Takes an answer while that bundle is polled.
 #[inline]
@@ -96,7 +96,7 @@ pub(crate) fn take_stashed(state: &mut State, stashed: &Stashed) {
 }
 
 fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<'_, H>) {
-    let mut bytes = [0; 8 + 2 * RECORDS];
+    let mut bytes = [0; CREDITS_BYTES];
     let length = message.copy_to(&mut bytes);
     let stamps = bytes.get(8..length).unwrap_or(&[]);
     for stamp in stamps.as_chunks::<2>().0 {

@@ -94,11 +94,11 @@ impl State {
         match session.try_send_message(terminus, target, stamp.bits(), bytes) {
             Ok(Some(_)) => {}
             Ok(None) => {
-                record.message.clear();
+                record.message.clear(false);
                 return Ok(Err(Blocked::Room));
             }
             Err(error) => {
-                record.message.clear();
+                record.message.clear(false);
                 return Err(match error {
                     SendError::PeerLost(lost) => lost.into(),
                     other => other.into(),
@@ -319,7 +319,13 @@ impl State {
                     traffic.unfenced.push(link);
                 }
             }
-            Ok(None) => self.send_later(session.host().now_ns(), link, stamp),
+            Ok(None) => {
+                if record.state == RecordState::Outstanding {
+                    record.state = RecordState::Refused;
+                    endpoint.refused += 1;
+                }
+                traffic.again(link, Again::Request(stamp), 0);
+            }
             Err(SendError::PeerLost(_)) => self.came_back(link, stamp, Reason::Unreachable),
             Err(_) => self.came_back(link, stamp, Reason::BadLength),
         }

@@ -35,7 +35,7 @@ impl<H: Host> Shared<H> {
             if let Some(found) = step(&mut node, session)? {
                 return Ok(Some(found));
             }
-            node.poll(session, bundle)?;
+            node.poll_in_wait(session, bundle)?;
             // What the poll found may be what was waited for.
             step(&mut node, session)
         })

@@ -62,6 +62,17 @@ impl State {
         self.bundles.get_mut(number as usize)
     }
 
+    /// True if something waits to be sent, or to be given to handlers of that bundle.
+    #[inline]
+    pub(crate) fn has_to_do(&self, bundle: u32) -> bool {
+        let bundle = self.bundles.get(bundle as usize);
+        let is_waiting =
+            |bundle: &BundleState| !bundle.stashed.is_empty() || !bundle.to_return.is_empty();
+        !self.traffic.retries.is_empty()
+            || self.transfers.is_any()
+            || bundle.is_some_and(is_waiting)
+    }
+
     /// A request was answered: its record and its credit are free.
     #[inline]
     pub(crate) fn answered(&mut self, link: LinkId, stamp: Stamp) {

@@ -12,8 +12,10 @@ use crate::error::{Error, Reason};
 use crate::peer::{Peer, RecordState, ServedState};
 use crate::state::State;
 use crate::traffic::Again;
-use crate::wire::{Category, Head, Kept, Place, Stamp};
+use crate::wire::{Category, Head, Stamp};
 
+/// Time after which what found no room in its link is tried again at the latest.
+const ROOM_NS: u64 = 1_000_000;
 /// Events that are heard in one go.
 const EVENTS_MAX: usize = 64;
 
@@ -148,13 +150,11 @@ impl State {
             return None;
         }
         let now_ns = session.host().now_ns();
-        let mut next_ns = u64::MAX;
         for _ in 0..self.traffic.retries.len() {
             let Some(retry) = self.traffic.retries.pop_front() else {
                 break;
             };
             if retry.due_ns > now_ns {
-                next_ns = next_ns.min(retry.due_ns - now_ns);
                 self.traffic.retries.push_back(retry);
                 continue;
             }
@@ -165,10 +165,13 @@ impl State {
                 Again::Credits => self.traffic.owing.push(retry.link),
             }
         }
-        // Those that were put off just now.
-        let due = self.traffic.retries.iter().map(|retry| retry.due_ns);
-        let due_ns = due.min().map(|due_ns| due_ns.saturating_sub(now_ns));
-        due_ns.map(|due_ns| due_ns.min(next_ns))
+        // Those that were put off just now. For what waits for room in its link a wait looks again
+        // when there is room; and if that should be overlooked, after a while.
+        let due = self.traffic.retries.iter().map(|retry| match retry.due_ns {
+            0 => ROOM_NS,
+            due_ns => due_ns.saturating_sub(now_ns),
+        });
+        due.min()
     }
 
     fn retry_request<H: Host>(&mut self, session: &mut Session<'_, H>, link: LinkId, stamp: Stamp) {
@@ -211,6 +214,8 @@ impl State {
                 served.state = ServedState::Sent;
                 self.traffic.statistics.sent_again += 1;
             }
+            // Room in the link comes soon, or its end.
+            Ok(None) if replies.is_some() => self.traffic.again(link, Again::Answer(stamp), 0),
             Ok(None) => self.traffic.answer_later(link, stamp, now_ns),
             Err(SendError::PeerLost(_)) => served.state = ServedState::Sent,
             Err(_) => self.reply_came_back(link, stamp, Reason::BadLength),
@@ -278,7 +283,6 @@ impl State {
     }
 
     fn tell_all_credits<H: Host>(&mut self, session: &mut Session<'_, H>) {
-        let mut kept = Kept::new();
         for link in std::mem::take(&mut self.traffic.owing) {
             self.find_replies(session, link);
             let terminus = session.terminus();
@@ -293,14 +297,8 @@ impl State {
             if served.credits.is_empty() {
                 continue;
             }
-            let mut stamps = [0; 2 * crate::wire::RECORDS];
-            for (place, stamp) in stamps.chunks_mut(2).zip(&served.credits) {
-                place.copy_from_slice(&stamp.bits().to_le_bytes());
-            }
-            let stamps = &stamps[..2 * served.credits.len()];
-            let head = Head::new(Category::Credits, 0);
-            kept.write(head, &[], Place::default(), stamps, None);
-            let (stamp, bytes) = (Stamp::CREDITS.bits(), kept.bytes());
+            let (bytes, length) = served.credits_message();
+            let (stamp, bytes) = (Stamp::CREDITS.bits(), &bytes[..length]);
             let sent = match replies {
                 Some(target) => session.try_send_message(terminus, target, stamp, bytes),
                 None => Ok(None),

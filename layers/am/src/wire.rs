@@ -16,6 +16,8 @@ pub(crate) const OVERHEAD_BYTES: usize =
 const PLACE_BYTES: usize = 16;
 /// Bytes of an introduction.
 pub(crate) const INTRODUCTION_BYTES: usize = 32;
+/// Bytes of the longest message of credits.
+pub(crate) const CREDITS_BYTES: usize = WORD_BYTES + 2 * RECORDS;
 /// Bytes of a name as it travels.
 pub const NAME_BYTES: usize = 20 + INTRODUCTION_BYTES;
 /// A message of so many bytes lies in its record; a longer one in memory of its own.
@@ -137,7 +139,7 @@ impl Head {
         })
     }
 
-    fn word(self) -> u64 {
+    pub(crate) fn word(self) -> u64 {
         u64::from(self.handler)
             | u64::from(self.arguments) << 8
             | (self.category as u64) << 16
@@ -336,10 +338,10 @@ impl Kept {
         }
     }
 
-    /// Forgets the message.
-    pub(crate) fn clear(&mut self) {
+    /// Forgets the message. The memory of a long one is kept for the next one, if it is one of few.
+    pub(crate) fn clear(&mut self, is_one_of_few: bool) {
         self.length_bytes = 0;
-        if self.long.capacity() > KEPT_BYTES {
+        if self.long.capacity() > KEPT_BYTES && !is_one_of_few {
             self.long = Vec::new();
         }
     }

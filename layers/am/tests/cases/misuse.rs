@@ -1,6 +1,6 @@
 //! Misuse is an error, and harms nothing.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use hamlyn::Wait;
@@ -127,6 +127,46 @@ pub(crate) fn misuse_is_an_error(world: World) {
         // After all of that.
         endpoint.request(&to, ASK, &[], LONG)?;
         player.serve_until("the reply", || *replies.borrow() == [1]);
+        player.finish()
+    });
+}
+
+/// A handler that panics has had its message: the request is answered, and others follow.
+pub(crate) fn a_handler_may_panic(world: World) {
+    world.run(1, &|player| {
+        let mut server = player.endpoint("server", TAG);
+        let mut client = player.bundle.endpoint()?;
+        let (asked, answered) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let counted = Rc::clone(&asked);
+        server.on_short(ASK, move |call, arguments| {
+            counted.set(counted.get() + 1);
+            if arguments[0] == 1 {
+                std::panic::resume_unwind(Box::new("on purpose"));
+            }
+            call.reply(ASK + 1, &[])
+        })?;
+        let counted = Rc::clone(&answered);
+        client.on_short(ASK + 1, move |_, _| {
+            counted.set(counted.get() + 1);
+            Ok(())
+        })?;
+        let to = client.map(&server.name()?, TAG, LONG)?;
+        for which in 0..3 {
+            client.request(&to, ASK, &[which], Wait::Poll)?;
+        }
+        let serve = || player.bundle.serve(Wait::millis(5)).map(drop);
+        let mut panics = 0;
+        for _ in 0..4000 {
+            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(serve)) {
+                Ok(served) => served?,
+                Err(_) => panics += 1,
+            }
+            if client.outstanding()? == 0 {
+                break;
+            }
+        }
+        assert_eq!((panics, asked.get(), answered.get()), (1, 3, 2));
+        assert_eq!(client.outstanding()?, 0);
         player.finish()
     });
 }

@@ -128,17 +128,12 @@ fn program(player: &Player<'_>, seed: u64) -> Result<(), Error> {
         endpoints.push(endpoint);
     }
     let mut targets = Vec::new();
-    for at in 0..ENDPOINTS {
+    for endpoint in &endpoints {
         let mut of_endpoint = Vec::new();
         for other in 0..PLAYERS {
             for there in 0..ENDPOINTS {
-                let good = player.map(
-                    &endpoints[at],
-                    other,
-                    &format!("e{there}"),
-                    tag(other, there),
-                );
-                let bad = player.map(&endpoints[at], other, &format!("e{there}"), Tag::new(999));
+                let good = player.map(endpoint, other, &format!("e{there}"), tag(other, there));
+                let bad = player.map(endpoint, other, &format!("e{there}"), Tag::new(999));
                 of_endpoint.push((good, bad));
             }
         }
@@ -197,7 +192,7 @@ fn program(player: &Player<'_>, seed: u64) -> Result<(), Error> {
                 endpoint.request_medium(&good, ASK, &[], &[id], wait),
                 Some(End::Back(RequestMedium, Reason::BadHandler)),
             ),
-            _ if length % 2 == 0 => (
+            _ if length.is_multiple_of(2) => (
                 endpoint.get(&good, GOT, u64::MAX - 5..u64::MAX, 0, &[id], wait),
                 Some(End::Back(Get, Reason::BadOffset)),
             ),

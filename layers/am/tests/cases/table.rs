@@ -22,6 +22,7 @@ macro_rules! everything {
             random::random_programs_agree_with_a_model,
             hostile::a_peer_that_lies_harms_nobody,
             misuse::misuse_is_an_error,
+            misuse::a_handler_may_panic,
             misuse::options_that_cannot_be_are_named,
         );
     };
