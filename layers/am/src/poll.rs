@@ -103,7 +103,7 @@ impl NodeState {
         takes_all: bool,
         attends: bool,
     ) -> Result<usize, Error> {
-        if self.state.traffic.dropped.is_any() || self.state.traffic.running.is_some() {
+        if self.state.traffic.dropped.is_any() || self.state.traffic.was_interrupted() {
             self.clean_up(session)?;
         }
         let is_turn = self.looks % LOOKS_PER_TURN == LOOKS_PER_TURN - 1;
@@ -230,7 +230,7 @@ impl NodeState {
         session: &mut Session<'_, H>,
         bundle: u32,
     ) -> Result<bool, Error> {
-        if self.state.traffic.dropped.is_any() || self.state.traffic.running.is_some() {
+        if self.state.traffic.dropped.is_any() || self.state.traffic.was_interrupted() {
             self.clean_up(session)?;
         }
         // Replies wait until their bundle is polled, as this is none.

@@ -162,8 +162,10 @@ fn run(
     };
     traffic.statistics.replies_taken += 1;
     endpoint.taken = endpoint.taken.saturating_add(1);
-    // A handler that panics leaves the reply in its place, and the record: it is taken once more.
-    match with(endpoint.receiving.handler(head.handler), &mut call) {
+    traffic.running_reply = Some((link, stamp));
+    let ran = with(endpoint.receiving.handler(head.handler), &mut call);
+    traffic.running_reply = None;
+    match ran {
         Ok(outcome) => {
             if let Err(failed) = outcome {
                 traffic.note_failure(failed);

@@ -46,8 +46,9 @@ pub(crate) struct Traffic {
     pub(crate) rejected: Vec<(LinkId, Stamp, Reason)>,
     /// Bytes of the message under a handler, if they must not change.
     pub(crate) scratch: Vec<u8>,
-    /// The request whose handler runs.
+    /// The request whose handler runs, and the reply.
     pub(crate) running: Option<(LinkId, Stamp)>,
+    pub(crate) running_reply: Option<(LinkId, Stamp)>,
     /// The first error of a handler in this poll.
     pub(crate) failure: Option<CallError>,
     pub(crate) dropped: Rc<Dropped>,
@@ -65,6 +66,7 @@ impl Traffic {
             rejected: Vec::new(),
             scratch: Vec::new(),
             running: None,
+            running_reply: None,
             failure: None,
             dropped,
             statistics: Statistics::default(),
@@ -90,6 +92,11 @@ impl Traffic {
 
     /// Sends something again then.
     pub(crate) fn again(&mut self, link: LinkId, what: Again, due_ns: u64) {
+        // A receiver may invent refusals of these as often as it likes.
+        let is_same = |retry: &Retry| retry.link == link && retry.what == what;
+        if matches!(what, Again::Credits | Again::Reject(_)) && self.retries.iter().any(is_same) {
+            return;
+        }
         self.retries.push_back(Retry { link, what, due_ns });
     }
 
@@ -115,6 +122,12 @@ impl Traffic {
         record.state = RecordState::Rejecting;
         record.reason = reason.code();
         self.again(link, Again::Reject(stamp), 0);
+    }
+
+    /// True if a handler did not come to its end: it has panicked.
+    #[inline]
+    pub(crate) fn was_interrupted(&self) -> bool {
+        self.running.is_some() || self.running_reply.is_some()
     }
 
     pub(crate) fn note_failure(&mut self, failed: CallError) {

@@ -318,8 +318,12 @@ impl State {
 
     /// Cleans up after objects that were dropped, and a handler that panicked.
     pub(crate) fn clean_up(&mut self) -> Vec<crate::peer::EndpointId> {
+        // A handler that panicked has had its message, which is shown once more and then unknown.
         if let Some((link, stamp)) = self.traffic.running.take() {
             self.traffic.answer_empty(link, stamp);
+        }
+        if let Some((link, stamp)) = self.traffic.running_reply.take() {
+            self.answered(link, stamp);
         }
         let (endpoints, requests) = self.traffic.dropped.take();
         for (link, stamp) in requests {

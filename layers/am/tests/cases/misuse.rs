@@ -143,15 +143,18 @@ pub(crate) fn a_handler_may_panic(world: World) {
             if arguments[0] == 1 {
                 std::panic::resume_unwind(Box::new("on purpose"));
             }
-            call.reply(ASK + 1, &[])
+            call.reply(ASK + 1, arguments)
         })?;
         let counted = Rc::clone(&answered);
-        client.on_short(ASK + 1, move |_, _| {
+        client.on_short(ASK + 1, move |_, arguments| {
             counted.set(counted.get() + 1);
+            if arguments[0] == 2 {
+                std::panic::resume_unwind(Box::new("on purpose"));
+            }
             Ok(())
         })?;
         let to = client.map(&server.name()?, TAG, LONG)?;
-        for which in 0..3 {
+        for which in 0..4 {
             client.request(&to, ASK, &[which], Wait::Poll)?;
         }
         let serve = || player.bundle.serve(Wait::millis(5)).map(drop);
@@ -165,7 +168,7 @@ pub(crate) fn a_handler_may_panic(world: World) {
                 break;
             }
         }
-        assert_eq!((panics, asked.get(), answered.get()), (1, 3, 2));
+        assert_eq!((panics, asked.get(), answered.get()), (2, 4, 3));
         assert_eq!(client.outstanding()?, 0);
         player.finish()
     });
