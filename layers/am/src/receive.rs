@@ -187,17 +187,35 @@ fn run_longer<H: Host>(
         Category::Part if !receiving.has_bulk_handler(head.handler) => {
             Verdict::Return(Reason::BadHandler)
         }
-        // It says how long the rest is, from its own place on, so that the first one is refused if
-        // the last would be.
-        Category::Part => match receiving.store(place, data) {
+        Category::Part => match check_whole(receiving, body).and_then(|()| {
+            let is_whole = data.len() as u64 == place.length_bytes;
+            is_whole.then_some(()).ok_or(Reason::BadLength)?;
+            receiving.store(place, data)
+        }) {
             Ok(()) => Verdict::Done,
             Err(reason) => Verdict::Return(reason),
         },
-        Category::Get => get(receiving, traffic, link, stamp, place),
+        Category::Get => match check_whole(receiving, body) {
+            Ok(()) => get(receiving, traffic, link, stamp, place),
+            Err(reason) => Verdict::Return(reason),
+        },
         Category::Got | Category::Return | Category::Reject | Category::Credits => {
             Verdict::Return(Reason::BadHandler)
         }
     }
+}
+
+/// Checks the place of the whole transfer of which this is a part.
+fn check_whole(receiving: &Receiving, body: &Body<'_>) -> Result<(), Reason> {
+    let number = |at: usize| {
+        let word = |at: usize| body.arguments.as_slice().get(at).copied().unwrap_or(0);
+        u64::from(word(at)) | u64::from(word(at + 1)) << 32
+    };
+    let whole = Place {
+        offset: body.place.offset.saturating_sub(number(0)),
+        length_bytes: number(2),
+    };
+    receiving.segment_at(whole).map(drop)
 }
 
 /// Writes the data that are asked for into the answer.

@@ -10,7 +10,7 @@ use crate::state::State;
 use crate::traffic::Again;
 use crate::transfer::Transfer;
 use crate::translation::Translation;
-use crate::wire::{ARGUMENTS_MAX, Category, Head, Kept, OVERHEAD_BYTES, Place, Stamp};
+use crate::wire::{ARGUMENTS_MAX, Arguments, Category, Head, Kept, OVERHEAD_BYTES, Place, Stamp};
 
 /// A request to be sent.
 #[derive(Clone, Copy)]
@@ -191,20 +191,22 @@ impl State {
             (false, false) => Category::Part,
             (false, true) => Category::Bulk,
         };
-        let (offset, length_bytes) = match category {
-            Category::Get => (transfer.from.saturating_add(at), length),
-            _ => (transfer.to.saturating_add(at), transfer.length_bytes - at),
+        let arguments = match category {
+            Category::Bulk => transfer.arguments,
+            // So that each part is refused for the reason for which the whole is.
+            _ => part_of(at, transfer.length_bytes),
         };
-        let arguments = transfer.arguments;
+        let (begin, length_bytes) = match (transfer.is_get, is_last) {
+            (true, _) => (transfer.from, length),
+            (false, false) => (transfer.to, length),
+            (false, true) => (transfer.to, transfer.length_bytes),
+        };
         let request = Request {
             category,
             handler: transfer.handler,
-            arguments: match category {
-                Category::Bulk => arguments.as_slice(),
-                _ => &[],
-            },
+            arguments: arguments.as_slice(),
             place: Place {
-                offset,
+                offset: begin.saturating_add(at),
                 length_bytes,
             },
             data: part,
@@ -348,6 +350,12 @@ impl State {
             None => self.came_back(link, stamp, Reason::Congestion),
         }
     }
+}
+
+/// The arguments of a part that begins so far in a transfer.
+fn part_of(at: u64, length_bytes: u64) -> Arguments {
+    let halves = [at, length_bytes].map(|number| [number as u32, (number >> 32) as u32]);
+    Arguments::new(halves.as_flattened())
 }
 
 /// A transfer as it is returned.

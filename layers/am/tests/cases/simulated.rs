@@ -16,7 +16,9 @@ use std::sync::atomic::AtomicUsize;
 use hamlyn::{ManagerOptions, Strategy};
 use hamlyn_am::NodeOptions;
 use hamlyn_sim::host::SimHost;
-use hamlyn_sim::time::Time;
+use hamlyn_sim::network::{Impairment, Mesh};
+use hamlyn_sim::random::Random;
+use hamlyn_sim::time::{Span, Time};
 use hamlyn_sim::world::{Settings, Simulation};
 
 use player::{Role, play};
@@ -31,11 +33,31 @@ pub(crate) fn open_unnamed() -> hamlyn::Manager<SimHost> {
     hamlyn_sim::host::open(None, ManagerOptions::default()).unwrap()
 }
 
+/// Silence after which a link ends.
+const TIMEOUT: Span = Span::from_us(50_000);
+const NETWORK: &[Impairment] = &[
+    Impairment::Delay {
+        delay_ps: 2_000_000,
+    },
+    Impairment::Lose {
+        per_million: 30_000,
+        run_frames: 1,
+    },
+    Impairment::Duplicate {
+        per_million: 20_000,
+    },
+    Impairment::Reorder {
+        per_million: 100_000,
+        up_to_ps: 30_000_000,
+    },
+];
+
 /// Where programs live.
 #[derive(Clone, Copy)]
 pub(crate) struct World {
     strategy: Strategy,
     pub(crate) options: NodeOptions,
+    has_network: bool,
 }
 
 impl World {
@@ -43,6 +65,15 @@ impl World {
         Self {
             strategy,
             options: NodeOptions::default(),
+            has_network: false,
+        }
+    }
+
+    /// Links between programs go over a network that delays, loses, doubles and reorders.
+    pub(crate) fn over_a_network(strategy: Strategy) -> Self {
+        Self {
+            has_network: true,
+            ..Self::new(strategy)
         }
     }
 
@@ -53,6 +84,10 @@ impl World {
             seed: 54,
             ..Settings::default()
         });
+        if self.has_network {
+            let network = Mesh::new(count as u32, NETWORK, &mut Random::new(7)).unwrap();
+            world.set_network(Box::new(network), TIMEOUT);
+        }
         for number in 0..count {
             let node = world.node(2);
             world.process(node, &format!("program {number}"), move || {
@@ -74,3 +109,5 @@ everything!(proc_strategy, Proc);
 everything!(np_strategy, Np);
 everything!(inject_strategy, Inject);
 everything!(receive_strategy, Receive);
+everything!(between_hosts, Proc, over_a_network);
+everything!(between_hosts_receive, Receive, over_a_network);

@@ -2,7 +2,10 @@
 
 macro_rules! everything {
     ($module:ident, $strategy:ident) => {
-        everything!($module, $strategy;
+        everything!($module, $strategy, new);
+    };
+    ($module:ident, $strategy:ident, $world:ident) => {
+        everything!($module, $strategy, $world;
             messages::requests_are_answered,
             messages::every_form_arrives_whole,
             messages::credits_come_back,
@@ -26,13 +29,13 @@ macro_rules! everything {
             misuse::options_that_cannot_be_are_named,
         );
     };
-    ($module:ident, $strategy:ident; $($cases:ident::$case:ident,)*) => {
+    ($module:ident, $strategy:ident, $world:ident; $($cases:ident::$case:ident,)*) => {
         mod $module {
             $(
                 #[test]
                 fn $case() {
                     let strategy = hamlyn::Strategy::$strategy;
-                    crate::$cases::$case(crate::World::new(strategy));
+                    crate::$cases::$case(crate::World::$world(strategy));
                 }
             )*
         }
