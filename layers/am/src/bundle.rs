@@ -82,7 +82,6 @@ impl<H: Host> Bundle<H> {
             tag: Tag::None,
             introduction,
             outstanding: 0,
-            refused: 0,
             is_resident,
             loaded_ns: 0,
             taken: 0,

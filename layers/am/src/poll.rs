@@ -426,7 +426,8 @@ impl NodeState {
                 endpoint.taken = 0;
                 endpoint.loaded_ns = now_ns;
                 self.state.traffic.statistics.unloaded += u64::from(!is_resident);
-                if !is_resident && session.port_info(&endpoint.port)?.waiting > 0 {
+                let waiting = session.port_info(&endpoint.port)?.waiting;
+                if !is_resident && (waiting > 0 || endpoint.is_shown) {
                     // It has had its turn, and wants another one.
                     self.residence.fault(endpoint.receiving.id.index);
                 }
@@ -478,20 +479,19 @@ impl NodeState {
     }
 }
 
-/// True if an endpoint may be unloaded: it has no request that is neither answered nor refused, no
-/// message in the hands of a handler, and has had its turn, or nothing to do.
+/// True if an endpoint may be unloaded: it has had its turn, or nothing to do. What it has
+/// outstanding needs no frame, as answers come to the node. So no endpoint holds its frame while it
+/// waits for another one.
 fn may_go<H: Host>(
     session: &Session<'_, H>,
     endpoint: &EndpointState,
     visit: u32,
     now_ns: u64,
 ) -> bool {
-    if endpoint.outstanding != endpoint.refused || endpoint.is_shown {
-        return false;
+    let stay_ns = STAY.as_nanos() as u64;
+    if endpoint.taken >= visit || now_ns.saturating_sub(endpoint.loaded_ns) >= stay_ns {
+        return true;
     }
     let info = session.port_info(&endpoint.port);
-    let is_empty = info.is_ok_and(|info| info.waiting == 0);
-    let stay_ns = STAY.as_nanos() as u64;
-    let has_stayed = now_ns.saturating_sub(endpoint.loaded_ns) >= stay_ns;
-    endpoint.taken >= visit || is_empty && (endpoint.taken > 0 || has_stayed)
+    endpoint.taken > 0 && !endpoint.is_shown && info.is_ok_and(|info| info.waiting == 0)
 }

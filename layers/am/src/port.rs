@@ -98,9 +98,8 @@ pub(crate) struct EndpointState {
     pub(crate) bundle: u32,
     pub(crate) tag: Tag,
     pub(crate) introduction: Introduction,
-    /// Requests that have no answer yet; those of them that were refused and wait.
+    /// Requests that have no answer yet.
     pub(crate) outstanding: u32,
-    pub(crate) refused: u32,
     pub(crate) is_resident: bool,
     /// When it was loaded, and messages taken since.
     pub(crate) loaded_ns: u64,

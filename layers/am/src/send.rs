@@ -308,9 +308,6 @@ impl State {
         let (target, bytes) = (mapped.target(mapped.is_any), record.message.bytes());
         match session.try_send_message(terminus, target, stamp.bits(), bytes) {
             Ok(Some(_)) => {
-                if record.state == RecordState::Refused {
-                    endpoint.refused = endpoint.refused.saturating_sub(1);
-                }
                 record.state = RecordState::Outstanding;
                 record.is_any = mapped.is_any;
                 traffic.statistics.sent_again += 1;
@@ -322,10 +319,7 @@ impl State {
                 }
             }
             Ok(None) => {
-                if record.state == RecordState::Outstanding {
-                    record.state = RecordState::Refused;
-                    endpoint.refused += 1;
-                }
+                record.state = RecordState::Refused;
                 traffic.again(link, Again::Request(stamp), 0);
             }
             Err(SendError::PeerLost(_)) => self.came_back(link, stamp, Reason::Unreachable),
@@ -339,12 +333,7 @@ impl State {
         let Some(record) = self.traffic.peers.record(link, stamp) else {
             return;
         };
-        if record.state == RecordState::Outstanding {
-            record.state = RecordState::Refused;
-            if let Some(endpoint) = self.endpoints.get(record.endpoint) {
-                endpoint.refused += 1;
-            }
-        }
+        record.state = RecordState::Refused;
         match record.refusals.refused(now_ns, most_ns) {
             Some(due_ns) => self.traffic.again(link, Again::Request(stamp), due_ns),
             None => self.came_back(link, stamp, Reason::Congestion),

@@ -84,22 +84,20 @@ impl State {
             return;
         };
         let (id, translation, transfer) = (record.endpoint, record.translation, record.transfer);
-        let was_refused = record.state == RecordState::Refused;
         if let Some(transfer) = transfer {
             self.transfers.part_ended(transfer, &record.message, None);
         }
         records.free(stamp);
-        self.give_back(id, translation, was_refused, true);
+        self.give_back(id, translation, true);
     }
 
     /// A request of that endpoint has ended: gives back its credit.
     #[inline]
-    fn give_back(&mut self, id: EndpointId, translation: u32, was_refused: bool, answered: bool) {
+    fn give_back(&mut self, id: EndpointId, translation: u32, answered: bool) {
         let Some(endpoint) = self.endpoints.get(id) else {
             return;
         };
         endpoint.outstanding = endpoint.outstanding.saturating_sub(1);
-        endpoint.refused -= u32::from(was_refused && endpoint.refused > 0);
         if answered && let Some(mapped) = endpoint.translations.numbered(translation) {
             mapped.is_introduced = true;
         }
@@ -130,15 +128,13 @@ impl State {
             // It was answered, and its credit is free.
             return;
         }
-        let was_refused = state == RecordState::Refused;
         if transfer.is_some() {
-            return self.give_back(id, translation, was_refused, false);
+            return self.give_back(id, translation, false);
         }
         let Some(endpoint) = self.endpoints.get(id) else {
             return;
         };
         endpoint.outstanding = endpoint.outstanding.saturating_sub(1);
-        endpoint.refused -= u32::from(was_refused && endpoint.refused > 0);
         let operation = match message.head().map(|head| head.category) {
             Some(Category::Medium) => Operation::RequestMedium,
             Some(Category::Bulk | Category::Part) => Operation::Transfer,

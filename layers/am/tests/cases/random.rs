@@ -51,7 +51,8 @@ impl Random {
 }
 
 pub(crate) fn random_programs_agree_with_a_model(world: World) {
-    for seed in 0..6_u64 {
+    // The last two found endpoints that waited for frames of each other.
+    for seed in (0..6_u64).chain([1038, 1039]) {
         let mut random = Random(seed * 77 + 5);
         let mut world = world;
         world.options.credits = 1 + random.below(16) as u16;
@@ -216,8 +217,8 @@ fn program(player: &Player<'_>, seed: u64) -> Result<(), Error> {
                 expected.insert(id, end.into_iter().collect::<Vec<_>>());
             }
             // Not accepted: nothing of it happens.
-            Err(Error::WouldBlock(_)) => {
-                assert!(is_hasty, "request {id} was never sent");
+            Err(Error::WouldBlock(blocked)) => {
+                assert!(is_hasty, "request {id} was never sent: {blocked}");
                 expected.insert(id, Vec::new());
             }
             Err(error) => return Err(error),
