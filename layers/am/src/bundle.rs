@@ -13,7 +13,7 @@ use crate::port::{ENDPOINTS_MAX, EndpointState, Receiving};
 use crate::shared::Shared;
 use crate::translation::Translation;
 
-/// What [`Bundle::wait`] waits for.
+/// The event that [`Bundle::wait`] waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Events {
     /// A message for an endpoint of the bundle is there: a request, a reply, or one that came back

@@ -1,4 +1,4 @@
-//! What a handler gets: whom its message is from, and a way to reply.
+//! A handler's view of its message: its sender, and a way to reply.
 
 use std::fmt;
 use std::rc::Rc;
@@ -37,7 +37,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) dropped: &'a Rc<Dropped>,
 }
 
-/// What a handler did.
+/// The result of a handler, as far as the reply goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AnswerState {
     Nothing,

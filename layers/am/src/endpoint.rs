@@ -305,9 +305,9 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Sends data to `offset` of the remote segment, and runs a bulk handler there when all of them
-    /// are in their place (`AM_RequestXferM`; with [`Wait::Poll`], `AM_RequestXferAsyncM`). They are copied, so the
-    /// caller's are free at once.
-    /// What does not fit a medium message goes in parts, as the bundle is polled.
+    /// are in their place (`AM_RequestXferM`; with [`Wait::Poll`], `AM_RequestXferAsyncM`). They are
+    /// copied, so the caller's are free at once. Data that are too long for a medium message go in
+    /// parts, as the bundle is polled.
     pub fn transfer(
         &self,
         over: &Translation,
@@ -324,8 +324,8 @@ impl<H: Host> Endpoint<H> {
     }
 
     /// Reads `from` of the remote segment into the own one, from `to` on, and runs bulk handler
-    /// `handler` of this endpoint when all of it is there (`AM_GetXferM`). Comes back if `from` does
-    /// not lie in the remote segment.
+    /// `handler` of this endpoint when all of it is there (`AM_GetXferM`). Comes back if `from`
+    /// does not lie in the remote segment.
     pub fn get(
         &self,
         over: &Translation,

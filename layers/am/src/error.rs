@@ -25,7 +25,7 @@ pub enum Error {
     /// More arguments than a message has.
     #[error("{count} arguments: a message has {ARGUMENTS_MAX} at most; send the rest as data")]
     TooManyArguments {
-        /// How many.
+        /// Their number.
         count: usize,
     },
     /// Handler 0 is for messages that come back.
@@ -38,7 +38,7 @@ pub enum Error {
         length_bytes: u64,
         /// As many as it may have.
         most_bytes: u64,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// It would have had to wait for longer than allowed.
@@ -52,9 +52,9 @@ pub enum Error {
         "{length_bytes} bytes at {offset} do not lie in the segment of {segment_bytes} bytes: set a longer segment (`set_segment`)"
     )]
     OutsideSegment {
-        /// Where they begin.
+        /// The first.
         offset: u64,
-        /// How many there are.
+        /// Their number.
         length_bytes: u64,
         /// Bytes of the segment, 0 if there is none.
         segment_bytes: u64,
@@ -154,7 +154,7 @@ pub enum CallError {
     /// See [`Error::TooManyArguments`].
     #[error("{count} arguments: a message has {ARGUMENTS_MAX} at most; send the rest as data")]
     TooManyArguments {
-        /// How many.
+        /// Their number.
         count: usize,
     },
     /// See [`Error::ReservedHandler`].

@@ -1,7 +1,7 @@
 //! Active Messages II on virtual networks, over Hamlyn (`V 3.1`, `V 3.2`; decision 54).
 //!
-//! A [`Node`] is one interface. It has [bundles](Bundle) of [endpoints](Endpoint). An endpoint has a
-//! [`Name`], which others map; a [`Tag`], which they must know; and handlers, numbered from 1 to
+//! A [`Node`] is one interface. It has [bundles](Bundle) of [endpoints](Endpoint). An endpoint has
+//! a [`Name`], which others map; a [`Tag`], which they must know; and handlers, numbered from 1 to
 //! 255. A *request* names a handler, which runs at the receiver when its bundle is polled, and may
 //! answer with one *reply*, which runs a handler at the requester.
 //!

@@ -45,7 +45,7 @@ pub struct Name {
     pub(crate) introduction: Introduction,
 }
 
-/// What a first message says of its sender, beside the interface, for which the link vouches.
+/// The parts of a name that a first message tells; for the interface the link vouches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Introduction {
     /// The port of the endpoint.

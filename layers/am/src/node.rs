@@ -23,8 +23,8 @@ use crate::traffic::Traffic;
 /// Stamps of messages, which a port calls handlers.
 const STAMPS: u16 = 1 << 12;
 
-/// A node: an interface with its bundles, the paper's network interface (`V 3.2`). It may be cloned;
-/// it ends with the last of its clones, bundles and endpoints.
+/// A node: an interface with its bundles, the paper's network interface (`V 3.2`). It may be
+/// cloned; it ends with the last of its clones, bundles and endpoints.
 pub struct Node<H: Host = ProcessHost> {
     shared: Rc<Shared<H>>,
 }

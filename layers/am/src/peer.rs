@@ -20,7 +20,7 @@ pub(crate) struct EndpointId {
     pub(crate) uses: u32,
 }
 
-/// How a request stands.
+/// State of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RecordState {
     Free,
@@ -176,7 +176,7 @@ impl Records {
     }
 }
 
-/// How a request of the peer stands.
+/// State of a request of the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ServedState {
     /// None came yet.
@@ -304,7 +304,7 @@ pub(crate) struct Peer {
     pub(crate) link: LinkId,
     pub(crate) records: Option<Box<Records>>,
     pub(crate) served: Option<Box<ServedTable>>,
-    /// Where answers go, once the peer has introduced itself.
+    /// Target of answers, once the peer has introduced itself.
     pub(crate) replies: Option<Target>,
     pub(crate) known: Known,
     /// Requests were sent since the last fence.
@@ -312,12 +312,12 @@ pub(crate) struct Peer {
     first_use: u8,
 }
 
-/// What is known of a peer.
+/// Knowledge of a peer.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// The interface at the other end, for which the link vouches.
     pub(crate) interface: Option<Destination>,
-    /// What it said of where its answers go, until there is a target.
+    /// Its word for where its answers go, until there is a target.
     pub(crate) introduced: Option<Introduction>,
     sources: Vec<Option<Source>>,
 }
@@ -395,7 +395,7 @@ impl Peers {
         if self.peers.len() <= at {
             self.peers.resize_with(at + 1, || None);
         }
-        // What comes late over a former link is of no use of a record here.
+        // An answer that comes late over a former link is of no use of a record here.
         self.first_use = self.first_use.wrapping_add(61) & 127;
         let peer = Box::new(Peer {
             link,

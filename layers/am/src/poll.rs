@@ -24,8 +24,8 @@ const LOOKS_PER_TURN: u32 = 4;
 const EAGER_LOOKS: u32 = 16;
 /// Polls in vain after which fences are asked for: before any sleep.
 const LOOKS_BEFORE_FENCES: u32 = 8;
-/// Time that an endpoint which was loaded stays, if nothing comes: longer than the pause of a sender
-/// whose message was refused.
+/// Time that an endpoint which was loaded stays, if nothing comes: longer than the pause of a
+/// sender whose message was refused.
 const STAY: Duration = Duration::from_millis(2);
 /// A number that no bundle has.
 const NO_BUNDLE: u32 = u32::MAX;

@@ -13,7 +13,7 @@ use crate::port::{Handler, Receiving};
 use crate::traffic::{Again, Traffic};
 use crate::wire::{Arguments, Body, Category, Head, Place, Stamp, parse};
 
-/// What becomes of a request.
+/// Outcome of a request.
 enum Verdict {
     /// Its handler ran.
     Ran(AnswerState, Outcome),

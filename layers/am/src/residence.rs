@@ -1,5 +1,5 @@
-//! Residency (`V 3.2`, `V 4.1`): which endpoints have a frame. A pure state machine: it says what is
-//! to be loaded and unloaded, and does neither.
+//! Residency (`V 3.2`, `V 4.1`): which endpoints have a frame. A pure state machine: it says what
+//! is to be loaded and unloaded, and does neither.
 
 use std::collections::VecDeque;
 

@@ -36,7 +36,7 @@ impl<H: Host> Shared<H> {
                 return Ok(Some(found));
             }
             node.poll_in_wait(session, bundle)?;
-            // What the poll found may be what was waited for.
+            // The poll may have found it.
             step(&mut node, session)
         })
     }

@@ -1,4 +1,4 @@
-//! What messages of all endpoints share: the peers, what is to be sent again, and counts.
+//! State that messages of all endpoints share: the peers, messages to be sent again, and counts.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use crate::peer::{Peers, RecordState, ServedState};
 use crate::statistics::Statistics;
 use crate::wire::Stamp;
 
-/// What is to be sent again.
+/// A message to be sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Again {
     /// A request that was refused.

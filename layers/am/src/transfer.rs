@@ -17,7 +17,7 @@ pub(crate) struct Transfer {
     pub(crate) arguments: Arguments,
     /// The bytes, of a bulk message.
     pub(crate) data: Vec<u8>,
-    /// Where they are read, of a get; where they go.
+    /// The place that a get reads, and the place to which the bytes go.
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) length_bytes: u64,

@@ -18,13 +18,13 @@ pub struct Translation {
     uses: u32,
 }
 
-/// What a translation stands for.
+/// The meaning of a translation.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     pub(crate) name: Name,
     pub(crate) tag: Tag,
     pub(crate) link: LinkId,
-    /// Where messages go: with the key of the tag, and with that of any tag.
+    /// Targets of messages: with the key of the tag, and with that of any tag.
     targets: [Target; 2],
     /// The key that was taken last: that of any tag.
     pub(crate) is_any: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
-    /// Where messages go with that key.
+    /// Target of messages with that key.
     #[inline]
     pub(crate) fn target(&self, is_any: bool) -> &Target {
         &self.targets[usize::from(is_any)]
@@ -106,7 +106,7 @@ impl Translations {
         mapped.is_mapped.then(|| self.handle(endpoint, number))
     }
 
-    /// What that translation stands for, unless it was unmapped.
+    /// The meaning of a translation, unless it was unmapped.
     #[inline]
     pub(crate) fn get(&mut self, translation: &Translation) -> Option<&mut Mapped> {
         let mapped = self.mapped.get_mut(translation.number as usize)?;

@@ -1,4 +1,4 @@
-//! What a poll attends to when no message is there: refusals, losses, what is to be sent again,
+//! A poll attends to the rest when no message is there: refusals, losses, messages to be sent again,
 //! transfers, and endpoints that want a frame.
 
 use hamlyn::engine::memory::LinkId;

@@ -314,7 +314,7 @@ fn a_bundle_that_waits_costs_no_processor_time() {
                 .request(&client.to, KEEP, &[], LONG)
                 .unwrap();
         }
-        // What there is to attend to at first.
+        // Until there is nothing more to attend to.
         while client.bundle.serve(Wait::millis(50)).unwrap() > 0 {}
         let before = processor_ns();
         assert_eq!(client.bundle.serve(Wait::millis(1_000)).unwrap(), 0);

@@ -26,7 +26,7 @@ pub(crate) fn open_unnamed() -> hamlyn::Manager {
     hamlyn::open_unnamed().unwrap()
 }
 
-/// Where programs live.
+/// The place where programs live.
 #[derive(Clone, Copy)]
 pub(crate) struct World {
     strategy: Strategy,

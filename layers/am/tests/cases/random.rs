@@ -27,7 +27,7 @@ const ANSWER: u8 = 11;
 const ANSWER_MEDIUM: u8 = 12;
 const GOT: u8 = 13;
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
     Reply(u32),

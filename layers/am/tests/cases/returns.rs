@@ -17,7 +17,7 @@ const ANSWER: u8 = 4;
 const PUT: u8 = 7;
 const MEDIUM: u8 = 8;
 
-/// What came back.
+/// A message that came back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Back {
     operation: Operation,
@@ -254,7 +254,7 @@ pub(crate) fn a_full_queue_loses_nothing(mut world: World) {
     });
 }
 
-/// What is outstanding at a node that ends comes back, and later requests are errors.
+/// Requests that are outstanding at a node that ends come back, and later ones are errors.
 pub(crate) fn the_end_of_a_peer_returns_what_it_has(world: World) {
     world.run(2, &|player| {
         let mut endpoint = player.endpoint("server", TAG);

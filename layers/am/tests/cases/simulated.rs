@@ -52,7 +52,7 @@ const NETWORK: &[Impairment] = &[
     },
 ];
 
-/// Where programs live.
+/// The place where programs live.
 #[derive(Clone, Copy)]
 pub(crate) struct World {
     strategy: Strategy,
