@@ -1,5 +1,5 @@
-//! A poll attends to the rest when no message is there: refusals, losses, messages to be sent again,
-//! transfers, and endpoints that want a frame.
+//! A poll attends to the rest when no message is there: refusals, losses, messages to be sent
+//! again, transfers, and endpoints that want a frame.
 
 use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::refusal::Refusal;

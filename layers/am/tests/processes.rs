@@ -243,7 +243,8 @@ fn a_stopped_server_is_slow_and_not_dead() {
     assert!(client.returned.borrow().is_empty());
 }
 
-/// A client that dies leaves its requests behind: their replies reach nobody, and others are served.
+/// A client that dies leaves its requests behind: their replies reach nobody, and others are
+/// served.
 #[test]
 fn a_client_that_is_killed_harms_no_other() {
     let name = unique("clients");

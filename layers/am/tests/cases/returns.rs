@@ -98,7 +98,7 @@ pub(crate) fn each_reason_comes_with_its_message(world: World) {
             let expected = back(Operation::Request, Reason::BadTag, ASK, &[1, 2, 3]);
             assert_eq!(take(player, &endpoint, &backs), [expected]);
         }
-        // The endpoint. It was never there, or has gone when it was looked up: so long that is asked.
+        // The endpoint, which has gone. The rest of the node is there.
         let gone = player.map(&endpoint, 0, "gone", TAG);
         endpoint.request_medium(&gone, MEDIUM, &data, &[1, 2], LONG)?;
         let expected = with_data(Operation::RequestMedium, Reason::BadEndpoint, MEDIUM, 0);
