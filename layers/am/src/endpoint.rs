@@ -306,8 +306,8 @@ impl<H: Host> Endpoint<H> {
 
     /// Sends data to `offset` of the remote segment, and runs a bulk handler there when all of them
     /// are in their place (`AM_RequestXferM`; with [`Wait::Poll`], `AM_RequestXferAsyncM`). They
-    /// are copied, so the caller's are free at once. Data that are too long for a medium message go in
-    /// parts, as the bundle is polled.
+    /// are copied, so the caller's are free at once. Data that are too long for a medium message go
+    /// in parts, as the bundle is polled.
     pub fn transfer(
         &self,
         over: &Translation,

@@ -23,6 +23,7 @@ macro_rules! everything {
             residency::endpoints_are_paged_under_traffic,
             residency::a_call_loads_its_endpoint,
             random::random_programs_agree_with_a_model,
+            hostile::forged_answers_count_once,
             hostile::a_peer_that_lies_harms_nobody,
             misuse::misuse_is_an_error,
             misuse::a_handler_may_panic,
