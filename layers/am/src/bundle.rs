@@ -154,8 +154,10 @@ impl<H: Host> Bundle<H> {
     /// time. It polls for a while, and then sleeps.
     pub fn serve(&self, wait: Wait) -> Result<usize, Error> {
         let (mut node, mut session) = self.shared.enter()?;
+        let mut looks = 0;
         let served = session.wait_for(wait, |session| {
-            let count = node.poll_in_wait(session, self.number)?;
+            let count = node.poll_in_wait(session, self.number, looks)?;
+            looks = looks.saturating_add(1);
             Ok::<_, Error>((count > 0).then_some(count))
         })?;
         Ok(served.unwrap_or(0))
@@ -164,12 +166,14 @@ impl<H: Host> Bundle<H> {
     /// Waits for an event, and runs no handlers (`AM_WaitSema`). False if there was none in time.
     pub fn wait(&self, events: Events, wait: Wait) -> Result<bool, Error> {
         let (mut node, mut session) = self.shared.enter()?;
+        let mut looks = 0;
         let found = session.wait_for(wait, |session| {
-            let is_there = node.has_messages(session, self.number)?
+            let is_there = node.has_messages(session, self.number, looks)?
                 || match &events {
                     Events::NotEmpty => false,
                     Events::CanSend(over) => node.state.can_send(over)?,
                 };
+            looks = looks.saturating_add(1);
             Ok::<_, Error>(is_there.then_some(()))
         })?;
         Ok(found.is_some())

@@ -200,11 +200,13 @@ impl<H: Host> Endpoint<H> {
         let link = target.link();
         let interface = session.identity_of(link).map(|identity| identity.interface);
         let state = &mut node.state;
-        let peer = state.traffic.peers.enter(link);
-        peer.known.interface = peer.known.interface.or(interface);
-        let replies = name.introduction.replies(name.interface());
-        if peer.replies.is_none() {
-            peer.replies = target.with_ticket(replies);
+        if let Some(peer) = state.traffic.peers.enter(link) {
+            peer.known.interface = peer.known.interface.or(interface);
+            // Until the peer says itself where answers go: the name may be anybody's word.
+            let replies = name.introduction.replies(name.interface());
+            if peer.replies.is_none() {
+                peer.replies = target.with_ticket(replies);
+            }
         }
         let targets = [target, target.with_ticket(any).unwrap_or(target)];
         let endpoint = state.endpoints.get(self.id).ok_or(Error::Stale)?;

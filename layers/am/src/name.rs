@@ -90,6 +90,11 @@ impl Introduction {
         }
     }
 
+    /// True if answers go to the same port.
+    pub(crate) fn has_replies_of(&self, other: &Self) -> bool {
+        (self.reply_port, self.reply_key) == (other.reply_port, other.reply_key)
+    }
+
     /// The ticket of the port to which answers go.
     pub(crate) fn replies(&self, interface: Destination) -> Ticket {
         ticket(interface, self.reply_port, Key::from_bits(self.reply_key))

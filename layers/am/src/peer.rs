@@ -26,7 +26,7 @@ pub(crate) enum RecordState {
     Free,
     /// Sent; its answer is awaited.
     Outstanding,
-    /// Refused, and to be sent again.
+    /// Refused, so the peer has not taken it; to be sent again, or to come back.
     Refused,
     /// Its answer came, and waits for the poll of its bundle.
     Answered,
@@ -142,14 +142,17 @@ impl Records {
         is_it.then_some(record)
     }
 
-    /// Frees a record.
+    /// Frees a record. Its use is over, unless the peer never took the request: it knows a use by
+    /// nothing but the number, of which there are few.
     #[inline]
     pub(crate) fn free(&mut self, stamp: Stamp) {
         let Some(record) = self.get(stamp) else {
             return;
         };
+        if record.state != RecordState::Refused {
+            record.uses = record.uses.wrapping_add(1) & 127;
+        }
         record.state = RecordState::Free;
-        record.uses = record.uses.wrapping_add(1) & 127;
         record.message.clear(stamp.number() < LONG_KEPT);
         self.free |= 1 << stamp.number();
     }
@@ -215,6 +218,8 @@ pub(crate) struct ServedTable {
     requests: Vec<Served>,
     /// Stamps of those that were answered by empty replies which were not told yet.
     pub(crate) credits: Vec<Stamp>,
+    /// Refusals of those in a row.
+    pub(crate) credit_refusals: Pauses,
 }
 
 impl ServedTable {
@@ -229,6 +234,7 @@ impl ServedTable {
         Self {
             requests: (0..RECORDS).map(|_| served()).collect(),
             credits: Vec::with_capacity(RECORDS),
+            credit_refusals: Pauses::default(),
         }
     }
 
@@ -261,6 +267,9 @@ impl ServedTable {
         served.state = ServedState::Empty;
         served.answer.clear(stamp.number() < LONG_KEPT);
         let is_first = self.credits.is_empty();
+        if is_first {
+            self.credit_refusals = Pauses::default();
+        }
         if !self.credits.contains(&stamp) && self.credits.len() < RECORDS {
             self.credits.push(stamp);
         }
@@ -307,7 +316,7 @@ pub(crate) struct Peer {
     /// Target of answers, once the peer has introduced itself.
     pub(crate) replies: Option<Target>,
     pub(crate) known: Known,
-    /// Requests were sent since the last fence.
+    /// Messages were sent since the last fence.
     pub(crate) is_unfenced: bool,
     first_use: u8,
 }
@@ -341,9 +350,10 @@ impl Peer {
 
 impl Known {
     /// One of its endpoints introduces itself. It may say anything of itself, and nothing of
-    /// others: names that follow lead over this link.
-    pub(crate) fn introduce(&mut self, endpoint: u16, introduction: Introduction) {
-        self.introduced.get_or_insert(introduction);
+    /// others: names that follow lead over this link. True if it says anew where answers go.
+    pub(crate) fn introduce(&mut self, endpoint: u16, introduction: Introduction) -> bool {
+        let before = self.introduced.replace(introduction);
+        let is_new = before.is_none_or(|before| !before.has_replies_of(&introduction));
         let place = usize::from(endpoint) % SOURCES;
         if self.sources.len() <= place {
             self.sources.resize(place + 1, None);
@@ -352,6 +362,7 @@ impl Known {
             endpoint,
             introduction,
         });
+        is_new
     }
 
     /// The name of one of its endpoints, if that was introduced and is not forgotten.
@@ -365,28 +376,35 @@ impl Known {
     }
 }
 
+/// True if a link came to its place after the other one.
+fn is_newer(link: LinkId, other: LinkId) -> bool {
+    let ahead = link.generation.wrapping_sub(other.generation);
+    (1..1 << 31).contains(&ahead)
+}
+
 /// All peers, by the places of their links.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     peers: Vec<Option<Box<Peer>>>,
     /// Those whose links ended, with what was outstanding.
     pub(crate) gone: Vec<Peer>,
+    /// Links may have ended.
+    pub(crate) may_be_lost: bool,
     first_use: u8,
 }
 
 impl Peers {
-    /// The peer of that link. Allocates when a link is first seen.
+    /// The peer of that link. Nothing if its place has a newer link: then it has ended. Allocates
+    /// when a link is first seen.
     #[inline]
-    pub(crate) fn enter(&mut self, link: LinkId) -> &mut Peer {
+    pub(crate) fn enter(&mut self, link: LinkId) -> Option<&mut Peer> {
         let at = link.index as usize;
-        let is_known = matches!(self.peers.get(at), Some(Some(peer)) if peer.link == link);
-        if !is_known {
-            self.insert(link);
+        match self.peers.get(at) {
+            Some(Some(peer)) if peer.link == link => {}
+            Some(Some(peer)) if is_newer(peer.link, link) => return None,
+            _ => self.insert(link),
         }
-        match &mut self.peers[at] {
-            Some(peer) => peer,
-            None => unreachable!("it was inserted"),
-        }
+        self.peers[at].as_deref_mut()
     }
 
     #[cold]
@@ -406,8 +424,9 @@ impl Peers {
             is_unfenced: false,
             first_use: self.first_use,
         });
-        self.gone
-            .extend(self.peers[at].replace(peer).map(|peer| *peer));
+        let before = self.peers[at].replace(peer);
+        self.may_be_lost |= before.is_some();
+        self.gone.extend(before.map(|peer| *peer));
     }
 
     /// The peer of that link, if it has one.

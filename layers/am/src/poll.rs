@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::error::{Error, Reason};
 use crate::peer::EndpointId;
 use crate::port::EndpointState;
-use crate::receive::take_request;
+use crate::receive::{return_request, take_request};
 use crate::replies::{take_reply, take_stashed};
 use crate::residence::Residence;
 use crate::state::State;
@@ -18,11 +18,11 @@ use crate::state::State;
 const ANSWERS_MAX: usize = 64;
 /// Polls in a row that look at nothing but where messages were last, and attend to nothing else.
 const STREAK_MAX: u32 = 16;
-/// Looks in vain of which one looks at everything, as long as there are few of them; and those
-/// after which all do that, in a wait.
+/// Looks in vain of which one looks at everything, as long as there are few of them.
 const LOOKS_PER_TURN: u32 = 4;
-const EAGER_LOOKS: u32 = 16;
-/// Polls in vain after which fences are asked for: before any sleep.
+/// Looks of a wait after which all do that. A session sleeps after sixteen at the earliest.
+const EAGER_LOOKS: u32 = 15;
+/// Polls in vain after which fences are asked for.
 const LOOKS_BEFORE_FENCES: u32 = 8;
 /// Time that an endpoint which was loaded stays, if nothing comes: longer than the pause of a
 /// sender whose message was refused.
@@ -31,6 +31,16 @@ const STAY: Duration = Duration::from_millis(2);
 const NO_BUNDLE: u32 = u32::MAX;
 /// Fences that are under way at a time.
 pub(crate) const FENCES_MAX: usize = 64;
+
+/// The extent of a look.
+#[derive(Clone, Copy, Default)]
+struct Look {
+    /// At all messages, not only where they were last.
+    is_whole: bool,
+    /// And at everything else.
+    is_patient: bool,
+    asks_fences: bool,
+}
 
 /// A node, in the hands of one call.
 pub(crate) struct NodeState {
@@ -81,41 +91,64 @@ impl NodeState {
         session: &mut Session<'_, H>,
         bundle: u32,
     ) -> Result<usize, Error> {
-        self.look(session, bundle, true, false)
+        let asks_fences = self.looks >= LOOKS_BEFORE_FENCES;
+        self.look(
+            session,
+            bundle,
+            Look {
+                is_whole: true,
+                is_patient: false,
+                asks_fences,
+            },
+        )
     }
 
-    /// The same in a wait. At first most looks are at nothing but where messages were last, so that
-    /// the next one is seen soon; one that may be followed by a sleep is at everything.
+    /// A look of a wait, of which there were so many before; how many messages. The first ones are
+    /// mostly at nothing but where messages were last, so that the next one is seen soon. After
+    /// those a sleep may follow, so each is at everything.
     #[inline]
     pub(crate) fn poll_in_wait<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         bundle: u32,
+        looks_before: u32,
     ) -> Result<usize, Error> {
-        let is_patient = self.looks >= EAGER_LOOKS;
-        self.look(session, bundle, is_patient, is_patient)
+        if looks_before < EAGER_LOOKS {
+            return self.look(session, bundle, Look::default());
+        }
+        let look = Look {
+            is_whole: true,
+            is_patient: true,
+            asks_fences: true,
+        };
+        let count = self.look(session, bundle, look)?;
+        if count > 0 {
+            // A sleep may follow only a look that found nothing.
+            session.look_within(Duration::ZERO);
+        }
+        Ok(count)
     }
 
     fn look<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         bundle: u32,
-        takes_all: bool,
-        attends: bool,
+        look: Look,
     ) -> Result<usize, Error> {
         if self.state.traffic.dropped.is_any() || self.state.traffic.was_interrupted() {
             self.clean_up(session)?;
         }
         let is_turn = self.looks % LOOKS_PER_TURN == LOOKS_PER_TURN - 1;
         let is_due = self.unattended >= STREAK_MAX;
-        let is_turn = attends || is_turn || is_due || self.state.has_to_do(bundle);
-        let takes_all = takes_all || is_turn;
-        let mut count = self.take(session, bundle, takes_all)?;
+        let is_turn = look.is_patient || is_turn || is_due || self.state.has_to_do(bundle);
+        let mut count = self.take(session, bundle, look.is_whole || is_turn)?;
         self.state.tell_credits(session);
         self.unattended += 1;
         if is_turn {
             self.unattended = 0;
-            count += self.attend(session, bundle)?;
+            // Whoever found messages looks again before it sleeps.
+            let asks_fences = look.asks_fences && count == 0;
+            count += self.attend(session, bundle, asks_fences)?;
         }
         self.looks = match count {
             0 => self.looks.saturating_add(1),
@@ -167,6 +200,22 @@ impl NodeState {
                 take_reply(state, bundle, message);
             })?,
         )
+    }
+
+    /// Takes answers until there are none.
+    fn take_all_answers<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bundle: u32,
+    ) -> Result<usize, Error> {
+        let mut count = 0;
+        loop {
+            let taken = self.take_answers(session, bundle)?;
+            count += taken;
+            if taken < ANSWERS_MAX {
+                return Ok(count);
+            }
+        }
     }
 
     #[inline]
@@ -229,14 +278,15 @@ impl NodeState {
         &mut self,
         session: &mut Session<'_, H>,
         bundle: u32,
+        looks_before: u32,
     ) -> Result<bool, Error> {
         if self.state.traffic.dropped.is_any() || self.state.traffic.was_interrupted() {
             self.clean_up(session)?;
         }
         // Replies wait until their bundle is polled, as this is none.
-        self.take_answers(session, NO_BUNDLE)?;
+        self.take_all_answers(session, NO_BUNDLE)?;
         self.looks = self.looks.saturating_add(1);
-        self.attend(session, NO_BUNDLE)?;
+        self.attend(session, NO_BUNDLE, looks_before >= EAGER_LOOKS)?;
         let State {
             endpoints,
             bundles,
@@ -270,11 +320,14 @@ impl NodeState {
         Ok(false)
     }
 
+    /// Attends to all but messages that come; how many handlers ran. It asks fences if it is said
+    /// that a sleep may follow.
     #[inline(never)]
     fn attend<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         bundle: u32,
+        asks_fences: bool,
     ) -> Result<usize, Error> {
         while self.fences_under_way > 0 {
             let Some(_) = session.next_completion(&self.fences) else {
@@ -283,22 +336,15 @@ impl NodeState {
             // Whatever it found is heard of next.
             self.fences_under_way -= 1;
         }
-        self.state.hear_events(session);
+        let mut count = 0;
+        if self.state.hear_events(session) {
+            // Answers that came before the end of their link are answers.
+            count += self.take_all_answers(session, bundle)?;
+            self.state.end_lost(session);
+        }
         if let Some(due_ns) = self.state.send_due(session) {
             session.look_within(Duration::from_nanos(due_ns));
         }
-        if self.state.transfers.is_any() {
-            self.state.advance_transfers(session)?;
-            self.end_gets(bundle);
-            for endpoint in std::mem::take(&mut self.state.wants_frame) {
-                self.fault_by_call(session, endpoint)?;
-            }
-        }
-        self.load(session)?;
-        if self.looks >= LOOKS_BEFORE_FENCES {
-            self.ask_fences(session);
-        }
-        let mut count = 0;
         while let Some(stashed) = self
             .state
             .bundle(bundle)
@@ -307,8 +353,19 @@ impl NodeState {
             take_stashed(&mut self.state, &stashed);
             count += 1;
         }
+        if self.state.transfers.is_any() {
+            self.state.advance_transfers(session)?;
+            count += self.end_gets(bundle);
+            for endpoint in std::mem::take(&mut self.state.wants_frame) {
+                self.fault_by_call(session, endpoint)?;
+            }
+        }
+        self.load(session)?;
         count += self.state.run_returned(bundle)?;
         self.state.tell_credits(session);
+        if asks_fences {
+            self.ask_fences(session);
+        }
         Ok(count)
     }
 
@@ -332,8 +389,9 @@ impl NodeState {
         }
     }
 
-    /// Runs the handlers of gets of that bundle whose data have come.
-    fn end_gets(&mut self, bundle: u32) {
+    /// Runs the handlers of gets of that bundle whose data have come; how many.
+    fn end_gets(&mut self, bundle: u32) -> usize {
+        let mut count = 0;
         for number in self.state.transfers.numbers() {
             let State {
                 endpoints,
@@ -358,10 +416,12 @@ impl NodeState {
                 .translations
                 .numbered(transfer.translation.number)
                 .map(|mapped| mapped.link);
-            let Some(mut transfer) = transfers.remove(number) else {
+            let Some(transfer) = transfers.remove(number) else {
                 continue;
             };
             let Some(peer) = link.and_then(|link| traffic.peers.get(link)) else {
+                // The bytes are here, and nobody is whose they were.
+                self.state.return_transfer(*transfer, Reason::Unreachable);
                 continue;
             };
             let mut call = Call {
@@ -376,18 +436,16 @@ impl NodeState {
             };
             let arguments = transfer.arguments;
             let receiving = &mut endpoint.receiving;
+            count += 1;
             let ran = receiving.run_bulk(transfer.handler, &mut call, place, arguments.as_slice());
             match ran {
                 Ok(Ok(())) => {}
                 Ok(Err(failed)) => traffic.note_failure(failed),
                 // It was cleared meanwhile.
-                Err(Reason::BadHandler) | Err(_) => {
-                    transfer.failed = Some(Reason::BadHandler);
-                    let number = transfers.insert(*transfer);
-                    debug_assert!(transfers.get(number).is_some());
-                }
+                Err(_) => self.state.return_transfer(*transfer, Reason::BadHandler),
             }
         }
+        count
     }
 
     /// Loads endpoints that want a frame.
@@ -468,14 +526,33 @@ impl NodeState {
         self.load(session)
     }
 
+    /// Cleans up after objects that were dropped, and a handler that panicked. The first error, when
+    /// all is done.
     pub(crate) fn clean_up<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
+        let mut result = Ok(());
         for endpoint in self.state.clean_up() {
             self.residence.close(endpoint.index);
             if let Some(port) = self.state.remove_endpoint(endpoint) {
-                session.close_port(port)?;
+                result = result.and(self.close(session, endpoint, port));
             }
         }
-        Ok(())
+        result
+    }
+
+    /// Closes a port. Requests that wait there come back, as those that come later do.
+    fn close<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        endpoint: EndpointId,
+        mut port: Port,
+    ) -> Result<(), Error> {
+        session.park_port(&port, true)?;
+        let (terminus, traffic) = (session.terminus(), &mut self.state.traffic);
+        let most = usize::MAX;
+        session.drain_messages(&mut port, terminus, most, |message, outbox| {
+            return_request(endpoint, traffic, message, outbox);
+        })?;
+        Ok(session.close_port(port)?)
     }
 }
 

@@ -8,7 +8,7 @@ use hamlyn::{Host, Outbox, PortMessage, SendError};
 use crate::call::{Answer, AnswerState, Call, Outcome};
 use crate::error::Reason;
 use crate::name::Introduction;
-use crate::peer::{Known, Peer, ServedState};
+use crate::peer::{EndpointId, Known, Peer, ServedState};
 use crate::port::{Handler, Receiving};
 use crate::traffic::{Again, Traffic};
 use crate::wire::{Arguments, Body, Category, Head, Place, Stamp, parse};
@@ -33,17 +33,9 @@ pub(crate) fn take_request<H: Host>(
     message: &PortMessage<'_, H>,
     outbox: &mut Outbox<'_, H>,
 ) {
-    let (link, stamp) = (message.from(), Stamp::from_bits(message.handler()));
-    let head = Head::from_word(message.word(0));
-    let peer = traffic.peers.enter(link);
-    if peer.known.interface.is_none() {
-        peer.known.interface = outbox.identity_of(link).map(|identity| identity.interface);
-    }
-    let (Some(head), Some(served)) = (head, peer.served().admit(stamp)) else {
-        traffic.statistics.violations += 1;
+    let Some((link, stamp, head)) = admit(receiving.id, traffic, message, outbox) else {
         return;
     };
-    served.endpoint = receiving.id;
     traffic.running = Some((link, stamp));
     let is_plain = head.category == Category::Short
         && !head.is_introduced
@@ -64,6 +56,51 @@ pub(crate) fn take_request<H: Host>(
     traffic.running = None;
     traffic.statistics.requests_taken += 1;
     conclude(traffic, link, stamp, verdict, outbox);
+}
+
+/// Returns a request to an endpoint that was dropped.
+pub(crate) fn return_request<H: Host>(
+    endpoint: EndpointId,
+    traffic: &mut Traffic,
+    message: &PortMessage<'_, H>,
+    outbox: &mut Outbox<'_, H>,
+) {
+    let Some((link, stamp, head)) = admit(endpoint, traffic, message, outbox) else {
+        return;
+    };
+    let mut scratch = std::mem::take(&mut traffic.scratch);
+    let body = parse(head, stable_bytes(message, &mut scratch));
+    if let Some(introduction) = body.and_then(|body| body.introduction) {
+        introduce(traffic, link, head, introduction, outbox);
+    }
+    traffic.scratch = scratch;
+    traffic.statistics.requests_taken += 1;
+    let verdict = Verdict::Return(Reason::BadEndpoint);
+    conclude(traffic, link, stamp, verdict, outbox);
+}
+
+/// A request comes to that endpoint. Nothing if it cannot be one.
+#[inline]
+fn admit<H: Host>(
+    endpoint: EndpointId,
+    traffic: &mut Traffic,
+    message: &PortMessage<'_, H>,
+    outbox: &Outbox<'_, H>,
+) -> Option<(LinkId, Stamp, Head)> {
+    let (link, stamp) = (message.from(), Stamp::from_bits(message.handler()));
+    let head = Head::from_word(message.word(0));
+    // No peer, if its link has ended: then nobody is there to be answered.
+    if let (Some(head), Some(peer)) = (head, traffic.peers.enter(link)) {
+        if peer.known.interface.is_none() {
+            peer.known.interface = outbox.identity_of(link).map(|identity| identity.interface);
+        }
+        if let Some(served) = peer.served().admit(stamp) {
+            served.endpoint = endpoint;
+            return Some((link, stamp, head));
+        }
+    }
+    traffic.statistics.violations += 1;
+    None
 }
 
 /// The bytes of a message where its sender cannot write: in its port's memory, or copied.
@@ -256,12 +293,20 @@ fn introduce<H: Host>(
     outbox: &Outbox<'_, H>,
 ) {
     let introduction = Introduction::from_bytes(introduction);
-    let peer = traffic.peers.enter(link);
-    peer.known.introduce(head.source, introduction);
-    if peer.replies.is_none()
+    let Some(peer) = traffic.peers.get(link) else {
+        return;
+    };
+    // Its own word counts, whatever a name says that was mapped before.
+    let is_new = peer.known.introduce(head.source, introduction);
+    if (is_new || peer.replies.is_none())
         && let Some(interface) = peer.known.interface
     {
         peer.replies = outbox.target(link, &introduction.replies(interface));
+        if let Some(served) = &peer.served
+            && !served.credits.is_empty()
+        {
+            traffic.owing.push(link);
+        }
     }
 }
 
@@ -319,6 +364,7 @@ fn tell_credits_early<H: Host>(traffic: &mut Traffic, link: LinkId, outbox: &mut
         if let Ok(Some(_)) = sent {
             served.credits.clear();
             traffic.statistics.credit_messages += 1;
+            traffic.fence_after(link);
         }
     }
 }
@@ -351,7 +397,10 @@ pub(crate) fn send_answer<H: Host>(
         None => Ok(None),
     };
     match sent {
-        Ok(Some(_)) => served.state = ServedState::Sent,
+        Ok(Some(_)) => {
+            served.state = ServedState::Sent;
+            traffic.fence_after(link);
+        }
         // When the interface has moved packets.
         Ok(None) => traffic.again(link, Again::Answer(stamp), 0),
         // Nobody waits for it any more.

@@ -43,6 +43,7 @@ pub(crate) fn take_reply<H: Host>(state: &mut State, bundle: u32, message: &Port
         state.traffic.statistics.violations += 1;
         return;
     };
+    record.state = RecordState::Outstanding;
     if head.category == Category::Return {
         return state.came_back(link, stamp, Reason::of_code(head.reason));
     }
@@ -142,7 +143,10 @@ fn run(
     head: Head,
 ) {
     let State {
-        endpoints, traffic, ..
+        endpoints,
+        traffic,
+        transfers,
+        ..
     } = state;
     let Some(peer) = traffic.peers.get(link) else {
         return;
@@ -179,6 +183,15 @@ fn run(
                 mapped.is_introduced = true;
             }
             endpoint.translations.give_back(translation);
+            // Before the rejection is written over the message.
+            if let Some(record) = traffic.peers.record(link, stamp)
+                && let Some(number) = record.transfer.take()
+            {
+                // A bulk message was taken there; a get has brought nothing.
+                let category = record.message.head().map(|head| head.category);
+                let failed = (category == Some(Category::Get)).then_some(reason);
+                transfers.part_ended(number, &record.message, failed);
+            }
             traffic.reject(link, stamp, reason);
         }
     }

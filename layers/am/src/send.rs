@@ -1,7 +1,7 @@
 //! Requests leave: from their records, which keep them until they are answered.
 
 use hamlyn::engine::memory::LinkId;
-use hamlyn::{Host, SendError, Session};
+use hamlyn::{Host, LinkEnd, PeerLost, SendError, Session, Target};
 
 use crate::error::{Blocked, Error, Reason};
 use crate::peer::RecordState;
@@ -69,7 +69,9 @@ impl State {
         if !endpoint.is_resident {
             return Ok(Err(Blocked::Frame));
         }
-        let peer = self.traffic.peers.enter(mapped.link);
+        let Some(peer) = self.traffic.peers.enter(mapped.link) else {
+            return Err(lost(session, mapped.target(false)).into());
+        };
         let Some((stamp, record)) = peer.records().next_free() else {
             return Ok(Err(Blocked::Record));
         };
@@ -127,8 +129,10 @@ impl State {
         let mapped = endpoint.and_then(|endpoint| endpoint.translations.get(over));
         let mapped = mapped.ok_or(Error::NotMapped { number })?;
         let has_credit = mapped.outstanding < self.traffic.options.credits;
-        let records = self.traffic.peers.enter(mapped.link).records();
-        Ok(has_credit && records.next_free().is_some())
+        // Over a link that has ended nothing is waited for: the send says so.
+        let peer = self.traffic.peers.enter(mapped.link);
+        let has_record = peer.is_none_or(|peer| peer.records().next_free().is_some());
+        Ok(has_credit && has_record)
     }
 
     /// Bytes of data of the longest medium message over that translation.
@@ -252,8 +256,13 @@ impl State {
             return;
         };
         if let Some(reason) = transfer.failed {
-            self.return_to_sender(returned(*transfer, reason));
+            self.return_transfer(*transfer, reason);
         }
+    }
+
+    /// Returns a transfer that was removed.
+    pub(crate) fn return_transfer(&mut self, transfer: Transfer, reason: Reason) {
+        self.return_to_sender(returned(transfer, reason));
     }
 
     /// A request was refused with a key: tries the other one, once. False if both were.
@@ -298,8 +307,7 @@ impl State {
         };
         let Some(endpoint) = endpoints.get(record.endpoint) else {
             // Nobody wants to know: it ends here.
-            self.answered(link, stamp);
-            return;
+            return self.came_back(link, stamp, Reason::BadEndpoint);
         };
         let Some(mapped) = endpoint.translations.numbered(record.translation) else {
             return;
@@ -311,12 +319,7 @@ impl State {
                 record.state = RecordState::Outstanding;
                 record.is_any = mapped.is_any;
                 traffic.statistics.sent_again += 1;
-                if let Some(peer) = traffic.peers.get(link)
-                    && !peer.is_unfenced
-                {
-                    peer.is_unfenced = true;
-                    traffic.unfenced.push(link);
-                }
+                traffic.fence_after(link);
             }
             Ok(None) => {
                 record.state = RecordState::Refused;
@@ -338,6 +341,15 @@ impl State {
             Some(due_ns) => self.traffic.again(link, Again::Request(stamp), due_ns),
             None => self.came_back(link, stamp, Reason::Congestion),
         }
+    }
+}
+
+/// The end of a link whose place another one has.
+fn lost<H: Host>(session: &Session<'_, H>, target: &Target) -> PeerLost {
+    let end = session.link_end(target.link());
+    PeerLost {
+        peer: target.ticket().destination,
+        end: end.unwrap_or(LinkEnd::ClosedHere),
     }
 }
 

@@ -31,12 +31,14 @@ impl<H: Host> Shared<H> {
         mut step: impl FnMut(&mut NodeState, &mut Session<'_, H>) -> Result<Option<T>, Error>,
     ) -> Result<Option<T>, Error> {
         let (mut node, mut session) = self.enter()?;
+        let mut looks = 0;
         session.wait_for(wait, |session| {
             if let Some(found) = step(&mut node, session)? {
                 return Ok(Some(found));
             }
-            node.poll_in_wait(session, bundle)?;
-            // The poll may have found it.
+            node.poll_in_wait(session, bundle, looks)?;
+            looks = looks.saturating_add(1);
+            // It may have found room, or the end of the peer.
             step(&mut node, session)
         })
     }

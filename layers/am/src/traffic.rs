@@ -8,7 +8,7 @@ use hamlyn::engine::memory::LinkId;
 use crate::dropped::Dropped;
 use crate::error::{CallError, Reason};
 use crate::options::NodeOptions;
-use crate::peer::{Peers, RecordState, ServedState};
+use crate::peer::{Pauses, Peers, RecordState, ServedState};
 use crate::statistics::Statistics;
 use crate::wire::Stamp;
 
@@ -40,7 +40,7 @@ pub(crate) struct Traffic {
     pub(crate) retries: VecDeque<Retry>,
     /// Links that are owed credits.
     pub(crate) owing: Vec<LinkId>,
-    /// Links with requests that no fence follows.
+    /// Links with messages that no fence follows.
     pub(crate) unfenced: Vec<LinkId>,
     /// Answers that came back, and are to be returned to their endpoints.
     pub(crate) rejected: Vec<(LinkId, Stamp, Reason)>,
@@ -90,6 +90,17 @@ impl Traffic {
         self.statistics.empty_replies += 1;
     }
 
+    /// Something was sent that the peer may refuse: a fence follows before any sleep.
+    #[inline]
+    pub(crate) fn fence_after(&mut self, link: LinkId) {
+        if let Some(peer) = self.peers.get(link)
+            && !peer.is_unfenced
+        {
+            peer.is_unfenced = true;
+            self.unfenced.push(link);
+        }
+    }
+
     /// Sends something again then.
     pub(crate) fn again(&mut self, link: LinkId, what: Again, due_ns: u64) {
         // A receiver may invent refusals of these as often as it likes.
@@ -121,6 +132,7 @@ impl Traffic {
         };
         record.state = RecordState::Rejecting;
         record.reason = reason.code();
+        record.refusals = Pauses::default();
         self.again(link, Again::Reject(stamp), 0);
     }
 

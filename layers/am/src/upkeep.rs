@@ -1,6 +1,8 @@
 //! A poll attends to the rest when no message is there: refusals, losses, messages to be sent
 //! again, transfers, and endpoints that want a frame.
 
+use std::time::Duration;
+
 use hamlyn::engine::memory::LinkId;
 use hamlyn::engine::refusal::Refusal;
 use hamlyn::engine::transport::Return;
@@ -20,36 +22,37 @@ const ROOM_NS: u64 = 1_000_000;
 const EVENTS_MAX: usize = 64;
 
 impl State {
-    /// Hears of refusals and losses. True if there were any.
+    /// Hears of refusals and losses. True if peers may be lost, which [`State::end_lost`] sees to.
     pub(crate) fn hear_events<H: Host>(&mut self, session: &mut Session<'_, H>) -> bool {
-        let mut is_any = false;
-        for _ in 0..EVENTS_MAX {
-            let Some(event) = session.next_event() else {
-                break;
-            };
-            is_any = true;
+        let mut count = 0;
+        while count < EVENTS_MAX
+            && let Some(event) = session.next_event()
+        {
+            count += 1;
             match event {
                 Event::Refused(undelivered) => self.take_undelivered(session, &undelivered),
-                Event::PeerLeft { .. } | Event::Missed { .. } => self.find_lost(session),
+                Event::PeerLeft { .. } | Event::Missed { .. } => {
+                    self.traffic.peers.may_be_lost = true;
+                }
                 _ => {}
             }
         }
-        self.end_lost();
-        is_any
+        if count == EVENTS_MAX {
+            session.look_within(Duration::ZERO);
+        }
+        self.traffic.peers.may_be_lost
     }
 
-    /// Finds peers whose links have ended.
-    fn find_lost<H: Host>(&mut self, session: &Session<'_, H>) {
-        let lost: Vec<LinkId> = self.traffic.peers.links().collect();
-        for link in lost {
+    /// Finds peers whose links have ended, and returns what was outstanding there. What they had
+    /// sent before must have been taken.
+    pub(crate) fn end_lost<H: Host>(&mut self, session: &Session<'_, H>) {
+        self.traffic.peers.may_be_lost = false;
+        let links: Vec<LinkId> = self.traffic.peers.links().collect();
+        for link in links {
             if session.link_end(link).is_some() {
                 self.traffic.peers.lose(link);
             }
         }
-    }
-
-    /// Returns what was outstanding at peers that are gone.
-    fn end_lost(&mut self) {
         while let Some(mut peer) = self.traffic.peers.gone.pop() {
             let Some(records) = &mut peer.records else {
                 continue;
@@ -68,6 +71,10 @@ impl State {
         let (Some(to), TicketKind::Port) = (back.to, back.kind) else {
             return;
         };
+        if matches!(back.reason, Return::Ended(_)) {
+            // All of the link comes back when its peer is found lost. That peer may be here anew.
+            return;
+        }
         let stamp = Stamp::from_bits(back.word as u16);
         let Some(peer) = self.traffic.peers.at(&to) else {
             return;
@@ -88,6 +95,7 @@ impl State {
         if record.state != RecordState::Outstanding {
             return;
         }
+        record.state = RecordState::Refused;
         if is_full {
             return self.send_later(now_ns, link, stamp);
         }
@@ -98,7 +106,6 @@ impl State {
                 }
                 Reason::BadTag
             }
-            Return::Ended(_) => Reason::Unreachable,
             _ => Reason::BadEndpoint,
         };
         self.came_back(link, stamp, reason);
@@ -106,6 +113,7 @@ impl State {
 
     /// An answer, a rejection or credits were refused.
     fn answer_refused(&mut self, link: LinkId, stamp: Stamp, reason: Return, now_ns: u64) {
+        let most_ns = self.traffic.congestion_ns();
         let Some(peer) = self.traffic.peers.get(link) else {
             return;
         };
@@ -116,26 +124,30 @@ impl State {
         if stamp == Stamp::CREDITS {
             if is_full && let Some(served) = &mut peer.served {
                 served.tell_credits_again();
-                self.traffic.again(link, Again::Credits, now_ns + 2_000);
+                // However long it takes: an answer that is kept costs nothing more.
+                let due_ns = served.credit_refusals.refused(now_ns, u64::MAX);
+                let due_ns = due_ns.unwrap_or(now_ns);
+                self.traffic.again(link, Again::Credits, due_ns);
             }
             return;
         }
         // A link has one stamp of each record both ways: that of a rejection is of our own record.
         let records = peer.records.as_mut();
         let rejecting = records.and_then(|records| records.get(stamp));
-        if rejecting.is_some_and(|record| record.state == RecordState::Rejecting) {
-            self.traffic
-                .again(link, Again::Reject(stamp), now_ns + 2_000);
+        if let Some(record) = rejecting
+            && record.state == RecordState::Rejecting
+        {
+            match record.refusals.refused(now_ns, most_ns) {
+                Some(due_ns) if is_full => self.traffic.again(link, Again::Reject(stamp), due_ns),
+                // Whoever replied does not want to know.
+                _ => peer.records().free(stamp),
+            }
         }
         let served = self.traffic.peers.request(link, stamp);
         match served.map(|served| served.state) {
             Some(ServedState::Sent) if is_full => self.traffic.answer_later(link, stamp, now_ns),
             Some(ServedState::Sent) => {
-                let reason = match reason {
-                    Return::Ended(_) => Reason::Unreachable,
-                    _ => Reason::BadEndpoint,
-                };
-                self.reply_came_back(link, stamp, reason);
+                self.reply_came_back(link, stamp, Reason::BadEndpoint);
             }
             _ => {}
         }
@@ -161,7 +173,7 @@ impl State {
             match retry.what {
                 Again::Request(stamp) => self.retry_request(session, retry.link, stamp),
                 Again::Answer(stamp) => self.retry_answer(session, retry.link, stamp, now_ns),
-                Again::Reject(stamp) => self.retry_reject(session, retry.link, stamp, now_ns),
+                Again::Reject(stamp) => self.retry_reject(session, retry.link, stamp),
                 Again::Credits => self.traffic.owing.push(retry.link),
             }
         }
@@ -213,6 +225,7 @@ impl State {
             Ok(Some(_)) => {
                 served.state = ServedState::Sent;
                 self.traffic.statistics.sent_again += 1;
+                self.traffic.fence_after(link);
             }
             // Room in the link comes soon, or its end.
             Ok(None) if replies.is_some() => self.traffic.again(link, Again::Answer(stamp), 0),
@@ -222,20 +235,15 @@ impl State {
         }
     }
 
-    fn retry_reject<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        link: LinkId,
-        stamp: Stamp,
-        now_ns: u64,
-    ) {
+    fn retry_reject<H: Host>(&mut self, session: &mut Session<'_, H>, link: LinkId, stamp: Stamp) {
+        self.find_replies(session, link);
         let terminus = session.terminus();
         let Some(peer) = self.traffic.peers.get(link) else {
             return;
         };
         let Peer {
             records: Some(records),
-            replies: Some(target),
+            replies,
             ..
         } = peer
         else {
@@ -249,9 +257,14 @@ impl State {
         head.reason = record.reason;
         record.message.write_short(head, &[]);
         let bytes = record.message.bytes();
-        if let Ok(None) = session.try_send_message(terminus, target, stamp.bits(), bytes) {
-            self.traffic
-                .again(link, Again::Reject(stamp), now_ns + 2_000);
+        let sent = replies
+            .as_ref()
+            .map(|target| session.try_send_message(terminus, target, stamp.bits(), bytes));
+        match sent {
+            Some(Ok(Some(_))) => self.traffic.fence_after(link),
+            Some(Ok(None)) => self.traffic.again(link, Again::Reject(stamp), 0),
+            // Nobody can be told.
+            Some(Err(_)) | None => records.free(stamp),
         }
     }
 
@@ -299,18 +312,16 @@ impl State {
             }
             let (bytes, length) = served.credits_message();
             let (stamp, bytes) = (Stamp::CREDITS.bits(), &bytes[..length]);
-            let sent = match replies {
-                Some(target) => session.try_send_message(terminus, target, stamp, bytes),
-                None => Ok(None),
+            let Some(target) = replies else {
+                // They are owed when the peer introduces itself.
+                continue;
             };
-            match sent {
-                Ok(None) => {
-                    let due_ns = session.host().now_ns() + 2_000;
-                    self.traffic.again(link, Again::Credits, due_ns);
-                }
+            match session.try_send_message(terminus, target, stamp, bytes) {
+                Ok(None) => self.traffic.again(link, Again::Credits, 0),
                 Ok(Some(_)) | Err(_) => {
                     served.credits.clear();
                     self.traffic.statistics.credit_messages += 1;
+                    self.traffic.fence_after(link);
                 }
             }
         }
@@ -338,10 +349,21 @@ impl State {
     /// Removes an endpoint that was dropped. Its port is to be closed.
     pub(crate) fn remove_endpoint(&mut self, id: crate::peer::EndpointId) -> Option<hamlyn::Port> {
         let endpoint = self.endpoints.remove(id)?;
-        if let Some(bundle) = self.bundle(endpoint.bundle) {
-            bundle.endpoints.retain(|&index| index != id.index);
-            bundle.first = 0;
-            bundle.to_return.retain(|message| message.endpoint != id);
+        let Some(bundle) = self.bundle(endpoint.bundle) else {
+            return Some(endpoint.port);
+        };
+        bundle.endpoints.retain(|&index| index != id.index);
+        bundle.first = 0;
+        bundle.to_return.retain(|message| message.endpoint != id);
+        for message in std::mem::take(&mut bundle.stashed) {
+            let (link, stamp) = (message.link, message.stamp);
+            let record = self.traffic.peers.record(link, stamp);
+            if record.is_some_and(|record| record.endpoint == id) {
+                // Nobody runs its handler, and its record is free.
+                self.answered(link, stamp);
+            } else if let Some(bundle) = self.bundle(endpoint.bundle) {
+                bundle.stashed.push_back(message);
+            }
         }
         Some(endpoint.port)
     }

@@ -25,6 +25,25 @@ fn a_record_is_known_by_its_use() {
 }
 
 #[test]
+fn a_request_that_was_refused_uses_up_no_use() {
+    let (mut records, mut served) = (Records::new(5), ServedTable::new());
+    for round in 0..3 {
+        let (answered, _) = records.next_free().unwrap();
+        records.take(answered);
+        assert!(served.admit(answered).is_some(), "round {round}");
+        served.answer_empty(answered);
+        records.free(answered);
+        // As many as there are uses, but one: the next would have the stamp of that one again.
+        for _ in 0..127 {
+            let (refused, _) = records.next_free().unwrap();
+            records.take(refused);
+            records.get(refused).unwrap().state = RecordState::Refused;
+            records.free(refused);
+        }
+    }
+}
+
+#[test]
 fn a_request_is_admitted_once() {
     let mut served = ServedTable::new();
     let (first, second) = (Stamp::new(3, 9), Stamp::new(3, 10));
@@ -62,12 +81,16 @@ fn a_link_in_the_place_of_another_is_another_peer() {
         index: 2,
         generation,
     };
-    peers.enter(link(0)).records();
+    peers.enter(link(0)).unwrap().records();
     assert!(peers.get(link(1)).is_none());
-    assert!(peers.enter(link(1)).records.is_none());
+    assert!(peers.enter(link(1)).unwrap().records.is_none());
     assert_eq!(peers.gone.len(), 1);
+    // Whoever comes with the former link does not throw out the peer of the one that lives.
+    assert!(peers.enter(link(0)).is_none());
+    assert!(peers.enter(link(u32::MAX)).is_none());
     peers.lose(link(0));
     assert!(peers.get(link(1)).is_some());
+    assert_eq!(peers.gone.len(), 1);
     peers.lose(link(1));
     assert_eq!(peers.gone.len(), 2);
 }
