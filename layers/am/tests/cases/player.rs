@@ -75,8 +75,19 @@ impl Player<'_> {
         from.map(&self.look_up(number, item), tag, LONG).unwrap()
     }
 
-    /// Serves until that holds.
+    /// Serves until that holds, which messages for the bundle make so: each wait is long, so that
+    /// one which is not woken is found.
     pub(crate) fn serve_until(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        while !holds() {
+            let served = self.bundle.serve(LONG).unwrap();
+            let statistics = self.node.statistics();
+            assert!(served > 0 || holds(), "{what} did not come: {statistics:?}");
+            assert!(served > 0, "{what} came and woke nobody: {statistics:?}");
+        }
+    }
+
+    /// The same, if something else makes it so.
+    pub(crate) fn look_until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let mut looks = 0;
         while !holds() {
             match self.bundle.serve(SHORT).unwrap() {
@@ -110,7 +121,7 @@ impl Player<'_> {
             act();
             self.finished.load(Ordering::SeqCst) >= self.count
         };
-        self.serve_until("the end of all", all);
+        self.look_until("the end of all", all);
         assert!(self.node.flush(LONG)?);
         Ok(())
     }

@@ -230,7 +230,7 @@ pub(crate) fn a_full_queue_loses_nothing(mut world: World) {
             let apart = player.node.bundle()?;
             apart.adopt(&endpoint)?;
             let total = || seen.borrow().iter().sum::<u32>();
-            player.serve_until("all requests", || {
+            player.look_until("all requests", || {
                 // Now and then.
                 if player.node.statistics().unwrap().requests_taken % 7 != 6 {
                     let _ = apart.poll().unwrap();
