@@ -204,8 +204,19 @@ fn a_server_that_is_killed_loses_nothing_silently() {
         let again = Client::open(&name);
         again.endpoint.request(&again.to, ASK, &[5], LONG).unwrap();
         again.serve_until("the answer", || *again.answers.borrow() == [5]);
-        let stale = client.endpoint.request(&client.to, ASK, &[], LONG);
-        assert!(matches!(stale, Err(Error::PeerLost(_))), "{stale:?}");
+        // A translation of before is an error, and does not harm the link that has the place of its
+        // own.
+        let name_again = client.node.look_up(&name, "server", LONG).unwrap();
+        let anew = client.endpoint.map(&name_again, TAG, LONG).unwrap();
+        client.endpoint.request(&anew, KEEP, &[], LONG).unwrap();
+        for _ in 0..2 {
+            let stale = client.endpoint.request(&client.to, ASK, &[], LONG);
+            assert!(matches!(stale, Err(Error::PeerLost(_))), "{stale:?}");
+        }
+        let before = (client.answers.borrow().len(), told());
+        client.endpoint.request(&anew, ASK, &[0], LONG).unwrap();
+        client.serve_until("the answer", || client.answers.borrow().len() > before.0);
+        assert_eq!((client.outstanding(), told()), (1, before.1 + 1));
     }
 }
 

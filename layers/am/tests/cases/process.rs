@@ -3,6 +3,7 @@
 #[macro_use]
 mod table;
 
+mod ends;
 mod hostile;
 mod messages;
 mod misuse;
