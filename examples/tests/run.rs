@@ -74,6 +74,18 @@ fn echo() {
 }
 
 #[test]
+fn active() {
+    let program = env!("CARGO_BIN_EXE_active");
+    let stage = Stage::new("active");
+    let server = stage.start(program, &["serve", "2"]);
+    assert_eq!(stage.run(program, &["add", "5"]), "5\n");
+    let came_back = "Request of [7] came back: the endpoint has another tag\n";
+    assert_eq!(stage.run(program, &["guess", "7"]), came_back);
+    assert_eq!(stage.run(program, &["add", "30"]), "35\n");
+    assert_eq!(server.end(), "2 requests\n");
+}
+
+#[test]
 fn gather() {
     let program = env!("CARGO_BIN_EXE_gather");
     let stage = Stage::new("gather");

@@ -69,6 +69,8 @@ pub struct PortInfo {
     pub handlers: u16,
     /// Bytes that its queue holds.
     pub queue_bytes: u32,
+    /// Bytes of memory that it has for that: none while it is parked and no message waits.
+    pub held_bytes: u32,
     /// True if it is parked.
     pub is_parked: bool,
     /// Messages that wait in its queue.
@@ -134,7 +136,9 @@ const fn counted_bytes(length_bytes: u32) -> u32 {
 /// Messages that wait, in order, each in one piece.
 #[derive(Debug)]
 struct MessageQueue {
+    /// None while the port is parked and no message waits.
     bytes: Box<[u8]>,
+    queue_bytes: u32,
     waiting: VecDeque<Waiting>,
     /// The first byte that the next one may take.
     end: u32,
@@ -147,15 +151,37 @@ struct MessageQueue {
 
 impl MessageQueue {
     fn new(queue_bytes: u32, peer_bytes: u32) -> Self {
-        let most = (queue_bytes / PORT_QUEUE_UNIT_BYTES) as usize;
-        Self {
-            bytes: vec![0; queue_bytes as usize].into_boxed_slice(),
-            waiting: VecDeque::with_capacity(most),
+        let mut queue = Self {
+            bytes: Box::default(),
+            queue_bytes,
+            waiting: VecDeque::new(),
             end: 0,
             used_bytes: 0,
             peer_bytes,
             peers: Vec::new(),
             queued: 0,
+        };
+        queue.reserve();
+        queue
+    }
+
+    /// Has memory for messages.
+    fn reserve(&mut self) {
+        if self.bytes.is_empty() {
+            let most = (self.queue_bytes / PORT_QUEUE_UNIT_BYTES) as usize;
+            self.bytes = vec![0; self.queue_bytes as usize].into_boxed_slice();
+            self.waiting = VecDeque::with_capacity(most);
+        }
+    }
+
+    /// Gives its memory back, unless messages wait there.
+    fn release(&mut self) {
+        if self.waiting.is_empty() {
+            self.bytes = Box::default();
+            self.waiting = VecDeque::new();
+            self.peers = Vec::new();
+            self.end = 0;
+            self.used_bytes = 0;
         }
     }
 
@@ -373,6 +399,10 @@ impl PortTable {
     pub(crate) fn park(&mut self, name: PortName, is_parked: bool) -> Result<(), PortError> {
         let port = self.get_mut(name)?;
         port.is_parked = is_parked;
+        match is_parked {
+            true => port.queue.release(),
+            false => port.queue.reserve(),
+        }
         port.update();
         Ok(())
     }
@@ -386,7 +416,8 @@ impl PortTable {
         let port = port.ok_or(PortError::NotOpen(name))?;
         Ok(PortInfo {
             handlers: port.handlers,
-            queue_bytes: port.queue.bytes.len() as u32,
+            queue_bytes: port.queue.queue_bytes,
+            held_bytes: port.queue.bytes.len() as u32,
             is_parked: port.is_parked,
             waiting: port.queue.waiting.len(),
             waiting_bytes: port.queue.used_bytes,
@@ -461,6 +492,9 @@ impl PortTable {
         let arrived = port
             .queue
             .pop(|bytes| room_in(buffer, bytes.len()).copy_from_slice(bytes));
+        if port.is_parked {
+            port.queue.release();
+        }
         port.update();
         arrived
     }

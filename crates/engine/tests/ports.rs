@@ -383,3 +383,29 @@ fn a_message_waits_with_its_bytes() {
         assert_eq!(&buffer[..length as usize], &data[..]);
     }
 }
+
+#[test]
+fn a_parked_port_has_no_memory_for_a_queue_once_none_waits() {
+    let mut receiver = ready();
+    let port = receiver.open_port(OPTIONS).unwrap();
+    let held = |receiver: &Receiver<VecArea>| receiver.port_info(port).unwrap().held_bytes;
+    let header = to(port).header(2, 3);
+    send(&mut receiver, link(0), header, b"one").unwrap();
+    assert_eq!(held(&receiver), OPTIONS.queue_bytes);
+    receiver.park_port(port, true).unwrap();
+    assert_eq!(held(&receiver), OPTIONS.queue_bytes, "one waits");
+    let mut buffer = Vec::new();
+    assert_eq!(receiver.pop_message(port, &mut buffer).unwrap().handler, 2);
+    assert_eq!(&buffer[..3], b"one");
+    assert_eq!(held(&receiver), 0);
+    assert_eq!(
+        receiver.port_info(port).unwrap().queue_bytes,
+        OPTIONS.queue_bytes
+    );
+    receiver.park_port(port, false).unwrap();
+    assert_eq!(held(&receiver), OPTIONS.queue_bytes);
+    send(&mut receiver, link(0), header, b"two").unwrap();
+    assert!(receiver.pop_message(port, &mut buffer).is_some());
+    receiver.park_port(port, true).unwrap();
+    assert_eq!(held(&receiver), 0);
+}

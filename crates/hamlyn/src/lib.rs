@@ -114,7 +114,7 @@ pub use hamlyn_link::udp_endpoint::ConnectionState;
 pub use hamlyn_ring::area::{Area, HandoverReader};
 pub use hamlyn_ring::overflow::LogUse;
 pub use hamlyn_ring::pool::View;
-pub use interface::{Interface, Queue, Sending};
+pub use interface::{Interface, Outbox, Queue, Sending};
 pub use item::{EndPoint, Found, Protocol};
 pub use manager::{Detached, Manager, ManagerOptions};
 pub use message::{Message, Target};

@@ -14,8 +14,9 @@ use crate::half::Half;
 use crate::links::Links;
 use crate::message::{Message, Target, compose_at};
 use crate::outbound::Withheld;
-use crate::peer::{LinkEnd, PeerLost};
+use crate::peer::{LinkEnd, PeerIdentity, PeerLost};
 use crate::processor::Processor;
+use crate::ticket::Ticket;
 
 /// Sends for a handler of messages, over one terminus, while the message lies where it came
 /// ([`Interface::drain_messages`]). It moves no packets that come, and never waits.
@@ -65,6 +66,19 @@ impl<H: Host> Outbox<'_, H> {
                 }
                 other => other.into(),
             })
+    }
+
+    /// The peer at the other end of a link: like [`Interface::identity_of`], for a handler that
+    /// asks who sent its message.
+    pub fn identity_of(&self, link: LinkId) -> Option<PeerIdentity> {
+        self.links.identity(link)
+    }
+
+    /// Makes a ticket usable over that link, by which the message came: so a handler answers a peer
+    /// that says where its answers go. Nothing if the link does not lead to the ticket's interface.
+    pub fn target(&self, link: LinkId, ticket: &Ticket) -> Option<Target> {
+        let leads_there = self.links.led_to(link, &ticket.destination)?;
+        leads_there.then(|| Target::new(link, *ticket))
     }
 
     /// Posts a message to that offset. Nothing if there is no room for it at present.

@@ -73,6 +73,7 @@ impl<H: Host> Interface<H> {
 
     /// Parks the port, or ends that. While it is parked, messages are refused
     /// ([`Refusal::NotResident`]), and their senders noted; those that wait stay, and can be taken.
+    /// A parked port where none wait has no memory for a queue: ending that allocates.
     ///
     /// [`Refusal::NotResident`]: crate::engine::refusal::Refusal::NotResident
     pub fn park_port(&mut self, port: &Port, is_parked: bool) -> Result<(), PortError> {
@@ -223,7 +224,13 @@ impl<H: Host> Interface<H> {
         port.held = self
             .inbound
             .lock(|inbound| inbound.receiver.pop_message(name, buffer));
-        port.held.is_some()
+        let is_there = port.held.is_some();
+        if is_there {
+            // A network processor told of its link before it took the message: whoever handles it
+            // may ask whose it is.
+            self.drain_events_if_asked();
+        }
+        is_there
     }
 
     /// Moves the next message of the port to its memory, if it may be read where it lies, and

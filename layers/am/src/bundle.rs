@@ -1,0 +1,189 @@
+//! Bundles: endpoints that are polled together, and waited for (`V 3.1`).
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use hamlyn::host::process::ProcessHost;
+use hamlyn::{Host, NewPort, Wait};
+
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::name::{Introduction, Tag};
+use crate::port::{ENDPOINTS_MAX, EndpointState, Receiving};
+use crate::shared::Shared;
+use crate::translation::Translation;
+
+/// The event that [`Bundle::wait`] waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Events {
+    /// A message for an endpoint of the bundle is there: a request, a reply, or one that came back
+    /// (`AM_NOTEMPTY`).
+    NotEmpty,
+    /// A request can be sent over that translation: it has a credit, and its link a record
+    /// (`AM_CANSEND`). Or a message is there, as a reply gives its credit back when its handler has
+    /// run.
+    CanSend(Translation),
+}
+
+/// A bundle of endpoints (`AM_SEQ`): one thread polls it, and its handlers run one after the other.
+/// Endpoints of a bundle that is dropped stay in it, and are polled by calls that wait.
+pub struct Bundle<H: Host = ProcessHost> {
+    shared: Rc<Shared<H>>,
+    number: u32,
+}
+
+impl<H: Host> Drop for Bundle<H> {
+    fn drop(&mut self) {
+        if let Ok(mut node) = self.shared.node.try_borrow_mut()
+            && let Some(bundle) = node.state.bundle(self.number)
+        {
+            bundle.is_open = !bundle.endpoints.is_empty();
+        }
+    }
+}
+
+impl<H: Host> Bundle<H> {
+    pub(crate) fn new(shared: Rc<Shared<H>>, number: u32) -> Self {
+        Self { shared, number }
+    }
+
+    /// A new endpoint, with [`Tag::None`], without handlers and segment. A node has 32,767 at most.
+    /// It is resident if a frame is free. Allocates.
+    pub fn endpoint(&self) -> Result<Endpoint<H>, Error> {
+        let (mut node, mut session) = self.shared.enter()?;
+        node.clean_up(&mut session)?;
+        let id = node.state.endpoints.next().ok_or(Error::TooMany {
+            what: "endpoints",
+            most: ENDPOINTS_MAX,
+        })?;
+        let mut secret = [0; 16];
+        for half in secret.chunks_mut(8) {
+            half.copy_from_slice(&session.new_key()?.to_bits().to_le_bytes());
+        }
+        let options = node.state.traffic.options;
+        let new = NewPort::new()
+            .handlers(1 << 12)
+            .queue_bytes(options.queue_bytes);
+        // Its key is random, which no tag has.
+        let port = session.open_port(new)?;
+        let is_resident = node.residence.open(id.index);
+        if !is_resident {
+            session.park_port(&port, true)?;
+        }
+        let introduction = Introduction::new(&port.ticket(), secret, &node.replies.ticket());
+        node.state.endpoints.insert(EndpointState {
+            port,
+            receiving: Receiving {
+                id,
+                ..Receiving::default()
+            },
+            translations: Default::default(),
+            bundle: self.number,
+            tag: Tag::None,
+            introduction,
+            outstanding: 0,
+            is_resident,
+            loaded_ns: 0,
+            taken: 0,
+            is_shown: false,
+        });
+        if let Some(bundle) = node.state.bundle(self.number) {
+            bundle.endpoints.push(id.index);
+        }
+        drop(node);
+        Ok(Endpoint::new(Rc::clone(&self.shared), id))
+    }
+
+    /// Moves an endpoint to this bundle, with all that waits for it (`AM_MoveEndpoint`). Its name
+    /// stays. Allocates.
+    pub fn adopt(&self, endpoint: &Endpoint<H>) -> Result<(), Error> {
+        if !endpoint.is_of(&self.shared) {
+            return Err(Error::OtherNode { what: "endpoint" });
+        }
+        let id = endpoint.id();
+        let (mut node, _) = self.shared.enter()?;
+        let state = &mut node.state;
+        let Some(moved) = state.endpoints.get(id) else {
+            return Ok(());
+        };
+        let from = std::mem::replace(&mut moved.bundle, self.number);
+        if from == self.number {
+            return Ok(());
+        }
+        let (mut stashed, mut to_return) = (VecDeque::new(), VecDeque::new());
+        if let Some(bundle) = state.bundles.get_mut(from as usize) {
+            bundle.endpoints.retain(|&index| index != id.index);
+            bundle.first = 0;
+            let (moved, left) = std::mem::take(&mut bundle.to_return)
+                .into_iter()
+                .partition(|message| message.endpoint == id);
+            (to_return, bundle.to_return) = (moved, left);
+            stashed.extend(std::mem::take(&mut bundle.stashed));
+        }
+        for message in stashed {
+            // Those of others go back.
+            let record = state.traffic.peers.record(message.link, message.stamp);
+            let is_moved = record.is_some_and(|record| record.endpoint == id);
+            let to = if is_moved { self.number } else { from };
+            if let Some(bundle) = state.bundles.get_mut(to as usize) {
+                bundle.stashed.push_back(message);
+            }
+        }
+        if let Some(bundle) = state.bundle(self.number) {
+            bundle.endpoints.push(id.index);
+            bundle.to_return.extend(to_return);
+        }
+        Ok(())
+    }
+
+    /// Runs the handlers of messages that are there, at most
+    /// [`visit`](crate::NodeOptions::visit) requests of each endpoint and 64
+    /// replies, and returns messages that came back; how many. Messages that are there are found by
+    /// each poll, and what else there is to attend to by every fourth. Does not wait (`AM_Poll`).
+    ///
+    /// # Errors
+    ///
+    /// The first error of a handler, when all handlers have run.
+    #[inline]
+    pub fn poll(&self) -> Result<usize, Error> {
+        let (mut node, mut session) = self.shared.enter()?;
+        node.poll(&mut session, self.number)
+    }
+
+    /// Waits until there are messages, and runs their handlers; how many, none if none came in
+    /// time. It polls for a while, and then sleeps.
+    pub fn serve(&self, wait: Wait) -> Result<usize, Error> {
+        let (mut node, mut session) = self.shared.enter()?;
+        let mut looks = 0;
+        let served = session.wait_for(wait, |session| {
+            let count = node.poll_in_wait(session, self.number, looks)?;
+            looks = looks.saturating_add(1);
+            Ok::<_, Error>((count > 0).then_some(count))
+        })?;
+        Ok(served.unwrap_or(0))
+    }
+
+    /// Waits for an event, and runs no handlers (`AM_WaitSema`). False if there was none in time.
+    pub fn wait(&self, events: Events, wait: Wait) -> Result<bool, Error> {
+        let (mut node, mut session) = self.shared.enter()?;
+        let mut looks = 0;
+        let found = session.wait_for(wait, |session| {
+            let is_there = node.has_messages(session, self.number, looks)?
+                || match &events {
+                    Events::NotEmpty => false,
+                    Events::CanSend(over) => node.state.can_send(over)?,
+                };
+            looks = looks.saturating_add(1);
+            Ok::<_, Error>(is_there.then_some(()))
+        })?;
+        Ok(found.is_some())
+    }
+}
+
+impl<H: Host> std::fmt::Debug for Bundle<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bundle")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}

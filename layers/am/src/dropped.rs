@@ -1,0 +1,41 @@
+//! Objects that were dropped while a handler ran, or without the node in hand: the next poll cleans
+//! up after them.
+
+use std::cell::{Cell, RefCell};
+
+use hamlyn::engine::memory::LinkId;
+
+use crate::peer::EndpointId;
+use crate::wire::Stamp;
+
+#[derive(Debug, Default)]
+pub(crate) struct Dropped {
+    is_any: Cell<bool>,
+    endpoints: RefCell<Vec<EndpointId>>,
+    requests: RefCell<Vec<(LinkId, Stamp)>>,
+}
+
+impl Dropped {
+    #[inline]
+    pub(crate) fn is_any(&self) -> bool {
+        self.is_any.get()
+    }
+
+    /// An endpoint was dropped.
+    pub(crate) fn endpoint(&self, endpoint: EndpointId) {
+        self.endpoints.borrow_mut().push(endpoint);
+        self.is_any.set(true);
+    }
+
+    /// A reply that was deferred will never be sent.
+    pub(crate) fn request(&self, link: LinkId, stamp: Stamp) {
+        self.requests.borrow_mut().push((link, stamp));
+        self.is_any.set(true);
+    }
+
+    /// All of them.
+    pub(crate) fn take(&self) -> (Vec<EndpointId>, Vec<(LinkId, Stamp)>) {
+        self.is_any.set(false);
+        (self.endpoints.take(), self.requests.take())
+    }
+}

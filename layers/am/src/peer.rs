@@ -1,0 +1,472 @@
+//! The peers of a node, one for each link: requests that are outstanding there, requests of theirs,
+//! and where answers go.
+
+use hamlyn::engine::memory::LinkId;
+use hamlyn::{Destination, Target};
+
+use crate::name::{Introduction, Name};
+use crate::wire::{CREDITS_BYTES, Category, Head, Kept, RECORDS, Stamp};
+
+/// Endpoints of a peer whose names are known, at a time: by the low bits of their numbers.
+const SOURCES: usize = 256;
+
+/// Records that keep the memory of a long message for the next one: those that are used first.
+const LONG_KEPT: usize = 4;
+
+/// An endpoint of this node: its number, and the use of that.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct EndpointId {
+    pub(crate) index: u16,
+    pub(crate) uses: u32,
+}
+
+/// State of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RecordState {
+    Free,
+    /// Sent; its answer is awaited.
+    Outstanding,
+    /// Refused, so the peer has not taken it; to be sent again, or to come back.
+    Refused,
+    /// Its answer came, and waits for the poll of its bundle.
+    Answered,
+    /// Its reply was rejected; that is to be told to the replier, which then gives the record back.
+    Rejecting,
+}
+
+/// A request that is outstanding.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) state: RecordState,
+    uses: u8,
+    pub(crate) message: Kept,
+    pub(crate) endpoint: EndpointId,
+    /// The number of its translation.
+    pub(crate) translation: u32,
+    /// The keys that were refused: that of its tag, and that of any tag.
+    pub(crate) is_refused_with: [bool; 2],
+    /// It was sent with the key of any tag.
+    pub(crate) is_any: bool,
+    /// When it was first refused for want of room, and how long the next pause is.
+    pub(crate) refusals: Pauses,
+    /// The transfer of which it is a part.
+    pub(crate) transfer: Option<u32>,
+    /// Why its reply is rejected.
+    pub(crate) reason: u8,
+}
+
+/// Refusals of a message, and when it is sent again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pauses {
+    since_ns: Option<u64>,
+    pause_ns: u64,
+}
+
+/// The first and the longest pause before a message is sent again.
+const PAUSE_MIN_NS: u64 = 2_000;
+const PAUSE_MAX_NS: u64 = 1_000_000;
+
+impl Pauses {
+    /// It was refused: when it is sent again; nothing if it was refused for too long.
+    pub(crate) fn refused(&mut self, now_ns: u64, most_ns: u64) -> Option<u64> {
+        let since_ns = *self.since_ns.get_or_insert(now_ns);
+        if now_ns.saturating_sub(since_ns) >= most_ns {
+            return None;
+        }
+        self.pause_ns = (self.pause_ns * 2).clamp(PAUSE_MIN_NS, PAUSE_MAX_NS);
+        Some(now_ns.saturating_add(self.pause_ns))
+    }
+}
+
+/// A request that came back.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) state: RecordState,
+    pub(crate) message: Kept,
+    pub(crate) endpoint: EndpointId,
+    pub(crate) translation: u32,
+    pub(crate) transfer: Option<u32>,
+}
+
+/// The requests that are outstanding at a peer.
+#[derive(Debug)]
+pub(crate) struct Records {
+    free: u32,
+    records: Vec<Record>,
+}
+
+impl Records {
+    fn new(uses: u8) -> Self {
+        let record = || Record {
+            state: RecordState::Free,
+            uses,
+            message: Kept::new(),
+            endpoint: EndpointId::default(),
+            translation: 0,
+            is_refused_with: [false; 2],
+            is_any: false,
+            refusals: Pauses::default(),
+            transfer: None,
+            reason: 0,
+        };
+        Self {
+            free: (1 << RECORDS) - 1,
+            records: (0..RECORDS).map(|_| record()).collect(),
+        }
+    }
+
+    /// A free record, which stays free until [`Records::take`].
+    #[inline]
+    pub(crate) fn next_free(&mut self) -> Option<(Stamp, &mut Record)> {
+        let number = self.free.trailing_zeros() as usize;
+        let record = self.records.get_mut(number)?;
+        Some((Stamp::new(number, record.uses), record))
+    }
+
+    /// The record is outstanding.
+    #[inline]
+    pub(crate) fn take(&mut self, stamp: Stamp) {
+        self.free &= !(1 << stamp.number());
+        if let Some(record) = self.records.get_mut(stamp.number()) {
+            record.state = RecordState::Outstanding;
+            record.is_refused_with = [false; 2];
+            record.refusals = Pauses::default();
+        }
+    }
+
+    /// The record with that stamp, unless it is free or of another use.
+    #[inline]
+    pub(crate) fn get(&mut self, stamp: Stamp) -> Option<&mut Record> {
+        let record = self.records.get_mut(stamp.number())?;
+        let is_it = record.uses == stamp.uses() && record.state != RecordState::Free;
+        is_it.then_some(record)
+    }
+
+    /// Frees a record. Its use is over, unless the peer never took the request: it knows a use by
+    /// nothing but the number, of which there are few.
+    #[inline]
+    pub(crate) fn free(&mut self, stamp: Stamp) {
+        let Some(record) = self.get(stamp) else {
+            return;
+        };
+        if record.state != RecordState::Refused {
+            record.uses = record.uses.wrapping_add(1) & 127;
+        }
+        record.state = RecordState::Free;
+        record.message.clear(stamp.number() < LONG_KEPT);
+        self.free |= 1 << stamp.number();
+    }
+
+    /// Frees a record; what was in it.
+    pub(crate) fn end(&mut self, stamp: Stamp) -> Option<Ended> {
+        let record = self.get(stamp)?;
+        let ended = Ended {
+            state: record.state,
+            message: std::mem::replace(&mut record.message, Kept::new()),
+            endpoint: record.endpoint,
+            translation: record.translation,
+            transfer: record.transfer,
+        };
+        self.free(stamp);
+        Some(ended)
+    }
+
+    /// Stamps of all that are not free.
+    pub(crate) fn stamps(&self) -> impl Iterator<Item = Stamp> {
+        let used = self.records.iter().enumerate();
+        let used = used.filter(|(_, record)| record.state != RecordState::Free);
+        used.map(|(number, record)| Stamp::new(number, record.uses))
+    }
+}
+
+/// State of a request of the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ServedState {
+    /// None came yet.
+    Never,
+    /// Its handler runs, or has deferred the reply.
+    Open,
+    /// Answered by an empty reply.
+    Empty,
+    /// Answered by a message that is kept, and was sent.
+    Sent,
+    /// By one that is to be sent, or sent again.
+    Unsent,
+}
+
+/// A request of the peer, by its record there.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) state: ServedState,
+    uses: u8,
+    /// The endpoint that it was for.
+    pub(crate) endpoint: EndpointId,
+    /// The answer, until the peer uses its record again.
+    pub(crate) answer: Kept,
+    pub(crate) refusals: Pauses,
+}
+
+impl Served {
+    pub(crate) fn is_of(&self, stamp: Stamp) -> bool {
+        self.state != ServedState::Never && self.uses == stamp.uses()
+    }
+}
+
+/// The requests of a peer.
+#[derive(Debug)]
+pub(crate) struct ServedTable {
+    requests: Vec<Served>,
+    /// Stamps of those that were answered by empty replies which were not told yet.
+    pub(crate) credits: Vec<Stamp>,
+    /// Refusals of those in a row.
+    pub(crate) credit_refusals: Pauses,
+}
+
+impl ServedTable {
+    fn new() -> Self {
+        let served = || Served {
+            state: ServedState::Never,
+            uses: 0,
+            endpoint: EndpointId::default(),
+            answer: Kept::new(),
+            refusals: Pauses::default(),
+        };
+        Self {
+            requests: (0..RECORDS).map(|_| served()).collect(),
+            credits: Vec::with_capacity(RECORDS),
+            credit_refusals: Pauses::default(),
+        }
+    }
+
+    /// A request comes. Nothing if that cannot be: its record has no other use yet, or none at all.
+    #[inline]
+    pub(crate) fn admit(&mut self, stamp: Stamp) -> Option<&mut Served> {
+        let served = self.requests.get_mut(stamp.number())?;
+        let is_repeated = served.state != ServedState::Never && served.uses == stamp.uses();
+        if served.state == ServedState::Open || is_repeated {
+            return None;
+        }
+        served.state = ServedState::Open;
+        served.uses = stamp.uses();
+        served.refusals = Pauses::default();
+        Some(served)
+    }
+
+    /// The request with that stamp.
+    pub(crate) fn get(&mut self, stamp: Stamp) -> Option<&mut Served> {
+        let served = self.requests.get_mut(stamp.number())?;
+        served.is_of(stamp).then_some(served)
+    }
+
+    /// Answers a request by an empty reply. True if no other one was to be told.
+    #[inline]
+    pub(crate) fn answer_empty(&mut self, stamp: Stamp) -> bool {
+        let Some(served) = self.get(stamp) else {
+            return false;
+        };
+        served.state = ServedState::Empty;
+        served.answer.clear(stamp.number() < LONG_KEPT);
+        let is_first = self.credits.is_empty();
+        if is_first {
+            self.credit_refusals = Pauses::default();
+        }
+        if !self.credits.contains(&stamp) && self.credits.len() < RECORDS {
+            self.credits.push(stamp);
+        }
+        is_first
+    }
+
+    /// The message of the credits that were not told yet, and its length.
+    pub(crate) fn credits_message(&self) -> ([u8; CREDITS_BYTES], usize) {
+        let mut bytes = [0; CREDITS_BYTES];
+        let word = Head::new(Category::Credits, 0).word();
+        bytes[..8].copy_from_slice(&word.to_le_bytes());
+        let places = bytes[8..].chunks_exact_mut(2);
+        for (place, stamp) in places.zip(&self.credits) {
+            place.copy_from_slice(&stamp.bits().to_le_bytes());
+        }
+        (bytes, 8 + 2 * self.credits.len().min(RECORDS))
+    }
+
+    /// Credits were refused: all empty replies are told once more. One that the peer knows already
+    /// names a use of its record that is over, and has no effect.
+    pub(crate) fn tell_credits_again(&mut self) {
+        self.credits.clear();
+        for (number, served) in self.requests.iter().enumerate() {
+            if served.state == ServedState::Empty {
+                self.credits.push(Stamp::new(number, served.uses));
+            }
+        }
+    }
+}
+
+/// A name that a peer introduced.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    endpoint: u16,
+    introduction: Introduction,
+}
+
+/// A peer, as long as its link lasts.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) link: LinkId,
+    pub(crate) records: Option<Box<Records>>,
+    pub(crate) served: Option<Box<ServedTable>>,
+    /// Target of answers, once the peer has introduced itself.
+    pub(crate) replies: Option<Target>,
+    pub(crate) known: Known,
+    /// Messages were sent since the last fence.
+    pub(crate) is_unfenced: bool,
+    first_use: u8,
+}
+
+/// Knowledge of a peer.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// The interface at the other end, for which the link vouches.
+    pub(crate) interface: Option<Destination>,
+    /// Its word for where its answers go, until there is a target.
+    pub(crate) introduced: Option<Introduction>,
+    sources: Vec<Option<Source>>,
+}
+
+impl Peer {
+    /// The requests that are outstanding there. Allocates the first time.
+    #[inline]
+    pub(crate) fn records(&mut self) -> &mut Records {
+        let first_use = self.first_use;
+        self.records
+            .get_or_insert_with(|| Box::new(Records::new(first_use)))
+    }
+
+    /// The requests of the peer. Allocates the first time.
+    #[inline]
+    pub(crate) fn served(&mut self) -> &mut ServedTable {
+        self.served
+            .get_or_insert_with(|| Box::new(ServedTable::new()))
+    }
+}
+
+impl Known {
+    /// One of its endpoints introduces itself. It may say anything of itself, and nothing of
+    /// others: names that follow lead over this link. True if it says anew where answers go.
+    pub(crate) fn introduce(&mut self, endpoint: u16, introduction: Introduction) -> bool {
+        let before = self.introduced.replace(introduction);
+        let is_new = before.is_none_or(|before| !before.has_replies_of(&introduction));
+        let place = usize::from(endpoint) % SOURCES;
+        if self.sources.len() <= place {
+            self.sources.resize(place + 1, None);
+        }
+        self.sources[place] = Some(Source {
+            endpoint,
+            introduction,
+        });
+        is_new
+    }
+
+    /// The name of one of its endpoints, if that was introduced and is not forgotten.
+    pub(crate) fn name_of(&self, endpoint: u16) -> Option<Name> {
+        let source = self
+            .sources
+            .get(usize::from(endpoint) % SOURCES)?
+            .as_ref()?;
+        let introduction = (source.endpoint == endpoint).then_some(source.introduction)?;
+        Some(Name::new(self.interface?, introduction))
+    }
+}
+
+/// True if a link came to its place after the other one.
+fn is_newer(link: LinkId, other: LinkId) -> bool {
+    let ahead = link.generation.wrapping_sub(other.generation);
+    (1..1 << 31).contains(&ahead)
+}
+
+/// All peers, by the places of their links.
+#[derive(Debug, Default)]
+pub(crate) struct Peers {
+    peers: Vec<Option<Box<Peer>>>,
+    /// Those whose links ended, with what was outstanding.
+    pub(crate) gone: Vec<Peer>,
+    /// Links may have ended.
+    pub(crate) may_be_lost: bool,
+    first_use: u8,
+}
+
+impl Peers {
+    /// The peer of that link. Nothing if its place has a newer link: then it has ended. Allocates
+    /// when a link is first seen.
+    #[inline]
+    pub(crate) fn enter(&mut self, link: LinkId) -> Option<&mut Peer> {
+        let at = link.index as usize;
+        match self.peers.get(at) {
+            Some(Some(peer)) if peer.link == link => {}
+            Some(Some(peer)) if is_newer(peer.link, link) => return None,
+            _ => self.insert(link),
+        }
+        self.peers[at].as_deref_mut()
+    }
+
+    #[cold]
+    fn insert(&mut self, link: LinkId) {
+        let at = link.index as usize;
+        if self.peers.len() <= at {
+            self.peers.resize_with(at + 1, || None);
+        }
+        // An answer that comes late over a former link is of no use of a record here.
+        self.first_use = self.first_use.wrapping_add(61) & 127;
+        let peer = Box::new(Peer {
+            link,
+            records: None,
+            served: None,
+            replies: None,
+            known: Known::default(),
+            is_unfenced: false,
+            first_use: self.first_use,
+        });
+        let before = self.peers[at].replace(peer);
+        self.may_be_lost |= before.is_some();
+        self.gone.extend(before.map(|peer| *peer));
+    }
+
+    /// The peer of that link, if it has one.
+    #[inline]
+    pub(crate) fn get(&mut self, link: LinkId) -> Option<&mut Peer> {
+        let peer = self.peers.get_mut(link.index as usize)?.as_deref_mut()?;
+        (peer.link == link).then_some(peer)
+    }
+
+    /// A request that is outstanding at the peer of that link.
+    #[inline]
+    pub(crate) fn record(&mut self, link: LinkId, stamp: Stamp) -> Option<&mut Record> {
+        self.get(link)?.records.as_mut()?.get(stamp)
+    }
+
+    /// A request of the peer of that link.
+    #[inline]
+    pub(crate) fn request(&mut self, link: LinkId, stamp: Stamp) -> Option<&mut Served> {
+        self.get(link)?.served.as_mut()?.get(stamp)
+    }
+
+    /// The peer with that interface.
+    pub(crate) fn at(&mut self, interface: &Destination) -> Option<&mut Peer> {
+        let mut peers = self.peers.iter_mut().flatten();
+        let is_it = |peer: &&mut Box<Peer>| peer.known.interface.as_ref() == Some(interface);
+        peers.find(is_it).map(|peer| &mut **peer)
+    }
+
+    pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> {
+        self.peers.iter().flatten().map(|peer| peer.link)
+    }
+
+    /// The link has ended.
+    pub(crate) fn lose(&mut self, link: LinkId) {
+        if self.get(link).is_some() {
+            let gone = self.peers[link.index as usize].take();
+            self.gone.extend(gone.map(|peer| *peer));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

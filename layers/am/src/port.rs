@@ -1,0 +1,172 @@
+//! An endpoint as the node has it: its port, handlers, segment and translations.
+
+use std::ops::Range;
+
+use hamlyn::{Area, Port};
+
+use crate::call::{Call, Outcome};
+use crate::error::Reason;
+use crate::name::{Introduction, Tag};
+use crate::peer::EndpointId;
+use crate::returned::Returned;
+use crate::translation::Translations;
+use crate::wire::Place;
+
+type OnShort = dyn FnMut(&mut Call<'_>, &[u32]) -> Outcome;
+type OnMedium = dyn FnMut(&mut Call<'_>, &[u8], &[u32]) -> Outcome;
+type OnBulk = dyn FnMut(&mut Call<'_>, Range<u64>, &[u32]) -> Outcome;
+type OnReturned = dyn FnMut(&Returned<'_>);
+
+/// A handler of the application, for its kind of message.
+pub(crate) enum Handler {
+    Short(Box<OnShort>),
+    Medium(Box<OnMedium>),
+    Bulk(Box<OnBulk>),
+}
+
+/// Memory of the application, into which bulk messages go.
+#[derive(Clone)]
+pub(crate) struct Segment {
+    pub(crate) area: Area,
+    pub(crate) length_bytes: u64,
+}
+
+/// The parts of an endpoint that messages need.
+#[derive(Default)]
+pub(crate) struct Receiving {
+    pub(crate) id: EndpointId,
+    /// By number, up to the highest that was set.
+    pub(crate) handlers: Vec<Option<Handler>>,
+    pub(crate) returned: Option<Box<OnReturned>>,
+    pub(crate) segment: Option<Segment>,
+}
+
+impl Receiving {
+    #[inline]
+    pub(crate) fn handler(&mut self, number: u8) -> Option<&mut Handler> {
+        self.handlers.get_mut(usize::from(number))?.as_mut()
+    }
+
+    /// True if bulk messages have that handler.
+    pub(crate) fn has_bulk_handler(&mut self, number: u8) -> bool {
+        matches!(self.handler(number), Some(Handler::Bulk(_)))
+    }
+
+    /// The segment, if the place lies in it.
+    pub(crate) fn segment_at(&self, place: Place) -> Result<&Segment, Reason> {
+        let segment = self.segment.as_ref().ok_or(Reason::BadOffset)?;
+        if place.offset > segment.length_bytes {
+            return Err(Reason::BadOffset);
+        }
+        match place.length_bytes <= segment.length_bytes - place.offset {
+            true => Ok(segment),
+            false => Err(Reason::BadLength),
+        }
+    }
+
+    /// Stores data at a place, of which they may be the beginning.
+    pub(crate) fn store(&self, place: Place, data: &[u8]) -> Result<(), Reason> {
+        let segment = self.segment_at(place)?;
+        if data.len() as u64 > place.length_bytes {
+            return Err(Reason::BadLength);
+        }
+        let stored = segment.area.write_at(place.offset, data);
+        stored.map_err(|_| Reason::BadOffset)
+    }
+
+    /// Runs the handler of a message whose data, if any, were stored.
+    pub(crate) fn run_bulk(
+        &mut self,
+        number: u8,
+        call: &mut Call<'_>,
+        place: Place,
+        arguments: &[u32],
+    ) -> Result<Outcome, Reason> {
+        let Some(Handler::Bulk(handler)) = self.handler(number) else {
+            return Err(Reason::BadHandler);
+        };
+        let range = place.offset..place.offset.saturating_add(place.length_bytes);
+        Ok(handler(call, range, arguments))
+    }
+}
+
+/// An endpoint.
+pub(crate) struct EndpointState {
+    pub(crate) port: Port,
+    pub(crate) receiving: Receiving,
+    pub(crate) translations: Translations,
+    pub(crate) bundle: u32,
+    pub(crate) tag: Tag,
+    pub(crate) introduction: Introduction,
+    /// Requests that have no answer yet.
+    pub(crate) outstanding: u32,
+    pub(crate) is_resident: bool,
+    /// When it was loaded, and messages taken since.
+    pub(crate) loaded_ns: u64,
+    pub(crate) taken: u32,
+    /// A message may be in the port's memory that was shown and not taken.
+    pub(crate) is_shown: bool,
+}
+
+/// Endpoints of a node.
+pub(crate) const ENDPOINTS_MAX: usize = (1 << 15) - 1;
+
+/// The endpoints of a node, by number.
+#[derive(Default)]
+pub(crate) struct Endpoints {
+    places: Vec<(u32, Option<Box<EndpointState>>)>,
+    free: Vec<u16>,
+}
+
+impl Endpoints {
+    /// The number that the next endpoint gets; nothing if there are as many as there may be.
+    pub(crate) fn next(&self) -> Option<EndpointId> {
+        match self.free.last() {
+            Some(&index) => {
+                let uses = self.places.get(usize::from(index))?.0;
+                Some(EndpointId { index, uses })
+            }
+            None if self.places.len() < ENDPOINTS_MAX => Some(EndpointId {
+                index: self.places.len() as u16,
+                uses: 0,
+            }),
+            None => None,
+        }
+    }
+
+    /// Inserts an endpoint under the next number.
+    pub(crate) fn insert(&mut self, endpoint: EndpointState) {
+        match self.free.pop() {
+            Some(index) => self.places[usize::from(index)].1 = Some(Box::new(endpoint)),
+            None => self.places.push((0, Some(Box::new(endpoint)))),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&mut self, id: EndpointId) -> Option<&mut EndpointState> {
+        let (uses, endpoint) = self.places.get_mut(usize::from(id.index))?;
+        match *uses == id.uses {
+            true => endpoint.as_deref_mut(),
+            false => None,
+        }
+    }
+
+    /// The endpoint of that number.
+    #[inline]
+    pub(crate) fn at(&mut self, index: u16) -> Option<&mut EndpointState> {
+        self.places.get_mut(usize::from(index))?.1.as_deref_mut()
+    }
+
+    pub(crate) fn remove(&mut self, id: EndpointId) -> Option<Box<EndpointState>> {
+        self.get(id)?;
+        let place = self.places.get_mut(usize::from(id.index))?;
+        place.0 = place.0.wrapping_add(1);
+        self.free.push(id.index);
+        place.1.take()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut EndpointState> {
+        let places = self.places.iter_mut();
+        places.filter_map(|(_, endpoint)| endpoint.as_deref_mut())
+    }
+}

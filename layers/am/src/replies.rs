@@ -1,0 +1,293 @@
+//! A node takes answers: replies, credits, returns, and rejections of its own replies.
+//!
+//! An answer counts if its stamp is that of a request which is outstanding at the peer of its link.
+//! All others are counted as violations, and have no effect.
+
+use hamlyn::engine::memory::LinkId;
+use hamlyn::{Host, PortMessage};
+
+use crate::call::Call;
+use crate::error::Reason;
+use crate::peer::{RecordState, ServedState};
+use crate::port::Handler;
+use crate::receive::stable_bytes;
+use crate::state::{Stashed, State};
+use crate::wire::{Arguments, Body, CREDITS_BYTES, Category, Head, Stamp, parse};
+
+/// Takes an answer while that bundle is polled.
+#[inline]
+pub(crate) fn take_reply<H: Host>(state: &mut State, bundle: u32, message: &PortMessage<'_, H>) {
+    let (link, stamp) = (message.from(), Stamp::from_bits(message.handler()));
+    let Some(head) = Head::from_word(message.word(0)) else {
+        state.traffic.statistics.violations += 1;
+        return;
+    };
+    match head.category {
+        Category::Credits => return take_credits(state, link, message),
+        Category::Reject => {
+            let served = state.traffic.peers.request(link, stamp);
+            match served.map(|served| served.state) {
+                Some(ServedState::Sent) => {
+                    state.reply_came_back(link, stamp, Reason::of_code(head.reason));
+                }
+                _ => state.traffic.statistics.violations += 1,
+            }
+            return;
+        }
+        _ => {}
+    }
+    let record = state.traffic.peers.record(link, stamp);
+    // One that was refused may be taken by a sender that lies about the refusal.
+    let is_awaited = |state| matches!(state, RecordState::Outstanding | RecordState::Refused);
+    let Some(record) = record.filter(|record| is_awaited(record.state)) else {
+        state.traffic.statistics.violations += 1;
+        return;
+    };
+    record.state = RecordState::Outstanding;
+    if head.category == Category::Return {
+        return state.came_back(link, stamp, Reason::of_code(head.reason));
+    }
+    let Some(endpoint) = state.endpoints.get(record.endpoint) else {
+        // It was dropped: nobody wants the reply.
+        return state.answered(link, stamp);
+    };
+    let is_plain = head.category == Category::Short && message.len() == head.short_bytes();
+    if endpoint.bundle != bundle {
+        // Its handler runs when its own bundle is polled.
+        record.state = RecordState::Answered;
+        let mut bytes = vec![0; message.len()];
+        message.copy_to(&mut bytes);
+        let owner = endpoint.bundle;
+        if let Some(owner) = state.bundle(owner) {
+            owner.stashed.push_back(Stashed {
+                link,
+                stamp,
+                head,
+                bytes,
+            });
+        }
+        return;
+    }
+    if is_plain {
+        let arguments = Arguments::read(head.arguments, |number| message.word(number));
+        run_short(state, link, stamp, head, &arguments);
+        return;
+    }
+    let mut scratch = std::mem::take(&mut state.traffic.scratch);
+    let bytes = stable_bytes(message, &mut scratch);
+    take_longer(state, link, stamp, head, bytes);
+    state.traffic.scratch = scratch;
+}
+
+/// Takes a reply that was stashed.
+pub(crate) fn take_stashed(state: &mut State, stashed: &Stashed) {
+    let Stashed {
+        link,
+        stamp,
+        head,
+        ref bytes,
+    } = *stashed;
+    let record = state.traffic.peers.record(link, stamp);
+    if let Some(record) = record
+        && record.state == RecordState::Answered
+    {
+        record.state = RecordState::Outstanding;
+        take_longer(state, link, stamp, head, bytes);
+    }
+}
+
+fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<'_, H>) {
+    let mut bytes = [0; CREDITS_BYTES];
+    let length = message.copy_to(&mut bytes);
+    let stamps = bytes.get(8..length).unwrap_or(&[]);
+    for stamp in stamps.as_chunks::<2>().0 {
+        let stamp = Stamp::from_bits(u16::from_le_bytes(*stamp));
+        let record = state.traffic.peers.record(link, stamp);
+        match record.map(|record| record.state) {
+            Some(RecordState::Outstanding | RecordState::Refused) => state.answered(link, stamp),
+            // Its credit is free since the reply came.
+            Some(RecordState::Rejecting) => {
+                if let Some(peer) = state.traffic.peers.get(link) {
+                    peer.records().free(stamp);
+                }
+            }
+            // Told twice.
+            Some(RecordState::Answered | RecordState::Free) | None => {}
+        }
+    }
+}
+
+#[inline]
+fn run_short(state: &mut State, link: LinkId, stamp: Stamp, head: Head, arguments: &Arguments) {
+    run(
+        state,
+        link,
+        stamp,
+        |handler, call| match handler {
+            Some(Handler::Short(handler)) if head.category == Category::Short => {
+                Ok(handler(call, arguments.as_slice()))
+            }
+            _ => Err(Reason::BadHandler),
+        },
+        head,
+    );
+}
+
+/// Runs a handler of the requester, if `with` finds that the reply is good; otherwise rejects it.
+#[inline]
+fn run(
+    state: &mut State,
+    link: LinkId,
+    stamp: Stamp,
+    with: impl FnOnce(Option<&mut Handler>, &mut Call<'_>) -> Result<crate::call::Outcome, Reason>,
+    head: Head,
+) {
+    let State {
+        endpoints,
+        traffic,
+        transfers,
+        ..
+    } = state;
+    let Some(peer) = traffic.peers.get(link) else {
+        return;
+    };
+    let Some(record) = peer.records.as_mut().and_then(|records| records.get(stamp)) else {
+        return;
+    };
+    let (id, translation) = (record.endpoint, record.translation);
+    let Some(endpoint) = endpoints.get(id) else {
+        return state.answered(link, stamp);
+    };
+    let mut call = Call {
+        link,
+        source: u16::MAX,
+        known: &peer.known,
+        answer: None,
+    };
+    traffic.statistics.replies_taken += 1;
+    endpoint.taken = endpoint.taken.saturating_add(1);
+    traffic.running_reply = Some((link, stamp));
+    let ran = with(endpoint.receiving.handler(head.handler), &mut call);
+    traffic.running_reply = None;
+    match ran {
+        Ok(outcome) => {
+            if let Err(failed) = outcome {
+                traffic.note_failure(failed);
+            }
+            state.answered(link, stamp);
+        }
+        Err(reason) => {
+            traffic.statistics.replies_taken -= 1;
+            endpoint.outstanding = endpoint.outstanding.saturating_sub(1);
+            if let Some(mapped) = endpoint.translations.numbered(translation) {
+                mapped.is_introduced = true;
+            }
+            endpoint.translations.give_back(translation);
+            // Before the rejection is written over the message.
+            if let Some(record) = traffic.peers.record(link, stamp)
+                && let Some(number) = record.transfer.take()
+            {
+                // A bulk message was taken there; a get has brought nothing.
+                let category = record.message.head().map(|head| head.category);
+                let failed = (category == Some(Category::Get)).then_some(reason);
+                transfers.part_ended(number, &record.message, failed);
+            }
+            traffic.reject(link, stamp, reason);
+        }
+    }
+}
+
+#[inline(never)]
+fn take_longer(state: &mut State, link: LinkId, stamp: Stamp, head: Head, bytes: &[u8]) {
+    let Some(body) = parse(head, bytes) else {
+        return run(state, link, stamp, |_, _| Err(Reason::BadLength), head);
+    };
+    let arguments = body.arguments;
+    match head.category {
+        Category::Short if body.data.is_empty() => run_short(state, link, stamp, head, &arguments),
+        Category::Medium => run(
+            state,
+            link,
+            stamp,
+            |handler, call| match handler {
+                Some(Handler::Medium(handler)) => {
+                    Ok(handler(call, body.data, arguments.as_slice()))
+                }
+                _ => Err(Reason::BadHandler),
+            },
+            head,
+        ),
+        Category::Bulk => match store(state, link, stamp, head, &body) {
+            Err(reason) => run(state, link, stamp, |_, _| Err(reason), head),
+            Ok(()) => {
+                let range = body.place.offset..body.place.offset + body.place.length_bytes;
+                run(
+                    state,
+                    link,
+                    stamp,
+                    |handler, call| match handler {
+                        Some(Handler::Bulk(handler)) => {
+                            Ok(handler(call, range, arguments.as_slice()))
+                        }
+                        _ => Err(Reason::BadHandler),
+                    },
+                    head,
+                );
+            }
+        },
+        Category::Got => take_got(state, link, stamp, body.data),
+        _ => run(state, link, stamp, |_, _| Err(Reason::BadHandler), head),
+    }
+}
+
+/// Stores the data of a bulk reply.
+fn store(
+    state: &mut State,
+    link: LinkId,
+    stamp: Stamp,
+    head: Head,
+    body: &Body<'_>,
+) -> Result<(), Reason> {
+    let record = state.traffic.peers.record(link, stamp);
+    let id = record.map(|record| record.endpoint).unwrap_or_default();
+    let endpoint = state.endpoints.get(id).ok_or(Reason::BadEndpoint)?;
+    if !endpoint.receiving.has_bulk_handler(head.handler) {
+        return Err(Reason::BadHandler);
+    }
+    if body.data.len() as u64 != body.place.length_bytes {
+        return Err(Reason::BadLength);
+    }
+    endpoint.receiving.store(body.place, body.data)
+}
+
+/// Stores the data that a part of a get has brought.
+fn take_got(state: &mut State, link: LinkId, stamp: Stamp, data: &[u8]) {
+    let Some(record) = state.traffic.peers.record(link, stamp) else {
+        return;
+    };
+    let (id, number) = (record.endpoint, record.transfer);
+    let asked = record.message.body().map(|body| body.place);
+    let (Some(asked), Some(number)) = (asked, number) else {
+        // Nothing of that kind was asked for.
+        state.traffic.statistics.violations += 1;
+        return;
+    };
+    let transfer = state.transfers.get(number);
+    let to = transfer.map(|transfer| {
+        let at = asked.offset.wrapping_sub(transfer.from);
+        transfer.to.saturating_add(at)
+    });
+    let endpoint = state.endpoints.get(id);
+    let stored = match (endpoint, to) {
+        _ if data.len() as u64 != asked.length_bytes => Err(Reason::BadLength),
+        (Some(endpoint), Some(offset)) => {
+            let place = crate::wire::Place { offset, ..asked };
+            endpoint.receiving.store(place, data)
+        }
+        _ => Err(Reason::BadEndpoint),
+    };
+    if let Err(reason) = stored {
+        state.transfers.fail(number, reason);
+    }
+    state.answered(link, stamp);
+}

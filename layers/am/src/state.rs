@@ -1,0 +1,197 @@
+//! The state of a node that messages change, and the ends of requests.
+
+use std::collections::VecDeque;
+
+use hamlyn::engine::memory::LinkId;
+
+use crate::error::Reason;
+use crate::peer::{Ended, EndpointId, RecordState};
+use crate::port::Endpoints;
+use crate::returned::{Operation, ToReturn};
+use crate::traffic::Traffic;
+use crate::transfer::Transfers;
+use crate::wire::{Category, Head, Kept, Stamp};
+
+/// Bundles of a node.
+pub(crate) const BUNDLES_MAX: usize = 1 << 15;
+
+/// A reply that was taken while another bundle was polled.
+pub(crate) struct Stashed {
+    pub(crate) link: LinkId,
+    pub(crate) stamp: Stamp,
+    pub(crate) head: Head,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A bundle.
+#[derive(Default)]
+pub(crate) struct BundleState {
+    pub(crate) is_open: bool,
+    /// The numbers of its endpoints.
+    pub(crate) endpoints: Vec<u16>,
+    /// The one among them that had the last message.
+    pub(crate) first: usize,
+    /// At most one for each request that its endpoints have outstanding.
+    pub(crate) stashed: VecDeque<Stashed>,
+    /// At most one for each credit of its endpoints, and for each transfer and reply.
+    pub(crate) to_return: VecDeque<ToReturn>,
+}
+
+/// The state of a node.
+pub(crate) struct State {
+    pub(crate) endpoints: Endpoints,
+    pub(crate) bundles: Vec<BundleState>,
+    pub(crate) traffic: Traffic,
+    pub(crate) transfers: Transfers,
+    /// Endpoints that have a part of a transfer to send, and no frame.
+    pub(crate) wants_frame: Vec<EndpointId>,
+}
+
+impl State {
+    pub(crate) fn new(traffic: Traffic) -> Self {
+        Self {
+            endpoints: Endpoints::default(),
+            bundles: Vec::new(),
+            traffic,
+            transfers: Transfers::default(),
+            wants_frame: Vec::new(),
+        }
+    }
+
+    pub(crate) fn bundle(&mut self, number: u32) -> Option<&mut BundleState> {
+        self.bundles.get_mut(number as usize)
+    }
+
+    /// True if something waits to be sent, or to be given to handlers of that bundle.
+    #[inline]
+    pub(crate) fn has_to_do(&self, bundle: u32) -> bool {
+        let bundle = self.bundles.get(bundle as usize);
+        let is_waiting =
+            |bundle: &BundleState| !bundle.stashed.is_empty() || !bundle.to_return.is_empty();
+        !self.traffic.retries.is_empty()
+            || self.transfers.is_any()
+            || bundle.is_some_and(is_waiting)
+    }
+
+    /// A request was answered: its record and its credit are free.
+    #[inline]
+    pub(crate) fn answered(&mut self, link: LinkId, stamp: Stamp) {
+        let Some(peer) = self.traffic.peers.get(link) else {
+            return;
+        };
+        let records = peer.records();
+        let Some(record) = records.get(stamp) else {
+            return;
+        };
+        let (id, translation, transfer) = (record.endpoint, record.translation, record.transfer);
+        if let Some(transfer) = transfer {
+            self.transfers.part_ended(transfer, &record.message, None);
+        }
+        records.free(stamp);
+        self.give_back(id, translation, true);
+    }
+
+    /// A request of that endpoint has ended: gives back its credit.
+    #[inline]
+    fn give_back(&mut self, id: EndpointId, translation: u32, answered: bool) {
+        let Some(endpoint) = self.endpoints.get(id) else {
+            return;
+        };
+        endpoint.outstanding = endpoint.outstanding.saturating_sub(1);
+        if answered && let Some(mapped) = endpoint.translations.numbered(translation) {
+            mapped.is_introduced = true;
+        }
+        endpoint.translations.give_back(translation);
+    }
+
+    /// A request comes back: its record is free, and its credit when it has been returned.
+    pub(crate) fn came_back(&mut self, link: LinkId, stamp: Stamp, reason: Reason) {
+        let peer = self.traffic.peers.get(link);
+        if let Some(ended) = peer.and_then(|peer| peer.records().end(stamp)) {
+            self.failed(ended, reason);
+        }
+    }
+
+    /// Returns a request whose record is free.
+    pub(crate) fn failed(&mut self, ended: Ended, reason: Reason) {
+        let Ended {
+            state,
+            message,
+            endpoint: id,
+            translation,
+            transfer,
+        } = ended;
+        if let Some(transfer) = transfer {
+            self.transfers.part_ended(transfer, &message, Some(reason));
+        }
+        if state == RecordState::Rejecting {
+            // It was answered, and its credit is free.
+            return;
+        }
+        if transfer.is_some() {
+            return self.give_back(id, translation, false);
+        }
+        let Some(endpoint) = self.endpoints.get(id) else {
+            return;
+        };
+        endpoint.outstanding = endpoint.outstanding.saturating_sub(1);
+        let operation = match message.head().map(|head| head.category) {
+            Some(Category::Medium) => Operation::RequestMedium,
+            Some(Category::Bulk | Category::Part) => Operation::Transfer,
+            Some(Category::Get) => Operation::Get,
+            _ => Operation::Request,
+        };
+        self.return_to_sender(ToReturn {
+            operation,
+            reason,
+            endpoint: id,
+            translation: Some(translation),
+            message,
+            data: None,
+            has_credit: true,
+        });
+    }
+
+    /// A message is returned when the bundle of its endpoint is polled; never, if that is gone.
+    pub(crate) fn return_to_sender(&mut self, message: ToReturn) {
+        match message.operation {
+            Operation::Reply => self.traffic.statistics.replies_rejected += 1,
+            _ => self.traffic.statistics.returned += 1,
+        }
+        let Some(endpoint) = self.endpoints.get(message.endpoint) else {
+            return;
+        };
+        let bundle = endpoint.bundle;
+        if let Some(bundle) = self.bundle(bundle) {
+            bundle.to_return.push_back(message);
+        }
+    }
+
+    /// The reply to a request was rejected: it comes back to its sender, and the requester gets a
+    /// credit in its stead.
+    pub(crate) fn reply_came_back(&mut self, link: LinkId, stamp: Stamp, reason: Reason) {
+        let Some(served) = self.traffic.peers.request(link, stamp) else {
+            return;
+        };
+        let endpoint = served.endpoint;
+        let message = std::mem::replace(&mut served.answer, Kept::new());
+        self.traffic.answer_empty(link, stamp);
+        let is_reply = message.head().is_some_and(|head| {
+            matches!(
+                head.category,
+                Category::Short | Category::Medium | Category::Bulk
+            )
+        });
+        if is_reply {
+            self.return_to_sender(ToReturn {
+                operation: Operation::Reply,
+                reason,
+                endpoint,
+                translation: None,
+                message,
+                data: None,
+                has_credit: false,
+            });
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Ends of endpoints and waits while something is under way: each wait here is long, so that one
+//! which is not woken is found.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use hamlyn::Wait;
+use hamlyn_am::{Events, Name, Reason, Tag};
+
+use crate::World;
+use crate::player::LONG;
+
+const TAG: Tag = Tag::new(7);
+const ASK: u8 = 3;
+const ANSWER: u8 = 4;
+const ASK_LONG: u8 = 5;
+const PUT: u8 = 7;
+
+/// Requests in the queue of an endpoint that is dropped come back, as those do that come later.
+pub(crate) fn what_waits_for_a_dropped_endpoint_comes_back(world: World) {
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        if player.number == 0 {
+            let apart = player.node.bundle()?;
+            let mut doomed = apart.endpoint()?;
+            doomed.set_tag(TAG)?;
+            doomed.on_short(ASK, |_, _| panic!("nobody polls it"))?;
+            player.node.publish("doomed", &doomed.name()?)?;
+            assert!(apart.wait(Events::NotEmpty, LONG)?);
+            drop(doomed);
+            return player.finish();
+        }
+        let backs = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&backs);
+        endpoint.on_returned(move |back| {
+            assert_eq!(back.reason, Reason::BadEndpoint);
+            seen.borrow_mut()
+                .push((back.handler, back.arguments.to_vec(), back.data.len()));
+        })?;
+        let to = player.map(&endpoint, 0, "doomed", TAG);
+        for number in 0..5 {
+            endpoint.request(&to, ASK, &[number], Wait::Poll)?;
+        }
+        endpoint.request_medium(&to, ASK_LONG, &[1; 500], &[5], LONG)?;
+        player.serve_until("what comes back", || backs.borrow().len() == 6);
+        backs.borrow_mut().sort();
+        let mut expected: Vec<_> = (0..5).map(|number| (ASK, vec![number], 0)).collect();
+        expected.push((ASK_LONG, vec![5], 500));
+        assert_eq!(*backs.borrow(), expected);
+        assert_eq!(endpoint.outstanding()?, 0);
+        player.finish()
+    });
+}
+
+/// Transfers whose replies are rejected are over, and more follow than there are at a time.
+pub(crate) fn a_transfer_ends_though_its_reply_is_rejected(mut world: World) {
+    world.options.medium_bytes_max = 128;
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        endpoint.new_segment(1000)?;
+        endpoint.on_bulk(PUT, |call, _, _| call.reply(99, &[]))?;
+        if player.number == 0 {
+            let rejected = Rc::new(Cell::new(0));
+            let counted = Rc::clone(&rejected);
+            endpoint.on_returned(move |_| counted.set(counted.get() + 1))?;
+            player.serve_until("all rejections", || rejected.get() == 70);
+            return player.finish();
+        }
+        let to = player.map(&endpoint, 0, "server", TAG);
+        for _ in 0..70 {
+            endpoint.transfer(&to, PUT, 0, &[7; 300], &[], LONG)?;
+        }
+        let outstanding = || endpoint.outstanding().unwrap();
+        player.serve_until("all ends", || outstanding() == 0);
+        player.finish()
+    });
+}
+
+/// The handler of a get is a message that a wait has waited for, also if its data were found by
+/// somebody else.
+pub(crate) fn a_get_ends_a_wait(world: World) {
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        endpoint.new_segment(1000)?;
+        if player.number == 0 {
+            return player.finish();
+        }
+        let gets = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&gets);
+        endpoint.on_bulk(PUT, move |_, _, _| {
+            counted.set(counted.get() + 1);
+            Ok(())
+        })?;
+        let to = player.map(&endpoint, 0, "server", TAG);
+        for round in 1..=3 {
+            endpoint.get(&to, PUT, 0..500, 0, &[], LONG)?;
+            assert!(player.bundle.wait(Events::NotEmpty, LONG)?);
+            player.serve_until("the bytes", || gets.get() == round);
+        }
+        player.finish()
+    });
+}
+
+/// Answers that the requester had no room for are sent again by a server that sleeps.
+pub(crate) fn a_server_that_sleeps_sends_answers_again(mut world: World) {
+    world.options.reply_queue_bytes = 1024;
+    world.options.medium_bytes_max = 256;
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        let asked = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&asked);
+        endpoint.on_short(ASK, move |call, arguments| {
+            counted.set(counted.get() + 1);
+            call.reply_medium(ANSWER, &[1; 200], arguments)
+        })?;
+        if player.number == 0 {
+            player.serve_until("all requests", || asked.get() == 16);
+            player.node.publish("asked", &endpoint.name()?)?;
+            player.serve_until("the last request", || asked.get() == 17);
+            return player.finish();
+        }
+        let answers = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&answers);
+        endpoint.on_medium(ANSWER, move |_, _, arguments| {
+            seen.borrow_mut().push(arguments[0]);
+            Ok(())
+        })?;
+        let to = player.map(&endpoint, 0, "server", TAG);
+        for number in 0..16 {
+            endpoint.request(&to, ASK, &[number], Wait::Poll)?;
+        }
+        // Packets move meanwhile, and nobody takes the answers.
+        player.look_up(0, "asked");
+        player.serve_until("all answers", || answers.borrow().len() == 16);
+        endpoint.request(&to, ASK, &[16], LONG)?;
+        player.serve_until("the last answer", || answers.borrow().len() == 17);
+        answers.borrow_mut().sort();
+        assert_eq!(*answers.borrow(), (0..17).collect::<Vec<_>>());
+        player.finish()
+    });
+}
+
+/// Replies that wait for a bundle free what they hold when their endpoint is dropped, and when
+/// their handler panics.
+pub(crate) fn replies_that_wait_hold_nothing_after_their_end(world: World) {
+    world.run(1, &|player| {
+        let mut server = player.endpoint("server", TAG);
+        server.on_short(ASK, |call, arguments| call.reply(ANSWER, arguments))?;
+        let apart = player.node.bundle()?;
+        let client = || {
+            let mut client = apart.endpoint().unwrap();
+            client
+                .on_short(ANSWER, |_, _| {
+                    std::panic::resume_unwind(Box::new("on purpose"))
+                })
+                .unwrap();
+            let to = client.map(&server.name().unwrap(), TAG, LONG).unwrap();
+            client.request(&to, ASK, &[1], LONG).unwrap();
+            player.serve_until("the request", || {
+                apart.wait(Events::NotEmpty, Wait::Poll).unwrap()
+            });
+            client
+        };
+        // More than there are records.
+        for _ in 0..40 {
+            drop(client());
+        }
+        for _ in 0..40 {
+            let client = client();
+            let poll = || apart.poll().map(drop);
+            let polled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(poll));
+            assert!(polled.is_err());
+            player.bundle.poll()?;
+            assert_eq!(client.outstanding()?, 0);
+        }
+        player.finish()
+    });
+}
+
+/// A name that lies about where answers go is believed until the peer says it itself.
+pub(crate) fn a_peer_says_itself_where_answers_go(world: World) {
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("endpoint", TAG);
+        endpoint.on_short(ASK, |call, arguments| match arguments[0] {
+            // By a credit.
+            0 => Ok(()),
+            _ => call.reply(ANSWER, arguments),
+        })?;
+        let answers = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&answers);
+        endpoint.on_short(ANSWER, move |_, _| {
+            counted.set(counted.get() + 1);
+            Ok(())
+        })?;
+        if player.number == 0 {
+            let mut bytes = player.look_up(1, "endpoint").to_bytes();
+            bytes[44] ^= 1;
+            endpoint.map(&Name::from_bytes(&bytes).unwrap(), TAG, LONG)?;
+            player.node.publish("mapped", &endpoint.name()?)?;
+            return player.finish();
+        }
+        let to = player.map(&endpoint, 0, "mapped", TAG);
+        for round in 0..3 {
+            endpoint.request(&to, ASK, &[round], LONG)?;
+            let outstanding = || endpoint.outstanding().unwrap();
+            player.serve_until("the answer", || outstanding() == 0);
+        }
+        assert_eq!(answers.get(), 2);
+        player.finish()
+    });
+}

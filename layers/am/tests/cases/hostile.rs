@@ -1,0 +1,286 @@
+//! A peer that speaks to the ports directly, with the keys that it has, and says what it likes.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use hamlyn::engine::key::Key;
+use hamlyn::engine::packet::SlotName;
+use hamlyn::{NewPort, Target, Ticket, Wait};
+use hamlyn_am::{Error, Name, Reason, Tag};
+use ring::hmac;
+
+use crate::World;
+use crate::player::LONG;
+
+const TAG: Tag = Tag::new(7);
+const ASK: u8 = 3;
+
+/// The tickets that follow from a name and a tag: of the port of its endpoint, and of that of its
+/// node to which answers go.
+fn tickets(name: &Name, any: &Ticket) -> [Ticket; 2] {
+    let bytes = name.to_bytes();
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let mut text = *b"am-tag/2........";
+    text[8..].copy_from_slice(&7_u64.to_le_bytes());
+    let sum = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &bytes[24..40]), &text);
+    let key = u64::from_le_bytes(sum.as_ref()[..8].try_into().unwrap());
+    let ticket = |port, key| Ticket {
+        destination: name.interface(),
+        slot: SlotName::from_bits(port),
+        key: Key::from_bits(key),
+        ..*any
+    };
+    [ticket(half(20), key), ticket(half(40), word(44))]
+}
+
+/// Whatever a peer with the right tag sends, nothing is harmed but its own link.
+pub(crate) fn a_peer_that_lies_harms_nobody(world: World) {
+    const MESSAGES: u64 = 3_000;
+    world.run(3, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        let (asked, lies) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let (counted, lied) = (Rc::clone(&asked), Rc::clone(&lies));
+        endpoint.on_short(ASK, move |call, arguments| {
+            match arguments {
+                [1234, number] => {
+                    assert_eq!(*number, counted.get());
+                    counted.set(counted.get() + 1);
+                    call.reply(ASK + 1, &[*number])
+                }
+                // Of the liar: its source is itself, or nobody.
+                _ => {
+                    lied.set(lied.get() + 1);
+                    let _ = call.source();
+                    call.reply(99, &[])
+                }
+            }
+        })?;
+        match player.number {
+            0 => {
+                let returned = Rc::new(RefCell::new(0_u64));
+                let seen = Rc::clone(&returned);
+                endpoint.on_returned(move |_| *seen.borrow_mut() += 1)?;
+                player.finish()?;
+                let statistics = player.node.statistics()?;
+                assert_eq!(asked.get(), 200);
+                assert!(statistics.violations > 0, "{statistics:?}");
+                Ok(())
+            }
+            1 => {
+                let answers = Rc::new(Cell::new(0));
+                let counted = Rc::clone(&answers);
+                endpoint.on_short(ASK + 1, move |_, arguments| {
+                    assert_eq!(arguments, [counted.get()]);
+                    counted.set(counted.get() + 1);
+                    Ok(())
+                })?;
+                endpoint.on_returned(|back| panic!("{back:?}"))?;
+                let to = player.map(&endpoint, 0, "server", TAG);
+                for number in 0..200 {
+                    endpoint.request(&to, ASK, &[1234, number], LONG)?;
+                    player.serve_until("the answer", || answers.get() == number + 1);
+                }
+                player.finish()
+            }
+            _ => {
+                lie(player, MESSAGES)?;
+                player.finish()
+            }
+        }
+    });
+}
+
+/// A peer that forges answers: each request ends once, by the first answer that is one.
+pub(crate) fn forged_answers_count_once(world: World) {
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        if player.number == 0 {
+            let forger = Forger::open(player)?;
+            forger.answer()?;
+            return player.finish();
+        }
+        let replies = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&replies);
+        endpoint.on_short(ASK, move |_, arguments| {
+            seen.borrow_mut().push(arguments.to_vec());
+            Ok(())
+        })?;
+        let backs = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&backs);
+        endpoint.on_returned(move |back| {
+            seen.borrow_mut()
+                .push((back.reason, back.arguments.to_vec()));
+        })?;
+        let to = player.map(&endpoint, 0, "forger", TAG);
+        for number in 0..3 {
+            endpoint.request(&to, ASK, &[number], LONG)?;
+        }
+        let outstanding = || endpoint.outstanding().unwrap();
+        player.serve_until("all ends", || {
+            let ends = replies.borrow().len() + backs.borrow().len();
+            ends == 2 && outstanding() == 0
+        });
+        // The forger says when it has said all.
+        player.finish()?;
+        assert_eq!(*replies.borrow(), [[77]], "the first of both, once");
+        assert_eq!(*backs.borrow(), [(Reason::BadEndpoint, vec![1])]);
+        let statistics = player.node.statistics()?;
+        assert!(statistics.violations >= 5, "{statistics:?}");
+        assert_eq!((statistics.replies_taken, statistics.returned), (1, 1));
+        Ok(())
+    });
+}
+
+/// A port that is said to be an endpoint.
+struct Forger {
+    manager: hamlyn::Manager<crate::Host>,
+    port: RefCell<hamlyn::Port>,
+}
+
+impl Forger {
+    /// Publishes a name with its port, whose key follows from the tag.
+    fn open(player: &crate::player::Player<'_>) -> Result<Self, Error> {
+        let manager = crate::open_unnamed();
+        let mut session = manager.session();
+        let mut port = session.open_port(NewPort::new().handlers(4096))?;
+        let mut bytes = player.look_up(0, "server").to_bytes();
+        let identity = session.identity();
+        bytes[4..8].copy_from_slice(&identity.node.to_le_bytes());
+        bytes[8..12].copy_from_slice(&identity.user.to_le_bytes());
+        bytes[12..20].copy_from_slice(&identity.interface.to_le_bytes());
+        bytes[20..24].copy_from_slice(&port.ticket().slot.to_bits().to_le_bytes());
+        let name = Name::from_bytes(&bytes).unwrap();
+        let [ticket, _] = tickets(&name, &port.ticket());
+        session.rekey_port(&mut port, Some(ticket.key))?;
+        drop(session);
+        player.node.publish("forger", &name)?;
+        Ok(Self {
+            manager,
+            port: RefCell::new(port),
+        })
+    }
+
+    /// Takes three requests, and answers them in all ways but the right one.
+    fn answer(&self) -> Result<(), Error> {
+        let mut session = self.manager.session();
+        let mut requests = Vec::new();
+        let port = &mut *self.port.borrow_mut();
+        while requests.len() < 3 {
+            let count = session.await_messages(port, 3, LONG, |message, outbox| {
+                let mut bytes = vec![0; message.len()];
+                message.copy_to(&mut bytes);
+                let interface = outbox.identity_of(message.from()).unwrap().interface;
+                // Its introduction says where answers go.
+                let introduced = &bytes[bytes.len() - 12..];
+                let port = u32::from_le_bytes(introduced[..4].try_into().unwrap());
+                let key = u64::from_le_bytes(introduced[4..].try_into().unwrap());
+                requests.push((message.handler(), interface, port, key, bytes[8]));
+            })?;
+            assert!(count > 0, "requests come");
+        }
+        requests.sort_by_key(|request| request.4);
+        let (_, destination, slot, key, _) = requests[0];
+        let ticket = Ticket {
+            destination,
+            slot: SlotName::from_bits(slot),
+            key: Key::from_bits(key),
+            ..port.ticket()
+        };
+        let to = session.target(&ticket, LONG).unwrap();
+        let [first, second, third] = [0, 1, 2].map(|at| requests[at].0);
+        let word = |handler: u8, arguments: u8, category: u8, reason: u8| {
+            let bytes = [handler, arguments, category, 0, 0, 0, reason, 0];
+            bytes.to_vec()
+        };
+        let reply = |value: u32| [word(ASK, 1, 0, 0), value.to_le_bytes().to_vec()].concat();
+        let credit = |stamp: u16| [word(0, 0, 8, 0), stamp.to_le_bytes().to_vec()].concat();
+        let credits = 31;
+        for (stamp, bytes) in [
+            // Records that are free, and other uses of those that are not.
+            (first ^ 1 << 11, reply(1)),
+            (first ^ 1 << 5, reply(2)),
+            ((first & !31) | 30, reply(3)),
+            (credits, credit(first ^ 1 << 11)),
+            // The rejection of a reply that was never sent, and no message at all.
+            (first, word(0, 0, 7, 2)),
+            (first, word(ASK, 17, 0, 0)),
+            (first ^ 1 << 5, Vec::new()),
+            // An answer, and others of the same request.
+            (first, reply(77)),
+            (first, reply(78)),
+            (credits, credit(first)),
+            (first, word(0, 0, 6, 2)),
+            // A return for a reason that nobody knows, and a reply after it.
+            (second, word(0, 0, 6, 200)),
+            (second, reply(79)),
+            // A credit twice.
+            (credits, credit(third)),
+            (credits, credit(third)),
+        ] {
+            session.send_message(&to, stamp, &bytes, LONG)?;
+            // In this order, between hosts too.
+            session.fence_link(to.link(), LONG).unwrap();
+        }
+        Ok(())
+    }
+}
+
+/// Sends random messages, many of which look like good ones.
+fn lie(player: &crate::player::Player<'_>, messages: u64) -> Result<(), Error> {
+    let name = player.look_up(0, "server");
+    let manager = crate::open_unnamed();
+    let mut session = manager.session();
+    let own = session.open_port(NewPort::new().handlers(4096))?;
+    let targets: Vec<Target> = tickets(&name, &own.ticket())
+        .iter()
+        .map(|ticket| session.target(ticket, LONG).unwrap())
+        .collect();
+    let terminus = session.terminus();
+    let mut state = 99_u64;
+    let mut random = move |end: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(3);
+        (state >> 33) % end
+    };
+    for _ in 0..messages {
+        let mut bytes = vec![0; random(200) as usize];
+        for byte in &mut bytes {
+            *byte = random(256) as u8;
+        }
+        if bytes.len() >= 8 && random(8) > 0 {
+            // A handler, a small number of arguments, a category, introduced or not.
+            bytes[0] = [ASK, 0, 99][random(3) as usize];
+            bytes[1] = random(20) as u8;
+            bytes[2] = random(11) as u8;
+            bytes[3] = random(2) as u8;
+            if bytes[1] == 2 && random(2) == 0 {
+                bytes.truncate(16);
+            }
+        }
+        let stamp = match random(3) {
+            0 => random(4096) as u16,
+            _ => random(31) as u16,
+        };
+        let to = &targets[random(2) as usize];
+        let mut sent = None;
+        for _ in 0..200 {
+            match session.try_send_message(terminus, to, stamp, &bytes) {
+                Ok(None) => drop(session.wait_for(Wait::millis(5), |session| {
+                    session.poll();
+                    Ok::<_, Error>(None::<()>)
+                })?),
+                // It was cut off, which is right.
+                Err(_) => return Ok(()),
+                Ok(done) => {
+                    sent = done;
+                    break;
+                }
+            }
+        }
+        assert!(sent.is_some(), "the victim takes what comes");
+    }
+    assert!(session.flush(LONG)?);
+    Ok(())
+}
