@@ -119,7 +119,7 @@ def test_many_messages_in_one_call(strategy: str) -> None:
 
 
 def test_what_cannot_be_sent_ends_the_row() -> None:
-    with opened() as (alice, me, _, queue, _, target):
+    with opened(buffer_bytes_per_peer=0) as (alice, me, _, queue, _, target):
         outside = hamlyn.OutgoingMessage(b"12", (1 << 20) - 1)
         with pytest.raises(hamlyn.TooLong):
             me.interface.send_many(target, [outside, b"after it"], timeout=WAIT)
@@ -277,7 +277,7 @@ def test_notifications_that_were_lost() -> None:
 
 
 def test_ctrl_c_ends_calls_that_wait() -> None:
-    with opened() as (_, me, _, _, _, target), hamlyn.open() as third:
+    with opened(buffer_bytes_per_peer=0) as (_, me, _, _, _, target), hamlyn.open() as third:
         queue = third.interface.open_queue(8)
         handle = me.interface.send_msg(target, b"x", timeout=WAIT)
         me.interface.send_many(target, [b"x"] * 100_000, timeout=0)
