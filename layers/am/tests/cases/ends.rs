@@ -105,7 +105,7 @@ pub(crate) fn a_get_ends_a_wait(world: World) {
 pub(crate) fn a_server_that_sleeps_sends_answers_again(mut world: World) {
     world.options.reply_queue_bytes = 1024;
     world.options.medium_bytes_max = 256;
-    world.run(2, &|player| {
+    world.run(3, &|player| {
         let mut endpoint = player.endpoint("server", TAG);
         let asked = Rc::new(Cell::new(0));
         let counted = Rc::clone(&asked);
@@ -114,9 +114,13 @@ pub(crate) fn a_server_that_sleeps_sends_answers_again(mut world: World) {
             call.reply_medium(ANSWER, &[1; 200], arguments)
         })?;
         if player.number == 0 {
-            player.serve_until("all requests", || asked.get() == 16);
-            player.node.publish("asked", &endpoint.name()?)?;
             player.serve_until("the last request", || asked.get() == 17);
+            assert!(player.node.statistics()?.sent_again > 0);
+            return player.finish();
+        }
+        if player.number == 2 {
+            player.bundle.serve(Wait::millis(100))?;
+            player.node.publish("late", &endpoint.name()?)?;
             return player.finish();
         }
         let answers = Rc::new(RefCell::new(Vec::new()));
@@ -129,8 +133,8 @@ pub(crate) fn a_server_that_sleeps_sends_answers_again(mut world: World) {
         for number in 0..16 {
             endpoint.request(&to, ASK, &[number], Wait::Poll)?;
         }
-        // Packets move meanwhile, and nobody takes the answers.
-        player.look_up(0, "asked");
+        // Packets move meanwhile, nobody takes the answers, and their server goes to sleep.
+        player.look_up(2, "late");
         player.serve_until("all answers", || answers.borrow().len() == 16);
         endpoint.request(&to, ASK, &[16], LONG)?;
         player.serve_until("the last answer", || answers.borrow().len() == 17);
