@@ -32,6 +32,7 @@ macro_rules! everything {
             hostile::forged_answers_count_once,
             hostile::a_peer_that_lies_harms_nobody,
             misuse::misuse_is_an_error,
+            misuse::nodes_and_bundles_are_told_apart,
             misuse::a_handler_may_panic,
             misuse::options_that_cannot_be_are_named,
         );
