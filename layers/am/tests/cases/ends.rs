@@ -213,3 +213,40 @@ pub(crate) fn a_peer_says_itself_where_answers_go(world: World) {
         player.finish()
     });
 }
+
+/// Requests that come back use up no stamps: the next one is not taken for the last that came.
+pub(crate) fn a_request_is_new_after_127_that_came_back(world: World) {
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        endpoint.on_short(ASK, |call, arguments| call.reply(ANSWER, arguments))?;
+        if player.number == 0 {
+            player.finish()?;
+            assert_eq!(player.node.statistics()?.violations, 0);
+            return Ok(());
+        }
+        let (answers, backs) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let counted = Rc::clone(&answers);
+        endpoint.on_short(ANSWER, move |_, _| {
+            counted.set(counted.get() + 1);
+            Ok(())
+        })?;
+        let counted = Rc::clone(&backs);
+        endpoint.on_returned(move |back| {
+            assert_eq!(back.reason, Reason::BadTag);
+            counted.set(counted.get() + 1);
+        })?;
+        let to = player.map(&endpoint, 0, "server", TAG);
+        let wrong = player.map(&endpoint, 0, "server", Tag::new(8));
+        for round in 1..=2 {
+            endpoint.request(&to, ASK, &[], LONG)?;
+            player.serve_until("the answer", || answers.get() == round);
+            for _ in 0..127 {
+                endpoint.request(&wrong, ASK, &[], LONG)?;
+                let outstanding = || endpoint.outstanding().unwrap();
+                player.serve_until("the return", || outstanding() == 0);
+            }
+            player.serve_until("all returns", || backs.get() == 127 * round);
+        }
+        player.finish()
+    });
+}
