@@ -250,3 +250,34 @@ pub(crate) fn a_request_is_new_after_127_that_came_back(world: World) {
         player.finish()
     });
 }
+
+/// What is outstanding over a translation that is unmapped ends as it would have, and its number is
+/// free then.
+pub(crate) fn a_translation_may_go_under_traffic(world: World) {
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        endpoint.on_short(ASK, |call, arguments| call.reply(ANSWER, arguments))?;
+        if player.number == 0 {
+            return player.finish();
+        }
+        let answers = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&answers);
+        endpoint.on_short(ANSWER, move |_, _| {
+            counted.set(counted.get() + 1);
+            Ok(())
+        })?;
+        for round in 1..=20 {
+            let tag = if round % 2 == 0 { TAG } else { Tag::new(8) };
+            let to = player.map(&endpoint, 0, "server", tag);
+            for _ in 0..10 {
+                endpoint.request(&to, ASK, &[], LONG)?;
+            }
+            endpoint.unmap(to)?;
+            assert!(endpoint.request(&to, ASK, &[], LONG).is_err());
+            let outstanding = || endpoint.outstanding().unwrap();
+            player.serve_until("all ends", || outstanding() == 0);
+            assert_eq!(answers.get(), round / 2 * 10);
+        }
+        player.finish()
+    });
+}
