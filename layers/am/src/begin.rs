@@ -52,6 +52,9 @@ pub(crate) fn begin_transfer<H: Host>(
     if node.state.transfers.is_full() {
         return Ok(Err(Blocked::Transfer));
     }
+    if !load(node, session, over)? {
+        return Ok(Err(Blocked::Frame));
+    }
     let arguments = Arguments::new(arguments);
     let mut transfer = Transfer::new(*over, false, handler, arguments, part_bytes as u64);
     transfer.data = data.to_vec();
@@ -88,6 +91,9 @@ pub(crate) fn begin_get<H: Host>(
     if node.state.transfers.is_full() {
         return Ok(Err(Blocked::Transfer));
     }
+    if !load(node, session, over)? {
+        return Ok(Err(Blocked::Frame));
+    }
     let arguments = Arguments::new(arguments);
     let mut transfer = Transfer::new(*over, true, handler, arguments, part_bytes as u64);
     (transfer.from, transfer.to) = (from.start, to);
@@ -95,22 +101,27 @@ pub(crate) fn begin_get<H: Host>(
     begin(node, session, transfer)
 }
 
+/// Loads the endpoint of a translation. False if no frame is free.
+fn load<H: Host>(
+    node: &mut NodeState,
+    session: &mut Session<'_, H>,
+    over: &Translation,
+) -> Result<bool, Error> {
+    let is_resident = |node: &mut NodeState| {
+        let endpoint = node.state.endpoints.get(over.endpoint);
+        endpoint.is_none_or(|endpoint| endpoint.is_resident)
+    };
+    if !is_resident(node) {
+        node.fault_by_call(session, over.endpoint)?;
+    }
+    Ok(is_resident(node))
+}
+
 fn begin<H: Host>(
     node: &mut NodeState,
     session: &mut Session<'_, H>,
     transfer: Transfer,
 ) -> Attempt {
-    let endpoint = transfer.translation.endpoint;
-    let is_resident = |node: &mut NodeState| {
-        let endpoint = node.state.endpoints.get(endpoint);
-        endpoint.is_none_or(|endpoint| endpoint.is_resident)
-    };
-    if !is_resident(node) {
-        node.fault_by_call(session, endpoint)?;
-        if !is_resident(node) {
-            return Ok(Err(Blocked::Frame));
-        }
-    }
     node.state.transfers.insert(transfer);
     node.state.advance_transfers(session)?;
     Ok(Ok(()))

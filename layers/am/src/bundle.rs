@@ -34,10 +34,10 @@ pub struct Bundle<H: Host = ProcessHost> {
 
 impl<H: Host> Drop for Bundle<H> {
     fn drop(&mut self) {
-        if let Ok(mut node) = self.shared.node.try_borrow_mut()
-            && let Some(bundle) = node.state.bundle(self.number)
-        {
-            bundle.is_open = !bundle.endpoints.is_empty();
+        self.shared.dropped.bundle(self.number);
+        // At once, unless a handler runs.
+        if let Ok((mut node, mut session)) = self.shared.enter() {
+            let _ = node.clean_up(&mut session);
         }
     }
 }

@@ -13,6 +13,7 @@ pub(crate) struct Dropped {
     is_any: Cell<bool>,
     endpoints: RefCell<Vec<EndpointId>>,
     requests: RefCell<Vec<(LinkId, Stamp)>>,
+    bundles: RefCell<Vec<u32>>,
 }
 
 impl Dropped {
@@ -27,6 +28,12 @@ impl Dropped {
         self.is_any.set(true);
     }
 
+    /// A bundle was dropped.
+    pub(crate) fn bundle(&self, number: u32) {
+        self.bundles.borrow_mut().push(number);
+        self.is_any.set(true);
+    }
+
     /// A reply that was deferred will never be sent.
     pub(crate) fn request(&self, link: LinkId, stamp: Stamp) {
         self.requests.borrow_mut().push((link, stamp));
@@ -34,8 +41,9 @@ impl Dropped {
     }
 
     /// All of them.
-    pub(crate) fn take(&self) -> (Vec<EndpointId>, Vec<(LinkId, Stamp)>) {
+    pub(crate) fn take(&self) -> (Vec<EndpointId>, Vec<(LinkId, Stamp)>, Vec<u32>) {
         self.is_any.set(false);
-        (self.endpoints.take(), self.requests.take())
+        let (endpoints, requests) = (self.endpoints.take(), self.requests.take());
+        (endpoints, requests, self.bundles.take())
     }
 }

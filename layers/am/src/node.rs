@@ -16,7 +16,7 @@ use crate::options::NodeOptions;
 use crate::poll::{FENCES_MAX, NodeState};
 use crate::residence::Residence;
 use crate::shared::Shared;
-use crate::state::{BUNDLES_MAX, State};
+use crate::state::{BUNDLES_MAX, BundleState, State};
 use crate::statistics::Statistics;
 use crate::traffic::Traffic;
 
@@ -75,9 +75,11 @@ impl<H: Host> Node<H> {
 
     /// A new bundle. A node has 32,768 at most. Allocates.
     pub fn bundle(&self) -> Result<Bundle<H>, Error> {
-        let (mut node, _) = self.shared.enter()?;
+        let (mut node, mut session) = self.shared.enter()?;
+        node.clean_up(&mut session)?;
         let bundles = &mut node.state.bundles;
-        let free = bundles.iter().position(|bundle| !bundle.is_open);
+        let is_free = |bundle: &BundleState| !bundle.is_held && bundle.endpoints.is_empty();
+        let free = bundles.iter().position(is_free);
         let number = free.unwrap_or(bundles.len());
         if number >= BUNDLES_MAX {
             let (what, most) = ("bundles", BUNDLES_MAX);
@@ -86,8 +88,8 @@ impl<H: Host> Node<H> {
         if number == bundles.len() {
             bundles.push(Default::default());
         }
-        bundles[number].is_open = true;
-        drop(node);
+        bundles[number].is_held = true;
+        drop((node, session));
         Ok(Bundle::new(Rc::clone(&self.shared), number as u32))
     }
 
@@ -123,7 +125,9 @@ impl<H: Host> Node<H> {
     }
 
     /// Waits until what was sent is handed to its links, as long as `wait` says. False if the time
-    /// was over first. A program that ends calls this last. Runs no handlers.
+    /// was over first. A program that ends calls this last, when nothing that it has sent is
+    /// [outstanding](crate::Endpoint::outstanding): messages to be sent again and the rest of
+    /// transfers are not waited for. Runs no handlers.
     pub fn flush(&self, wait: Wait) -> Result<bool, Error> {
         let (mut node, mut session) = self.shared.enter()?;
         if self.shared.dropped.is_any() {

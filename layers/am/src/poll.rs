@@ -60,6 +60,8 @@ pub(crate) struct NodeState {
     looks: u32,
     /// Packets that were refused as an endpoint was not resident.
     knocks_seen: u64,
+    /// When they are looked for again at the earliest.
+    knocks_due_ns: u64,
 }
 
 impl NodeState {
@@ -80,6 +82,7 @@ impl NodeState {
             unattended: 0,
             looks: 0,
             knocks_seen: 0,
+            knocks_due_ns: 0,
         }
     }
 
@@ -452,8 +455,17 @@ impl NodeState {
     fn load<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
         let knocks = session.refusals().count(Refusal::NotResident);
         if knocks != self.knocks_seen {
-            self.knocks_seen = knocks;
-            self.hear_knocks(session)?;
+            let now_ns = session.host().now_ns();
+            let pause_ns = self.knocks_due_ns.saturating_sub(now_ns);
+            if pause_ns > 0 {
+                session.look_within(Duration::from_nanos(pause_ns));
+            } else {
+                self.knocks_seen = knocks;
+                self.hear_knocks(session)?;
+                // Whoever knocks all the time has a fifth of it.
+                let end_ns = session.host().now_ns();
+                self.knocks_due_ns = end_ns + 4 * end_ns.saturating_sub(now_ns);
+            }
         }
         if self.residence.is_wanting() {
             self.load_wanting(session)?;

@@ -1,6 +1,7 @@
 //! An endpoint as the node has it: its port, handlers, segment and translations.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use hamlyn::{Area, Port};
 
@@ -112,13 +113,26 @@ pub(crate) struct EndpointState {
 pub(crate) const ENDPOINTS_MAX: usize = (1 << 15) - 1;
 
 /// The endpoints of a node, by number.
-#[derive(Default)]
 pub(crate) struct Endpoints {
+    /// The first use of a number, another one in each node: so an endpoint of one is none of
+    /// another.
+    first_use: u32,
     places: Vec<(u32, Option<Box<EndpointState>>)>,
     free: Vec<u16>,
 }
 
 impl Endpoints {
+    pub(crate) fn new() -> Self {
+        static NODES: AtomicU32 = AtomicU32::new(0);
+        // Far apart.
+        let first_use = NODES.fetch_add(0x9e37_79b1, Ordering::Relaxed);
+        Self {
+            first_use,
+            places: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
     /// The number that the next endpoint gets; nothing if there are as many as there may be.
     pub(crate) fn next(&self) -> Option<EndpointId> {
         match self.free.last() {
@@ -128,7 +142,7 @@ impl Endpoints {
             }
             None if self.places.len() < ENDPOINTS_MAX => Some(EndpointId {
                 index: self.places.len() as u16,
-                uses: 0,
+                uses: self.first_use,
             }),
             None => None,
         }
@@ -138,7 +152,7 @@ impl Endpoints {
     pub(crate) fn insert(&mut self, endpoint: EndpointState) {
         match self.free.pop() {
             Some(index) => self.places[usize::from(index)].1 = Some(Box::new(endpoint)),
-            None => self.places.push((0, Some(Box::new(endpoint)))),
+            None => self.places.push((self.first_use, Some(Box::new(endpoint)))),
         }
     }
 

@@ -26,7 +26,8 @@ pub(crate) struct Stashed {
 /// A bundle.
 #[derive(Default)]
 pub(crate) struct BundleState {
-    pub(crate) is_open: bool,
+    /// The application has it. Its number is free when nobody does and no endpoint is in it.
+    pub(crate) is_held: bool,
     /// The numbers of its endpoints.
     pub(crate) endpoints: Vec<u16>,
     /// The one among them that had the last message.
@@ -50,7 +51,7 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(traffic: Traffic) -> Self {
         Self {
-            endpoints: Endpoints::default(),
+            endpoints: Endpoints::new(),
             bundles: Vec::new(),
             traffic,
             transfers: Transfers::default(),

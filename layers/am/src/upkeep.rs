@@ -296,7 +296,8 @@ impl State {
     }
 
     fn tell_all_credits<H: Host>(&mut self, session: &mut Session<'_, H>) {
-        for link in std::mem::take(&mut self.traffic.owing) {
+        let mut owing = std::mem::take(&mut self.traffic.owing);
+        for link in owing.drain(..) {
             self.find_replies(session, link);
             let terminus = session.terminus();
             let Some(Peer {
@@ -325,6 +326,9 @@ impl State {
                 }
             }
         }
+        // Its memory is used again.
+        owing.append(&mut self.traffic.owing);
+        self.traffic.owing = owing;
     }
 
     /// Cleans up after objects that were dropped, and a handler that panicked.
@@ -336,7 +340,12 @@ impl State {
         if let Some((link, stamp)) = self.traffic.running_reply.take() {
             self.answered(link, stamp);
         }
-        let (endpoints, requests) = self.traffic.dropped.take();
+        let (endpoints, requests, bundles) = self.traffic.dropped.take();
+        for number in bundles {
+            if let Some(bundle) = self.bundle(number) {
+                bundle.is_held = false;
+            }
+        }
         for (link, stamp) in requests {
             let served = self.traffic.peers.request(link, stamp);
             if served.is_some_and(|served| served.state == ServedState::Open) {

@@ -105,7 +105,7 @@ pub(crate) fn a_get_ends_a_wait(world: World) {
 pub(crate) fn a_server_that_sleeps_sends_answers_again(mut world: World) {
     world.options.reply_queue_bytes = 1024;
     world.options.medium_bytes_max = 256;
-    world.run(2, &|player| {
+    world.run(3, &|player| {
         let mut endpoint = player.endpoint("server", TAG);
         let asked = Rc::new(Cell::new(0));
         let counted = Rc::clone(&asked);
@@ -114,9 +114,13 @@ pub(crate) fn a_server_that_sleeps_sends_answers_again(mut world: World) {
             call.reply_medium(ANSWER, &[1; 200], arguments)
         })?;
         if player.number == 0 {
-            player.serve_until("all requests", || asked.get() == 16);
-            player.node.publish("asked", &endpoint.name()?)?;
             player.serve_until("the last request", || asked.get() == 17);
+            assert!(player.node.statistics()?.sent_again > 0);
+            return player.finish();
+        }
+        if player.number == 2 {
+            player.bundle.serve(Wait::millis(100))?;
+            player.node.publish("late", &endpoint.name()?)?;
             return player.finish();
         }
         let answers = Rc::new(RefCell::new(Vec::new()));
@@ -129,8 +133,8 @@ pub(crate) fn a_server_that_sleeps_sends_answers_again(mut world: World) {
         for number in 0..16 {
             endpoint.request(&to, ASK, &[number], Wait::Poll)?;
         }
-        // Packets move meanwhile, and nobody takes the answers.
-        player.look_up(0, "asked");
+        // Packets move meanwhile, nobody takes the answers, and their server goes to sleep.
+        player.look_up(2, "late");
         player.serve_until("all answers", || answers.borrow().len() == 16);
         endpoint.request(&to, ASK, &[16], LONG)?;
         player.serve_until("the last answer", || answers.borrow().len() == 17);
@@ -206,6 +210,74 @@ pub(crate) fn a_peer_says_itself_where_answers_go(world: World) {
             player.serve_until("the answer", || outstanding() == 0);
         }
         assert_eq!(answers.get(), 2);
+        player.finish()
+    });
+}
+
+/// Requests that come back use up no stamps: the next one is not taken for the last that came.
+pub(crate) fn a_request_is_new_after_127_that_came_back(world: World) {
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        endpoint.on_short(ASK, |call, arguments| call.reply(ANSWER, arguments))?;
+        if player.number == 0 {
+            player.finish()?;
+            assert_eq!(player.node.statistics()?.violations, 0);
+            return Ok(());
+        }
+        let (answers, backs) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let counted = Rc::clone(&answers);
+        endpoint.on_short(ANSWER, move |_, _| {
+            counted.set(counted.get() + 1);
+            Ok(())
+        })?;
+        let counted = Rc::clone(&backs);
+        endpoint.on_returned(move |back| {
+            assert_eq!(back.reason, Reason::BadTag);
+            counted.set(counted.get() + 1);
+        })?;
+        let to = player.map(&endpoint, 0, "server", TAG);
+        let wrong = player.map(&endpoint, 0, "server", Tag::new(8));
+        for round in 1..=2 {
+            endpoint.request(&to, ASK, &[], LONG)?;
+            player.serve_until("the answer", || answers.get() == round);
+            for _ in 0..127 {
+                endpoint.request(&wrong, ASK, &[], LONG)?;
+                let outstanding = || endpoint.outstanding().unwrap();
+                player.serve_until("the return", || outstanding() == 0);
+            }
+            player.serve_until("all returns", || backs.get() == 127 * round);
+        }
+        player.finish()
+    });
+}
+
+/// What is outstanding over a translation that is unmapped ends as it would have, and its number is
+/// free then.
+pub(crate) fn a_translation_may_go_under_traffic(world: World) {
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        endpoint.on_short(ASK, |call, arguments| call.reply(ANSWER, arguments))?;
+        if player.number == 0 {
+            return player.finish();
+        }
+        let answers = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&answers);
+        endpoint.on_short(ANSWER, move |_, _| {
+            counted.set(counted.get() + 1);
+            Ok(())
+        })?;
+        for round in 1..=20 {
+            let tag = if round % 2 == 0 { TAG } else { Tag::new(8) };
+            let to = player.map(&endpoint, 0, "server", tag);
+            for _ in 0..10 {
+                endpoint.request(&to, ASK, &[], LONG)?;
+            }
+            endpoint.unmap(to)?;
+            assert!(endpoint.request(&to, ASK, &[], LONG).is_err());
+            let outstanding = || endpoint.outstanding().unwrap();
+            player.serve_until("all ends", || outstanding() == 0);
+            assert_eq!(answers.get(), round / 2 * 10);
+        }
         player.finish()
     });
 }

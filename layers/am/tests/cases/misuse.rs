@@ -131,6 +131,35 @@ pub(crate) fn misuse_is_an_error(world: World) {
     });
 }
 
+/// A translation of a node is none of another one, and a bundle's number is used again when it and
+/// all its endpoints are gone, in either order.
+pub(crate) fn nodes_and_bundles_are_told_apart(world: World) {
+    world.run(1, &|player| {
+        let map = |endpoint: &hamlyn_am::Endpoint<Host>| {
+            let name = endpoint.name().unwrap();
+            endpoint.map(&name, TAG, LONG).unwrap()
+        };
+        let own = player.bundle.endpoint()?;
+        let to = map(&own);
+        let other = player.another(NodeOptions::default())?;
+        let first = other.bundle()?;
+        let endpoint = first.endpoint()?;
+        map(&endpoint);
+        let refused = endpoint.request(&to, ASK, &[], Wait::Poll);
+        assert!(
+            matches!(refused, Err(Error::NotMapped { .. })),
+            "{refused:?}"
+        );
+        let number = format!("{first:?}");
+        drop(first);
+        let second = other.bundle()?;
+        assert_ne!(format!("{second:?}"), number, "its endpoint is in it");
+        drop(endpoint);
+        assert_eq!(format!("{:?}", other.bundle()?), number);
+        player.finish()
+    });
+}
+
 /// A handler that panics has had its message: the request is answered, and others follow.
 pub(crate) fn a_handler_may_panic(world: World) {
     world.run(1, &|player| {
