@@ -22,7 +22,7 @@ const MESSAGES: u64 = 20_000;
 /// Some of them take several cells, and some a place for their payload.
 const LENGTHS: [usize; 5] = [8, 40, 300, 8, 3_000];
 
-/// What the sender of a stream may go ahead, and the records that fill it.
+/// Bytes that the sender of a stream may go ahead, and the records that fill it.
 const AHEAD_BYTES: u64 = 64 << 20;
 const RECORD_BYTES: usize = 64 << 10;
 /// Some of them.

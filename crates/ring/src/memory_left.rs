@@ -1,8 +1,8 @@
-//! Whether this process may take more memory: as its control group, those above it, and the machine
-//! have some left.
+//! The memory that is left for this process: in its control group, in those above it, and in the
+//! machine.
 //!
-//! A page beyond the limit of a group is no error: the kernel ends a process of the group. Whoever
-//! wants memory that it can do without must look first.
+//! A page beyond the limit of a group is no error: the kernel ends a process of the group. A program
+//! that wants memory which it can do without must look first.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use std::path::Path;
 /// Such a part of each limit is left for those who cannot do without.
 const PART_LEFT: u64 = 16;
 
-/// Whether so many bytes more leave enough. Reads some small files, and allocates.
+/// True if so many bytes more leave enough. Reads some small files, and allocates.
 pub(crate) fn leaves_enough(bytes: u64) -> bool {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     machine_has(&meminfo, bytes) && groups_have(Path::new("/sys/fs/cgroup"), &groups, bytes)
 }
 
-/// Whether that leaves enough of a limit.
+/// True if that leaves enough of a limit.
 const fn leaves(bytes: u64, limit: u64, used: u64) -> bool {
     used.saturating_add(bytes) <= limit - limit / PART_LEFT
 }

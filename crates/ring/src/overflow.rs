@@ -10,10 +10,10 @@
 //! and nothing else is to be looked at. All cells are counted in one row, wherever they lie.
 //!
 //! Places of the log only grow, modulo its length (and begin anew after 2^31 laps), so the flags of
-//! its cells tell laps as those of the ring tell generations. An episode that begins when all before it is known to be taken begins
-//! a lap: then the first [`WARM_BYTES`] are used again and again, and stay present. All other pages
-//! are reserved by the sender, which is charged for them, and given back by the receiver once they
-//! are taken, or by the sender if they were not used.
+//! its cells tell laps as those of the ring tell generations. An episode that begins when all before
+//! it is known to be taken begins a lap: then the first [`WARM_BYTES`] are used again and again, and
+//! stay present. All other pages are reserved by the sender, which is charged for them, and given
+//! back by the receiver once they are taken, or by the sender if they were not used.
 //!
 //! The payload of a message lies in the lines after its cell. A line with another flag than the
 //! due one is not there yet, whatever it is: the memory keeps lines of former laps, and holes are

@@ -187,7 +187,7 @@ fn a_sender_that_breaks_the_rules_is_found() {
     let cell = ends.consumer.peek().unwrap().unwrap();
     assert!(matches!(ends.consumer.follow(&cell), Some(Ok(_))));
     assert_eq!(ends.consumer.peek(), Ok(None));
-    // What lies there of before, and what was never sent, is not there.
+    // A line of before, or one that was never sent, is no cell.
     for first in [2, 7, u64::MAX, END | 9] {
         ends.log.store_u64(0, first).unwrap();
         assert_eq!(ends.consumer.peek(), Ok(None));

@@ -16,7 +16,7 @@ use hamlyn_am::{Bundle, Node, NodeOptions, Tag};
 use hamlyn_examples::Outcome;
 
 const LONG: Wait = Wait::millis(20_000);
-/// The tag of the counter. Who does not know it sends in vain.
+/// The tag of the counter. A client that does not know it sends in vain.
 const TAG: Tag = Tag::new(0x00c0_ffee);
 /// Handler of requests: adds its argument.
 const ADD: u8 = 1;

@@ -41,7 +41,7 @@ fn five_hosts_lose_nothing_through_kills_stops_and_cuts() {
     for pair in pairs {
         let count = |what: &str| pair[what].as_u64().expect("a number");
         assert!(count("stops") > 0 && count("episodes") > 0, "{pair:#}");
-        // What waited while it was stopped has been in memory.
+        // The messages that waited while it was stopped have been in memory.
         assert!(count("spilled_bytes") > 1 << 20, "{pair:#}");
         assert!(count("most_present_bytes") > 64 << 10, "{pair:#}");
     }

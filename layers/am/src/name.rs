@@ -38,7 +38,8 @@ impl Tag {
 }
 
 /// The name of an endpoint: 52 bytes, which any process may map. It stays the same as long as the
-/// endpoint lives, whatever bundle it moves to. Who knows it and the tag may send to the endpoint.
+/// endpoint lives, whatever bundle it moves to. A node that knows it and the tag
+/// may send to the endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Name {
     interface: Destination,

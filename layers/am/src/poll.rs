@@ -149,7 +149,7 @@ impl NodeState {
         self.unattended += 1;
         if is_turn {
             self.unattended = 0;
-            // Whoever found messages looks again before it sleeps.
+            // A look that found messages is followed by another before a sleep.
             let asks_fences = look.asks_fences && count == 0;
             count += self.attend(session, bundle, asks_fences)?;
         }
@@ -462,7 +462,7 @@ impl NodeState {
             } else {
                 self.knocks_seen = knocks;
                 self.hear_knocks(session)?;
-                // Whoever knocks all the time has a fifth of it.
+                // A peer that knocks all the time has a fifth of it.
                 let end_ns = session.host().now_ns();
                 self.knocks_due_ns = end_ns + 4 * end_ns.saturating_sub(now_ns);
             }

@@ -139,7 +139,7 @@ impl State {
         {
             match record.refusals.refused(now_ns, most_ns) {
                 Some(due_ns) if is_full => self.traffic.again(link, Again::Reject(stamp), due_ns),
-                // Whoever replied does not want to know.
+                // A replier does not want to know.
                 _ => peer.records().free(stamp),
             }
         }

@@ -9,7 +9,7 @@ const TIMES_MAX: u64 = 20;
 /// Each time that so long has passed, gaps of before count half.
 const HALF_LIFE_NS: u64 = 1_000_000_000;
 
-/// What a sender has learnt.
+/// The patience of a sender, and how it learns.
 pub(crate) struct Patience {
     shortest_ns: u64,
     /// Since when the ring is full, and how many cells were returned then.
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_to_wait_never_does() {
+    fn one_that_is_not_to_wait_never_does() {
         let mut patience = Patience::new(0);
         let now_ns = full(&mut patience, S, 400 * US);
         assert_eq!(wait_ns(&mut patience, now_ns), 0);

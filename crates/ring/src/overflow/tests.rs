@@ -1,5 +1,5 @@
-//! What a sender knows, without its ring. `crates/ring/tests/overflow.rs` has both ends together;
-//! `loom` has them against the model checker.
+//! A sender's knowledge of its log, without its ring. `crates/ring/tests/overflow.rs` has both ends
+//! together; `loom` has them against the model checker.
 
 mod loom;
 

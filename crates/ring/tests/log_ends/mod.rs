@@ -26,7 +26,7 @@ pub(crate) struct Ends {
     pub(crate) file: Memfd,
     pub(crate) producer: Producer<SharedCells>,
     pub(crate) consumer: Consumer<SharedCells>,
-    /// What was sent and not yet taken: its number, and its bytes of payload.
+    /// Messages that were sent and not yet taken: number, and bytes of payload.
     pub(crate) expected: VecDeque<(u64, usize)>,
     pub(crate) next: u64,
 }
@@ -220,7 +220,7 @@ pub(crate) fn check(steps: Vec<Step>, shift: u32, patient: bool) -> Result<(), T
     Ok(())
 }
 
-/// What random histories seldom show.
+/// Rules that random histories seldom try.
 pub(crate) const RULES: [(&str, fn()); 4] = [
     (
         "takes nothing",

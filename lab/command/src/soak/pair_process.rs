@@ -17,13 +17,13 @@ const LOG_BYTES: u32 = 4 << 20;
 /// How long a message that was sent may take, beside the time for which its receiver is stopped.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a process is told.
+/// The orders of a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
     /// To take all messages to the mailbox of which it says the ticket: the first order.
     Receive {
         namespace: String,
-        /// Who drives its interface, by the name of the strategy.
+        /// The strategy by its name: it tells who drives the interface.
         strategy: String,
         /// Which pair it is.
         number: u64,
@@ -40,7 +40,7 @@ pub(super) enum Order {
     Go(u64),
 }
 
-/// What a sender says of its messages and of its receiver's log.
+/// A sender's word of its messages and of its receiver's log.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Used {
     pub(super) messages: u64,

@@ -38,12 +38,12 @@ struct Pair {
     figures: Figures,
 }
 
-/// What is reported of a pair.
+/// The report of a pair.
 #[derive(Clone, Default, Debug, Serialize)]
 pub(super) struct Figures {
     /// How often its receiver was stopped.
     pub(super) stops: u64,
-    /// What its sender says.
+    /// The words of its sender.
     #[serde(flatten)]
     pub(super) used: Used,
     /// Bytes of the log that are present, and the most that were when somebody looked.

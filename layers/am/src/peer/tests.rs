@@ -85,7 +85,7 @@ fn a_link_in_the_place_of_another_is_another_peer() {
     assert!(peers.get(link(1)).is_none());
     assert!(peers.enter(link(1)).unwrap().records.is_none());
     assert_eq!(peers.gone.len(), 1);
-    // Whoever comes with the former link does not throw out the peer of the one that lives.
+    // A former link does not throw out the peer of the one that lives.
     assert!(peers.enter(link(0)).is_none());
     assert!(peers.enter(link(u32::MAX)).is_none());
     peers.lose(link(0));
