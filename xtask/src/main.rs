@@ -58,10 +58,13 @@ const PLANTED: &str = "lab/planted";
 /// The tree that has them,
 const COPY: &str = "target/planted";
 /// with their tests among those of three crates.
-const TESTS: [(&str, &str); 3] = [
+const TESTS: [(&str, &str); 6] = [
     ("lab/planted/tests/engine", "crates/engine/tests"),
     ("lab/planted/tests/ring", "crates/ring/tests"),
     ("lab/planted/tests/sim", "lab/sim/tests"),
+    ("lab/planted/tests/hunt", "crates/engine/tests/hunt"),
+    ("lab/planted/tests/hunt", "crates/ring/tests/hunt"),
+    ("lab/planted/tests/hunt", "lab/sim/tests/hunt"),
 ];
 
 fn main() -> ExitCode {
