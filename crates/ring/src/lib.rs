@@ -16,6 +16,7 @@
 //! * [`pool`]: memory that its owner writes in place and others only read.
 //! * [`producer`], [`consumer`]: the two ends of one direction.
 //! * [`overflow`]: where a direction goes on when its receiver takes nothing.
+//! * [`memory_left`]: whether reserving more would go beyond a limit.
 //! * [`reports`]: what the receiving end refused.
 //! * [`caches`]: how far copies may spread.
 //! * [`newest`]: which version in a pool is the newest, for readers that copy it.
@@ -36,7 +37,7 @@ pub mod duplex;
 pub mod geometry;
 mod handover;
 pub mod memfd;
-mod memory_left;
+pub mod memory_left;
 pub mod newest;
 pub mod overflow;
 pub mod payload_arena;

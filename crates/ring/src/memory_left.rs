@@ -5,16 +5,33 @@
 //! that wants memory which it can do without must look first.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Such a part of each limit is left for those who cannot do without.
 const PART_LEFT: u64 = 16;
 
+/// The folder in which the kernel shows control groups.
+const GROUPS: &str = "/sys/fs/cgroup";
+/// The first version of control groups says this, or a little more, of a group without a limit.
+const NO_LIMIT: u64 = i64::MAX as u64 / 4096 * 4096;
+
 /// True if so many bytes more leave enough. Reads some small files, and allocates.
 pub(crate) fn leaves_enough(bytes: u64) -> bool {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    machine_has(&meminfo, bytes) && groups_have(Path::new("/sys/fs/cgroup"), &groups, bytes)
+    machine_has(&meminfo, bytes) && groups_have(Path::new(GROUPS), &own_groups(), bytes)
+}
+
+/// The least limit of memory of this process's control group and of those above it. Nothing if
+/// there is none, or none that is seen from here. Reads some small files, and allocates.
+pub fn group_limit_bytes() -> Option<u64> {
+    let own_groups = own_groups();
+    let groups = groups_of(Path::new(GROUPS), &own_groups);
+    let limits = groups.filter_map(|(group, version)| version.limit(&group));
+    limits.filter(|limit| *limit < NO_LIMIT).min()
+}
+
+fn own_groups() -> String {
+    fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
 }
 
 /// True if that leaves enough of a limit.
@@ -37,25 +54,28 @@ fn machine_has(meminfo: &str, bytes: u64) -> bool {
     }
 }
 
-/// Of `/proc/self/cgroup`: each line is a number, controllers, and a group, which is a path below
-/// that of the controllers, or below one that is not seen from here.
-fn groups_have(root: &Path, groups: &str, bytes: u64) -> bool {
-    groups.lines().all(|line| {
+/// The groups of `/proc/self/cgroup`, and those above them: each of its lines is a number,
+/// controllers, and a group, which is a path below that of the controllers, or below one that is
+/// not seen from here.
+fn groups_of(root: &Path, own_groups: &str) -> impl Iterator<Item = (PathBuf, &'static Version)> {
+    own_groups.lines().flat_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {
-            return true;
-        };
-        let group = Path::new(group.trim_start_matches('/'));
-        let mut groups = group.ancestors();
-        match controllers {
-            "" => groups.all(|group| group_has(&root.join(group), &SECOND, bytes)),
-            _ if controllers.split(',').any(|name| name == "memory") => {
-                let root = root.join("memory");
-                groups.all(|group| group_has(&root.join(group), &FIRST, bytes))
+        let (controllers, group) = (parts.next(), parts.next());
+        let group = group.unwrap_or_default().trim_start_matches('/');
+        let (root, version) = match controllers {
+            Some("") => (root.to_owned(), Some(&SECOND)),
+            Some(names) if names.split(',').any(|name| name == "memory") => {
+                (root.join("memory"), Some(&FIRST))
             }
-            _ => true,
-        }
+            _ => (root.to_owned(), None),
+        };
+        let groups = Path::new(group).ancestors();
+        groups.filter_map(move |group| Some((root.join(group), version?)))
     })
+}
+
+fn groups_have(root: &Path, own_groups: &str, bytes: u64) -> bool {
+    groups_of(root, own_groups).all(|(group, version)| version.has(&group, bytes))
 }
 
 /// The files of a group in which a version of control groups says what it may have and has.
@@ -78,16 +98,30 @@ const SECOND: Version = Version {
     spare: "inactive_file ",
 };
 
-/// A group that is not seen from here has no limit that can be known.
-fn group_has(group: &Path, version: &Version, bytes: u64) -> bool {
-    let read = |file: &str| fs::read_to_string(group.join(file)).ok();
-    let number = |file: &str| read(file)?.trim().parse::<u64>().ok();
-    let limit = version.limits.iter().filter_map(|file| number(file)).min();
-    let (Some(limit), Some(used)) = (limit, number(version.used)) else {
-        return true;
-    };
-    let spare = || read("memory.stat").and_then(|stat| number_after(&stat, version.spare));
-    leaves(bytes, limit, used) || leaves(bytes, limit, used.saturating_sub(spare().unwrap_or(0)))
+impl Version {
+    fn limit(&self, group: &Path) -> Option<u64> {
+        let limits = self.limits.iter();
+        limits.filter_map(|file| number_in(group, file)).min()
+    }
+
+    /// True if so many bytes more leave enough. A group that is not seen from here has no limit that
+    /// can be known.
+    fn has(&self, group: &Path, bytes: u64) -> bool {
+        let (Some(limit), Some(used)) = (self.limit(group), number_in(group, self.used)) else {
+            return true;
+        };
+        let spare = || number_after(&read_in(group, "memory.stat")?, self.spare);
+        leaves(bytes, limit, used)
+            || leaves(bytes, limit, used.saturating_sub(spare().unwrap_or(0)))
+    }
+}
+
+fn read_in(group: &Path, file: &str) -> Option<String> {
+    fs::read_to_string(group.join(file)).ok()
+}
+
+fn number_in(group: &Path, file: &str) -> Option<u64> {
+    read_in(group, file)?.trim().parse().ok()
 }
 
 #[cfg(test)]

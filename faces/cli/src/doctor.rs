@@ -1,6 +1,5 @@
 //! `hamlyn doctor`: what this machine allows, and what to change.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -318,39 +317,9 @@ fn memory() -> Finding {
     }
 }
 
-/// The limit of the control group of this process, or of one above it.
-fn group_limit_bytes() -> Option<u64> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let number = |text: &str| text.trim().parse::<u64>().ok();
-    groups
-        .lines()
-        .filter_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            match (parts.next()?, parts.next()?) {
-                ("", path) => {
-                    let folder = format!("/sys/fs/cgroup{path}");
-                    let limit = |folder: &Path| {
-                        number(&std::fs::read_to_string(folder.join("memory.max")).ok()?)
-                    };
-                    Path::new(&folder).ancestors().filter_map(limit).min()
-                }
-                (controllers, path) if controllers.split(',').any(|name| name == "memory") => {
-                    let figures = format!("/sys/fs/cgroup/memory{path}/memory.stat");
-                    let figures = std::fs::read_to_string(figures).ok()?;
-                    let mut lines = figures.lines();
-                    lines.find_map(|line| number(line.strip_prefix("hierarchical_memory_limit ")?))
-                }
-                _ => None,
-            }
-        })
-        // Version 1 says this of a group without a limit.
-        .filter(|limit| *limit < i64::MAX as u64 / 4096 * 4096)
-        .min()
-}
-
 fn group_memory() -> Finding {
     let subject = "memory of the control group";
-    match group_limit_bytes() {
+    match hamlyn_ring::memory_left::group_limit_bytes() {
         None => finding(subject, Verdict::Good, "no limit", ""),
         Some(bytes) => finding(
             subject,
