@@ -43,6 +43,17 @@ fn open(options: Options, strategy: Strategy) -> Manager<ProcessHost> {
     hamlyn::open_with(options, manager).unwrap()
 }
 
+/// A manager of its own, and its way to that mailbox.
+fn sender_to(
+    mailbox: &Ticket,
+    namespace: &str,
+    strategy: Strategy,
+) -> (Manager<ProcessHost>, mailbox::Sender) {
+    let manager = open(Options::default().in_namespace(namespace), strategy);
+    let sender = mailbox::Sender::grow(&manager, mailbox, LONG).unwrap();
+    (manager, sender)
+}
+
 /// The message of that number.
 fn mail(number: u64) -> Vec<u8> {
     let length = LENGTHS[number as usize % LENGTHS.len()];
@@ -67,9 +78,8 @@ fn child() {
             receive(&open(options(&namespace, LOG_BYTES, 1 << 30), strategy));
         }
         "send" => {
-            let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
             let ticket = Ticket::from_bytes(&listen()).unwrap();
-            let sender = mailbox::Sender::grow(&manager, &ticket, LONG).unwrap();
+            let (_manager, sender) = sender_to(&ticket, &namespace, Strategy::Proc);
             say(b"ready");
             listen();
             for number in 0..MESSAGES / 10 {
@@ -77,9 +87,8 @@ fn child() {
             }
         }
         "send for ever" => {
-            let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
             let ticket = Ticket::from_bytes(&listen()).unwrap();
-            let sender = mailbox::Sender::grow(&manager, &ticket, LONG).unwrap();
+            let (_manager, sender) = sender_to(&ticket, &namespace, Strategy::Proc);
             for number in 0.. {
                 sender.send(&mail(number), LONG).unwrap();
                 if number % 100 == 99 {
@@ -88,9 +97,8 @@ fn child() {
             }
         }
         "send until full" => {
-            let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
             let ticket = Ticket::from_bytes(&listen()).unwrap();
-            let sender = mailbox::Sender::grow(&manager, &ticket, LONG).unwrap();
+            let (_manager, sender) = sender_to(&ticket, &namespace, Strategy::Proc);
             say(b"ready");
             listen();
             let mut number: u64 = 0;
@@ -229,8 +237,7 @@ fn sends_to_a_stopped_receiver(receiver: &str, strategy: Strategy) {
     let _alone = alone();
     let namespace = namespace();
     let mut receiving = Receiving::start(receiver, &namespace);
-    let manager = open(Options::default().in_namespace(&namespace), strategy);
-    let sender = mailbox::Sender::grow(&manager, &receiving.1, LONG).unwrap();
+    let (manager, sender) = sender_to(&receiving.1, &namespace, strategy);
     // Over and over, so that episodes begin while others are not drained.
     let mut number = 0;
     for round in 0..4 {
@@ -292,8 +299,7 @@ fn a_frozen_receiver_does_not_stop_its_sender() {
     let namespace = namespace();
     let mut receiving = Receiving::start("receive", &namespace);
     group.add(receiving.0.id());
-    let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
-    let sender = mailbox::Sender::grow(&manager, &receiving.1, LONG).unwrap();
+    let (_manager, sender) = sender_to(&receiving.1, &namespace, Strategy::Proc);
     for round in 0..3 {
         group.freeze(true);
         for number in 0..MESSAGES / 10 {
@@ -354,8 +360,7 @@ fn a_killed_receiver_takes_its_memory_along() {
     let _alone = alone();
     let namespace = namespace();
     let receiving = Receiving::start("receive", &namespace);
-    let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
-    let sender = mailbox::Sender::grow(&manager, &receiving.1, LONG).unwrap();
+    let (manager, sender) = sender_to(&receiving.1, &namespace, Strategy::Proc);
     stop(receiving.0.id());
     for number in 0..MESSAGES / 10 {
         sender.send(&mail(number), LONG).unwrap();
@@ -467,8 +472,7 @@ fn a_sender_hears_when_its_receiver_takes_nothing() {
     let _alone = alone();
     let namespace = namespace();
     let mut receiving = Receiving::start("receive", &namespace);
-    let manager = open(Options::default().in_namespace(&namespace), Strategy::Proc);
-    let sender = mailbox::Sender::grow(&manager, &receiving.1, LONG).unwrap();
+    let (manager, sender) = sender_to(&receiving.1, &namespace, Strategy::Proc);
     let news = || {
         loop {
             match manager.next_event(Wait::Poll).unwrap() {

@@ -172,8 +172,8 @@ pub(crate) struct Elsewhere {
 pub struct LogOptions {
     /// The log.
     pub geometry: LogGeometry,
-    /// How long the ring must be full, without any credit, before the sender goes on in the log, at
-    /// least; up to 20 times as long where the receiver often came back by then.
+    /// The time for which the ring must be full, without any credit, before the sender goes on in the
+    /// log, at least; up to 20 times as long where the receiver often came back by then.
     pub patience_ns: u64,
 }
 
@@ -234,7 +234,7 @@ pub(crate) struct LogWriter {
     pub(crate) warm_bytes: u64,
     /// Cells that are no messages, and lines of payload.
     pub(crate) beside: u64,
-    /// When to try again though no credit came: the ring is full, and patience is over then, or
+    /// The time to try again though no credit came: the ring is full, and patience is over then, or
     /// there was no memory for more of the log.
     pub(crate) due_ns: Option<u64>,
     pub(crate) patience: Patience,

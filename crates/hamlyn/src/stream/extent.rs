@@ -189,8 +189,8 @@ impl Extent {
         self.slot.length_bytes()
     }
 
-    /// How many pieces are released before they are opened again and the sender is told, if it does
-    /// not wait for them.
+    /// Pieces that are released before they are opened again and the sender is told, if it does not
+    /// wait for them.
     pub(crate) fn report_after(&self) -> u64 {
         let quarter = self.pieces.div_ceil(4);
         let most = match self.is_sparse {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Where the groups of a controller are: of the first version of them, or the second.
+/// The folder of a controller's groups: of the first version of them, or the second.
 fn root(controller: &str) -> Result<PathBuf, String> {
     let first = PathBuf::from("/sys/fs/cgroup").join(controller);
     if first.join("cgroup.procs").exists() {

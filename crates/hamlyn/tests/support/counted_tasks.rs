@@ -156,7 +156,7 @@ pub(crate) struct Bystanders {
 }
 
 impl Bystanders {
-    /// How often all of them may look again for themselves.
+    /// Times that all of them may look again for themselves.
     const LOOKS: u64 = 3;
 
     pub(crate) fn of<T>(tasks: &[Task<T>]) -> Self {

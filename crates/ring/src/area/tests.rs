@@ -160,7 +160,7 @@ fn pages_of_a_sparse_area_come_and_go() {
     area.message_complete(0, 8 * PIECE as u64);
     assert_eq!(area.memory().present_pages(), 16);
 
-    // Where one of them is open, it may be written at this moment.
+    // One of them that is open may be written at this moment.
     reader.open(4..9);
     assert_eq!(area.memory().present_pages(), 16);
     reader.open(0..3);

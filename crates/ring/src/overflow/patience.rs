@@ -1,4 +1,4 @@
-//! How long a sender waits for a full ring before it goes on in the log.
+//! The time for which a sender waits for a full ring before it goes on in the log.
 //!
 //! A receiver that lost its processor for a moment is better waited for: the ring is in the caches,
 //! and the pages of the log are not. One that is stopped is not. Nobody can tell them apart at
@@ -32,8 +32,7 @@ impl Patience {
     /// The ring is full, after so many cells were returned: until when it is waited for.
     pub(crate) fn begin(&mut self, known: u64, now_ns: u64) -> u64 {
         self.full = Some((now_ns, known));
-        let longest_ns = self.shortest_ns.saturating_mul(TIMES_MAX);
-        let wait_ns = (2 * self.late_gap_ns(now_ns)).clamp(self.shortest_ns, longest_ns);
+        let wait_ns = (2 * self.late_gap_ns(now_ns)).clamp(self.shortest_ns, self.longest_ns());
         now_ns.saturating_add(wait_ns)
     }
 
@@ -52,10 +51,13 @@ impl Patience {
     /// nothing of those that were not.
     fn learn(&mut self, since_ns: u64, now_ns: u64) {
         let gap_ns = now_ns.saturating_sub(since_ns);
-        let longest_ns = self.shortest_ns.saturating_mul(TIMES_MAX);
-        if gap_ns <= longest_ns && gap_ns >= self.late_gap_ns(now_ns) {
+        if gap_ns <= self.longest_ns() && gap_ns >= self.late_gap_ns(now_ns) {
             (self.gap_ns, self.gap_at_ns) = (gap_ns, now_ns);
         }
+    }
+
+    const fn longest_ns(&self) -> u64 {
+        self.shortest_ns.saturating_mul(TIMES_MAX)
     }
 
     fn late_gap_ns(&self, now_ns: u64) -> u64 {
@@ -73,7 +75,7 @@ mod tests {
     const US: u64 = 1_000;
     const S: u64 = 1_000_000_000;
 
-    /// How long it waits if the ring is full now.
+    /// The wait if the ring is full now.
     fn wait_ns(patience: &mut Patience, now_ns: u64) -> u64 {
         patience.begin(0, now_ns) - now_ns
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::content::{self, Kind};
 
 const LOG_BYTES: u32 = 4 << 20;
-/// How long a message that was sent may take, beside the time for which its receiver is stopped.
+/// The time that a message which was sent may take, beside the time for which its receiver is stopped.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The orders of a process.

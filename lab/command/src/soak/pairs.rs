@@ -20,7 +20,7 @@ const STOPPED_TURNS: std::ops::Range<u64> = 1..10;
 const GOING_TURNS: std::ops::Range<u64> = 2..15;
 /// Memory of a log that stays (decision 53).
 const KEPT_BYTES: u64 = 64 << 10;
-/// How long the rest of it may take to go back.
+/// The time that the rest of it may take to go back.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// See the module.
@@ -41,7 +41,7 @@ struct Pair {
 /// The report of a pair.
 #[derive(Clone, Default, Debug, Serialize)]
 pub(super) struct Figures {
-    /// How often its receiver was stopped.
+    /// Stops of its receiver.
     pub(super) stops: u64,
     /// The words of its sender.
     #[serde(flatten)]
