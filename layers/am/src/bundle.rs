@@ -1,6 +1,5 @@
 //! Bundles: endpoints that are polled together, and waited for (`V 3.1`).
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use hamlyn::host::process::ProcessHost;
@@ -110,27 +109,10 @@ impl<H: Host> Bundle<H> {
         if from == self.number {
             return Ok(());
         }
-        let (mut stashed, mut to_return) = (VecDeque::new(), VecDeque::new());
-        if let Some(bundle) = state.bundles.get_mut(from as usize) {
-            bundle.endpoints.retain(|&index| index != id.index);
-            bundle.first = 0;
-            let (moved, left) = std::mem::take(&mut bundle.to_return)
-                .into_iter()
-                .partition(|message| message.endpoint == id);
-            (to_return, bundle.to_return) = (moved, left);
-            stashed.extend(std::mem::take(&mut bundle.stashed));
-        }
-        for message in stashed {
-            // Those of others go back.
-            let record = state.traffic.peers.record(message.link, message.stamp);
-            let is_moved = record.is_some_and(|record| record.endpoint == id);
-            let to = if is_moved { self.number } else { from };
-            if let Some(bundle) = state.bundles.get_mut(to as usize) {
-                bundle.stashed.push_back(message);
-            }
-        }
+        let (stashed, to_return) = state.leave_bundle(id, from);
         if let Some(bundle) = state.bundle(self.number) {
             bundle.endpoints.push(id.index);
+            bundle.stashed.extend(stashed);
             bundle.to_return.extend(to_return);
         }
         Ok(())
@@ -153,28 +135,22 @@ impl<H: Host> Bundle<H> {
     /// Waits until there are messages, and runs their handlers; how many, none if none came in
     /// time. It polls for a while, and then sleeps.
     pub fn serve(&self, wait: Wait) -> Result<usize, Error> {
-        let (mut node, mut session) = self.shared.enter()?;
-        let mut looks = 0;
-        let served = session.wait_for(wait, |session| {
+        let served = self.shared.wait_until(wait, |node, session, looks| {
             let count = node.poll_in_wait(session, self.number, looks)?;
-            looks = looks.saturating_add(1);
-            Ok::<_, Error>((count > 0).then_some(count))
+            Ok((count > 0).then_some(count))
         })?;
         Ok(served.unwrap_or(0))
     }
 
     /// Waits for an event, and runs no handlers (`AM_WaitSema`). False if there was none in time.
     pub fn wait(&self, events: Events, wait: Wait) -> Result<bool, Error> {
-        let (mut node, mut session) = self.shared.enter()?;
-        let mut looks = 0;
-        let found = session.wait_for(wait, |session| {
+        let found = self.shared.wait_until(wait, |node, session, looks| {
             let is_there = node.has_messages(session, self.number, looks)?
                 || match &events {
                     Events::NotEmpty => false,
                     Events::CanSend(over) => node.state.can_send(over)?,
                 };
-            looks = looks.saturating_add(1);
-            Ok::<_, Error>(is_there.then_some(()))
+            Ok(is_there.then_some(()))
         })?;
         Ok(found.is_some())
     }

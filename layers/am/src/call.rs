@@ -55,7 +55,38 @@ pub(crate) struct Reply<'a> {
     pub(crate) offset: u64,
 }
 
-impl Reply<'_> {
+impl<'a> Reply<'a> {
+    pub(crate) const fn short(handler: u8, arguments: &'a [u32]) -> Self {
+        Self {
+            category: Category::Short,
+            handler,
+            arguments,
+            data: &[],
+            offset: 0,
+        }
+    }
+
+    pub(crate) const fn medium(handler: u8, data: &'a [u8], arguments: &'a [u32]) -> Self {
+        Self {
+            category: Category::Medium,
+            data,
+            ..Self::short(handler, arguments)
+        }
+    }
+
+    pub(crate) const fn bulk(
+        handler: u8,
+        offset: u64,
+        data: &'a [u8],
+        arguments: &'a [u32],
+    ) -> Self {
+        Self {
+            category: Category::Bulk,
+            offset,
+            ..Self::medium(handler, data, arguments)
+        }
+    }
+
     /// Writes a reply to where it is kept.
     pub(crate) fn write(
         &self,
@@ -103,25 +134,13 @@ impl Call<'_> {
     /// Replies with a short message for handler `handler` of the requester.
     #[inline]
     pub fn reply(&mut self, handler: u8, arguments: &[u32]) -> Outcome {
-        self.reply_by(Reply {
-            category: Category::Short,
-            handler,
-            arguments,
-            data: &[],
-            offset: 0,
-        })
+        self.reply_by(Reply::short(handler, arguments))
     }
 
     /// Replies with a medium message. Data of more than about 50 bytes take memory, which is kept
     /// for the next reply of this size.
     pub fn reply_medium(&mut self, handler: u8, data: &[u8], arguments: &[u32]) -> Outcome {
-        self.reply_by(Reply {
-            category: Category::Medium,
-            handler,
-            arguments,
-            data,
-            offset: 0,
-        })
+        self.reply_by(Reply::medium(handler, data, arguments))
     }
 
     /// Replies with data for the requester's segment, as many as a medium message has.
@@ -132,13 +151,7 @@ impl Call<'_> {
         data: &[u8],
         arguments: &[u32],
     ) -> Outcome {
-        self.reply_by(Reply {
-            category: Category::Bulk,
-            handler,
-            arguments,
-            data,
-            offset,
-        })
+        self.reply_by(Reply::bulk(handler, offset, data, arguments))
     }
 
     fn reply_by(&mut self, reply: Reply<'_>) -> Outcome {

@@ -14,11 +14,11 @@ use crate::peer::{EndpointId, ServedState};
 use crate::poll::NodeState;
 use crate::port::{EndpointState, Handler, Segment};
 use crate::returned::Returned;
-use crate::send::{Attempt, Request};
+use crate::send::{Attempt, Request, check};
 use crate::shared::Shared;
 use crate::traffic::Again;
 use crate::translation::{TRANSLATIONS_MAX, Translation};
-use crate::wire::{ARGUMENTS_MAX, Category};
+use crate::wire::Category;
 
 /// An endpoint, opened by [`Bundle::endpoint`](crate::Bundle::endpoint). When it is dropped, what
 /// is sent to it comes back ([`Reason::BadEndpoint`](crate::Reason::BadEndpoint)), and what it has
@@ -319,7 +319,8 @@ impl<H: Host> Endpoint<H> {
         arguments: &[u32],
         wait: Wait,
     ) -> Result<(), Error> {
-        self.check(over, handler, arguments)?;
+        self.number_of(over)?;
+        check(handler, arguments)?;
         self.until_sent(wait, |node, session| {
             begin_transfer(node, session, over, handler, offset, data, arguments)
         })
@@ -337,21 +338,11 @@ impl<H: Host> Endpoint<H> {
         arguments: &[u32],
         wait: Wait,
     ) -> Result<(), Error> {
-        self.check(over, handler, arguments)?;
+        self.number_of(over)?;
+        check(handler, arguments)?;
         self.until_sent(wait, |node, session| {
             begin_get(node, session, over, handler, &from, to, arguments)
         })
-    }
-
-    fn check(&self, over: &Translation, handler: u8, arguments: &[u32]) -> Result<(), Error> {
-        self.number_of(over)?;
-        if handler == 0 {
-            return Err(Error::ReservedHandler);
-        }
-        match arguments.len() {
-            0..=ARGUMENTS_MAX => Ok(()),
-            count => Err(Error::TooManyArguments { count }),
-        }
     }
 
     /// Polls until an attempt is a request that was sent.
@@ -387,16 +378,7 @@ impl<H: Host> Endpoint<H> {
     /// Replies to a request whose reply was deferred. If it is the data or the arguments that
     /// cannot be, the request is answered by an empty reply. Never waits.
     pub fn reply(&self, to: Deferred, handler: u8, arguments: &[u32]) -> Result<(), Error> {
-        self.reply_by(
-            to,
-            Reply {
-                category: Category::Short,
-                handler,
-                arguments,
-                data: &[],
-                offset: 0,
-            },
-        )
+        self.reply_by(to, Reply::short(handler, arguments))
     }
 
     /// The same with data, as [`Call::reply_medium`].
@@ -407,16 +389,7 @@ impl<H: Host> Endpoint<H> {
         data: &[u8],
         arguments: &[u32],
     ) -> Result<(), Error> {
-        self.reply_by(
-            to,
-            Reply {
-                category: Category::Medium,
-                handler,
-                arguments,
-                data,
-                offset: 0,
-            },
-        )
+        self.reply_by(to, Reply::medium(handler, data, arguments))
     }
 
     /// The same with data for the segment of the requester, as [`Call::reply_bulk`].
@@ -428,16 +401,7 @@ impl<H: Host> Endpoint<H> {
         data: &[u8],
         arguments: &[u32],
     ) -> Result<(), Error> {
-        self.reply_by(
-            to,
-            Reply {
-                category: Category::Bulk,
-                handler,
-                arguments,
-                data,
-                offset,
-            },
-        )
+        self.reply_by(to, Reply::bulk(handler, offset, data, arguments))
     }
 
     fn reply_by(&self, to: Deferred, reply: Reply<'_>) -> Result<(), Error> {

@@ -340,6 +340,15 @@ impl Peer {
             .get_or_insert_with(|| Box::new(Records::new(first_use)))
     }
 
+    /// Something was sent that the peer may refuse: its link is among those that no fence follows.
+    #[inline]
+    pub(crate) fn fence_after(&mut self, unfenced: &mut Vec<LinkId>) {
+        if !self.is_unfenced {
+            self.is_unfenced = true;
+            unfenced.push(self.link);
+        }
+    }
+
     /// The requests of the peer. Allocates the first time.
     #[inline]
     pub(crate) fn served(&mut self) -> &mut ServedTable {

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hamlyn::{Area, Port};
 
 use crate::call::{Call, Outcome};
-use crate::error::Reason;
+use crate::error::{Error, Reason};
 use crate::name::{Introduction, Tag};
 use crate::peer::EndpointId;
 use crate::returned::Returned;
-use crate::translation::Translations;
+use crate::translation::{Mapped, Translation, Translations};
 use crate::wire::Place;
 
 type OnShort = dyn FnMut(&mut Call<'_>, &[u32]) -> Outcome;
@@ -163,6 +163,14 @@ impl Endpoints {
             true => endpoint.as_deref_mut(),
             false => None,
         }
+    }
+
+    /// The meaning of a translation of an endpoint.
+    pub(crate) fn mapped(&mut self, over: &Translation) -> Result<&mut Mapped, Error> {
+        let endpoint = self.get(over.endpoint);
+        let mapped = endpoint.and_then(|endpoint| endpoint.translations.get(over));
+        let number = over.number;
+        mapped.ok_or(Error::NotMapped { number })
     }
 
     /// The endpoint of that number.

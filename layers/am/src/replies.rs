@@ -6,10 +6,10 @@
 use hamlyn::engine::memory::LinkId;
 use hamlyn::{Host, PortMessage};
 
-use crate::call::Call;
+use crate::call::{Call, Outcome};
 use crate::error::Reason;
 use crate::peer::{RecordState, ServedState};
-use crate::port::Handler;
+use crate::port::{Handler, Receiving};
 use crate::receive::stable_bytes;
 use crate::state::{Stashed, State};
 use crate::wire::{Arguments, Body, CREDITS_BYTES, Category, Head, Stamp, parse};
@@ -119,18 +119,14 @@ fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<
 
 #[inline]
 fn run_short(state: &mut State, link: LinkId, stamp: Stamp, head: Head, arguments: &Arguments) {
-    run(
-        state,
-        link,
-        stamp,
-        |handler, call| match handler {
+    run(state, link, stamp, |receiving, call| {
+        match receiving.handler(head.handler) {
             Some(Handler::Short(handler)) if head.category == Category::Short => {
                 Ok(handler(call, arguments.as_slice()))
             }
             _ => Err(Reason::BadHandler),
-        },
-        head,
-    );
+        }
+    });
 }
 
 /// Runs a handler of the requester, if `with` finds that the reply is good; otherwise rejects it.
@@ -139,14 +135,10 @@ fn run(
     state: &mut State,
     link: LinkId,
     stamp: Stamp,
-    with: impl FnOnce(Option<&mut Handler>, &mut Call<'_>) -> Result<crate::call::Outcome, Reason>,
-    head: Head,
+    with: impl FnOnce(&mut Receiving, &mut Call<'_>) -> Result<Outcome, Reason>,
 ) {
     let State {
-        endpoints,
-        traffic,
-        transfers,
-        ..
+        endpoints, traffic, ..
     } = state;
     let Some(peer) = traffic.peers.get(link) else {
         return;
@@ -167,7 +159,7 @@ fn run(
     traffic.statistics.replies_taken += 1;
     endpoint.taken = endpoint.taken.saturating_add(1);
     traffic.running_reply = Some((link, stamp));
-    let ran = with(endpoint.receiving.handler(head.handler), &mut call);
+    let ran = with(&mut endpoint.receiving, &mut call);
     traffic.running_reply = None;
     match ran {
         Ok(outcome) => {
@@ -177,22 +169,19 @@ fn run(
             state.answered(link, stamp);
         }
         Err(reason) => {
-            traffic.statistics.replies_taken -= 1;
-            endpoint.outstanding = endpoint.outstanding.saturating_sub(1);
-            if let Some(mapped) = endpoint.translations.numbered(translation) {
-                mapped.is_introduced = true;
-            }
-            endpoint.translations.give_back(translation);
+            state.traffic.statistics.replies_taken -= 1;
+            state.give_back(id, translation, true);
             // Before the rejection is written over the message.
-            if let Some(record) = traffic.peers.record(link, stamp)
+            if let Some(record) = state.traffic.peers.record(link, stamp)
                 && let Some(number) = record.transfer.take()
             {
                 // A bulk message was taken there; a get has brought nothing.
                 let category = record.message.head().map(|head| head.category);
                 let failed = (category == Some(Category::Get)).then_some(reason);
+                let transfers = &mut state.transfers;
                 transfers.part_ended(number, &record.message, failed);
             }
-            traffic.reject(link, stamp, reason);
+            state.traffic.reject(link, stamp, reason);
         }
     }
 }
@@ -200,64 +189,37 @@ fn run(
 #[inline(never)]
 fn take_longer(state: &mut State, link: LinkId, stamp: Stamp, head: Head, bytes: &[u8]) {
     let Some(body) = parse(head, bytes) else {
-        return run(state, link, stamp, |_, _| Err(Reason::BadLength), head);
+        return run(state, link, stamp, |_, _| Err(Reason::BadLength));
     };
     let arguments = body.arguments;
     match head.category {
         Category::Short if body.data.is_empty() => run_short(state, link, stamp, head, &arguments),
-        Category::Medium => run(
-            state,
-            link,
-            stamp,
-            |handler, call| match handler {
+        Category::Medium => run(state, link, stamp, |receiving, call| {
+            match receiving.handler(head.handler) {
                 Some(Handler::Medium(handler)) => {
                     Ok(handler(call, body.data, arguments.as_slice()))
                 }
                 _ => Err(Reason::BadHandler),
-            },
-            head,
-        ),
-        Category::Bulk => match store(state, link, stamp, head, &body) {
-            Err(reason) => run(state, link, stamp, |_, _| Err(reason), head),
-            Ok(()) => {
-                let range = body.place.offset..body.place.offset + body.place.length_bytes;
-                run(
-                    state,
-                    link,
-                    stamp,
-                    |handler, call| match handler {
-                        Some(Handler::Bulk(handler)) => {
-                            Ok(handler(call, range, arguments.as_slice()))
-                        }
-                        _ => Err(Reason::BadHandler),
-                    },
-                    head,
-                );
             }
-        },
+        }),
+        Category::Bulk => run(state, link, stamp, |receiving, call| {
+            store(receiving, head, &body)?;
+            receiving.run_bulk(head.handler, call, body.place, arguments.as_slice())
+        }),
         Category::Got => take_got(state, link, stamp, body.data),
-        _ => run(state, link, stamp, |_, _| Err(Reason::BadHandler), head),
+        _ => run(state, link, stamp, |_, _| Err(Reason::BadHandler)),
     }
 }
 
 /// Stores the data of a bulk reply.
-fn store(
-    state: &mut State,
-    link: LinkId,
-    stamp: Stamp,
-    head: Head,
-    body: &Body<'_>,
-) -> Result<(), Reason> {
-    let record = state.traffic.peers.record(link, stamp);
-    let id = record.map(|record| record.endpoint).unwrap_or_default();
-    let endpoint = state.endpoints.get(id).ok_or(Reason::BadEndpoint)?;
-    if !endpoint.receiving.has_bulk_handler(head.handler) {
+fn store(receiving: &mut Receiving, head: Head, body: &Body<'_>) -> Result<(), Reason> {
+    if !receiving.has_bulk_handler(head.handler) {
         return Err(Reason::BadHandler);
     }
     if body.data.len() as u64 != body.place.length_bytes {
         return Err(Reason::BadLength);
     }
-    endpoint.receiving.store(body.place, body.data)
+    receiving.store(body.place, body.data)
 }
 
 /// Stores the data that a part of a get has brought.

@@ -37,6 +37,18 @@ impl<'a> Request<'a> {
     }
 }
 
+/// Checks the part of a request that its length and its translation do not concern.
+#[inline]
+pub(crate) fn check(handler: u8, arguments: &[u32]) -> Result<(), Error> {
+    if handler == 0 {
+        return Err(Error::ReservedHandler);
+    }
+    match arguments.len() {
+        0..=ARGUMENTS_MAX => Ok(()),
+        count => Err(Error::TooManyArguments { count }),
+    }
+}
+
 /// Result of an attempt: sent, or blocked by something.
 pub(crate) type Attempt = Result<Result<(), Blocked>, Error>;
 
@@ -49,13 +61,7 @@ impl State {
         over: &Translation,
         request: &Request<'_>,
     ) -> Attempt {
-        if request.handler == 0 {
-            return Err(Error::ReservedHandler);
-        }
-        if request.arguments.len() > ARGUMENTS_MAX {
-            let count = request.arguments.len();
-            return Err(Error::TooManyArguments { count });
-        }
+        check(request.handler, request.arguments)?;
         let number = over.number;
         let Some(endpoint) = self.endpoints.get(over.endpoint) else {
             return Err(Error::NotMapped { number });
@@ -115,19 +121,13 @@ impl State {
         mapped.outstanding += 1;
         endpoint.outstanding += 1;
         self.traffic.statistics.requests_sent += 1;
-        if !peer.is_unfenced {
-            peer.is_unfenced = true;
-            self.traffic.unfenced.push(mapped.link);
-        }
+        peer.fence_after(&mut self.traffic.unfenced);
         Ok(Ok(()))
     }
 
     /// True if a request over that translation would have a credit and a record.
     pub(crate) fn can_send(&mut self, over: &Translation) -> Result<bool, Error> {
-        let number = over.number;
-        let endpoint = self.endpoints.get(over.endpoint);
-        let mapped = endpoint.and_then(|endpoint| endpoint.translations.get(over));
-        let mapped = mapped.ok_or(Error::NotMapped { number })?;
+        let mapped = self.endpoints.mapped(over)?;
         let has_credit = mapped.outstanding < self.traffic.options.credits;
         // Over a link that has ended nothing is waited for: the send says so.
         let peer = self.traffic.peers.enter(mapped.link);
@@ -141,10 +141,7 @@ impl State {
         session: &Session<'_, H>,
         over: &Translation,
     ) -> Result<usize, Error> {
-        let number = over.number;
-        let endpoint = self.endpoints.get(over.endpoint);
-        let mapped = endpoint.and_then(|endpoint| endpoint.translations.get(over));
-        let link = mapped.ok_or(Error::NotMapped { number })?.link;
+        let link = self.endpoints.mapped(over)?.link;
         let most = self.traffic.options.medium_bytes_max as usize;
         // A link that has ended takes nothing, as the send says.
         let packet = session.packet_bytes_max(link).unwrap_or(usize::MAX);
@@ -178,13 +175,14 @@ impl State {
             return Ok(false);
         };
         let over = transfer.translation;
-        let (at, length) = match transfer.next_part() {
+        let next = transfer.next_part();
+        let is_last = next.is_none();
+        let (at, length) = match next {
             Some(part) => part,
             // The message that runs the handler. Of a get it is run here, by the poll.
             None if transfer.is_whole() && !transfer.is_get && !transfer.is_last_sent => (0, 0),
             None => return Ok(false),
         };
-        let is_last = transfer.next_part().is_none();
         let data = std::mem::take(&mut transfer.data);
         let part = match transfer.is_get || is_last {
             true => &[][..],

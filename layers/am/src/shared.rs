@@ -23,6 +23,22 @@ impl<H: Host> Shared<H> {
         Ok((node, self.manager.session()))
     }
 
+    /// Looks until one finds something; each is told how many were before. Nothing if none has when
+    /// the time is over.
+    pub(crate) fn wait_until<T>(
+        &self,
+        wait: Wait,
+        mut look: impl FnMut(&mut NodeState, &mut Session<'_, H>, u32) -> Result<Option<T>, Error>,
+    ) -> Result<Option<T>, Error> {
+        let (mut node, mut session) = self.enter()?;
+        let mut looks = 0;
+        session.wait_for(wait, |session| {
+            let found = look(&mut node, session, looks)?;
+            looks = looks.saturating_add(1);
+            Ok(found)
+        })
+    }
+
     /// Polls that bundle until `step` finds something. Nothing if it has not when the time is over.
     pub(crate) fn wait_for<T>(
         &self,
@@ -30,16 +46,13 @@ impl<H: Host> Shared<H> {
         wait: Wait,
         mut step: impl FnMut(&mut NodeState, &mut Session<'_, H>) -> Result<Option<T>, Error>,
     ) -> Result<Option<T>, Error> {
-        let (mut node, mut session) = self.enter()?;
-        let mut looks = 0;
-        session.wait_for(wait, |session| {
-            if let Some(found) = step(&mut node, session)? {
+        self.wait_until(wait, |node, session, looks| {
+            if let Some(found) = step(node, session)? {
                 return Ok(Some(found));
             }
             node.poll_in_wait(session, bundle, looks)?;
-            looks = looks.saturating_add(1);
             // It may have found room, or the end of the peer.
-            step(&mut node, session)
+            step(node, session)
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The state of a node that messages change, and the ends of requests.
 
 use std::collections::VecDeque;
+use std::mem::take;
 
 use hamlyn::engine::memory::LinkId;
 
@@ -63,6 +64,31 @@ impl State {
         self.bundles.get_mut(number as usize)
     }
 
+    /// Takes an endpoint out of a bundle, and what waits there for it: replies, and messages that
+    /// come back.
+    pub(crate) fn leave_bundle(
+        &mut self,
+        id: EndpointId,
+        number: u32,
+    ) -> (VecDeque<Stashed>, VecDeque<ToReturn>) {
+        let Some(bundle) = self.bundles.get_mut(number as usize) else {
+            return Default::default();
+        };
+        bundle.endpoints.retain(|&index| index != id.index);
+        bundle.first = 0;
+        let peers = &mut self.traffic.peers;
+        let is_its = |stashed: &Stashed| {
+            let record = peers.record(stashed.link, stashed.stamp);
+            record.is_some_and(|record| record.endpoint == id)
+        };
+        let stashed = take(&mut bundle.stashed).into_iter().partition(is_its);
+        let to_return = take(&mut bundle.to_return).into_iter();
+        let to_return = to_return.partition(|message| message.endpoint == id);
+        let (stashed, to_return): ((VecDeque<_>, _), (VecDeque<_>, _)) = (stashed, to_return);
+        (bundle.stashed, bundle.to_return) = (stashed.1, to_return.1);
+        (stashed.0, to_return.0)
+    }
+
     /// True if something waits to be sent, or to be given to handlers of that bundle.
     #[inline]
     pub(crate) fn has_to_do(&self, bundle: u32) -> bool {
@@ -94,7 +120,7 @@ impl State {
 
     /// A request of that endpoint has ended: gives back its credit.
     #[inline]
-    fn give_back(&mut self, id: EndpointId, translation: u32, answered: bool) {
+    pub(crate) fn give_back(&mut self, id: EndpointId, translation: u32, answered: bool) {
         let Some(endpoint) = self.endpoints.get(id) else {
             return;
         };

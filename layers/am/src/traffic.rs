@@ -93,11 +93,8 @@ impl Traffic {
     /// Something was sent that the peer may refuse: a fence follows before any sleep.
     #[inline]
     pub(crate) fn fence_after(&mut self, link: LinkId) {
-        if let Some(peer) = self.peers.get(link)
-            && !peer.is_unfenced
-        {
-            peer.is_unfenced = true;
-            self.unfenced.push(link);
+        if let Some(peer) = self.peers.get(link) {
+            peer.fence_after(&mut self.unfenced);
         }
     }
 

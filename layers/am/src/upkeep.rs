@@ -12,7 +12,7 @@ use hamlyn::{Event, Host, SendError, Session};
 
 use crate::error::{Error, Reason};
 use crate::peer::{Peer, RecordState, ServedState};
-use crate::state::State;
+use crate::state::{Stashed, State};
 use crate::traffic::Again;
 use crate::wire::{Category, Head, Stamp};
 
@@ -20,6 +20,14 @@ use crate::wire::{Category, Head, Stamp};
 const ROOM_NS: u64 = 1_000_000;
 /// Events that are heard in one go.
 const EVENTS_MAX: usize = 64;
+
+/// True if the same message may be taken later.
+fn is_for_want_of_room(reason: Return) -> bool {
+    matches!(
+        reason,
+        Return::Refused(Refusal::QueueFull | Refusal::NotResident)
+    )
+}
 
 impl State {
     /// Hears of refusals and losses. True if peers may be lost, which [`State::end_lost`] sees to.
@@ -81,10 +89,6 @@ impl State {
         };
         let link = peer.link;
         let replies = peer.replies.as_ref().map(|target| target.ticket().slot);
-        let is_full = matches!(
-            back.reason,
-            Return::Refused(Refusal::QueueFull | Refusal::NotResident)
-        );
         let now_ns = session.host().now_ns();
         if replies == Some(back.slot) {
             return self.answer_refused(link, stamp, back.reason, now_ns);
@@ -96,7 +100,7 @@ impl State {
             return;
         }
         record.state = RecordState::Refused;
-        if is_full {
+        if is_for_want_of_room(back.reason) {
             return self.send_later(now_ns, link, stamp);
         }
         let reason = match back.reason {
@@ -117,10 +121,7 @@ impl State {
         let Some(peer) = self.traffic.peers.get(link) else {
             return;
         };
-        let is_full = matches!(
-            reason,
-            Return::Refused(Refusal::QueueFull | Refusal::NotResident)
-        );
+        let is_full = is_for_want_of_room(reason);
         if stamp == Stamp::CREDITS {
             if is_full && let Some(served) = &mut peer.served {
                 served.tell_credits_again();
@@ -358,21 +359,10 @@ impl State {
     /// Removes an endpoint that was dropped. Its port is to be closed.
     pub(crate) fn remove_endpoint(&mut self, id: crate::peer::EndpointId) -> Option<hamlyn::Port> {
         let endpoint = self.endpoints.remove(id)?;
-        let Some(bundle) = self.bundle(endpoint.bundle) else {
-            return Some(endpoint.port);
-        };
-        bundle.endpoints.retain(|&index| index != id.index);
-        bundle.first = 0;
-        bundle.to_return.retain(|message| message.endpoint != id);
-        for message in std::mem::take(&mut bundle.stashed) {
-            let (link, stamp) = (message.link, message.stamp);
-            let record = self.traffic.peers.record(link, stamp);
-            if record.is_some_and(|record| record.endpoint == id) {
-                // Nobody runs its handler, and its record is free.
-                self.answered(link, stamp);
-            } else if let Some(bundle) = self.bundle(endpoint.bundle) {
-                bundle.stashed.push_back(message);
-            }
+        let (stashed, _) = self.leave_bundle(id, endpoint.bundle);
+        for Stashed { link, stamp, .. } in stashed {
+            // Nobody runs its handler, and its record is free.
+            self.answered(link, stamp);
         }
         Some(endpoint.port)
     }
