@@ -5,6 +5,7 @@
 //! hand-off of cache lines just before and just after; if that moved by more than 15 %, the machine
 //! was disturbed, and the round is repeated.
 
+mod active;
 mod comparison;
 mod descriptors;
 mod event_loop;
@@ -117,6 +118,9 @@ pub(crate) struct Arguments {
     /// polling, random updates.
     #[arg(long, group = "part")]
     splitc: bool,
+    /// Measure Active Messages beside the interface under them, and nothing else.
+    #[arg(long, group = "part")]
+    am: bool,
     /// Measure between two hosts, and nothing else: two network namespaces joined by a veth pair,
     /// which needs root; without, both are on the loopback device.
     #[arg(long, group = "part")]
@@ -132,7 +136,7 @@ pub(crate) struct Arguments {
     /// Draw time, rate and bandwidth against length, as SVG, into this directory; with --network,
     /// what loss costs; with --one-sided and --splitc, what they measure.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["peers", "instructions", "c", "faces", "strategies", "waking", "event_loop",
-          "senders", "threads", "oversubscribed", "stopped_peer", "overflow", "request_reply", "loans", "wan"])]
+          "senders", "threads", "oversubscribed", "stopped_peer", "overflow", "request_reply", "loans", "wan", "am"])]
     plot: Option<PathBuf>,
     /// Compare with other ways to exchange messages instead: installs them, builds them, and runs
     /// them in turn with ours. Needs a checkout, and root to install.
@@ -285,6 +289,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         load: report::load(),
         ..report::Report::default()
     };
+    if arguments.am {
+        let bar = hamlyn_cli::terminal::steps_bar(active::STEPS, "measuring", arguments.json);
+        let figures = active::measure(&processors, effort, &bar)?;
+        bar.finish_and_clear();
+        report.active_messages = Some(figures);
+        report.print(arguments.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if arguments.senders
         || arguments.threads
         || arguments.oversubscribed

@@ -40,6 +40,7 @@ pub(crate) struct Report {
     pub(crate) oversubscribed: Option<super::oversubscribed::Figures>,
     pub(crate) beside_a_stopped_peer: Vec<super::stopped::Figures>,
     pub(crate) overflow: Option<super::overflow::Figures>,
+    pub(crate) active_messages: Option<super::active::Figures>,
     pub(crate) event_loop: Vec<super::event_loop::Figures>,
     /// Nothing where they cannot be counted.
     pub(crate) instructions: Option<Instructions>,
@@ -163,6 +164,7 @@ impl Report {
             "oversubscribed": self.oversubscribed.as_ref().map(super::oversubscribed::Figures::json),
             "beside_a_stopped_peer": self.beside_a_stopped_peer,
             "overflow": self.overflow,
+            "active_messages": self.active_messages,
             "epoll_call_over_blocking": self.event_loop,
             "instructions_per_send": self.instructions.as_ref().map(|counted| &counted.per_send),
             "instructions_per_receive": self.instructions.as_ref().map(|counted| &counted.per_receive),
@@ -231,6 +233,9 @@ impl Report {
         }
         self.print_oversubscribed();
         if let Some(figures) = &self.overflow {
+            figures.print();
+        }
+        if let Some(figures) = &self.active_messages {
             figures.print();
         }
         if !self.beside_a_stopped_peer.is_empty() {
