@@ -5,6 +5,9 @@
 //! each sender; beyond the bound it is refused by name. A port that is *parked* takes none, and
 //! remembers who knocked.
 
+#[path = "port/set.rs"]
+mod set;
+
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -20,6 +23,9 @@ use crate::received::NoDeposit;
 use crate::refusal::{Refusal, Refusals};
 use crate::slot::QueueId;
 use crate::table::{Name, Table};
+
+use set::{Member, Sets};
+pub use set::{PortSetName, queue_of_set};
 
 /// The settings of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +58,9 @@ pub enum PortError {
     /// All ports are in use.
     #[error("all {PORTS_MAX} ports are in use: close one")]
     TooMany,
+    /// The set of ports does not exist (any more).
+    #[error("the set of ports is not open")]
+    NoSuchSet,
     /// The port does not exist (any more).
     #[error("{0} is not open")]
     NotOpen(PortName),
@@ -267,6 +276,7 @@ pub(crate) struct Port {
     takes_in_place: bool,
     is_parked: bool,
     queue: MessageQueue,
+    member: Option<Member>,
     /// The senders that were refused while it was parked, each once.
     knocks: VecDeque<LinkId>,
     refusals: Box<Refusals>,
@@ -275,6 +285,15 @@ pub(crate) struct Port {
 impl Port {
     fn update(&mut self) {
         self.takes_in_place = !self.is_parked && self.queue.waiting.is_empty();
+    }
+
+    /// True if that message, which names this port, may be read where it lies.
+    #[inline(always)]
+    fn takes(&self, message: &InPlace<'_>) -> bool {
+        message.to.key == self.key
+            && message.to.group == self.group
+            && message.handler < self.handlers
+            && self.takes_in_place
     }
 
     /// The handler of a message that may come in.
@@ -332,15 +351,19 @@ const fn place(name: PortName) -> Name {
 #[derive(Debug)]
 pub(crate) struct PortTable {
     ports: Table<Port, 16>,
-    /// The bytes of a message that was handed over.
+    sets: Sets,
+    /// The bytes of a message that was handed over, and the number of its port in its set.
     handed: Vec<u8>,
+    handed_to: u64,
 }
 
 impl PortTable {
     pub(crate) fn new() -> Self {
         Self {
             ports: Table::new(PORTS_MAX, u16::MAX as u32),
+            sets: Table::new(PORTS_MAX, u32::MAX >> 1),
             handed: Vec::new(),
+            handed_to: 0,
         }
     }
 
@@ -370,6 +393,7 @@ impl PortTable {
             takes_in_place: true,
             is_parked: false,
             queue: MessageQueue::new(queue_bytes, peer_bytes),
+            member: None,
             knocks: VecDeque::new(),
             refusals: Box::default(),
         };
@@ -382,7 +406,11 @@ impl PortTable {
 
     pub(crate) fn close(&mut self, name: PortName) -> Result<(), PortError> {
         let closed = self.ports.remove(place(name));
-        closed.map(drop).ok_or(PortError::NotOpen(name))
+        let closed = closed.ok_or(PortError::NotOpen(name))?;
+        if let Some(member) = closed.member {
+            self.left(name, member);
+        }
+        Ok(())
     }
 
     fn get_mut(&mut self, name: PortName) -> Result<&mut Port, PortError> {
@@ -432,12 +460,7 @@ impl PortTable {
         let Some(port) = self.ports.stamped(u64::from(name.to_bits())) else {
             return false;
         };
-        let to = message.to;
-        to.port == name
-            && to.key == port.key
-            && to.group == port.group
-            && message.handler < port.handlers
-            && port.takes_in_place
+        message.to.port == name && port.takes(message)
     }
 
     /// True if no message waits at the port.
@@ -469,20 +492,26 @@ impl PortTable {
                 from,
             };
             let copy = |into: &mut [u8]| payload.copy_to(into).map_err(|_| Refusal::OutOfBounds);
-            if waiting == Some(queue_of(name)) && port.takes_in_place {
+            let is_awaited = waiting == Some(queue_of(name))
+                || Self::is_awaited_by_set(port, &self.sets, waiting);
+            if is_awaited && port.takes_in_place {
                 copy(room_in(&mut self.handed, header.length_bytes as usize))?;
+                self.handed_to = port.member.as_ref().map_or(0, |member| member.number);
                 return Ok(NoDeposit::Handed);
             }
             port.queue.push(arrived, copy)?;
             port.update();
+            port.list(name, &mut self.sets);
             Ok(NoDeposit::Queued)
         });
         taken.inspect_err(|&reason| port.refusals.add(reason))
     }
 
-    /// Exchanges the bytes of the message that was handed over last for a buffer.
-    pub(crate) fn swap_handed(&mut self, buffer: &mut Vec<u8>) {
+    /// Exchanges the bytes of the message that was handed over last for a buffer; the number of its
+    /// port in its set.
+    pub(crate) fn swap_handed(&mut self, buffer: &mut Vec<u8>) -> u64 {
         core::mem::swap(&mut self.handed, buffer);
+        self.handed_to
     }
 
     /// Takes out the next message that waits, its bytes to the beginning of `buffer`, which grows

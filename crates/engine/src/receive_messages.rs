@@ -6,7 +6,7 @@ use crate::key::Key;
 use crate::memory::{Area, LinkId, Payload};
 use crate::packet::{Header, PortName};
 use crate::point::Point;
-use crate::port::{Arrived, InPlace, PortError, PortInfo, PortOptions};
+use crate::port::{Arrived, InPlace, PortError, PortInfo, PortOptions, PortSetName, queue_of_set};
 use crate::receive::Receiver;
 use crate::receive_observer::{PortChange, ReceiveEvent, ReceiveObserver};
 use crate::received::NoDeposit;
@@ -43,6 +43,64 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         Ok(())
     }
 
+    /// Opens a set of ports, whose ports with messages have turns of that many, one at least.
+    pub fn open_port_set(&mut self, turn: u16) -> Result<PortSetName, PortError> {
+        self.ports.open_set(turn)
+    }
+
+    /// Closes a set of ports, which stay open, and are in none.
+    pub fn close_port_set(&mut self, set: PortSetName) {
+        self.ports.close_set(set);
+    }
+
+    /// Puts a port into a set, where it is known by that number, or into none. It leaves the one in
+    /// which it was. Allocates as a set grows.
+    pub fn join_port_set(
+        &mut self,
+        name: PortName,
+        into: Option<(PortSetName, u64)>,
+    ) -> Result<(), PortError> {
+        self.ports.join(name, into)?;
+        let queue = into.map(|(set, _)| queue_of_set(set));
+        self.port_changed(name, PortChange::Joined(queue));
+        Ok(())
+    }
+
+    /// True if no message waits at a port of the set.
+    #[inline]
+    pub fn is_port_set_empty(&self, set: PortSetName) -> bool {
+        self.ports.is_set_empty(set)
+    }
+
+    /// As [`Receiver::takes_in_place`], on behalf of any port of the set: the number of that.
+    #[inline(always)]
+    pub fn set_takes_in_place(&self, set: PortSetName, message: &InPlace<'_>) -> Option<u64> {
+        match self.slots.is_receive_enabled() {
+            true => self.ports.set_takes_in_place(set, message),
+            false => None,
+        }
+    }
+
+    /// Takes out the next message of the set that waits, with the number of its port, as
+    /// [`Receiver::pop_message`] does.
+    pub fn pop_message_of_set(
+        &mut self,
+        set: PortSetName,
+        buffer: &mut Vec<u8>,
+    ) -> Option<(u64, Arrived)> {
+        let (name, number, arrived) = self.ports.pop_of_set(set, buffer)?;
+        self.message_popped(name, arrived, buffer);
+        Some((number, arrived))
+    }
+
+    fn message_popped(&mut self, name: PortName, arrived: Arrived, buffer: &[u8]) {
+        self.tell(|| ReceiveEvent::MessagePopped {
+            name,
+            arrived,
+            bytes: &buffer[..arrived.length_bytes as usize],
+        });
+    }
+
     fn port_changed(&mut self, name: PortName, change: PortChange) {
         self.tell(|| ReceiveEvent::PortChanged { name, change });
     }
@@ -77,19 +135,15 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
     pub fn pop_message(&mut self, name: PortName, buffer: &mut Vec<u8>) -> Option<Arrived> {
         let arrived = self.ports.pop(name, buffer);
         if let Some(arrived) = arrived {
-            self.tell(|| ReceiveEvent::MessagePopped {
-                name,
-                arrived,
-                bytes: &buffer[..arrived.length_bytes as usize],
-            });
+            self.message_popped(name, arrived, buffer);
         }
         arrived
     }
 
     /// Exchanges `buffer` for that of the message that [`Receiver::receive`] handed over last, which
-    /// is at its beginning.
-    pub fn swap_handed(&mut self, buffer: &mut Vec<u8>) {
-        self.ports.swap_handed(buffer);
+    /// is at its beginning; the number that its port has in its set.
+    pub fn swap_handed(&mut self, buffer: &mut Vec<u8>) -> u64 {
+        self.ports.swap_handed(buffer)
     }
 
     /// A message to a port came.

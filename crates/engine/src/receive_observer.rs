@@ -134,6 +134,8 @@ pub enum PortChange {
     Rekeyed(Key),
     /// It was parked, or that was ended.
     Parked(bool),
+    /// It is in that set of ports, by the queue that stands for it, or in none.
+    Joined(Option<QueueId>),
 }
 
 /// See the module.

@@ -15,6 +15,7 @@ mod no_io;
 mod notifications;
 mod operations;
 mod points;
+mod port_sets;
 mod ports;
 mod reception;
 mod refusals;

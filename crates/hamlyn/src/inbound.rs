@@ -5,7 +5,7 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::{Address, Header, PortName};
+use hamlyn_engine::packet::{Address, Header};
 use hamlyn_engine::port::Arrived;
 use hamlyn_engine::receive::{Awaited, Received, Receiver, ShortReceived};
 use hamlyn_engine::receive_observer::ReceiveObserver;
@@ -21,7 +21,16 @@ use crate::arrival::ShortArrival;
 use crate::half::Lendable;
 use crate::look_interval::LookInterval;
 use crate::peer::LinkEnd;
+use crate::port_set::Inlet;
 use crate::rx_links::{RxLink, RxLinks};
+
+/// A message that may be read where it lies.
+#[derive(Clone, Copy)]
+pub(crate) struct InPlaceMessage {
+    pub(crate) arrived: Arrived,
+    /// The number of its port in the set for which it was found.
+    pub(crate) member: u64,
+}
 
 /// Packets taken from one link before the next link has its turn.
 const BURST_PACKETS: u64 = 32;
@@ -336,22 +345,23 @@ impl<R: ReceiveEnd, O: ReceiveObserver<Area>> Inbound<R, O> {
     }
 
     /// The next packet of the link whose turn it is, if it is a message that may be read where it
-    /// lies on behalf of that port; and where it lies.
+    /// lies on behalf of that port or set; and where it lies.
     #[inline(always)]
-    pub(crate) fn in_place(&mut self, port: PortName) -> Option<(Arrived, &mut R::Shortcut)> {
+    pub(crate) fn in_place(
+        &mut self,
+        inlet: &impl Inlet,
+    ) -> Option<(InPlaceMessage, &mut R::Shortcut)> {
         let rx_link = self.rx_links.current()?;
         let from = rx_link.id;
         let shortcut = rx_link.end.shortcut()?;
         let next = shortcut.peek_message()?;
-        if !self.receiver.takes_in_place(port, &next.message) {
-            return None;
-        }
+        let member = inlet.takes_in_place(&self.receiver, &next.message)?;
         let arrived = Arrived {
             handler: next.message.handler,
             length_bytes: next.length_bytes.into(),
             from,
         };
-        Some((arrived, shortcut))
+        Some((InPlaceMessage { arrived, member }, shortcut))
     }
 
     /// The fast path of the link whose turn it is, to a message that was found there.

@@ -83,6 +83,7 @@ mod outbound;
 mod peer;
 pub mod pool;
 pub mod port;
+mod port_set;
 mod processor;
 mod protocol;
 mod queue;
@@ -120,6 +121,7 @@ pub use manager::{Detached, Manager, ManagerOptions};
 pub use message::{Message, Target};
 pub use peer::{LinkEnd, PeerIdentity};
 pub use port::{NewPort, Port, PortMessage};
+pub use port_set::{Inlet, PortSet};
 pub use processor::Strategy;
 pub use region::{
     Access, AttachError, Attached, DirectWindow, Holders, Region, RegionTicket, ShareError,

@@ -30,6 +30,8 @@
 //! On one host the messages of a sender come in the order in which it sent them, but for those that
 //! were refused. Between hosts they come in any order: a layer that promises one numbers them.
 //!
+//! Several ports may be in a [`PortSet`](crate::PortSet), from which their messages are taken together.
+//!
 //! A port that is *parked* refuses all messages ([`Refusal::NotResident`]), and notes who sent them
 //! ([`Interface::next_knock`]).
 //!
@@ -141,10 +143,7 @@ pub struct Port {
     pub(crate) key: Key,
     pub(crate) group: u64,
     pub(crate) destination: Destination,
-    /// A message that was moved here, until it is disposed of: its bytes are the first of
-    /// `buffer`.
-    pub(crate) held: Option<Arrived>,
-    pub(crate) buffer: Vec<u8>,
+    pub(crate) held: Held,
 }
 
 impl Port {
@@ -180,6 +179,24 @@ impl Port {
     /// The bytes of the message that was moved here last, of which it has so many.
     #[inline(always)]
     pub(crate) fn bytes(&self, length_bytes: u32) -> &[u8] {
+        self.held.bytes(length_bytes)
+    }
+}
+
+/// Memory of a port or a set, to which a message is moved that is not read where it lies.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// A message that was moved here, until it is disposed of: its bytes are the first of `buffer`.
+    pub(crate) arrived: Option<Arrived>,
+    /// The number of its port in the set.
+    pub(crate) member: u64,
+    pub(crate) buffer: Vec<u8>,
+}
+
+impl Held {
+    /// The bytes of the message that was moved here last, of which it has so many.
+    #[inline(always)]
+    pub(crate) fn bytes(&self, length_bytes: u32) -> &[u8] {
         self.buffer.get(..length_bytes as usize).unwrap_or(&[])
     }
 }
@@ -191,14 +208,15 @@ impl Port {
 pub struct PortMessage<'a, H: Host = ProcessHost> {
     pub(crate) place: MessagePlace<'a, <ReceiveEndOf<H> as ReceiveEnd>::Shortcut>,
     pub(crate) arrived: Arrived,
+    pub(crate) member: u64,
 }
 
 /// Where a message lies.
 pub(crate) enum MessagePlace<'a, S> {
     /// In the cells of its link, whose next packet it is.
     InCells(&'a mut S),
-    /// In the memory of the port.
-    Held(&'a mut Port),
+    /// In the memory of its port or set.
+    Held(&'a mut Held),
 }
 
 impl<H: Host> PortMessage<'_, H> {
@@ -206,6 +224,12 @@ impl<H: Host> PortMessage<'_, H> {
     #[inline(always)]
     pub fn handler(&self) -> u16 {
         self.arrived.handler
+    }
+
+    /// The number of its port in the set from which it was taken; 0 if it was taken from the port.
+    #[inline(always)]
+    pub fn member(&self) -> u64 {
+        self.member
     }
 
     /// Its number of bytes.
@@ -277,8 +301,8 @@ impl<H: Host> PortMessage<'_, H> {
         let into = &mut into[..length];
         match &self.place {
             MessagePlace::InCells(shortcut) => shortcut.copy_message(into),
-            MessagePlace::Held(port) => {
-                into.copy_from_slice(&port.bytes(self.arrived.length_bytes)[..length]);
+            MessagePlace::Held(held) => {
+                into.copy_from_slice(&held.bytes(self.arrived.length_bytes)[..length]);
             }
         }
         length
@@ -288,7 +312,7 @@ impl<H: Host> PortMessage<'_, H> {
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match &self.place {
             MessagePlace::InCells(_) => None,
-            MessagePlace::Held(port) => Some(port.bytes(self.arrived.length_bytes)),
+            MessagePlace::Held(held) => Some(held.bytes(self.arrived.length_bytes)),
         }
     }
 
@@ -299,7 +323,7 @@ impl<H: Host> PortMessage<'_, H> {
             MessagePlace::InCells(shortcut) => {
                 shortcut.message_done(self.arrived.length_bytes as u16);
             }
-            MessagePlace::Held(port) => port.held = None,
+            MessagePlace::Held(held) => held.arrived = None,
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::completions::CompletionQueue;
 use crate::interface::Interface;
 use crate::manager::Manager;
 use crate::port::Port;
+use crate::port_set::PortSet;
 use crate::queue::Queue;
 use crate::session::Session;
 use crate::tasks::{Interest, Waiter};
@@ -25,6 +26,8 @@ pub enum Source<'a> {
     Messages(&'a Queue),
     /// The messages of a port.
     Port(&'a Port),
+    /// The messages of a set of ports.
+    PortSet(&'a PortSet),
     /// Completions.
     Completions(&'a CompletionQueue),
 }
@@ -34,6 +37,7 @@ impl Source<'_> {
         match self {
             Self::Messages(queue) => Interest::Messages(queue.reader.unread(), None),
             Self::Port(port) => Interest::Port(port.name),
+            Self::PortSet(set) => Interest::PortSet(set.name),
             Self::Completions(queue) => Interest::Completions(queue.name),
         }
     }

@@ -11,6 +11,7 @@ use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::MetadataArea;
 use hamlyn_engine::notification::Unread;
 use hamlyn_engine::packet::{PortName, SlotName};
+use hamlyn_engine::port::PortSetName;
 use hamlyn_engine::table::Name;
 use hamlyn_host::HostError;
 
@@ -33,6 +34,8 @@ pub(crate) enum Interest {
     /// Messages that the manager leads to a receiver, or the end of a peer.
     Arrivals(ClassId, Option<Answerer>),
     Port(PortName),
+    /// A message of a port of that set.
+    PortSet(PortSetName),
     /// A completion queue.
     Completions(Name),
     /// The answer to a fence of that number.

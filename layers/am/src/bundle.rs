@@ -84,11 +84,11 @@ impl<H: Host> Bundle<H> {
             is_resident,
             loaded_ns: 0,
             taken: 0,
-            is_shown: false,
         });
         if let Some(bundle) = node.state.bundle(self.number) {
             bundle.endpoints.push(id.index);
         }
+        node.place(&mut session, id)?;
         drop(node);
         Ok(Endpoint::new(Rc::clone(&self.shared), id))
     }
@@ -100,7 +100,7 @@ impl<H: Host> Bundle<H> {
             return Err(Error::OtherNode { what: "endpoint" });
         }
         let id = endpoint.id();
-        let (mut node, _) = self.shared.enter()?;
+        let (mut node, mut session) = self.shared.enter()?;
         let state = &mut node.state;
         let Some(moved) = state.endpoints.get(id) else {
             return Ok(());
@@ -115,13 +115,13 @@ impl<H: Host> Bundle<H> {
             bundle.stashed.extend(stashed);
             bundle.to_return.extend(to_return);
         }
-        Ok(())
+        node.place(&mut session, id)
     }
 
-    /// Runs the handlers of messages that are there, at most
-    /// [`visit`](crate::NodeOptions::visit) requests of each endpoint and 64
-    /// replies, and returns messages that came back; how many. Messages that are there are found by
-    /// each poll, and what else there is to attend to by every fourth. Does not wait (`AM_Poll`).
+    /// Runs the handlers of messages that are there, 256 at most, and returns messages that came
+    /// back; how many. Endpoints with messages take turns, of [`visit`](crate::NodeOptions::visit)
+    /// messages each. Messages that are there are found by each poll, and what else there is to
+    /// attend to by every fourth. Does not wait (`AM_Poll`).
     ///
     /// # Errors
     ///

@@ -20,6 +20,21 @@ pub(crate) struct EndpointId {
     pub(crate) uses: u32,
 }
 
+impl EndpointId {
+    /// The number of its port in a set of ports.
+    pub(crate) fn member(self) -> u64 {
+        u64::from(self.index) | u64::from(self.uses) << 16
+    }
+
+    /// That with such a number.
+    pub(crate) fn of_member(member: u64) -> Self {
+        Self {
+            index: member as u16,
+            uses: (member >> 16) as u32,
+        }
+    }
+}
+
 /// State of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RecordState {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use hamlyn::Source;
 use hamlyn::engine::refusal::Refusal;
-use hamlyn::{CompletionQueue, Host, Port, Session};
+use hamlyn::{CompletionQueue, Host, Port, PortSet, Session};
 
 use crate::call::Call;
 use crate::error::{Error, Reason};
@@ -14,11 +15,11 @@ use crate::replies::{take_reply, take_stashed};
 use crate::residence::Residence;
 use crate::state::State;
 
-/// Answers that are taken in one go.
-const ANSWERS_MAX: usize = 64;
-/// Polls in a row that look at nothing but where messages were last, and attend to nothing else.
+/// Messages that are taken in one go.
+const MESSAGES_MAX: usize = 256;
+/// Polls in a row that attend to nothing but messages.
 const STREAK_MAX: u32 = 16;
-/// Looks in vain of which one looks at everything, as long as there are few of them.
+/// Looks in vain of which one attends to everything, as long as there are few of them.
 const LOOKS_PER_TURN: u32 = 4;
 /// Looks of a wait after which all do that. A session sleeps after sixteen at the earliest.
 const EAGER_LOOKS: u32 = 15;
@@ -29,31 +30,23 @@ const LOOKS_BEFORE_FENCES: u32 = 8;
 const STAY: Duration = Duration::from_millis(2);
 /// A number that no bundle has.
 const NO_BUNDLE: u32 = u32::MAX;
+/// The number of the reply port in a set of ports: no endpoint has it.
+const REPLIES: u64 = u64::MAX;
 /// Fences that are under way at a time.
 pub(crate) const FENCES_MAX: usize = 64;
-
-/// The extent of a look.
-#[derive(Clone, Copy, Default)]
-struct Look {
-    /// At all messages, not only where they were last.
-    is_whole: bool,
-    /// And at everything else.
-    is_patient: bool,
-    asks_fences: bool,
-}
 
 /// A node, in the hands of one call.
 pub(crate) struct NodeState {
     pub(crate) replies: Port,
+    /// By bundle, the ports of its endpoints that are resident.
+    sets: Vec<PortSet>,
+    /// The bundle in whose set the reply port is: the one that was polled last.
+    replies_in: u32,
     pub(crate) state: State,
     pub(crate) residence: Residence,
     /// Ends of fences wake a sleeper that hears of refusals.
     fences: CompletionQueue,
     fences_under_way: usize,
-    /// Answers came last, not requests.
-    awaits_answers: bool,
-    /// Polls that looked at only one of both.
-    streak: u32,
     /// Polls since it was attended to the rest.
     unattended: u32,
     /// Polls since there was anything.
@@ -73,12 +66,12 @@ impl NodeState {
     ) -> Self {
         Self {
             replies,
+            sets: Vec::new(),
+            replies_in: NO_BUNDLE,
             state,
             residence,
             fences,
             fences_under_way: 0,
-            awaits_answers: false,
-            streak: 0,
             unattended: 0,
             looks: 0,
             knocks_seen: 0,
@@ -86,8 +79,66 @@ impl NodeState {
         }
     }
 
-    /// Takes messages for that bundle, each at most so many, and attends to what else there is; how
-    /// many messages, returned ones included. Does not wait.
+    /// The set of ports of a bundle, which is opened with the bundle.
+    fn set_of<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bundle: u32,
+    ) -> Result<&PortSet, Error> {
+        let number = bundle as usize;
+        while self.sets.len() <= number {
+            let visit = self.state.traffic.options.visit;
+            self.sets.push(session.open_port_set(visit)?);
+        }
+        Ok(&self.sets[number])
+    }
+
+    /// An endpoint is in its bundle's set if it is resident, so its messages are taken there.
+    pub(crate) fn place<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        id: EndpointId,
+    ) -> Result<(), Error> {
+        let Some(endpoint) = self.state.endpoints.get(id) else {
+            return Ok(());
+        };
+        if !endpoint.is_resident {
+            return Ok(session.leave_port_set(&endpoint.port)?);
+        }
+        let bundle = endpoint.bundle;
+        self.set_of(session, bundle)?;
+        if let (Some(endpoint), Some(set)) =
+            (self.state.endpoints.get(id), self.sets.get(bundle as usize))
+        {
+            session.join_port_set(&endpoint.port, set, id.member())?;
+        }
+        Ok(())
+    }
+
+    /// Puts the reply port where that bundle takes messages; or apart.
+    #[inline]
+    fn place_replies<H: Host>(
+        &mut self,
+        session: &mut Session<'_, H>,
+        bundle: u32,
+    ) -> Result<(), Error> {
+        if self.replies_in == bundle {
+            return Ok(());
+        }
+        match bundle {
+            NO_BUNDLE => session.leave_port_set(&self.replies)?,
+            _ => {
+                self.set_of(session, bundle)?;
+                let set = &self.sets[bundle as usize];
+                session.join_port_set(&self.replies, set, REPLIES)?;
+            }
+        }
+        self.replies_in = bundle;
+        Ok(())
+    }
+
+    /// Takes messages for that bundle, and attends to what else there is; how many messages,
+    /// returned ones included. Does not wait.
     #[inline]
     pub(crate) fn poll<H: Host>(
         &mut self,
@@ -95,20 +146,12 @@ impl NodeState {
         bundle: u32,
     ) -> Result<usize, Error> {
         let asks_fences = self.looks >= LOOKS_BEFORE_FENCES;
-        self.look(
-            session,
-            bundle,
-            Look {
-                is_whole: true,
-                is_patient: false,
-                asks_fences,
-            },
-        )
+        self.look(session, bundle, false, asks_fences)
     }
 
     /// A look of a wait, of which there were so many before; how many messages. The first ones are
-    /// mostly at nothing but where messages were last, so that the next one is seen soon. After
-    /// those a sleep may follow, so each is at everything.
+    /// mostly at nothing but messages, so that the next one is seen soon. After those a sleep may
+    /// follow, so each is at everything.
     #[inline]
     pub(crate) fn poll_in_wait<H: Host>(
         &mut self,
@@ -117,14 +160,9 @@ impl NodeState {
         looks_before: u32,
     ) -> Result<usize, Error> {
         if looks_before < EAGER_LOOKS {
-            return self.look(session, bundle, Look::default());
+            return self.look(session, bundle, false, false);
         }
-        let look = Look {
-            is_whole: true,
-            is_patient: true,
-            asks_fences: true,
-        };
-        let count = self.look(session, bundle, look)?;
+        let count = self.look(session, bundle, true, true)?;
         if count > 0 {
             // A sleep may follow only a look that found nothing.
             session.look_within(Duration::ZERO);
@@ -132,25 +170,27 @@ impl NodeState {
         Ok(count)
     }
 
+    #[inline]
     fn look<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
         bundle: u32,
-        look: Look,
+        is_patient: bool,
+        asks_fences: bool,
     ) -> Result<usize, Error> {
         if self.state.traffic.dropped.is_any() || self.state.traffic.was_interrupted() {
             self.clean_up(session)?;
         }
         let is_turn = self.looks % LOOKS_PER_TURN == LOOKS_PER_TURN - 1;
         let is_due = self.unattended >= STREAK_MAX;
-        let is_turn = look.is_patient || is_turn || is_due || self.state.has_to_do(bundle);
-        let mut count = self.take(session, bundle, look.is_whole || is_turn)?;
+        let is_turn = is_patient || is_turn || is_due || self.state.has_to_do(bundle);
+        let mut count = self.take(session, bundle)?;
         self.state.tell_credits(session);
         self.unattended += 1;
         if is_turn {
             self.unattended = 0;
             // A look that found messages is followed by another before a sleep.
-            let asks_fences = look.asks_fences && count == 0;
+            let asks_fences = asks_fences && count == 0;
             count += self.attend(session, bundle, asks_fences)?;
         }
         self.looks = match count {
@@ -163,34 +203,34 @@ impl NodeState {
         }
     }
 
-    /// Takes answers and requests, those first of which there were some last: what is next of all
-    /// is read in place, and everything else from queues.
-    fn take<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        bundle: u32,
-        takes_all: bool,
-    ) -> Result<usize, Error> {
-        let first = match self.awaits_answers {
-            true => self.take_answers(session, bundle)?,
-            false => self.take_requests(session, bundle)?,
+    /// Takes answers and requests: that which is next of all is read in place, and everything else
+    /// from queues.
+    #[inline]
+    fn take<H: Host>(&mut self, session: &mut Session<'_, H>, bundle: u32) -> Result<usize, Error> {
+        self.place_replies(session, bundle)?;
+        let Some(set) = self.sets.get_mut(bundle as usize) else {
+            return Ok(0);
         };
-        if !takes_all && self.streak < STREAK_MAX {
-            self.streak += u32::from(first > 0);
-            return Ok(first);
-        }
-        self.streak = 0;
-        let second = match self.awaits_answers {
-            true => self.take_requests(session, bundle)?,
-            false => self.take_answers(session, bundle)?,
-        };
-        if second > 0 && first == 0 {
-            self.awaits_answers = !self.awaits_answers;
-        }
-        Ok(first + second)
+        let state = &mut self.state;
+        let terminus = session.terminus();
+        let drained = session.drain_messages(set, terminus, MESSAGES_MAX, |message, outbox| {
+            if message.member() == REPLIES {
+                return take_reply(state, bundle, message);
+            }
+            let id = EndpointId::of_member(message.member());
+            let traffic = &mut state.traffic;
+            match state.endpoints.get(id) {
+                Some(endpoint) => {
+                    endpoint.taken = endpoint.taken.saturating_add(1);
+                    take_request(&mut endpoint.receiving, traffic, message, outbox);
+                }
+                // It was shown before a handler panicked, and its endpoint is gone since.
+                None => return_request(id, traffic, message, outbox),
+            }
+        })?;
+        Ok(drained)
     }
 
-    #[inline]
     fn take_answers<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
@@ -199,7 +239,7 @@ impl NodeState {
         let (port, state) = (&mut self.replies, &mut self.state);
         let terminus = session.terminus();
         Ok(
-            session.drain_messages(port, terminus, ANSWERS_MAX, |message, _| {
+            session.drain_messages(port, terminus, MESSAGES_MAX, |message, _| {
                 take_reply(state, bundle, message);
             })?,
         )
@@ -215,64 +255,10 @@ impl NodeState {
         loop {
             let taken = self.take_answers(session, bundle)?;
             count += taken;
-            if taken < ANSWERS_MAX {
+            if taken < MESSAGES_MAX {
                 return Ok(count);
             }
         }
-    }
-
-    #[inline]
-    fn take_requests<H: Host>(
-        &mut self,
-        session: &mut Session<'_, H>,
-        bundle: u32,
-    ) -> Result<usize, Error> {
-        let State {
-            endpoints,
-            bundles,
-            traffic,
-            ..
-        } = &mut self.state;
-        let Some(bundle) = bundles.get_mut(bundle as usize) else {
-            return Ok(0);
-        };
-        let terminus = session.terminus();
-        let most = usize::from(traffic.options.visit);
-        let mut count = 0;
-        let mut first = bundle.first;
-        for turn in 0..bundle.endpoints.len() {
-            let mut at = bundle.first + turn;
-            if at >= bundle.endpoints.len() {
-                at -= bundle.endpoints.len();
-            }
-            let endpoint = bundle.endpoints.get(at).copied();
-            let Some(endpoint) = endpoint.and_then(|index| endpoints.at(index)) else {
-                continue;
-            };
-            if !endpoint.is_resident {
-                continue;
-            }
-            let EndpointState {
-                port,
-                receiving,
-                taken,
-                is_shown,
-                ..
-            } = endpoint;
-            // Also if a handler panics: then the message stays.
-            *is_shown = true;
-            let drained = session.drain_messages(port, terminus, most, |message, outbox| {
-                take_request(receiving, traffic, message, outbox);
-            })?;
-            *is_shown = false;
-            *taken = taken.saturating_add(drained as u32);
-            if drained > 0 {
-                first = at;
-            }
-            count += drained;
-        }
-        bundle.first = first;
-        Ok(count)
     }
 
     /// True if a message is there for an endpoint of that bundle. Runs no handlers, and does all
@@ -287,6 +273,7 @@ impl NodeState {
             self.clean_up(session)?;
         }
         // Replies wait until their bundle is polled, as this is none.
+        self.place_replies(session, NO_BUNDLE)?;
         self.take_all_answers(session, NO_BUNDLE)?;
         self.looks = self.looks.saturating_add(1);
         self.attend(session, NO_BUNDLE, looks_before >= EAGER_LOOKS)?;
@@ -306,21 +293,11 @@ impl NodeState {
                 return Ok(true);
             }
         }
-        let Some(bundle) = bundles.get_mut(bundle as usize) else {
-            return Ok(false);
-        };
-        if !bundle.stashed.is_empty() || !bundle.to_return.is_empty() {
-            return Ok(true);
-        }
-        for &index in &bundle.endpoints {
-            if let Some(endpoint) = endpoints.at(index)
-                && session.next_message(&mut endpoint.port)?.is_some()
-            {
-                endpoint.is_shown = true;
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let waits = bundles
+            .get(bundle as usize)
+            .is_some_and(|bundle| !bundle.stashed.is_empty() || !bundle.to_return.is_empty());
+        let set = self.sets.get(bundle as usize);
+        Ok(waits || set.is_some_and(|set| session.is_ready(Source::PortSet(set))))
     }
 
     /// Attends to all but messages that come; how many handlers ran. It asks fences if it is said
@@ -496,10 +473,14 @@ impl NodeState {
                 endpoint.taken = 0;
                 endpoint.loaded_ns = now_ns;
                 self.state.traffic.statistics.unloaded += u64::from(!is_resident);
-                let waiting = session.port_info(&endpoint.port)?.waiting;
-                if !is_resident && (waiting > 0 || endpoint.is_shown) {
+                let (id, waiting) = (
+                    endpoint.receiving.id,
+                    session.port_info(&endpoint.port)?.waiting,
+                );
+                self.place(session, id)?;
+                if !is_resident && waiting > 0 {
                     // It has had its turn, and wants another one.
-                    self.residence.fault(endpoint.receiving.id.index);
+                    self.residence.fault(id.index);
                 }
             }
         }
@@ -582,5 +563,5 @@ fn may_go<H: Host>(
         return true;
     }
     let info = session.port_info(&endpoint.port);
-    endpoint.taken > 0 && !endpoint.is_shown && info.is_ok_and(|info| info.waiting == 0)
+    endpoint.taken > 0 && info.is_ok_and(|info| info.waiting == 0)
 }

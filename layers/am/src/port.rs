@@ -105,8 +105,6 @@ pub(crate) struct EndpointState {
     /// When it was loaded, and messages taken since.
     pub(crate) loaded_ns: u64,
     pub(crate) taken: u32,
-    /// A message may be in the port's memory that was shown and not taken.
-    pub(crate) is_shown: bool,
 }
 
 /// Endpoints of a node.

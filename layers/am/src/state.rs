@@ -31,8 +31,6 @@ pub(crate) struct BundleState {
     pub(crate) is_held: bool,
     /// The numbers of its endpoints.
     pub(crate) endpoints: Vec<u16>,
-    /// The one among them that had the last message.
-    pub(crate) first: usize,
     /// At most one for each request that its endpoints have outstanding.
     pub(crate) stashed: VecDeque<Stashed>,
     /// At most one for each credit of its endpoints, and for each transfer and reply.
@@ -75,7 +73,6 @@ impl State {
             return Default::default();
         };
         bundle.endpoints.retain(|&index| index != id.index);
-        bundle.first = 0;
         let peers = &mut self.traffic.peers;
         let is_its = |stashed: &Stashed| {
             let record = peers.record(stashed.link, stashed.stamp);

@@ -4,7 +4,7 @@
 use hamlyn_engine::key::Key;
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::PortName;
-use hamlyn_engine::port::{Arrived, PortError, PortInfo, PortOptions, queue_of, room_in};
+use hamlyn_engine::port::{Arrived, PortError, PortInfo, PortOptions, PortSetName, room_in};
 use hamlyn_engine::terminus::{SendHandle, TerminusId};
 use hamlyn_host::Host;
 use hamlyn_link::Shortcut as _;
@@ -13,9 +13,10 @@ use hamlyn_ring::forks::Forked;
 use super::{InboundOf, Interface, Outbox};
 use crate::error::{OpenError, ReceiveError, SendError};
 use crate::half::{Half, at_once};
-use crate::inbound::Inbound;
+use crate::inbound::{InPlaceMessage, Inbound};
 use crate::message::{Message, Target};
-use crate::port::{MessagePlace, NewPort, Port, PortMessage};
+use crate::port::{Held, MessagePlace, NewPort, Port, PortMessage};
+use crate::port_set::{Inlet, PortSet};
 
 impl<H: Host> Interface<H> {
     /// Opens a port. Allocates its queue, which takes memory only as it is used.
@@ -36,8 +37,7 @@ impl<H: Host> Interface<H> {
             key,
             group: new.group,
             destination: self.identity(),
-            held: None,
-            buffer: Vec::new(),
+            held: Held::default(),
         })
     }
 
@@ -90,6 +90,53 @@ impl<H: Host> Interface<H> {
             .lock(|inbound| inbound.receiver.next_knock(port.name))
     }
 
+    /// Opens a set of ports ([`crate::PortSet`]). Its ports that have messages take turns, each of that
+    /// many, one at least.
+    pub fn open_port_set(&mut self, turn: u16) -> Result<PortSet, OpenError> {
+        self.check()?;
+        let name = self
+            .inbound
+            .lock(|inbound| inbound.receiver.open_port_set(turn))?;
+        Ok(PortSet {
+            name,
+            held: Held::default(),
+        })
+    }
+
+    /// Closes a set. Its ports stay open, with the messages that wait there, and are in none.
+    pub fn close_port_set(&mut self, set: PortSet) {
+        if !self.is_forked() {
+            self.inbound
+                .lock(|inbound| inbound.receiver.close_port_set(set.name));
+        }
+    }
+
+    /// Puts a port into a set, with the messages that wait there; its messages tell that number
+    /// ([`PortMessage::member`]). It leaves the set in which it was. Allocates as the set grows.
+    pub fn join_port_set(
+        &mut self,
+        port: &Port,
+        set: &PortSet,
+        number: u64,
+    ) -> Result<(), PortError> {
+        self.put_into_set(port, Some((set.name, number)))
+    }
+
+    /// Takes a port out of its set, if it is in one. Messages that wait there stay.
+    pub fn leave_port_set(&mut self, port: &Port) -> Result<(), PortError> {
+        self.put_into_set(port, None)
+    }
+
+    fn put_into_set(
+        &mut self,
+        port: &Port,
+        set: Option<(PortSetName, u64)>,
+    ) -> Result<(), PortError> {
+        self.check().map_err(|Forked| PortError::Forked)?;
+        self.inbound
+            .lock(|inbound| inbound.receiver.join_port_set(port.name, set))
+    }
+
     /// The state of a port, with its refusals.
     pub fn port_info(&self, port: &Port) -> Result<PortInfo, PortError> {
         self.check().map_err(|Forked| PortError::Forked)?;
@@ -97,32 +144,33 @@ impl<H: Host> Interface<H> {
             .read(|inbound| inbound.receiver.port_info(port.name))
     }
 
-    /// The next message of the port, if there is one; the same one until it is disposed of. Moves
-    /// packets only if none lies ready. Does not block; allocates only as the port's memory grows
-    /// to its longest message.
+    /// The next message of a port or a set of ports, if there is one; the same one until it is
+    /// disposed of. Moves packets only if none lies ready. Does not block; allocates only as the
+    /// memory of the port or set grows to its longest message.
     #[inline(always)]
     pub fn next_message<'a>(
         &'a mut self,
-        port: &'a mut Port,
+        inlet: &'a mut impl Inlet,
     ) -> Result<Option<PortMessage<'a, H>>, ReceiveError> {
         self.check()?;
-        let Some(in_place) = self.find(port) else {
+        let Some(in_place) = self.find(inlet) else {
             return Ok(None);
         };
         if self.sleepers.is_any() {
             // It may be what a task that sleeps awaits.
             self.wake_sleepers_if_active();
         }
-        Ok(self.shown(port, in_place))
+        Ok(self.shown(inlet, in_place))
     }
 
-    /// Hands the messages that are there to `handle`, one after the other, at most so many; how
-    /// many. `handle` may read the message where it lies, and send by the [`Outbox`], over that
-    /// terminus. Each is disposed of when it returns. Moves packets. Does not block.
+    /// Hands the messages of a port or a set of ports that are there to `handle`, one after the
+    /// other, at most so many; how many. `handle` may read the message where it lies, and send by
+    /// the [`Outbox`], over that terminus. Each is disposed of when it returns. Moves packets. Does
+    /// not block.
     #[inline]
     pub fn drain_messages(
         &mut self,
-        port: &mut Port,
+        inlet: &mut impl Inlet,
         terminus: TerminusId,
         most: usize,
         mut handle: impl FnMut(&PortMessage<'_, H>, &mut Outbox<'_, H>),
@@ -130,11 +178,11 @@ impl<H: Host> Interface<H> {
         self.check()?;
         let mut count = 0;
         while count < most {
-            let Some(in_place) = self.find(port) else {
+            let Some(in_place) = self.find(inlet) else {
                 break;
             };
             let (inbound, mut outbox) = self.halves(terminus);
-            if let Some(message) = shown(inbound, port, in_place) {
+            if let Some(message) = shown(inbound, inlet.held_mut(), in_place) {
                 handle(&message, &mut outbox);
                 message.dispose();
                 count += 1;
@@ -149,28 +197,30 @@ impl<H: Host> Interface<H> {
 
     /// The message that is next of all, if it may be read where it lies.
     #[inline(always)]
-    pub(crate) fn in_place(&mut self, port: &Port) -> Option<Arrived> {
+    pub(crate) fn in_place(&mut self, inlet: &impl Inlet) -> Option<InPlaceMessage> {
         if let Half::Own(inbound) = &mut self.inbound
-            && port.held.is_none()
+            && inlet.held().arrived.is_none()
         {
-            return inbound.in_place(port.name).map(|(arrived, _)| arrived);
+            return inbound.in_place(inlet).map(|(found, _)| found);
         }
         None
     }
 
     /// True if a message is there. Does not move packets.
-    pub(crate) fn has_message(&mut self, port: &Port) -> bool {
-        let is_empty = |inbound: &Inbound<_, _>| inbound.receiver.is_port_empty(port.name);
-        port.held.is_some() || !self.inbound.read(is_empty) || self.in_place(port).is_some()
+    pub(crate) fn has_message(&mut self, inlet: &impl Inlet) -> bool {
+        let is_empty = |inbound: &Inbound<_, _>| inlet.is_empty(&inbound.receiver);
+        inlet.held().arrived.is_some()
+            || !self.inbound.read(is_empty)
+            || self.in_place(inlet).is_some()
     }
 
-    /// The next message, if there is one: in place, or else held by the port.
+    /// The next message, if there is one: in place, or else held by the inlet.
     #[inline(always)]
-    pub(crate) fn find(&mut self, port: &mut Port) -> Option<Option<Arrived>> {
-        match self.in_place(port) {
-            None if !self.find_message(port) => None,
+    pub(crate) fn find(&mut self, inlet: &mut impl Inlet) -> Option<Option<InPlaceMessage>> {
+        match self.in_place(inlet) {
+            None if !self.find_message(inlet) => None,
             // It may lie in place after all: it was overlooked while credit was due.
-            None => Some(self.in_place(port)),
+            None => Some(self.in_place(inlet)),
             in_place => Some(in_place),
         }
     }
@@ -179,52 +229,57 @@ impl<H: Host> Interface<H> {
     #[inline(always)]
     pub(crate) fn shown<'a>(
         &'a mut self,
-        port: &'a mut Port,
-        in_place: Option<Arrived>,
+        inlet: &'a mut impl Inlet,
+        in_place: Option<InPlaceMessage>,
     ) -> Option<PortMessage<'a, H>> {
-        shown(&mut self.inbound, port, in_place)
+        shown(&mut self.inbound, inlet.held_mut(), in_place)
     }
 
-    /// Looks for a message, and moves it to the port's memory, unless it may be read where it lies
+    /// Looks for a message, and moves it to the inlet's memory, unless it may be read where it lies
     /// ([`Interface::in_place`]). True if there is one.
     #[inline(never)]
-    pub(crate) fn find_message(&mut self, port: &mut Port) -> bool {
-        if port.held.is_some() {
+    pub(crate) fn find_message(&mut self, inlet: &mut impl Inlet) -> bool {
+        if inlet.held().arrived.is_some() {
             return true;
         }
         self.host.looks();
-        if self.look_again() && self.in_place(port).is_some() {
+        if self.look_again() && self.in_place(inlet).is_some() {
             return true;
         }
-        if self.pop_message(port) {
+        if self.pop_message(inlet) {
             return true;
         }
-        let name = port.name;
-        if self.is_silent_while(|receiver| receiver.is_port_empty(name)) {
+        if self.is_silent_while(|receiver| inlet.is_empty(receiver)) {
             return false;
         }
-        let polled = self.poll_for(Some(queue_of(port.name)));
+        let polled = self.poll_for(Some(inlet.queue()));
         if let Some(handed) = polled.handed {
-            port.held = Some(Arrived {
+            let held = inlet.held_mut();
+            held.arrived = Some(Arrived {
                 handler: (handed.word >> 32) as u16,
                 length_bytes: handed.word as u32,
                 from: handed.from,
             });
-            let buffer = &mut port.buffer;
-            self.inbound
+            let buffer = &mut held.buffer;
+            held.member = self
+                .inbound
                 .lock(|inbound| inbound.receiver.swap_handed(buffer));
             return true;
         }
-        self.pop_message(port)
+        self.pop_message(inlet)
     }
 
-    /// Moves the next message that waits in the port's queue to the port's memory.
-    fn pop_message(&mut self, port: &mut Port) -> bool {
-        let (name, buffer) = (port.name, &mut port.buffer);
-        port.held = self
+    /// Moves the next message that waits in a queue to the inlet's memory.
+    fn pop_message(&mut self, inlet: &mut impl Inlet) -> bool {
+        let popped = self
             .inbound
-            .lock(|inbound| inbound.receiver.pop_message(name, buffer));
-        let is_there = port.held.is_some();
+            .lock(|inbound| inlet.pop(&mut inbound.receiver));
+        let held = inlet.held_mut();
+        held.arrived = popped.map(|(member, arrived)| {
+            held.member = member;
+            arrived
+        });
+        let is_there = held.arrived.is_some();
         if is_there {
             // A network processor told of its link before it took the message: whoever handles it
             // may ask whose it is.
@@ -238,11 +293,14 @@ impl<H: Host> Interface<H> {
     #[inline(always)]
     pub(crate) fn take_message(&mut self, port: &mut Port) -> Option<Arrived> {
         let inbound = self.inbound.own()?;
-        if port.held.is_some() {
+        if port.held.arrived.is_some() {
             return None;
         }
-        let (arrived, shortcut) = inbound.in_place(port.name)?;
-        shortcut.copy_message(room_in(&mut port.buffer, arrived.length_bytes as usize));
+        let (InPlaceMessage { arrived, .. }, shortcut) = inbound.in_place(port)?;
+        shortcut.copy_message(room_in(
+            &mut port.held.buffer,
+            arrived.length_bytes as usize,
+        ));
         shortcut.message_done(arrived.length_bytes as u16);
         Some(arrived)
     }
@@ -256,7 +314,7 @@ impl<H: Host> Interface<H> {
         if !self.find_message(port) {
             return None;
         }
-        self.take_message(port).or_else(|| port.held.take())
+        self.take_message(port).or_else(|| port.held.arrived.take())
     }
 
     /// Sends a message to a port, for a handler, if nothing stands in its way, or queues it.
@@ -299,21 +357,26 @@ impl<H: Host> Interface<H> {
     }
 }
 
-/// Shows the message that was found: in place, or in the port's memory.
+/// Shows the message that was found: in place, or in the inlet's memory.
 #[inline(always)]
 fn shown<'a, H: Host>(
     inbound: &'a mut InboundOf<H>,
-    port: &'a mut Port,
-    in_place: Option<Arrived>,
+    held: &'a mut Held,
+    in_place: Option<InPlaceMessage>,
 ) -> Option<PortMessage<'a, H>> {
-    let (place, arrived) = match in_place {
-        Some(arrived) => (MessagePlace::InCells(inbound.own()?.shortcut()?), arrived),
+    let (place, found) = match in_place {
+        Some(found) => (MessagePlace::InCells(inbound.own()?.shortcut()?), found),
         None => {
-            let arrived = port.held?;
-            (MessagePlace::Held(port), arrived)
+            let (arrived, member) = (held.arrived?, held.member);
+            (MessagePlace::Held(held), InPlaceMessage { arrived, member })
         }
     };
-    Some(PortMessage { place, arrived })
+    let InPlaceMessage { arrived, member } = found;
+    Some(PortMessage {
+        place,
+        arrived,
+        member,
+    })
 }
 
 /// A message to a port, as one of the lower layer.

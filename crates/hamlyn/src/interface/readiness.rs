@@ -18,6 +18,7 @@ impl<H: Host> Interface<H> {
         match source {
             Source::Messages(queue) => queue.reader.is_pending(),
             Source::Port(port) => self.has_message(port),
+            Source::PortSet(set) => self.has_message(set),
             Source::Completions(queue) => {
                 queue.is_of(&self.leaving) && self.has_completion(queue.name)
             }
@@ -39,13 +40,17 @@ impl<H: Host> Interface<H> {
             Interest::Messages(unread, _) => unread.is_any(),
             Interest::Message(entries) => entries.first().is_none_or(|entry| !entry.is_armed()),
             Interest::Completions(queue) => self.has_completion(*queue),
-            Interest::Arrivals(..) | Interest::Port(_) | Interest::Fence(..) => false,
+            Interest::Arrivals(..)
+            | Interest::Port(_)
+            | Interest::PortSet(_)
+            | Interest::Fence(..) => false,
         });
         // Apart, as a network processor steps aside for a look at its half.
-        if tasks.is_any(|interest| matches!(interest, Interest::Port(_))) {
+        if tasks.is_any(|interest| matches!(interest, Interest::Port(_) | Interest::PortSet(_))) {
             self.inbound.read(|inbound| {
                 tasks.take_ready(woken, |interest| match interest {
                     Interest::Port(port) => !inbound.receiver.is_port_empty(*port),
+                    Interest::PortSet(set) => !inbound.receiver.is_port_set_empty(*set),
                     _ => false,
                 });
             });

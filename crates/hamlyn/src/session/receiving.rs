@@ -7,7 +7,8 @@ use super::Session;
 use crate::completions::{Completion, CompletionQueue};
 use crate::error::ReceiveError;
 use crate::interface::Outbox;
-use crate::port::{Port, PortMessage};
+use crate::port::PortMessage;
+use crate::port_set::Inlet;
 use crate::queue::Queue;
 use crate::wait::Wait;
 
@@ -47,35 +48,35 @@ impl<H: Host> Session<'_, H> {
         self.wait_for(wait, |session| Ok(session.next_completion(queue)))
     }
 
-    /// Waits for a message of the port. Nothing if none came in time. See
+    /// Waits for a message of a port or a set of ports. Nothing if none came in time. See
     /// [`Interface::next_message`].
     ///
     /// [`Interface::next_message`]: crate::Interface::next_message
     pub fn recv_message<'a>(
         &'a mut self,
-        port: &'a mut Port,
+        inlet: &'a mut impl Inlet,
         wait: Wait,
     ) -> Result<Option<PortMessage<'a, H>>, ReceiveError> {
         // Found once: the sender may write it anew, and then it must not seem that none came.
-        let found = self.wait_for(wait, |session| Ok::<_, ReceiveError>(session.find(port)))?;
-        Ok(found.and_then(|in_place| self.shown(port, in_place)))
+        let found = self.wait_for(wait, |session| Ok::<_, ReceiveError>(session.find(inlet)))?;
+        Ok(found.and_then(|in_place| self.shown(inlet, in_place)))
     }
 
-    /// Waits until messages of the port are there, and hands them to `handle`, at most so many; how
+    /// Waits until messages of a port or a set of ports are there, and hands them to `handle`, at most so many; how
     /// many, none if none came in time. `handle` sends over the manager's terminus. See
     /// [`Interface::drain_messages`].
     ///
     /// [`Interface::drain_messages`]: crate::Interface::drain_messages
     pub fn await_messages(
         &mut self,
-        port: &mut Port,
+        inlet: &mut impl Inlet,
         most: usize,
         wait: Wait,
         mut handle: impl FnMut(&PortMessage<'_, H>, &mut Outbox<'_, H>),
     ) -> Result<usize, ReceiveError> {
         let terminus = self.terminus();
         let drained = self.wait_for(wait, |session| {
-            let count = session.drain_messages(port, terminus, most, &mut handle)?;
+            let count = session.drain_messages(inlet, terminus, most, &mut handle)?;
             Ok::<_, ReceiveError>((count > 0).then_some(count))
         })?;
         Ok(drained.unwrap_or(0))

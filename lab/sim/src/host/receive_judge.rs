@@ -14,8 +14,7 @@ use hamlyn_engine::limits::{PACKET_PAYLOAD_MAX, USER_METADATA_BYTES};
 use hamlyn_engine::memory::{Area as _, LinkId, Payload};
 use hamlyn_engine::metadata::MetadataEntry;
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::{Header, Kind, PortAddress, Short, SlotName};
-use hamlyn_engine::port::queue_of;
+use hamlyn_engine::packet::{Header, Kind, Short, SlotName};
 use hamlyn_engine::receive::{Received, ShortReceived};
 use hamlyn_engine::receive_observer::{ReceiveEvent, ReceiveObserver, SlotChange};
 use hamlyn_engine::refusal::{Refusal, Refusals};
@@ -215,17 +214,16 @@ impl ReceiveJudge {
         if !is_alone {
             self.change_entry(&packet, found.is_ok());
         }
-        let port = PortAddress::of(header).port;
-        let waiting = packet.waiting;
+        let asked = packet.waiting;
         let waiting =
-            waiting.and_then(|waiting| self.queues.iter().position(|known| *known == waiting));
+            asked.and_then(|waiting| self.queues.iter().position(|known| *known == waiting));
         let outcome = self.model.packet_arrived(&Arrival {
             header,
             metadata: &packet.metadata,
             data: &packet.data,
             from: packet.from,
             waiting,
-            port: (packet.waiting == Some(queue_of(port))).then_some(port),
+            asked,
         });
         outcome.check(header, found)?;
         self.check_announced(header)?;

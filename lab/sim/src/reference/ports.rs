@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, VecDeque};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::notification::Notification;
 use hamlyn_engine::packet::{Header, PortAddress, PortName};
-use hamlyn_engine::port::{Arrived, PortOptions};
+use hamlyn_engine::port::{Arrived, PortOptions, queue_of};
 use hamlyn_engine::receive::Received;
 use hamlyn_engine::receive_observer::PortChange;
 use hamlyn_engine::refusal::Refusal;
+use hamlyn_engine::slot::QueueId;
 
 use super::Violation;
 
@@ -28,6 +29,8 @@ struct Waiting {
 struct Port {
     options: PortOptions,
     is_parked: bool,
+    /// The queue that stands for the set in which it is.
+    set: Option<QueueId>,
     waiting: VecDeque<Waiting>,
     /// Where in the queue the next message begins, unless it has to begin at the start to lie in
     /// one piece.
@@ -100,6 +103,7 @@ impl Ports {
             Port {
                 options,
                 is_parked: false,
+                set: None,
                 waiting: VecDeque::new(),
                 next: 0,
             },
@@ -114,18 +118,31 @@ impl Ports {
             PortChange::Closed => drop(self.0.remove(&name)),
             PortChange::Rekeyed(key) => port.options.key = key,
             PortChange::Parked(is_parked) => port.is_parked = is_parked,
+            PortChange::Joined(set) => port.set = set,
         }
     }
 
-    /// What becomes of a message; `is_awaited` if its receiver waits for that port.
+    /// True if a receiver that waits for that is given the next message of the port: it waits for
+    /// this one, or for its set, none of which has messages.
+    fn is_awaited(&self, name: PortName, waiting: Option<QueueId>) -> bool {
+        let set = self.0.get(&name).and_then(|port| port.set);
+        let is_silent = |set| {
+            let mut of_set = self.0.values().filter(|port| port.set == set);
+            of_set.all(|port| port.waiting.is_empty())
+        };
+        waiting == Some(queue_of(name)) || set.is_some() && waiting == set && is_silent(set)
+    }
+
+    /// What becomes of a message, if its receiver waits for that.
     pub(super) fn arrived(
         &mut self,
         from: LinkId,
         header: &Header,
         data: &[u8],
-        is_awaited: bool,
+        waiting: Option<QueueId>,
     ) -> Result<Received, Refusal> {
         let name = PortAddress::of(header).port;
+        let is_awaited = self.is_awaited(name, waiting);
         let port = self.0.get_mut(&name).ok_or(Refusal::PortClosed)?;
         if let Some(reason) = port.refusal(header) {
             return Err(reason);

@@ -13,12 +13,12 @@ use hamlyn_engine::limits::{FAST_INDEX, USER_METADATA_BYTES};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::metadata::{MetadataEntry, Permission};
 use hamlyn_engine::notification::Notification;
-use hamlyn_engine::packet::{Flags, Header, Kind, PortAddress, PortName, SlotName};
+use hamlyn_engine::packet::{Flags, Header, Kind, PortName, SlotName};
 use hamlyn_engine::port::{Arrived, PortOptions};
 use hamlyn_engine::receive::Received;
 use hamlyn_engine::receive_observer::PortChange;
 use hamlyn_engine::refusal::{Refusal, Refusals};
-use hamlyn_engine::slot::{Mode, Rights};
+use hamlyn_engine::slot::{Mode, QueueId, Rights};
 
 use super::Violation;
 use super::entry::{Entries, Entry};
@@ -92,8 +92,9 @@ pub struct Arrival<'a> {
     pub from: LinkId,
     /// Number of the queue whose next notification is handed over instead of queued.
     pub waiting: Option<usize>,
-    /// The port whose next message is handed over instead of queued.
-    pub port: Option<PortName>,
+    /// The queue that stands for the port, or set of ports, whose next message is handed over
+    /// instead of queued; or that one.
+    pub asked: Option<QueueId>,
 }
 
 /// What a packet must have done.
@@ -182,10 +183,10 @@ impl Receiving {
     }
 
     fn message_arrived(&mut self, arrival: &Arrival<'_>) -> Outcome {
-        let name = PortAddress::of(arrival.header).port;
-        let is_awaited = arrival.port == Some(name);
         let (from, header) = (arrival.from, arrival.header);
-        let reception = self.ports.arrived(from, header, arrival.data, is_awaited);
+        let reception = self
+            .ports
+            .arrived(from, header, arrival.data, arrival.asked);
         if let Err(reason) = reception {
             self.refusals[reason as usize] += 1;
         }

@@ -76,7 +76,7 @@ fn arrive(model: &mut Receiving, header: &Header, waiting: Option<usize>) -> Out
         },
         from: LINK,
         waiting,
-        port: None,
+        asked: None,
     })
 }
 

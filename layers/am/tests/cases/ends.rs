@@ -133,8 +133,9 @@ pub(crate) fn a_server_that_sleeps_sends_answers_again(mut world: World) {
         for number in 0..16 {
             endpoint.request(&to, ASK, &[number], Wait::Poll)?;
         }
-        // Packets move meanwhile, nobody takes the answers, and their server goes to sleep.
+        // Their server goes to sleep. A flush moves packets, and nobody takes the answers.
         player.look_up(2, "late");
+        player.node.flush(LONG)?;
         player.serve_until("all answers", || answers.borrow().len() == 16);
         endpoint.request(&to, ASK, &[16], LONG)?;
         player.serve_until("the last answer", || answers.borrow().len() == 17);
