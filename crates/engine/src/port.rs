@@ -92,6 +92,19 @@ pub struct PortInfo {
     pub refusals: Refusals,
 }
 
+/// A message was refused as its port was parked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Knock {
+    /// The link over which it came.
+    pub from: LinkId,
+    /// The port.
+    pub port: PortName,
+    /// The number of the port in its set; 0 if it is in none.
+    pub member: u64,
+    /// True if nobody else has knocked at that port.
+    pub is_last: bool,
+}
+
 /// A message of a port, whose bytes are in the memory of its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrived {
@@ -142,6 +155,19 @@ const fn counted_bytes(length_bytes: u32) -> u32 {
     }
 }
 
+/// Memory of a queue that is of no port: ports that take turns at being parked, one after the other,
+/// do so without the system, which would map and clear it each time.
+#[derive(Debug)]
+struct Spare {
+    bytes: Box<[u8]>,
+    waiting: VecDeque<Waiting>,
+}
+
+type Spares = Vec<Spare>;
+
+/// Spares that are kept.
+const SPARES_MAX: usize = 4;
+
 /// Messages that wait, in order, each in one piece.
 #[derive(Debug)]
 struct MessageQueue {
@@ -159,7 +185,7 @@ struct MessageQueue {
 }
 
 impl MessageQueue {
-    fn new(queue_bytes: u32, peer_bytes: u32) -> Self {
+    fn new(queue_bytes: u32, peer_bytes: u32, spares: &mut Spares) -> Self {
         let mut queue = Self {
             bytes: Box::default(),
             queue_bytes,
@@ -170,27 +196,42 @@ impl MessageQueue {
             peers: Vec::new(),
             queued: 0,
         };
-        queue.reserve();
+        queue.reserve(spares);
         queue
     }
 
-    /// Has memory for messages.
-    fn reserve(&mut self) {
-        if self.bytes.is_empty() {
-            let most = (self.queue_bytes / PORT_QUEUE_UNIT_BYTES) as usize;
-            self.bytes = vec![0; self.queue_bytes as usize].into_boxed_slice();
-            self.waiting = VecDeque::with_capacity(most);
+    /// Has memory for messages: that of another one, if there is a spare one of its length.
+    fn reserve(&mut self, spares: &mut Spares) {
+        if !self.bytes.is_empty() {
+            return;
         }
+        let fits = |spare: &Spare| spare.bytes.len() == self.queue_bytes as usize;
+        let spare = match spares.iter().position(fits) {
+            Some(at) => spares.swap_remove(at),
+            None => Spare {
+                bytes: vec![0; self.queue_bytes as usize].into_boxed_slice(),
+                waiting: VecDeque::with_capacity(
+                    (self.queue_bytes / PORT_QUEUE_UNIT_BYTES) as usize,
+                ),
+            },
+        };
+        (self.bytes, self.waiting) = (spare.bytes, spare.waiting);
     }
 
     /// Gives its memory back, unless messages wait there.
-    fn release(&mut self) {
-        if self.waiting.is_empty() {
-            self.bytes = Box::default();
-            self.waiting = VecDeque::new();
-            self.peers = Vec::new();
-            self.end = 0;
-            self.used_bytes = 0;
+    fn release(&mut self, spares: &mut Spares) {
+        if self.bytes.is_empty() || !self.waiting.is_empty() {
+            return;
+        }
+        let spare = Spare {
+            bytes: core::mem::take(&mut self.bytes),
+            waiting: core::mem::take(&mut self.waiting),
+        };
+        self.peers = Vec::new();
+        self.end = 0;
+        self.used_bytes = 0;
+        if spares.len() < SPARES_MAX {
+            spares.push(spare);
         }
     }
 
@@ -317,10 +358,13 @@ impl Port {
         }
     }
 
-    fn knocked(&mut self, from: LinkId) {
+    /// True if nobody else had knocked.
+    fn knocked(&mut self, from: LinkId) -> bool {
+        let is_first = self.knocks.is_empty();
         if self.knocks.len() < KNOCKS_MAX && !self.knocks.contains(&from) {
             self.knocks.push_back(from);
         }
+        is_first
     }
 }
 
@@ -352,6 +396,9 @@ const fn place(name: PortName) -> Name {
 pub(crate) struct PortTable {
     ports: Table<Port, 16>,
     sets: Sets,
+    spares: Spares,
+    /// Ports at which somebody knocked, each once.
+    knocked: VecDeque<PortName>,
     /// The bytes of a message that was handed over, and the number of its port in its set.
     handed: Vec<u8>,
     handed_to: u64,
@@ -362,6 +409,8 @@ impl PortTable {
         Self {
             ports: Table::new(PORTS_MAX, u16::MAX as u32),
             sets: Table::new(PORTS_MAX, u32::MAX >> 1),
+            spares: Vec::new(),
+            knocked: VecDeque::new(),
             handed: Vec::new(),
             handed_to: 0,
         }
@@ -392,7 +441,7 @@ impl PortTable {
             handlers,
             takes_in_place: true,
             is_parked: false,
-            queue: MessageQueue::new(queue_bytes, peer_bytes),
+            queue: MessageQueue::new(queue_bytes, peer_bytes, &mut self.spares),
             member: None,
             knocks: VecDeque::new(),
             refusals: Box::default(),
@@ -410,6 +459,9 @@ impl PortTable {
         if let Some(member) = closed.member {
             self.left(name, member);
         }
+        if !closed.knocks.is_empty() {
+            self.knocked.retain(|knocked| *knocked != name);
+        }
         Ok(())
     }
 
@@ -425,18 +477,36 @@ impl PortTable {
     }
 
     pub(crate) fn park(&mut self, name: PortName, is_parked: bool) -> Result<(), PortError> {
-        let port = self.get_mut(name)?;
+        let port = self.ports.get_mut(place(name));
+        let port = port.ok_or(PortError::NotOpen(name))?;
         port.is_parked = is_parked;
         match is_parked {
-            true => port.queue.release(),
-            false => port.queue.reserve(),
+            true => port.queue.release(&mut self.spares),
+            false => port.queue.reserve(&mut self.spares),
         }
         port.update();
         Ok(())
     }
 
-    pub(crate) fn next_knock(&mut self, name: PortName) -> Result<Option<LinkId>, PortError> {
-        Ok(self.get_mut(name)?.knocks.pop_front())
+    pub(crate) fn next_knock(&mut self) -> Option<Knock> {
+        loop {
+            let name = *self.knocked.front()?;
+            let port = self.ports.get_mut(place(name));
+            let knock = port.and_then(|port| {
+                Some(Knock {
+                    from: port.knocks.pop_front()?,
+                    port: name,
+                    member: port.member.as_ref().map_or(0, |member| member.number),
+                    is_last: port.knocks.is_empty(),
+                })
+            });
+            if knock.is_none_or(|knock| knock.is_last) {
+                self.knocked.pop_front();
+            }
+            if knock.is_some() {
+                return knock;
+            }
+        }
     }
 
     pub(crate) fn info(&self, name: PortName) -> Result<PortInfo, PortError> {
@@ -483,7 +553,9 @@ impl PortTable {
         let port = self.ports.get_mut(place(name)).ok_or(Refusal::PortClosed)?;
         let taken = port.admit(header).and_then(|handler| {
             if port.is_parked {
-                port.knocked(from);
+                if port.knocked(from) {
+                    self.knocked.push_back(name);
+                }
                 return Err(Refusal::NotResident);
             }
             let arrived = Arrived {
@@ -522,7 +594,7 @@ impl PortTable {
             .queue
             .pop(|bytes| room_in(buffer, bytes.len()).copy_from_slice(bytes));
         if port.is_parked {
-            port.queue.release();
+            port.queue.release(&mut self.spares);
         }
         port.update();
         arrived

@@ -6,7 +6,9 @@ use crate::key::Key;
 use crate::memory::{Area, LinkId, Payload};
 use crate::packet::{Header, PortName};
 use crate::point::Point;
-use crate::port::{Arrived, InPlace, PortError, PortInfo, PortOptions, PortSetName, queue_of_set};
+use crate::port::{
+    Arrived, InPlace, Knock, PortError, PortInfo, PortOptions, PortSetName, queue_of_set,
+};
 use crate::receive::Receiver;
 use crate::receive_observer::{PortChange, ReceiveEvent, ReceiveObserver};
 use crate::received::NoDeposit;
@@ -105,10 +107,10 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         self.tell(|| ReceiveEvent::PortChanged { name, change });
     }
 
-    /// A link whose message the port refused as it was parked. Each is named once until it is
-    /// asked for, and not more than [`KNOCKS_MAX`](crate::limits::KNOCKS_MAX) of them.
-    pub fn next_knock(&mut self, name: PortName) -> Result<Option<LinkId>, PortError> {
-        self.ports.next_knock(name)
+    /// A link whose message was refused as its port was parked. Each is named once for each port
+    /// until it is asked for, and not more than [`KNOCKS_MAX`](crate::limits::KNOCKS_MAX) of them.
+    pub fn next_knock(&mut self) -> Option<Knock> {
+        self.ports.next_knock()
     }
 
     /// The state of a port.

@@ -120,7 +120,11 @@ impl World {
             let shown = self.receiver.set_takes_in_place(*set, &in_place);
             assert_eq!(shown, is_next_of(at).then(|| number(port)));
         }
-        let packet = Packet::new(to.header(self.sent.into(), 2), &[], &self.sent.to_le_bytes());
+        let packet = Packet::new(
+            to.header(self.sent.into(), 2),
+            &[],
+            &self.sent.to_le_bytes(),
+        );
         let waiting = awaited.map(|set| queue_of_set(self.sets[set].0));
         let taken = self
             .receiver
@@ -199,7 +203,9 @@ impl World {
             Step::Join(port, set) => {
                 self.leave(port);
                 let into = Some((self.sets[set].0, number(port)));
-                self.receiver.join_port_set(self.ports[port].0, into).unwrap();
+                self.receiver
+                    .join_port_set(self.ports[port].0, into)
+                    .unwrap();
                 self.ports[port].1.set = Some(set);
                 self.list(port);
             }
@@ -265,7 +271,10 @@ fn ports_with_messages_take_turns() {
     world.send(1, None);
     let mut buffer = Vec::new();
     let mut order = Vec::new();
-    while let Some((of, _)) = world.receiver.pop_message_of_set(world.sets[0].0, &mut buffer) {
+    while let Some((of, _)) = world
+        .receiver
+        .pop_message_of_set(world.sets[0].0, &mut buffer)
+    {
         order.push(of - number(0));
     }
     assert_eq!(order, [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);

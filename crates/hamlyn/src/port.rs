@@ -50,7 +50,7 @@ use hamlyn_engine::limits::{FAST_INDEX, PACKET_PAYLOAD_MAX};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{PortName, SlotName};
 use hamlyn_engine::port::Arrived;
-pub use hamlyn_engine::port::{PortError, PortInfo};
+pub use hamlyn_engine::port::{Knock, PortError, PortInfo};
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Destination, Host};
 use hamlyn_link::{ReceiveEnd, Shortcut};

@@ -84,6 +84,7 @@ impl<H: Host> Bundle<H> {
             is_resident,
             loaded_ns: 0,
             taken: 0,
+            knockers: Vec::new(),
         });
         if let Some(bundle) = node.state.bundle(self.number) {
             bundle.endpoints.push(id.index);

@@ -5,7 +5,7 @@ use hamlyn::engine::memory::LinkId;
 use hamlyn::{Destination, Target};
 
 use crate::name::{Introduction, Name};
-use crate::wire::{CREDITS_BYTES, Category, Head, Kept, RECORDS, Stamp};
+use crate::wire::{CREDITS_BYTES, Category, Head, Kept, RECORDS, ROOM_BYTES, Stamp};
 
 /// Endpoints of a peer whose names are known, at a time: by the low bits of their numbers.
 const SOURCES: usize = 256;
@@ -82,6 +82,11 @@ const PAUSE_MIN_NS: u64 = 2_000;
 const PAUSE_MAX_NS: u64 = 1_000_000;
 
 impl Pauses {
+    /// It is said that there is room: pauses are short again.
+    pub(crate) fn hinted(&mut self) {
+        self.pause_ns = 0;
+    }
+
     /// It was refused: when it is sent again; nothing if it was refused for too long.
     pub(crate) fn refused(&mut self, now_ns: u64, most_ns: u64) -> Option<u64> {
         let since_ns = *self.since_ns.get_or_insert(now_ns);
@@ -333,6 +338,10 @@ pub(crate) struct Peer {
     pub(crate) known: Known,
     /// Messages were sent since the last fence.
     pub(crate) is_unfenced: bool,
+    /// Ports that have room again and refused something of it, as many as it has records; it is
+    /// told when it has heeded what it was told last.
+    pub(crate) rooms: Vec<u32>,
+    pub(crate) is_hinted: bool,
     first_use: u8,
 }
 
@@ -362,6 +371,24 @@ impl Peer {
             self.is_unfenced = true;
             unfenced.push(self.link);
         }
+    }
+
+    /// A port that refused something of the peer has room again.
+    pub(crate) fn has_room(&mut self, port: u32) {
+        if self.rooms.len() < RECORDS && !self.rooms.contains(&port) {
+            self.rooms.push(port);
+        }
+    }
+
+    /// The message that tells it so, and its length.
+    pub(crate) fn room_message(&self) -> ([u8; ROOM_BYTES], usize) {
+        let mut bytes = [0; ROOM_BYTES];
+        let word = Head::new(Category::Room, 0).word();
+        bytes[..8].copy_from_slice(&word.to_le_bytes());
+        for (place, port) in bytes[8..].chunks_exact_mut(4).zip(&self.rooms) {
+            place.copy_from_slice(&port.to_le_bytes());
+        }
+        (bytes, 8 + 4 * self.rooms.len().min(RECORDS))
     }
 
     /// The requests of the peer. Allocates the first time.
@@ -446,6 +473,8 @@ impl Peers {
             replies: None,
             known: Known::default(),
             is_unfenced: false,
+            rooms: Vec::new(),
+            is_hinted: false,
             first_use: self.first_use,
         });
         let before = self.peers[at].replace(peer);

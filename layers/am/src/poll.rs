@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use hamlyn::Source;
-use hamlyn::engine::refusal::Refusal;
 use hamlyn::{CompletionQueue, Host, Port, PortSet, Session};
 
 use crate::call::Call;
@@ -28,6 +27,8 @@ const LOOKS_BEFORE_FENCES: u32 = 8;
 /// Time that an endpoint which was loaded stays, if nothing comes: longer than the pause of a
 /// sender whose message was refused.
 const STAY: Duration = Duration::from_millis(2);
+/// Links that are told that an endpoint is loaded.
+const KNOCKERS_MAX: usize = 64;
 /// A number that no bundle has.
 const NO_BUNDLE: u32 = u32::MAX;
 /// The number of the reply port in a set of ports: no endpoint has it.
@@ -51,10 +52,6 @@ pub(crate) struct NodeState {
     unattended: u32,
     /// Polls since there was anything.
     looks: u32,
-    /// Packets that were refused as an endpoint was not resident.
-    knocks_seen: u64,
-    /// When they are looked for again at the earliest.
-    knocks_due_ns: u64,
 }
 
 impl NodeState {
@@ -74,8 +71,6 @@ impl NodeState {
             fences_under_way: 0,
             unattended: 0,
             looks: 0,
-            knocks_seen: 0,
-            knocks_due_ns: 0,
         }
     }
 
@@ -93,7 +88,7 @@ impl NodeState {
         Ok(&self.sets[number])
     }
 
-    /// An endpoint is in its bundle's set if it is resident, so its messages are taken there.
+    /// Puts an endpoint into the set of its bundle, where its messages are taken.
     pub(crate) fn place<H: Host>(
         &mut self,
         session: &mut Session<'_, H>,
@@ -102,9 +97,6 @@ impl NodeState {
         let Some(endpoint) = self.state.endpoints.get(id) else {
             return Ok(());
         };
-        if !endpoint.is_resident {
-            return Ok(session.leave_port_set(&endpoint.port)?);
-        }
         let bundle = endpoint.bundle;
         self.set_of(session, bundle)?;
         if let (Some(endpoint), Some(set)) =
@@ -343,6 +335,7 @@ impl NodeState {
         self.load(session)?;
         count += self.state.run_returned(bundle)?;
         self.state.tell_credits(session);
+        self.state.tell_room(session);
         if asks_fences {
             self.ask_fences(session);
         }
@@ -430,20 +423,7 @@ impl NodeState {
 
     /// Loads endpoints that want a frame.
     fn load<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
-        let knocks = session.refusals().count(Refusal::NotResident);
-        if knocks != self.knocks_seen {
-            let now_ns = session.host().now_ns();
-            let pause_ns = self.knocks_due_ns.saturating_sub(now_ns);
-            if pause_ns > 0 {
-                session.look_within(Duration::from_nanos(pause_ns));
-            } else {
-                self.knocks_seen = knocks;
-                self.hear_knocks(session)?;
-                // A peer that knocks all the time has a fifth of it.
-                let end_ns = session.host().now_ns();
-                self.knocks_due_ns = end_ns + 4 * end_ns.saturating_sub(now_ns);
-            }
-        }
+        self.hear_knocks(session);
         if self.residence.is_wanting() {
             self.load_wanting(session)?;
         }
@@ -473,14 +453,14 @@ impl NodeState {
                 endpoint.taken = 0;
                 endpoint.loaded_ns = now_ns;
                 self.state.traffic.statistics.unloaded += u64::from(!is_resident);
-                let (id, waiting) = (
-                    endpoint.receiving.id,
-                    session.port_info(&endpoint.port)?.waiting,
-                );
-                self.place(session, id)?;
-                if !is_resident && waiting > 0 {
-                    // It has had its turn, and wants another one.
-                    self.residence.fault(id.index);
+                if is_resident {
+                    let traffic = &mut self.state.traffic;
+                    for link in std::mem::take(&mut endpoint.knockers) {
+                        if let Some(peer) = traffic.peers.get(link) {
+                            peer.has_room(endpoint.port.name().to_bits());
+                            traffic.hints.push(link);
+                        }
+                    }
                 }
             }
         }
@@ -491,20 +471,20 @@ impl NodeState {
     }
 
     /// Finds endpoints for which messages came though they are not resident (`V 3.2`).
-    fn hear_knocks<H: Host>(&mut self, session: &mut Session<'_, H>) -> Result<(), Error> {
-        for endpoint in self.state.endpoints.iter_mut() {
-            if endpoint.is_resident {
+    fn hear_knocks<H: Host>(&mut self, session: &mut Session<'_, H>) {
+        while let Some(knock) = session.next_knock() {
+            let id = EndpointId::of_member(knock.member);
+            let Some(endpoint) = self.state.endpoints.get(id) else {
                 continue;
+            };
+            let knockers = &mut endpoint.knockers;
+            if knockers.len() < KNOCKERS_MAX && !knockers.contains(&knock.from) {
+                knockers.push(knock.from);
             }
-            let mut has_knocked = false;
-            while session.next_knock(&endpoint.port)?.is_some() {
-                has_knocked = true;
-            }
-            if has_knocked && self.residence.fault(endpoint.receiving.id.index) {
+            if self.residence.fault(id.index) {
                 self.state.traffic.statistics.faults_by_message += 1;
             }
         }
-        Ok(())
     }
 
     /// The application sends by an endpoint that is not resident: it faults.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use hamlyn::engine::memory::LinkId;
 use hamlyn::{Area, Port};
 
 use crate::call::{Call, Outcome};
@@ -105,6 +106,8 @@ pub(crate) struct EndpointState {
     /// When it was loaded, and messages taken since.
     pub(crate) loaded_ns: u64,
     pub(crate) taken: u32,
+    /// Links that knocked while it was not resident, and are told when it is.
+    pub(crate) knockers: Vec<LinkId>,
 }
 
 /// Endpoints of a node.
@@ -163,6 +166,15 @@ impl Endpoints {
         }
     }
 
+    /// The same, to look at.
+    pub(crate) fn find(&self, id: EndpointId) -> Option<&EndpointState> {
+        let (uses, endpoint) = self.places.get(usize::from(id.index))?;
+        match *uses == id.uses {
+            true => endpoint.as_deref(),
+            false => None,
+        }
+    }
+
     /// The meaning of a translation of an endpoint.
     pub(crate) fn mapped(&mut self, over: &Translation) -> Result<&mut Mapped, Error> {
         let endpoint = self.get(over.endpoint);
@@ -183,10 +195,5 @@ impl Endpoints {
         place.0 = place.0.wrapping_add(1);
         self.free.push(id.index);
         place.1.take()
-    }
-
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut EndpointState> {
-        let places = self.places.iter_mut();
-        places.filter_map(|(_, endpoint)| endpoint.as_deref_mut())
     }
 }

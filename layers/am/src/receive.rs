@@ -96,6 +96,10 @@ fn admit<H: Host>(
         }
         if let Some(served) = peer.served().admit(stamp) {
             served.endpoint = endpoint;
+            if peer.is_hinted {
+                peer.is_hinted = false;
+                traffic.hints.push(link);
+            }
             return Some((link, stamp, head));
         }
     }
@@ -236,9 +240,11 @@ fn run_longer<H: Host>(
             Ok(()) => get(receiving, traffic, link, stamp, place),
             Err(reason) => Verdict::Return(reason),
         },
-        Category::Got | Category::Return | Category::Reject | Category::Credits => {
-            Verdict::Return(Reason::BadHandler)
-        }
+        Category::Got
+        | Category::Return
+        | Category::Reject
+        | Category::Credits
+        | Category::Room => Verdict::Return(Reason::BadHandler),
     }
 }
 

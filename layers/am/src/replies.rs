@@ -8,11 +8,11 @@ use hamlyn::{Host, PortMessage};
 
 use crate::call::{Call, Outcome};
 use crate::error::Reason;
-use crate::peer::{RecordState, ServedState};
+use crate::peer::{Record, RecordState, ServedState};
 use crate::port::{Handler, Receiving};
 use crate::receive::stable_bytes;
 use crate::state::{Stashed, State};
-use crate::wire::{Arguments, Body, CREDITS_BYTES, Category, Head, Stamp, parse};
+use crate::wire::{Arguments, Body, CREDITS_BYTES, Category, Head, ROOM_BYTES, Stamp, parse};
 
 /// Takes an answer while that bundle is polled.
 #[inline]
@@ -24,6 +24,7 @@ pub(crate) fn take_reply<H: Host>(state: &mut State, bundle: u32, message: &Port
     };
     match head.category {
         Category::Credits => return take_credits(state, link, message),
+        Category::Room => return take_room(state, link, message),
         Category::Reject => {
             let served = state.traffic.peers.request(link, stamp);
             match served.map(|served| served.state) {
@@ -115,6 +116,25 @@ fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<
             Some(RecordState::Answered | RecordState::Free) | None => {}
         }
     }
+}
+
+/// Ports that refused requests have room.
+fn take_room<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<'_, H>) {
+    let mut bytes = [0; ROOM_BYTES];
+    let length = message.copy_to(&mut bytes);
+    let ports = bytes.get(8..length).unwrap_or(&[]).as_chunks::<4>().0;
+    let State {
+        endpoints, traffic, ..
+    } = state;
+    // A record keeps the number of its translation, whose target names the port.
+    let target = |record: &Record| {
+        let endpoint = endpoints.find(record.endpoint)?;
+        let target = endpoint.translations.target(record.translation)?;
+        Some(target.ticket().slot.to_bits().to_le_bytes())
+    };
+    traffic.hurry(link, |record| {
+        target(record).is_some_and(|port| ports.contains(&port))
+    });
 }
 
 #[inline]

@@ -93,6 +93,7 @@ impl State {
         let is_waiting =
             |bundle: &BundleState| !bundle.stashed.is_empty() || !bundle.to_return.is_empty();
         !self.traffic.retries.is_empty()
+            || !self.traffic.hints.is_empty()
             || self.transfers.is_any()
             || bundle.is_some_and(is_waiting)
     }

@@ -8,7 +8,7 @@ use hamlyn::engine::memory::LinkId;
 use crate::dropped::Dropped;
 use crate::error::{CallError, Reason};
 use crate::options::NodeOptions;
-use crate::peer::{Pauses, Peers, RecordState, ServedState};
+use crate::peer::{Pauses, Peers, Record, RecordState, ServedState};
 use crate::statistics::Statistics;
 use crate::wire::Stamp;
 
@@ -40,6 +40,8 @@ pub(crate) struct Traffic {
     pub(crate) retries: VecDeque<Retry>,
     /// Links that are owed credits.
     pub(crate) owing: Vec<LinkId>,
+    /// Links that may be told of ports with room.
+    pub(crate) hints: Vec<LinkId>,
     /// Links with messages that no fence follows.
     pub(crate) unfenced: Vec<LinkId>,
     /// Answers that came back, and are to be returned to their endpoints.
@@ -62,6 +64,7 @@ impl Traffic {
             peers: Peers::default(),
             retries: VecDeque::new(),
             owing: Vec::new(),
+            hints: Vec::new(),
             unfenced: Vec::new(),
             rejected: Vec::new(),
             scratch: Vec::new(),
@@ -106,6 +109,20 @@ impl Traffic {
             return;
         }
         self.retries.push_back(Retry { link, what, due_ns });
+    }
+
+    /// Requests to ports that have room now are sent again at once.
+    pub(crate) fn hurry(&mut self, link: LinkId, has_room: impl Fn(&Record) -> bool) {
+        for retry in &mut self.retries {
+            if let Again::Request(stamp) = retry.what
+                && retry.link == link
+                && let Some(record) = self.peers.record(link, stamp)
+                && has_room(record)
+            {
+                record.refusals.hinted();
+                retry.due_ns = 0;
+            }
+        }
     }
 
     /// An answer was refused for want of room, or could not be sent: when it is sent again. If it

@@ -118,6 +118,11 @@ impl Translations {
         self.mapped.get_mut(number as usize)
     }
 
+    /// The target of a request that is outstanding.
+    pub(crate) fn target(&self, number: u32) -> Option<&Target> {
+        Some(self.mapped.get(number as usize)?.target(false))
+    }
+
     /// A request has ended.
     #[inline]
     pub(crate) fn give_back(&mut self, number: u32) {

@@ -296,6 +296,32 @@ impl State {
         }
     }
 
+    /// Tells peers of ports that have room again: a peer that has not sent anything since it was
+    /// told last hears of more when it has, or finds out by itself.
+    pub(crate) fn tell_room<H: Host>(&mut self, session: &mut Session<'_, H>) {
+        while let Some(link) = self.traffic.hints.pop() {
+            self.find_replies(session, link);
+            let terminus = session.terminus();
+            let Some(peer) = self.traffic.peers.get(link) else {
+                continue;
+            };
+            if peer.is_hinted || peer.rooms.is_empty() {
+                continue;
+            }
+            let (bytes, length) = peer.room_message();
+            peer.rooms.clear();
+            let Some(target) = &peer.replies else {
+                continue;
+            };
+            let (stamp, bytes) = (Stamp::CREDITS.bits(), &bytes[..length]);
+            // A hint that finds no room is none.
+            if let Ok(Some(_)) = session.try_send_message(terminus, target, stamp, bytes) {
+                peer.is_hinted = true;
+                self.traffic.fence_after(link);
+            }
+        }
+    }
+
     fn tell_all_credits<H: Host>(&mut self, session: &mut Session<'_, H>) {
         let mut owing = std::mem::take(&mut self.traffic.owing);
         for link in owing.drain(..) {

@@ -18,6 +18,8 @@ const PLACE_BYTES: usize = 16;
 pub(crate) const INTRODUCTION_BYTES: usize = 32;
 /// Bytes of the longest message of credits.
 pub(crate) const CREDITS_BYTES: usize = WORD_BYTES + 2 * RECORDS;
+/// Bytes of the longest message that tells of room.
+pub(crate) const ROOM_BYTES: usize = WORD_BYTES + 4 * RECORDS;
 /// Bytes of a name as it travels.
 pub const NAME_BYTES: usize = 20 + INTRODUCTION_BYTES;
 /// A message of so many bytes lies in its record; a longer one in memory of its own.
@@ -75,9 +77,11 @@ pub(crate) enum Category {
     Reject,
     /// Stamps of requests that have no other answer.
     Credits,
+    /// A port has room again, whose name is the argument: what it refused can be sent again.
+    Room,
 }
 
-const CATEGORIES: [Category; 9] = [
+const CATEGORIES: [Category; 10] = [
     Category::Short,
     Category::Medium,
     Category::Bulk,
@@ -87,6 +91,7 @@ const CATEGORIES: [Category; 9] = [
     Category::Return,
     Category::Reject,
     Category::Credits,
+    Category::Room,
 ];
 
 impl Category {

@@ -2,9 +2,8 @@
 //! others. The fast path shows a message where it lies; all else is moved to the port's memory.
 
 use hamlyn_engine::key::Key;
-use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::PortName;
-use hamlyn_engine::port::{Arrived, PortError, PortInfo, PortOptions, PortSetName, room_in};
+use hamlyn_engine::port::{Arrived, Knock, PortError, PortInfo, PortOptions, PortSetName, room_in};
 use hamlyn_engine::terminus::{SendHandle, TerminusId};
 use hamlyn_host::Host;
 use hamlyn_link::Shortcut as _;
@@ -82,12 +81,13 @@ impl<H: Host> Interface<H> {
             .lock(|inbound| inbound.receiver.park_port(port.name, is_parked))
     }
 
-    /// A link whose message was refused because the port was parked: each once until it is told
-    /// here, and 64 of them at most.
-    pub fn next_knock(&mut self, port: &Port) -> Result<Option<LinkId>, PortError> {
-        self.check().map_err(|Forked| PortError::Forked)?;
-        self.inbound
-            .lock(|inbound| inbound.receiver.next_knock(port.name))
+    /// A link whose message was refused because its port was parked: of each port each link once
+    /// until it is told here, and 64 of them at most. Takes as long however many ports there are.
+    pub fn next_knock(&mut self) -> Option<Knock> {
+        if self.is_forked() {
+            return None;
+        }
+        self.inbound.lock(|inbound| inbound.receiver.next_knock())
     }
 
     /// Opens a set of ports ([`crate::PortSet`]). Its ports that have messages take turns, each of that
