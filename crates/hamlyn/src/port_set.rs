@@ -1,4 +1,4 @@
-//! Sets of ports, from which messages are taken together (decision 55).
+//! Sets of ports, from which messages are taken together (decision 58).
 //!
 //! ```
 //! use hamlyn::{NewPort, Wait};

@@ -75,6 +75,8 @@ pub(crate) struct Record {
 pub(crate) struct Pauses {
     since_ns: Option<u64>,
     pause_ns: u64,
+    /// There is room since it was sent.
+    is_hinted: bool,
 }
 
 /// The first and the longest pause before a message is sent again.
@@ -82,9 +84,28 @@ const PAUSE_MIN_NS: u64 = 2_000;
 const PAUSE_MAX_NS: u64 = 1_000_000;
 
 impl Pauses {
-    /// It is said that there is room: pauses are short again.
-    pub(crate) fn hinted(&mut self) {
+    /// It is said that there is room: pauses are short again, and the next refusal, which came
+    /// before, is none.
+    pub(crate) fn hint(&mut self) {
         self.pause_ns = 0;
+        self.is_hinted = true;
+    }
+
+    pub(crate) fn has_hint(&self) -> bool {
+        self.is_hinted
+    }
+
+    /// True if there is room since it was sent, and that was not made use of.
+    pub(crate) fn take_hint(&mut self) -> bool {
+        std::mem::take(&mut self.is_hinted)
+    }
+
+    /// It is refused as its endpoint is not resident. It will be told when it is, so it is sent
+    /// again early only if it was told already.
+    pub(crate) fn await_hint(&mut self) {
+        if !self.is_hinted {
+            self.pause_ns = PAUSE_MAX_NS;
+        }
     }
 
     /// It was refused: when it is sent again; nothing if it was refused for too long.
@@ -92,6 +113,9 @@ impl Pauses {
         let since_ns = *self.since_ns.get_or_insert(now_ns);
         if now_ns.saturating_sub(since_ns) >= most_ns {
             return None;
+        }
+        if self.take_hint() {
+            return Some(now_ns);
         }
         self.pause_ns = (self.pause_ns * 2).clamp(PAUSE_MIN_NS, PAUSE_MAX_NS);
         Some(now_ns.saturating_add(self.pause_ns))
@@ -189,6 +213,12 @@ impl Records {
         };
         self.free(stamp);
         Some(ended)
+    }
+
+    /// All that are not free.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Record> {
+        let records = self.records.iter_mut();
+        records.filter(|record| record.state != RecordState::Free)
     }
 
     /// Stamps of all that are not free.

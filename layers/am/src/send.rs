@@ -335,6 +335,7 @@ impl State {
             return;
         };
         record.state = RecordState::Refused;
+        self.traffic.statistics.sent_on_hint += u64::from(record.refusals.has_hint());
         match record.refusals.refused(now_ns, most_ns) {
             Some(due_ns) => self.traffic.again(link, Again::Request(stamp), due_ns),
             None => self.came_back(link, stamp, Reason::Congestion),

@@ -18,6 +18,8 @@ pub struct Statistics {
     pub credit_messages: u64,
     /// Messages that were refused and sent again.
     pub sent_again: u64,
+    /// Requests among these that were sent again at once, as their endpoint was said to be resident.
+    pub sent_on_hint: u64,
     /// Requests that came back here.
     pub returned: u64,
     /// Replies that were rejected, and came back here.

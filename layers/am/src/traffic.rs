@@ -8,7 +8,7 @@ use hamlyn::engine::memory::LinkId;
 use crate::dropped::Dropped;
 use crate::error::{CallError, Reason};
 use crate::options::NodeOptions;
-use crate::peer::{Pauses, Peers, Record, RecordState, ServedState};
+use crate::peer::{Pauses, Peer, Peers, Record, RecordState, ServedState};
 use crate::statistics::Statistics;
 use crate::wire::Stamp;
 
@@ -111,16 +111,29 @@ impl Traffic {
         self.retries.push_back(Retry { link, what, due_ns });
     }
 
-    /// Requests to ports that have room now are sent again at once.
+    /// Requests to ports that have room now are sent again at once, also those of whose refusal was
+    /// not heard yet.
     pub(crate) fn hurry(&mut self, link: LinkId, has_room: impl Fn(&Record) -> bool) {
+        let Some(Peer {
+            records: Some(records),
+            ..
+        }) = self.peers.get(link)
+        else {
+            return;
+        };
+        for record in records.iter_mut() {
+            if has_room(record) {
+                record.refusals.hint();
+            }
+        }
         for retry in &mut self.retries {
             if let Again::Request(stamp) = retry.what
                 && retry.link == link
-                && let Some(record) = self.peers.record(link, stamp)
-                && has_room(record)
+                && let Some(record) = records.get(stamp)
+                && record.refusals.take_hint()
             {
-                record.refusals.hinted();
                 retry.due_ns = 0;
+                self.statistics.sent_on_hint += 1;
             }
         }
     }

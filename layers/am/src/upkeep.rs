@@ -101,6 +101,9 @@ impl State {
         }
         record.state = RecordState::Refused;
         if is_for_want_of_room(back.reason) {
+            if back.reason == Return::Refused(Refusal::NotResident) {
+                record.refusals.await_hint();
+            }
             return self.send_later(now_ns, link, stamp);
         }
         let reason = match back.reason {

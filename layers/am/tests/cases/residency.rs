@@ -64,6 +64,9 @@ pub(crate) fn endpoints_are_paged_under_traffic(mut world: World) {
         let outstanding = || endpoint.outstanding().unwrap();
         player.serve_until("all answers", || outstanding() == 0);
         assert!(answers.borrow().iter().flatten().all(|&count| count == 1));
+        // Else each would wait for its pause to be over.
+        let statistics = player.node.statistics()?;
+        assert!(statistics.sent_on_hint > 10, "{statistics:?}");
         player.finish()
     });
 }

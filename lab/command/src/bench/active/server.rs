@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use hamlyn::engine::slot::Rights;
@@ -10,7 +11,7 @@ use hamlyn::{Access, Holders, ManagerOptions, NewPort, NewSlot, RegionTicket, Ta
 use hamlyn_am::{Name, Node, NodeOptions, Tag};
 use hamlyn_cli::processors::pin;
 
-use super::{ANSWER, COUNT, ECHO, SEGMENT_BYTES, STORED, WAIT, host, shared_area};
+use super::{ANSWER, COUNT, ECHO, SEGMENT_BYTES, STORED, WAIT, WORK, WORKS, host, shared_area};
 
 /// Handlers of the port: one that takes the ticket of the client's, one that answers, one that
 /// does nothing.
@@ -98,6 +99,11 @@ fn serve(
             call.reply(ANSWER, &[data.len() as u32])
         })?;
         endpoint.on_short(COUNT, |_, _| Ok(()))?;
+        endpoint.on_short(WORKS, |_, _| {
+            let begun = Instant::now();
+            while begun.elapsed() < WORK {}
+            Ok(())
+        })?;
         endpoint.on_bulk(STORED, |_, _, _| Ok(()))?;
         held.push(endpoint);
     }
