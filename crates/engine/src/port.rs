@@ -5,6 +5,8 @@
 //! each sender; beyond the bound it is refused by name. A port that is *parked* takes none, and
 //! remembers who knocked.
 
+#[path = "port/membership.rs"]
+mod membership;
 #[path = "port/set.rs"]
 mod set;
 
@@ -24,7 +26,7 @@ use crate::refusal::{Refusal, Refusals};
 use crate::slot::QueueId;
 use crate::table::{Name, Table};
 
-use set::{Member, Sets};
+use set::{Member, Sets, is_awaited, list};
 pub use set::{PortSetName, queue_of_set};
 
 /// The settings of a port.
@@ -564,16 +566,16 @@ impl PortTable {
                 from,
             };
             let copy = |into: &mut [u8]| payload.copy_to(into).map_err(|_| Refusal::OutOfBounds);
-            let is_awaited = waiting == Some(queue_of(name))
-                || Self::is_awaited_by_set(port, &self.sets, waiting);
-            if is_awaited && port.takes_in_place {
+            let is_next = waiting == Some(queue_of(name))
+                || is_awaited(&self.sets, port.member.as_ref(), waiting);
+            if is_next && port.takes_in_place {
                 copy(room_in(&mut self.handed, header.length_bytes as usize))?;
                 self.handed_to = port.member.as_ref().map_or(0, |member| member.number);
                 return Ok(NoDeposit::Handed);
             }
             port.queue.push(arrived, copy)?;
             port.update();
-            port.list(name, &mut self.sets);
+            list(&mut self.sets, &mut port.member, name);
             Ok(NoDeposit::Queued)
         });
         taken.inspect_err(|&reason| port.refusals.add(reason))

@@ -19,9 +19,9 @@ use hamlyn_ring::ready_bitmap::ReadyBitmap;
 use crate::active_links::ActiveLinks;
 use crate::arrival::ShortArrival;
 use crate::half::Lendable;
+use crate::inlet::Inlet;
 use crate::look_interval::LookInterval;
 use crate::peer::LinkEnd;
-use crate::port_set::Inlet;
 use crate::rx_links::{RxLink, RxLinks};
 
 /// A message that may be read where it lies.

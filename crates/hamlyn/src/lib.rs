@@ -67,6 +67,7 @@ pub mod group;
 mod half;
 pub mod host;
 mod inbound;
+mod inlet;
 pub mod interface;
 pub mod item;
 pub mod lane;
@@ -115,13 +116,14 @@ pub use hamlyn_link::udp_endpoint::ConnectionState;
 pub use hamlyn_ring::area::{Area, HandoverReader};
 pub use hamlyn_ring::overflow::LogUse;
 pub use hamlyn_ring::pool::View;
+pub use inlet::Inlet;
 pub use interface::{Interface, Outbox, Queue, Sending};
 pub use item::{EndPoint, Found, Protocol};
 pub use manager::{Detached, Manager, ManagerOptions};
 pub use message::{Message, Target};
 pub use peer::{LinkEnd, PeerIdentity};
 pub use port::{NewPort, Port, PortMessage};
-pub use port_set::{Inlet, PortSet};
+pub use port_set::PortSet;
 pub use processor::Strategy;
 pub use region::{
     Access, AttachError, Attached, DirectWindow, Holders, Region, RegionTicket, ShareError,

@@ -49,12 +49,17 @@ use hamlyn_engine::key::Key;
 use hamlyn_engine::limits::{FAST_INDEX, PACKET_PAYLOAD_MAX};
 use hamlyn_engine::memory::LinkId;
 use hamlyn_engine::packet::{PortName, SlotName};
-use hamlyn_engine::port::Arrived;
+use hamlyn_engine::port::{Arrived, InPlace, queue_of};
 pub use hamlyn_engine::port::{Knock, PortError, PortInfo};
+use hamlyn_engine::receive::Receiver;
+use hamlyn_engine::receive_observer::ReceiveObserver;
+use hamlyn_engine::slot::QueueId;
 use hamlyn_host::process::ProcessHost;
 use hamlyn_host::{Destination, Host};
 use hamlyn_link::{ReceiveEnd, Shortcut};
+use hamlyn_ring::area::Area;
 
+use crate::inlet::{Held, Inlet, Parts};
 use crate::interface::ReceiveEndOf;
 use crate::ticket::{Ticket, TicketKind};
 
@@ -183,21 +188,42 @@ impl Port {
     }
 }
 
-/// Memory of a port or a set, to which a message is moved that is not read where it lies.
-#[derive(Debug, Default)]
-pub struct Held {
-    /// A message that was moved here, until it is disposed of: its bytes are the first of `buffer`.
-    pub(crate) arrived: Option<Arrived>,
-    /// The number of its port in the set.
-    pub(crate) member: u64,
-    pub(crate) buffer: Vec<u8>,
-}
+impl Inlet for Port {}
 
-impl Held {
-    /// The bytes of the message that was moved here last, of which it has so many.
+impl Parts for Port {
     #[inline(always)]
-    pub(crate) fn bytes(&self, length_bytes: u32) -> &[u8] {
-        self.buffer.get(..length_bytes as usize).unwrap_or(&[])
+    fn held(&self) -> &Held {
+        &self.held
+    }
+
+    #[inline(always)]
+    fn held_mut(&mut self) -> &mut Held {
+        &mut self.held
+    }
+
+    fn queue(&self) -> QueueId {
+        queue_of(self.name)
+    }
+
+    #[inline(always)]
+    fn takes_in_place<O: ReceiveObserver<Area>>(
+        &self,
+        receiver: &Receiver<Area, O>,
+        message: &InPlace<'_>,
+    ) -> Option<u64> {
+        receiver.takes_in_place(self.name, message).then_some(0)
+    }
+
+    fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool {
+        receiver.is_port_empty(self.name)
+    }
+
+    fn pop<O: ReceiveObserver<Area>>(
+        &mut self,
+        receiver: &mut Receiver<Area, O>,
+    ) -> Option<(u64, Arrived)> {
+        let arrived = receiver.pop_message(self.name, &mut self.held.buffer)?;
+        Some((0, arrived))
     }
 }
 

@@ -24,13 +24,13 @@
 //! # }
 //! ```
 
-use hamlyn_engine::port::{Arrived, InPlace, PortSetName, queue_of, queue_of_set};
+use hamlyn_engine::port::{Arrived, InPlace, PortSetName, queue_of_set};
 use hamlyn_engine::receive::Receiver;
 use hamlyn_engine::receive_observer::ReceiveObserver;
 use hamlyn_engine::slot::QueueId;
 use hamlyn_ring::area::Area;
 
-use crate::port::{Held, Port};
+use crate::inlet::{Held, Inlet, Parts};
 
 /// A set of ports, in its owner's hands: messages are taken from it as from a port, and each tells
 /// the number of its port ([`PortMessage::member`](crate::PortMessage::member)). A look costs the same
@@ -42,68 +42,7 @@ pub struct PortSet {
     pub(crate) held: Held,
 }
 
-/// A port, or a set of ports: messages are taken from both by the same calls.
-pub trait Inlet: Parts {}
-
-impl Inlet for Port {}
 impl Inlet for PortSet {}
-
-/// The parts of an inlet that its callers do not see.
-pub trait Parts {
-    fn held(&self) -> &Held;
-    fn held_mut(&mut self) -> &mut Held;
-    /// The queue that stands for it.
-    fn queue(&self) -> QueueId;
-    /// The member for which that message may be read where it lies.
-    fn takes_in_place<O: ReceiveObserver<Area>>(
-        &self,
-        receiver: &Receiver<Area, O>,
-        message: &InPlace<'_>,
-    ) -> Option<u64>;
-    fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool;
-    /// The next message that waits, its bytes to the beginning of the buffer; and its member.
-    fn pop<O: ReceiveObserver<Area>>(
-        &mut self,
-        receiver: &mut Receiver<Area, O>,
-    ) -> Option<(u64, Arrived)>;
-}
-
-impl Parts for Port {
-    #[inline(always)]
-    fn held(&self) -> &Held {
-        &self.held
-    }
-
-    #[inline(always)]
-    fn held_mut(&mut self) -> &mut Held {
-        &mut self.held
-    }
-
-    fn queue(&self) -> QueueId {
-        queue_of(self.name)
-    }
-
-    #[inline(always)]
-    fn takes_in_place<O: ReceiveObserver<Area>>(
-        &self,
-        receiver: &Receiver<Area, O>,
-        message: &InPlace<'_>,
-    ) -> Option<u64> {
-        receiver.takes_in_place(self.name, message).then_some(0)
-    }
-
-    fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool {
-        receiver.is_port_empty(self.name)
-    }
-
-    fn pop<O: ReceiveObserver<Area>>(
-        &mut self,
-        receiver: &mut Receiver<Area, O>,
-    ) -> Option<(u64, Arrived)> {
-        let arrived = receiver.pop_message(self.name, &mut self.held.buffer)?;
-        Some((0, arrived))
-    }
-}
 
 impl Parts for PortSet {
     #[inline(always)]

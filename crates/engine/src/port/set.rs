@@ -4,12 +4,10 @@
 //! has. Ports with messages take turns.
 
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
-use super::{Arrived, InPlace, Port, PortError, PortTable, place};
 use crate::packet::PortName;
 use crate::slot::QueueId;
-use crate::table::Name;
+use crate::table::{Name, Table};
 
 /// The name of a set of ports.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -32,23 +30,23 @@ pub(super) struct Member {
     /// The number that its owner knows it by.
     pub(super) number: u64,
     /// True if it is in the list of its set.
-    is_listed: bool,
+    pub(super) is_listed: bool,
 }
 
 /// A set.
 #[derive(Debug)]
 pub(super) struct PortSet {
     /// Ports with messages, each once. The first one has its turn.
-    listed: VecDeque<PortName>,
-    members: usize,
+    pub(super) listed: VecDeque<PortName>,
+    pub(super) members: usize,
     /// Messages that a port may have taken in a turn, and those that were.
-    turn: u16,
-    taken: u16,
+    pub(super) turn: u16,
+    pub(super) taken: u16,
 }
 
 impl PortSet {
     /// Ends the turn of the port that has it: it comes again after the others, if it has more.
-    fn end_turn(&mut self, has_more: bool) {
+    pub(super) fn end_turn(&mut self, has_more: bool) {
         self.taken = 0;
         if let Some(name) = self.listed.pop_front()
             && has_more
@@ -58,145 +56,25 @@ impl PortSet {
     }
 }
 
-impl PortTable {
-    pub(crate) fn open_set(&mut self, turn: u16) -> Result<PortSetName, PortError> {
-        let set = PortSet {
-            listed: VecDeque::new(),
-            members: 0,
-            turn: turn.max(1),
-            taken: 0,
-        };
-        let name = self.sets.insert(set).ok_or(PortError::TooMany)?;
-        Ok(PortSetName(name))
-    }
+/// The sets of an interface.
+pub(super) type Sets = Table<PortSet>;
 
-    /// Closes a set. Its ports are in none from now on.
-    pub(crate) fn close_set(&mut self, set: PortSetName) {
-        // Members notice by the name, which no other set will have.
-        self.sets.remove(set.0);
-    }
-
-    /// Puts a port into a set, under a number, or into none. It leaves the one in which it was.
-    pub(crate) fn join(
-        &mut self,
-        name: PortName,
-        into: Option<(PortSetName, u64)>,
-    ) -> Result<(), PortError> {
-        let port = self.ports.get_mut(place(name));
-        let port = port.ok_or(PortError::NotOpen(name))?;
-        if let Some(before) = port.member.take() {
-            self.left(name, before);
-        }
-        let Some((set, number)) = into else {
-            return Ok(());
-        };
-        let joined = self.sets.get_mut(set.0).ok_or(PortError::NoSuchSet)?;
-        joined.members += 1;
-        // So that a message that comes needs no memory.
-        let most = joined.members.saturating_sub(joined.listed.len());
-        joined.listed.reserve(most);
-        let port = self.ports.get_mut(place(name));
-        let port = port.ok_or(PortError::NotOpen(name))?;
-        port.member = Some(Member {
-            set: set.0,
-            number,
-            is_listed: false,
-        });
-        if !port.queue.waiting.is_empty() {
-            port.list(name, &mut self.sets);
-        }
-        Ok(())
-    }
-
-    /// A port is no member any more.
-    pub(super) fn left(&mut self, name: PortName, member: Member) {
-        let Some(set) = self.sets.get_mut(member.set) else {
-            return;
-        };
-        set.members -= 1;
-        if member.is_listed {
-            if set.listed.front() == Some(&name) {
-                set.taken = 0;
-            }
-            set.listed.retain(|listed| *listed != name);
-        }
-    }
-
-    /// True if no message waits at a port of the set.
-    #[inline]
-    pub(crate) fn is_set_empty(&self, set: PortSetName) -> bool {
-        self.sets.get(set.0).is_none_or(|set| set.listed.is_empty())
-    }
-
-    /// The number of the member for which that message may be read where it lies: it is the next one
-    /// of the set.
-    #[inline(always)]
-    pub(crate) fn set_takes_in_place(
-        &self,
-        set: PortSetName,
-        message: &InPlace<'_>,
-    ) -> Option<u64> {
-        let port = self.ports.stamped(u64::from(message.to.port.to_bits()))?;
-        let member = port.member.as_ref().filter(|member| member.set == set.0)?;
-        (port.takes(message) && self.is_set_empty(set)).then_some(member.number)
-    }
-
-    /// Takes out the next message that waits, with the number of its port, its bytes to the
-    /// beginning of `buffer`.
-    pub(crate) fn pop_of_set(
-        &mut self,
-        set: PortSetName,
-        buffer: &mut Vec<u8>,
-    ) -> Option<(PortName, u64, Arrived)> {
-        loop {
-            let listed = self.sets.get_mut(set.0)?;
-            let name = *listed.listed.front()?;
-            let arrived = self.pop(name, buffer);
-            let port = self.ports.get_mut(place(name));
-            let listed = self.sets.get_mut(set.0)?;
-            let Some(Port { member, queue, .. }) = port else {
-                listed.end_turn(false);
-                continue;
-            };
-            let (Some(member), has_more) = (member, !queue.waiting.is_empty()) else {
-                listed.end_turn(false);
-                continue;
-            };
-            listed.taken += 1;
-            if !has_more || listed.taken >= listed.turn {
-                member.is_listed = has_more;
-                listed.end_turn(has_more);
-            }
-            // Empty, if its owner took all by another call.
-            if let Some(arrived) = arrived {
-                return Some((name, member.number, arrived));
-            }
-        }
-    }
-
-    /// True if a message for that port, which is next, is the next one of a set that is waited for.
-    pub(super) fn is_awaited_by_set(port: &Port, sets: &Sets, waiting: Option<QueueId>) -> bool {
-        port.member.as_ref().is_some_and(|member| {
-            waiting == Some(queue_of_set(PortSetName(member.set)))
-                && sets
-                    .get(member.set)
-                    .is_some_and(|set| set.listed.is_empty())
-        })
+/// Has its set list a port that has messages.
+pub(super) fn list(sets: &mut Sets, member: &mut Option<Member>, name: PortName) {
+    if let Some(member) = member
+        && !member.is_listed
+        && let Some(set) = sets.get_mut(member.set)
+    {
+        member.is_listed = true;
+        set.listed.push_back(name);
     }
 }
 
-/// The sets of an interface.
-pub(super) type Sets = crate::table::Table<PortSet>;
-
-impl Port {
-    /// Has its set list it.
-    pub(super) fn list(&mut self, name: PortName, sets: &mut Sets) {
-        if let Some(member) = &mut self.member
-            && !member.is_listed
-            && let Some(set) = sets.get_mut(member.set)
-        {
-            member.is_listed = true;
-            set.listed.push_back(name);
-        }
-    }
+/// True if the next message of a member is the next one of its set, which is waited for.
+pub(super) fn is_awaited(sets: &Sets, member: Option<&Member>, waiting: Option<QueueId>) -> bool {
+    member.is_some_and(|member| {
+        let set = sets.get(member.set);
+        waiting == Some(queue_of_set(PortSetName(member.set)))
+            && set.is_some_and(|set| set.listed.is_empty())
+    })
 }

@@ -36,7 +36,7 @@ proptest! {
         steps in prop::collection::vec(step(), 0..200),
     ) {
         let (capacity, peer_bytes) = (64 * lines, 64 * share);
-        let mut queue = MessageQueue::new(capacity, peer_bytes);
+        let mut queue = MessageQueue::new(capacity, peer_bytes, &mut Vec::new());
         let mut model = Model::<Message>::new();
         let mut serial = 0_u8;
         for step in steps {
@@ -95,7 +95,7 @@ proptest! {
 /// A queue takes what a link had not filled when its place is another's.
 #[test]
 fn a_new_link_has_a_share_of_its_own() {
-    let mut queue = MessageQueue::new(256, 64);
+    let mut queue = MessageQueue::new(256, 64, &mut Vec::new());
     let arrived = |generation| Arrived {
         handler: 0,
         length_bytes: 8,

@@ -13,9 +13,10 @@ use super::{InboundOf, Interface, Outbox};
 use crate::error::{OpenError, ReceiveError, SendError};
 use crate::half::{Half, at_once};
 use crate::inbound::{InPlaceMessage, Inbound};
+use crate::inlet::{Held, Inlet};
 use crate::message::{Message, Target};
-use crate::port::{Held, MessagePlace, NewPort, Port, PortMessage};
-use crate::port_set::{Inlet, PortSet};
+use crate::port::{MessagePlace, NewPort, Port, PortMessage};
+use crate::port_set::PortSet;
 
 impl<H: Host> Interface<H> {
     /// Opens a port. Allocates its queue, which takes memory only as it is used.

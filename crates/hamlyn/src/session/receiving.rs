@@ -6,9 +6,9 @@ use hamlyn_host::{Host, HostError};
 use super::Session;
 use crate::completions::{Completion, CompletionQueue};
 use crate::error::ReceiveError;
+use crate::inlet::Inlet;
 use crate::interface::Outbox;
 use crate::port::PortMessage;
-use crate::port_set::Inlet;
 use crate::queue::Queue;
 use crate::wait::Wait;
 

@@ -10,17 +10,15 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use hamlyn::host::process::{Options, ProcessHost};
-use hamlyn::region::SharedOptions;
-use hamlyn::{Area, Attached, Manager, ManagerOptions, Message, NewPort, Port, Target, Wait};
+use hamlyn::host::process::ProcessHost;
+use hamlyn::{Attached, Manager, ManagerOptions, Message, NewPort, Port, Target, Wait};
 use hamlyn_am::{Bundle, Endpoint, Node, NodeOptions, Tag, Translation};
 use hamlyn_cli::processors::median;
 use hamlyn_cli::terminal::table;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::Effort;
-use server::{Names, Server};
+use server::{ANSWER, COUNT, ECHO, Names, SEGMENT_BYTES, STORED, Server, WAIT, WORK, WORKS, host};
 
 /// Numbers of arguments of a round trip, lengths of mediums, and of transfers.
 const ARGUMENTS: [usize; 4] = [0, 4, 8, 16];
@@ -32,23 +30,20 @@ const RATE_ARGUMENTS: usize = 4;
 const BULK_PLACES: usize = 4;
 /// Bytes of a packet: a message in fast mode is one.
 const PACKET_BYTES: usize = 64 << 10;
-const SEGMENT_BYTES: u64 = (BULK_PLACES * BULK_BYTES[BULK_BYTES.len() - 1]) as u64;
+const _: () = assert!((BULK_PLACES * BULK_BYTES[BULK_BYTES.len() - 1]) as u64 <= SEGMENT_BYTES);
 /// Endpoints of the server beyond one, and frames for them: twelve times fewer.
 const ENDPOINTS: usize = 84;
 const FRAMES: u16 = 7;
-/// Work of their handlers, so that it is their server that is busy and not the one thread that is
-/// all of their clients.
-const WORK: Duration = Duration::from_micros(1);
-/// Windows of each figure, ours and the interface's in turn; the medians are reported.
-const ROUNDS: usize = 9;
-const WAIT: Wait = Wait::millis(10_000);
 
-/// Handlers of both sides.
-const ECHO: u8 = 1;
-const COUNT: u8 = 2;
-const STORED: u8 = 3;
-const ANSWER: u8 = 4;
-const WORKS: u8 = 5;
+/// How much is measured of each figure.
+#[derive(Clone, Copy)]
+pub(super) struct Amount {
+    pub(super) round_trips: u64,
+    pub(super) bytes_per_run: usize,
+    pub(super) window: Duration,
+    /// Times that ours and the interface's are measured in turn; the medians are reported.
+    pub(super) rounds: usize,
+}
 
 /// Figures that are measured.
 pub(super) const STEPS: u64 =
@@ -141,17 +136,11 @@ impl Figures {
     }
 }
 
-fn host() -> Options {
-    let mut options = Options::default().in_namespace("bench");
-    options.spin_ns = Some(u64::MAX / 4);
-    options
-}
-
 /// Measures all, on these processors, this thread on the first.
-pub(super) fn measure(processors: &[usize], effort: Effort, bar: &ProgressBar) -> Result<Figures> {
+pub(super) fn measure(processors: &[usize], effort: Amount, bar: &ProgressBar) -> Result<Figures> {
     let there = processors.get(1).copied().context("one processor only")?;
     let trips = effort.round_trips;
-    let rounds = effort.depth.pick(ROUNDS, 5, 1);
+    let rounds = effort.rounds;
     let (short_ns, medium_ns, requests_per_s, copied, direct) =
         Server::beside(there, NodeOptions::default(), 0, |names| {
             let mut client = Client::open(names)?;
@@ -499,9 +488,4 @@ impl Client {
         session.fence(WAIT)?;
         Ok((moved / bytes * bytes) as f64 / begun.elapsed().as_secs_f64())
     }
-}
-
-/// Memory that others may store into.
-fn shared_area() -> Result<Area> {
-    Ok(Area::shared(SharedOptions::reserved(SEGMENT_BYTES))?)
 }

@@ -291,7 +291,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     if arguments.am {
         let bar = hamlyn_cli::terminal::steps_bar(active::STEPS, "measuring", arguments.json);
-        let figures = active::measure(&processors, effort, &bar)?;
+        let amount = active::Amount {
+            round_trips: effort.round_trips,
+            bytes_per_run: effort.bytes_per_run,
+            window: effort.window,
+            rounds: effort.depth.pick(9, 5, 1),
+        };
+        let figures = active::measure(&processors, amount, &bar)?;
         bar.finish_and_clear();
         report.active_messages = Some(figures);
         report.print(arguments.json)?;

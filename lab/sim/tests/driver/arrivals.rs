@@ -114,7 +114,7 @@ impl Driver {
             data: &packet.data,
             from: packet.from,
             waiting,
-            port: None,
+            asked: None,
         });
         let (found, is_awaited) = self.take(packet, waiting);
         self.figures.arrived += 1;

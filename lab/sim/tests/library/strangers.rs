@@ -267,7 +267,7 @@ impl Strangers {
             data: &data,
             from: target.link(),
             waiting: None,
-            port: None,
+            asked: None,
         });
         // A silent message shows by nothing.
         let looks = match expected.reception {

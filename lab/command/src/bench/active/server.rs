@@ -3,15 +3,30 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use hamlyn::engine::slot::Rights;
-use hamlyn::{Access, Holders, ManagerOptions, NewPort, NewSlot, RegionTicket, Target, Ticket};
+use hamlyn::host::process::Options;
+use hamlyn::region::SharedOptions;
+use hamlyn::{
+    Access, Area, Holders, ManagerOptions, NewPort, NewSlot, RegionTicket, Target, Ticket, Wait,
+};
 use hamlyn_am::{Name, Node, NodeOptions, Tag};
 use hamlyn_cli::processors::pin;
 
-use super::{ANSWER, COUNT, ECHO, SEGMENT_BYTES, STORED, WAIT, WORK, WORKS, host, shared_area};
+pub(super) const WAIT: Wait = Wait::millis(10_000);
+/// Handlers of both sides.
+pub(super) const ECHO: u8 = 1;
+pub(super) const COUNT: u8 = 2;
+pub(super) const STORED: u8 = 3;
+pub(super) const ANSWER: u8 = 4;
+pub(super) const WORKS: u8 = 5;
+/// Work of some handlers, so that it is their server that is busy and not the one thread that is
+/// all of their clients.
+pub(super) const WORK: Duration = Duration::from_micros(1);
+/// Bytes of a segment.
+pub(super) const SEGMENT_BYTES: u64 = 4 << 20;
 
 /// Handlers of the port: one that takes the ticket of the client's, one that answers, one that
 /// does nothing.
@@ -175,4 +190,15 @@ fn serve(
             answers_to = Some(to);
         }
     }
+}
+
+pub(super) fn host() -> Options {
+    let mut options = Options::default().in_namespace("bench");
+    options.spin_ns = Some(u64::MAX / 4);
+    options
+}
+
+/// Memory that others may store into.
+pub(super) fn shared_area() -> Result<Area> {
+    Ok(Area::shared(SharedOptions::reserved(SEGMENT_BYTES))?)
 }

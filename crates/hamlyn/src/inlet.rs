@@ -1,0 +1,48 @@
+//! Inlets: that from which messages are taken, a port or a set of ports.
+
+use hamlyn_engine::port::{Arrived, InPlace};
+use hamlyn_engine::receive::Receiver;
+use hamlyn_engine::receive_observer::ReceiveObserver;
+use hamlyn_engine::slot::QueueId;
+use hamlyn_ring::area::Area;
+
+/// A port, or a set of ports: messages are taken from both by the same calls.
+pub trait Inlet: Parts {}
+
+/// The parts of an inlet that its callers do not see.
+pub trait Parts {
+    fn held(&self) -> &Held;
+    fn held_mut(&mut self) -> &mut Held;
+    /// The queue that stands for it.
+    fn queue(&self) -> QueueId;
+    /// The member for which that message may be read where it lies.
+    fn takes_in_place<O: ReceiveObserver<Area>>(
+        &self,
+        receiver: &Receiver<Area, O>,
+        message: &InPlace<'_>,
+    ) -> Option<u64>;
+    fn is_empty<O: ReceiveObserver<Area>>(&self, receiver: &Receiver<Area, O>) -> bool;
+    /// The next message that waits, its bytes to the beginning of the buffer; and its member.
+    fn pop<O: ReceiveObserver<Area>>(
+        &mut self,
+        receiver: &mut Receiver<Area, O>,
+    ) -> Option<(u64, Arrived)>;
+}
+
+/// Memory of a port or a set, to which a message is moved that is not read where it lies.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// A message that was moved here, until it is disposed of: its bytes are the first of `buffer`.
+    pub(crate) arrived: Option<Arrived>,
+    /// The number of its port in the set.
+    pub(crate) member: u64,
+    pub(crate) buffer: Vec<u8>,
+}
+
+impl Held {
+    /// The bytes of the message that was moved here last, of which it has so many.
+    #[inline(always)]
+    pub(crate) fn bytes(&self, length_bytes: u32) -> &[u8] {
+        self.buffer.get(..length_bytes as usize).unwrap_or(&[])
+    }
+}
