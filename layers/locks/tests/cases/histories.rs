@@ -1,0 +1,3 @@
+//! x
+use crate::World;
+pub(crate) fn holders_never_conflict_and_all_end(_: World) {}
