@@ -106,6 +106,12 @@ impl Resource {
         self.queue.iter().any(|waiting| waiting.lock == lock)
     }
 
+    /// The locks that wait, in their order.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = LockId> {
+        self.queue.iter().map(|one| one.lock)
+    }
+
     pub(crate) fn value(&self) -> Option<&Value> {
         self.value.as_deref()
     }
@@ -262,8 +268,8 @@ impl Resource {
         self.held.iter_mut().for_each(|held| held.is_told = false);
     }
 
-    /// Calls for each lock that a waiting one waits for: those before it in the queue (false), and
-    /// holders that are in its way (true). Those that were shown in a search with the same number
+    /// Calls for each lock that a waiting one waits for: those before it in the queue, and holders
+    /// that are in its way. True is said of those that conflict with it. Those that were shown in a search with the same number
     /// are not shown again, so that a search shows each lock a few times at most.
     pub(crate) fn waits_for(
         &mut self,
@@ -287,7 +293,7 @@ impl Resource {
         }
         if seen.before < at {
             let before = self.queue.range(seen.before..at);
-            before.for_each(|one| each(one.lock, false));
+            before.for_each(|one| each(one.lock, !one.wanted.is_compatible(wanted)));
         }
         let blocked = MODES.into_iter().filter(|mode| !mode.is_compatible(wanted));
         seen.modes |= blocked.fold(0, |modes, mode| modes | 1 << (mode as u8));
@@ -297,6 +303,3 @@ impl Resource {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {}

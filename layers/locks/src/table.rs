@@ -454,10 +454,10 @@ impl Table {
             let (locks, search) = (&self.locks, (id != origin).then_some(search));
             for &lock in &self.clients[id as usize].waiting {
                 let resource = &mut self.resources[locks[lock as usize].resource].1;
-                resource.waits_for(lock, search, |other, is_held| {
+                resource.waits_for(lock, search, |other, conflicts| {
                     let client = locks[other as usize].client;
-                    // Requests of one client may wait for each other: the first goes on.
-                    is_circle |= client == origin && (is_held || id != origin);
+                    // Of its own requests the first goes on, and is not in the way of the next.
+                    is_circle |= client == origin && (conflicts || id != origin);
                     found.push(client);
                 });
             }
@@ -468,4 +468,4 @@ impl Table {
 }
 
 #[cfg(test)]
-mod tests {}
+mod tests;
