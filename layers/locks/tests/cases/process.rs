@@ -3,6 +3,7 @@
 #[macro_use]
 mod table;
 
+mod bare;
 mod ends;
 mod histories;
 mod hostile;
