@@ -166,7 +166,6 @@ impl Resource {
         };
         self.queue.insert(place.at, waiting);
         self.wanted_in[wanted as usize] += 1;
-        self.untell(lock);
     }
 
     /// The next time that it blocks somebody it is told again.

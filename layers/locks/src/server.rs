@@ -8,7 +8,9 @@ use std::time::Duration;
 use hamlyn::engine::memory::LinkId;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Host, Wait};
-use hamlyn_am::{Bundle, Call, Deferred, Endpoint, Error, Name, Node, Outcome, Tag, Translation};
+use hamlyn_am::{
+    Bundle, Call, Deferred, Endpoint, Error, Name, Node, Outcome, Reason, Tag, Translation,
+};
 
 use crate::error::LockError;
 use crate::options::{Limits, ServerOptions};
@@ -175,7 +177,11 @@ impl<H: Host> LockServer<H> {
                 let to = session.as_ref().and_then(|session| session.to);
                 to.is_some() && to == back.translation
             };
-            if let Some(client) = state.sessions.iter().position(is_its) {
+            // One that was dropped says so itself, when all that it has sent was taken.
+            let is_dropped = back.reason == Reason::BadEndpoint;
+            if let Some(client) = state.sessions.iter().position(is_its)
+                && !is_dropped
+            {
                 state.statistics.died += 1;
                 state.end(client as ClientId);
             }
@@ -442,7 +448,7 @@ impl ServerState {
         };
         let Some(client) = self.client_of(head.client, call.link()) else {
             self.statistics.violations += 1;
-            let refused = State::refused(&head, Refusal::NoSuchClient, None);
+            let refused = State::refused(&head, Refusal::NoSuchClient);
             return call.reply(STATE, &refused.to_arguments());
         };
         let Some(session) = &mut self.sessions[client as usize] else {
@@ -529,20 +535,19 @@ impl ServerState {
             self.table
                 .operate(client, head.handle, head.operation, operation)
         });
-        match told {
+        let answer = match told {
             Ok(told) => told.map(|told| Answer {
                 state: State::of(&told),
                 value: told.value.map(|value| value.bytes),
             }),
-            Err(refusal) => {
-                self.statistics.refused += 1;
-                self.statistics.deadlocks += u64::from(refusal == Refusal::Deadlock);
-                let held = self.table.mode_of(client, head.handle);
-                Some(Answer {
-                    state: State::refused(head, refusal, held),
-                    value: None,
-                })
-            }
-        }
+            Err(refusal) => Some(Answer {
+                state: State::refused(head, refusal),
+                value: None,
+            }),
+        };
+        let refusal = answer.as_ref().and_then(|answer| answer.state.refusal);
+        self.statistics.refused += u64::from(refusal.is_some());
+        self.statistics.deadlocks += u64::from(refusal == Some(Refusal::Deadlock));
+        answer
     }
 }

@@ -21,6 +21,8 @@ struct Lock {
     resource: usize,
     /// The number of the client's last operation on it.
     operation: u32,
+    /// Why that was refused.
+    refusal: Option<Refusal>,
     /// The mode that others want, if it was told.
     blocking: Option<Mode>,
     /// Its client is to be told.
@@ -44,6 +46,8 @@ struct Client {
 pub(crate) struct Told<'a> {
     pub(crate) handle: u32,
     pub(crate) operation: u32,
+    /// Why that was refused. A lock that is held is as it was before.
+    pub(crate) refusal: Option<Refusal>,
     pub(crate) is_waiting: bool,
     pub(crate) held: Option<Mode>,
     pub(crate) blocking: Option<Mode>,
@@ -111,6 +115,7 @@ impl Table {
     }
 
     /// The mode that a lock is held in.
+    #[cfg(test)]
     pub(crate) fn mode_of(&self, client: ClientId, handle: u32) -> Option<Mode> {
         let lock = self.lock_of(client, handle).ok()?;
         self.resources[self.locks[lock as usize].resource]
@@ -141,7 +146,8 @@ impl Table {
         lock.ok_or(Refusal::NoSuchLock)
     }
 
-    /// Carries out an operation. The answer: the state of the lock, nothing if it was released.
+    /// Carries out an operation. The answer: the state of the lock, which says if the operation was
+    /// refused; nothing if it was released; a refusal if there is no lock.
     pub(crate) fn operate(
         &mut self,
         client: ClientId,
@@ -160,13 +166,14 @@ impl Table {
             } => {
                 let lock = self.lock_of(client, handle)?;
                 self.begin(lock, number);
-                self.convert(lock, mode, is_try, value)?;
+                let converted = self.convert(lock, mode, is_try, value);
+                self.locks[lock as usize].refusal = converted.err();
                 lock
             }
             Operation::Cancel => {
                 let lock = self.lock_of(client, handle)?;
                 self.begin(lock, number);
-                self.cancel(lock)?;
+                self.locks[lock as usize].refusal = self.cancel(lock).err();
                 lock
             }
             Operation::Release { value } => {
@@ -183,6 +190,12 @@ impl Table {
     fn begin(&mut self, lock: LockId, number: u32) {
         let state = &mut self.locks[lock as usize];
         state.operation = number;
+        state.refusal = None;
+    }
+
+    /// A lock may change: if it blocks somebody then, its client is told anew.
+    fn untell(&mut self, lock: LockId) {
+        let state = &mut self.locks[lock as usize];
         state.blocking = None;
         self.resources[state.resource].1.untell(lock);
     }
@@ -230,6 +243,7 @@ impl Table {
             handle,
             resource,
             operation,
+            refusal: None,
             blocking: None,
             has_news: false,
         }) as LockId;
@@ -264,6 +278,7 @@ impl Table {
 
     /// A lock wants a mode: it is granted, waits, or is refused and as it was before.
     fn want(&mut self, lock: LockId, mode: Mode, is_try: bool) -> Result<(), Refusal> {
+        self.untell(lock);
         let Lock {
             client,
             resource: number,
@@ -302,6 +317,7 @@ impl Table {
             // It is released instead.
             return Err(Refusal::Waits);
         }
+        self.untell(lock);
         self.leave_queue(lock);
         self.settle(number, Some(lock));
         Ok(())
@@ -396,6 +412,7 @@ impl Table {
         Some(Told {
             handle: lock.handle,
             operation: lock.operation,
+            refusal: lock.refusal,
             is_waiting: resource.is_waiting(id),
             held: resource.mode_of(id),
             blocking: lock.blocking,

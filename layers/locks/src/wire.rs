@@ -212,7 +212,7 @@ impl State {
         Self {
             handle: told.handle,
             operation: told.operation,
-            refusal: None,
+            refusal: told.refusal,
             is_waiting: told.is_waiting,
             held: told.held,
             blocking: told.blocking,
@@ -220,13 +220,13 @@ impl State {
         }
     }
 
-    pub(crate) fn refused(head: &Head, refusal: Refusal, held: Option<Mode>) -> Self {
+    pub(crate) fn refused(head: &Head, refusal: Refusal) -> Self {
         Self {
             handle: head.handle,
             operation: head.operation,
             refusal: Some(refusal),
             is_waiting: false,
-            held,
+            held: None,
             blocking: None,
             is_valid: false,
         }

@@ -112,12 +112,21 @@ impl Bare {
 
     /// Sends an operation in its turn, and waits for its answer: the code of the refusal, or 0.
     pub(crate) fn operate(&self, handle: u32, word: u32, data: &[u8]) -> Result<u32, Error> {
-        self.states.borrow_mut().clear();
         let number = self.number.replace(self.number.get() + 1);
-        self.send(&[self.id.get(), number, handle, 9, word], data, LONG)?;
-        let is_answered = || !self.states.borrow().is_empty();
-        assert!(self.bundle.serve_until(LONG, is_answered)?);
-        Ok(self.states.borrow()[0][2] & 0xff)
+        let operation = number + 1_000;
+        self.send(
+            &[self.id.get(), number, handle, operation, word],
+            data,
+            LONG,
+        )?;
+        // Beside what it is told by itself.
+        let answer = || {
+            let states = self.states.borrow();
+            let mut answers = states.iter().filter(|state| state[1] == operation);
+            answers.next().map(|state| state[2] & 0xff)
+        };
+        assert!(self.bundle.serve_until(LONG, || answer().is_some())?);
+        Ok(answer().unwrap_or(0))
     }
 
     pub(crate) fn send(&self, arguments: &[u32], data: &[u8], wait: Wait) -> Result<(), Error> {

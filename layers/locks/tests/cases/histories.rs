@@ -106,7 +106,7 @@ impl Own<'_> {
             .iter()
             .map(|name| self.client.acquire(name, Mode::Nl, LONG))
             .collect::<Result<_, _>>()?;
-        self.player.arrive();
+        self.player.arrive(&self.client, CLIENTS);
         let mut next = 0;
         for _ in 0..STEPS {
             let steps = [0, 0, 0, 1, 1, 2, 2, 3];
@@ -177,10 +177,17 @@ impl Own<'_> {
         };
         let before = self.holders.lock().unwrap().held[&key].1;
         let is_weaker = to.is_weaker_or_same(before);
-        if is_weaker {
-            // From when it is asked for on.
-            self.holders.lock().unwrap().held.insert(key, (name, to));
-        }
+        // From when it is asked for on, it excludes no more than both modes do.
+        let meanwhile = match before.is_weaker_or_same(to) {
+            _ if is_weaker => to,
+            true => before,
+            false => Mode::Cr,
+        };
+        self.holders
+            .lock()
+            .unwrap()
+            .held
+            .insert(key, (name, meanwhile));
         let converted = match self.random.below(3) {
             0 => lock.try_convert(to, LONG),
             _ => lock.convert(to, self.wait),
@@ -194,6 +201,13 @@ impl Own<'_> {
             }
             failed => {
                 assert!(!is_weaker, "a weaker mode is granted at once: {failed:?}");
+                if matches!(failed, Err(LockError::Refused { .. })) {
+                    self.holders
+                        .lock()
+                        .unwrap()
+                        .held
+                        .insert(key, (name, before));
+                }
                 failed
             }
         }

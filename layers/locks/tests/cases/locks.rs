@@ -94,6 +94,7 @@ pub(crate) fn holders_hear_whom_they_block(world: World) {
             held.convert(Mode::Pr, LONG)?;
             assert_eq!(held.blocking(), None);
             player.await_step(&client, 2);
+            player.reach(3);
             player.serve_until(&client, "a writer", || held.blocking().is_some());
             assert_eq!(held.blocking(), Some(Mode::Ex));
             drop(held);
@@ -105,6 +106,7 @@ pub(crate) fn holders_hear_whom_they_block(world: World) {
             let read = client.acquire("cached", Mode::Pr, LONG)?;
             player.reach(2);
             drop(read);
+            player.await_step(&client, 3);
             drop(client.acquire("cached", Mode::Ex, LONG)?);
             player.finish()
         }

@@ -22,6 +22,7 @@ pub(crate) type Role<'a> = dyn Fn(&Player<'_>) -> Result<(), LockError> + Sync +
 /// State that all programs of a case share.
 pub(crate) struct Stage {
     pub(crate) names: Vec<String>,
+    arrived: AtomicUsize,
     finished: AtomicUsize,
     /// How far a case is: programs wait for each other by it.
     step: AtomicU64,
@@ -31,6 +32,7 @@ impl Stage {
     pub(crate) fn new(names: Vec<String>) -> Self {
         Self {
             names,
+            arrived: AtomicUsize::new(0),
             finished: AtomicUsize::new(0),
             step: AtomicU64::new(0),
         }
@@ -119,7 +121,12 @@ impl Player<'_> {
     }
 
     /// Has come so far, and waits until all clients of the case have.
-    pub(crate) fn arrive(&self) {}
+    pub(crate) fn arrive(&self, client: &LockClient<Host>, clients: usize) {
+        self.stage.arrived.fetch_add(1, Ordering::SeqCst);
+        self.serve_until(client, "the others", || {
+            self.stage.arrived.load(Ordering::SeqCst) >= clients
+        });
+    }
 
     /// The case has come to that step.
     pub(crate) fn reach(&self, step: u64) {
