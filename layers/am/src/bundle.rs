@@ -144,11 +144,7 @@ impl<H: Host> Bundle<H> {
 
     /// Runs handlers until `holds`, which is asked first and after each poll, and must not use this
     /// node. False if it does not hold when the time is over. Polls for a while, and then sleeps.
-    pub fn serve_until(
-        &self,
-        wait: Wait,
-        mut holds: impl FnMut() -> bool,
-    ) -> Result<bool, Error> {
+    pub fn serve_until(&self, wait: Wait, mut holds: impl FnMut() -> bool) -> Result<bool, Error> {
         let held = self
             .shared
             .wait_for(self.number, wait, |_, _| Ok(holds().then_some(())))?;

@@ -3,7 +3,7 @@
 use hamlyn_am::{Error, Reason};
 
 use crate::mode::Mode;
-use crate::wire::Refusal;
+use crate::refusal::Refusal;
 
 /// An operation on a lock failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -57,20 +57,25 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod clients;
 mod error;
 mod lock;
 mod mode;
 mod options;
+mod refusal;
 mod resource;
 mod server;
+mod servers;
+mod session;
 mod table;
 mod wire;
 
 pub use client::LockClient;
+pub use clients::ServerStatistics;
 pub use error::LockError;
 pub use lock::{Lock, ValueBlock};
 pub use mode::Mode;
 pub use options::{Limits, ServerOptions};
+pub use refusal::Refusal;
 pub use resource::VALUE_BYTES;
-pub use server::{LockServer, ServerStatistics};
-pub use wire::Refusal;
+pub use server::LockServer;

@@ -5,22 +5,20 @@ use std::rc::Rc;
 use hamlyn::host::process::ProcessHost;
 use hamlyn::{Host, Wait};
 
-use crate::client::Inner;
 use crate::error::LockError;
 use crate::mode::Mode;
+use crate::refusal::Refusal;
 use crate::resource::VALUE_BYTES;
+use crate::session::{Inner, Place};
 use crate::table::Operation;
-use crate::wire::Refusal;
 
 /// A lock of a [`LockClient`](crate::LockClient). Dropping it releases it, or cancels it if it
 /// waits; that waits a millisecond at most for a credit, and not for the server. A release that
 /// could not be sent in this time is sent by the next call of the client.
 pub struct Lock<H: Host = ProcessHost> {
     inner: Rc<Inner<H>>,
-    pub(crate) server: usize,
-    pub(crate) handle: u32,
-    pub(crate) epoch: u32,
-    pub(crate) is_over: bool,
+    pub(crate) place: Place,
+    is_over: bool,
 }
 
 /// The value block of a resource.
@@ -36,12 +34,10 @@ pub enum ValueBlock {
 }
 
 impl<H: Host> Lock<H> {
-    pub(crate) fn new(inner: Rc<Inner<H>>, server: usize, handle: u32, epoch: u32) -> Self {
+    pub(crate) fn new(inner: Rc<Inner<H>>, place: Place) -> Self {
         Self {
             inner,
-            server,
-            handle,
-            epoch,
+            place,
             is_over: false,
         }
     }
@@ -53,11 +49,11 @@ impl<H: Host> Lock<H> {
     /// [`LockError::TimedOut`]: it waits still, and may be waited for again. [`LockError::Refused`]:
     /// it is held as before the conversion; a new lock is none. [`LockError::ServerLost`].
     pub fn granted(&self, wait: Wait) -> Result<(), LockError> {
-        if !self.inner.settle(self, wait)? {
+        if !self.inner.settle(self.place, wait)? {
             return Err(LockError::TimedOut);
         }
-        match self.inner.with(self, |slot| slot.refusal)? {
-            Some(refusal) => Err(self.inner.refused(self.server, refusal)),
+        match self.inner.with(self.place, |slot| slot.refusal)? {
+            Some(refusal) => Err(self.inner.refused(self.place.server, refusal)),
             None => Ok(()),
         }
     }
@@ -96,10 +92,10 @@ impl<H: Host> Lock<H> {
             Err(LockError::Refused { .. }) if self.mode().is_some() => {}
             before => before?,
         }
-        let value = self.inner.with(self, |slot| slot.to_write)?;
+        let value = self.inner.with(self.place, |slot| slot.to_write)?;
         let value = value.as_ref();
         self.inner.send(
-            self,
+            self.place,
             &Operation::Convert {
                 mode,
                 is_try,
@@ -107,7 +103,7 @@ impl<H: Host> Lock<H> {
             },
             wait,
         )?;
-        self.inner.with(self, |slot| slot.to_write = None)
+        self.inner.with(self.place, |slot| slot.to_write = None)
     }
 
     /// Cancels a conversion that waits. [`Lock::granted`] waits for the answer, and [`Lock::mode`]
@@ -117,27 +113,31 @@ impl<H: Host> Lock<H> {
     ///
     /// A lock that is not held yet is [`Refusal::Waits`]: drop it.
     pub fn cancel(&mut self, wait: Wait) -> Result<(), LockError> {
-        if self.inner.with(self, |slot| slot.held)?.is_none() {
-            return Err(self.inner.refused(self.server, Refusal::Waits));
+        if self.inner.with(self.place, |slot| slot.held)?.is_none() {
+            return Err(self.inner.refused(self.place.server, Refusal::Waits));
         }
-        self.inner.send(self, &Operation::Cancel, wait)
+        self.inner.send(self.place, &Operation::Cancel, wait)
     }
 
     /// The mode in which the lock is held, as far as is known; none while it waits for the first
     /// time, and if its server is lost.
     pub fn mode(&self) -> Option<Mode> {
-        self.inner.with(self, |slot| slot.held).unwrap_or(None)
+        self.inner
+            .with(self.place, |slot| slot.held)
+            .unwrap_or(None)
     }
 
     /// The mode for which somebody waits whom this lock blocks, once
     /// [that was heard](crate::LockClient::serve).
     pub fn blocking(&self) -> Option<Mode> {
-        self.inner.with(self, |slot| slot.blocking).unwrap_or(None)
+        self.inner
+            .with(self.place, |slot| slot.blocking)
+            .unwrap_or(None)
     }
 
     /// The value block of the resource, as it was when the lock was granted or converted last.
     pub fn value(&self) -> Result<ValueBlock, LockError> {
-        self.inner.with(self, |slot| match &slot.value {
+        self.inner.with(self.place, |slot| match &slot.value {
             None => ValueBlock::Missing,
             Some(value) if value.is_valid => ValueBlock::Valid(value.bytes),
             Some(value) => ValueBlock::NotValid(value.bytes),
@@ -151,7 +151,7 @@ impl<H: Host> Lock<H> {
     ///
     /// The lock is not in PW or EX, or the value has more than 64 bytes.
     pub fn set_value(&mut self, bytes: &[u8]) -> Result<(), LockError> {
-        let mode = self.inner.with(self, |slot| slot.held)?;
+        let mode = self.inner.with(self.place, |slot| slot.held)?;
         if !mode.is_some_and(Mode::writes_value) {
             return Err(LockError::NoValue { mode });
         }
@@ -163,12 +163,14 @@ impl<H: Host> Lock<H> {
             most_bytes,
         })?;
         place.copy_from_slice(bytes);
-        self.inner.with(self, |slot| slot.to_write = Some(value))
+        self.inner
+            .with(self.place, |slot| slot.to_write = Some(value))
     }
 
     /// Releases the lock, as dropping it does, and says if its server was lost.
     pub fn release(mut self) -> Result<(), LockError> {
-        Rc::clone(&self.inner).release(&mut self)
+        self.is_over = true;
+        self.inner.release(self.place)
     }
 }
 
@@ -176,7 +178,7 @@ impl<H: Host> Drop for Lock<H> {
     fn drop(&mut self) {
         if !self.is_over {
             // If its server is lost, so is the lock.
-            let _ = Rc::clone(&self.inner).release(self);
+            let _ = self.inner.release(self.place);
         }
     }
 }

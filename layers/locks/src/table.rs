@@ -7,8 +7,8 @@ use slab::Slab;
 
 use crate::mode::Mode;
 use crate::options::Limits;
+use crate::refusal::Refusal;
 use crate::resource::{LockId, News, Resource, VALUE_BYTES, Value};
-use crate::wire::Refusal;
 
 /// A client, by its number.
 pub(crate) type ClientId = u32;

@@ -4,8 +4,8 @@
 //! come in any. A request names its lock by the client's handle, so a client cannot name locks of
 //! others.
 
-use crate::error::LockError;
 use crate::mode::Mode;
+use crate::refusal::Refusal;
 use crate::resource::{VALUE_BYTES, Value};
 use crate::table::{Operation, Told};
 
@@ -29,90 +29,6 @@ pub(crate) const ENDED: u8 = 4;
 /// The item under which a server publishes its name.
 pub(crate) const ITEM: &str = "locks";
 pub(crate) const VERSION: u32 = 1;
-
-/// Why a server refused an operation: the lock is as it was before.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// The lock cannot be had at once.
-    #[error("another lock is in the way")]
-    Busy,
-    /// The client would wait for itself.
-    #[error("waiting would close a circle of clients that wait for each other: release locks")]
-    Deadlock,
-    /// See [`Limits::locks`](crate::Limits::locks).
-    #[error("the client has as many locks as it may have: release one")]
-    TooManyLocks,
-    /// See [`Limits::waiting`](crate::Limits::waiting).
-    #[error("as many locks of the client wait as may: release one")]
-    TooManyWaiting,
-    /// See [`Limits::locks_of_resource`](crate::Limits::locks_of_resource).
-    #[error("the resource has as many locks as it may have: try again later")]
-    ResourceFull,
-    /// See [`Limits::resources`](crate::Limits::resources).
-    #[error("the server has as many resources as it may have: try again later")]
-    TooManyResources,
-    /// See [`Limits::name_bytes`](crate::Limits::name_bytes).
-    #[error("the name is longer than the server takes: use a shorter one")]
-    NameTooLong,
-    /// See [`Limits::clients`](crate::Limits::clients).
-    #[error("the server has as many clients as it may have: try again later")]
-    TooManyClients,
-    /// See [`Limits::clients_of_link`](crate::Limits::clients_of_link).
-    #[error("this process has as many clients of the server as it may have: drop one")]
-    TooManyClientsOfLink,
-    /// The client was given other servers than this one.
-    #[error("the server is one of other servers than the client was given: give all the same")]
-    OtherServers,
-    /// The client speaks another version.
-    #[error("the server speaks another version: use the same")]
-    Version,
-    /// The server does not know the client.
-    #[error("the server has ended the client: its locks are released")]
-    NoSuchClient,
-    /// The client has no such lock.
-    #[error("the client has no such lock")]
-    NoSuchLock,
-    /// The client has another lock of that handle.
-    #[error("the client has another lock of that handle")]
-    HandleInUse,
-    /// The lock waits already.
-    #[error("the lock waits already: cancel that, or release it")]
-    Waits,
-    /// The request is none.
-    #[error("the request is none")]
-    BadRequest,
-}
-
-const REFUSALS: [Refusal; 16] = [
-    Refusal::Busy,
-    Refusal::Deadlock,
-    Refusal::TooManyLocks,
-    Refusal::TooManyWaiting,
-    Refusal::ResourceFull,
-    Refusal::TooManyResources,
-    Refusal::NameTooLong,
-    Refusal::TooManyClients,
-    Refusal::TooManyClientsOfLink,
-    Refusal::OtherServers,
-    Refusal::Version,
-    Refusal::NoSuchClient,
-    Refusal::NoSuchLock,
-    Refusal::HandleInUse,
-    Refusal::Waits,
-    Refusal::BadRequest,
-];
-
-impl Refusal {
-    pub(crate) fn code(self) -> u32 {
-        self as u32 + 1
-    }
-
-    pub(crate) fn of_code(code: u32) -> Self {
-        let known = REFUSALS.get((code as usize).wrapping_sub(1)).copied();
-        known.unwrap_or(Self::BadRequest)
-    }
-}
 
 /// A request as it travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -267,66 +183,6 @@ pub(crate) fn read_value(data: &[u8], is_valid: bool) -> Option<Value> {
     Some(Value { bytes, is_valid })
 }
 
-/// FNV-1a, of which the same bytes have the same in every program.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-    })
-}
-
-/// Spreads a number over 64 bits (the finaliser of splitmix64).
-fn spread(mut bits: u64) -> u64 {
-    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ bits >> 31
-}
-
-/// The servers of a system, in any order.
-#[derive(Clone, Debug)]
-pub(crate) struct Servers {
-    hashes: Vec<u64>,
-}
-
-impl Servers {
-    pub(crate) fn new(names: &[&str]) -> Result<Self, LockError> {
-        let what = match names {
-            [] => "it is empty",
-            _ if (1..names.len()).any(|at| names[..at].contains(&names[at])) => {
-                "it names a server twice"
-            }
-            _ => {
-                let hashes = names.iter().map(|name| spread(hash(name.as_bytes())));
-                return Ok(Self {
-                    hashes: hashes.collect(),
-                });
-            }
-        };
-        Err(LockError::Servers { what })
-    }
-
-    /// The server that masters a resource: the one with the highest weight for its name, so that
-    /// another server more or less moves only what it has (rendezvous hashing).
-    pub(crate) fn master(&self, name: &[u8]) -> usize {
-        let name = hash(name);
-        let weight = |server: &u64| spread(server ^ name);
-        let heaviest = self
-            .hashes
-            .iter()
-            .enumerate()
-            .max_by_key(|(_, server)| weight(server));
-        heaviest.map_or(0, |(server, _)| server)
-    }
-
-    /// The same for the same servers in any order.
-    pub(crate) fn digest(&self) -> [u32; 2] {
-        let sum = self
-            .hashes
-            .iter()
-            .fold(0_u64, |sum, one| sum.wrapping_add(*one));
-        [sum as u32, (sum >> 32) as u32]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -354,43 +210,5 @@ mod tests {
             };
             prop_assert_eq!(State::read(&state.to_arguments()), Some(state));
         }
-    }
-
-    #[test]
-    fn refusals_keep_their_codes() {
-        for (code, refusal) in (1..).zip(REFUSALS) {
-            assert_eq!(refusal.code(), code);
-            assert_eq!(Refusal::of_code(code), refusal);
-        }
-    }
-
-    #[test]
-    fn names_spread_over_servers_and_stay() {
-        let names: Vec<String> = (0..3_000).map(|number| format!("row/{number}")).collect();
-        let three = ["a", "b", "c"];
-        let masters = |servers: &[&'static str]| -> Vec<&'static str> {
-            let set = Servers::new(servers).unwrap();
-            names
-                .iter()
-                .map(|name| servers[set.master(name.as_bytes())])
-                .collect()
-        };
-        let before = masters(&three);
-        assert_eq!(before, masters(&["c", "a", "b"]), "in any order");
-        for server in three {
-            let share = before.iter().filter(|master| **master == server).count();
-            assert!((800..1200).contains(&share), "{server} has {share}");
-        }
-        let moved = before
-            .iter()
-            .zip(masters(&["a", "b"]))
-            .filter(|(old, new)| *old != new);
-        assert!(
-            moved.into_iter().all(|(old, _)| *old == "c"),
-            "only those of the one that went"
-        );
-        let digest = |servers: &[&str]| Servers::new(servers).unwrap().digest();
-        assert_eq!(digest(&three), digest(&["b", "c", "a"]));
-        assert_ne!(digest(&three), digest(&["a", "b"]));
     }
 }

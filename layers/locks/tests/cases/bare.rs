@@ -97,7 +97,8 @@ impl Bare {
 
     /// Introduces itself. The code of the refusal, if it is not welcome.
     pub(crate) fn hello(&self, arguments: &[u32]) -> Result<u32, Error> {
-        (self.id.set(0), self.ended.set(0));
+        self.id.set(0);
+        self.ended.set(0);
         self.endpoint.request(&self.to, HELLO, arguments, LONG)?;
         let is_over = || self.id.get() != 0 || self.ended.get() != 0;
         assert!(self.bundle.serve_until(LONG, is_over)?);

@@ -125,21 +125,21 @@ impl Own<'_> {
                     Refusal::Busy => {}
                     // Then it lets go of what it has, as a program would.
                     Refusal::Deadlock => {
-                        while self.locks.len() > 0 {
+                        while !self.locks.is_empty() {
                             self.release()?
                         }
                     }
                     _ => panic!("{refusal}"),
                 },
                 Err(LockError::TimedOut) if self.wait != LONG => {
-                    while self.locks.len() > 0 {
+                    while !self.locks.is_empty() {
                         self.release()?;
                     }
                 }
                 Err(error) => panic!("{error}"),
             }
         }
-        while self.locks.len() > 0 {
+        while !self.locks.is_empty() {
             self.release()?;
         }
         drop(kept);
