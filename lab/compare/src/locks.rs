@@ -202,6 +202,17 @@ pub(crate) fn write(report: &Report, output: &Path) -> Result<()> {
     std::fs::write(output.join(TABLE_FILE), report.markdown()).context("writing the table")
 }
 
+/// What a run has left in that directory, if there was one.
+pub(crate) fn read(output: &Path) -> Result<Option<(Report, String)>> {
+    let raw = output.join(RAW_FILE);
+    if !raw.exists() {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(&raw).context("reading what was measured")?;
+    let table = std::fs::read_to_string(output.join(TABLE_FILE)).context("reading the table")?;
+    Ok(Some((serde_json::from_str(&text)?, table)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

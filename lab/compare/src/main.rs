@@ -392,6 +392,7 @@ fn show(check: bool) -> Result<()> {
     let section = short_table::section(&report);
     let between = network::read(&results)?;
     let one_sided = one_sided::read(&results)?;
+    let locks = locks::read(&results)?;
     if !check {
         write(&report, &results)?;
         if let Some((between, _)) = &between {
@@ -399,6 +400,9 @@ fn show(check: bool) -> Result<()> {
         }
         if let Some((report, _)) = &one_sided {
             one_sided::write(report, &results)?;
+        }
+        if let Some((report, _)) = &locks {
+            locks::write(report, &results)?;
         }
         return short_table::put(&places.comparison(), &section);
     }
@@ -417,6 +421,12 @@ fn show(check: bool) -> Result<()> {
         ensure!(
             found == report.markdown(),
             "one-sided.md does not say what one-sided.json beside it says: run `make compare-show`"
+        );
+    }
+    if let Some((report, found)) = locks {
+        ensure!(
+            found == report.markdown(),
+            "locks.md does not say what locks.json beside it says: run `make compare-show`"
         );
     }
     if let Some((between, found)) = between {
