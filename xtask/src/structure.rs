@@ -122,6 +122,7 @@ fn folder_of(package: &str) -> Option<&'static str> {
         ("hamlyn-testbed", "crates/testbed"),
         ("hamlyn-splitc", "layers/splitc"),
         ("hamlyn-am", "layers/am"),
+        ("hamlyn-locks", "layers/locks"),
         ("hamlyn-c", "faces/c"),
         ("hamlyn-cli", "faces/cli"),
         ("hamlyn-splitcc", "faces/splitcc"),
