@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use hamlyn::Wait;
-use hamlyn_am::{Blocked, Error, Reason};
+use hamlyn_am::{Error, Reason};
 use hamlyn_locks::{Limits, Mode, ServerOptions};
 
 use crate::World;
@@ -12,8 +12,8 @@ use crate::bare::{Bare, HELLO, digest};
 use crate::player::{LONG, Player, SHORT};
 
 const MESSAGES: u64 = 3_000;
-/// Longer than the server takes for any request.
-const PATIENCE: Wait = Wait::millis(300);
+/// Usually longer than the server takes for a request.
+const PATIENCE: Wait = Wait::millis(100);
 const ROUNDS: u32 = 60;
 
 pub(crate) fn garbage_harms_nobody(world: World) {
@@ -130,7 +130,7 @@ fn lie(player: &Player<'_>) -> Result<(), Error> {
         };
         match sent {
             // It has left out numbers, so the server has kept all that it could send.
-            Err(Error::WouldBlock(Blocked::Credit)) => {
+            Err(Error::WouldBlock(_)) => {
                 stuck += 1;
                 bare = open()?;
                 number = 0;
