@@ -45,7 +45,8 @@ impl<H: Host> LockClient<H> {
         Ok(lock)
     }
 
-    /// The same, but it never waits for another lock: [`Refusal::Busy`](crate::Refusal::Busy) if one is in the way.
+    /// The same, but it never waits for another lock: it is refused as
+    /// [busy](crate::Refusal::Busy) if one is in the way.
     /// `wait` is for the server.
     pub fn try_acquire(&self, name: &str, mode: Mode, wait: Wait) -> Result<Lock<H>, LockError> {
         let lock = self.begin(name, mode, true, wait)?;

@@ -2,8 +2,8 @@
 //!
 //! The queue is served in order: its head is granted once it is compatible with all that is held,
 //! and nothing behind it before. A conversion enters before the new requests, but lets one of them
-//! be passed by [`PASSES_MAX`] conversions only: so conversions cannot starve it. Whatever it must
-//! not wait for, because its own hold blocks that, it passes always.
+//! be passed by [`PASSES_MAX`] conversions only: so conversions cannot starve it. It always
+//! passes those that its own hold blocks, as they wait for it.
 
 use std::collections::VecDeque;
 
@@ -268,8 +268,9 @@ impl Resource {
     }
 
     /// Calls for each lock that a waiting one waits for: those before it in the queue, and holders
-    /// that are in its way. True is said of those that conflict with it. Those that were shown in a search with the same number
-    /// are not shown again, so that a search shows each lock a few times at most.
+    /// that are in its way. True is said of those that conflict with it. Those that were shown in a
+    /// search with the same number are not shown again, so that a search shows each lock a few
+    /// times at most.
     pub(crate) fn waits_for(
         &mut self,
         lock: LockId,
