@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test quick hunt soak soak-hosts build lab library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
+.PHONY: demo test quick hunt soak soak-hosts build lab library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-locks compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -113,7 +113,7 @@ book: tools
 	$(CARGO) run -q -p xtask --locked -- book
 	rm -rf $(BOOK)
 	$(MDBOOK) build --dest-dir "$(CURDIR)/$(BOOK)" target/book-source
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked -p hamlyn -p hamlyn-tokio -p hamlyn-splitc -p hamlyn-am
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked -p hamlyn -p hamlyn-tokio -p hamlyn-splitc -p hamlyn-am -p hamlyn-locks
 	mkdir -p $(BOOK)/docs/reference
 	cp -R target/doc $(BOOK)/docs/reference/rust
 	@if ! command -v doxygen >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -154,6 +154,11 @@ compare-network: tools tool-ip
 compare-one-sided: tools
 	$(CARGO) build --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare
 	$(CARGO) run --quiet --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare -- one-sided $(COMPARE)
+
+# Locks beside a lock in Redis, measured in one run.
+compare-locks: tools
+	$(CARGO) build --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare
+	$(CARGO) run --quiet --release --manifest-path lab/compare/Cargo.toml -p hamlyn-compare -- locks $(COMPARE)
 
 # The comparison's tables, in lab/compare/results and docs/comparison.md, and its pictures, anew from its raw data.
 compare-show: tools

@@ -86,6 +86,21 @@ fn active() {
 }
 
 #[test]
+fn locks() {
+    let program = env!("CARGO_BIN_EXE_locks");
+    let stage = Stage::new("locks");
+    let server = stage.start(program, &["serve", "2"]);
+    let counters = [0, 1].map(|_| stage.start(program, &["count", "1000"]));
+    let numbers = counters.map(|counter| counter.end().trim().parse::<u64>().unwrap());
+    // Each counts what the other one has counted, unless one was over before the other began.
+    assert!(
+        numbers.iter().all(|number| (1000..=2000).contains(number)),
+        "{numbers:?}"
+    );
+    assert!(server.end().starts_with("2 clients, "));
+}
+
+#[test]
 fn gather() {
     let program = env!("CARGO_BIN_EXE_gather");
     let stage = Stage::new("gather");

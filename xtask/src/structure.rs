@@ -16,13 +16,14 @@ const CIRCLES: &str = "xtask/data/circles.txt";
 
 /// From the bottom to the top; a crate uses those of lines above its own. Folders of one line do
 /// not use each other.
-const ORDER: [&[&str]; 11] = [
+const ORDER: [&[&str]; 12] = [
     &["crates/engine", "crates/testbed"],
     &["crates/ring"],
     &["crates/link"],
     &["crates/host"],
     &["crates/hamlyn"],
     &["crates/tokio", "layers/splitc", "layers/am"],
+    &["layers/locks"],
     &["faces/c", "faces/python", "faces/splitc"],
     &["faces/splitcc", "faces/cli"],
     &["examples", "xtask"],
@@ -121,6 +122,7 @@ fn folder_of(package: &str) -> Option<&'static str> {
         ("hamlyn-testbed", "crates/testbed"),
         ("hamlyn-splitc", "layers/splitc"),
         ("hamlyn-am", "layers/am"),
+        ("hamlyn-locks", "layers/locks"),
         ("hamlyn-c", "faces/c"),
         ("hamlyn-cli", "faces/cli"),
         ("hamlyn-splitcc", "faces/splitcc"),

@@ -9,6 +9,7 @@
 mod catalogue;
 mod figure;
 mod interruption;
+mod locks;
 mod network;
 mod one_sided;
 mod perftest;
@@ -96,6 +97,27 @@ enum Command {
     /// Measures one-sided operations instead: reads, writes, streams of writes and additions to one
     /// word, beside MPI and OpenSHMEM.
     OneSided(OneSided),
+    /// Measures locks instead: acquisitions a second, beside a lock in Redis.
+    Locks(Locks),
+}
+
+#[derive(clap::Args)]
+struct Locks {
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Fewer and shorter rounds.
+    #[arg(long)]
+    quick: bool,
+    /// Rounds. By default 5, with --quick 2.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Where results go. By default `lab/compare/results`; with --quick beside what is built.
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Install nothing; use what is there.
+    #[arg(long)]
+    no_install: bool,
 }
 
 #[derive(clap::Args)]
@@ -155,6 +177,7 @@ fn main() -> ExitCode {
         Some(Command::Show { check }) => show(*check),
         Some(Command::Network(arguments)) => between_hosts(arguments),
         Some(Command::OneSided(arguments)) => one_sided_operations(arguments),
+        Some(Command::Locks(arguments)) => acquisitions(arguments),
         None => compare(&arguments),
     };
     match result {
@@ -296,6 +319,30 @@ fn one_sided_operations(arguments: &OneSided) -> Result<()> {
     Ok(())
 }
 
+fn acquisitions(arguments: &Locks) -> Result<()> {
+    interruption::watch()?;
+    let places = Places::here()?;
+    if arguments.output.is_none() && !arguments.quick {
+        publication::permit(&places.compare)?;
+    }
+    let (rounds, lasts_ms) = if arguments.quick { (2, 100) } else { (5, 500) };
+    let report = locks::compare(
+        &places,
+        pin::Cores::choose(&[])?,
+        arguments.rounds.unwrap_or(rounds).max(1),
+        Duration::from_millis(lasts_ms),
+        !arguments.no_install,
+        arguments.quick,
+    )?;
+    let output = output_of(arguments.output.as_deref(), arguments.quick, &places);
+    locks::write(&report, &output)?;
+    match arguments.json {
+        true => println!("{}", serde_json::to_string_pretty(&report)?),
+        false => show_written(&report.markdown(), &output),
+    }
+    Ok(())
+}
+
 /// Where results go: those of a part not among those that are published.
 fn output_of(output: Option<&Path>, is_part: bool, places: &Places) -> PathBuf {
     match output {
@@ -345,6 +392,7 @@ fn show(check: bool) -> Result<()> {
     let section = short_table::section(&report);
     let between = network::read(&results)?;
     let one_sided = one_sided::read(&results)?;
+    let locks = locks::read(&results)?;
     if !check {
         write(&report, &results)?;
         if let Some((between, _)) = &between {
@@ -352,6 +400,9 @@ fn show(check: bool) -> Result<()> {
         }
         if let Some((report, _)) = &one_sided {
             one_sided::write(report, &results)?;
+        }
+        if let Some((report, _)) = &locks {
+            locks::write(report, &results)?;
         }
         return short_table::put(&places.comparison(), &section);
     }
@@ -370,6 +421,12 @@ fn show(check: bool) -> Result<()> {
         ensure!(
             found == report.markdown(),
             "one-sided.md does not say what one-sided.json beside it says: run `make compare-show`"
+        );
+    }
+    if let Some((report, found)) = locks {
+        ensure!(
+            found == report.markdown(),
+            "locks.md does not say what locks.json beside it says: run `make compare-show`"
         );
     }
     if let Some((between, found)) = between {

@@ -143,6 +143,15 @@ impl<H: Host> Bundle<H> {
         Ok(served.unwrap_or(0))
     }
 
+    /// Runs handlers until `holds`, which is asked first and after each poll, and must not use this
+    /// node. False if it does not hold when the time is over. Polls for a while, and then sleeps.
+    pub fn serve_until(&self, wait: Wait, mut holds: impl FnMut() -> bool) -> Result<bool, Error> {
+        let held = self
+            .shared
+            .wait_for(self.number, wait, |_, _| Ok(holds().then_some(())))?;
+        Ok(held.is_some())
+    }
+
     /// Waits for an event, and runs no handlers (`AM_WaitSema`). False if there was none in time.
     pub fn wait(&self, events: Events, wait: Wait) -> Result<bool, Error> {
         let found = self.shared.wait_until(wait, |node, session, looks| {
