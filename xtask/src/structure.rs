@@ -16,14 +16,15 @@ const CIRCLES: &str = "xtask/data/circles.txt";
 
 /// From the bottom to the top; a crate uses those of lines above its own. Folders of one line do
 /// not use each other.
-const ORDER: [&[&str]; 11] = [
+const ORDER: [&[&str]; 12] = [
     &["crates/engine", "crates/testbed"],
     &["crates/ring"],
     &["crates/link"],
     &["crates/host"],
     &["crates/hamlyn"],
-    &["crates/tokio", "layers/splitc", "layers/am"],
-    &["faces/c", "faces/python", "faces/splitc"],
+    &["crates/tokio", "layers/job"],
+    &["layers/splitc", "layers/am"],
+    &["faces/c", "faces/python", "faces/splitc", "faces/am"],
     &["faces/splitcc", "faces/cli"],
     &["examples", "xtask"],
     &["lab/sim", "lab/counted", "lab/fuzz"],
@@ -119,12 +120,14 @@ fn folder_of(package: &str) -> Option<&'static str> {
         ("hamlyn", "crates/hamlyn"),
         ("hamlyn-tokio", "crates/tokio"),
         ("hamlyn-testbed", "crates/testbed"),
+        ("hamlyn-job", "layers/job"),
         ("hamlyn-splitc", "layers/splitc"),
         ("hamlyn-am", "layers/am"),
         ("hamlyn-c", "faces/c"),
         ("hamlyn-cli", "faces/cli"),
         ("hamlyn-splitcc", "faces/splitcc"),
         ("hamlyn-splitc-c", "faces/splitc"),
+        ("hamlyn-am-c", "faces/am"),
         ("hamlyn-sim", "lab/sim"),
         ("hamlyn-counted", "lab/counted"),
         ("hamlyn-lab", "lab/command"),

@@ -9,7 +9,7 @@ use crate::call::{Answer, AnswerState, Call, Outcome};
 use crate::error::Reason;
 use crate::name::Introduction;
 use crate::peer::{EndpointId, Known, Peer, ServedState};
-use crate::port::{Handler, Receiving};
+use crate::port::Receiving;
 use crate::traffic::{Again, Traffic};
 use crate::wire::{Arguments, Body, Category, Head, Place, Stamp, parse};
 
@@ -139,6 +139,7 @@ macro_rules! call {
             link: $link,
             source: $head.source,
             known,
+            replier: None,
             answer: Some(Answer {
                 kept: &mut served.answer,
                 stamp: $stamp,
@@ -167,12 +168,11 @@ fn run_short(
     arguments: &Arguments,
 ) -> Verdict {
     let id = receiving.id;
-    let Some(Handler::Short(handler)) = receiving.handler(head.handler) else {
-        return Verdict::Return(Reason::BadHandler);
-    };
     let mut call = call!(id, traffic, link, stamp, head);
-    let outcome = handler(&mut call, arguments.as_slice());
-    Verdict::Ran(state_of(&call), outcome)
+    match receiving.run_short(head.handler, &mut call, arguments.as_slice()) {
+        Ok(outcome) => Verdict::Ran(state_of(&call), outcome),
+        Err(reason) => Verdict::Return(reason),
+    }
 }
 
 #[inline(never)]
@@ -196,12 +196,12 @@ fn run_longer<H: Host>(
         }
         Category::Short => Verdict::Return(Reason::BadLength),
         Category::Medium => {
-            let Some(Handler::Medium(handler)) = receiving.handler(head.handler) else {
-                return Verdict::Return(Reason::BadHandler);
-            };
             let mut call = call!(id, traffic, link, stamp, head);
-            let outcome = handler(&mut call, data, body.arguments.as_slice());
-            Verdict::Ran(state_of(&call), outcome)
+            let arguments = body.arguments.as_slice();
+            match receiving.run_medium(head.handler, &mut call, data, arguments) {
+                Ok(outcome) => Verdict::Ran(state_of(&call), outcome),
+                Err(reason) => Verdict::Return(reason),
+            }
         }
         Category::Bulk => {
             if !receiving.has_bulk_handler(head.handler) {

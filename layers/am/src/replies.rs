@@ -9,7 +9,7 @@ use hamlyn::{Host, PortMessage};
 use crate::call::{Call, Outcome};
 use crate::error::Reason;
 use crate::peer::{RecordState, ServedState};
-use crate::port::{Handler, Receiving};
+use crate::port::Receiving;
 use crate::receive::stable_bytes;
 use crate::state::{Stashed, State};
 use crate::wire::{Arguments, Body, CREDITS_BYTES, Category, Head, Stamp, parse};
@@ -119,13 +119,9 @@ fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<
 
 #[inline]
 fn run_short(state: &mut State, link: LinkId, stamp: Stamp, head: Head, arguments: &Arguments) {
-    run(state, link, stamp, |receiving, call| {
-        match receiving.handler(head.handler) {
-            Some(Handler::Short(handler)) if head.category == Category::Short => {
-                Ok(handler(call, arguments.as_slice()))
-            }
-            _ => Err(Reason::BadHandler),
-        }
+    run(state, link, stamp, |receiving, call| match head.category {
+        Category::Short => receiving.run_short(head.handler, call, arguments.as_slice()),
+        _ => Err(Reason::BadHandler),
     });
 }
 
@@ -154,6 +150,7 @@ fn run(
         link,
         source: u16::MAX,
         known: &peer.known,
+        replier: endpoint.translations.name_of(translation),
         answer: None,
     };
     traffic.statistics.replies_taken += 1;
@@ -195,12 +192,7 @@ fn take_longer(state: &mut State, link: LinkId, stamp: Stamp, head: Head, bytes:
     match head.category {
         Category::Short if body.data.is_empty() => run_short(state, link, stamp, head, &arguments),
         Category::Medium => run(state, link, stamp, |receiving, call| {
-            match receiving.handler(head.handler) {
-                Some(Handler::Medium(handler)) => {
-                    Ok(handler(call, body.data, arguments.as_slice()))
-                }
-                _ => Err(Reason::BadHandler),
-            }
+            receiving.run_medium(head.handler, call, body.data, arguments.as_slice())
         }),
         Category::Bulk => run(state, link, stamp, |receiving, call| {
             store(receiving, head, &body)?;

@@ -1,0 +1,2 @@
+//! x
+pub(crate) struct Spmd;
