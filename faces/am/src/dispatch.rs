@@ -12,7 +12,7 @@ use crate::handle::running;
 use crate::status::Failure;
 
 /// A handler of any type.
-pub type Handler = unsafe extern "C" fn();
+pub(crate) type Handler = unsafe extern "C" fn();
 
 /// The header that the program uses: its numbers, and its forms of handlers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

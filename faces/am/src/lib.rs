@@ -34,6 +34,6 @@ pub mod names;
 pub mod request;
 pub mod returned;
 pub mod spmd;
-mod status;
+pub mod status;
 pub mod token;
 pub mod translation;

@@ -12,7 +12,7 @@ use hamlyn::host::process::Options;
 use hamlyn::{ManagerOptions, Wait};
 use hamlyn_am::{Node, NodeOptions};
 
-use crate::boundary::{call, call_outside, protect, text};
+use crate::boundary::{call, call_outside, protect, put, text};
 use crate::bundle::BundleObject;
 use crate::dispatch::{self, Dialect};
 use crate::endpoint::EndpointObject;
@@ -89,6 +89,20 @@ impl Library {
     pub(crate) fn endpoint(&self, handle: *const c_void) -> Result<Rc<EndpointObject>, Failure> {
         let endpoints = self.endpoints.borrow();
         endpoints.get(handle).cloned().ok_or(NO_ENDPOINT)
+    }
+
+    /// True if it has bundles.
+    pub(crate) fn is_used(&self) -> bool {
+        self.bundles.borrow().iter().next().is_some()
+    }
+
+    /// Calls of `AM_Init` without one of `AM_Terminate`.
+    pub(crate) fn started(&self) -> u32 {
+        self.started.get()
+    }
+
+    pub(crate) fn set_started(&self, started: u32) {
+        self.started.set(started);
     }
 
     /// The time for which a call that may block does.
@@ -264,6 +278,43 @@ pub extern "C" fn hamlyn_am_set_return_policy(policy: c_int) -> c_int {
     call(|_| {
         returned::set_policy(Policy::of(policy)?);
         Ok(())
+    })
+}
+
+/// `AMX_statistics_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CStatistics {
+    requests_sent: u64,
+    requests_taken: u64,
+    replies_sent: u64,
+    replies_taken: u64,
+    empty_replies: u64,
+    sent_again: u64,
+    returned: u64,
+    replies_rejected: u64,
+    violations: u64,
+}
+
+/// `AMX_GetStatistics`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_am_get_statistics(statistics: *mut CStatistics) -> c_int {
+    call_outside(|library| {
+        let counts = library.node.statistics()?;
+        put(
+            statistics,
+            CStatistics {
+                requests_sent: counts.requests_sent,
+                requests_taken: counts.requests_taken,
+                replies_sent: counts.replies_sent,
+                replies_taken: counts.replies_taken,
+                empty_replies: counts.empty_replies,
+                sent_again: counts.sent_again,
+                returned: counts.returned + library.own_returned.get(),
+                replies_rejected: counts.replies_rejected,
+                violations: counts.violations,
+            },
+        )
     })
 }
 

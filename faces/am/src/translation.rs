@@ -88,6 +88,11 @@ impl Translations {
         self.by_name.get(name).map(|&place| place as c_int)
     }
 
+    /// Has at least so many places.
+    pub(crate) fn have(&mut self, count: usize) {
+        self.count = self.count.max(count);
+    }
+
     /// The number over which the layer has that translation.
     pub(crate) fn number_over(&self, over: &Translation) -> Option<c_int> {
         let is_it = |mapped: &Rc<Mapped>| mapped.inner.get() == Some(*over);

@@ -1,0 +1,17 @@
+//! Compiles programs of the tests, and runs them.
+
+#[path = "../../../splitc/tests/support/jobs.rs"]
+mod jobs;
+
+pub(crate) use jobs::*;
+
+const AM: Library = Library {
+    file: "libhamlyn_am_c.so",
+    package: "hamlyn-am-c",
+    options: &["-lhamlyn_am_c", "-lpthread"],
+};
+
+/// A program, compiled for one test.
+pub(crate) fn compile(name: &str, standard: &str, test: &str) -> std::path::PathBuf {
+    AM.compile(name, standard, test)
+}
