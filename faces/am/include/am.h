@@ -26,6 +26,10 @@
  * The others never wait, but for the connection if they are the first to a process, which a live one on the same host makes in about a
  * millisecond, and 1 s at most. Replies never wait.
  *
+ * The environment sets, when the library starts: HAMLYN_AM_CREDITS (1 to 31; 16) requests for each translation, HAMLYN_AM_FRAMES (1 to
+ * 32,767; 1,024) endpoints that are resident at a time, HAMLYN_AM_CONGESTION seconds (10) for which a message may be refused until it
+ * comes back. A value that cannot be is AM_ERR_BAD_ARG of AM_Init.
+ *
  * Differences from AMUDP and AMMPI:
  *   AM_GetXferM, AM_CANSEND, AM_Map after AM_SetExpectedResources, AM_MoveEndpoint with traffic: they are there;
  *   the default handler 0 reports on standard error, once a second at most, and does not end the program (AMX_SetReturnPolicy, or
@@ -104,8 +108,8 @@ extern "C" {
 static inline int AM_Init(void) { return hamlyn_am_init(HAMLYN_AM_TODAY); }
 /* In place of the first AM_Init: others find what this process publishes under that name. AM_ERR_IN_USE after AM_Init. */
 static inline int AMX_InitNamed(const char *name) { return hamlyn_am_init_named(HAMLYN_AM_TODAY, name); }
-/* Ends the library when it was called as often as AM_Init: frees all, and peers' messages come back to them (EUNREACHABLE). What was
- * sent is handed over first, for 1 s at most. */
+/* Ends the library when it was called as often as AM_Init: frees all, and peers' messages come back to them: EBADENDPOINT if they
+ * waited here, EUNREACHABLE if they come later. What was sent is handed over first, for 1 s at most. */
 static inline int AM_Terminate(void) { return hamlyn_am_terminate(); }
 /* The text of the last error of this thread, with the remedy; good until the next call of this function. */
 static inline const char *AMX_ErrorText(void) { return hamlyn_am_error_text(); }
@@ -256,7 +260,8 @@ static inline int AMX_Lookup(const char *process, const char *item, int millisec
  *   AM_ReplyXferM(token, dest_offset, handler, source, nbytes, ...)
  *
  * Data are copied by the call: the source is free when it returns. AM_GetXferM reads the remote segment into the own one. A request
- * whose destination is gone is AM_OK, and comes back (EUNREACHABLE). */
+ * whose destination is gone is AM_OK, and comes back (EUNREACHABLE). While a request waits it polls the bundle of `ep` alone: a program
+ * that has the destination in another bundle of its own polls that itself. */
 #define HAMLYN_AM_EP_ ep_t
 #define HAMLYN_AM_PLACE_ uintptr_t
 #define HAMLYN_AM_BYTES_ size_t

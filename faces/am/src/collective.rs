@@ -8,7 +8,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use hamlyn::Wait;
-use hamlyn_am::{Call, CallError, Deferred, Endpoint, Name, Node, Outcome, Tag, Translation};
+use hamlyn_am::{
+    Call, CallError, Deferred, Endpoint, Error, Name, Node, Outcome, Tag, Translation,
+};
 use hamlyn_job::Job;
 
 use crate::status::{Code, Failure};
@@ -256,8 +258,10 @@ impl Collective {
         let over = self.over(proc)?;
         for (at, part) in bytes.chunks(PART_BYTES).enumerate() {
             let words = [turn, self.job.proc, at as u32];
-            self.endpoint
-                .request_medium(&over, handler, part, &words, Wait::Forever)?;
+            let sent = self
+                .endpoint
+                .request_medium(&over, handler, part, &words, Wait::Forever);
+            sent.map_err(|error| of_send(proc, error))?;
         }
         Ok(())
     }
@@ -284,16 +288,20 @@ impl Collective {
             length as u32,
             (length >> 32) as u32,
         ];
-        self.endpoint
-            .request(&over, ARRIVE, &words, Wait::Forever)?;
+        let sent = self.endpoint.request(&over, ARRIVE, &words, Wait::Forever);
+        sent.map_err(|error| of_send(0, error))?;
         let verdict = loop {
-            if let Some((length, verdict)) = state.released.get()
-                && (verdict != GOOD || state.came.get() >= length)
+            if state.is_told()
+                && let Some((_, verdict)) = state.released.get()
             {
                 break verdict;
             }
-            self.look_for(0, until)?;
+            let is_over = self.look_for(0, until);
             serve(LOOK)?;
+            // Process 0 may have told, and left.
+            if is_over.is_err() && !state.is_told() {
+                return is_over.map(|()| Vec::new());
+            }
         };
         state.released.set(None);
         state.came.set(0);
@@ -317,8 +325,7 @@ impl Collective {
         let is_gone = self.job.proc != 0 && self.state.failed.get();
         if end.is_some() || is_gone {
             let why = end.unwrap_or_else(|| "a message to it came back".to_owned());
-            let text = format!("process {proc} is gone ({why}): the operation cannot be completed");
-            return Err(Failure::of(Code::Resource, &text));
+            return Err(gone(proc, &why));
         }
         if until.is_some_and(|until| Instant::now() >= until) {
             let text = format!(
@@ -328,6 +335,19 @@ impl Collective {
             return Err(Failure::of(Code::Resource, &text));
         }
         Ok(())
+    }
+}
+
+fn gone(proc: usize, why: &str) -> Failure {
+    let text = format!("process {proc} is gone ({why}): the operation cannot be completed");
+    Failure::of(Code::Resource, &text)
+}
+
+/// The error of a message to a process.
+fn of_send(proc: usize, error: Error) -> Failure {
+    match error {
+        Error::PeerLost(lost) => gone(proc, &lost.end.to_string()),
+        error => error.into(),
     }
 }
 
@@ -344,6 +364,12 @@ fn long_word(words: &[u32], at: usize) -> u64 {
 }
 
 impl State {
+    /// The end of this operation has come, and all of the whole.
+    fn is_told(&self) -> bool {
+        let released = self.released.get();
+        released.is_some_and(|(length, verdict)| verdict != GOOD || self.came.get() >= length)
+    }
+
     /// Process 0 takes a message of this operation or the next one.
     fn with_part(
         &self,

@@ -134,14 +134,12 @@ fn open_alone(
     host: Options,
     manager: ManagerOptions,
 ) -> Result<Library, Failure> {
-    let deadline = deadline_of_environment()?;
+    let deadline = seconds(DEADLINE_VARIABLE)?.unwrap_or(DEADLINE);
+    let deadline = (!deadline.is_zero()).then_some(deadline);
+    let options = node_options()?;
     returned::set_policy(Policy::of_environment()?);
     let manager =
         hamlyn::open_with(host, manager).map_err(|error| Failure::of(Code::Resource, &error))?;
-    let options = NodeOptions {
-        medium_bytes_max: MEDIUM_BYTES_MAX as u32,
-        ..NodeOptions::default()
-    };
     Ok(Library {
         bundles: RefCell::new(Handles::new(Kind::Bundle)),
         endpoints: RefCell::new(Handles::new(Kind::Endpoint)),
@@ -157,20 +155,39 @@ fn open_alone(
     })
 }
 
-fn deadline_of_environment() -> Result<Option<Duration>, Failure> {
-    let Ok(value) = std::env::var(DEADLINE_VARIABLE) else {
-        return Ok(Some(DEADLINE));
+/// A number of seconds that the environment has; nothing if it has none. 0 is for ever.
+fn seconds(variable: &str) -> Result<Option<Duration>, Failure> {
+    let Ok(value) = std::env::var(variable) else {
+        return Ok(None);
     };
     let seconds = value.parse().ok();
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let duration = duration.ok_or_else(|| {
-        let text = format_args!(
-            "{DEADLINE_VARIABLE} cannot be {value:?}: it is a number of seconds, 0 for ever"
-        )
-        .to_string();
-        Failure::of(Code::BadArg, &text)
-    })?;
-    Ok((!duration.is_zero()).then_some(duration))
+    let text = || format!("{variable} cannot be {value:?}: it is a number of seconds");
+    let duration = duration.ok_or_else(|| Failure::of(Code::BadArg, &text()))?;
+    Ok(Some(duration))
+}
+
+/// A number that the environment has.
+fn number(variable: &str) -> Result<Option<u16>, Failure> {
+    let Ok(value) = std::env::var(variable) else {
+        return Ok(None);
+    };
+    let text = || format!("{variable} cannot be {value:?}: it is a number below 65,536");
+    let number = value.parse();
+    let number = number.map_err(|_| Failure::of(Code::BadArg, &text()))?;
+    Ok(Some(number))
+}
+
+/// Options of the node: the layer's own, longer medium messages, and what the environment says.
+fn node_options() -> Result<NodeOptions, Failure> {
+    let own = NodeOptions::default();
+    Ok(NodeOptions {
+        medium_bytes_max: MEDIUM_BYTES_MAX as u32,
+        credits: number("HAMLYN_AM_CREDITS")?.unwrap_or(own.credits),
+        frames: number("HAMLYN_AM_FRAMES")?.unwrap_or(own.frames),
+        congestion: seconds("HAMLYN_AM_CONGESTION")?.unwrap_or(own.congestion),
+        ..own
+    })
 }
 
 /// Forgets what a forked child has of its parent's library: nothing of it may be closed here.

@@ -84,6 +84,18 @@ pub unsafe extern "C" fn hamlyn_am_spmd_start(
                 "the places for the bundle and the endpoint are null",
             ));
         }
+        library::forget_of_parent();
+        let started = match current() {
+            Ok(library) if library.is_used() => {
+                return Err(Failure::new(
+                    Code::InUse,
+                    "the library has bundles already: AMX_SPMDStartup comes before them",
+                ));
+            }
+            Ok(library) => library.started(),
+            Err(failure) if failure.code == Code::NotInit => 0,
+            Err(failure) => return Err(failure),
+        };
         let job = Job::from_environment().map_err(|error| Failure::of(Code::BadArg, &error))?;
         if procs > 1 && !job.is_started_by_launcher {
             // SAFETY: the caller's promise.
@@ -96,22 +108,10 @@ pub unsafe extern "C" fn hamlyn_am_spmd_start(
             );
             return Err(Failure::of(Code::BadArg, &text));
         }
-        library::forget_of_parent();
-        let started = match current() {
-            Ok(library) if library.is_used() => {
-                return Err(Failure::new(
-                    Code::InUse,
-                    "the library has bundles already: AMX_SPMDStartup comes before them",
-                ));
-            }
-            // Under a name that others know.
-            Ok(library) => {
-                library::close(&library);
-                library.started()
-            }
-            Err(failure) if failure.code == Code::NotInit => 0,
-            Err(failure) => return Err(failure),
-        };
+        if let Ok(library) = current() {
+            // It opens anew, under a name that others know.
+            library::close(&library);
+        }
         let manager = ManagerOptions {
             strategy: job.strategy,
             ..ManagerOptions::default()
