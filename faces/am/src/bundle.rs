@@ -6,26 +6,18 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hamlyn::Wait;
-use hamlyn_am::{Bundle, Events, Translation};
+use hamlyn_am::{Events, Translation};
 
 use crate::boundary::{call, call_outside, put};
 use crate::library::Library;
 use crate::returned;
+use crate::state::BundleObject;
 use crate::status::{Code, Failure, NOT_SENT};
 
 const AM_SEQ: c_int = 0;
 const AM_PAR: c_int = 1;
 const NOT_EMPTY: c_int = 1;
 const CAN_SEND: c_int = 2;
-
-/// A bundle as C knows it.
-pub(crate) struct BundleObject {
-    pub(crate) handle: *mut c_void,
-    pub(crate) bundle: Bundle,
-    mask: Cell<c_int>,
-    /// The translation over which a message was not sent last, for `AM_CANSEND`.
-    pub(crate) blocked: Cell<Option<Translation>>,
-}
 
 const PARALLEL: Failure =
     Failure::resource("AM_PAR is not there yet: one thread uses a bundle (AM_SEQ)");

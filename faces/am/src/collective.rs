@@ -182,11 +182,11 @@ impl Collective {
         let state = &self.state;
         let mut first_missing = 1;
         let waited = loop {
-            let come = |parts: &[Part]| {
-                let rest = parts.iter().skip(first_missing);
-                first_missing + rest.take_while(|part| part.is_whole()).count()
-            };
-            first_missing = come(&state.parts.borrow()[0]);
+            {
+                let parts = &state.parts.borrow()[0];
+                let come = parts.iter().skip(first_missing);
+                first_missing += come.take_while(|part| part.is_whole()).count();
+            }
             if first_missing >= self.job.procs as usize {
                 break Ok(());
             }

@@ -7,33 +7,8 @@ use std::rc::Rc;
 
 use hamlyn_am::{Call, Incoming, Operation, Reason};
 
-use crate::endpoint::EndpointShared;
 use crate::handle::running;
-use crate::status::Failure;
-
-/// A handler of any type.
-pub(crate) type Handler = unsafe extern "C" fn();
-
-/// The header that the program uses: its numbers, and its forms of handlers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Dialect {
-    /// `am.h`: the numbers of AMUDP and AMMPI.
-    Today,
-    /// `am1996.h`: bulk handlers are told an offset, and codes are bits.
-    Of1996,
-}
-
-impl Dialect {
-    pub(crate) fn of(number: c_int) -> Result<Self, Failure> {
-        match number {
-            2 => Ok(Self::Today),
-            1996 => Ok(Self::Of1996),
-            _ => Err(Failure::bad(
-                "the program was compiled with a header of another version: compile it anew",
-            )),
-        }
-    }
-}
+use crate::state::{Dialect, EndpointShared, Handler};
 
 /// The message whose handler runs.
 #[derive(Clone, Copy)]

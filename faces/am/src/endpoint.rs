@@ -6,73 +6,13 @@ use std::ptr::{NonNull, null_mut};
 use std::rc::Rc;
 
 use hamlyn::Area;
-use hamlyn_am::{Endpoint, Name, Tag};
 
 use crate::boundary::{call, call_outside, put};
-use crate::bundle::BundleObject;
-use crate::dispatch::{Dialect, Handler};
-use crate::handlers::HandlerTable;
 use crate::library::Library;
 use crate::names::CName;
 use crate::returned;
+use crate::state::{BundleObject, EndpointObject, EndpointShared, TAG_NONE, tag_of};
 use crate::status::Failure;
-use crate::translation::Translations;
-
-const TAG_NONE: u64 = 0;
-pub(crate) const TAG_ALL: u64 = 1;
-pub(crate) const TAG_ALL_1996: u64 = 0xffff_ffff;
-
-/// The tag of a number of C.
-pub(crate) fn tag_of(dialect: Dialect, number: u64) -> Tag {
-    let all = match dialect {
-        Dialect::Today => TAG_ALL,
-        Dialect::Of1996 => TAG_ALL_1996,
-    };
-    match number {
-        TAG_NONE => Tag::None,
-        number if number == all => Tag::Any,
-        number => Tag::new(number),
-    }
-}
-
-/// The part of an endpoint that its handlers see.
-pub(crate) struct EndpointShared {
-    pub(crate) handle: *mut c_void,
-    pub(crate) dialect: Dialect,
-    pub(crate) name: Name,
-    pub(crate) tag: Cell<u64>,
-    /// The first byte, and the length.
-    pub(crate) segment: Cell<(*mut c_void, usize)>,
-    pub(crate) translations: RefCell<Translations>,
-    /// Memory in which medium handlers have their data, to change as they like.
-    copy: RefCell<Vec<u64>>,
-}
-
-impl EndpointShared {
-    /// Shows a copy of data, aligned as for any type of C up to 8 bytes.
-    pub(crate) fn with_copy(&self, data: &[u8], show: impl FnOnce(*mut u8, usize)) {
-        let mut copy = self.copy.take();
-        let words = data.len().div_ceil(8).max(1);
-        if copy.len() < words {
-            copy.resize(words, 0);
-        }
-        let place = copy.as_mut_ptr().cast::<u8>();
-        // SAFETY: the copy has at least as many bytes, and is none of the data.
-        unsafe { place.copy_from_nonoverlapping(data.as_ptr(), data.len()) };
-        show(place, data.len());
-        *self.copy.borrow_mut() = copy;
-    }
-}
-
-/// An endpoint as C knows it.
-pub(crate) struct EndpointObject {
-    pub(crate) shared: Rc<EndpointShared>,
-    pub(crate) bundle: Cell<*mut c_void>,
-    pub(crate) handlers: RefCell<HandlerTable>,
-    /// Handler 0, unless it is the default one.
-    pub(crate) returned: Cell<Option<Handler>>,
-    pub(crate) endpoint: RefCell<Endpoint>,
-}
 
 /// Makes an endpoint in a bundle.
 pub(crate) fn allocate(

@@ -4,27 +4,10 @@ use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
 use crate::boundary::{call, call_outside, put};
-use crate::dispatch::{self, Handler};
-use crate::endpoint::EndpointObject;
+use crate::dispatch;
 use crate::returned;
+use crate::state::{EndpointObject, HANDLERS_MAX, Handler};
 use crate::status::{Code, Failure};
-
-/// `AM_MaxNumHandlers`.
-pub(crate) const HANDLERS_MAX: usize = 256;
-
-/// The numbers that have a handler.
-#[derive(Debug)]
-pub(crate) struct HandlerTable {
-    is_set: Vec<bool>,
-}
-
-impl Default for HandlerTable {
-    fn default() -> Self {
-        Self {
-            is_set: vec![false; HANDLERS_MAX],
-        }
-    }
-}
 
 /// Sets or clears a handler.
 fn set(endpoint: &EndpointObject, number: u8, handler: Option<Handler>) -> Result<(), Failure> {

@@ -9,11 +9,12 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `boundary`, `status` | the way in from C; codes and texts of errors |
-//! | `library`, `handle` | what a thread has open, and the numbers by which C knows it |
-//! | `bundle`, `endpoint`, `translation`, `handlers` | the objects |
-//! | `dispatch`, `token` | the way out to handlers, and what they may ask and reply |
-//! | `request`, `returned` | requests, and messages that come back |
+//! | `status`, `handle` | codes and texts of errors; the numbers by which C knows objects |
+//! | `state`, `translations`, `library` | what a thread has open |
+//! | `dispatch`, `policy` | the way out to handlers; the default one for messages that come back |
+//! | `boundary` | the way in from C |
+//! | `setup`, `bundle`, `endpoint`, `translation`, `handlers` | functions on the objects |
+//! | `request`, `token`, `returned` | requests; what handlers ask and reply; messages that come back |
 //! | `names` | names as values and texts, published and looked up |
 //! | `spmd`, `collective` | programs that are started as several processes |
 
@@ -29,11 +30,15 @@ mod dispatch;
 pub mod endpoint;
 mod handle;
 pub mod handlers;
-pub mod library;
+mod library;
 pub mod names;
+mod policy;
 pub mod request;
 pub mod returned;
+pub mod setup;
 pub mod spmd;
+mod state;
 pub mod status;
 pub mod token;
 pub mod translation;
+mod translations;

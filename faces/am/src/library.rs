@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,16 +11,13 @@ use hamlyn::forks::Birth;
 use hamlyn::host::process::Options;
 use hamlyn::{ManagerOptions, Wait};
 use hamlyn_am::{Node, NodeOptions};
+use hamlyn_job::Job;
 
-use crate::boundary::{call, call_outside, protect, put, text};
-use crate::bundle::BundleObject;
-use crate::dispatch::{self, Dialect};
-use crate::endpoint::EndpointObject;
+use crate::collective::Collective;
 use crate::handle::{Handles, Kind, NO_BUNDLE, NO_ENDPOINT};
-use crate::returned::{self, OwnReturned, Policy};
-use crate::spmd::Spmd;
+use crate::policy::{self, Policy};
+use crate::state::{BundleObject, Dialect, EndpointObject, Kept, OwnReturned};
 use crate::status::{Code, Failure};
-use crate::token::Kept;
 
 /// Bytes of the longest medium message (`AM_MaxMedium`). With the rest of a message they fit a packet of one host.
 pub(crate) const MEDIUM_BYTES_MAX: usize = 65_000;
@@ -29,6 +26,16 @@ pub(crate) const LONG_BYTES_MAX: usize = 1 << 30;
 /// Time for which a request waits for a credit or for room, unless the program sets another.
 const DEADLINE: Duration = Duration::from_secs(60);
 const DEADLINE_VARIABLE: &str = "HAMLYN_AM_DEADLINE";
+
+pub(crate) type ExitCallback = unsafe extern "C" fn(c_int);
+
+/// A process's part in a job.
+pub(crate) struct Spmd {
+    pub(crate) job: Job,
+    pub(crate) collective: Collective,
+    pub(crate) bundle: Rc<BundleObject>,
+    pub(crate) callback: Cell<Option<ExitCallback>>,
+}
 
 /// The library of a thread.
 pub(crate) struct Library {
@@ -91,6 +98,10 @@ impl Library {
         endpoints.get(handle).cloned().ok_or(NO_ENDPOINT)
     }
 
+    pub(crate) fn set_deadline(&self, deadline: Option<Duration>) {
+        self.deadline.set(deadline);
+    }
+
     /// True if it has bundles.
     pub(crate) fn is_used(&self) -> bool {
         self.bundles.borrow().iter().next().is_some()
@@ -137,7 +148,7 @@ fn open_alone(
     let deadline = seconds(DEADLINE_VARIABLE)?.unwrap_or(DEADLINE);
     let deadline = (!deadline.is_zero()).then_some(deadline);
     let options = node_options()?;
-    returned::set_policy(Policy::of_environment()?);
+    policy::set(Policy::of_environment()?);
     let manager =
         hamlyn::open_with(host, manager).map_err(|error| Failure::of(Code::Resource, &error))?;
     Ok(Library {
@@ -204,65 +215,6 @@ pub(crate) fn forget_of_parent() {
     });
 }
 
-/// Starts the library, or counts one start more.
-fn start(dialect: c_int, name: Option<&str>) -> Result<(), Failure> {
-    forget_of_parent();
-    let dialect = Dialect::of(dialect)?;
-    let library = match current() {
-        Ok(library) if name.is_some() => {
-            drop(library);
-            return Err(Failure::new(
-                Code::InUse,
-                "the library is started already: AMX_InitNamed comes before AM_Init",
-            ));
-        }
-        Ok(library) if library.dialect != dialect => {
-            return Err(Failure::bad(
-                "the program started the library by am.h and by am1996.h: all of it uses one of them",
-            ));
-        }
-        Ok(library) => library,
-        Err(failure) if failure.code == Code::NotInit => {
-            let host = name.map_or_else(Options::default, Options::named);
-            open(dialect, host, ManagerOptions::default())?
-        }
-        Err(failure) => return Err(failure),
-    };
-    library.started.set(library.started.get().saturating_add(1));
-    Ok(())
-}
-
-/// `AM_Init`, by a header with these numbers.
-#[unsafe(no_mangle)]
-pub extern "C" fn hamlyn_am_init(dialect: c_int) -> c_int {
-    protect(|| start(dialect, None))
-}
-
-/// `AMX_InitNamed`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hamlyn_am_init_named(dialect: c_int, name: *const c_char) -> c_int {
-    protect(|| start(dialect, Some(text(name)?)))
-}
-
-/// `AM_Terminate`.
-#[unsafe(no_mangle)]
-pub extern "C" fn hamlyn_am_terminate() -> c_int {
-    protect(forget_of_parent_first);
-    call_outside(|library| {
-        let left = library.started.get().saturating_sub(1);
-        library.started.set(left);
-        if left == 0 {
-            close(library);
-        }
-        Ok(())
-    })
-}
-
-fn forget_of_parent_first() -> Result<(), Failure> {
-    forget_of_parent();
-    Ok(())
-}
-
 /// Time in which what was sent last is handed to its links.
 const FLUSH: Wait = Wait::millis(1000);
 
@@ -277,78 +229,4 @@ pub(crate) fn close(library: &Rc<Library>) {
     *library.bundles.borrow_mut() = Handles::new(Kind::Bundle);
     let _ = library.node.flush(FLUSH);
     LIBRARY.with(|place| place.take());
-}
-
-/// `AMX_SetDeadline`: milliseconds for which a request may wait; below 0 for ever.
-#[unsafe(no_mangle)]
-pub extern "C" fn hamlyn_am_set_deadline(milliseconds: i64) -> c_int {
-    call(|library| {
-        let deadline = u64::try_from(milliseconds).ok().map(Duration::from_millis);
-        library.deadline.set(deadline);
-        Ok(())
-    })
-}
-
-/// `AMX_SetReturnPolicy`.
-#[unsafe(no_mangle)]
-pub extern "C" fn hamlyn_am_set_return_policy(policy: c_int) -> c_int {
-    call(|_| {
-        returned::set_policy(Policy::of(policy)?);
-        Ok(())
-    })
-}
-
-/// `AMX_statistics_t`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct CStatistics {
-    requests_sent: u64,
-    requests_taken: u64,
-    replies_sent: u64,
-    replies_taken: u64,
-    empty_replies: u64,
-    sent_again: u64,
-    returned: u64,
-    replies_rejected: u64,
-    violations: u64,
-}
-
-/// `AMX_GetStatistics`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hamlyn_am_get_statistics(statistics: *mut CStatistics) -> c_int {
-    call_outside(|library| {
-        let counts = library.node.statistics()?;
-        put(
-            statistics,
-            CStatistics {
-                requests_sent: counts.requests_sent,
-                requests_taken: counts.requests_taken,
-                replies_sent: counts.replies_sent,
-                replies_taken: counts.replies_taken,
-                empty_replies: counts.empty_replies,
-                sent_again: counts.sent_again,
-                returned: counts.returned + library.own_returned.get(),
-                replies_rejected: counts.replies_rejected,
-                violations: counts.violations,
-            },
-        )
-    })
-}
-
-/// `AM_MaxMedium`.
-#[unsafe(no_mangle)]
-pub extern "C" fn hamlyn_am_max_medium() -> c_int {
-    MEDIUM_BYTES_MAX as c_int
-}
-
-/// `AM_MaxLong`.
-#[unsafe(no_mangle)]
-pub extern "C" fn hamlyn_am_max_long() -> c_int {
-    LONG_BYTES_MAX as c_int
-}
-
-/// True while a handler runs in this thread.
-#[unsafe(no_mangle)]
-pub extern "C" fn hamlyn_am_in_handler() -> c_int {
-    dispatch::is_running().into()
 }

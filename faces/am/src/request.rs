@@ -9,11 +9,10 @@ use hamlyn_am::{Endpoint, Error, Operation, Translation};
 
 use crate::boundary::{arguments, bytes, call_outside};
 use crate::bundle::note_blocked;
-use crate::endpoint::EndpointObject;
 use crate::library::{LONG_BYTES_MAX, Library, MEDIUM_BYTES_MAX};
-use crate::returned::OwnReturned;
+use crate::state::{EndpointObject, OwnReturned};
 use crate::status::Failure;
-use crate::translation::Mapped;
+use crate::translations::Mapped;
 
 /// Time for which the first message over a translation waits for the connection if it is not to wait for anything else.
 const CONNECT: Wait = Wait::millis(1000);

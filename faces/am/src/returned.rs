@@ -1,94 +1,15 @@
-//! Messages that come back: for handler 0 of the program, or for the default one, which reports and goes on.
+//! Messages that come back, for handler 0.
 
-use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::time::{Duration, Instant};
 
-use hamlyn_am::{Operation, Reason, Returned};
+use hamlyn_am::{Reason, Returned};
 
 use crate::boundary::{call, put};
 use crate::dispatch::{self, Back, RunningMessage};
-use crate::endpoint::EndpointObject;
 use crate::library::Library;
-use crate::status::{Code, Failure};
-
-/// The action of the default handler 0.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Policy {
-    /// One line on standard error, at most each second.
-    Report,
-    /// The same, and the end of the process.
-    Abort,
-    /// Nothing but the count.
-    Silent,
-}
-
-const VARIABLE: &str = "HAMLYN_AM_RETURNED";
-const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
-
-impl Policy {
-    pub(crate) fn of(number: c_int) -> Result<Self, Failure> {
-        match number {
-            0 => Ok(Self::Report),
-            1 => Ok(Self::Abort),
-            2 => Ok(Self::Silent),
-            _ => Err(Failure::bad(
-                "the policy is AMX_RETURN_REPORT, AMX_RETURN_ABORT or AMX_RETURN_SILENT",
-            )),
-        }
-    }
-
-    pub(crate) fn of_environment() -> Result<Self, Failure> {
-        match std::env::var(VARIABLE).as_deref() {
-            Err(_) | Ok("report") => Ok(Self::Report),
-            Ok("abort") => Ok(Self::Abort),
-            Ok("silent") => Ok(Self::Silent),
-            Ok(other) => {
-                let text = format!("{VARIABLE} cannot be {other:?}: it is report, abort or silent");
-                Err(Failure::of(Code::BadArg, &text))
-            }
-        }
-    }
-}
-
-thread_local! {
-    static REPORTED: Cell<Option<Instant>> = const { Cell::new(None) };
-    static UNREPORTED: Cell<u64> = const { Cell::new(0) };
-    static POLICY: Cell<Policy> = const { Cell::new(Policy::Report) };
-}
-
-pub(crate) fn set_policy(policy: Policy) {
-    POLICY.set(policy);
-}
-
-/// The default handler 0.
-fn report(reason: Reason, operation: Operation, handler: u8, arguments: usize, data: usize) {
-    let policy = POLICY.get();
-    if policy == Policy::Silent {
-        return;
-    }
-    let is_due = REPORTED
-        .get()
-        .is_none_or(|last| last.elapsed() >= BETWEEN_REPORTS);
-    if !is_due && policy == Policy::Report {
-        return UNREPORTED.set(UNREPORTED.get() + 1);
-    }
-    REPORTED.set(Some(Instant::now()));
-    let before = match UNREPORTED.take() {
-        0 => String::new(),
-        count => format!(" ({count} before it were not reported)"),
-    };
-    // Nobody is left to be told if it cannot be written.
-    use std::io::Write as _;
-    let _ = writeln!(
-        std::io::stderr(),
-        "am: {operation:?} for handler {handler} with {arguments} arguments and {data} bytes came back: {reason}{before}; \
-         set handler 0 to treat such messages"
-    );
-    if policy == Policy::Abort {
-        std::process::abort();
-    }
-}
+use crate::policy::report;
+use crate::state::{EndpointObject, EndpointShared, OwnReturned};
+use crate::status::Failure;
 
 /// Gives an endpoint the default handler 0.
 pub(crate) fn set_default(endpoint: &EndpointObject) -> Result<(), Failure> {
@@ -106,10 +27,7 @@ pub(crate) fn set_default(endpoint: &EndpointObject) -> Result<(), Failure> {
 }
 
 /// The view of a message that the layer returns.
-pub(crate) fn view<'a>(
-    endpoint: &crate::endpoint::EndpointShared,
-    back: &Returned<'a>,
-) -> Back<'a> {
+pub(crate) fn view<'a>(endpoint: &EndpointShared, back: &Returned<'a>) -> Back<'a> {
     let translations = endpoint.translations.borrow();
     let to = back
         .translation
@@ -123,18 +41,6 @@ pub(crate) fn view<'a>(
         data: back.data,
         offset: back.offset,
     }
-}
-
-/// A message that comes back without having left.
-#[derive(Debug)]
-pub(crate) struct OwnReturned {
-    pub(crate) endpoint: *mut c_void,
-    pub(crate) to: c_int,
-    pub(crate) operation: Operation,
-    pub(crate) handler: u8,
-    pub(crate) arguments: Vec<u32>,
-    pub(crate) data: Vec<u8>,
-    pub(crate) offset: u64,
 }
 
 fn is_of(library: &Library, message: &OwnReturned, bundle: *mut c_void) -> bool {

@@ -12,14 +12,13 @@ use hamlyn_am::{NAME_BYTES, Name, Tag};
 use hamlyn_job::Job;
 
 use crate::boundary::{bytes, bytes_mut, call, call_outside, protect, put};
-use crate::bundle::{self, BundleObject};
 use crate::collective::{Collective, Kind};
-use crate::dispatch::{Dialect, is_running};
-use crate::endpoint::{self, EndpointObject};
-use crate::library::{self, Library, current};
-use crate::returned;
+use crate::dispatch::is_running;
+use crate::library::{self, ExitCallback, Library, Spmd, current};
+use crate::state::{BundleObject, Dialect, EndpointObject};
 use crate::status::{Code, Failure};
-use crate::translation::Mapped;
+use crate::translations::Mapped;
+use crate::{bundle, endpoint, returned};
 
 /// The item under which process 0 is found.
 const ITEM: &str = "am";
@@ -28,16 +27,6 @@ const TAGS: u64 = 0x616d_2d73_0000_0000;
 /// The command that starts a job, unless the environment names another.
 const COMMAND: &str = "hamlyn";
 const COMMAND_VARIABLE: &str = "HAMLYN_COMMAND";
-
-type ExitCallback = unsafe extern "C" fn(c_int);
-
-/// A process's part in a job.
-pub(crate) struct Spmd {
-    job: Job,
-    collective: Collective,
-    bundle: Rc<BundleObject>,
-    callback: Cell<Option<ExitCallback>>,
-}
 
 impl Spmd {
     fn run(

@@ -6,23 +6,16 @@ use std::rc::Rc;
 use hamlyn_am::{Call, CallError, Deferred, Endpoint, Error};
 
 use crate::boundary::{arguments, bytes, call, put};
-use crate::dispatch::{Dialect, Running, RunningMessage, is_running, running_of};
-use crate::endpoint::EndpointShared;
+use crate::dispatch::{Running, RunningMessage, is_running, running_of};
 use crate::handle::{Kind, kind_of};
 use crate::library::{Library, MEDIUM_BYTES_MAX};
 use crate::names::CName;
+use crate::state::{Dialect, EndpointShared, Kept, TAG_ALL, TAG_ALL_1996};
 use crate::status::Failure;
 
 const STALE: Failure = Failure::resource(
     "the token is none, or its handler has returned: keep it (AMX_KeepToken) to reply later",
 );
-
-/// A request whose reply was put off.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    request: Deferred,
-    endpoint: *mut c_void,
-}
 
 fn running(token: *const c_void) -> Result<Running, Failure> {
     match token.is_null() {
@@ -96,8 +89,8 @@ pub unsafe extern "C" fn hamlyn_am_message_tag(token: *mut c_void, tag: *mut u64
         let endpoint = unsafe { &*running.endpoint };
         let own = endpoint.tag.get();
         let all = match endpoint.dialect {
-            Dialect::Today => crate::endpoint::TAG_ALL,
-            Dialect::Of1996 => crate::endpoint::TAG_ALL_1996,
+            Dialect::Today => TAG_ALL,
+            Dialect::Of1996 => TAG_ALL_1996,
         };
         match own == all {
             true => Err(Failure::resource(

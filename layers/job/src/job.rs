@@ -22,9 +22,7 @@ use hamlyn::host::process::Options;
 
 use crate::error::{Error, environment};
 use crate::launcher::{Get, Membership, check_name};
-
-/// Most processes of a job.
-pub const PROCS_MAX: u32 = 1 << 16;
+use crate::variables::{HOSTS, JOB};
 
 /// Bytes of shared memory of a process unless something else is asked for: virtual memory, of which
 /// pages that are not touched cost nothing.
@@ -190,13 +188,9 @@ impl Job {
     }
 }
 
-pub(crate) const JOB: &str = "HAMLYN_JOB";
-pub(crate) const RANK: &str = "HAMLYN_RANK";
-pub(crate) const PROCS: &str = "HAMLYN_PROCS";
 const STRATEGY: &str = "HAMLYN_STRATEGY";
 const PLACEMENT: &str = "HAMLYN_PLACEMENT";
 const MEMORY: &str = "HAMLYN_MEMORY";
-pub(crate) const HOSTS: &str = "HAMLYN_JOB_HOSTS";
 const BARRIER_TIMEOUT: &str = "HAMLYN_BARRIER_TIMEOUT";
 const START_TIMEOUT: &str = "HAMLYN_START_TIMEOUT";
 

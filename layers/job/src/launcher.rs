@@ -6,7 +6,7 @@
 //! not used: the script of an `sbatch` is no member of a job.
 
 use crate::error::{Error, environment};
-use crate::job::{HOSTS, JOB, PROCS, PROCS_MAX, RANK};
+use crate::variables::{HOSTS, JOB, PROCS, PROCS_MAX, RANK};
 
 /// Longest name of a job: the name of an interface has 64 bytes.
 const NAME_BYTES_MAX: usize = 48;

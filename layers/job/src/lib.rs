@@ -20,12 +20,14 @@ mod job;
 mod launcher;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 pub use error::Error;
 pub use job::{
-    Job, MEMORY_BYTES_DEFAULT, MEMORY_BYTES_MAX, MEMORY_BYTES_MIN, PROCS_MAX, Placement,
-    memory_bytes, strategy,
+    Job, MEMORY_BYTES_DEFAULT, MEMORY_BYTES_MAX, MEMORY_BYTES_MIN, Placement, memory_bytes,
+    strategy,
 };
+pub use variables::PROCS_MAX;
 
 /// The exit status of a process that ends because another one is gone: a launcher that hears of
 /// both takes the other for the cause. It is `EX_TEMPFAIL` of `sysexits.h`.

@@ -1,5 +1,7 @@
 //! Compiles programs of the tests, and runs them.
 
+#![allow(dead_code, reason = "each test program uses a part of this module")]
+
 #[path = "../../../splitc/tests/support/jobs.rs"]
 mod jobs;
 
