@@ -17,3 +17,13 @@ const AM: Library = Library {
 pub(crate) fn compile(name: &str, standard: &str, test: &str) -> std::path::PathBuf {
     AM.compile(name, standard, test)
 }
+
+/// The same with options of the compiler.
+pub(crate) fn compile_with(
+    name: &str,
+    standard: &str,
+    test: &str,
+    options: &[&str],
+) -> std::path::PathBuf {
+    AM.compile_with(name, standard, test, options)
+}

@@ -64,11 +64,22 @@ pub(crate) struct Library {
 impl Library {
     /// A program, compiled for one test.
     pub(crate) fn compile(&self, name: &str, standard: &str, test: &str) -> PathBuf {
+        self.compile_with(name, standard, test, &[])
+    }
+
+    /// The same with options of the compiler.
+    pub(crate) fn compile_with(
+        &self,
+        name: &str,
+        standard: &str,
+        test: &str,
+        options: &[&str],
+    ) -> PathBuf {
         let library = built(self.file, self.package);
         let library = library.parent().unwrap();
         let to = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
         let mut command = compiler(standard);
-        command.arg(source(name)).arg("-o").arg(&to);
+        command.args(options).arg(source(name)).arg("-o").arg(&to);
         command.arg("-L").arg(library).args(self.options);
         // Before the folders of cargo, in one of which an older one may lie.
         command.arg(format!(

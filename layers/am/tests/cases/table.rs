@@ -8,6 +8,7 @@ macro_rules! everything {
         everything!($module, $strategy, $world;
             messages::requests_are_answered,
             messages::every_form_arrives_whole,
+            messages::handlers_of_any_kind_take_each,
             messages::credits_come_back,
             messages::credits_bound_what_is_outstanding,
             messages::transfers_and_gets_are_whole,
