@@ -38,7 +38,9 @@
  *   a bulk message of 0 bytes is checked against the segment, as any other;
  *   AM_GetMsgTag: the endpoint's own tag, which was checked; AM_ERR_RESOURCE if that is AM_ALL, as tags do not travel;
  *   messages to handler 0 are AM_ERR_BAD_ARG;
- *   between hosts, medium messages and replies of more than the longest packet of the path are AM_ERR_BAD_ARG;
+ *   between hosts, medium messages and all replies are one packet of the path, of about 1,000 bytes or more (AMX_MaxMediumTo): longer
+ *     medium requests are AM_ERR_BAD_ARG, and longer replies come back (EREPLYREJECTED, reason EBADLENGTH); bulk requests and gets are
+ *     not limited so;
  *   AM_SetExpectedResources is a hint that changes nothing.
  */
 #ifndef AM_H
@@ -148,6 +150,10 @@ static inline int AM_MoveEndpoint(ep_t endpoint, eb_t from, eb_t to) { return ha
 static inline int AMX_GetEndpointName(ep_t endpoint, en_t *name) { return hamlyn_am_endpoint_name(endpoint, name); }
 static inline int AM_SetExpectedResources(ep_t endpoint, int endpoints, int outstanding) {
     return hamlyn_am_set_expected_resources(endpoint, endpoints, outstanding);
+}
+/* Bytes of the longest medium message and reply to that destination: AM_MaxMedium() on one host, fewer between hosts. Connects to it. */
+static inline int AMX_MaxMediumTo(ep_t endpoint, int index, int *nbytes) {
+    return hamlyn_am_max_medium_to(endpoint, index, nbytes);
 }
 /* Requests of the endpoint that are neither answered nor returned. */
 static inline int AMX_GetOutstanding(ep_t endpoint, int *count) { return hamlyn_am_outstanding(endpoint, count); }

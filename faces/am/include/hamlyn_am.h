@@ -90,6 +90,7 @@ int hamlyn_am_get_tag(hamlyn_am_endpoint_t endpoint, uint64_t *tag);
 int hamlyn_am_set_segment(hamlyn_am_endpoint_t endpoint, void *start, size_t length_bytes);
 int hamlyn_am_get_segment(hamlyn_am_endpoint_t endpoint, void **start, size_t *length_bytes);
 int hamlyn_am_set_expected_resources(hamlyn_am_endpoint_t endpoint, int endpoints, int outstanding);
+int hamlyn_am_max_medium_to(hamlyn_am_endpoint_t endpoint, int dest, int *length_bytes);
 int hamlyn_am_outstanding(hamlyn_am_endpoint_t endpoint, int *count);
 
 int hamlyn_am_set_handler(hamlyn_am_endpoint_t endpoint, uint8_t handler, hamlyn_am_handler_t function);

@@ -23,7 +23,7 @@ const RELEASE: u8 = 4;
 /// Bytes of a part of a contribution or a result.
 const PART_BYTES: usize = 4096;
 /// Bytes of all contributions of an operation, which process 0 holds.
-const WHOLE_BYTES_MAX: u64 = 1 << 30;
+const WHOLE_BYTES_MAX: u64 = 1 << 31;
 /// Between two looks for processes that are gone.
 const LOOK: Wait = Wait::millis(100);
 
@@ -256,8 +256,10 @@ impl Collective {
             return Ok(());
         }
         let over = self.over(proc)?;
-        for (at, part) in bytes.chunks(PART_BYTES).enumerate() {
-            let words = [turn, self.job.proc, at as u32];
+        // Between hosts a message is shorter.
+        let most = self.endpoint.medium_bytes_max(&over)?.clamp(1, PART_BYTES);
+        for (number, part) in bytes.chunks(most).enumerate() {
+            let words = [turn, self.job.proc, (number * most) as u32];
             let sent = self
                 .endpoint
                 .request_medium(&over, handler, part, &words, Wait::Forever);
@@ -425,9 +427,9 @@ impl State {
     }
 }
 
-/// Puts part number `at` in its place.
-fn place(whole: &mut Vec<u8>, at: u32, data: &[u8]) -> Result<(), CallError> {
-    let begin = u64::from(at) * PART_BYTES as u64;
+/// Puts a part in its place.
+fn place(whole: &mut Vec<u8>, begin: u32, data: &[u8]) -> Result<(), CallError> {
+    let begin = u64::from(begin);
     let end = begin + data.len() as u64;
     if end > WHOLE_BYTES_MAX || data.len() > PART_BYTES {
         return Err(REFUSED);

@@ -11,7 +11,7 @@ use crate::boundary::{arguments, bytes, call_outside};
 use crate::bundle::note_blocked;
 use crate::library::{LONG_BYTES_MAX, Library, MEDIUM_BYTES_MAX};
 use crate::state::{EndpointObject, OwnReturned};
-use crate::status::Failure;
+use crate::status::{Failure, NOT_SENT};
 use crate::translations::Mapped;
 
 /// Time for which the first message over a translation waits for the connection if it is not to wait for anything else.
@@ -249,6 +249,27 @@ pub unsafe extern "C" fn hamlyn_am_get_xfer(
                 endpoint.get(over, handler, range, to_offset as u64, arguments, wait)
             },
         )
+    })
+}
+
+/// `AMX_MaxMediumTo`: connects to the destination, if nobody has.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hamlyn_am_max_medium_to(
+    endpoint: *mut c_void,
+    to: c_int,
+    length_bytes: *mut c_int,
+) -> c_int {
+    call_outside(|library| {
+        let object = library.endpoint(endpoint)?;
+        let mapped = Rc::clone(object.shared.translations.borrow().mapped(to)?);
+        let inner = object.endpoint.borrow();
+        match connect(&inner, &mapped, library.patience())? {
+            Connected::Over(over) => {
+                crate::boundary::put(length_bytes, inner.medium_bytes_max(&over)? as c_int)
+            }
+            Connected::NotYet => Err(NOT_SENT),
+            Connected::Never => Err(Failure::resource("the destination's process is gone")),
+        }
     })
 }
 

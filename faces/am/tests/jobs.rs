@@ -130,3 +130,44 @@ fn mpirun_starts_a_job() {
     assert_eq!(outcome.status, Some(7), "{}", outcome.errors);
     nothing_is_left_in(directory);
 }
+
+/// Two hosts in network namespaces; the launcher is told how to reach them.
+#[test]
+fn a_job_may_have_processes_on_two_hosts() {
+    let Some(testbed) = hamlyn_testbed::Testbed::or_skip(2) else {
+        return;
+    };
+    let directory = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let mut table = String::new();
+    for host in testbed.hosts() {
+        table += &format!("{} {}\n", host.name(), host.address());
+    }
+    let (hosts, script) = (directory.join("am.table"), directory.join("am.sh"));
+    std::fs::write(&hosts, table).unwrap();
+    std::fs::write(&script, testbed.remote_shell(|_| "\"$@\"".to_owned())).unwrap();
+    let run = |procs: &str| {
+        let mut command = launcher(&["-n", procs, "--hosts"]);
+        command.arg(&hosts);
+        command.env("HAMLYN_REMOTE_SHELL", format!("sh {}", script.display()));
+        command
+    };
+    let program = compile("spmd.c", "gnu99", "two_hosts_spmd");
+    for procs in [2, 4] {
+        let text = procs.to_string();
+        let mut command = run(&text);
+        passed(&Outcome::of(command.arg(&program).arg(&text)), procs);
+    }
+    let forms = compile("forms.c", "c99", "two_hosts_forms");
+    for procs in [2, 4] {
+        let text = procs.to_string();
+        let mut command = run(&text);
+        let outcome = Outcome::of(command.arg(&forms).args([&text, "two hosts"]));
+        let (out, errors) = (&outcome.out, &outcome.errors);
+        assert_eq!(outcome.status, Some(0), "{out}{errors}");
+        let line = format!("of {procs} passed");
+        assert_eq!(out.matches(&line).count(), procs, "{out}{errors}");
+    }
+    let mut command = run("3");
+    let outcome = Outcome::of(command.arg(&program).args(["3", "killed"]));
+    assert_eq!(outcome.status, Some(137), "{}", outcome.errors);
+}

@@ -59,9 +59,11 @@ impl<H: Host> Node<H> {
             .queue_bytes(options.reply_queue_bytes);
         let replies = session.open_port(new)?;
         let fences = session.open_completions(FENCES_MAX)?;
+        let host = session.identity().node;
         drop(session);
         let dropped = Rc::new(Dropped::default());
-        let traffic = Traffic::new(options, Rc::clone(&dropped));
+        let mut traffic = Traffic::new(options, Rc::clone(&dropped));
+        traffic.peers.host = host;
         let residence = Residence::new(options.frames);
         let node = NodeState::new(replies, fences, residence, State::new(traffic));
         Ok(Self {

@@ -326,6 +326,8 @@ pub(crate) struct Peer {
 pub(crate) struct Known {
     /// The interface at the other end, for which the link vouches.
     pub(crate) interface: Option<Destination>,
+    /// The number of the own host, or 0.
+    host: u32,
     /// Its word for where its answers go, until there is a target.
     pub(crate) introduced: Option<Introduction>,
     sources: Vec<Option<Source>>,
@@ -381,7 +383,12 @@ impl Known {
             .get(usize::from(endpoint) % SOURCES)?
             .as_ref()?;
         let introduction = (source.endpoint == endpoint).then_some(source.introduction)?;
-        Some(Name::new(self.interface?, introduction))
+        let mut interface = self.interface?;
+        if interface.node == 0 {
+            // As its own name says it, which other hosts can use.
+            interface.node = self.host;
+        }
+        Some(Name::new(interface, introduction))
     }
 }
 
@@ -399,6 +406,8 @@ pub(crate) struct Peers {
     pub(crate) gone: Vec<Peer>,
     /// Links may have ended.
     pub(crate) may_be_lost: bool,
+    /// The number of the own host, or 0.
+    pub(crate) host: u32,
     first_use: u8,
 }
 
@@ -429,7 +438,10 @@ impl Peers {
             records: None,
             served: None,
             replies: None,
-            known: Known::default(),
+            known: Known {
+                host: self.host,
+                ..Known::default()
+            },
             is_unfenced: false,
             first_use: self.first_use,
         });
