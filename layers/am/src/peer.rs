@@ -142,6 +142,13 @@ impl Records {
         is_it.then_some(record)
     }
 
+    /// The same, to be looked at.
+    pub(crate) fn peek(&self, stamp: Stamp) -> Option<&Record> {
+        let record = self.records.get(stamp.number())?;
+        let is_it = record.uses == stamp.uses() && record.state != RecordState::Free;
+        is_it.then_some(record)
+    }
+
     /// Frees a record. Its use is over, unless the peer never took the request: it knows a use by
     /// nothing but the number, of which there are few.
     #[inline]

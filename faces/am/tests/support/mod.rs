@@ -27,3 +27,12 @@ pub(crate) fn compile_with(
 ) -> std::path::PathBuf {
     AM.compile_with(name, standard, test, options)
 }
+
+/// The same of a program that lies elsewhere.
+pub(crate) fn compile_file(
+    file: &std::path::Path,
+    standard: &str,
+    test: &str,
+) -> std::path::PathBuf {
+    AM.compile_file(file, standard, test, &[])
+}

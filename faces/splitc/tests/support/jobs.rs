@@ -75,11 +75,22 @@ impl Library {
         test: &str,
         options: &[&str],
     ) -> PathBuf {
+        self.compile_file(&source(name), standard, test, options)
+    }
+
+    /// The same of a program that lies elsewhere.
+    pub(crate) fn compile_file(
+        &self,
+        file: &Path,
+        standard: &str,
+        test: &str,
+        options: &[&str],
+    ) -> PathBuf {
         let library = built(self.file, self.package);
         let library = library.parent().unwrap();
         let to = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
         let mut command = compiler(standard);
-        command.args(options).arg(source(name)).arg("-o").arg(&to);
+        command.args(options).arg(file).arg("-o").arg(&to);
         command.arg("-L").arg(library).args(self.options);
         // Before the folders of cargo, in one of which an older one may lie.
         command.arg(format!(

@@ -29,6 +29,7 @@ macro_rules! everything {
             ends::a_peer_says_itself_where_answers_go,
             ends::a_request_is_new_after_127_that_came_back,
             ends::a_translation_may_go_under_traffic,
+            ends::an_answer_that_waits_survives_the_end_of_its_link,
             residency::endpoints_are_paged_under_traffic,
             residency::a_call_loads_its_endpoint,
             random::random_programs_agree_with_a_model,
