@@ -1,13 +1,16 @@
-/* Active Messages II as its implementation of 1995 to 1998 presented them (UDPAM, "am.h" of then): its names, numbers and types over the
- * same library as am.h, so that its programs compile. Include this as their am.h. A program uses this header or am.h, not both.
+/* Active Messages II as its implementation of 1995 to 1998 presented them (UDPAM, "am.h" of then):
+ * its names, numbers and types over the same library as am.h, so that its programs compile.
+ * Include this as their am.h. A program uses this header or am.h, not both.
  *
  * Differences from that implementation:
- *   forms have 0 to 16 arguments, not 4 and 8 alone; messages have up to AM_MaxMedium() and AM_MaxLong() bytes;
- *   AM_AllocateKnownEndpoint is not there: it named an endpoint by a port of UDP (publish names instead: AMX_ of am.h);
+ *   forms have 0 to 16 arguments, not 4 and 8 alone; messages have up to AM_MaxMedium() and
+ *     AM_MaxLong() bytes;
+ *   AM_AllocateKnownEndpoint is not there: it named an endpoint by a port of UDP (publish names
+ *     instead: AMX_ of am.h);
  *   the default handler 0 reports and does not end the program;
- *   a bulk handler is told an offset in its segment, as there, and so is the handler of a get; lengths and offsets are int.
- * All else is as am.h says.
- */
+ *   a bulk handler is told an offset in its segment, as there, and so is the handler of a get;
+ *     lengths and offsets are int.
+ * All else is as am.h says. */
 #ifndef AM1996_H
 #define AM1996_H
 #ifdef AM_H

@@ -1,13 +1,15 @@
-/* The functions of the library libhamlyn_am, over which am.h, am_spmd.h and am1996.h are inline functions.
+/* The functions of the library libhamlyn_am, over which am.h, am_spmd.h and am1996.h are inline
+ * functions.
  *
  * Programs include one of those. Languages without C's headers call these.
  *
- * All pointers: null is refused where it is not allowed; what is not null must be readable, or writable, as the function says, for as
- * many bytes as it says, during the call. Handles and tokens are numbers: old ones and foreign ones are refused. A handler must have
- * the type that am.h says for the messages that it gets, and must neither throw an exception nor jump out of itself (longjmp): that
- * ends the process. All functions are called by the thread that called hamlyn_am_init; in others they return AM_ERR_RESOURCE.
- * After fork, the child has nothing of its parent's: all functions return AM_ERR_NOT_INIT until it calls hamlyn_am_init.
- */
+ * All pointers: null is refused where it is not allowed; what is not null must be readable, or
+ * writable, as the function says, for as many bytes as it says, during the call. Handles and
+ * tokens are numbers: old ones and foreign ones are refused. A handler must have the type that
+ * am.h says for the messages that it gets, and must neither throw an exception nor jump out of
+ * itself (longjmp): that ends the process. All functions are called by the thread that called
+ * hamlyn_am_init; in others they return AM_ERR_RESOURCE. After fork, the child has nothing of its
+ * parent's: all functions return AM_ERR_NOT_INIT until it calls hamlyn_am_init. */
 #ifndef HAMLYN_AM_H
 #define HAMLYN_AM_H
 
@@ -109,7 +111,8 @@ int hamlyn_am_max_num_translations(int *count);
 int hamlyn_am_get_num_translations(hamlyn_am_endpoint_t endpoint, int *count);
 int hamlyn_am_set_num_translations(hamlyn_am_endpoint_t endpoint, int count);
 
-/* Requests: with is_async not 0 they wait for neither credit nor room, and return AM_ERR_NOT_SENT. `args` has `numargs` of them. */
+/* Requests: with is_async not 0 they wait for neither credit nor room, and return AM_ERR_NOT_SENT.
+ * `args` has `numargs` of them. */
 int hamlyn_am_request(hamlyn_am_endpoint_t endpoint, int dest, uint8_t handler, int is_async, int numargs, const uint32_t *args);
 int hamlyn_am_request_i(hamlyn_am_endpoint_t endpoint, int dest, uint8_t handler, const void *data, size_t length_bytes,
                         int is_async, int numargs, const uint32_t *args);

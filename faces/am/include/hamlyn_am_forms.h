@@ -1,12 +1,12 @@
-/* The forms of requests and replies with 0 to 16 arguments, for am.h and am1996.h, which say before:
+/* The forms of requests and replies with 0 to 16 arguments, for am.h and am1996.h, which say
+ * before:
  *
  *   HAMLYN_AM_EP_      the type of endpoints
  *   HAMLYN_AM_PLACE_   the type of offsets
  *   HAMLYN_AM_BYTES_   the type of lengths
  *   HAMLYN_AM_CODE_(c) the code of this header for a code of the library
  *
- * They are functions, so their addresses can be taken.
- */
+ * They are functions, so their addresses can be taken. */
 
 #define HAMLYN_AM_P0_
 #define HAMLYN_AM_P1_ , int a0

@@ -1,4 +1,5 @@
-//! The way in from C: it finds the library of this thread, catches panics, and turns an error into its code.
+//! The way in from C: it finds the library of this thread, catches panics, and turns an error into
+//! its code.
 
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +47,8 @@ pub(crate) fn put<T>(place: *mut T, value: T) -> Result<(), Failure> {
     match place.is_null() || !place.is_aligned() {
         true => Err(Failure::bad("the place for the result is null")),
         false => {
-            // SAFETY: it is not null, and writable and aligned for its type, as the header demands.
+            // SAFETY: it is not null, and writable and aligned for its type, as the header
+            // demands.
             unsafe { place.write(value) };
             Ok(())
         }
@@ -64,7 +66,8 @@ pub(crate) fn bytes<'a>(data: *const c_void, length_bytes: usize) -> Result<&'a 
             "the data are null, or longer than memory can be",
         ));
     }
-    // SAFETY: so many bytes can be read at that place during the call, and nobody writes them meanwhile, as the header demands.
+    // SAFETY: so many bytes can be read at that place during the call, and nobody writes them
+    // meanwhile, as the header demands.
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), length_bytes) })
 }
 
@@ -81,7 +84,8 @@ pub(crate) fn bytes_mut<'a>(
             "the room is null, or longer than memory can be",
         ));
     }
-    // SAFETY: so many bytes can be written at that place, by nobody else meanwhile, and hold values, as the header demands.
+    // SAFETY: so many bytes can be written at that place, by nobody else meanwhile, and hold
+    // values, as the header demands.
     Ok(unsafe { std::slice::from_raw_parts_mut(into.cast(), length_bytes) })
 }
 
@@ -106,7 +110,8 @@ pub(crate) fn text<'a>(text: *const std::ffi::c_char) -> Result<&'a str, Failure
     if text.is_null() {
         return Err(Failure::bad("the text is null"));
     }
-    // SAFETY: a text that is not null ends with a zero, and stays as it is during the call, as the header demands.
+    // SAFETY: a text that is not null ends with a zero, and stays as it is during the call, as the
+    // header demands.
     let text = unsafe { std::ffi::CStr::from_ptr(text) };
     text.to_str()
         .map_err(|_| Failure::bad("the text is not valid UTF-8"))

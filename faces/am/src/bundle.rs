@@ -113,7 +113,8 @@ pub extern "C" fn hamlyn_am_poll(bundle: *mut c_void) -> c_int {
     })
 }
 
-/// `AM_WaitSema` and `AMX_WaitSemaFor`: waits for an event of the mask, for so many milliseconds or, below 0, for ever, and polls.
+/// `AM_WaitSema` and `AMX_WaitSemaFor`: waits for an event of the mask, for so many milliseconds
+/// or, below 0, for ever, and polls.
 #[unsafe(no_mangle)]
 pub extern "C" fn hamlyn_am_wait(bundle: *mut c_void, milliseconds: i64) -> c_int {
     call_outside(|library| {

@@ -1,7 +1,9 @@
-//! Collective operations of a job: each process contributes bytes to process 0, which gives all of them the whole, in order.
+//! Collective operations of a job: each process contributes bytes to process 0, which gives all of
+//! them the whole, in order.
 //!
-//! They go between endpoints of their own, in the bundle of the program, so its handlers run meanwhile. Arriving is a request whose
-//! reply is deferred until all have arrived: so a process whose process 0 is gone hears of it.
+//! They go between endpoints of their own, in the bundle of the program, so its handlers run
+//! meanwhile. Arriving is a request whose reply is deferred until all have arrived: so a process
+//! whose process 0 is gone hears of it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -148,8 +150,9 @@ impl Collective {
         mapped.ok_or(Failure::resource("the job has no such process"))
     }
 
-    /// Contributes bytes, and gives those of all, in the order of the processes. `serve` runs handlers for a while; `gathered` is told
-    /// the whole by process 0, before it tells the others.
+    /// Contributes bytes, and gives those of all, in the order of the processes. `serve` runs
+    /// handlers for a while; `gathered` is told the whole by process 0, before it tells the
+    /// others.
     pub(crate) fn run(
         &self,
         kind: Kind,

@@ -77,8 +77,9 @@ fn with_token(
 /// Calls a function with these arguments, in two lists.
 macro_rules! call_one {
     ($function:expr, ($($first:expr => $type:ty),*), [$($name:ident)*]) => {{
-        // SAFETY: the program set it as the handler of messages with that many arguments, as the header demands. One that takes
-        // fewer reads fewer, as the calling conventions of all our targets let functions of C do.
+        // SAFETY: the program set it as the handler of messages with that many arguments, as the
+        // header demands. One that takes fewer reads fewer, as the calling conventions of all our
+        // targets let functions of C do.
         unsafe {
             let function = std::mem::transmute::<
                 Handler,
@@ -206,7 +207,8 @@ pub(crate) fn operation_of(operation: Operation) -> c_int {
     }
 }
 
-/// The same in 1996: a bit of the operation with up to 4 or up to 8 arguments, and one of the direction.
+/// The same in 1996: a bit of the operation with up to 4 or up to 8 arguments, and one of the
+/// direction.
 fn operation_of_1996(returned: &Back<'_>) -> c_int {
     const REQUEST: c_int = 0x1000_0000;
     const REPLY: c_int = 0x2000_0000;

@@ -142,8 +142,9 @@ pub unsafe extern "C" fn hamlyn_am_set_segment(
             None => return Err(Failure::bad("the segment is null")),
             Some(_) if !fits => return Err(Failure::bad("the segment is longer than memory")),
             Some(place) => {
-                // SAFETY: the header demands that the memory stays until the segment is another one, or the endpoint is freed. No
-                // Rust reference into it is made; accesses of C are the program's to order.
+                // SAFETY: the header demands that the memory stays until the segment is another
+                // one, or the endpoint is freed. No Rust reference into it is made; accesses of C
+                // are the program's to order.
                 let area = unsafe { Area::from_raw(place, length_bytes, ()) };
                 Some((area, length_bytes as u64))
             }

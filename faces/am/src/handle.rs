@@ -1,5 +1,5 @@
-//! Numbers by which C knows objects. A number is looked up, never followed: one whose object is gone is refused, and so is one of
-//! another kind.
+//! Numbers by which C knows objects. A number is looked up, never followed: one whose object is
+//! gone is refused, and so is one of another kind.
 
 use std::ffi::c_void;
 

@@ -1,11 +1,14 @@
-//! Active Messages II for C and C++ (decision 55): the library behind `include/am.h`, over the layer `hamlyn_am`.
+//! Active Messages II for C and C++ (decision 55): the library behind `include/am.h`, over the
+//! layer `hamlyn_am`.
 //!
-//! The functions here are those of `include/hamlyn_am.h`. The names that programs use (`AM_Request3`) are inline functions of `am.h`
-//! and `am1996.h` over them, so both sets of numbers come from one library.
+//! The functions here are those of `include/hamlyn_am.h`. The names that programs use
+//! (`AM_Request3`) are inline functions of `am.h` and `am1996.h` over them, so both sets of
+//! numbers come from one library.
 //!
-//! C has handles, tokens and translations as numbers: they are looked up, never followed, so one that is old is an error.
-//! No function unwinds into C: an error is a code, and its text is kept for `AMX_ErrorText`. The library belongs to the thread that
-//! started it; other threads are told so.
+//! C has handles, tokens and translations as numbers: they are looked up, never followed, so one
+//! that is old is an error. No function unwinds into C: an error is a code, and its text is kept
+//! for `AMX_ErrorText`. The library belongs to the thread that started it; other threads are told
+//! so.
 //!
 //! | module | content |
 //! |---|---|

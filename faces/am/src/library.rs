@@ -19,7 +19,8 @@ use crate::policy::{self, Policy};
 use crate::state::{BundleObject, Dialect, EndpointObject, Kept, OwnReturned};
 use crate::status::{Code, Failure};
 
-/// Bytes of the longest medium message (`AM_MaxMedium`). With the rest of a message they fit a packet of one host.
+/// Bytes of the longest medium message (`AM_MaxMedium`). With the rest of a message they fit a
+/// packet of one host.
 pub(crate) const MEDIUM_BYTES_MAX: usize = 65_000;
 /// Bytes of the longest bulk message (`AM_MaxLong`).
 pub(crate) const LONG_BYTES_MAX: usize = 1 << 30;

@@ -14,7 +14,8 @@ use crate::state::{EndpointObject, OwnReturned};
 use crate::status::{Failure, NOT_SENT};
 use crate::translations::Mapped;
 
-/// Time for which the first message over a translation waits for the connection if it is not to wait for anything else.
+/// Time for which the first message over a translation waits for the connection if it is not to
+/// wait for anything else.
 const CONNECT: Wait = Wait::millis(1000);
 
 /// A message as it comes back if its destination cannot be reached.

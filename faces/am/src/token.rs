@@ -35,8 +35,8 @@ fn with_call<T>(
             "the message came back: it has no reply, and AMX_GetReturned tells of it",
         ));
     };
-    // SAFETY: its handler runs, so the layer's view is there, and nothing else uses it: handlers do not nest, and this is the only
-    // reference, which ends here.
+    // SAFETY: its handler runs, so the layer's view is there, and nothing else uses it: handlers
+    // do not nest, and this is the only reference, which ends here.
     let (call, endpoint) = unsafe { (&mut *call, &*running.endpoint) };
     ask(call, endpoint)
 }

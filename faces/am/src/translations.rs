@@ -1,4 +1,5 @@
-//! The translations of an endpoint, by number. A name is connected to by the first message over it.
+//! The translations of an endpoint, by number. A name is connected to by the first message over
+//! it.
 
 use std::cell::Cell;
 use std::collections::HashMap;

@@ -29,6 +29,10 @@ fn hamlyn_run_starts_a_job() {
             passed(&Outcome::of(command.arg(&program).arg(&text)), procs);
         }
     }
+    for form in ["as AMMPI", "as AMUDP"] {
+        let mut command = launcher(&["-n", "2"]);
+        passed(&Outcome::of(command.arg(&program).args(["2", form])), 2);
+    }
     let mut command = launcher(&["-n", "2"]);
     let outcome = Outcome::of(command.arg(&program).args(["2", "other number"]));
     assert_eq!(outcome.status, Some(0), "{}", outcome.errors);

@@ -1,4 +1,5 @@
-//! Programs in C and C++ of one or two processes: errors, misuse, bundles, names, and the header of 1996.
+//! Programs in C and C++ of one or two processes: errors, misuse, bundles, names, and the header
+//! of 1996.
 
 mod support;
 

@@ -1,6 +1,6 @@
-//! The programs under tools that watch them: sanitizers of addresses and of undefined behaviour, and
-//! valgrind. The library itself is not compiled with the sanitizers; what it writes to the memory
-//! of programs is watched.
+//! The programs under tools that watch them: sanitizers of addresses and of undefined behaviour,
+//! and valgrind. The library itself is not compiled with the sanitizers; what it writes to the
+//! memory of programs is watched.
 
 mod support;
 

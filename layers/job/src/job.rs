@@ -1,4 +1,5 @@
-//! The description of a job: the number of this process, of how many, and how the others are found.
+//! The description of a job: the number of this process, of how many, and how the others are
+//! found.
 //!
 //! The launcher (`hamlyn run`) describes it in the environment. Without it, the description is
 //! taken from `mpirun`, `srun`, or any launcher that sets the variables of PMI (`launcher`). A
@@ -24,8 +25,8 @@ use crate::error::{Error, environment};
 use crate::launcher::{Get, Membership, check_name};
 use crate::variables::{HOSTS, JOB};
 
-/// Bytes of shared memory of a process unless something else is asked for: virtual memory, of which
-/// pages that are not touched cost nothing.
+/// Bytes of shared memory of a process unless something else is asked for: virtual memory, of
+/// which pages that are not touched cost nothing.
 pub const MEMORY_BYTES_DEFAULT: u64 = 4 << 30;
 /// The least.
 pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
@@ -63,8 +64,8 @@ pub struct Job {
     pub barrier_timeout: Option<Duration>,
     /// Time to wait for them at the start.
     pub start_timeout: Duration,
-    /// True if a launcher that is not `hamlyn run` started this process. It takes the first process
-    /// that fails for the cause.
+    /// True if a launcher that is not `hamlyn run` started this process. It takes the first
+    /// process that fails for the cause.
     pub is_of_foreign_launcher: bool,
     /// True if any launcher started this process; false if it was started alone.
     pub is_started_by_launcher: bool,

@@ -1,9 +1,9 @@
-//! The word of a launcher on a process: its number, of how many, in which job, and the hosts of the
-//! others.
+//! The word of a launcher on a process: its number, of how many, in which job, and the hosts of
+//! the others.
 //!
-//! `hamlyn run`, `mpirun` of Open MPI, `srun` of Slurm, and launchers that set the variables of PMI
-//! are understood. A number of processes that does not belong to this process alone is refused or
-//! not used: the script of an `sbatch` is no member of a job.
+//! `hamlyn run`, `mpirun` of Open MPI, `srun` of Slurm, and launchers that set the variables of
+//! PMI are understood. A number of processes that does not belong to this process alone is refused
+//! or not used: the script of an `sbatch` is no member of a job.
 
 use crate::error::{Error, environment};
 use crate::variables::{HOSTS, JOB, PROCS, PROCS_MAX, RANK};
@@ -191,8 +191,8 @@ fn slurm_here(get: Get<'_>) -> Option<u32> {
     Some(get("SLURM_GTIDS")?.split(',').count() as u32)
 }
 
-/// The hosts of the processes of a step of Slurm, if they lie in blocks: its list of nodes beside its
-/// list of counts.
+/// The hosts of the processes of a step of Slurm, if they lie in blocks: its list of nodes beside
+/// its list of counts.
 fn slurm_hosts(get: Get<'_>, proc: u32, procs: u32) -> Option<Vec<(Option<String>, u32)>> {
     let nodes = expand_nodes(&get("SLURM_STEP_NODELIST")?)?;
     if nodes.len() < 2 {

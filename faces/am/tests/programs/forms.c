@@ -20,10 +20,15 @@ static void fill(unsigned char *into, size_t count, int seed) {
     for (size_t at = 0; at < count; at++) into[at] = byte_of(at, seed);
 }
 
-static void check(const void *found, size_t nbytes, int seed) {
+static void check_bytes(const char *where, const void *found, size_t nbytes, int seed) {
     const unsigned char *bytes = (const unsigned char *)found;
-    for (size_t at = 0; at < nbytes; at++) EQUAL(bytes[at], byte_of(at, seed));
+    for (size_t at = 0; at < nbytes; at++)
+        if (bytes[at] != byte_of(at, seed)) {
+            fprintf(stderr, "%s: byte %zu of %zu is %d, not %d\n", where, at, nbytes, bytes[at], byte_of(at, seed));
+            exit(1);
+        }
 }
+#define check(found, nbytes, seed) check_bytes(__func__, found, nbytes, seed)
 
 static size_t shorter(size_t nbytes) { return nbytes < most ? nbytes : most; }
 

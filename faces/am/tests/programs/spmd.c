@@ -41,7 +41,14 @@ int main(int argc, char **argv) {
         GIVES(AMX_SPMDStartup(&argc, &argv, 5, 0, NULL, &eb, &ep), AM_ERR_BAD_ARG, "asks for 5");
         return 0;
     }
-    GOOD(AMX_SPMDStartup(&argc, &argv, !strcmp(end, "alone") ? atoi(argv[1]) : 0, 128, NULL, &eb, &ep));
+    uint64_t network = 9;
+    if (!strcmp(end, "as AMMPI"))
+        GOOD(AMX_SPMDStartup(&argc, &argv, 0, &network, &eb, &ep));
+    else if (!strcmp(end, "as AMUDP"))
+        GOOD(AMX_SPMDStartup(&argc, &argv, 0, 0, NULL, &network, &eb, &ep));
+    else
+        GOOD(AMX_SPMDStartup(&argc, &argv, !strcmp(end, "alone") ? atoi(argv[1]) : 0, 128, NULL, &eb, &ep));
+    if (!strncmp(end, "as", 2)) EQUAL(network, 0);
     EQUAL(AMX_SPMDIsWorker(argv), 1);
     GIVES(AMX_SPMDStartup(&argc, &argv, 0, 0, NULL, &other, &ep), AM_ERR_IN_USE, "before");
     procs = AMX_SPMDNumProcs(), proc = AMX_SPMDMyProc();
