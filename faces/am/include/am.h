@@ -13,12 +13,11 @@
  * Handlers, by the kind of the message:
  *
  *   short              void (void *token, int a0, ...)
- *   medium, bulk, get  void (void *token, void *buf, size_t nbytes, int a0, ...)     `int
- *     nbytes` does, too
- *   handler 0          void (int status, op_t opcode, void *token)                   for
- *     messages that come back
+ *   medium, bulk, get  void (void *token, void *buf, size_t nbytes, int a0, ...)
+ *   handler 0          void (int status, op_t opcode, void *token)
  *
- * with as many arguments as their messages have. A bulk handler has the place in its own segment,
+ * `int nbytes` does, too. Handler 0 is for messages that come back. A handler has as many arguments
+ * as its messages have. A bulk handler has the place in its own segment,
  * and so has the handler of a get, which runs at the requester. A handler may reply (once, if the
  * message is a request), ask about its token, and read settings; all else returns AM_ERR_RESOURCE
  * while it runs. It must not throw, nor longjmp out of itself: the process ends.
@@ -39,22 +38,21 @@
  * value that cannot be is AM_ERR_BAD_ARG of AM_Init.
  *
  * Differences from AMUDP and AMMPI:
- *   AM_GetXferM, AM_CANSEND, AM_Map after AM_SetExpectedResources, AM_MoveEndpoint with traffic:
- *     they are there;
+ *   AM_GetXferM, AM_CANSEND, AM_Map after AM_SetExpectedResources and AM_MoveEndpoint with traffic
+ *     are there;
  *   the default handler 0 reports on standard error, once a second at most, and does not end the
- *     program (AMX_SetReturnPolicy, or
- *     HAMLYN_AM_RETURNED=abort, report or silent);
+ *     program (AMX_SetReturnPolicy, or HAMLYN_AM_RETURNED=abort, report or silent);
  *   a message to oneself runs its handler at the next poll, not in the request;
  *   a bulk message of 0 bytes is checked against the segment, as any other;
- *   AM_GetMsgTag: the endpoint's own tag, which was checked; AM_ERR_RESOURCE if that is AM_ALL,
- *     as tags do not travel;
+ *   AM_GetMsgTag gives the endpoint's own tag, which was checked; AM_ERR_RESOURCE if that is
+ *     AM_ALL, as tags do not travel;
  *   messages to handler 0 are AM_ERR_BAD_ARG;
  *   between hosts, medium messages and all replies are one packet of the path, of about 1,000
- *     bytes or more (AMX_MaxMediumTo): longer
- *     medium requests are AM_ERR_BAD_ARG, and longer replies come back (EREPLYREJECTED, reason
- *       EBADLENGTH); bulk requests and gets are
- *     not limited so;
- *   AM_SetExpectedResources is a hint that changes nothing. */
+ *     bytes or more (AMX_MaxMediumTo): longer medium requests are AM_ERR_BAD_ARG, and longer
+ *     replies come back (EREPLYREJECTED, reason EBADLENGTH); bulk requests and gets are not
+ *     limited so;
+ *   AM_SetExpectedResources is a hint that changes nothing.
+ */
 #ifndef AM_H
 #define AM_H
 

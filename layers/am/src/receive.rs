@@ -11,7 +11,7 @@ use crate::name::Introduction;
 use crate::peer::{EndpointId, Known, Peer, ServedState};
 use crate::port::Receiving;
 use crate::traffic::{Again, Traffic};
-use crate::wire::{Arguments, Body, Category, Head, Place, Stamp, parse};
+use crate::wire::{Arguments, Body, Category, Head, OVERHEAD_BYTES, Place, Stamp, parse};
 
 /// Outcome of a request.
 enum Verdict {
@@ -233,7 +233,10 @@ fn run_longer<H: Host>(
             Err(reason) => Verdict::Return(reason),
         },
         Category::Get => match check_whole(receiving, body) {
-            Ok(()) => get(receiving, traffic, link, stamp, place),
+            Ok(()) => {
+                let packet = outbox.packet_bytes_max(link).unwrap_or(usize::MAX);
+                get(receiving, traffic, link, stamp, place, packet)
+            }
             Err(reason) => Verdict::Return(reason),
         },
         Category::Got | Category::Return | Category::Reject | Category::Credits => {
@@ -255,23 +258,23 @@ fn check_whole(receiving: &Receiving, body: &Body<'_>) -> Result<(), Reason> {
     receiving.segment_at(whole).map(drop)
 }
 
-/// Writes the data that are asked for into the answer.
+/// Writes the data that are asked for into the answer, as many as it has room for: the requester
+/// asks for the rest again.
 fn get(
     receiving: &Receiving,
     traffic: &mut Traffic,
     link: LinkId,
     stamp: Stamp,
     place: Place,
+    packet_bytes_max: usize,
 ) -> Verdict {
     let segment = match receiving.segment_at(place) {
         Ok(segment) => segment,
         Err(reason) => return Verdict::Return(reason),
     };
-    // As long as an answer is: whoever asks for more is told so.
-    if place.length_bytes > u64::from(traffic.options.medium_bytes_max) {
-        return Verdict::Return(Reason::BadLength);
-    }
-    let mut data = vec![0; place.length_bytes as usize];
+    let most = packet_bytes_max.saturating_sub(OVERHEAD_BYTES).max(1) as u64;
+    let most = most.min(traffic.options.medium_bytes_max.into());
+    let mut data = vec![0; place.length_bytes.min(most) as usize];
     if segment.area.read_at(place.offset, &mut data).is_err() {
         return Verdict::Return(Reason::BadOffset);
     }

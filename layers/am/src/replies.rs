@@ -96,6 +96,16 @@ pub(crate) fn take_stashed(state: &mut State, stashed: &Stashed) {
     }
 }
 
+/// A request has an empty reply. One that asked for data has none of them, so it has failed.
+fn credited(state: &mut State, link: LinkId, stamp: Stamp) {
+    let record = state.traffic.peers.record(link, stamp);
+    let head = record.and_then(|record| record.message.head());
+    match head.map(|head| head.category) {
+        Some(Category::Get) => state.came_back(link, stamp, Reason::BadLength),
+        _ => state.answered(link, stamp),
+    }
+}
+
 fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<'_, H>) {
     let mut bytes = [0; CREDITS_BYTES];
     let length = message.copy_to(&mut bytes);
@@ -104,7 +114,7 @@ fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<
         let stamp = Stamp::from_bits(u16::from_le_bytes(*stamp));
         let record = state.traffic.peers.record(link, stamp);
         match record.map(|record| record.state) {
-            Some(RecordState::Outstanding | RecordState::Refused) => state.answered(link, stamp),
+            Some(RecordState::Outstanding | RecordState::Refused) => credited(state, link, stamp),
             // Its credit is free since the reply came.
             Some(RecordState::Rejecting) => {
                 if let Some(peer) = state.traffic.peers.get(link) {
@@ -227,13 +237,18 @@ fn take_got(state: &mut State, link: LinkId, stamp: Stamp, data: &[u8]) {
         return;
     };
     let transfer = state.transfers.get(number);
+    let got_bytes = data.len() as u64;
+    let is_some = got_bytes > 0 || asked.length_bytes == 0;
     let to = transfer.map(|transfer| {
         let at = asked.offset.wrapping_sub(transfer.from);
+        if is_some && got_bytes < asked.length_bytes {
+            transfer.ask_again(at + got_bytes, asked.length_bytes - got_bytes);
+        }
         transfer.to.saturating_add(at)
     });
     let endpoint = state.endpoints.get(id);
     let stored = match (endpoint, to) {
-        _ if data.len() as u64 != asked.length_bytes => Err(Reason::BadLength),
+        _ if !is_some || got_bytes > asked.length_bytes => Err(Reason::BadLength),
         (Some(endpoint), Some(offset)) => {
             let place = crate::wire::Place { offset, ..asked };
             endpoint.receiving.store(place, data)

@@ -231,10 +231,9 @@ impl State {
         transfer.data = data;
         match sent {
             Ok(Ok(())) => {
-                transfer.sent_bytes += match category {
-                    Category::Bulk => 0,
-                    _ => length,
-                };
+                if category != Category::Bulk {
+                    transfer.part_sent(length);
+                }
                 transfer.in_flight += 1;
                 transfer.is_last_sent = is_last || transfer.length_bytes == 0;
                 Ok(true)
