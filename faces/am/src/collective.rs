@@ -266,7 +266,7 @@ impl Collective {
             let sent = self
                 .endpoint
                 .request_medium(&over, handler, part, &words, Wait::Forever);
-            sent.map_err(|error| of_send(proc, error))?;
+            sent.map_err(|error| self.of_send(proc, error))?;
         }
         Ok(())
     }
@@ -294,7 +294,7 @@ impl Collective {
             (length >> 32) as u32,
         ];
         let sent = self.endpoint.request(&over, ARRIVE, &words, Wait::Forever);
-        sent.map_err(|error| of_send(0, error))?;
+        sent.map_err(|error| self.of_send(0, error))?;
         let verdict = loop {
             if state.is_told()
                 && let Some((_, verdict)) = state.released.get()
@@ -320,6 +320,24 @@ impl Collective {
         }
     }
 
+    /// The error for a process that is gone. A launcher that takes the first one that fails for the
+    /// cause hears of that one first.
+    fn gone(&self, proc: usize, why: &str) -> Failure {
+        if self.job.is_of_foreign_launcher {
+            std::thread::sleep(hamlyn_job::CAUSE_WITHIN);
+        }
+        let text = format!("process {proc} is gone ({why}): the operation cannot be completed");
+        Failure::of(Code::Resource, &text)
+    }
+
+    /// The error of a message to a process.
+    fn of_send(&self, proc: usize, error: Error) -> Failure {
+        match error {
+            Error::PeerLost(lost) => self.gone(proc, &lost.end.to_string()),
+            error => error.into(),
+        }
+    }
+
     /// Fails if the time is over, or the process that is waited for is gone.
     fn look_for(&self, proc: usize, until: Option<Instant>) -> Result<(), Failure> {
         let over = self.to.borrow().get(proc).copied().flatten();
@@ -330,7 +348,7 @@ impl Collective {
         let is_gone = self.job.proc != 0 && self.state.failed.get();
         if end.is_some() || is_gone {
             let why = end.unwrap_or_else(|| "a message to it came back".to_owned());
-            return Err(gone(proc, &why));
+            return Err(self.gone(proc, &why));
         }
         if until.is_some_and(|until| Instant::now() >= until) {
             let text = format!(
@@ -340,19 +358,6 @@ impl Collective {
             return Err(Failure::of(Code::Resource, &text));
         }
         Ok(())
-    }
-}
-
-fn gone(proc: usize, why: &str) -> Failure {
-    let text = format!("process {proc} is gone ({why}): the operation cannot be completed");
-    Failure::of(Code::Resource, &text)
-}
-
-/// The error of a message to a process.
-fn of_send(proc: usize, error: Error) -> Failure {
-    match error {
-        Error::PeerLost(lost) => gone(proc, &lost.end.to_string()),
-        error => error.into(),
     }
 }
 

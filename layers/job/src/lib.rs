@@ -32,3 +32,7 @@ pub use variables::PROCS_MAX;
 /// The exit status of a process that ends because another one is gone: a launcher that hears of
 /// both takes the other for the cause. It is `EX_TEMPFAIL` of `sysexits.h`.
 pub const STATUS_OF_A_CONSEQUENCE: i32 = 75;
+
+/// Time that a process which ends because of another leaves a launcher that is not ours
+/// ([`Job::is_of_foreign_launcher`]) to hear of that one first.
+pub const CAUSE_WITHIN: std::time::Duration = std::time::Duration::from_millis(500);

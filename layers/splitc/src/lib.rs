@@ -36,7 +36,7 @@ mod waiting;
 pub use address::{GlobalAddress, GlobalPtr, SpreadPtr};
 pub use direct::DirectMemory;
 pub use error::Error;
-pub use hamlyn_job::{Job, PROCS_MAX, Placement, STATUS_OF_A_CONSEQUENCE};
+pub use hamlyn_job::{CAUSE_WITHIN, Job, PROCS_MAX, Placement, STATUS_OF_A_CONSEQUENCE};
 pub use memory::SharedMemory;
 pub use procedure::{ARGUMENT_BYTES_MAX, RESULT_BYTES_MAX};
 pub use reduction::{Number, Reduction};
