@@ -17,10 +17,11 @@
  *   handler 0          void (int status, op_t opcode, void *token)
  *
  * `int nbytes` does, too. Handler 0 is for messages that come back. A handler has as many arguments
- * as its messages have. A bulk handler has the place in its own segment,
- * and so has the handler of a get, which runs at the requester. A handler may reply (once, if the
- * message is a request), ask about its token, and read settings; all else returns AM_ERR_RESOURCE
- * while it runs. It must not throw, nor longjmp out of itself: the process ends.
+ * as its messages have; C23 needs a cast to AMX_handler_fn_t, other standards and C++ do not. A bulk
+ * handler has the place in its own segment, and so has the handler of a get, which runs at the
+ * requester. A handler may reply (once, if the message is a request), ask about its token, and read
+ * settings; all else returns AM_ERR_RESOURCE while it runs. It must not throw, nor longjmp out of
+ * itself: the process ends.
  *
  * All calls return AM_OK or an error, and AMX_ErrorText() has the remedy. A call that fails has
  * sent nothing. All calls are made by the thread that called AM_Init; AM_PAR is not there yet, and

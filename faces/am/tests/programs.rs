@@ -121,7 +121,7 @@ fn programs_meet_without_a_launcher() {
 
 #[test]
 fn a_program_of_1996_runs() {
-    for standard in ["gnu99", "c17"] {
+    for standard in ["gnu99", "gnu17"] {
         let program = compile("old.c", standard, &format!("old_{standard}"));
         passes(&mut Command::new(&program));
     }
