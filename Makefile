@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 BARE_TARGET := x86_64-unknown-none
 
-.PHONY: demo test quick hunt soak soak-hosts build lab library install install-library install-command splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-locks compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
+.PHONY: demo test quick hunt soak soak-hosts build lab library install install-library install-am install-command am splitc wheel packages book bench instructions compare compare-network compare-one-sided compare-locks compare-show check-compare check-licences check-advisories check-semver check-publish check-packages check-arm check-links check-structure tools tool-fmt tool-clippy tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config fmt clippy docs bare papers planted mutations mutants tests python bench-python
 
 demo: build tool-ip
 	@echo "== the demonstration"
@@ -55,16 +55,24 @@ library: tools
 	@echo "== building the library for C (release)"
 	$(CARGO) build --release --locked -p hamlyn-c
 
-# Where the library and the command go (docs/install.md). Under sudo nothing is built: what `make library build` has built is
-# installed.
+# Where the library and the command go (docs/install.md). Under sudo nothing is built: what `make library am build`
+# has built is installed.
 PREFIX ?= /usr/local
 DESTDIR ?=
 LIBDIR ?= $(PREFIX)/lib
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
-install: install-library install-command
+install: install-library install-am install-command
 
 install-library: $(if $(SUDO_UID),,library)
 	faces/c/packaging/install.sh target/release/libhamlyn_c.a $(VERSION) "$(PREFIX)" "$(DESTDIR)" "$(LIBDIR)"
+
+# Active Messages for C: am.h and libhamlyn_am.
+am: tools
+	@echo "== building Active Messages for C (release)"
+	$(CARGO) build --release --locked -p hamlyn-am-c
+
+install-am: $(if $(SUDO_UID),,am)
+	LIBRARY=hamlyn_am FACE=faces/am faces/c/packaging/install.sh target/release/libhamlyn_am_c.a $(VERSION) "$(PREFIX)" "$(DESTDIR)" "$(LIBDIR)"
 
 install-command: $(if $(SUDO_UID),,build)
 	packaging/command.sh target/release/hamlyn "$(PREFIX)" "$(DESTDIR)"
@@ -113,7 +121,7 @@ book: tools
 	$(CARGO) run -q -p xtask --locked -- book
 	rm -rf $(BOOK)
 	$(MDBOOK) build --dest-dir "$(CURDIR)/$(BOOK)" target/book-source
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked -p hamlyn -p hamlyn-tokio -p hamlyn-splitc -p hamlyn-am -p hamlyn-locks
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked -p hamlyn -p hamlyn-tokio -p hamlyn-job -p hamlyn-splitc -p hamlyn-am -p hamlyn-locks
 	mkdir -p $(BOOK)/docs/reference
 	cp -R target/doc $(BOOK)/docs/reference/rust
 	@if ! command -v doxygen >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -237,7 +245,7 @@ tool-ip: PACKAGE = iproute2
 tool-ip: PURPOSE = to make hosts in network namespaces
 tool-tshark: PURPOSE = to check the dissector
 tool-mpirun: PACKAGE = openmpi-bin
-tool-mpirun: PURPOSE = to start jobs of Split-C
+tool-mpirun: PURPOSE = to start jobs of Split-C and Active Messages
 tool-cmake: PURPOSE = to find the installed library by it
 tool-pkg-config: PURPOSE = to find the installed library by it
 tool-valgrind tool-ip tool-tshark tool-mpirun tool-cmake tool-pkg-config: tool-%:

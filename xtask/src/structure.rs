@@ -16,15 +16,16 @@ const CIRCLES: &str = "xtask/data/circles.txt";
 
 /// From the bottom to the top; a crate uses those of lines above its own. Folders of one line do
 /// not use each other.
-const ORDER: [&[&str]; 12] = [
+const ORDER: [&[&str]; 13] = [
     &["crates/engine", "crates/testbed"],
     &["crates/ring"],
     &["crates/link"],
     &["crates/host"],
     &["crates/hamlyn"],
-    &["crates/tokio", "layers/splitc", "layers/am"],
+    &["crates/tokio", "layers/job"],
+    &["layers/splitc", "layers/am"],
     &["layers/locks"],
-    &["faces/c", "faces/python", "faces/splitc"],
+    &["faces/c", "faces/python", "faces/splitc", "faces/am"],
     &["faces/splitcc", "faces/cli"],
     &["examples", "xtask"],
     &["lab/sim", "lab/counted", "lab/fuzz"],
@@ -120,6 +121,7 @@ fn folder_of(package: &str) -> Option<&'static str> {
         ("hamlyn", "crates/hamlyn"),
         ("hamlyn-tokio", "crates/tokio"),
         ("hamlyn-testbed", "crates/testbed"),
+        ("hamlyn-job", "layers/job"),
         ("hamlyn-splitc", "layers/splitc"),
         ("hamlyn-am", "layers/am"),
         ("hamlyn-locks", "layers/locks"),
@@ -127,6 +129,7 @@ fn folder_of(package: &str) -> Option<&'static str> {
         ("hamlyn-cli", "faces/cli"),
         ("hamlyn-splitcc", "faces/splitcc"),
         ("hamlyn-splitc-c", "faces/splitc"),
+        ("hamlyn-am-c", "faces/am"),
         ("hamlyn-sim", "lab/sim"),
         ("hamlyn-counted", "lab/counted"),
         ("hamlyn-lab", "lab/command"),

@@ -3,6 +3,9 @@
 #
 #   install.sh ARCHIVE VERSION PREFIX [DESTDIR [LIBDIR]]
 #
+# LIBRARY and FACE in the environment name another library than hamlyn, and the folder that has its headers (include) and templates
+# (packaging).
+#
 # Cargo cannot make the shared library that is installed: it hands the linker a list of symbols of its own, and linkers refuse
 # to join that with versions of symbols (decision 0041). So the system's compiler links it, from the archive.
 #
@@ -21,10 +24,11 @@ case $prefix$libdir in /*) ;; *) echo "install.sh: PREFIX must begin with /, not
 
 : "${CC:=cc}" "${LD:=ld}" "${OBJCOPY:=objcopy}" "${AR:=ar}"
 here=$(cd "$(dirname "$0")" && pwd)
+library=${LIBRARY:-hamlyn} face=${FACE:-$here/..}
 major=${version%%.*}
 minor=${version#*.}
 minor=${minor%%.*}
-soname=libhamlyn.so.$major
+soname=lib$library.so.$major
 # Of a program that is linked with the archive: what `rustc --print native-static-libs` says of it.
 native_libraries="-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc"
 
@@ -33,7 +37,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
 # Everything that no exported function reaches is left out.
-$CC -shared -o "$work/libhamlyn.so" -Wl,-soname,"$soname" -Wl,--version-script="$here/hamlyn.map" \
+$CC -shared -o "$work/lib$library.so" -Wl,-soname,"$soname" -Wl,--version-script="$face/packaging/$library.map" \
     -Wl,--whole-archive "$archive" -Wl,--no-whole-archive -Wl,--gc-sections -Wl,-z,relro,-z,now -Wl,--no-undefined \
     -Wl,--as-needed $native_libraries
 
@@ -42,25 +46,27 @@ $CC -shared -o "$work/libhamlyn.so" -Wl,-soname,"$soname" -Wl,--version-script="
 # a linker with exactly this LLVM can read, are left out.
 $LD -r --whole-archive "$archive" -o "$work/all.o"
 $OBJCOPY --wildcard --keep-global-symbol='hamlyn_*' --remove-section=.llvmbc --remove-section=.llvmcmd \
-    "$work/all.o" "$work/hamlyn.o"
+    "$work/all.o" "$work/$library.o"
 rm "$work/all.o"
-$AR rcsD "$work/libhamlyn.a" "$work/hamlyn.o"
+$AR rcsD "$work/lib$library.a" "$work/$library.o"
 
 fill() {
     sed -e "s|@prefix@|$prefix|g" -e "s|@libdir@|$libdir|g" -e "s|@includedir@|$includedir|g" \
         -e "s|@version@|$version|g" -e "s|@major@|$major|g" -e "s|@minor@|$minor|g" -e "s|@soname@|$soname|g" \
         -e "s|@native_libraries@|$native_libraries|g" \
-        -e "s|@includedir_from_libdir@|$(realpath -m --relative-to="$libdir" "$includedir")|g" "$here/$1.in"
+        -e "s|@includedir_from_libdir@|$(realpath -m --relative-to="$libdir" "$includedir")|g" "$face/packaging/$1.in"
 }
-fill hamlyn.pc > "$work/hamlyn.pc"
-fill hamlyn-config.cmake > "$work/hamlyn-config.cmake"
-fill hamlyn-config-version.cmake > "$work/hamlyn-config-version.cmake"
+fill "$library.pc" > "$work/$library.pc"
 
-install -d "$destdir$libdir/pkgconfig" "$destdir$libdir/cmake/hamlyn" "$destdir$includedir"
-install -m 644 "$work/libhamlyn.so" "$destdir$libdir/libhamlyn.so.$version"
-ln -sf "libhamlyn.so.$version" "$destdir$libdir/$soname"
-ln -sf "$soname" "$destdir$libdir/libhamlyn.so"
-install -m 644 "$work/libhamlyn.a" "$destdir$libdir/libhamlyn.a"
-install -m 644 "$work/hamlyn.pc" "$destdir$libdir/pkgconfig/hamlyn.pc"
-install -m 644 "$work/hamlyn-config.cmake" "$work/hamlyn-config-version.cmake" "$destdir$libdir/cmake/hamlyn/"
-(cd "$here/../include" && find . -type f -exec install -D -m 644 {} "$destdir$includedir/{}" \;)
+install -d "$destdir$libdir/pkgconfig" "$destdir$includedir"
+install -m 644 "$work/lib$library.so" "$destdir$libdir/lib$library.so.$version"
+ln -sf "lib$library.so.$version" "$destdir$libdir/$soname"
+ln -sf "$soname" "$destdir$libdir/lib$library.so"
+install -m 644 "$work/lib$library.a" "$destdir$libdir/lib$library.a"
+install -m 644 "$work/$library.pc" "$destdir$libdir/pkgconfig/$library.pc"
+for module in "$library-config.cmake" "$library-config-version.cmake"; do
+    [ -f "$face/packaging/$module.in" ] || continue
+    fill "$module" > "$work/$module"
+    install -D -m 644 "$work/$module" "$destdir$libdir/cmake/$library/$module"
+done
+(cd "$face/include" && find . -type f -exec install -D -m 644 {} "$destdir$includedir/{}" \;)

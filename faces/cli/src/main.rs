@@ -51,7 +51,7 @@ enum Command {
     Ping(ping::Arguments),
     /// Run a program, and write the packets that it exchanges with other hosts into a file.
     Trace(trace::Arguments),
-    /// Start the processes of a Split-C job, here or on several hosts, and end all when one fails.
+    /// Start the processes of a job (Split-C, Active Messages), here or on several hosts, and end all when one fails.
     Run(run::Arguments),
     /// Measure this machine and the interface on it, in one run.
     Bench(bench::Arguments),

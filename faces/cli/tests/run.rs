@@ -65,7 +65,7 @@ fn standard_input_is_that_of_the_first() {
 #[test]
 fn the_first_that_fails_gives_the_status_and_ends_the_others() {
     for (what, status, says) in [
-        ("exit 3", 3, "processor 1"),
+        ("exit 3", 3, "process 1 (pid "),
         ("kill -9 $$", 137, "was killed by signal 9 (SIGKILL)"),
         ("kill -SEGV $$", 139, "SIGSEGV"),
     ] {

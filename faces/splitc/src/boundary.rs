@@ -6,7 +6,6 @@ use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::time::Duration;
 
 use hamlyn::host::process::ProcessHost;
 use hamlyn_splitc::{Error, Job, Splitc};
@@ -26,9 +25,6 @@ thread_local! {
     /// The runtime, in the thread that it belongs to; null outside of a job.
     static CURRENT: Cell<*mut Runtime> = const { Cell::new(null_mut()) };
 }
-
-/// How long a process that ends because of another leaves a launcher that is not ours to hear of that one first.
-const CAUSE_WITHIN: Duration = Duration::from_millis(500);
 
 /// Which processor this is, for messages.
 static PROC: AtomicI32 = AtomicI32::new(-1);
@@ -96,7 +92,7 @@ fn end(place: *const Place, message: &str, status: i32) -> ! {
     let is_consequence = status == hamlyn_splitc::STATUS_OF_A_CONSEQUENCE;
     if is_consequence && IS_OF_FOREIGN_LAUNCHER.load(Ordering::Relaxed) {
         // The launcher ends this process when it hears of the other one.
-        std::thread::sleep(CAUSE_WITHIN);
+        std::thread::sleep(hamlyn_splitc::CAUSE_WITHIN);
     }
     // SAFETY: ends the process at once. Destructors and handlers of exit might wait for processors that never answer.
     unsafe { libc::_exit(status) }

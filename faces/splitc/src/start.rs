@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 use std::sync::Mutex;
 
-use hamlyn_splitc::{Error, Job, Setup, Splitc};
+use hamlyn_splitc::{Error, Job, Setup, Splitc, manager_options};
 
 use crate::boundary::{Runtime, fail, fail_by, set_current, set_job};
 use crate::program::CProgram;
@@ -104,7 +104,7 @@ unsafe fn start(data: std::ops::Range<usize>) -> Result<Division, String> {
     // The launcher reads a pipe, to which a program that fails would otherwise leave nothing of what it printed.
     // SAFETY: the stream is the C library's, and nothing was printed yet.
     unsafe { libc::setvbuf(stdout, null_mut(), libc::_IOLBF, 0) };
-    let job = Job::from_environment().map_err(text)?;
+    let job = Job::from_environment().map_err(|error| error.to_string())?;
     set_job(&job);
     if !RUNNING.get().is_null() {
         return Err("splitc_start was called twice".to_owned());
@@ -121,7 +121,7 @@ unsafe fn start(data: std::ops::Range<usize>) -> Result<Division, String> {
     let division = Division::of(job.memory_bytes);
     // SAFETY: that part of the segment is the heap's alone.
     unsafe { heap::claim(division.heap.clone()) };
-    let manager = hamlyn::open_with(job.host_options(), job.manager_options());
+    let manager = hamlyn::open_with(job.host_options(), manager_options(&job));
     let setup = Setup {
         job,
         memory,

@@ -3,53 +3,10 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 
-use support::{Outcome, compile};
-
-/// Whether a command ends well, and what it prints.
-fn answer(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .stderr(Stdio::null())
-        .output();
-    let output = output.ok().filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// Its part that binds processes shares what it knows of the machine at an address that it guesses
-/// to be free, and dies now and then when that is where its own stack grows.
-const UNBOUND: [&str; 3] = ["--mca", "rtc", "^hwloc"];
-
-/// `mpirun` of so many processes, more than there are cores if need be, with a directory for its
-/// files.
-fn mpirun(procs: usize, directory: &Path) -> Command {
-    let mut command = Command::new("mpirun");
-    command.args(UNBOUND);
-    command.args(["--oversubscribe", "-n", &procs.to_string()]);
-    command.env("TMPDIR", directory);
-    // It refuses root otherwise, which tests of a container run as.
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
-    command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command
-}
-
-/// A directory of the test, empty, for what launchers write; none if there is no `mpirun` of Open
-/// MPI.
-fn open_mpi(test: &str) -> Option<PathBuf> {
-    // Its sockets have long names.
-    let directory = std::env::temp_dir().join(format!("splitc-{}-{test}", std::process::id()));
-    std::fs::create_dir(&directory).unwrap();
-    let found = answer("mpirun", &["--version"]).is_some_and(|text| text.contains("Open MPI"));
-    // A sandbox may forbid what it needs.
-    if found && Outcome::of(mpirun(1, &directory).arg("true")).status == Some(0) {
-        return Some(directory);
-    }
-    std::fs::remove_dir_all(&directory).unwrap();
-    eprintln!("== no mpirun of Open MPI (Debian: openmpi-bin): {test} is skipped");
-    None
-}
+use support::{Outcome, UNBOUND, answer, compile, mpirun, nothing_is_left_in, open_mpi};
 
 fn passed(outcome: &Outcome, procs: usize) {
     let (out, errors) = (&outcome.out, &outcome.errors);
@@ -58,20 +15,6 @@ fn passed(outcome: &Outcome, procs: usize) {
         let line = format!("processor {proc} of {procs} passed");
         assert_eq!(out.matches(&line).count(), 1, "{out}{errors}");
     }
-}
-
-/// Of all that the launcher and the programs wrote, nothing is left but directories of the
-/// launcher.
-fn nothing_is_left_in(directory: PathBuf) {
-    let mut left: Vec<PathBuf> = vec![directory.clone()];
-    while let Some(next) = left.pop() {
-        for entry in std::fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            assert!(path.is_dir(), "{} was left behind", path.display());
-            left.push(path);
-        }
-    }
-    std::fs::remove_dir_all(directory).unwrap();
 }
 
 #[test]

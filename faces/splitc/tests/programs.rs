@@ -162,10 +162,7 @@ fn the_first_that_fails_is_named_and_all_end() {
             let errors = &outcome.errors;
             assert_eq!(outcome.status, Some(status), "{what}: {errors}");
             assert!(errors.contains(says), "{what}: {errors}");
-            assert!(
-                errors.contains("hamlyn run: processor 2"),
-                "{what}: {errors}"
-            );
+            assert!(errors.contains("hamlyn run: process 2"), "{what}: {errors}");
             assert_eq!(outcome.out.matches("begins").count(), 3, "{}", outcome.out);
             assert!(
                 begun.elapsed() < Duration::from_secs(30),

@@ -36,7 +36,7 @@ pub(crate) fn begin_transfer<H: Host>(
     data: &[u8],
     arguments: &[u32],
 ) -> Attempt {
-    let part_bytes = node.state.medium_bytes_max(session, over)?;
+    let part_bytes = node.state.part_bytes_max(session, over)?;
     if data.len() <= part_bytes {
         let request = Request {
             category: Category::Bulk,
@@ -72,7 +72,7 @@ pub(crate) fn begin_get<H: Host>(
     to: u64,
     arguments: &[u32],
 ) -> Attempt {
-    let part_bytes = node.state.medium_bytes_max(session, over)?;
+    let part_bytes = node.state.part_bytes_max(session, over)?;
     let length_bytes = from.end.saturating_sub(from.start);
     let endpoint = node.state.endpoints.get(over.endpoint);
     let endpoint = endpoint.ok_or(Error::Stale)?;

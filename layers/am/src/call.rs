@@ -23,6 +23,8 @@ pub struct Call<'a> {
     pub(crate) link: LinkId,
     pub(crate) source: u16,
     pub(crate) known: &'a Known,
+    /// Under a reply, the endpoint that sent it.
+    pub(crate) replier: Option<&'a Name>,
     /// None under a reply.
     pub(crate) answer: Option<Answer<'a>>,
 }
@@ -181,11 +183,14 @@ impl Call<'_> {
         self.answer.is_some()
     }
 
-    /// The name of the endpoint that sent the message, which can be mapped. Of a request: nothing
-    /// if its interface ended long ago, or if more endpoints of its node than 256 have sent
-    /// requests meanwhile. Replies name nobody: they come from where the request went.
+    /// The name of the endpoint that sent the message, which can be mapped. Of a reply: the one to
+    /// which the request went. Of a request: nothing if its interface ended long ago, or if more
+    /// endpoints of its node than 256 have sent requests meanwhile.
     pub fn source(&self) -> Option<Name> {
-        self.known.name_of(self.source)
+        match self.replier {
+            Some(replier) => Some(*replier),
+            None => self.known.name_of(self.source),
+        }
     }
 
     /// The link by which the message came, for which the kernel or the handshake vouches:

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use hamlyn::host::process::ProcessHost;
-use hamlyn::{Area, Host, Session, Wait};
+use hamlyn::{Area, Host, LinkEnd, Session, Wait};
 
 use crate::begin::{attempt, begin_get, begin_transfer};
 use crate::call::{Call, Deferred, Outcome, Reply};
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::name::{Name, Tag, key_of};
 use crate::peer::{EndpointId, ServedState};
 use crate::poll::NodeState;
-use crate::port::{EndpointState, Handler, Segment};
+use crate::port::{EndpointState, Handler, Incoming, Segment};
 use crate::returned::Returned;
 use crate::send::{Attempt, Request, check};
 use crate::shared::Shared;
@@ -141,6 +141,16 @@ impl<H: Host> Endpoint<H> {
         self.set(number, Some(Handler::Bulk(Box::new(handler))))
     }
 
+    /// Sets handler `number` for messages of any kind, as the handlers of C are: it is told which
+    /// kind it has. Allocates.
+    pub fn on_any(
+        &mut self,
+        number: u8,
+        handler: impl FnMut(&mut Call<'_>, Incoming<'_>, &[u32]) -> Outcome + 'static,
+    ) -> Result<(), Error> {
+        self.set(number, Some(Handler::Any(Box::new(handler))))
+    }
+
     /// Removes handler `number`: messages for it come back
     /// ([`Reason::BadHandler`](crate::Reason::BadHandler)).
     pub fn clear_handler(&mut self, number: u8) -> Result<(), Error> {
@@ -224,6 +234,15 @@ impl<H: Host> Endpoint<H> {
             true => Ok(()),
             false => Err(Error::NotMapped { number }),
         }
+    }
+
+    /// The end of a translation's link, if it has ended: nothing is sent over it any more, and the
+    /// name must be mapped again.
+    pub fn link_end(&self, translation: &Translation) -> Result<Option<LinkEnd>, Error> {
+        self.number_of(translation)?;
+        let (mut node, session) = self.shared.enter()?;
+        let link = node.state.endpoints.mapped(translation)?.link;
+        Ok(session.link_end(link))
     }
 
     /// The name and the tag that a translation maps.

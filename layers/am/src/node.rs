@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
 use hamlyn::engine::memory::LinkId;
 use hamlyn::host::Supply;
@@ -59,9 +60,11 @@ impl<H: Host> Node<H> {
             .queue_bytes(options.reply_queue_bytes);
         let replies = session.open_port(new)?;
         let fences = session.open_completions(FENCES_MAX)?;
+        let host = session.identity().node;
         drop(session);
         let dropped = Rc::new(Dropped::default());
-        let traffic = Traffic::new(options, Rc::clone(&dropped));
+        let mut traffic = Traffic::new(options, Rc::clone(&dropped));
+        traffic.peers.host = host;
         let residence = Residence::new(options.frames);
         let node = NodeState::new(replies, fences, residence, State::new(traffic));
         Ok(Self {
@@ -124,17 +127,25 @@ impl<H: Host> Node<H> {
         Ok(self.shared.enter()?.0.state.traffic.options)
     }
 
-    /// Waits until what was sent is handed to its links, as long as `wait` says. False if the time
-    /// was over first. A program that ends calls this last, when nothing that it has sent is
-    /// [outstanding](crate::Endpoint::outstanding): messages to be sent again and the rest of
-    /// transfers are not waited for. Runs no handlers.
+    /// Waits until what was sent is handed to its links, messages to be sent again included, twice
+    /// as long as `wait` says at most. False if the time was over first. A program that ends calls
+    /// this last, when nothing that it has sent is
+    /// [outstanding](crate::Endpoint::outstanding): the rest of transfers is not waited for. Runs
+    /// no handlers.
     pub fn flush(&self, wait: Wait) -> Result<bool, Error> {
         let (mut node, mut session) = self.shared.enter()?;
         if self.shared.dropped.is_any() {
             node.clean_up(&mut session)?;
         }
-        node.state.tell_credits(&mut session);
-        Ok(session.flush(wait)?)
+        let sent = session.wait_for(wait, |session| {
+            session.poll();
+            if let Some(due_ns) = node.state.send_due(session) {
+                session.look_within(Duration::from_nanos(due_ns));
+            }
+            node.state.tell_credits(session);
+            Ok::<_, Error>(node.state.traffic.retries.is_empty().then_some(()))
+        })?;
+        Ok(session.flush(wait)? && sent.is_some())
     }
 }
 

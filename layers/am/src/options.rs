@@ -18,11 +18,13 @@ pub struct NodeOptions {
     pub queue_bytes: u32,
     /// Bytes of the queue of replies of the whole node, in the same way. Default 8 MiB.
     pub reply_queue_bytes: u32,
-    /// Bytes of data of the longest medium message, and of a part of a bulk message; fewer for a
-    /// link whose packets are shorter. It fits half of each queue with 120 bytes beside. Default
-    /// 8,000: on one host a longer message waits until its receiver has given back the memory of
-    /// the one before.
+    /// Bytes of data of the longest medium message and reply; fewer for a link whose packets are
+    /// shorter. It fits half of each queue with 120 bytes beside. Default 8,000: on one host a
+    /// longer message waits until its receiver has given back the memory of the one before.
     pub medium_bytes_max: u32,
+    /// Bytes of a part of a bulk message or a get, at most as many as a medium message has. Default
+    /// 8,000.
+    pub part_bytes_max: u32,
     /// Endpoints that are resident at a time, 1 to 32,767. Default 1,024.
     pub frames: u16,
     /// Messages that a visit of an endpoint takes at most: 2^k (`V 4.1`), 1 to 65,535. An endpoint
@@ -40,6 +42,7 @@ impl Default for NodeOptions {
             queue_bytes: 1 << 20,
             reply_queue_bytes: 8 << 20,
             medium_bytes_max: 8_000,
+            part_bytes_max: 8_000,
             frames: 1024,
             visit: 64,
             congestion: Duration::from_secs(10),
@@ -55,6 +58,7 @@ impl NodeOptions {
             credits: 4,
             queue_bytes: 16 * 64,
             medium_bytes_max: 256,
+            part_bytes_max: 256,
             frames: 7,
             visit: 256,
             ..Self::default()
@@ -69,6 +73,11 @@ impl NodeOptions {
             ("credits", credits, (1..=31).contains(&credits)),
             ("frames", frames, (1..=32_767).contains(&frames)),
             ("visit", self.visit.into(), self.visit > 0),
+            (
+                "part_bytes_max",
+                self.part_bytes_max.into(),
+                self.part_bytes_max > 0,
+            ),
             (
                 "queue_bytes",
                 self.queue_bytes.into(),

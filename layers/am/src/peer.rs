@@ -186,6 +186,13 @@ impl Records {
         is_it.then_some(record)
     }
 
+    /// The same, to be looked at.
+    pub(crate) fn peek(&self, stamp: Stamp) -> Option<&Record> {
+        let record = self.records.get(stamp.number())?;
+        let is_it = record.uses == stamp.uses() && record.state != RecordState::Free;
+        is_it.then_some(record)
+    }
+
     /// Frees a record. Its use is over, unless the peer never took the request: it knows a use by
     /// nothing but the number, of which there are few.
     #[inline]
@@ -380,6 +387,8 @@ pub(crate) struct Peer {
 pub(crate) struct Known {
     /// The interface at the other end, for which the link vouches.
     pub(crate) interface: Option<Destination>,
+    /// The number of the own host, or 0.
+    host: u32,
     /// Its word for where its answers go, until there is a target.
     pub(crate) introduced: Option<Introduction>,
     sources: Vec<Option<Source>>,
@@ -453,7 +462,12 @@ impl Known {
             .get(usize::from(endpoint) % SOURCES)?
             .as_ref()?;
         let introduction = (source.endpoint == endpoint).then_some(source.introduction)?;
-        Some(Name::new(self.interface?, introduction))
+        let mut interface = self.interface?;
+        if interface.node == 0 {
+            // As its own name says it, which other hosts can use.
+            interface.node = self.host;
+        }
+        Some(Name::new(interface, introduction))
     }
 }
 
@@ -471,6 +485,8 @@ pub(crate) struct Peers {
     pub(crate) gone: Vec<Peer>,
     /// Links may have ended.
     pub(crate) may_be_lost: bool,
+    /// The number of the own host, or 0.
+    pub(crate) host: u32,
     first_use: u8,
 }
 
@@ -501,7 +517,10 @@ impl Peers {
             records: None,
             served: None,
             replies: None,
-            known: Known::default(),
+            known: Known {
+                host: self.host,
+                ..Known::default()
+            },
             is_unfenced: false,
             rooms: Vec::new(),
             is_hinted: false,

@@ -397,10 +397,12 @@ impl NodeState {
                 self.state.return_transfer(*transfer, Reason::Unreachable);
                 continue;
             };
+            let mapped = endpoint.translations.get(&transfer.translation);
             let mut call = Call {
                 link: peer.link,
                 source: u16::MAX,
                 known: &peer.known,
+                replier: mapped.map(|mapped| &mapped.name),
                 answer: None,
             };
             let place = crate::wire::Place {

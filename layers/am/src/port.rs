@@ -19,8 +19,23 @@ type OnMedium = dyn FnMut(&mut Call<'_>, &[u8], &[u32]) -> Outcome;
 type OnBulk = dyn FnMut(&mut Call<'_>, Range<u64>, &[u32]) -> Outcome;
 type OnReturned = dyn FnMut(&Returned<'_>);
 
+type OnAny = dyn FnMut(&mut Call<'_>, Incoming<'_>, &[u32]) -> Outcome;
+
+/// A message for a handler of any kind ([`Endpoint::on_any`](crate::Endpoint::on_any)), beside its
+/// arguments.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Incoming<'a> {
+    /// A short message: it has arguments alone.
+    Short,
+    /// A medium message with its data.
+    Medium(&'a [u8]),
+    /// A bulk message or a get: the range of the own segment in which the data are.
+    Bulk(Range<u64>),
+}
+
 /// A handler of the application, for its kind of message.
 pub(crate) enum Handler {
+    Any(Box<OnAny>),
     Short(Box<OnShort>),
     Medium(Box<OnMedium>),
     Bulk(Box<OnBulk>),
@@ -49,9 +64,42 @@ impl Receiving {
         self.handlers.get_mut(usize::from(number))?.as_mut()
     }
 
+    /// Runs the handler of a short message.
+    #[inline]
+    pub(crate) fn run_short(
+        &mut self,
+        number: u8,
+        call: &mut Call<'_>,
+        arguments: &[u32],
+    ) -> Result<Outcome, Reason> {
+        match self.handler(number) {
+            Some(Handler::Short(handler)) => Ok(handler(call, arguments)),
+            Some(Handler::Any(handler)) => Ok(handler(call, Incoming::Short, arguments)),
+            _ => Err(Reason::BadHandler),
+        }
+    }
+
+    /// Runs the handler of a medium message.
+    pub(crate) fn run_medium(
+        &mut self,
+        number: u8,
+        call: &mut Call<'_>,
+        data: &[u8],
+        arguments: &[u32],
+    ) -> Result<Outcome, Reason> {
+        match self.handler(number) {
+            Some(Handler::Medium(handler)) => Ok(handler(call, data, arguments)),
+            Some(Handler::Any(handler)) => Ok(handler(call, Incoming::Medium(data), arguments)),
+            _ => Err(Reason::BadHandler),
+        }
+    }
+
     /// True if bulk messages have that handler.
     pub(crate) fn has_bulk_handler(&mut self, number: u8) -> bool {
-        matches!(self.handler(number), Some(Handler::Bulk(_)))
+        matches!(
+            self.handler(number),
+            Some(Handler::Bulk(_) | Handler::Any(_))
+        )
     }
 
     /// The segment, if the place lies in it.
@@ -84,11 +132,12 @@ impl Receiving {
         place: Place,
         arguments: &[u32],
     ) -> Result<Outcome, Reason> {
-        let Some(Handler::Bulk(handler)) = self.handler(number) else {
-            return Err(Reason::BadHandler);
-        };
         let range = place.offset..place.offset.saturating_add(place.length_bytes);
-        Ok(handler(call, range, arguments))
+        match self.handler(number) {
+            Some(Handler::Bulk(handler)) => Ok(handler(call, range, arguments)),
+            Some(Handler::Any(handler)) => Ok(handler(call, Incoming::Bulk(range), arguments)),
+            _ => Err(Reason::BadHandler),
+        }
     }
 }
 

@@ -9,9 +9,9 @@ use crate::call::{Answer, AnswerState, Call, Outcome};
 use crate::error::Reason;
 use crate::name::Introduction;
 use crate::peer::{EndpointId, Known, Peer, ServedState};
-use crate::port::{Handler, Receiving};
+use crate::port::Receiving;
 use crate::traffic::{Again, Traffic};
-use crate::wire::{Arguments, Body, Category, Head, Place, Stamp, parse};
+use crate::wire::{Arguments, Body, Category, Head, OVERHEAD_BYTES, Place, Stamp, parse};
 
 /// Outcome of a request.
 enum Verdict {
@@ -143,6 +143,7 @@ macro_rules! call {
             link: $link,
             source: $head.source,
             known,
+            replier: None,
             answer: Some(Answer {
                 kept: &mut served.answer,
                 stamp: $stamp,
@@ -171,12 +172,11 @@ fn run_short(
     arguments: &Arguments,
 ) -> Verdict {
     let id = receiving.id;
-    let Some(Handler::Short(handler)) = receiving.handler(head.handler) else {
-        return Verdict::Return(Reason::BadHandler);
-    };
     let mut call = call!(id, traffic, link, stamp, head);
-    let outcome = handler(&mut call, arguments.as_slice());
-    Verdict::Ran(state_of(&call), outcome)
+    match receiving.run_short(head.handler, &mut call, arguments.as_slice()) {
+        Ok(outcome) => Verdict::Ran(state_of(&call), outcome),
+        Err(reason) => Verdict::Return(reason),
+    }
 }
 
 #[inline(never)]
@@ -200,12 +200,12 @@ fn run_longer<H: Host>(
         }
         Category::Short => Verdict::Return(Reason::BadLength),
         Category::Medium => {
-            let Some(Handler::Medium(handler)) = receiving.handler(head.handler) else {
-                return Verdict::Return(Reason::BadHandler);
-            };
             let mut call = call!(id, traffic, link, stamp, head);
-            let outcome = handler(&mut call, data, body.arguments.as_slice());
-            Verdict::Ran(state_of(&call), outcome)
+            let arguments = body.arguments.as_slice();
+            match receiving.run_medium(head.handler, &mut call, data, arguments) {
+                Ok(outcome) => Verdict::Ran(state_of(&call), outcome),
+                Err(reason) => Verdict::Return(reason),
+            }
         }
         Category::Bulk => {
             if !receiving.has_bulk_handler(head.handler) {
@@ -237,7 +237,10 @@ fn run_longer<H: Host>(
             Err(reason) => Verdict::Return(reason),
         },
         Category::Get => match check_whole(receiving, body) {
-            Ok(()) => get(receiving, traffic, link, stamp, place),
+            Ok(()) => {
+                let packet = outbox.packet_bytes_max(link).unwrap_or(usize::MAX);
+                get(receiving, traffic, link, stamp, place, packet)
+            }
             Err(reason) => Verdict::Return(reason),
         },
         Category::Got
@@ -261,23 +264,23 @@ fn check_whole(receiving: &Receiving, body: &Body<'_>) -> Result<(), Reason> {
     receiving.segment_at(whole).map(drop)
 }
 
-/// Writes the data that are asked for into the answer.
+/// Writes the data that are asked for into the answer, as many as it has room for: the requester
+/// asks for the rest again.
 fn get(
     receiving: &Receiving,
     traffic: &mut Traffic,
     link: LinkId,
     stamp: Stamp,
     place: Place,
+    packet_bytes_max: usize,
 ) -> Verdict {
     let segment = match receiving.segment_at(place) {
         Ok(segment) => segment,
         Err(reason) => return Verdict::Return(reason),
     };
-    // As long as an answer is: whoever asks for more is told so.
-    if place.length_bytes > u64::from(traffic.options.medium_bytes_max) {
-        return Verdict::Return(Reason::BadLength);
-    }
-    let mut data = vec![0; place.length_bytes as usize];
+    let most = packet_bytes_max.saturating_sub(OVERHEAD_BYTES).max(1) as u64;
+    let most = most.min(traffic.options.medium_bytes_max.into());
+    let mut data = vec![0; place.length_bytes.min(most) as usize];
     if segment.area.read_at(place.offset, &mut data).is_err() {
         return Verdict::Return(Reason::BadOffset);
     }

@@ -9,7 +9,7 @@ use hamlyn::{Host, PortMessage};
 use crate::call::{Call, Outcome};
 use crate::error::Reason;
 use crate::peer::{Record, RecordState, ServedState};
-use crate::port::{Handler, Receiving};
+use crate::port::Receiving;
 use crate::receive::stable_bytes;
 use crate::state::{Stashed, State};
 use crate::wire::{Arguments, Body, CREDITS_BYTES, Category, Head, ROOM_BYTES, Stamp, parse};
@@ -97,6 +97,16 @@ pub(crate) fn take_stashed(state: &mut State, stashed: &Stashed) {
     }
 }
 
+/// A request has an empty reply. One that asked for data has none of them, so it has failed.
+fn credited(state: &mut State, link: LinkId, stamp: Stamp) {
+    let record = state.traffic.peers.record(link, stamp);
+    let head = record.and_then(|record| record.message.head());
+    match head.map(|head| head.category) {
+        Some(Category::Get) => state.came_back(link, stamp, Reason::BadLength),
+        _ => state.answered(link, stamp),
+    }
+}
+
 fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<'_, H>) {
     let mut bytes = [0; CREDITS_BYTES];
     let length = message.copy_to(&mut bytes);
@@ -105,7 +115,7 @@ fn take_credits<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<
         let stamp = Stamp::from_bits(u16::from_le_bytes(*stamp));
         let record = state.traffic.peers.record(link, stamp);
         match record.map(|record| record.state) {
-            Some(RecordState::Outstanding | RecordState::Refused) => state.answered(link, stamp),
+            Some(RecordState::Outstanding | RecordState::Refused) => credited(state, link, stamp),
             // Its credit is free since the reply came.
             Some(RecordState::Rejecting) => {
                 if let Some(peer) = state.traffic.peers.get(link) {
@@ -139,13 +149,9 @@ fn take_room<H: Host>(state: &mut State, link: LinkId, message: &PortMessage<'_,
 
 #[inline]
 fn run_short(state: &mut State, link: LinkId, stamp: Stamp, head: Head, arguments: &Arguments) {
-    run(state, link, stamp, |receiving, call| {
-        match receiving.handler(head.handler) {
-            Some(Handler::Short(handler)) if head.category == Category::Short => {
-                Ok(handler(call, arguments.as_slice()))
-            }
-            _ => Err(Reason::BadHandler),
-        }
+    run(state, link, stamp, |receiving, call| match head.category {
+        Category::Short => receiving.run_short(head.handler, call, arguments.as_slice()),
+        _ => Err(Reason::BadHandler),
     });
 }
 
@@ -174,6 +180,7 @@ fn run(
         link,
         source: u16::MAX,
         known: &peer.known,
+        replier: endpoint.translations.name_of(translation),
         answer: None,
     };
     traffic.statistics.replies_taken += 1;
@@ -215,12 +222,7 @@ fn take_longer(state: &mut State, link: LinkId, stamp: Stamp, head: Head, bytes:
     match head.category {
         Category::Short if body.data.is_empty() => run_short(state, link, stamp, head, &arguments),
         Category::Medium => run(state, link, stamp, |receiving, call| {
-            match receiving.handler(head.handler) {
-                Some(Handler::Medium(handler)) => {
-                    Ok(handler(call, body.data, arguments.as_slice()))
-                }
-                _ => Err(Reason::BadHandler),
-            }
+            receiving.run_medium(head.handler, call, body.data, arguments.as_slice())
         }),
         Category::Bulk => run(state, link, stamp, |receiving, call| {
             store(receiving, head, &body)?;
@@ -255,13 +257,18 @@ fn take_got(state: &mut State, link: LinkId, stamp: Stamp, data: &[u8]) {
         return;
     };
     let transfer = state.transfers.get(number);
+    let got_bytes = data.len() as u64;
+    let is_some = got_bytes > 0 || asked.length_bytes == 0;
     let to = transfer.map(|transfer| {
         let at = asked.offset.wrapping_sub(transfer.from);
+        if is_some && got_bytes < asked.length_bytes {
+            transfer.ask_again(at + got_bytes, asked.length_bytes - got_bytes);
+        }
         transfer.to.saturating_add(at)
     });
     let endpoint = state.endpoints.get(id);
     let stored = match (endpoint, to) {
-        _ if data.len() as u64 != asked.length_bytes => Err(Reason::BadLength),
+        _ if !is_some || got_bytes > asked.length_bytes => Err(Reason::BadLength),
         (Some(endpoint), Some(offset)) => {
             let place = crate::wire::Place { offset, ..asked };
             endpoint.receiving.store(place, data)

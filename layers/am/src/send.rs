@@ -135,6 +135,16 @@ impl State {
         Ok(has_credit && has_record)
     }
 
+    /// Bytes of a part of a transfer over that translation.
+    pub(crate) fn part_bytes_max<H: Host>(
+        &mut self,
+        session: &Session<'_, H>,
+        over: &Translation,
+    ) -> Result<usize, Error> {
+        let most = self.traffic.options.part_bytes_max as usize;
+        Ok(self.medium_bytes_max(session, over)?.min(most))
+    }
+
     /// Bytes of data of the longest medium message over that translation.
     pub(crate) fn medium_bytes_max<H: Host>(
         &mut self,
@@ -221,10 +231,9 @@ impl State {
         transfer.data = data;
         match sent {
             Ok(Ok(())) => {
-                transfer.sent_bytes += match category {
-                    Category::Bulk => 0,
-                    _ => length,
-                };
+                if category != Category::Bulk {
+                    transfer.part_sent(length);
+                }
                 transfer.in_flight += 1;
                 transfer.is_last_sent = is_last || transfer.length_bytes == 0;
                 Ok(true)

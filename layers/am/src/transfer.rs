@@ -26,6 +26,8 @@ pub(crate) struct Transfer {
     /// Bytes of parts that were sent, and of those that were answered.
     pub(crate) sent_bytes: u64,
     done_bytes: u64,
+    /// Parts of a get of which the answers had no room: where each begins, and its bytes.
+    again: Vec<(u64, u64)>,
     pub(crate) in_flight: u32,
     pub(crate) failed: Option<Reason>,
     /// The message that runs the handler was sent.
@@ -53,6 +55,7 @@ impl Transfer {
             part_bytes: part_bytes.max(1),
             sent_bytes: 0,
             done_bytes: 0,
+            again: Vec::new(),
             in_flight: 0,
             failed: None,
             is_last_sent: false,
@@ -62,11 +65,28 @@ impl Transfer {
 
     /// The next part that is to be sent: where it begins, and its bytes.
     pub(crate) fn next_part(&self) -> Option<(u64, u64)> {
+        if let Some(&again) = self.again.last() {
+            return self.failed.is_none().then_some(again);
+        }
         let left = self.length_bytes - self.sent_bytes;
         // A get of nothing is asked for, too: the answer says whether its place is good.
         let is_first = self.is_get && self.length_bytes == 0 && !self.is_last_sent;
         let is_due = self.failed.is_none() && (left > 0 || is_first);
         is_due.then(|| (self.sent_bytes, left.min(self.part_bytes)))
+    }
+
+    /// The next part was sent.
+    pub(crate) fn part_sent(&mut self, length_bytes: u64) {
+        if self.again.pop().is_none() {
+            self.sent_bytes += length_bytes;
+        }
+    }
+
+    /// The rest of a part of a get, whose answer had less than it was asked for, is asked for again.
+    pub(crate) fn ask_again(&mut self, begin: u64, length_bytes: u64) {
+        self.again.push((begin, length_bytes));
+        // The whole part is counted when it ends, which is next.
+        self.done_bytes = self.done_bytes.wrapping_sub(length_bytes);
     }
 
     /// All parts were answered, and the handler is to run.
@@ -142,7 +162,8 @@ impl Transfers {
                 transfer.done_bytes += body.data.len() as u64;
             }
             (Some(Category::Get), Some(body)) => {
-                transfer.done_bytes += body.place.length_bytes;
+                let length_bytes = body.place.length_bytes;
+                transfer.done_bytes = transfer.done_bytes.wrapping_add(length_bytes);
             }
             _ => transfer.is_over = true,
         }

@@ -123,6 +123,11 @@ impl Translations {
         Some(self.mapped.get(number as usize)?.target(false))
     }
 
+    /// The name of a translation of which a request is outstanding.
+    pub(crate) fn name_of(&self, number: u32) -> Option<&Name> {
+        self.mapped.get(number as usize).map(|mapped| &mapped.name)
+    }
+
     /// A request has ended.
     #[inline]
     pub(crate) fn give_back(&mut self, number: u32) {

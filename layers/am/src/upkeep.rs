@@ -58,7 +58,7 @@ impl State {
         let links: Vec<LinkId> = self.traffic.peers.links().collect();
         for link in links {
             if session.link_end(link).is_some() {
-                self.traffic.peers.lose(link);
+                self.end_link(link);
             }
         }
         while let Some(mut peer) = self.traffic.peers.gone.pop() {
@@ -71,6 +71,26 @@ impl State {
                     self.failed(ended, Reason::Unreachable);
                 }
             }
+        }
+    }
+
+    /// The link has ended. Requests whose answers wait for their bundle were answered: as long as
+    /// there are any, the peer stays.
+    fn end_link(&mut self, link: LinkId) {
+        let Some(peer) = self.traffic.peers.get(link) else {
+            return;
+        };
+        let records = peer.records();
+        let (answered, rest): (Vec<Stamp>, Vec<Stamp>) = records.stamps().partition(|&stamp| {
+            let record = records.peek(stamp);
+            record.is_some_and(|record| record.state == RecordState::Answered)
+        });
+        if answered.is_empty() {
+            return self.traffic.peers.lose(link);
+        }
+        self.traffic.peers.may_be_lost = true;
+        for stamp in rest {
+            self.came_back(link, stamp, Reason::Unreachable);
         }
     }
 

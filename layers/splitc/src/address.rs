@@ -6,8 +6,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Processors that a job may have.
-pub const PROCS_MAX: u32 = 1 << 16;
 /// The part of a global address that is a place.
 const PLACE_MASK: u64 = (1 << 48) - 1;
 

@@ -12,15 +12,8 @@ use crate::address::GlobalAddress;
 #[non_exhaustive]
 pub enum Error {
     /// A variable of the environment has a value that cannot be used.
-    #[error("the environment variable {variable} cannot be {value:?}: {reason}")]
-    Environment {
-        /// Which.
-        variable: &'static str,
-        /// Its value.
-        value: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    #[error(transparent)]
+    Job(#[from] hamlyn_job::Error),
     /// A null pointer was followed.
     #[error(
         "{what} through a null global pointer: it was never set, or stands for the end of a list"

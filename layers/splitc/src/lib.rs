@@ -23,7 +23,6 @@ mod control;
 mod direct;
 mod direct_procedure;
 mod error;
-mod job;
 mod memory;
 mod peer;
 mod procedure;
@@ -34,18 +33,11 @@ mod symmetric_heap;
 mod typed;
 mod waiting;
 
-/// The exit status of a process that ends because another one is gone: a launcher that hears of
-/// both takes the other for the cause. It is `EX_TEMPFAIL` of `sysexits.h`.
-pub const STATUS_OF_A_CONSEQUENCE: i32 = 75;
-
-pub use address::{GlobalAddress, GlobalPtr, PROCS_MAX, SpreadPtr};
+pub use address::{GlobalAddress, GlobalPtr, SpreadPtr};
 pub use direct::DirectMemory;
 pub use error::Error;
-pub use job::{
-    Job, MEMORY_BYTES_DEFAULT, MEMORY_BYTES_MAX, MEMORY_BYTES_MIN, Placement, memory_bytes,
-    strategy,
-};
+pub use hamlyn_job::{CAUSE_WITHIN, Job, PROCS_MAX, Placement, STATUS_OF_A_CONSEQUENCE};
 pub use memory::SharedMemory;
 pub use procedure::{ARGUMENT_BYTES_MAX, RESULT_BYTES_MAX};
 pub use reduction::{Number, Reduction};
-pub use runtime::{Program, Setup, Splitc};
+pub use runtime::{Program, Setup, Splitc, manager_options};

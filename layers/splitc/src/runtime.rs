@@ -1,7 +1,6 @@
 //! A processor of a job: its start and its end.
 
 use hamlyn::engine::slot::Rights;
-use hamlyn::host::process::Options;
 use hamlyn::host::{Address, Supply};
 use hamlyn::region::SharedOptions;
 use hamlyn::service::{Service, ServiceOptions};
@@ -9,12 +8,12 @@ use hamlyn::{Access, Area, Holders, Host, Manager, ManagerOptions, Message, NewS
 
 use crate::control::{self, ENTERED, Layout};
 use crate::error::Error;
-use crate::job::{Job, Placement};
 use crate::memory::{Description, OwnSegment, SEGMENTS_MAX, Shared, SharedMemory, Span};
 use crate::peer::Peer;
 use crate::procedure::{ATOMIC_ITEM, REPLY_BYTES_MAX, REQUEST_BYTES_MAX};
 use crate::symmetric_heap::SymmetricHeap;
 use crate::waiting::Spins;
+use hamlyn_job::{Job, Placement};
 
 /// The item under which a processor offers its description.
 pub(crate) const DESCRIPTION_ITEM: &str = "splitc";
@@ -103,29 +102,19 @@ pub struct Splitc<H: Host, P: Program<H>> {
     pub(crate) spins: Spins,
 }
 
-impl Job {
-    /// How the manager of a processor of this job is opened.
-    pub fn manager_options(&self) -> ManagerOptions {
-        // Each other processor has a lane of calls here, and this one a lane at each.
-        let lanes = 2 * (usize::from(CALLS_MAX) + 2) * self.procs as usize;
-        ManagerOptions {
-            queue_entries: (lanes + 64).next_power_of_two().clamp(4096, 1 << 20),
-            strategy: self.strategy,
-            ..ManagerOptions::default()
-        }
-    }
-
-    /// How its host is opened.
-    pub fn host_options(&self) -> Options {
-        let mut options = Options::named(&self.interface_name(self.proc));
-        options.links_max = options.links_max.max(2 * self.procs);
-        options.handshakes_max = options.handshakes_max.max(self.procs.min(1024));
-        options
+/// Options of the manager of a processor of that job.
+pub fn manager_options(job: &Job) -> ManagerOptions {
+    // Each other processor has a lane of calls here, and this one a lane at each.
+    let lanes = 2 * (usize::from(CALLS_MAX) + 2) * job.procs as usize;
+    ManagerOptions {
+        queue_entries: (lanes + 64).next_power_of_two().clamp(4096, 1 << 20),
+        strategy: job.strategy,
+        ..ManagerOptions::default()
     }
 }
 
 impl<H: Host, P: Program<H>> Splitc<H, P> {
-    /// Starts this processor, whose manager was opened with [`Job::manager_options`] and the name
+    /// Starts this processor, whose manager was opened with [`manager_options`] and the name
     /// [`Job::interface_name`] says. Returns when all processors have started.
     pub fn start(manager: Manager<H>, setup: Setup<P>) -> Result<Self, Error> {
         let Setup {

@@ -14,9 +14,9 @@ use hamlyn::{Event, Host, Wait};
 
 use crate::control::{ASLEEP, ATTENTION, ENDING, ENTERED};
 use crate::error::Error;
-use crate::job::Job;
 use crate::peer::Peer;
 use crate::runtime::{Program, Splitc};
+use hamlyn_job::Job;
 
 /// How long one sleep lasts at most: what no packet announces is seen after it.
 const SLICE: Duration = Duration::from_millis(100);

@@ -47,6 +47,11 @@ impl<H: Host> Interface<H> {
 }
 
 impl<H: Host> Outbox<'_, H> {
+    /// The longest payload of a packet of that link; nothing if the link has ended.
+    pub fn packet_bytes_max(&self, link: LinkId) -> Option<usize> {
+        packet_bytes_max::<H>(self.outbound, link)
+    }
+
     /// Sends a message, or queues it: like [`Interface::try_send`], but if there is no room, nothing
     /// is done about it. A message to an attached region is sent as any other.
     pub fn send(

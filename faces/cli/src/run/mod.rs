@@ -170,7 +170,7 @@ impl Job {
 fn likelihood(ending: Ending) -> u8 {
     match ending {
         Ending::Signal(_) => 2,
-        Ending::Status(hamlyn_splitc::STATUS_OF_A_CONSEQUENCE) => 0,
+        Ending::Status(hamlyn_job::STATUS_OF_A_CONSEQUENCE) => 0,
         Ending::Status(_) => 1,
     }
 }

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 /// The processes of a job, and how they are started.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// How many processes. Each is a processor of the job.
+    /// Number of processes; a process of Split-C is a processor.
     #[arg(short = 'n', long = "procs", value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) procs: u32,
     /// Who moves packets: the program in its calls, a network processor (np), or both (inject: the
@@ -17,7 +17,7 @@ pub struct Arguments {
     /// How memory of processes of one host is reached: mapped, or only by packets.
     #[arg(long, value_enum, default_value_t = PlacementName::Direct)]
     pub(super) placement: PlacementName,
-    /// Memory of each process for its heap, spread arrays and stack: virtual, so what is not
+    /// Shared memory of each process of Split-C, for heap, spread arrays and stack: virtual, so what is not
     /// touched costs nothing. With K, M, G or T.
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = memory)]
     pub(super) memory: u64,
@@ -60,7 +60,7 @@ pub(super) enum PlacementName {
 }
 
 fn memory(text: &str) -> Result<u64, String> {
-    hamlyn_splitc::memory_bytes(text)
+    hamlyn_job::memory_bytes(text)
         .ok_or_else(|| "it is 16M to 1T: a number with K, M, G or T".to_owned())
 }
 

@@ -59,8 +59,8 @@ impl Started {
         let name = command.get_program().to_string_lossy().into_owned();
         let mut child = command
             .spawn()
-            .with_context(|| format!("starting processor {} with {name}", part.proc))?;
-        let what = format!("processor {} (process {}{place})", part.proc, child.id());
+            .with_context(|| format!("starting process {} with {name}", part.proc))?;
+        let what = format!("process {} (pid {}{place})", part.proc, child.id());
         let stdin = child.stdin.take().context("its standard input")?;
         let stdin = Arc::new(Mutex::new(stdin));
         let is_remote = part.host.is_some();
@@ -171,7 +171,7 @@ fn forward(output: impl Read, label: Option<String>, is_error: bool) {
     }
 }
 
-/// Passes this process's standard input on to processor 0.
+/// Passes this process's standard input on to process 0.
 fn feed(to: &Mutex<ChildStdin>, is_remote: bool) {
     let mut input = std::io::stdin();
     let mut bytes = [0; 4096];

@@ -282,3 +282,50 @@ pub(crate) fn a_translation_may_go_under_traffic(world: World) {
         player.finish()
     });
 }
+
+/// A reply that was put aside for its bundle is a reply, though its link ends before the
+/// bundle is polled.
+pub(crate) fn an_answer_that_waits_survives_the_end_of_its_link(world: World) {
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        if player.number == 0 {
+            let asked = Rc::new(Cell::new(false));
+            let seen = Rc::clone(&asked);
+            endpoint.on_short(ASK, move |call, arguments| {
+                seen.set(true);
+                call.reply(ANSWER, arguments)
+            })?;
+            player.serve_until("a request", || asked.get());
+            assert!(player.node.flush(LONG)?);
+            player.leave();
+            return Ok(());
+        }
+        let (answers, backs) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let (answer, back) = (Rc::clone(&answers), Rc::clone(&backs));
+        endpoint.on_short(ANSWER, move |_, arguments| {
+            answer.set(answer.get() + arguments[0]);
+            Ok(())
+        })?;
+        endpoint.on_returned(move |_| back.set(back.get() + 1))?;
+        let to = player.map(&endpoint, 0, "server", TAG);
+        endpoint.request(&to, ASK, &[5], LONG)?;
+        // It polls another bundle, and looks.
+        let other = player.node.bundle()?;
+        let mut looks = 0;
+        while endpoint.link_end(&to)?.is_none() {
+            other.serve(Wait::millis(1))?;
+            player.bundle.wait(Events::NotEmpty, Wait::Poll)?;
+            looks += 1;
+            assert!(looks < 60_000, "the link does not end");
+        }
+        for _ in 0..10 {
+            other.serve(Wait::millis(1))?;
+        }
+        player.bundle.poll()?;
+        player.bundle.poll()?;
+        assert_eq!((answers.get(), backs.get()), (5, 0));
+        assert_eq!(endpoint.outstanding()?, 0);
+        player.leave();
+        Ok(())
+    });
+}

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use hamlyn::Wait;
-use hamlyn_am::{ARGUMENTS_MAX, Blocked, Deferred, Error, Events, Tag};
+use hamlyn_am::{ARGUMENTS_MAX, Blocked, Deferred, Error, Events, Incoming, NodeOptions, Tag};
 
 use crate::World;
 use crate::player::LONG;
@@ -396,6 +396,120 @@ pub(crate) fn tags_may_change(world: World) {
         // At last every tag is right; the server has finished.
         player.bundle.poll()?;
         assert_eq!(endpoint.outstanding()?, 0);
+        player.finish()
+    });
+}
+
+/// One handler takes short, medium and bulk messages and gets, and knows which it has. The name of a
+/// replier is that of the translation.
+pub(crate) fn handlers_of_any_kind_take_each(world: World) {
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("server", TAG);
+        let segment = endpoint.new_segment(1 << 10)?;
+        let source = segment.clone();
+        endpoint.on_any(ASK, move |call, incoming, arguments| {
+            assert!(call.source().is_some());
+            match incoming {
+                Incoming::Short => call.reply(ANSWER, arguments),
+                Incoming::Medium(data) => call.reply_medium(ANSWER, data, arguments),
+                Incoming::Bulk(range) => {
+                    let mut data = vec![0; (range.end - range.start) as usize];
+                    source.read_at(range.start, &mut data).unwrap();
+                    call.reply_bulk(ANSWER, 512, &data, arguments)
+                }
+            }
+        })?;
+        if player.number == 0 {
+            return player.finish();
+        }
+        let kinds = Rc::new(RefCell::new(Vec::new()));
+        let to = player.map(&endpoint, 0, "server", TAG);
+        let (server, _) = endpoint.mapped(&to)?;
+        let (seen, place) = (Rc::clone(&kinds), segment.clone());
+        endpoint.on_any(ANSWER, move |call, incoming, arguments| {
+            assert_eq!(call.source(), Some(server));
+            let kind = match incoming {
+                Incoming::Short => 1,
+                Incoming::Medium(data) => {
+                    assert_eq!(data, b"medium");
+                    2
+                }
+                Incoming::Bulk(range) => {
+                    let mut data = [0; 4];
+                    place.read_at(range.start, &mut data).unwrap();
+                    assert_eq!((range, &data), (512..516, b"bulk"));
+                    3
+                }
+            };
+            assert_eq!(arguments, [kind]);
+            seen.borrow_mut().push(kind);
+            Ok(())
+        })?;
+        endpoint.request(&to, ASK, &[1], LONG)?;
+        endpoint.request_medium(&to, ASK, b"medium", &[2], LONG)?;
+        endpoint.transfer(&to, ASK, 100, b"bulk", &[3], LONG)?;
+        player.serve_until("each kind", || kinds.borrow().len() == 3);
+        // A get runs the handler at the requester, as a bulk message.
+        endpoint.get(&to, ANSWER, 100..104, 512, &[3], LONG)?;
+        player.serve_until("the get", || kinds.borrow().len() == 4);
+        kinds.borrow_mut().sort();
+        assert_eq!(*kinds.borrow(), [1, 2, 3, 3]);
+        // It is replaced by one of a single kind, and others come back.
+        let returned = Rc::new(Cell::new(0));
+        let count = Rc::clone(&returned);
+        endpoint.on_returned(move |_| count.set(count.get() + 1))?;
+        endpoint.clear_handler(ANSWER)?;
+        endpoint.request(&to, ASK, &[1], LONG)?;
+        player.serve_until("the reply's rejection", || {
+            endpoint.outstanding().is_ok_and(|count| count == 0)
+        });
+        assert_eq!((kinds.borrow().len(), returned.get()), (4, 0));
+        player.finish()
+    });
+}
+
+/// A get is whole though the answers of its server are shorter than what they are asked for.
+pub(crate) fn a_get_asks_again_for_the_rest(world: World) {
+    const LENGTH: u64 = 20_003;
+    world.run(2, &|player| {
+        let mut endpoint = player.endpoint("client", TAG);
+        if player.number == 0 {
+            return player.finish();
+        }
+        let (gets, returned) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let (got, back) = (Rc::clone(&gets), Rc::clone(&returned));
+        endpoint.on_bulk(GOT, move |_, range, arguments| {
+            assert_eq!((range, arguments), (10..LENGTH + 10, &[9][..]));
+            got.set(got.get() + 1);
+            Ok(())
+        })?;
+        endpoint.on_returned(move |_| back.set(back.get() + 1))?;
+        let segment = endpoint.new_segment(LENGTH + 20)?;
+        let options = NodeOptions {
+            medium_bytes_max: 300,
+            part_bytes_max: 300,
+            ..player.node.options()?
+        };
+        let node = player.another(options)?;
+        let bundle = node.bundle()?;
+        let mut server = bundle.endpoint()?;
+        server.set_tag(TAG)?;
+        let source = server.new_segment(LENGTH)?;
+        let data: Vec<u8> = (0..LENGTH).map(|at| (at % 251) as u8).collect();
+        source.write_at(0, &data).unwrap();
+        let to = endpoint.map(&server.name()?, TAG, LONG)?;
+        endpoint.get(&to, GOT, 0..LENGTH, 10, &[9], LONG)?;
+        let mut looks = 0;
+        while gets.get() + returned.get() == 0 {
+            bundle.serve(Wait::millis(1))?;
+            player.bundle.serve(Wait::millis(1))?;
+            looks += 1;
+            assert!(looks < 60_000, "the get does not end");
+        }
+        assert_eq!((gets.get(), returned.get()), (1, 0));
+        let mut found = vec![0; LENGTH as usize];
+        segment.read_at(10, &mut found).unwrap();
+        assert!(found == data);
         player.finish()
     });
 }

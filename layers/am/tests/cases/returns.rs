@@ -277,6 +277,7 @@ pub(crate) fn the_end_of_a_peer_returns_what_it_has(world: World) {
         for number in 0..3 {
             endpoint.request(&to, ASK, &[number], LONG)?;
         }
+        assert_eq!(endpoint.link_end(&to)?, None);
         player.serve_until("what comes back", || backs.borrow().len() == 3);
         let outstanding = || endpoint.outstanding().unwrap();
         assert_eq!(outstanding(), 0);
@@ -290,6 +291,7 @@ pub(crate) fn the_end_of_a_peer_returns_what_it_has(world: World) {
         for back in &*backs.borrow() {
             assert_eq!(back.reason, Reason::Unreachable);
         }
+        assert!(endpoint.link_end(&to)?.is_some());
         let refused = endpoint.request(&to, ASK, &[], LONG);
         assert!(
             matches!(refused, Err(hamlyn_am::Error::PeerLost(_))),

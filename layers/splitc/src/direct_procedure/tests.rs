@@ -3,9 +3,9 @@ use hamlyn::host::process::ProcessHost;
 use hamlyn::region::SharedOptions;
 
 use super::*;
-use crate::job::Job;
 use crate::memory::SharedMemory;
 use crate::runtime::Setup;
+use hamlyn_job::Job;
 
 const START: u64 = 0x10_0000;
 const LENGTH: u64 = 4096;
@@ -30,7 +30,7 @@ fn two(name: &str, role: impl Fn(&mut Runtime) -> Result<(), Error> + Sync) {
     let play = |proc| -> Result<(), Error> {
         let mut job = Job::alone(&format!("{name}-{}", std::process::id()));
         (job.proc, job.procs) = (proc, 2);
-        let manager = hamlyn::open_with(job.host_options(), job.manager_options())?;
+        let manager = hamlyn::open_with(job.host_options(), crate::manager_options(&job))?;
         let area = Area::shared(SharedOptions::sparse(LENGTH))?;
         let shared = SharedMemory {
             start: START,

@@ -47,7 +47,8 @@ impl World {
                 job.placement = self.placement;
                 change(&mut job);
                 scope.spawn(move || {
-                    let manager = hamlyn::open_with(job.host_options(), job.manager_options());
+                    let manager =
+                        hamlyn::open_with(job.host_options(), hamlyn_splitc::manager_options(&job));
                     play(manager.unwrap(), job, role).map_err(|error| error.to_string())
                 })
             };

@@ -58,7 +58,8 @@ impl World {
             let outcomes = Arc::clone(&outcomes);
             world.process(node, &format!("processor {proc}"), move || {
                 let name = job.interface_name(proc);
-                let manager = hamlyn_sim::host::open(Some(&name), job.manager_options());
+                let manager =
+                    hamlyn_sim::host::open(Some(&name), hamlyn_splitc::manager_options(&job));
                 let outcome = play(manager.unwrap(), job, role).map_err(|error| error.to_string());
                 outcomes.lock().unwrap()[proc as usize] = outcome;
             });

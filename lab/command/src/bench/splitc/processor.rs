@@ -64,7 +64,7 @@ pub(crate) fn run() -> Result<()> {
         std::env::var(ORDER).context("no order: `hamlyn-lab bench --splitc` starts this")?;
     let order: Order = serde_json::from_str(&order).context("an order that is none")?;
     let job = Job::from_environment()?;
-    let manager = hamlyn::open_with(job.host_options(), job.manager_options())?;
+    let manager = hamlyn::open_with(job.host_options(), hamlyn_splitc::manager_options(&job))?;
     let length = match order.part {
         // Its part of the table, behind what the other measurements use.
         Part::Updates => TARGET - START + updates::TABLE_BYTES_MAX / u64::from(job.procs),

@@ -1,73 +1,74 @@
-//! The description of a job: which processor this process is, of how many, and how the others are
+//! The description of a job: the number of this process, of how many, and how the others are
 //! found.
 //!
 //! The launcher (`hamlyn run`) describes it in the environment. Without it, the description is
 //! taken from `mpirun`, `srun`, or any launcher that sets the variables of PMI (`launcher`). A
-//! program that is started alone is a job of one processor.
+//! program that is started alone is a job of one process.
 //!
 //! | variable | meaning |
 //! |---|---|
 //! | `HAMLYN_JOB` | the name of the job; interfaces of different jobs do not find each other |
-//! | `HAMLYN_RANK`, `HAMLYN_PROCS` | which processor, of how many |
+//! | `HAMLYN_RANK`, `HAMLYN_PROCS` | the number of the process, of how many |
 //! | `HAMLYN_STRATEGY` | `proc`, `np`, `inject` or `receive` |
 //! | `HAMLYN_PLACEMENT` | `direct` or `copied` |
-//! | `HAMLYN_MEMORY` | bytes of the segment of each processor, with K, M, G or T |
-//! | `HAMLYN_JOB_HOSTS` | where the processors are: `host:count,host:count`, in order; an empty host is the one at hand |
-//! | `HAMLYN_BARRIER_TIMEOUT` | seconds until a wait for other processors fails; 0, the default, means never |
+//! | `HAMLYN_MEMORY` | bytes of shared memory of each process, for layers that allocate it, with K, M, G or T |
+//! | `HAMLYN_JOB_HOSTS` | where the processes are: `host:count,host:count`, in order; an empty host is this one |
+//! | `HAMLYN_BARRIER_TIMEOUT` | seconds until a wait for other processes fails; 0, the default, means never |
 //! | `HAMLYN_START_TIMEOUT` | seconds until the start fails; 60 by default |
 
 use std::time::Duration;
 
 use hamlyn::Strategy;
+use hamlyn::host::process::Options;
 
-use crate::error::Error;
+use crate::error::{Error, environment};
+use crate::launcher::{Get, Membership, check_name};
+use crate::variables::{HOSTS, JOB};
 
-mod launcher;
-
-use launcher::{Get, Membership, check_name};
-
-/// Bytes of a segment unless something else is asked for: virtual memory, of which pages that are
-/// not touched cost nothing.
+/// Bytes of shared memory of a process unless something else is asked for: virtual memory, of
+/// which pages that are not touched cost nothing.
 pub const MEMORY_BYTES_DEFAULT: u64 = 4 << 30;
-/// The least: it holds the stack, the heap and spread arrays.
+/// The least.
 pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
 /// The most: 1 TiB.
 pub const MEMORY_BYTES_MAX: u64 = 1 << 40;
 
-/// How memory of other processors is reached.
+/// The way in which memory of other processes is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Placement {
-    /// Memory of processors of this host is mapped, and reached by loads and stores.
+    /// Memory of processes of this host is mapped, and reached by loads and stores.
     #[default]
     Direct,
     /// All memory of others is reached by operations of the interface.
     Copied,
 }
 
-/// See the module.
+/// A process of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Job {
     /// Its name, of letters, digits, dots, underscores and hyphens.
     pub name: String,
-    /// Which processor this process is.
+    /// The number of this process, from 0 on.
     pub proc: u32,
-    /// Of how many.
+    /// The number of processes.
     pub procs: u32,
-    /// Who drives the interface.
+    /// The strategy of the interface.
     pub strategy: Strategy,
-    /// How memory of others is reached.
+    /// The way in which memory of others is reached.
     pub placement: Placement,
-    /// Bytes of the segment of each processor.
+    /// Bytes of shared memory of each process, for layers that allocate it.
     pub memory_bytes: u64,
-    /// Where the processors are: so many in turn on each host. Empty: all are here.
+    /// The hosts of the processes: so many in turn on each. Empty: all are here.
     pub hosts: Vec<(Option<String>, u32)>,
-    /// How long to wait for other processors. None: for ever.
+    /// Time to wait for other processes. None: for ever.
     pub barrier_timeout: Option<Duration>,
-    /// How long to wait for them at the start.
+    /// Time to wait for them at the start.
     pub start_timeout: Duration,
-    /// Whether a launcher that is not `hamlyn run` started this process. It takes the first process
-    /// that fails for the cause.
+    /// True if a launcher that is not `hamlyn run` started this process. It takes the first
+    /// process that fails for the cause.
     pub is_of_foreign_launcher: bool,
+    /// True if any launcher started this process; false if it was started alone.
+    pub is_started_by_launcher: bool,
 }
 
 impl Job {
@@ -84,6 +85,7 @@ impl Job {
             barrier_timeout: None,
             start_timeout: Duration::from_secs(60),
             is_of_foreign_launcher: false,
+            is_started_by_launcher: false,
         }
     }
 
@@ -92,7 +94,7 @@ impl Job {
         Self::from_variables(&|name| std::env::var(name).ok(), std::process::id())
     }
 
-    fn from_variables(get: Get<'_>, process: u32) -> Result<Self, Error> {
+    pub(crate) fn from_variables(get: Get<'_>, process: u32) -> Result<Self, Error> {
         let mut job = Self::alone(&format!("alone-{process}"));
         if let Some(member) = Membership::find(get)? {
             if get(HOSTS).is_none() && member.hosts.is_none() {
@@ -103,6 +105,7 @@ impl Job {
             job.procs = member.procs;
             job.hosts = member.hosts.unwrap_or_default();
             job.is_of_foreign_launcher = member.is_foreign;
+            job.is_started_by_launcher = true;
         }
         if let Some(name) = get(JOB) {
             job.name = name;
@@ -141,12 +144,12 @@ impl Job {
         Ok(job)
     }
 
-    /// The name of a processor's interface.
+    /// The name of a process's interface. Interfaces of different jobs do not find each other.
     pub fn interface_name(&self, proc: u32) -> String {
-        format!("splitc.{}.{proc}", self.name)
+        format!("job.{}.{proc}", self.name)
     }
 
-    /// The name by which this processor finds another's interface.
+    /// The name by which this process finds another's interface.
     pub fn interface_address(&self, proc: u32) -> String {
         let name = self.interface_name(proc);
         match (self.host_of(proc), self.host_of(self.proc)) {
@@ -155,7 +158,7 @@ impl Job {
         }
     }
 
-    /// The host of a processor; nothing if it is the one at hand.
+    /// The host of a process; nothing if it is this one.
     pub fn host_of(&self, proc: u32) -> Option<&str> {
         let mut left = proc;
         for (host, count) in &self.hosts {
@@ -167,24 +170,28 @@ impl Job {
         None
     }
 
-    /// Whether this processor shares its host with others.
+    /// True if other processes are on the same host.
     pub fn has_near_peers(&self) -> bool {
         (0..self.procs).any(|proc| proc != self.proc && self.is_near(proc))
     }
 
-    /// Whether a processor is on the same host as this one.
+    /// True if a process is on the same host as this one.
     pub fn is_near(&self, proc: u32) -> bool {
         self.host_of(proc) == self.host_of(self.proc)
     }
+
+    /// Options of the host of its interface: its name, and links for all processes of the job.
+    pub fn host_options(&self) -> Options {
+        let mut options = Options::named(&self.interface_name(self.proc));
+        options.links_max = options.links_max.max(2 * self.procs);
+        options.handshakes_max = options.handshakes_max.max(self.procs.min(1024));
+        options
+    }
 }
 
-const JOB: &str = "HAMLYN_JOB";
-const RANK: &str = "HAMLYN_RANK";
-const PROCS: &str = "HAMLYN_PROCS";
 const STRATEGY: &str = "HAMLYN_STRATEGY";
 const PLACEMENT: &str = "HAMLYN_PLACEMENT";
 const MEMORY: &str = "HAMLYN_MEMORY";
-const HOSTS: &str = "HAMLYN_JOB_HOSTS";
 const BARRIER_TIMEOUT: &str = "HAMLYN_BARRIER_TIMEOUT";
 const START_TIMEOUT: &str = "HAMLYN_START_TIMEOUT";
 
@@ -199,7 +206,7 @@ pub fn strategy(name: &str) -> Option<Strategy> {
     })
 }
 
-/// Bytes of a segment: a number with K, M, G or T, rounded up to whole pages.
+/// Bytes of memory: a number with K, M, G or T, rounded up to whole pages.
 pub fn memory_bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     let shift = match text[digits.len()..].trim_end_matches(['B', 'b', 'i']) {
@@ -225,7 +232,7 @@ fn hosts(text: &str, procs: u32) -> Result<Vec<(Option<String>, u32)>, String> {
     for item in text.split(',') {
         let (host, count) = item
             .rsplit_once(':')
-            .ok_or("each host has a number of processors: host:count")?;
+            .ok_or("each host has a number of processes: host:count")?;
         let count: u32 = count
             .parse()
             .map_err(|_| format!("{count:?} is no number"))?;
@@ -233,9 +240,7 @@ fn hosts(text: &str, procs: u32) -> Result<Vec<(Option<String>, u32)>, String> {
         hosts.push(((!host.is_empty()).then(|| host.to_owned()), count));
     }
     if sum != procs {
-        return Err(format!(
-            "there are {procs} processors, and places for {sum}"
-        ));
+        return Err(format!("there are {procs} processes, and places for {sum}"));
     }
     Ok(hosts)
 }
@@ -251,14 +256,3 @@ fn seconds(get: Get<'_>, variable: &'static str) -> Result<Option<Duration>, Err
         None => Err(environment(variable, &value, "it is a number of seconds")),
     }
 }
-
-fn environment(variable: &'static str, value: &str, reason: &str) -> Error {
-    Error::Environment {
-        variable,
-        value: value.to_owned(),
-        reason: reason.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests;

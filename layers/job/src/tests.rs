@@ -1,4 +1,5 @@
-use super::*;
+use crate::error::Error;
+use crate::job::*;
 
 fn job(variables: &[(&str, &str)]) -> Result<Job, Error> {
     let get = |name: &'static str| {
@@ -12,6 +13,7 @@ fn job(variables: &[(&str, &str)]) -> Result<Job, Error> {
 fn a_program_that_is_started_alone_is_a_job_of_one() {
     let job = job(&[]).unwrap();
     assert_eq!((job.proc, job.procs), (0, 1));
+    assert!(!job.is_started_by_launcher);
     assert_eq!(job.name, "alone-77");
 }
 
@@ -36,6 +38,7 @@ fn launchers_are_understood() {
     let names = [&ours[..], &mpi, &slurm].map(|variables| {
         let job = job(variables).unwrap();
         assert_eq!((job.proc, job.procs), (2, 3));
+        assert!(job.is_started_by_launcher);
         job.name
     });
     assert_eq!(names, ["j", "prterun-host-1234-1", "9.0"]);
@@ -84,7 +87,7 @@ fn hosts_of_slurm_are_those_of_the_job() {
         ("SLURM_GTIDS", "2"),
     ];
     let found = job(&step).unwrap();
-    assert_eq!(found.interface_address(1), "n1/splitc.9.0.1");
+    assert_eq!(found.interface_address(1), "n1/job.9.0.1");
     assert!(found.is_near(2) && !found.is_near(1));
     // Dealt out cyclically: nobody says which is where.
     let mut cyclic = step;
@@ -144,7 +147,7 @@ fn what_cannot_be_is_named() {
 }
 
 #[test]
-fn processors_lie_on_hosts_in_turn() {
+fn processes_lie_on_hosts_in_turn() {
     let job = job(&[
         ("HAMLYN_RANK", "2"),
         ("HAMLYN_PROCS", "5"),
@@ -154,8 +157,8 @@ fn processors_lie_on_hosts_in_turn() {
         ("HAMLYN_MEMORY", "64M"),
     ])
     .unwrap();
-    assert_eq!(job.interface_address(1), "a/splitc.j.1");
-    assert_eq!(job.interface_address(4), "splitc.j.4");
+    assert_eq!(job.interface_address(1), "a/job.j.1");
+    assert_eq!(job.interface_address(4), "job.j.4");
     assert!(job.is_near(2) && !job.is_near(0));
     assert_eq!(job.barrier_timeout, None);
     assert_eq!(job.memory_bytes, 64 << 20);

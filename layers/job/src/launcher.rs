@@ -1,35 +1,34 @@
-//! What a launcher says of a process: which it is, of how many, in which job, and where the others
-//! are.
+//! The word of a launcher on a process: its number, of how many, in which job, and the hosts of
+//! the others.
 //!
-//! `hamlyn run`, `mpirun` of Open MPI, `srun` of Slurm, and launchers that set the variables of PMI
-//! are understood. A number of processes that does not belong to this process alone is refused or
-//! not used: the script of an `sbatch` is no member of a job.
+//! `hamlyn run`, `mpirun` of Open MPI, `srun` of Slurm, and launchers that set the variables of
+//! PMI are understood. A number of processes that does not belong to this process alone is refused
+//! or not used: the script of an `sbatch` is no member of a job.
 
-use super::{HOSTS, JOB, PROCS, RANK, environment};
-use crate::address::PROCS_MAX;
-use crate::error::Error;
+use crate::error::{Error, environment};
+use crate::variables::{HOSTS, JOB, PROCS, PROCS_MAX, RANK};
 
 /// Longest name of a job: the name of an interface has 64 bytes.
 const NAME_BYTES_MAX: usize = 48;
 /// Letters of a launcher's random number that go into the name of a job.
 const UNIQUE_BYTES: usize = 16;
-/// Nodes of a list of Slurm at most: a longer one than the processors of a job is not needed.
+/// Nodes of a list of Slurm at most: a longer one than the processes of a job is not needed.
 const NODES_MAX: usize = PROCS_MAX as usize;
 
 /// Reads a variable of the environment.
-pub(super) type Get<'g> = &'g dyn Fn(&'static str) -> Option<String>;
+pub(crate) type Get<'g> = &'g dyn Fn(&'static str) -> Option<String>;
 
-/// What a launcher says of this process.
-pub(super) struct Membership {
-    pub(super) job: String,
-    pub(super) proc: u32,
-    pub(super) procs: u32,
-    /// Whether the launcher is not `hamlyn run`, which tells causes from consequences.
-    pub(super) is_foreign: bool,
-    /// How many of the processes are on this host, if the launcher says so.
+/// The word of a launcher on this process.
+pub(crate) struct Membership {
+    pub(crate) job: String,
+    pub(crate) proc: u32,
+    pub(crate) procs: u32,
+    /// True if the launcher is not `hamlyn run`, which tells causes from consequences.
+    pub(crate) is_foreign: bool,
+    /// The number of processes on this host, if the launcher says so.
     here: Option<u32>,
-    /// Where the processors are, if the launcher says so.
-    pub(super) hosts: Option<Vec<(Option<String>, u32)>>,
+    /// The hosts of the processes, if the launcher says so.
+    pub(crate) hosts: Option<Vec<(Option<String>, u32)>>,
 }
 
 /// The variables of a launcher.
@@ -40,7 +39,7 @@ struct Launcher {
     job: &'static [&'static str],
     /// A random number of the job, for launchers whose names of jobs repeat.
     unique: Option<&'static str>,
-    /// How many processes of the job are on this host.
+    /// The number of processes of the job on this host.
     here: Option<&'static str>,
 }
 
@@ -80,7 +79,7 @@ const PMI: Launcher = Launcher {
 };
 
 impl Membership {
-    pub(super) fn find(get: Get<'_>) -> Result<Option<Self>, Error> {
+    pub(crate) fn find(get: Get<'_>) -> Result<Option<Self>, Error> {
         for launcher in [OWN, OPEN_MPI, SLURM, PMI] {
             let (rank, size) = (launcher.rank, launcher.size);
             let (Some(rank_value), Some(size_value)) = (get(rank), get(size)) else {
@@ -93,16 +92,11 @@ impl Membership {
             };
             let procs = size_value.parse().ok();
             let procs = procs.filter(|procs| (1..=PROCS_MAX).contains(procs));
-            let procs = procs.ok_or_else(|| {
-                environment(size, &size_value, "a job has 1 to 65,536 processors")
-            })?;
+            let procs = procs
+                .ok_or_else(|| environment(size, &size_value, "a job has 1 to 65,536 processes"))?;
             let proc = rank_value.parse().ok().filter(|&proc: &u32| proc < procs);
             let proc = proc.ok_or_else(|| {
-                environment(
-                    rank,
-                    &rank_value,
-                    "it is less than the number of processors",
-                )
+                environment(rank, &rank_value, "it is less than the number of processes")
             })?;
             let name = launcher.name_of_the_job(get);
             if name.is_empty() && procs > 1 && get(JOB).is_none() {
@@ -133,7 +127,7 @@ impl Membership {
     }
 
     /// Fails if other processes are on other hosts and nobody says where.
-    pub(super) fn expect_all_here(&self) -> Result<(), Error> {
+    pub(crate) fn expect_all_here(&self) -> Result<(), Error> {
         match self.here {
             Some(here) if here < self.procs => {
                 let reason = format!(
@@ -174,7 +168,7 @@ impl Launcher {
 
 /// The name with what a name cannot have replaced, and not too long: the end of it differs between
 /// jobs.
-pub(super) fn allowed_name(name: &str) -> String {
+pub(crate) fn allowed_name(name: &str) -> String {
     let allowed = |letter: char| match letter {
         'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '-' => letter,
         _ => '-',
@@ -184,7 +178,7 @@ pub(super) fn allowed_name(name: &str) -> String {
     letters[start..].iter().collect()
 }
 
-pub(super) fn check_name(name: &str) -> Result<(), Error> {
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     if !name.is_empty() && allowed_name(name) == name {
         return Ok(());
     }
@@ -192,13 +186,13 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
     Err(environment(JOB, name, reason))
 }
 
-/// How many processes of a step of Slurm are on this host.
+/// The number of processes of a step of Slurm are on this host.
 fn slurm_here(get: Get<'_>) -> Option<u32> {
     Some(get("SLURM_GTIDS")?.split(',').count() as u32)
 }
 
-/// Where the processors of a step of Slurm are, if they lie in blocks: its list of nodes beside its
-/// list of counts.
+/// The hosts of the processes of a step of Slurm, if they lie in blocks: its list of nodes beside
+/// its list of counts.
 fn slurm_hosts(get: Get<'_>, proc: u32, procs: u32) -> Option<Vec<(Option<String>, u32)>> {
     let nodes = expand_nodes(&get("SLURM_STEP_NODELIST")?)?;
     if nodes.len() < 2 {

@@ -1,0 +1,144 @@
+//! Programs in C and C++ of one or two processes: errors, misuse, bundles, names, and the header
+//! of 1996.
+
+mod support;
+
+use std::process::Command;
+
+use support::{Outcome, compile, compiler, include, run_ok};
+
+/// Runs a program with arguments; it says that it passed. Its standard error.
+fn passes(command: &mut Command) -> String {
+    let outcome = Outcome::of(command);
+    let (out, errors) = (&outcome.out, &outcome.errors);
+    assert_eq!(outcome.status, Some(0), "{command:?}: {out}{errors}");
+    assert!(out.contains("passed"), "{command:?}: {out}{errors}");
+    outcome.errors
+}
+
+#[test]
+fn headers_compile_alone_in_each_language() {
+    for header in ["am.h", "am_spmd.h", "am1996.h", "hamlyn_am.h"] {
+        for standard in [
+            "c99", "c11", "c17", "c2x", "gnu99", "c++11", "c++17", "c++20",
+        ] {
+            let language = if standard.contains("++") { "c++" } else { "c" };
+            let mut command = compiler(standard);
+            command.args(["-pedantic", "-fsyntax-only", "-x", language, "-include"]);
+            run_ok(command.arg(include().join(header)).arg("/dev/null"));
+        }
+    }
+}
+
+#[test]
+fn each_reason_comes_back_with_the_message_once() {
+    let program = compile("returns.c", "gnu99", "each_reason");
+    for what in [
+        "tag",
+        "handler",
+        "offset",
+        "length",
+        "endpoint",
+        "congestion",
+        "rejected",
+    ] {
+        let errors = passes(
+            Command::new(&program)
+                .arg(what)
+                .env("HAMLYN_AM_CONGESTION", "0.3"),
+        );
+        assert_eq!(errors, "", "{what}");
+    }
+    passes(Command::new(&program).arg("unreachable"));
+    passes(Command::new(&program).args(["unreachable", "while it lives"]));
+}
+
+#[test]
+fn the_default_handler_reports_and_ends_the_program_only_if_asked() {
+    let program = compile("returns.c", "gnu99", "the_default_handler");
+    let errors = passes(Command::new(&program).args(["default", "0"]));
+    let lines = errors.lines().count();
+    assert!((1..10).contains(&lines), "{errors}");
+    assert!(errors.contains("for handler 99"), "{errors}");
+    let errors = passes(Command::new(&program).args(["default", "2"]));
+    assert_eq!(errors, "");
+    let outcome = Outcome::of(Command::new(&program).args(["default", "1"]));
+    // Killed by a signal.
+    assert_eq!(outcome.status, None, "{}", outcome.errors);
+    assert!(outcome.errors.contains("came back"), "{}", outcome.errors);
+    // The environment decides before the program does.
+    let mut command = Command::new(&program);
+    command
+        .arg("before the policy")
+        .env("HAMLYN_AM_RETURNED", "loud");
+    let outcome = Outcome::of(&mut command);
+    assert_eq!(outcome.status, Some(1), "{}", outcome.errors);
+    assert!(outcome.errors.contains("HAMLYN_AM_RETURNED"));
+}
+
+#[test]
+fn misuse_is_an_error_code() {
+    let program = compile("misuse.c", "gnu99", "misuse");
+    for what in [
+        "before",
+        "arguments",
+        "handler",
+        "thread",
+        "fork",
+        "deadline",
+    ] {
+        passes(Command::new(&program).arg(what));
+    }
+}
+
+#[test]
+fn endpoints_move_and_change_under_traffic() {
+    for standard in ["c++11", "c++20"] {
+        let program = compile("objects.cpp", standard, &format!("objects_{standard}"));
+        passes(Command::new(&program).env("HAMLYN_AM_FRAMES", "8"));
+        passes(&mut Command::new(&program));
+    }
+}
+
+#[test]
+fn programs_meet_without_a_launcher() {
+    let program = compile("names.c", "gnu99", "programs_meet");
+    let name = format!("am-names-{}", std::process::id());
+    // In either order.
+    for first in ["serve", "ask"] {
+        let second = if first == "serve" { "ask" } else { "serve" };
+        std::thread::scope(|scope| {
+            let run = |what: &'static str| {
+                let (program, name) = (&program, &name);
+                move || passes(Command::new(program).args([what, name]))
+            };
+            let other = scope.spawn(run(first));
+            run(second)();
+            other.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_program_of_1996_runs() {
+    for standard in ["gnu99", "gnu17"] {
+        let program = compile("old.c", standard, &format!("old_{standard}"));
+        passes(&mut Command::new(&program));
+    }
+}
+
+#[test]
+fn settings_of_the_environment_that_cannot_be_are_named() {
+    let program = compile("returns.c", "gnu99", "settings");
+    for (variable, value) in [
+        ("HAMLYN_AM_DEADLINE", "soon"),
+        ("HAMLYN_AM_CONGESTION", "-1"),
+        ("HAMLYN_AM_CREDITS", "many"),
+        ("HAMLYN_AM_FRAMES", "70000"),
+        ("HAMLYN_AM_RETURNED", "loud"),
+    ] {
+        let outcome = Outcome::of(Command::new(&program).arg("tag").env(variable, value));
+        assert_eq!(outcome.status, Some(1), "{variable}");
+        assert!(outcome.errors.contains(variable), "{}", outcome.errors);
+    }
+}
