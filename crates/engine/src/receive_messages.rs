@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::key::Key;
 use crate::memory::{Area, LinkId, Payload};
 use crate::packet::{Header, PortName};
-use crate::point::Point;
+use crate::point::{Point, PortPoint};
 use crate::port::{Arrived, InPlace, PortError, PortInfo, PortOptions};
 use crate::receive::Receiver;
 use crate::receive_observer::{PortChange, ReceiveEvent, ReceiveObserver};
@@ -104,10 +104,13 @@ impl<A: Area, O: ReceiveObserver<A>> Receiver<A, O> {
         if let Ok(NoDeposit::Queued) = taken {
             self.announced += 1;
         }
-        payload.passes(match taken {
-            Ok(_) => Point::Deposited(header.length_bytes),
-            Err(_) => Point::Refused,
-        });
+        match taken {
+            Ok(_) => {
+                payload.passes(Point::Deposited(header.length_bytes));
+                payload.passes(Point::Port(PortPoint::Notified));
+            }
+            Err(_) => payload.passes(Point::Refused),
+        }
         taken.inspect_err(|&reason| self.refusals.add(reason))
     }
 }

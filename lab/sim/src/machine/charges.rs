@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use hamlyn_engine::point::Point;
+use hamlyn_engine::point::{Point, PortPoint};
 
 use super::machine_file::Machine;
 use crate::time::{Span, Time};
@@ -52,7 +52,7 @@ impl Charges {
             Point::RequestWritten { pieces, data_bytes } => {
                 at += raw.send() + self.machine.stores(pieces.into(), data_bytes.into());
             }
-            Point::Taken => at += raw.receive(),
+            Point::Taken | Point::Port(PortPoint::Taken) => at += raw.receive(),
             // A board has no interrupts to take.
             Point::Woken if actor == "processor" => at += self.machine.wake_up(),
             _ => {}

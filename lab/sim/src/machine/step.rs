@@ -1,6 +1,6 @@
 //! What is done at a point of an interface's work, as steps that each occupy one resource.
 
-use hamlyn_engine::point::Point;
+use hamlyn_engine::point::{Point, PortPoint};
 use serde::Deserialize;
 
 use super::number::{Count, Time};
@@ -58,6 +58,8 @@ pub enum PointName {
     Taken,
     Looked,
     Woken,
+    PortParked,
+    PortResumed,
 }
 
 impl PointName {
@@ -98,6 +100,13 @@ impl PointName {
             Point::Taken => (Self::Taken, 0),
             Point::Looked => (Self::Looked, 0),
             Point::Woken => (Self::Woken, 0),
+            // A machine takes as long for a message to a port as for any other.
+            Point::Port(PortPoint::PortRead) => (Self::SlotRead, 0),
+            Point::Port(PortPoint::KeyChecked) => (Self::KeyChecked, 0),
+            Point::Port(PortPoint::Notified) => (Self::Notified, 0),
+            Point::Port(PortPoint::Taken) => (Self::Taken, 0),
+            Point::Port(PortPoint::Parked) => (Self::PortParked, 0),
+            Point::Port(PortPoint::Resumed) => (Self::PortResumed, 0),
         }
     }
 }

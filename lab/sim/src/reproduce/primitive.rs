@@ -130,15 +130,15 @@ pub(super) type PartOf<'a, E> = (&'a str, Box<dyn FnOnce(&mut E) + Send + 'a>);
 /// A program of an experiment with messages.
 pub(super) type Part<'a> = PartOf<'a, Party>;
 
-/// A program's end has an interface.
-pub(super) trait AsManager {
-    /// Its manager.
-    fn manager(&self) -> &Manager<SimHost>;
+/// A program's end of an experiment.
+pub(super) trait ProgramEnd {
+    /// Waits until what it has sent is handed to its links.
+    fn flush(&self);
 }
 
-impl AsManager for Party {
-    fn manager(&self) -> &Manager<SimHost> {
-        &self.manager
+impl ProgramEnd for Party {
+    fn flush(&self) {
+        let _ = self.manager.session().flush(Wait::Forever);
     }
 }
 
@@ -160,7 +160,7 @@ impl Primitive {
     }
 
     /// The same, of programs whose ends `open` makes.
-    pub(super) fn run_ends<E: AsManager>(
+    pub(super) fn run_ends<E: ProgramEnd>(
         &self,
         open: impl Fn(Manager<SimHost>) -> E + Send + Sync,
         parts: Vec<PartOf<'_, E>>,
@@ -207,7 +207,7 @@ impl Primitive {
                     crate::host::open(Some(name), options).expect("an interface of its own");
                 let mut end = open(manager);
                 part(&mut end);
-                let _ = end.manager().session().flush(Wait::Forever);
+                end.flush();
                 // Others may still answer.
                 world::pause(QUIET);
             });
